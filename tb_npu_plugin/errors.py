@@ -1,0 +1,43 @@
+"""Errors that a user may see. Each knows its HTTP status; one place prints them (server/respond.py, cli.py)."""
+
+from __future__ import annotations
+
+
+class NpuPluginError(Exception):
+    """Base of all errors of this package. `message` says what happened, `hint` what to do about it."""
+
+    status = 500
+    code = "internal"
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class BadRequest(NpuPluginError):
+    """A request parameter is missing, malformed or out of range."""
+
+    status = 400
+    code = "bad_request"
+
+
+class NotFound(NpuPluginError):
+    """An id in a request is not (or no longer) in the catalog."""
+
+    status = 404
+    code = "not_found"
+
+
+class BadFile(NpuPluginError):
+    """A result file cannot be used at all; what it would have given is lost."""
+
+    status = 200
+    code = "bad_file"
+
+
+class Cancelled(NpuPluginError):
+    """The work was cancelled before it finished."""
+
+    status = 503
+    code = "cancelled"

@@ -1,0 +1,1 @@
+"""Result files to the logical tables of schema/registry.py."""

@@ -1,0 +1,1 @@
+"""The trace scanner: a trace file to typed columns, in one pass and bounded memory."""

@@ -1,0 +1,1 @@
+"""Each result file declared once: names, headers, units, conditions. No header text exists elsewhere."""

@@ -1,0 +1,57 @@
+"""What a declaration of a result file consists of."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tb_npu_plugin.tables import Column
+
+
+@dataclass(frozen=True)
+class Condition:
+    """When the producer writes a file: what the user must switch on to get it.
+
+    option  the exact setting, e.g. "profiler_level=Level1 or Level2"
+    text    one sentence
+    """
+
+    option: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """One kind of result file.
+
+    id        name of the logical table that the file fills ("kernels"); JSON files may fill several
+    name      file name inside ASCEND_PROFILER_OUTPUT (or the result folder, see `in_root`)
+    columns   the columns of the table, in the newest producer's order
+    extra     what to do with headers that are not declared: "metric" keeps them (kind guessed from header)
+    condition when it is written
+    key       headers of which at least one must be there for the file to be recognised by content
+    """
+
+    id: str
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    condition: Condition
+    doc: str = ""
+    extra: str = "ignore"
+    in_root: bool = False
+    pattern: re.Pattern[str] | None = None
+
+    def matches(self, file_name: str) -> bool:
+        """This declaration describes a file of that name (a trailing .gz is allowed)."""
+        name = file_name[:-3] if file_name.endswith(".gz") else file_name
+        return bool(self.pattern.fullmatch(name)) if self.pattern else name == self.name
+
+    def column(self, key: str) -> Column:
+        """Column by key."""
+        return next(column for column in self.columns if column.key == key)
+
+
+def normalise(header: str) -> str:
+    """Header text as it is compared: without outer white space and byte order mark."""
+    return header.lstrip("\ufeff").strip()

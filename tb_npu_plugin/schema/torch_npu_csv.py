@@ -1,0 +1,423 @@
+"""The CSV files of ASCEND_PROFILER_OUTPUT (torch_npu.profiler, text export). Source: specs/ascend_pt.md 4."""
+
+from __future__ import annotations
+
+from tb_npu_plugin.schema.core import Condition, ResultFile
+from tb_npu_plugin.tables import Column, Kind
+
+LEVEL_1 = Condition("profiler_level=Level1 or Level2", "Written at profiler level 1 and 2.")
+MEMORY = Condition("profile_memory=True", "Written when memory profiling is on.")
+NPU = Condition("activities with ProfilerActivity.NPU", "Written when the NPU is profiled.")
+CPU = Condition("activities with ProfilerActivity.CPU", "Written when the host is profiled.")
+
+T, I, F = Kind.TEXT, Kind.INT, Kind.FLOAT
+TIME, DUR, BYTES, RATIO, PERCENT = Kind.TIME, Kind.DURATION, Kind.BYTES, Kind.RATIO, Kind.PERCENT
+
+_DEVICE_ID = Column("device_id", I, "Device", "Physical device id; not the rank.", "identity", ("Device_id",))
+
+KERNELS = ResultFile(
+    id="kernels",
+    name="kernel_details.csv",
+    title="Kernels",
+    condition=NPU,
+    extra="metric",
+    columns=(
+        Column("step", T, "Step", "Step that the kernel belongs to.", "identity", ("Step Id", "Step ID")),
+        _DEVICE_ID,
+        Column("model_id", I, "Model ID", "Model id; 4294967295 in single-operator mode.", "identity", ("Model ID",)),
+        Column("task_id", I, "Task ID", "Task on its stream.", "identity", ("Task ID",)),
+        Column("stream_id", I, "Stream ID", "Stream that ran the kernel.", "identity", ("Stream ID",)),
+        Column("infer_id", I, "Infer ID", "Inference id.", "identity", ("Infer ID",)),
+        Column("name", T, "Name", "Kernel name.", "identity", ("Name", "Op Name"), required=True),
+        Column("type", T, "Type", "Operator type; unknown at level 0.", "identity", ("Type", "OP Type")),
+        Column("op_state", T, "OP State", "dynamic or static shape.", "identity", ("OP State",)),
+        Column(
+            "core",
+            T,
+            "Accelerator Core",
+            "Core that ran it; unknown at level 0.",
+            "identity",
+            ("Accelerator Core", "Task Type"),
+        ),
+        Column(
+            "start_ns",
+            TIME,
+            "Start",
+            "Start on the device.",
+            "time",
+            ("Start Time(us)", "Task Start Time(us)"),
+            required=True,
+        ),
+        Column(
+            "dur_ns",
+            DUR,
+            "Duration",
+            "Time on the device.",
+            "time",
+            ("Duration(us)", "Task Duration(us)"),
+            required=True,
+        ),
+        Column(
+            "wait_ns",
+            DUR,
+            "Wait",
+            "Gap to the end of the previous row of this table, any stream.",
+            "time",
+            ("Wait Time(us)", "Task Wait Time(us)"),
+        ),
+        Column("block_dim", I, "Block Num", "Blocks launched.", "shape", ("Block Num", "Block Dim")),
+        Column(
+            "mix_block_dim",
+            I,
+            "Mix Block Num",
+            "Blocks of the second core of a MIX kernel.",
+            "shape",
+            ("Mix Block Num", "Mix Block Dim"),
+        ),
+        Column("hf32", T, "HF32 Eligible", "HF32 could be used.", "shape", ("HF32 Eligible",)),
+        Column("input_shapes", T, "Input Shapes", "Shapes of the inputs.", "shape", ("Input Shapes",)),
+        Column("input_types", T, "Input Data Types", "Data types of the inputs.", "shape", ("Input Data Types",)),
+        Column("input_formats", T, "Input Formats", "Memory formats of the inputs.", "shape", ("Input Formats",)),
+        Column("output_shapes", T, "Output Shapes", "Shapes of the outputs.", "shape", ("Output Shapes",)),
+        Column("output_types", T, "Output Data Types", "Data types of the outputs.", "shape", ("Output Data Types",)),
+        Column("output_formats", T, "Output Formats", "Memory formats of the outputs.", "shape", ("Output Formats",)),
+        Column("context_id", I, "Context ID", "FFTS context.", "identity", ("Context ID",)),
+    ),
+    doc="One row per device computation task and one per communication operator, by start time.",
+)
+
+OPERATORS = ResultFile(
+    id="operators",
+    name="operator_details.csv",
+    title="Operators",
+    condition=CPU,
+    columns=(
+        Column("name", T, "Name", "Operator name.", "identity", ("Name",), required=True),
+        Column("input_shapes", T, "Input Shapes", "Shapes of the inputs.", "shape", ("Input Shapes",)),
+        Column("call_stack", T, "Call Stack", "Frames, innermost first.", "identity", ("Call Stack",)),
+        Column(
+            "host_self_ns",
+            DUR,
+            "Host Self",
+            "Host time without the operators it calls.",
+            "time",
+            ("Host Self Duration(us)",),
+        ),
+        Column(
+            "host_total_ns",
+            DUR,
+            "Host Total",
+            "Host time with the operators it calls.",
+            "time",
+            ("Host Total Duration(us)",),
+        ),
+        Column(
+            "device_self_ns",
+            DUR,
+            "Device Self",
+            "Device time of the tasks that it launched itself.",
+            "time",
+            ("Device Self Duration(us)",),
+        ),
+        Column(
+            "device_total_ns",
+            DUR,
+            "Device Total",
+            "Device time with the operators it calls.",
+            "time",
+            ("Device Total Duration(us)",),
+        ),
+        Column(
+            "device_self_aicore_ns",
+            DUR,
+            "Device Self on AI Core",
+            "Part of Device Self with task type AI_CORE.",
+            "time",
+            ("Device Self Duration With AICore(us)",),
+        ),
+        Column(
+            "device_total_aicore_ns",
+            DUR,
+            "Device Total on AI Core",
+            "Part of Device Total with task type AI_CORE.",
+            "time",
+            ("Device Total Duration With AICore(us)",),
+        ),
+    ),
+    doc="One row per operator call on the host, in start order, without ProfilerStep marks.",
+)
+
+OP_MEMORY = ResultFile(
+    id="op_memory",
+    name="operator_memory.csv",
+    title="Operator memory",
+    condition=MEMORY,
+    columns=(
+        Column(
+            "name",
+            T,
+            "Name",
+            "Operator that allocated; cann:: rows come from the graph engine.",
+            "identity",
+            ("Name",),
+            required=True,
+        ),
+        Column("size_bytes", BYTES, "Size", "Bytes allocated.", "", ("Size(KB)",), required=True),
+        Column(
+            "alloc_ns",
+            TIME,
+            "Allocation Time",
+            "When it was allocated.",
+            "time",
+            ("Allocation Time(us)",),
+            required=True,
+        ),
+        Column(
+            "release_ns",
+            TIME,
+            "Release Time",
+            "When the tensor was freed; unknown when still held at the end.",
+            "time",
+            ("Release Time(us)",),
+        ),
+        Column(
+            "active_release_ns",
+            TIME,
+            "Active Release Time",
+            "When the block could be used again.",
+            "time",
+            ("Active Release Time(us)",),
+        ),
+        Column("dur_ns", DUR, "Duration", "Release minus allocation.", "time", ("Duration(us)",)),
+        Column(
+            "active_dur_ns",
+            DUR,
+            "Active Duration",
+            "Active release minus allocation.",
+            "time",
+            ("Active Duration(us)",),
+        ),
+        Column(
+            "alloc_allocated_bytes",
+            BYTES,
+            "Allocated at allocation",
+            "Total allocated right after.",
+            "",
+            ("Allocation Total Allocated(MB)",),
+        ),
+        Column(
+            "alloc_reserved_bytes",
+            BYTES,
+            "Reserved at allocation",
+            "Total reserved right after.",
+            "",
+            ("Allocation Total Reserved(MB)",),
+        ),
+        Column(
+            "alloc_active_bytes",
+            BYTES,
+            "Active at allocation",
+            "Total active right after.",
+            "",
+            ("Allocation Total Active(MB)",),
+        ),
+        Column(
+            "release_allocated_bytes",
+            BYTES,
+            "Allocated at release",
+            "Total allocated after the release.",
+            "",
+            ("Release Total Allocated(MB)",),
+        ),
+        Column(
+            "release_reserved_bytes",
+            BYTES,
+            "Reserved at release",
+            "Total reserved after the release.",
+            "",
+            ("Release Total Reserved(MB)",),
+        ),
+        Column(
+            "release_active_bytes",
+            BYTES,
+            "Active at release",
+            "Total active after the release.",
+            "",
+            ("Release Total Active(MB)",),
+        ),
+        Column("stream", I, "Stream", "Stream pointer or id.", "identity", ("Stream Ptr",)),
+        Column("device", T, "Device", "Device, e.g. NPU:0.", "identity", ("Device Type",)),
+    ),
+    doc="One row per allocation.",
+)
+
+MEMORY_RECORD = ResultFile(
+    id="memory_record",
+    name="memory_record.csv",
+    title="Memory record",
+    condition=MEMORY,
+    columns=(
+        Column(
+            "component", T, "Component", "PTA, GE, PTA+GE, APP, WORKSPACE.", "identity", ("Component",), required=True
+        ),
+        Column("time_ns", TIME, "Time", "When it was recorded.", "time", ("Timestamp(us)",), required=True),
+        Column("allocated_bytes", BYTES, "Allocated", "Total allocated.", "", ("Total Allocated(MB)",)),
+        Column("reserved_bytes", BYTES, "Reserved", "Total reserved.", "", ("Total Reserved(MB)",)),
+        Column("active_bytes", BYTES, "Active", "Total active.", "", ("Total Active(MB)",)),
+        Column("stream", I, "Stream", "Stream pointer or id.", "identity", ("Stream Ptr",)),
+        Column("device", T, "Device", "Device, e.g. NPU:0.", "identity", ("Device Type",)),
+    ),
+    doc="Totals per component over time.",
+)
+
+MODULE_MEMORY = ResultFile(
+    id="module_memory",
+    name="npu_module_mem.csv",
+    title="Module memory",
+    condition=MEMORY,
+    columns=(
+        _DEVICE_ID,
+        Column("component", T, "Component", "CANN module.", "identity", ("Component",), required=True),
+        Column("time_ns", TIME, "Time", "When it was sampled.", "time", ("Timestamp(us)",), required=True),
+        Column("reserved_bytes", BYTES, "Reserved", "Reserved by the module.", "", ("Total Reserved(MB)",)),
+        Column("device", T, "Device", "Device, e.g. NPU:0.", "identity", ("Device",)),
+    ),
+    doc="Memory of each CANN module, every 20 ms.",
+)
+
+OP_STATISTIC = ResultFile(
+    id="op_statistic",
+    name="op_statistic.csv",
+    title="Operator statistic",
+    condition=LEVEL_1,
+    columns=(
+        _DEVICE_ID,
+        Column("model_name", T, "Model Name", "Model.", "identity", ("Model Name",)),
+        Column("type", T, "OP Type", "Operator type.", "identity", ("OP Type",), required=True),
+        Column("core", T, "Core Type", "Core that ran it.", "identity", ("Core Type",)),
+        Column("calls", I, "Count", "Calls.", "", ("Count",)),
+        Column("total_ns", DUR, "Total Time", "Sum of the durations.", "time", ("Total Time(us)",)),
+        Column("min_ns", DUR, "Min Time", "Shortest.", "time", ("Min Time(us)",)),
+        Column("avg_ns", DUR, "Avg Time", "Mean.", "time", ("Avg Time(us)",)),
+        Column("max_ns", DUR, "Max Time", "Longest.", "time", ("Max Time(us)",)),
+        Column("ratio", PERCENT, "Ratio", "Share of the computing kernels' time.", "", ("Ratio(%)",)),
+    ),
+    doc="Kernels by type and core, communication left out, by total time.",
+)
+
+API_STATISTIC = ResultFile(
+    id="api_statistic",
+    name="api_statistic.csv",
+    title="API statistic",
+    condition=LEVEL_1,
+    columns=(
+        Column("device_id", T, "Device", "Device; host for host APIs.", "identity", ("Device_id",)),
+        Column("level", T, "Level", "acl, runtime, node, model, communication.", "identity", ("Level",)),
+        Column("name", T, "API Name", "CANN API.", "identity", ("API Name",), required=True),
+        Column("total_ns", DUR, "Time", "Sum of the durations.", "time", ("Time(us)",)),
+        Column("calls", I, "Count", "Calls.", "", ("Count",)),
+        Column("avg_ns", DUR, "Avg", "Mean.", "time", ("Avg(us)",)),
+        Column("min_ns", DUR, "Min", "Shortest.", "time", ("Min(us)",)),
+        Column("max_ns", DUR, "Max", "Longest.", "time", ("Max(us)",)),
+        Column("variance", F, "Variance", "Population variance, square microseconds.", "", ("Variance",)),
+    ),
+    doc="CANN API calls on the host.",
+)
+
+STEP_TRACE = ResultFile(
+    id="step_trace",
+    name="step_trace_time.csv",
+    title="Step trace time",
+    condition=NPU,
+    columns=(
+        _DEVICE_ID,
+        Column("step", T, "Step", "Step number; unknown when the profile has no schedule.", "identity", ("Step",)),
+        Column("computing", DUR, "Computing", "Device computes.", "time", ("Computing",)),
+        Column(
+            "communication_not_overlapped",
+            DUR,
+            "Communication (not overlapped)",
+            "Device communicates and computes nothing.",
+            "time",
+            ("Communication(Not Overlapped)",),
+        ),
+        Column("overlapped", DUR, "Overlapped", "Device communicates while it computes.", "time", ("Overlapped",)),
+        Column("communication", DUR, "Communication", "All communication.", "time", ("Communication",)),
+        Column("free", DUR, "Free", "Device does neither.", "time", ("Free",)),
+        Column("stage", DUR, "Stage", "Step on the device without Bubble.", "time", ("Stage",)),
+        Column("bubble", DUR, "Bubble", "Receive operations of the pipeline.", "time", ("Bubble",)),
+        Column(
+            "communication_not_overlapped_and_exclude_receive",
+            DUR,
+            "Communication (not overlapped, without receive)",
+            "Not overlapped minus Bubble.",
+            "time",
+            ("Communication(Not Overlapped and Exclude Receive)",),
+        ),
+        Column(
+            "preparing", DUR, "Preparing", "Step start on the host to the first device task.", "time", ("Preparing",)
+        ),
+    ),
+    doc="One row per device and step. Headers name no unit: the figures are microseconds.",
+)
+#: Unit of the columns of step_trace_time.csv, whose headers name none.
+STEP_TRACE_UNIT = "us"
+
+DATA_PREPROCESS = ResultFile(
+    id="data_preprocess",
+    name="data_preprocess.csv",
+    title="AI CPU tasks",
+    condition=Condition("profiler_level=Level2", "Written at profiler level 2 when AI CPU tasks ran."),
+    columns=(
+        _DEVICE_ID,
+        Column("time_ns", TIME, "Time", "Start.", "time", ("Timestamp(us)", "Timestamp"), required=True),
+        Column("node", T, "Node", "AI CPU operator.", "identity", ("Node",), required=True),
+        Column("compute_ns", DUR, "Compute", "Computing.", "time", ("Compute_time(us)", "Compute_time(ms)")),
+        Column("memcpy_ns", DUR, "Memcpy", "Copying.", "time", ("Memcpy_time(us)", "Memcpy_time(ms)")),
+        Column("task_ns", DUR, "Task", "Task.", "time", ("Task_time(us)", "Task_time(ms)")),
+        Column("dispatch_ns", DUR, "Dispatch", "Dispatch.", "time", ("Dispatch_time(us)", "Dispatch_time(ms)")),
+        Column("total_ns", DUR, "Total", "Whole.", "time", ("Total_time(us)", "Total_time(ms)")),
+        Column("stream_id", I, "Stream ID", "Stream.", "identity", ("Stream ID",)),
+        Column("task_id", I, "Task ID", "Task on its stream.", "identity", ("Task ID",)),
+    ),
+    doc="AI CPU tasks.",
+)
+
+L2_CACHE = ResultFile(
+    id="l2_cache",
+    name="l2_cache.csv",
+    title="L2 cache",
+    condition=Condition("l2_cache=True", "Written when L2 cache sampling is on."),
+    columns=(
+        _DEVICE_ID,
+        Column("stream_id", I, "Stream ID", "Stream.", "identity", ("Stream Id", "Stream ID")),
+        Column("task_id", I, "Task ID", "Task on its stream.", "identity", ("Task Id", "Task ID")),
+        Column("hit_rate", RATIO, "Hit Rate", "L2 hit rate.", "", ("Hit Rate",)),
+        Column("victim_rate", RATIO, "Victim Rate", "L2 victim rate; may exceed 1.", "", ("Victim Rate",)),
+        Column("name", T, "Op Name", "Kernel.", "identity", ("Op Name",)),
+    ),
+    doc="L2 cache hits of AI core tasks.",
+)
+
+TASK_TIME = ResultFile(
+    id="task_time",
+    name="task_time.csv",
+    title="Task time",
+    condition=NPU,
+    columns=(
+        _DEVICE_ID,
+        Column("name", T, "Kernel", "Kernel name.", "identity", ("kernel_name",), required=True),
+        Column("type", T, "Kernel type", "Task type.", "identity", ("kernel_type",)),
+        Column("stream_id", I, "Stream ID", "Stream.", "identity", ("stream_id",)),
+        Column("task_id", I, "Task ID", "Task on its stream.", "identity", ("task_id",)),
+        Column("dur_ns", DUR, "Duration", "Time on the device.", "time", ("task_time(us)",)),
+        Column("start_ns", TIME, "Start", "Start on the device.", "time", ("task_start(us)",), required=True),
+        Column("end_ns", TIME, "End", "End on the device.", "time", ("task_stop(us)",)),
+    ),
+    doc="Every device task.",
+)
+
+CSV_FILES: tuple[ResultFile, ...] = (
+    STEP_TRACE, KERNELS, OP_STATISTIC, API_STATISTIC, OPERATORS, OP_MEMORY, MEMORY_RECORD, MODULE_MEMORY,
+    DATA_PREPROCESS, L2_CACHE, TASK_TIME,
+)  # fmt: skip

@@ -1,0 +1,124 @@
+"""The JSON files of a `*_ascend_pt` result. Source: specs/ascend_pt.md 3.3, 3.4, 4.10, 4.11, 5."""
+
+from __future__ import annotations
+
+import re
+
+from tb_npu_plugin.schema.core import Condition, ResultFile
+from tb_npu_plugin.tables import Column, Kind
+
+_COMM = Condition(
+    "profiler_level=Level1 or Level2, more than one rank",
+    "Written at profiler level 1 and 2 when communication operators ran.",
+)
+_ALWAYS = Condition("export_type with text", "Always written by the text export.")
+
+T, I, F = Kind.TEXT, Kind.INT, Kind.FLOAT
+TIME, DUR, BYTES, RATIO, BANDWIDTH = Kind.TIME, Kind.DURATION, Kind.BYTES, Kind.RATIO, Kind.BANDWIDTH
+
+_STEP = Column("step", T, "Step", "Step number; unknown without step marks.", "identity")
+_SORT = Column("kind", T, "Kind", "collective or p2p.", "identity")
+_NAME = Column("name", T, "Name", "Communication operator.", "identity", required=True)
+_GROUP = Column("group", T, "Group", "Communicator, as a hash.", "identity")
+
+#: communication.json flattens to three tables. Rollup rows ("Total Op Info") are not in them.
+COMM_OPS_COLUMNS = (
+    _STEP, _SORT, _NAME, _GROUP,
+    Column("start_ns", TIME, "Start", "Start on the device.", "time", ("Start Timestamp(us)",)),
+    Column("elapse_ns", DUR, "Elapsed", "Wall time of the operator.", "time", ("Elapse Time(ms)",)),
+    Column("transit_ns", DUR, "Transit", "Data moves, main plane.", "time", ("Transit Time(ms)",)),
+    Column("wait_ns", DUR, "Wait", "Waiting for peers, synchronization included.", "time", ("Wait Time(ms)",)),
+    Column("sync_ns", DUR, "Synchronization", "Waiting before the first data moves; part of Wait.", "time",
+           ("Synchronization Time(ms)",)),
+    Column("idle_ns", DUR, "Idle", "Elapsed minus transit minus wait.", "time", ("Idle Time(ms)",)),
+    Column("wait_ratio", RATIO, "Wait ratio", "Wait / (wait + transit).", "", ("Wait Time Ratio",)),
+    Column("sync_ratio", RATIO, "Synchronization ratio", "Synchronization / (synchronization + transit).", "",
+           ("Synchronization Time Ratio",)),
+)  # fmt: skip
+COMM_BANDWIDTH_COLUMNS = (
+    _STEP, _SORT, _NAME, _GROUP,
+    Column("transport", T, "Transport", "HCCS, PCIE, RDMA, SIO, SDMA.", "identity", required=True),
+    Column("rollup", I, "Rollup", "1 when the row already contains others (SDMA = HCCS + PCIE + SIO).", "identity"),
+    Column("size_bytes", BYTES, "Size", "Bytes moved.", "", ("Transit Size(MB)",)),
+    Column("time_ns", DUR, "Transit", "Sum over the tasks of all links.", "time", ("Transit Time(ms)",)),
+    Column("bandwidth", BANDWIDTH, "Bandwidth", "Size / time.", "", ("Bandwidth(GB/s)",)),
+    Column("large_packet_ratio", RATIO, "Large packets", "Share of large packets.", "", ("Large Packet Ratio",)),
+)  # fmt: skip
+COMM_PACKETS_COLUMNS = (
+    _STEP, _SORT, _NAME, _GROUP,
+    Column("transport", T, "Transport", "HCCS, PCIE, RDMA, SIO.", "identity"),
+    Column("packet_bytes", BYTES, "Packet", "Size of one packet.", ""),
+    Column("count", I, "Packets", "How many.", ""),
+    Column("time_ns", DUR, "Time", "Sum over these packets.", "time"),
+)  # fmt: skip
+COMM_LINKS_COLUMNS = (
+    _STEP, _SORT,
+    Column("op_type", T, "Type", "Operator type.", "identity"),
+    Column("stat", T, "Of", "total, top1, middle, bottom1 ...: which operator of that type.", "identity"),
+    _GROUP,
+    Column("src", I, "From", "Source, rank inside the group.", "identity"),
+    Column("dst", I, "To", "Destination, rank inside the group.", "identity"),
+    Column("transport", T, "Transport", "LOCAL, HCCS, PCIE, RDMA, SIO.", "identity", ("Transport Type",)),
+    Column("size_bytes", BYTES, "Size", "Bytes moved.", "", ("Transit Size(MB)",)),
+    Column("time_ns", DUR, "Transit", "Time of the moves.", "time", ("Transit Time(ms)",)),
+    Column("bandwidth", BANDWIDTH, "Bandwidth", "Size / time.", "", ("Bandwidth(GB/s)",)),
+    Column("op_name", T, "Operator", "The operator that this statistic was taken from.", "identity", ("Op Name",)),
+)  # fmt: skip
+
+#: Words of communication.json that are structure, not figures.
+COMM_TIME_INFO = "Communication Time Info"
+COMM_BANDWIDTH_INFO = "Communication Bandwidth Info"
+COMM_TOTAL = "Total Op Info"
+COMM_SIZE_DISTRIBUTION = "Size Distribution"
+#: Transports that contain others: never added to them.
+ROLLUP_TRANSPORTS = frozenset({"SDMA"})
+
+COMMUNICATION = ResultFile(
+    id="communication",
+    name="communication.json",
+    title="Communication",
+    condition=_COMM,
+    columns=COMM_OPS_COLUMNS,
+    doc="Fills comm_ops, comm_bandwidth and comm_packets.",
+)
+COMMUNICATION_MATRIX = ResultFile(
+    id="comm_links",
+    name="communication_matrix.json",
+    title="Communication matrix",
+    condition=_COMM,
+    columns=COMM_LINKS_COLUMNS,
+    doc="Fills comm_links.",
+)
+TRACE_VIEW = ResultFile(
+    id="trace",
+    name="trace_view.json",
+    title="Trace",
+    condition=_ALWAYS,
+    columns=(),
+    doc="Chrome trace events of host and device.",
+)
+PROFILER_INFO = ResultFile(
+    id="profiler_info",
+    name="profiler_info.json",
+    title="Profiler settings",
+    condition=_ALWAYS,
+    columns=(),
+    in_root=True,
+    pattern=re.compile(r"profiler_info(?:_(\d+))?\.json"),
+)
+PROFILER_METADATA = ResultFile(
+    id="profiler_metadata",
+    name="profiler_metadata.json",
+    title="Metadata",
+    condition=Condition("add_metadata, or distributed training", "Written when there is metadata."),
+    columns=(),
+    in_root=True,
+)
+JSON_FILES = (COMMUNICATION, COMMUNICATION_MATRIX, TRACE_VIEW, PROFILER_INFO, PROFILER_METADATA)
+
+#: Folder of the parsed files inside a result folder.
+OUTPUT_FOLDER = "ASCEND_PROFILER_OUTPUT"
+#: Core names of communication rows in kernel_details.csv (older, newer).
+COMMUNICATION_CORES = ("HCCL", "COMMUNICATION")
+#: Process names of communication rows in trace_view.json (older, newer).
+COMMUNICATION_PROCESSES = ("HCCL", "Communication")

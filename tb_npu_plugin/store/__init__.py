@@ -1,0 +1,1 @@
+"""What was read, kept: cache, timeline, worker pool, progress."""

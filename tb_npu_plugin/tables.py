@@ -1,0 +1,202 @@
+"""The one shape of data between readers, store, analysis and views: columns of numpy arrays.
+
+int-like columns   int64, NULL_INT where unknown (times in ns, durations in ns, sizes in bytes, plain integers)
+float columns      float64, NaN where unknown
+text columns       `Text`: int32 codes into a list of distinct values, -1 where unknown
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: "unknown" in every integer column. Never a valid value: readers turn it into a Problem.
+NULL_INT = int(np.iinfo(np.int64).min)
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+class Kind(str, enum.Enum):
+    """What a column holds; decides storage, unit and how the frontend writes it."""
+
+    TEXT = "text"
+    INT = "int"  # a plain integer, no unit
+    FLOAT = "float"  # a plain figure, no unit
+    TIME = "time"  # int64 ns since the Unix epoch
+    DURATION = "duration"  # int64 ns
+    BYTES = "bytes"  # int64 bytes
+    RATIO = "ratio"  # float 0..1
+    PERCENT = "percent"  # float 0..100
+    BANDWIDTH = "bandwidth"  # float, 1e9 bytes per second
+
+    @property
+    def is_int(self) -> bool:
+        """Stored as int64."""
+        return self in (Kind.INT, Kind.TIME, Kind.DURATION, Kind.BYTES)
+
+
+@dataclass(frozen=True)
+class Column:
+    """Declares one column.
+
+    key       name in tables and JSON
+    kind      see Kind
+    title     English column title as the vendor writes it, without the unit
+    doc       one sentence for the tooltip: what the figure means, of what, in which unit
+    group     "identity", "time", "shape", "metric" or "": for column choosers
+    headers   spellings in result files, newest first; a unit in brackets is read from the header itself
+    required  a row without a valid value here is lost; a file without it cannot be read
+    """
+
+    key: str
+    kind: Kind
+    title: str = ""
+    doc: str = ""
+    group: str = ""
+    headers: tuple[str, ...] = ()
+    required: bool = False
+
+
+class Text:
+    """A dictionary-coded text column."""
+
+    __slots__ = ("codes", "values")
+
+    def __init__(self, codes: NDArray[np.int32], values: list[str]) -> None:
+        self.codes = codes
+        self.values = values
+
+    @staticmethod
+    def of(items: Iterable[str | None]) -> Text:
+        """Code a sequence of strings; None becomes unknown."""
+        index: dict[str, int] = {}
+        codes = [-1 if item is None else index.setdefault(item, len(index)) for item in items]
+        return Text(np.asarray(codes, dtype=np.int32), list(index))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, row: int) -> str | None:
+        code = int(self.codes[row])
+        return None if code < 0 else self.values[code]
+
+    def take(self, rows: NDArray[Any]) -> Text:
+        """Rows by index or mask; the dictionary is shared."""
+        return Text(self.codes[rows], self.values)
+
+    def tolist(self) -> list[str | None]:
+        """Plain list, None where unknown."""
+        lookup: list[str | None] = [*self.values, None]  # code -1 is the last
+        return [lookup[code] for code in self.codes.tolist()]
+
+    def equals(self, value: str) -> NDArray[np.bool_]:
+        """Mask of the rows that hold exactly this value."""
+        hits = [code for code, item in enumerate(self.values) if item == value]
+        return np.asarray(np.isin(self.codes, hits), dtype=np.bool_)
+
+    def isin(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
+        """Mask of the rows that hold one of these values."""
+        chosen = set(wanted)
+        hits = [code for code, item in enumerate(self.values) if item in chosen]
+        return np.asarray(np.isin(self.codes, hits), dtype=np.bool_)
+
+
+Data = Union[IntArray, FloatArray, Text]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length. Absent columns are simply not there: ask with `has`."""
+
+    columns: tuple[Column, ...]
+    data: Mapping[str, Data] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        lengths = {len(self.data[column.key]) for column in self.columns}
+        if len(lengths) > 1:
+            raise ValueError(f"columns of different length: {lengths}")
+
+    def __len__(self) -> int:
+        return len(self.data[self.columns[0].key]) if self.columns else 0
+
+    def has(self, key: str) -> bool:
+        """The table has this column."""
+        return key in self.data
+
+    def column(self, key: str) -> Column:
+        """Declaration of a column that is there."""
+        return next(column for column in self.columns if column.key == key)
+
+    def ints(self, key: str) -> IntArray:
+        """An int64 column; all unknown where the source lacks it."""
+        found = self.data.get(key)
+        if found is None:
+            return np.full(len(self), NULL_INT, dtype=np.int64)
+        assert isinstance(found, np.ndarray)
+        return found.astype(np.int64, copy=False)
+
+    def floats(self, key: str) -> FloatArray:
+        """A float64 column; all NaN where the source lacks it."""
+        found = self.data.get(key)
+        if found is None:
+            return np.full(len(self), np.nan)
+        assert isinstance(found, np.ndarray)
+        return found.astype(np.float64, copy=False)
+
+    def text(self, key: str) -> Text:
+        """A text column; all unknown where the source lacks it."""
+        found = self.data.get(key)
+        if found is None:
+            return Text(np.full(len(self), -1, dtype=np.int32), [])
+        assert isinstance(found, Text)
+        return found
+
+    def take(self, rows: NDArray[Any]) -> Table:
+        """Rows by index or mask."""
+        return Table(
+            self.columns,
+            {key: value.take(rows) if isinstance(value, Text) else value[rows] for key, value in self.data.items()},
+        )
+
+    def with_columns(self, extra: Sequence[tuple[Column, Data]]) -> Table:
+        """The same rows with columns added at the end."""
+        return Table(
+            (*self.columns, *(column for column, _ in extra)),
+            {**self.data, **{column.key: data for column, data in extra}},
+        )
+
+
+def known(values: IntArray) -> NDArray[np.bool_]:
+    """Mask of the known values of an integer column."""
+    return np.asarray(values != NULL_INT, dtype=np.bool_)
+
+
+def empty(columns: Sequence[Column]) -> Table:
+    """A table with these columns and no rows."""
+    data: dict[str, Data] = {}
+    for column in columns:
+        if column.kind is Kind.TEXT:
+            data[column.key] = Text.of(())
+        else:
+            data[column.key] = np.zeros(0, dtype=np.int64) if column.kind.is_int else np.zeros(0)
+    return Table(tuple(columns), data)
+
+
+def from_lists(columns: Sequence[Column], lists: Mapping[str, Sequence[Any]]) -> Table:
+    """Build a table from plain lists; None becomes unknown. For small results, not for files."""
+    data: dict[str, Data] = {}
+    for column in columns:
+        values = lists[column.key]
+        if column.kind is Kind.TEXT:
+            data[column.key] = Text.of(values)
+        elif column.kind.is_int:
+            data[column.key] = np.asarray([NULL_INT if v is None else int(v) for v in values], dtype=np.int64)
+        else:
+            data[column.key] = np.asarray([np.nan if v is None else float(v) for v in values], dtype=np.float64)
+    return Table(tuple(columns), data)

@@ -1,0 +1,127 @@
+"""What a view is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypedDict
+
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.tables import Table
+
+#: Rows up to which a table travels whole inside its view; above, pages come from /api/table.
+INLINE_ROWS = 20_000
+
+
+class ColumnJson(TypedDict):
+    """One column of a table. `kind` is tables.Kind; a "time" is ns after the view's `base_ns`."""
+
+    key: str
+    kind: Literal["text", "int", "float", "time", "duration", "bytes", "ratio", "percent", "bandwidth"]
+    title: str
+    doc: str
+    group: str
+
+
+class TableJson(TypedDict):
+    """A table or a page of one, as columns. `total` counts all rows that match, `rows` those in `data`."""
+
+    id: str
+    columns: list[ColumnJson]
+    data: dict[str, list[Any]]
+    offset: int
+    rows: int
+    total: int
+    sort: str
+    desc: bool
+
+
+class ProblemJson(TypedDict):
+    """See problems.Problem."""
+
+    code: str
+    file: str
+    where: str
+    expected: str
+    found: str
+    lost: str
+    action: str
+    count: int
+    severity: str
+
+
+class MissingJson(TypedDict):
+    """Something this capture does not have: which table, which file, what that costs, which option records it."""
+
+    table: str
+    file: str
+    title: str
+    views: list[str]
+    option: str
+    text: str
+
+
+class ProgressJson(TypedDict):
+    """One piece of reading work. `eta_s` and `rate` (bytes per second) are null until they can be told."""
+
+    span: str
+    stage: Literal["tables", "trace"]
+    state: Literal["waiting", "reading", "ready", "failed"]
+    file: str
+    bytes_done: int
+    bytes_total: int
+    rate: float | None
+    eta_s: float | None
+    message: str
+
+
+@dataclass(frozen=True)
+class Param:
+    """A request parameter of a view, as text. `choices` empty: anything."""
+
+    name: str
+    default: str = ""
+    choices: tuple[str, ...] = ()
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class ViewInput:
+    """What a view is built from. `spans`: one for scope "span"; all ready ranks of the run for "run";
+    baseline and experimental for "diff"."""
+
+    spans: Sequence[SpanData]
+    params: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ViewTable:
+    """A table of a view with its default order."""
+
+    table: Table
+    sort: str = ""
+    desc: bool = True
+
+
+@dataclass(frozen=True)
+class ViewResult:
+    """What `build` returns: JSON data (TypedDict of the module) and tables by name."""
+
+    data: Mapping[str, Any]
+    tables: Mapping[str, ViewTable] = field(default_factory=dict)
+    base_ns: int = 0
+
+
+@dataclass(frozen=True)
+class View:
+    """One view. `needs`: logical tables (or "trace"), each group satisfied by any one of its members.
+    `tables`: tables that only /api/table serves, built from the same input on demand."""
+
+    id: str
+    title: str
+    scope: Literal["span", "run", "diff"]
+    needs: tuple[tuple[str, ...], ...]
+    build: Callable[[ViewInput], ViewResult]
+    params: tuple[Param, ...] = ()
+    extra_tables: Mapping[str, Callable[[ViewInput], ViewTable]] = field(default_factory=dict)
+    count: str = ""  # logical table whose row count stands beside the view in the sidebar
