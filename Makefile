@@ -1,0 +1,58 @@
+# The two commands are `make run` and `make test`; `make help` lists the rest.
+LOGDIR ?= fixtures/demo
+PORT   ?= 6006
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: help run test check format frontend fixtures bench clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z_]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(VENV)/.installed ## open LOGDIR (default fixtures/demo) in TensorBoard on PORT (default 6006)
+	$(BIN)/tensorboard --logdir "$(LOGDIR)" --port $(PORT)
+
+test: $(VENV)/.test ## all tests, the browser ones included
+	@sh tools/ensure_chromium.sh
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@sh tools/frontend.sh test
+
+check: $(VENV)/.check ## lint, types, import rules, generated files, the built frontend
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/gen_types.py --check
+	$(BIN)/python fixtures/make.py --check
+	sh tools/frontend.sh check
+
+format: $(VENV)/.check ## format the Python code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+frontend: ## rebuild the committed bundle (needs Node)
+	sh tools/frontend.sh build
+
+fixtures: $(VENV)/.installed ## write the fixtures again
+	$(BIN)/python fixtures/make.py
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) build *.egg-info frontend/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# Editable: a change of the code is there at the next start.
+$(VENV)/.installed: setup.py | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.test: setup.py | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.check: setup.py | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check]'
+	@touch $@ $(VENV)/.installed $(VENV)/.test
