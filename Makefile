@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help run test check format frontend fixtures bench clean
+.PHONY: help run test check format frontend fixtures screenshots clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -37,6 +37,9 @@ frontend: ## rebuild the committed bundle (needs Node)
 
 fixtures: $(VENV)/.installed ## write the fixtures again
 	$(BIN)/python fixtures/make.py
+
+screenshots: $(VENV)/.test ## make the pictures of docs/img again
+	$(BIN)/python -m pytest tests/e2e -k docs --docs
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build *.egg-info frontend/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,37 @@
+"""Paths and options that all tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FIXTURES = ROOT / "fixtures"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--docs", action="store_true", help="write the screenshots into docs/img")
+
+
+def real_data() -> Path | None:
+    """Folder with the profiles recorded on real NPUs; None where it is absent."""
+    folder = Path(os.environ.get("NPU_REAL_DATA", ROOT.parent / "shared" / "real-data"))
+    return folder if (folder / "ascend_pt_text_level1").is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def real_text_run() -> Path:
+    """The run ascend_pt_text_level1 (two ranks of an AlexNet on 910B); skips where it is absent."""
+    folder = real_data()
+    if folder is None:
+        pytest.skip("no real data: set NPU_REAL_DATA to the folder that holds ascend_pt_text_level1")
+    return folder / "ascend_pt_text_level1"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or fills the user's cache; within one test run the cache is shared."""
+    if "TB_NPU_CACHE_DIR" not in os.environ:
+        monkeypatch.setenv("TB_NPU_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))

@@ -1,0 +1,160 @@
+"""One browser and one TensorBoard for the session; each test has its own context and fails on any page error."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+
+from tests.conftest import FIXTURES, ROOT, real_data
+from tests.e2e.tensorboard import tensorboard
+
+playwright_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+from playwright.sync_api import Browser, BrowserContext, FrameLocator, Page  # noqa: E402
+
+CHROMIUM = next(
+    (found for name in (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome")
+     if name and (found := shutil.which(name))),
+    None,
+)  # fmt: skip
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--force-color-profile=srgb", "--font-render-hinting=none",
+    "--disable-lcd-text",
+]  # fmt: skip
+PLUGIN = "npu_profiler"
+VIEWS = ("overview", "trace", "kernel", "operator", "memory", "distributed", "diff")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "tests/e2e/" in item.nodeid:
+            item.add_marker(pytest.mark.e2e)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium found and none could be installed (tools/ensure_chromium.sh)")
+    with playwright_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("e2e") / "cache"
+
+
+@pytest.fixture(scope="session")
+def demo_server(cache: Path) -> Iterator[str]:
+    with tensorboard("--logdir", str(FIXTURES / "demo"), cache=cache) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def real_server(cache: Path) -> Iterator[str]:
+    data = real_data()
+    if data is None:
+        pytest.skip("no real data: set NPU_REAL_DATA to the folder that holds ascend_pt_text_level1")
+    with tensorboard("--logdir", str(data / "ascend_pt_text_level1"), cache=cache) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def broken_server(cache: Path) -> Iterator[str]:
+    with tensorboard("--logdir", str(FIXTURES / "broken"), cache=cache) as url:
+        yield url
+
+
+@dataclass
+class Plugin:
+    """The plugin's tab in one browser page; records what a user must never see."""
+
+    page: Page
+    url: str
+    defects: list[str] = field(default_factory=list)
+
+    def watch(self) -> None:
+        host = urlsplit(self.url).netloc
+        self.page.on("pageerror", lambda error: self.defects.append(f"page error: {error}"))
+        self.page.on(
+            "console",
+            lambda message: self.defects.append(f"console {message.type}: {message.text} ({message.location})")
+            if message.type == "error" and PLUGIN in str(message.location) + message.text
+            else None,
+        )
+        self.page.on(
+            "request",
+            lambda request: self.defects.append(f"foreign request: {request.url}")
+            if urlsplit(request.url).scheme in ("http", "https") and urlsplit(request.url).netloc != host
+            else None,
+        )
+        self.page.on(
+            "response",
+            lambda response: self.defects.append(f"status {response.status}: {response.url}")
+            if response.status >= 500 and PLUGIN in response.url
+            else None,
+        )
+
+    def open(self, view: str = "", **state: str) -> FrameLocator:
+        """Go to the plugin with this state in the URL and wait until the view is ready."""
+        if view:
+            state["view"] = view
+        pairs = {f"p.{PLUGIN}.{key}": value for key, value in state.items()}
+        target = f"{self.url}#{PLUGIN}" + (f"&{urlencode(pairs)}" if pairs else "")
+        self.page.goto("about:blank")
+        self.page.goto(target)
+        if view:
+            self.ready(view)
+        return self.frame
+
+    @property
+    def frame(self) -> FrameLocator:
+        return self.page.frame_locator(f'iframe[src*="name={PLUGIN}"]')
+
+    def ready(self, view: str) -> None:
+        """Wait until this view shows its data (or says why it has none)."""
+        self.frame.locator(f'main[data-view="{view}"][data-state]:not([data-state="loading"])').wait_for(timeout=60_000)
+
+
+@pytest.fixture
+def open_plugin(
+    browser: Browser, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Plugin]]:
+    """`open_plugin(url, **context options)`: a fresh page; at the end of the test no defect may be recorded."""
+    contexts: list[BrowserContext] = []
+    plugins: list[Plugin] = []
+
+    def start(url: str, **options: object) -> Plugin:
+        settings: dict[str, object] = {"viewport": {"width": 1440, "height": 900}, "locale": "en-US",
+                                       "timezone_id": "UTC", "reduced_motion": "reduce", **options}  # fmt: skip
+        context = browser.new_context(**settings)  # type: ignore[arg-type]
+        contexts.append(context)
+        plugin = Plugin(context.new_page(), url)
+        plugin.watch()
+        plugins.append(plugin)
+        return plugin
+
+    yield start
+    for context in contexts:
+        context.close()
+    assert not [defect for plugin in plugins for defect in plugin.defects]
+
+
+@pytest.fixture
+def shot(request: pytest.FixtureRequest) -> Callable[[Plugin, str], None]:
+    """`shot(plugin, name)`: a screenshot into e2e-out/, with --docs into docs/img/."""
+    folder = ROOT / ("docs/img" if request.config.getoption("--docs") else "e2e-out")
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def take(plugin: Plugin, name: str) -> None:
+        plugin.page.locator(f'iframe[src*="name={PLUGIN}"]').screenshot(path=str(folder / f"{name}.png"))
+
+    return take
