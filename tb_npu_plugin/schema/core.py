@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass
 
 from tb_npu_plugin.tables import Column
+from tb_npu_plugin.units import BANDWIDTH_UNITS, SIZE_UNITS, TIME_UNITS, unit_of
+
+_UNITS = frozenset((*TIME_UNITS, *SIZE_UNITS, *BANDWIDTH_UNITS, "%"))
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,9 @@ class ResultFile:
     columns   the columns of the table, in the newest producer's order
     extra     what to do with headers that are not declared: "metric" keeps them (kind guessed from header)
     condition when it is written
-    key       headers of which at least one must be there for the file to be recognised by content
+    in_root   beside ASCEND_PROFILER_OUTPUT instead of inside it
+    pattern   file names, where there is more than one
+    unit      unit of the times whose headers name none
     """
 
     id: str
@@ -41,6 +46,7 @@ class ResultFile:
     extra: str = "ignore"
     in_root: bool = False
     pattern: re.Pattern[str] | None = None
+    unit: str = ""
 
     def matches(self, file_name: str) -> bool:
         """This declaration describes a file of that name (a trailing .gz is allowed)."""
@@ -55,3 +61,14 @@ class ResultFile:
 def normalise(header: str) -> str:
     """Header text as it is compared: without outer white space and byte order mark."""
     return header.lstrip("\ufeff").strip()
+
+
+def base_of(header: str) -> str:
+    """Header text without the unit: "Duration(us)" -> "Duration", "Communication(Not Overlapped)" as it is."""
+    header = normalise(header)
+    return header[: header.rindex("(")].strip() if unit_of(header) in _UNITS else header
+
+
+def folded(header: str) -> str:
+    """What spellings of one header have in common: no unit, no case, "_" and spaces alike."""
+    return " ".join(base_of(header).lower().replace("_", " ").split())

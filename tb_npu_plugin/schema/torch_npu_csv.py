@@ -324,9 +324,13 @@ API_STATISTIC = ResultFile(
     doc="CANN API calls on the host.",
 )
 
+#: Unit of the columns of step_trace_time.csv, whose headers name none.
+STEP_TRACE_UNIT = "us"
+
 STEP_TRACE = ResultFile(
     id="step_trace",
     name="step_trace_time.csv",
+    unit=STEP_TRACE_UNIT,
     title="Step trace time",
     condition=NPU,
     columns=(
@@ -360,9 +364,6 @@ STEP_TRACE = ResultFile(
     ),
     doc="One row per device and step. Headers name no unit: the figures are microseconds.",
 )
-#: Unit of the columns of step_trace_time.csv, whose headers name none.
-STEP_TRACE_UNIT = "us"
-
 DATA_PREPROCESS = ResultFile(
     id="data_preprocess",
     name="data_preprocess.csv",

@@ -1,0 +1,104 @@
+"""Reads a CSV result file into a Table, led by its declaration in schema/."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.cells import Cells, Mask, NumberCells, cells_for
+from tb_npu_plugin.readers.csv_header import fields_of
+from tb_npu_plugin.readers.csv_rows import Chunk, RowReader
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.source import Progress, opened, text_lines
+from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.tables import Kind, Table
+from tb_npu_plugin.units import number
+
+
+def read_csv(path: Path, relative: str, spec: ResultFile, log: ProblemLog, progress: Progress) -> Table | None:
+    """The table of a CSV file; None (and problems in the log) when it cannot be used at all.
+
+    Columns are those of the file, in its order, under the schema's keys. `relative` names the file in problems,
+    `progress` is told the bytes read since its last call. Raises nothing for bad data.
+    """
+    report = FileReport(log, relative)
+    with opened(path, report, progress) as stream:
+        if stream is None:
+            return None
+        reader = RowReader(text_lines(stream, report), report)
+        header = reader.header()
+        if header is None:
+            report.add("empty_file")
+            return None
+        fields = fields_of(header, spec, report)
+        if fields is None:
+            return None
+        columns = [cells_for(field) for field in fields]
+        rows = 0
+        for chunk in reader.chunks(len(header)):
+            rows += _take(chunk, columns, report)
+    if rows == 0:
+        report.add("no_rows")
+    results = [column.result() for column in columns]
+    return Table(tuple(column for column, _ in results), {column.key: data for column, data in results})
+
+
+def _take(chunk: Chunk, columns: list[Cells], report: FileReport) -> int:
+    """Convert one chunk; the number of rows that were good."""
+    if not chunk.rows:
+        return 0
+    by_index = list(zip(*chunk.rows))
+    lost = np.zeros(len(chunk.rows), dtype=np.bool_)
+    for column in columns:
+        cells = by_index[column.field.index]
+        unknown, bad = column.add(cells)
+        if column.field.column.required:
+            lost |= unknown
+        if bad.any() or (unknown.any() and column.field.column.required):
+            _report_cells(column, cells, unknown, bad, chunk, report)
+        if column.field.column.kind is Kind.TIME:
+            _report_rounded(column, cells, chunk, report)
+    if lost.any():
+        for column in columns:
+            column.drop(lost)
+    return len(chunk.rows) - int(lost.sum())
+
+
+def _report_cells(
+    column: Cells, cells: tuple[str, ...], unknown: Mask, bad: Mask, chunk: Chunk, report: FileReport
+) -> None:
+    """Report the cells of a chunk that have no valid value though they should."""
+    declared = column.field.column
+    name = declared.headers[0]
+    for row in np.flatnonzero(bad | unknown if declared.required else bad).tolist():
+        cell = cells[row]
+        if not isinstance(column, NumberCells):
+            code = "bad_bytes" if bad[row] else "bad_required_cell"
+        elif declared.required:
+            code = "bad_required_cell"
+        else:
+            code = "bad_cell" if number(cell) is not None or not _is_float(cell) else "not_a_number"
+        report.add(code, f"line {chunk.lines[row]}, {name}", found=cell.strip(), kind=declared.key)
+
+
+def _is_float(cell: str) -> bool:
+    """The cell says nan or inf."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _report_rounded(column: Cells, cells: tuple[str, ...], chunk: Chunk, report: FileReport) -> None:
+    """Report times that a spreadsheet program turned into 1.69512E+15."""
+    joined = "".join(cells)
+    if "E" not in joined and "e" not in joined:
+        return
+    declared = column.field.column
+    for row, cell in enumerate(cells):
+        if "e" in cell.lower() and number(cell) is not None:
+            where = f"line {chunk.lines[row]}, {declared.headers[0]}"
+            report.add("precision_lost", where, found=cell.strip(), kind=declared.key)

@@ -1,0 +1,182 @@
+"""Splits CSV text into rows of the right width; rows that are broken are reported and left out.
+
+A chunk of rows is split at C speed. Only where something is wrong with a chunk is it split again row by row, so that
+the defect gets a line number and a quotation mark that was never closed does not swallow the rows after it.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Optional
+
+from tb_npu_plugin.readers.report import FileReport
+
+CHUNK_ROWS = 8192
+#: Longest cell: longer ones come from a quotation mark that was never closed.
+MAX_CELL = 1 << 24
+#: How many lines after a broken row are tried as the start of the next row.
+_MAX_RESTARTS = 1000
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows of equal width and, for each, the number of its first line (from 1)."""
+
+    rows: list[list[str]]
+    lines: list[int]
+
+
+@dataclass(frozen=True)
+class _Record:
+    """One row as it stands in the file: its cells (None: the csv module refused it), its lines, its line number."""
+
+    cells: Optional[list[str]]
+    source: list[str]
+    line: int
+
+
+class RowReader:
+    """Reads rows from lines of text."""
+
+    def __init__(self, lines: Iterator[str], report: FileReport) -> None:
+        csv.field_size_limit(max(csv.field_size_limit(), MAX_CELL))
+        self._lines = lines
+        self._pushed: list[str] = []  # lines to read again, the next one last
+        self._line = 0  # lines consumed so far
+        self._ended = False
+        self._report = report
+
+    def header(self) -> list[str] | None:
+        """Cells of the first row that is not blank; None when there is none."""
+        while True:
+            record = self._take()
+            if record is None:
+                return None
+            if record.cells and any(cell.strip() for cell in record.cells):
+                return record.cells
+
+    def chunks(self, width: int) -> Iterator[Chunk]:
+        """The remaining rows, each with `width` cells, up to CHUNK_ROWS at a time."""
+        while True:
+            first, source = self._line + 1, []  # type: int, list[str]
+            try:
+                rows = list(islice(csv.reader(self._consume(source)), CHUNK_ROWS))
+                good = all(len(row) == width for row in rows) and not self._suspicious_end(source)
+            except csv.Error:
+                good = False
+            if not source:
+                return
+            if good:
+                yield Chunk(rows, _line_numbers(source, len(rows), first))
+            else:
+                self._push(source)
+                yield self._careful_chunk(width)
+
+    def _consume(self, source: list[str]) -> Iterator[str]:
+        """The next lines, noting each in `source`."""
+        while self._pushed:
+            line = self._pushed.pop()
+            self._line += 1
+            source.append(line)
+            yield line
+        for line in self._lines:
+            self._line += 1
+            source.append(line)
+            yield line
+        self._ended = True
+
+    def _push(self, source: list[str]) -> None:
+        """Read these lines again."""
+        self._pushed.extend(reversed(source))
+        self._line -= len(source)
+
+    def _suspicious_end(self, source: list[str]) -> bool:
+        """The file ends here, and not with a complete line."""
+        if not self._ended or not source:
+            return False
+        return not source[-1].endswith(("\n", "\r")) or sum(line.count('"') for line in source) % 2 == 1
+
+    def _take(self) -> _Record | None:
+        """The next row; None at the end."""
+        first, source = self._line + 1, []  # type: int, list[str]
+        try:
+            cells = next(csv.reader(self._consume(source)), None)
+        except csv.Error:
+            cells = None
+        return _Record(cells, source, first) if source else None
+
+    def _careful_chunk(self, width: int) -> Chunk:
+        """The next rows, one by one, defects reported."""
+        chunk = Chunk([], [])
+        while len(chunk.rows) < CHUNK_ROWS:
+            record = self._take()
+            if record is None:
+                break
+            if record.cells == []:
+                continue
+            cells = self._checked(record, width)
+            if cells is not None:
+                chunk.rows.append(cells)
+                chunk.lines.append(record.line)
+        return chunk
+
+    def _checked(self, record: _Record, width: int) -> list[str] | None:
+        """The cells of a good row; None after reporting a bad one."""
+        cells = record.cells
+        where = f"line {record.line}"
+        last = self._ended and not self._pushed
+        unclosed = sum(line.count('"') for line in record.source) % 2 == 1
+        cut = last and not record.source[-1].endswith(("\n", "\r"))
+        if cells is not None and len(cells) > width and not any(cell.strip() for cell in cells[width:]):
+            cells = cells[:width]
+        if cells is not None and len(cells) == width and not unclosed:
+            if cut:
+                self._report.add("no_final_line_break", where, found=record.source[-1])
+            return cells
+        if len(record.source) > 1 and self._restart(record, width):
+            self._report.add("unclosed_quote", where, found=record.source[0])
+        elif cut:
+            self._report.add("truncated_row", where, found=record.source[-1])
+        elif unclosed or cells is None:
+            self._report.add("unclosed_quote", where, found=record.source[0])
+        else:
+            code = "short_row" if len(cells) < width else "long_row"
+            found = f"{len(cells)} cells: {record.source[0]}"
+            self._report.add(code, where, expected=f"{width} cells", found=found)
+        return None
+
+    def _restart(self, record: _Record, width: int) -> bool:
+        """Look inside a broken record for the line on which the next good row starts, and go back to it."""
+        self._push(record.source[1:])
+        end = record.line + len(record.source)
+        for _ in range(_MAX_RESTARTS):
+            candidate = self._take() if self._line + 1 < end else None
+            if candidate is None:
+                break
+            if candidate.cells is not None and len(candidate.cells) == width:
+                self._push(candidate.source)
+                return True
+            self._push(candidate.source[1:])
+        while self._line + 1 < end and self._take_line():
+            pass
+        return False
+
+    def _take_line(self) -> bool:
+        """Pass over one line."""
+        return next(self._consume([]), None) is not None
+
+
+def _line_numbers(source: list[str], rows: int, first: int) -> list[int]:
+    """Number of the first line of each row."""
+    if len(source) == rows:
+        return list(range(first, first + rows))
+    reader = csv.reader(source)
+    starts = []
+    before = 0
+    for _ in reader:
+        starts.append(first + before)
+        before = reader.line_num
+    return starts

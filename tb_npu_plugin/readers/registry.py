@@ -1,0 +1,26 @@
+"""Which reader reads which file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.csv_reader import read_csv
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.source import Progress
+from tb_npu_plugin.schema.torch_npu_csv import CSV_FILES
+from tb_npu_plugin.tables import Table
+
+
+def read_file(path: Path, relative: str, log: ProblemLog, progress: Progress) -> dict[str, Table]:
+    """The logical tables (ids of schema.registry.TABLES) of one result file, plain or .gz.
+
+    What could not be read is a problem in the log, and the tables hold the rest; no table at all when the file
+    cannot be used. `relative` names the file in problems. `progress` is told the bytes read since its last call.
+    """
+    spec = next((spec for spec in CSV_FILES if spec.matches(path.name)), None)
+    if spec is not None:
+        table = read_csv(path, relative, spec, log, progress)
+        return {} if table is None else {spec.id: table}
+    FileReport(log, relative).add("unknown_file", found=path.name)
+    return {}

@@ -1,0 +1,100 @@
+"""The wording of everything that can be wrong with a result file: one entry per kind of defect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tb_npu_plugin.problems import Problem, ProblemLog
+
+#: Longest piece of a bad file that a problem quotes.
+MAX_FOUND = 80
+
+_PARSE_AGAIN = "Parse the raw data again with torch_npu.profiler.profiler.analyse, or copy the file again."
+_OTHERS_STAND = "Nothing else: the other rows are read."
+
+
+@dataclass(frozen=True)
+class _Words:
+    expected: str
+    lost: str
+    action: str
+    severity: str = "error"
+
+
+_WORDS: dict[str, _Words] = {
+    "missing_file": _Words("a file", "The whole file.", "Copy the file again."),
+    "permission_denied": _Words("a file that may be read", "The whole file.", "Allow TensorBoard's user to read it."),
+    "not_a_file": _Words("a regular file", "The whole file.", "Remove it, or put the file itself there."),
+    "unreadable": _Words("a file that can be read", "The whole file.", "Check the disk, then copy the file again."),
+    "empty_file": _Words("a header and rows", "The whole file.", _PARSE_AGAIN),
+    "file_cut": _Words("the rest of the file", "What would have followed.", _PARSE_AGAIN),
+    "no_rows": _Words("rows after the header", "Nothing.", "Nothing to do if the capture held no such event.", "info"),
+    "missing_column": _Words("a required column", "The whole file.", _PARSE_AGAIN),
+    "unknown_headers": _Words(
+        "headers that this version knows", "These columns.", "Nothing to do; tell us if you need them.", "info"
+    ),
+    "duplicate_header": _Words(
+        "every header once", "The repeated column; the first is read.", _PARSE_AGAIN, "warning"
+    ),
+    "unit_assumed": _Words(
+        "a unit in brackets", "Nothing, if the unit is right.", "Check the figures against another source.", "warning"
+    ),
+    "short_row": _Words("as many cells as headers", "This row.", _PARSE_AGAIN),
+    "long_row": _Words("as many cells as headers", "This row.", _PARSE_AGAIN),
+    "unclosed_quote": _Words("a closing quotation mark", "This row.", _PARSE_AGAIN),
+    "truncated_row": _Words("a complete last row", "The last row.", _PARSE_AGAIN),
+    "no_final_line_break": _Words(
+        "a line break at the end",
+        "Nothing, unless the last cell was cut.",
+        "If the file was cut while copying, copy it again.",
+        "warning",
+    ),
+    "bad_required_cell": _Words("a valid value", "This row.", _PARSE_AGAIN),
+    "bad_cell": _Words("a valid value, empty or N/A", "This value; it is shown as unknown.", _PARSE_AGAIN),
+    "not_a_number": _Words("a finite number, empty or N/A", "This value; it is shown as unknown.", _PARSE_AGAIN),
+    "bad_bytes": _Words("UTF-8 text", "The bytes that are no text; shown as \ufffd.", "Copy the file again.", "warning"),
+    "precision_lost": _Words(
+        "all digits of the time",
+        "The exact time: a spreadsheet program rounded it. Order and gaps of these rows are wrong.",
+        "Use the file as the profiler wrote it, never saved from a spreadsheet program.",
+        "warning",
+    ),
+    "bad_json": _Words("valid JSON", "What could not be read from here on.", _PARSE_AGAIN),
+    "unexpected_shape": _Words("the structure that the profiler writes", "This entry.", _PARSE_AGAIN),
+    "inconsistent": _Words(
+        "figures that agree with each other", "Nothing: the figures that were recomputed are shown.",
+        "Parse the raw data again if in doubt.", "warning",
+    ),
+    "unknown_file": _Words("a result file that this version reads", "The file.", "Nothing to do.", "info"),
+}  # fmt: skip
+
+
+class FileReport:
+    """Problems of one file, added to the log of its span."""
+
+    def __init__(self, log: ProblemLog, relative: str) -> None:
+        self._log = log
+        self._file = relative
+
+    def add(self, code: str, where: str = "", *, expected: str = "", found: str = "", kind: str = "") -> None:
+        """Add one occurrence of a defect. `expected` replaces the general wording; `kind` as in ProblemLog."""
+        words = _WORDS[code]
+        self._log.add(
+            Problem(
+                code=code,
+                file=self._file,
+                where=where,
+                expected=expected or words.expected,
+                found=shortened(found),
+                lost=words.lost,
+                action=words.action,
+                severity=words.severity,
+            ),
+            kind,
+        )
+
+
+def shortened(text: str) -> str:
+    """One printable line of at most MAX_FOUND characters."""
+    line = text.encode("utf-8", "replace").decode("utf-8").replace("\r", "\\r").replace("\n", "\\n")
+    return line if len(line) <= MAX_FOUND else f"{line[: MAX_FOUND - 1]}\u2026"

@@ -1,0 +1,106 @@
+"""Opens result files: plain or gzip, counting the bytes read, with every failure as a problem."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from tb_npu_plugin.readers.report import FileReport
+
+Progress = Callable[[int], None]
+
+#: What reading an opened file may raise: a failing disk, a cut or damaged gzip file.
+READ_ERRORS = (OSError, EOFError, zlib.error)
+#: Stands for a NUL byte in decoded text: a lone surrogate, as undecodable bytes are.
+_NUL = "\udc00"
+_BLOCK = 1 << 20
+
+
+class _Counting(io.FileIO):
+    """A file that reports how many bytes were read from it."""
+
+    def __init__(self, path: Path, progress: Progress) -> None:
+        super().__init__(path, "r")
+        self._progress = progress
+
+    def readinto(self, buffer: bytearray | memoryview) -> int | None:  # type: ignore[override]
+        """Fill the buffer and report the count."""
+        count = super().readinto(buffer)
+        if count:
+            self._progress(count)
+        return count
+
+
+@contextmanager
+def opened(path: Path, report: FileReport, progress: Progress) -> Iterator[IO[bytes] | None]:
+    """The file's bytes, unpacked if its name ends in .gz; None after a problem. Never waits on a pipe."""
+    try:
+        mode = path.stat().st_mode
+        raw = _Counting(path, progress) if stat.S_ISREG(mode) else None
+    except FileNotFoundError:
+        report.add("missing_file")
+        yield None
+        return
+    except PermissionError:
+        report.add("permission_denied")
+        yield None
+        return
+    except OSError as error:
+        report.add("unreadable", found=error.strerror or type(error).__name__)
+        yield None
+        return
+    if raw is None:
+        report.add("not_a_file")
+        yield None
+        return
+    with io.BufferedReader(raw, _BLOCK) as buffered:
+        if path.name.endswith(".gz"):
+            with gzip.open(buffered) as unpacked:
+                yield cast("IO[bytes]", unpacked)
+        else:
+            yield buffered
+
+
+def text_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
+    """Lines with their line breaks as they are. Bytes that are no UTF-8 and NUL become lone surrogates, so that
+    `is_damaged` finds the cells that hold them. A failure in the middle ends the lines with a problem."""
+    wrapper = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
+    try:
+        for line in wrapper:
+            yield line.replace("\0", _NUL) if "\0" in line else line
+    except READ_ERRORS as error:
+        report.add("file_cut", found=str(error))
+
+
+def read_all(path: Path, report: FileReport, progress: Progress) -> bytes | None:
+    """The whole file; what could be read of a damaged .gz; None after a problem."""
+    blocks = []
+    with opened(path, report, progress) as stream:
+        if stream is None:
+            return None
+        try:
+            for block in iter(lambda: stream.read(_BLOCK), b""):
+                blocks.append(block)
+        except READ_ERRORS as error:
+            report.add("file_cut", found=str(error))
+    return b"".join(blocks)
+
+
+def is_damaged(text: str) -> bool:
+    """The text holds bytes that were no UTF-8, or NUL."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def repaired(text: str) -> str:
+    """Damaged text with U+FFFD in place of what is no text."""
+    return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
