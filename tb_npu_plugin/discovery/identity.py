@@ -1,0 +1,118 @@
+"""Who recorded a result and when, from names; and from profiler_info.json where names do not tell the rank."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+
+from tb_npu_plugin.discovery import layout
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Facts about one result folder; None and "" are unknown.
+
+    rank_source   "profiler_info_3.json", "rank_id", "folder name" or ""
+    worker_name   "{host}_{pid}" as the profiler wrote it
+    stamp         digits of the local time in the name, 14 to 17
+    node          folded folders that number a host, e.g. "node1"
+    """
+
+    rank: int | None
+    rank_source: str
+    worker_name: str
+    host: str | None
+    pid: int | None
+    stamp: str
+    node: str
+
+    @property
+    def time(self) -> datetime | None:
+        """The local time in the name; None without one or where the digits are no time."""
+        try:
+            whole = datetime.strptime(self.stamp[:14], "%Y%m%d%H%M%S")
+        except ValueError:
+            return None
+        return whole.replace(microsecond=int((self.stamp[14:] or "0").ljust(6, "0")))
+
+
+def fold(parts: Sequence[str]) -> tuple[str, ...]:
+    """The run of a result: its path below the logdir without the result folder itself and without the folders
+    above it that only number a rank.
+
+    >>> fold(("exp", "node1", "rank_9", "host_1_20240101000000000_ascend_pt"))
+    ('exp',)
+    """
+    kept = list(parts[:-1])
+    numbered = bool(parts) and layout.RANK_FOLDER.fullmatch(parts[-1]) is not None
+    while kept and layout.RANK_FOLDER.fullmatch(kept[-1]):
+        kept.pop()
+        numbered = True
+    if numbered and kept and layout.NODE_FOLDER.fullmatch(kept[-1]):
+        kept.pop()
+    return tuple(kept)
+
+
+def identify(folder: Path, parts: Sequence[str], infos: Sequence[tuple[str, int, int]]) -> Identity:
+    """Facts about the result in `folder`.
+
+    parts   path below the logdir, or the folder's own name where it is the logdir
+    infos   (name, size, mtime_ns) of the profiler_info files in it
+    """
+    name = parts[-1] if parts else folder.name
+    run = fold(parts)
+    found = layout.RESULT_NAME.fullmatch(name)
+    worker = (found.group("worker") or "") if found else ""
+    if not found and layout.is_result_name(name):
+        worker = name[: -len(layout.RESULT_SUFFIXES[0])]
+    if layout.RANK_FOLDER.fullmatch(worker):
+        worker = ""
+    by_pid = layout.WORKER_PID.fullmatch(worker)
+    rank, source = _rank(folder, [*parts[len(run) : -1], name], infos)
+    stamped = layout.RANK_FOLDER.fullmatch(name)
+    return Identity(
+        rank=rank,
+        rank_source=source,
+        worker_name=worker,
+        host=by_pid.group("host") if by_pid else (worker or None),
+        pid=int(by_pid.group("pid")) if by_pid else None,
+        stamp=(found.group("time") if found else (stamped.group("time") if stamped else "")) or "",
+        node="/".join(part for part in parts[len(run) : -1] if layout.NODE_FOLDER.fullmatch(part)),
+    )
+
+
+def _rank(folder: Path, names: Sequence[str], infos: Sequence[tuple[str, int, int]]) -> tuple[int | None, str]:
+    """(rank, where it comes from): file name, then rank_id in the file, then the folders from the inside out."""
+    for name, _, _ in infos:
+        found = layout.INFO_NAME.fullmatch(name)
+        if found and found.group("rank"):
+            return int(found.group("rank")), name
+    for name, size, mtime_ns in infos:
+        rank = _rank_id(str(folder / name), size, mtime_ns)
+        if rank is not None:
+            return rank, "rank_id"
+    for name in reversed(names):
+        named = layout.RANK_FOLDER.fullmatch(name) or layout.RANK_IN_NAME.search(name)
+        if named:
+            return int(named.group("rank")), "folder name"
+    return None, ""
+
+
+@lru_cache(maxsize=20_000)
+def _rank_id(path: str, size: int, mtime_ns: int) -> int | None:
+    """`rank_id` of a profiler_info file; None where it has none. Size and time are part of the key only.
+    A file that cannot be read is no matter here: readers.capture reports it."""
+    try:
+        content = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(content, dict):
+        return None
+    nested = content.get("ms_profiler_info")
+    value = content.get("rank_id", nested.get("rank_id") if isinstance(nested, dict) else None)
+    text = str(value).strip()
+    return int(text) if text.isdecimal() else None

@@ -1,0 +1,59 @@
+"""What result folders look like, as data. Source: specs/ascend_pt.md 3.1, 3.2; specs/mindspore.md 1.11."""
+
+from __future__ import annotations
+
+import re
+
+from tb_npu_plugin.schema.registry import RESULT_FILES
+from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+
+#: Ends of the names that profilers give to result folders.
+RESULT_SUFFIXES = ("_ascend_pt", "_ascend_ms")
+_SUFFIX = r"_ascend_(?:pt|ms)"
+
+#: `{worker}_{pid}_{local time}_ascend_pt`; everything but the suffix may be absent.
+RESULT_NAME = re.compile(rf"(?:(?P<worker>.*?)_)?(?P<time>\d{{14,17}}){_SUFFIX}")
+#: The pid at the end of a worker name.
+WORKER_PID = re.compile(r"(?P<host>.+)_(?P<pid>\d+)")
+#: A folder whose name says nothing but which rank (and which part of its run) it holds.
+RANK_FOLDER = re.compile(
+    rf"rank[-_]?(?P<rank>\d+)(?:_start_?\d+(?:_stop_?\d+)?)?(?:_(?P<time>\d{{14,17}}))?(?:{_SUFFIX})?", re.IGNORECASE
+)
+#: A rank inside the name of a result folder ("bert_rank3_ascend_pt").
+RANK_IN_NAME = re.compile(r"(?:^|_)rank[-_]?(?P<rank>\d+)(?=_|$)", re.IGNORECASE)
+#: A folder that only numbers a host; it folds into the worker when rank folders are directly in it.
+NODE_FOLDER = re.compile(r"(?:node|host|server)[-_]?\d+", re.IGNORECASE)
+#: `profiler_info_{rank}.json`.
+INFO_NAME = re.compile(r"profiler_info(?:_(?P<rank>\d+))?\.json")
+
+#: Folders of raw data: what the profiler wrote before it was parsed.
+RAW_FRAMEWORK = "FRAMEWORK"
+RAW_PREFIX = "PROF_"
+#: Folders of a result (not of others: a user's "logs" is walked) that hold no further results.
+CLOSED_FOLDERS = frozenset({OUTPUT_FOLDER, "logs"})
+DATABASE_SUFFIX = ".db"
+
+#: Deeper than this is taken for a mistake (a loop of mounts, for instance).
+MAX_DEPTH = 40
+#: More folders than this are not walked in one scan.
+MAX_FOLDERS = 200_000
+
+
+def is_result_name(name: str) -> bool:
+    """The name ends as profilers name their results."""
+    return name.endswith(RESULT_SUFFIXES)
+
+
+def is_raw(name: str) -> bool:
+    """A folder of this name holds raw data."""
+    return name == RAW_FRAMEWORK or name.startswith(RAW_PREFIX)
+
+
+def in_output(name: str) -> bool:
+    """A file of this name inside ASCEND_PROFILER_OUTPUT is read."""
+    return any(not file.in_root and file.matches(name) for file in RESULT_FILES)
+
+
+def in_root(name: str) -> bool:
+    """A file of this name in the result folder itself is read."""
+    return any(file.in_root and file.matches(name) for file in RESULT_FILES)

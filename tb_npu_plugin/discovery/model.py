@@ -1,0 +1,102 @@
+"""What a scan finds: runs of workers of spans. Immutable, comparable, without content of any result file."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tb_npu_plugin.discovery.identity import Identity
+from tb_npu_plugin.discovery.report import Skipped
+from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
+
+
+def token(kind: str, *parts: str) -> str:
+    """Opaque and stable id: the same place gives the same id after a restart."""
+    return kind + hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=9).hexdigest()
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A result file: path relative to the result folder, bytes, time of the last change in ns since the epoch."""
+
+    relative: str
+    size: int
+    mtime_ns: int
+
+    @property
+    def is_trace(self) -> bool:
+        """The trace, which is read in a stage of its own."""
+        return TRACE_VIEW.matches(self.relative.rpartition("/")[2])
+
+
+@dataclass(frozen=True)
+class FoundSpan:
+    """One capture. `fingerprint` changes when any of its files does; `notes` is what the scan has to say about it."""
+
+    token: str
+    folder: Path
+    path: str
+    label: str
+    identity: Identity
+    files: tuple[FoundFile, ...]
+    notes: tuple[Problem, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash over names, sizes and times of the files."""
+        return token("", *(f"{file.relative}:{file.size}:{file.mtime_ns}" for file in self.files))
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def has_trace(self) -> bool:
+        """There is a trace file."""
+        return any(file.is_trace for file in self.files)
+
+
+@dataclass(frozen=True)
+class FoundWorker:
+    """One process or rank."""
+
+    token: str
+    label: str
+    rank: int | None
+    rank_source: str
+    host: str | None
+    pid: int | None
+    spans: tuple[FoundSpan, ...]
+
+
+@dataclass(frozen=True)
+class FoundRun:
+    """The folder that holds captures, relative to its logdir."""
+
+    token: str
+    label: str
+    workers: tuple[FoundWorker, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a span stands."""
+
+    run: FoundRun
+    worker: FoundWorker
+    span: FoundSpan
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Everything below the logdirs at one moment."""
+
+    runs: tuple[FoundRun, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+    def places(self) -> list[Place]:
+        """All spans, in the order of the catalog."""
+        return [Place(run, worker, span) for run in self.runs for worker in run.workers for span in worker.spans]

@@ -1,0 +1,97 @@
+"""Why a folder was not taken, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A folder that looked like a result, or could hide some, and was not taken.
+
+    path     relative to the logdir (with its name in front for --logdir_spec)
+    reason   one sentence: what is in the way
+    action   one sentence: what to do
+    """
+
+    path: str
+    reason: str
+    action: str
+
+
+def never_parsed(path: str, folder: str) -> Skipped:
+    """Raw data without parsed files. `folder` is the absolute path, for the command to copy."""
+    return Skipped(
+        path,
+        "Raw profiling data that was never parsed: there is no ASCEND_PROFILER_OUTPUT with result files in it.",
+        f'Parse it on a host with CANN: from torch_npu.profiler.profiler import analyse; analyse("{folder}")',
+    )
+
+
+def database_only(path: str) -> Skipped:
+    """Only the DB export is there."""
+    return Skipped(
+        path,
+        "Only a database export (*.db) is here; this version does not read it yet.",
+        'Export as text too: export_type=["text", "db"], or analyse(path, export_type="text") on the raw data.',
+    )
+
+
+def empty(path: str) -> Skipped:
+    """A result folder without anything to read."""
+    return Skipped(
+        path,
+        "The result folder holds no result files.",
+        "Look whether the capture recorded at least one step and whether copying it was completed.",
+    )
+
+
+def misplaced(path: str) -> Skipped:
+    """Result files that lie outside an ASCEND_PROFILER_OUTPUT folder."""
+    return Skipped(
+        path,
+        "Result files lie here without their ASCEND_PROFILER_OUTPUT folder.",
+        "Move them into a folder named ASCEND_PROFILER_OUTPUT below this one.",
+    )
+
+
+def unreadable(path: str, error: OSError) -> Skipped:
+    """The system refuses to list or open it."""
+    if isinstance(error, PermissionError):
+        return Skipped(
+            path, "No permission to read this folder.", "Give the user that runs TensorBoard read access to it."
+        )
+    return Skipped(path, f"Cannot be read: {error.strerror or error}.", "Check the path and the file system.")
+
+
+def dangling(path: str) -> Skipped:
+    """A symbolic link that leads nowhere."""
+    return Skipped(path, "A symbolic link whose target does not exist.", "Restore the target or remove the link.")
+
+
+def cycle(path: str) -> Skipped:
+    """A symbolic link to a folder above itself."""
+    return Skipped(
+        path, "A symbolic link to a folder that contains it; not followed.", "Nothing: its target is read where it lies."
+    )
+
+
+def too_deep(path: str, depth: int) -> Skipped:
+    """Nested beyond the limit."""
+    return Skipped(path, f"More than {depth} folders deep; not searched.", "Start TensorBoard on a folder below.")
+
+
+def too_many(path: str, folders: int) -> Skipped:
+    """More folders than one scan walks."""
+    return Skipped(
+        path,
+        f"More than {folders} folders; the rest from here on is not searched.",
+        "Start TensorBoard on a folder nearer to the results.",
+    )
+
+
+def remote(path: str) -> Skipped:
+    """A logdir on an object store."""
+    return Skipped(
+        path, "Remote folders are not read yet by this version.", "Copy the results to a local or mounted folder."
+    )

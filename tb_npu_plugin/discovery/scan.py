@@ -1,0 +1,133 @@
+"""From logdirs to runs, workers and spans."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from pathlib import Path
+
+from tb_npu_plugin.discovery import layout, report
+from tb_npu_plugin.discovery.identity import Identity, fold, identify
+from tb_npu_plugin.discovery.logdirs import is_remote
+from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Scan, token
+from tb_npu_plugin.discovery.report import Skipped
+from tb_npu_plugin.discovery.walk import Found, Walk
+
+#: Two processes that claim one rank are one worker, restarted, only if their captures are further apart than this.
+RESTART_GAP = timedelta(seconds=60)
+
+
+def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -> Scan:
+    """Everything below the folders `{"" or name of --logdir_spec: folder}`.
+
+    Reads names, sizes and times, and profiler_info.json where names do not tell the rank. Never raises for what it
+    finds: a folder that cannot be used is in `skipped`. `seen` is called when a result is found.
+    """
+    runs: list[FoundRun] = []
+    skipped: list[Skipped] = []
+    for name, folder in logdirs.items():
+        if is_remote(folder):
+            skipped.append(report.remote(name or str(folder)))
+            continue
+        walk = Walk(name, seen)
+        walk.start(folder)
+        skipped += walk.skipped
+        by_run: dict[tuple[str, ...], list[FoundSpan]] = defaultdict(list)
+        for found in walk.found:
+            by_run[fold(found.parts)].append(_span(name, found))
+        for parts, spans in by_run.items():
+            label = "/".join((*((name,) if name else ()), *parts)) or folder.name or "/"
+            run = token("r", name, *parts)
+            runs.append(FoundRun(run, label, tuple(_workers(run, spans))))
+    runs.sort(key=lambda run: natural(run.label))
+    return Scan(tuple(runs), tuple(skipped))
+
+
+def natural(text: str) -> list[tuple[bool, int, str]]:
+    """Sort key that puts rank10 after rank9."""
+    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in re.split(r"(\d+)", text)]
+
+
+def _span(name: str, found: Found) -> FoundSpan:
+    infos = [
+        (file.relative, file.size, file.mtime_ns)
+        for file in found.files
+        if layout.INFO_NAME.fullmatch(file.relative)
+    ]
+    identity = identify(found.folder, found.parts or (found.folder.name,), infos)
+    time = identity.time
+    return FoundSpan(
+        token=token("s", name, *found.parts),
+        folder=found.folder,
+        path="/".join((*((name,) if name else ()), *found.parts)) or found.folder.name,
+        label=time.strftime("%Y-%m-%d %H:%M:%S") if time else (found.parts[-1] if found.parts else found.folder.name),
+        identity=identity,
+        files=found.files,
+        notes=found.notes,
+    )
+
+
+def _workers(run: str, spans: Iterable[FoundSpan]) -> list[FoundWorker]:
+    """Spans by rank, or by process where the rank is unknown."""
+    by_rank: dict[int, list[FoundSpan]] = defaultdict(list)
+    by_process: dict[str, list[FoundSpan]] = defaultdict(list)
+    for span in spans:
+        if span.identity.rank is None:
+            by_process[_process(span.identity)].append(span)
+        else:
+            by_rank[span.identity.rank].append(span)
+    workers = []
+    for rank in sorted(by_rank):
+        groups = _apart(by_rank[rank])
+        for group in groups:
+            # The first group keeps the plain id, so that links survive when a second process turns up.
+            key = () if group is groups[0] else (_process(group[0].identity),)
+            workers.append(_worker(token("w", run, f"rank {rank}", *key), group))
+    for process in sorted(by_process, key=natural):
+        workers.append(_worker(token("w", run, "process", process), by_process[process]))
+    return workers
+
+
+def _worker(worker: str, spans: list[FoundSpan]) -> FoundWorker:
+    spans = sorted(spans, key=lambda span: (span.identity.stamp, natural(span.path)))
+    first = spans[0].identity
+    process = _process(first)
+    label = process or "worker"
+    if first.rank is not None:
+        label = f"rank {first.rank}" + (f" · {process}" if process else "")
+    return FoundWorker(worker, label, first.rank, first.rank_source, first.host, first.pid, tuple(spans))
+
+
+def _process(identity: Identity) -> str:
+    """Which process recorded, as far as the names tell."""
+    return "/".join(filter(None, (identity.node, identity.worker_name)))
+
+
+def _apart(spans: list[FoundSpan]) -> list[list[FoundSpan]]:
+    """Spans of one rank: one group, unless several processes claimed the rank at the same time."""
+    processes: dict[str, list[FoundSpan]] = defaultdict(list)
+    for span in spans:
+        processes[_process(span.identity)].append(span)
+    groups: list[list[FoundSpan]] = []
+    for _, own in sorted(processes.items(), key=lambda item: min((span.identity.stamp, span.path) for span in item[1])):
+        home = next((group for group in groups if not _together(group, own)), None)
+        if home is None:
+            groups.append(list(own))
+        else:
+            home.extend(own)
+    return groups
+
+
+def _together(left: list[FoundSpan], right: list[FoundSpan]) -> bool:
+    """Two processes recorded at the same time, or nobody knows when: then they are kept apart."""
+    times = []
+    for spans in (left, right):
+        known = [span.identity.time for span in spans]
+        stamps = [time for time in known if time is not None]
+        if len(stamps) < len(known):
+            return True
+        times.append((min(stamps), max(stamps)))
+    (left_first, left_last), (right_first, right_last) = times
+    return right_first - left_last < RESTART_GAP and left_first - right_last < RESTART_GAP

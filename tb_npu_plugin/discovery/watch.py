@@ -1,0 +1,101 @@
+"""Keeps a scan fresh in the background. Nothing here waits for a scan unless it asks to."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tb_npu_plugin.discovery.model import Place, Scan
+from tb_npu_plugin.discovery.scan import scan
+
+logger = logging.getLogger(__name__)
+
+#: A scan older than this is repeated when somebody asks, in seconds.
+MAX_AGE = 3.0
+#: A rescan may take at most this share of the time.
+MAX_SHARE = 0.1
+
+
+class Watcher:
+    """The latest scan of the logdirs. Thread-safe; the thread starts with the first question.
+
+    generation   grows when a scan differs from the one before
+    """
+
+    def __init__(self, logdirs: Mapping[str, Path], scanner: Callable[..., Scan] = scan) -> None:
+        self.logdirs = dict(logdirs)
+        self._scanner = scanner
+        self._lock = threading.Lock()
+        self._wanted = threading.Event()
+        self._first = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._scan = Scan()
+        self._places: dict[str, Place] = {}
+        self._finished = 0.0
+        self._took = 0.0
+        self._seen = False
+        self.generation = 0
+        self.scanning = False
+
+    def current(self) -> Scan:
+        """The latest scan, at once; empty before the first has ended. Asks for a new one when it is old."""
+        self.ask()
+        return self._scan
+
+    def place(self, span: str) -> Place | None:
+        """Where a span stands in the latest scan."""
+        return self._places.get(span)
+
+    def ask(self, now: bool = False) -> None:
+        """Have the logdirs scanned: `now`, or if the last scan is old. Returns at once."""
+        age = time.monotonic() - self._finished
+        if now or not self._first.is_set() or age > max(MAX_AGE, self._took / MAX_SHARE):
+            with self._lock:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name="npu-scan", daemon=True)
+                    self._thread.start()
+                self.scanning = True
+                self._wanted.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the first scan; False when it has not ended in time."""
+        self.ask()
+        return self._first.wait(timeout)
+
+    def active(self) -> bool:
+        """Results are there, as far as is known."""
+        self.ask()
+        return self._seen
+
+    def update(self) -> Scan:
+        """Scan in this thread."""
+        started = time.monotonic()
+        found = self._scanner(self.logdirs, self._note)
+        with self._lock:
+            if found != self._scan:
+                self._scan = found
+                self._places = {place.span.token: place for place in found.places()}
+                self.generation += 1
+            self._seen = bool(found.runs)
+            self._finished = time.monotonic()
+            self._took = self._finished - started
+        self._first.set()
+        return found
+
+    def _note(self) -> None:
+        self._seen = True
+
+    def _run(self) -> None:
+        while True:
+            self._wanted.wait()
+            self._wanted.clear()
+            try:
+                self.update()
+            except Exception:  # the thread must outlive a defect: the next scan may succeed
+                logger.exception("scanning %s failed", ", ".join(map(str, self.logdirs.values())))
+                self._finished = time.monotonic()
+                self._first.set()
+            self.scanning = self._wanted.is_set()
