@@ -1,0 +1,99 @@
+"""Group rows of a table and reduce integer columns exactly (no float on the way). Unknown values are skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Union
+
+import numpy as np
+
+from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray, Text, known
+
+Key = Union[IntArray, Text]
+
+
+class Groups:
+    """Rows that share the values of some columns; groups in the order of their first row.
+
+    `first`: row number of the first row of each group; `of_row`: group number of each row.
+    """
+
+    def __init__(self, keys: Sequence[Key], rows: int) -> None:
+        numbers = np.zeros(rows, dtype=np.int64)
+        for key in keys:
+            values = key.codes if isinstance(key, Text) else key
+            _, codes = np.unique(values, return_inverse=True)
+            _, numbers = np.unique(numbers * (rows + 1) + codes.reshape(-1), return_inverse=True)
+            numbers = numbers.reshape(-1)
+        _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+        rank = np.empty(len(first), dtype=np.int64)
+        rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+        self.first: IntArray = np.sort(first).astype(np.int64)
+        self.of_row: IntArray = rank[inverse.reshape(-1)]
+        self._order = np.argsort(self.of_row, kind="stable")
+        self._starts = np.searchsorted(self.of_row[self._order], np.arange(len(self.first)))
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def count(self) -> IntArray:
+        """Rows of each group."""
+        return np.bincount(self.of_row, minlength=len(self)).astype(np.int64)
+
+    def count_known(self, values: IntArray) -> IntArray:
+        """Rows of each group whose value is known."""
+        return np.bincount(self.of_row[known(values)], minlength=len(self)).astype(np.int64)
+
+    def sum(self, values: IntArray) -> IntArray:
+        """Sum of the known values of each group; unknown where none is known."""
+        return self._reduce(np.add, values, 0)
+
+    def min(self, values: IntArray) -> IntArray:
+        """Smallest known value of each group; unknown where none is known."""
+        return self._reduce(np.minimum, values, np.iinfo(np.int64).max)
+
+    def max(self, values: IntArray) -> IntArray:
+        """Largest known value of each group; unknown where none is known."""
+        return self._reduce(np.maximum, values, NULL_INT)
+
+    def mean(self, values: IntArray) -> IntArray:
+        """Mean of the known values of each group, rounded half to even; unknown where none is known."""
+        return divide_half_even(self.sum(values), self.count_known(values))
+
+    def distinct(self, key: Key) -> IntArray:
+        """How many different known values each group has."""
+        values = key.codes if isinstance(key, Text) else key
+        is_known = values >= 0 if isinstance(key, Text) else known(key)
+        _, codes = np.unique(values, return_inverse=True)
+        pairs = np.unique(self.of_row[is_known] * (len(values) + 1) + codes.reshape(-1)[is_known])
+        return np.bincount(pairs // (len(values) + 1), minlength=len(self)).astype(np.int64)
+
+    def _reduce(self, how: np.ufunc, values: IntArray, neutral: int) -> IntArray:
+        if not len(self):
+            return np.zeros(0, dtype=np.int64)
+        filled = np.where(known(values), values, neutral)[self._order]
+        reduced = np.asarray(how.reduceat(filled, self._starts), dtype=np.int64)
+        return np.where(self.count_known(values) > 0, reduced, NULL_INT)
+
+
+def divide_half_even(total: IntArray, count: IntArray) -> IntArray:
+    """total / count rounded half to even; unknown where the total is unknown or the count is 0."""
+    certain = known(total) & (count > 0)
+    divisor = np.where(certain, count, 1)
+    quotient, rest = np.divmod(np.where(certain, total, 0), divisor)
+    up = (2 * rest > divisor) | ((2 * rest == divisor) & (quotient % 2 == 1))
+    return np.where(certain, quotient + up, NULL_INT)
+
+
+def ratio(part: IntArray, whole: IntArray) -> FloatArray:
+    """part / whole; unknown where either is unknown or the whole is not above 0."""
+    certain = known(part) & known(whole) & (whole > 0)
+    out = np.full(len(part), np.nan)
+    np.divide(part, whole, out=out, where=certain)
+    return out
+
+
+def known_sum(values: IntArray) -> int | None:
+    """Sum of the known values as a Python int; None when none is known."""
+    certain = values[known(values)]
+    return int(certain.sum()) if len(certain) else None

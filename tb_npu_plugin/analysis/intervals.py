@@ -1,0 +1,72 @@
+"""Sets of half-open intervals [start, end) of integers: sorted, disjoint, not touching, none empty.
+
+Every function takes and returns `Intervals` in that normal form; `union` makes it from anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_npu_plugin.tables import IntArray
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Starts and ends of equal length, ns."""
+
+    start: IntArray
+    end: IntArray
+
+    @property
+    def total(self) -> int:
+        """Sum of the lengths."""
+        return int((self.end - self.start).sum())
+
+
+def union(start: IntArray, end: IntArray) -> Intervals:
+    """Normal form of arbitrary intervals; empty and inverted ones are nothing."""
+    real = end > start
+    start, end = start[real], end[real]
+    if not len(start):
+        return Intervals(start, end)
+    order = np.argsort(start, kind="stable")
+    start, reach = start[order], np.maximum.accumulate(end[order])
+    opens = np.concatenate([[True], start[1:] > reach[:-1]])
+    closes = np.concatenate([opens[1:], [True]])
+    return Intervals(start[opens], reach[closes])
+
+
+def merge(a: Intervals, b: Intervals) -> Intervals:
+    """What is in a or in b."""
+    return union(np.concatenate([a.start, b.start]), np.concatenate([a.end, b.end]))
+
+
+def subtract(a: Intervals, b: Intervals) -> Intervals:
+    """What is in a and not in b."""
+    if not len(a.start):
+        return a
+    low, high = int(a.start[0]), int(a.end[-1])
+    inside = (b.end > low) & (b.start < high)
+    edges_start = np.concatenate([[low], b.end[inside]])
+    edges_end = np.concatenate([b.start[inside], [high]])
+    real = edges_end > edges_start
+    return overlap(a, Intervals(edges_start[real], edges_end[real]))
+
+
+def overlap(a: Intervals, b: Intervals) -> Intervals:
+    """What is in both."""
+    if not len(a.start) or not len(b.start):
+        nothing = np.zeros(0, dtype=np.int64)
+        return Intervals(nothing, nothing)
+    # Each interval of a meets the run first..last-1 of b; expand those pairs.
+    first = np.searchsorted(b.end, a.start, side="right")
+    last = np.searchsorted(b.start, a.end, side="left")
+    counts = np.maximum(last - first, 0)
+    owner = np.repeat(np.arange(len(counts)), counts)
+    partner = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts) + first[owner]
+    return Intervals(
+        np.maximum(a.start[owner], b.start[partner]),
+        np.minimum(a.end[owner], b.end[partner]),
+    )

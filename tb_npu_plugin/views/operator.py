@@ -1,0 +1,76 @@
+"""Operator: host and device time by operator, by operator and input shapes, by call stack."""
+
+from __future__ import annotations
+
+from tb_npu_plugin.analysis import operators as analysis
+from tb_npu_plugin.analysis.grouping import known_sum
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.registry import file_of
+from tb_npu_plugin.tables import Table
+from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.contract import OperatorJson
+
+#: Value of the parameter `input_shapes` for operators without shapes.
+NO_SHAPES = "null"
+
+
+def build(source: ViewInput) -> ViewResult:
+    """See OperatorJson."""
+    span = source.spans[0]
+    operators = _operators(span)
+    communication = operators.take(analysis.is_communication(operators))
+    data: OperatorJson = {
+        "calls": len(operators),
+        "source": _source(span),
+        "device_self_ns": known_sum(operators.ints("device_self_ns")),
+        "device_total_ns": known_sum(operators.ints("device_total_ns")),
+        "host_self_ns": known_sum(operators.ints("host_self_ns")),
+        "host_total_ns": known_sum(operators.ints("host_total_ns")),
+        "communication_self_ns": known_sum(communication.ints("device_self_ns")),
+        "has_stacks": bool((operators.text("call_stack").codes >= 0).any()),
+        "has_shapes": bool((operators.text("input_shapes").codes >= 0).any()),
+    }
+    tables = {
+        "by_name": ViewTable(analysis.by_name(operators), "device_self_ns"),
+        "by_shape": ViewTable(analysis.by_shape(operators), "device_self_ns"),
+    }
+    return ViewResult(data, tables, span.base_ns)
+
+
+def stacks(source: ViewInput) -> ViewTable:
+    """Table "stacks": the calls of one operator (parameters name, input_shapes) by call stack."""
+    operators = _operators(source.spans[0])
+    chosen = operators.text("name").equals(source.params.get("name", ""))
+    shapes = source.params.get("input_shapes", "")
+    if shapes:
+        column = operators.text("input_shapes")
+        chosen = chosen & (column.codes < 0 if shapes == NO_SHAPES else column.equals(shapes))
+    return ViewTable(analysis.by_stack(operators.take(chosen)), "device_self_ns")
+
+
+def _operators(span: SpanData) -> Table:
+    operators = span.table("operators")
+    assert operators is not None, "the view needs operators"
+    return operators
+
+
+def _source(span: SpanData) -> str:
+    """The file that the rows come from: operator_details.csv, or the trace that they were rebuilt from."""
+    declared = file_of("operators")
+    names = (path.rsplit("/", 1)[-1] for path in span.files)
+    return declared.name if any(declared.matches(name) for name in names) else "trace_view.json"
+
+
+VIEW = View(
+    id="operator",
+    title="Operator",
+    scope="span",
+    needs=(("operators",),),
+    build=build,
+    params=(
+        Param("name", doc='Table "stacks": the operator.'),
+        Param("input_shapes", doc='Table "stacks": only these shapes; "null": calls without shapes; empty: all.'),
+    ),
+    extra_tables={"stacks": stacks},
+    count="operators",
+)

@@ -1,0 +1,121 @@
+"""Overview: the budget of each step, how the span was recorded, the top kernels and operators."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from typing import cast
+
+import numpy as np
+
+from tb_npu_plugin.analysis import kernels as kernel_analysis
+from tb_npu_plugin.analysis import operators as operator_analysis
+from tb_npu_plugin.analysis import steps as step_analysis
+from tb_npu_plugin.analysis.communication import world_size
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.registry import file_of
+from tb_npu_plugin.schema.settings import AIC_METRICS
+from tb_npu_plugin.tables import Table, known
+from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.contract import CaptureJson, OverviewJson, StepJson
+
+#: Rows of the tables "kernels" and "operators".
+TOP = 10
+_DEVICE = re.compile(r"NPU:(\d+)")
+
+
+def build(source: ViewInput) -> ViewResult:
+    """See OverviewJson."""
+    span = source.spans[0]
+    steps, steps_source = steps_of(span)
+    data: OverviewJson = {"steps": steps, "steps_source": steps_source, "capture": capture_json(span)}
+    tables = {}
+    kernels, operators = _top_kernels(span), span.table("operators")
+    if kernels is not None:
+        tables["kernels"] = ViewTable(kernels, "total_ns")
+    if operators is not None:
+        tables["operators"] = _top_operators(operators)
+    return ViewResult(data, tables, span.base_ns)
+
+
+def steps_of(span: SpanData) -> tuple[list[StepJson], str | None]:
+    """Step budgets and the file they come from: step_trace_time.csv, else computed from the kernels."""
+    trace = span.table("step_trace")
+    if trace is not None and len(trace):
+        return [_step_json(step) for step in step_analysis.from_step_trace(trace)], file_of("step_trace").name
+    kernels = span.table("kernels")
+    if kernels is not None and len(kernels):
+        return [_step_json(step) for step in step_analysis.from_kernels(kernels)], file_of("kernels").name
+    return [], None
+
+
+def _step_json(step: step_analysis.Step) -> StepJson:
+    return cast(StepJson, asdict(step))
+
+
+def capture_json(span: SpanData) -> CaptureJson:
+    """How a span was recorded. `ranks_profiled` counts this span's rank only: /api/ranks has the run's."""
+    capture = span.capture
+    times = capture.start_ns, capture.end_ns
+    return {
+        "device": capture.device_name,
+        "device_ids": _device_ids(span),
+        "rank": capture.rank,
+        "rank_source": capture.rank_source,
+        "world_size": world_size([capture], [span.table("comm_links")]),
+        "ranks_profiled": 1,
+        "level": capture.level,
+        "aic_metrics": AIC_METRICS.get(capture.aic_metrics, capture.aic_metrics) if capture.aic_metrics else None,
+        "activities": None if capture.activities is None else list(capture.activities),
+        "recorded": [name for name, on in capture.switches.items() if on],
+        "not_recorded": [name for name, on in capture.switches.items() if not on],
+        "schedule": capture.schedule,
+        "torch_npu_version": capture.torch_npu_version,
+        "cann_version": capture.cann_version,
+        "start_ns": None if times[0] is None else str(times[0]),
+        "duration_ns": None if times[0] is None or times[1] is None else times[1] - times[0],
+        "host": capture.host,
+        "pid": capture.pid,
+        "simulated": capture.simulated,
+        "environment": capture.environment,
+        "metadata": capture.metadata,
+        "files": list(span.files),
+    }
+
+
+def _device_ids(span: SpanData) -> list[int]:
+    """Physical ids of the Device_id columns; where no file has one, the numbers of "NPU:0" in the memory files."""
+    found: set[int] = set()
+    for name in ("step_trace", "kernels", "op_statistic"):
+        table = span.table(name)
+        if table is not None and table.has("device_id"):
+            ids = table.ints("device_id")
+            found.update(int(value) for value in np.unique(ids[known(ids)]))
+    if found:
+        return sorted(found)
+    for name in ("memory_record", "op_memory"):
+        table = span.table(name)
+        if table is not None:
+            matches = (_DEVICE.fullmatch(device) for device in table.text("device").values)
+            found.update(int(match.group(1)) for match in matches if match)
+    return sorted(found)
+
+
+def _top_kernels(span: SpanData) -> Table | None:
+    kernels = span.table("kernels")
+    if kernels is not None:
+        return kernel_analysis.top_computing(kernels, TOP)
+    statistic = span.table("op_statistic")
+    return None if statistic is None else statistic.take(np.argsort(-statistic.ints("total_ns"), kind="stable")[:TOP])
+
+
+def _top_operators(operators: Table) -> ViewTable:
+    """By device self time; by host self time where nothing ran on a device."""
+    table = operator_analysis.by_name(operators)
+    sort = "device_self_ns" if (table.ints("device_self_ns") > 0).any() else "host_self_ns"
+    times = table.ints(sort)
+    rows = np.argsort(-np.where(known(times), times, -1), kind="stable")[:TOP]
+    return ViewTable(table.take(rows), sort)
+
+
+VIEW = View(id="overview", title="Overview", scope="span", needs=(), build=build)

@@ -1,0 +1,42 @@
+"""All views, in sidebar order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tb_npu_plugin.errors import BadRequest, NotFound
+from tb_npu_plugin.views import kernel, overview
+from tb_npu_plugin.views.base import View, ViewInput, ViewTable
+
+VIEWS: tuple[View, ...] = (overview.VIEW, kernel.VIEW)
+
+
+def find_view(view_id: str) -> View:
+    """View by id. Raises NotFound."""
+    for view in VIEWS:
+        if view.id == view_id:
+            return view
+    raise NotFound(f"no view {view_id[:80]!r}", f"Views: {', '.join(view.id for view in VIEWS)}.")
+
+
+def view_params(view: View, given: Mapping[str, str]) -> dict[str, str]:
+    """The parameters that the view knows, with defaults; others are ignored. Raises BadRequest for a value that is
+    none of a parameter's choices."""
+    out = {}
+    for param in view.params:
+        value = given.get(param.name, param.default)
+        if param.choices and value not in param.choices:
+            raise BadRequest(f"{param.name}={value[:80]!r} is no choice", f"One of {', '.join(param.choices)}.")
+        out[param.name] = value
+    return out
+
+
+def build_table(view: View, name: str, source: ViewInput) -> tuple[ViewTable, int]:
+    """A table of a view by name, and the origin of its times (ns). Raises NotFound."""
+    if name in view.extra_tables:
+        return view.extra_tables[name](source), source.spans[0].base_ns
+    result = view.build(source)
+    if name not in result.tables:
+        known = ", ".join(sorted({*result.tables, *view.extra_tables}))
+        raise NotFound(f"{view.id} has no table {name[:80]!r}", f"Its tables: {known}.")
+    return result.tables[name], result.base_ns

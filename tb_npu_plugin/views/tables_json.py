@@ -1,0 +1,94 @@
+"""Tables as JSON columns and as CSV: the one place that sorts, filters and pages them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from typing import Any
+
+import numpy as np
+
+from tb_npu_plugin.tables import Column, Kind, Table, Text, known
+from tb_npu_plugin.views.base import INLINE_ROWS, ColumnJson, TableJson, ViewResult, ViewTable
+from tb_npu_plugin.views.table_query import DEFAULT_LIMIT, Rows, TableQuery, check_column, matching_rows, ordered_rows
+
+
+def table_json(table_id: str, source: ViewTable, base_ns: int, query: TableQuery) -> TableJson:
+    """One page of a table. Times are ns after `base_ns`. Raises BadRequest."""
+    table = _chosen(source.table, query)
+    rows, sort, desc = _rows(source, base_ns, query)
+    page = rows[query.offset : query.offset + query.limit]
+    return {
+        "id": table_id,
+        "columns": [column_json(column) for column in table.columns],
+        "data": {column.key: _json_values(table, column, page, base_ns) for column in table.columns},
+        "offset": query.offset,
+        "rows": len(page),
+        "total": len(rows),
+        "sort": sort,
+        "desc": desc,
+    }
+
+
+def inline_tables(view_id: str, result: ViewResult) -> dict[str, TableJson]:
+    """The tables of a view as they travel with it: whole up to INLINE_ROWS, else their first page."""
+    out = {}
+    for name, source in result.tables.items():
+        limit = INLINE_ROWS if len(source.table) <= INLINE_ROWS else DEFAULT_LIMIT
+        out[name] = table_json(f"{view_id}.{name}", source, result.base_ns, TableQuery(limit=limit))
+    return out
+
+
+def to_csv(source: ViewTable, base_ns: int, query: TableQuery) -> str:
+    """All matching rows (not the page) as CSV; headers are the column keys, which name the unit (dur_ns).
+    Times are ns since the epoch, whole; unknown is an empty cell. `base_ns` is the origin of times in `where`."""
+    table = _chosen(source.table, query)
+    rows, _, _ = _rows(source, base_ns, query)
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow([column.key for column in table.columns])
+    writer.writerows(zip(*(_json_values(table, column, rows, 0) for column in table.columns)))
+    return out.getvalue()
+
+
+def column_json(column: Column) -> ColumnJson:
+    """Declaration of a column for the frontend."""
+    return {
+        "key": column.key,
+        "kind": column.kind.value,
+        "title": column.title,
+        "doc": column.doc,
+        "group": column.group,
+    }
+
+
+def _chosen(table: Table, query: TableQuery) -> Table:
+    """The table with the asked columns in the asked order."""
+    if not query.columns:
+        return table
+    for key in query.columns:
+        check_column(table, key)
+    return Table(tuple(table.column(key) for key in query.columns), table.data)
+
+
+def _rows(source: ViewTable, base_ns: int, query: TableQuery) -> tuple[Rows, str, bool]:
+    """Matching rows in order, and what orders them."""
+    sort, desc = (source.sort, source.desc) if query.sort is None else (query.sort, query.desc)
+    rows = matching_rows(source.table, base_ns, query)
+    return (ordered_rows(source.table, rows, sort, desc) if sort else rows), sort, desc
+
+
+def _json_values(table: Table, column: Column, rows: Rows, base_ns: int) -> list[Any]:
+    data = table.data[column.key]
+    if isinstance(data, Text):
+        return data.take(rows).tolist()
+    values = data[rows]
+    if not column.kind.is_int:
+        return [value if math.isfinite(value) else None for value in values.tolist()]
+    is_known = known(values.astype(np.int64, copy=False))
+    if column.kind is Kind.TIME:
+        values = np.where(is_known, values - base_ns, values)
+    if is_known.all():
+        return list(values.tolist())
+    return [value if certain else None for value, certain in zip(values.tolist(), is_known.tolist())]

@@ -1,0 +1,83 @@
+"""A span read straight from a result folder, without discovery, cache and server; and one of hand-made tables."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES
+from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+from tb_npu_plugin.tables import Column, Kind, Table, from_lists, known
+
+REAL_DATA = Path(os.environ.get("NPU_REAL_DATA") or Path(__file__).parents[3] / "shared" / "real-data")
+
+
+@dataclass
+class TestSpan:
+    """SpanData over tables in memory."""
+
+    __test__ = False
+
+    tables: dict[str, Table] = field(default_factory=dict)
+    capture: Capture = field(default_factory=Capture)
+    files: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    token: str = "span-0"
+    label: str = "span"
+    worker_label: str = "rank 0"
+    run_label: str = "run"
+
+    @property
+    def base_ns(self) -> int:
+        starts = []
+        for table in self.tables.values():
+            for column in table.columns:
+                values = table.ints(column.key) if column.kind is Kind.TIME else None
+                if values is not None and known(values).any():
+                    starts.append(int(values[known(values)].min()))
+        return min(starts, default=0)
+
+    def rows(self, table: str) -> int | None:
+        return len(self.tables[table]) if table in self.tables else None
+
+    def table(self, table: str) -> Table | None:
+        return self.tables.get(table)
+
+
+def span_of(folder: Path) -> TestSpan:
+    """Every table of a `*_ascend_pt` folder, through the readers."""
+    from tb_npu_plugin.readers.capture import read_capture
+    from tb_npu_plugin.readers.registry import read_file
+
+    log = ProblemLog()
+    tables: dict[str, Table] = {}
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    for path in files:
+        spec = next((spec for spec in RESULT_FILES if spec.matches(path.name)), None)
+        if spec is not None and spec.id != "trace" and not spec.in_root:
+            tables.update(read_file(path, path.relative_to(folder).as_posix(), log, lambda _: None))
+    names = [path.relative_to(folder).as_posix() for path in files]
+    capture = read_capture(folder, log)
+    return TestSpan(
+        tables, capture, names, log.list(), token=folder.name, worker_label=folder.name, run_label=folder.parent.name
+    )
+
+
+def real_folder(rank: int) -> Path:
+    """The real level-1 text result of rank 0 or 1; the test is skipped where it is absent."""
+    folder = REAL_DATA / "ascend_pt_text_level1" / f"rank{rank}_ascend_pt"
+    if not (folder / OUTPUT_FOLDER).is_dir():
+        pytest.skip(f"real data not found at {REAL_DATA} (set NPU_REAL_DATA)")
+    return folder
+
+
+def table_of(name: str, rows: list[dict[str, Any]], *more: Column) -> Table:
+    """A logical table from rows; what a row lacks is unknown. Columns that no row has are absent, as in a file."""
+    columns = [column for column in (*TABLES[name], *more) if any(column.key in row for row in rows)]
+    return from_lists(columns, {column.key: [row.get(column.key) for row in rows] for column in columns})
