@@ -1,0 +1,74 @@
+import type { CatalogJson, ErrorJson, ProgressJson, RankStepJson, TableJson, ViewJson } from "./types.gen";
+
+/** Parameters of a request. Empty, null and undefined are left out; arrays repeat the name. */
+export type Query = Readonly<Record<string, string | number | readonly string[] | null | undefined>>;
+
+/** What the server, or the way to it, said. `hint`: what can be done. */
+export class ApiError extends Error {
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly hint: string,
+    readonly status: number,
+  ) {
+    super(message);
+  }
+}
+
+// TensorBoard's page has <base href="plugin/npu_profiler/">, with its --path_prefix in front; everything goes there.
+const base = () => new URL("api/", document.baseURI);
+
+/** Address of a route, for fetch and for downloads. */
+export function apiUrl(route: string, query: Query = {}): string {
+  const url = new URL(route, base());
+  for (const [name, value] of Object.entries(query)) {
+    if (value === null || value === undefined || value === "") continue;
+    for (const item of Array.isArray(value) ? value : [value]) url.searchParams.append(name, String(item));
+  }
+  return url.href;
+}
+
+/** GET; throws ApiError for every failure but an abort. */
+export async function get(route: string, query: Query = {}, signal?: AbortSignal): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(apiUrl(route, query), { ...(signal ? { signal } : {}), credentials: "same-origin" });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError("unreachable", "TensorBoard does not answer.", "Is it still running?", 0);
+  }
+  if (!response.ok) throw await errorOf(response);
+  return response;
+}
+
+async function errorOf(response: Response): Promise<ApiError> {
+  try {
+    const body = (await response.json()) as ErrorJson;
+    return new ApiError(body.code, body.message, body.hint, response.status);
+  } catch {
+    return new ApiError("http", `The server answered ${response.status} ${response.statusText}.`, "", response.status);
+  }
+}
+
+export async function getJson<T>(route: string, query?: Query, signal?: AbortSignal): Promise<T> {
+  return (await (await get(route, query, signal)).json()) as T;
+}
+
+export async function getBinary(route: string, query?: Query, signal?: AbortSignal): Promise<ArrayBuffer> {
+  return (await get(route, query, signal)).arrayBuffer();
+}
+
+export const getCatalog = (rescan: boolean, signal?: AbortSignal) =>
+  getJson<CatalogJson>("catalog", { rescan: rescan ? 1 : null }, signal);
+
+export const getProgress = (signal?: AbortSignal) =>
+  getJson<{ generation: number; jobs: ProgressJson[] }>("progress", {}, signal);
+
+export const getView = (id: string, query: Query, signal?: AbortSignal) =>
+  getJson<ViewJson>(`view/${id}`, query, signal);
+
+export const getTable = (id: string, query: Query, signal?: AbortSignal) =>
+  getJson<TableJson>(`table/${id}`, query, signal);
+
+export const getRanks = (run: string, signal?: AbortSignal) =>
+  getJson<{ ranks: RankStepJson[] }>("ranks", { run }, signal);

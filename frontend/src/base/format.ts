@@ -1,0 +1,179 @@
+/**
+ * Figures as text. All input is exact (integer ns, bytes); rounding happens here only.
+ * Unknown (null, undefined, NaN) is "–"; negative zero and exponents never appear.
+ */
+
+export const UNKNOWN = "–";
+/** Between groups of three digits: does not break and is narrower than a blank. */
+const THIN_SPACE = "\u202f";
+const MINUS = "−";
+
+export type Maybe = number | null | undefined;
+
+/** A unit to write a column or an axis in: value / scale, then `name`. */
+export interface Unit {
+  name: string;
+  scale: number;
+}
+
+export const TIME_UNITS: readonly Unit[] = [
+  { name: "ns", scale: 1 },
+  { name: "µs", scale: 1e3 },
+  { name: "ms", scale: 1e6 },
+  { name: "s", scale: 1e9 },
+];
+
+export const BYTE_UNITS: readonly Unit[] = [
+  { name: "B", scale: 1 },
+  { name: "KiB", scale: 1024 },
+  { name: "MiB", scale: 1024 ** 2 },
+  { name: "GiB", scale: 1024 ** 3 },
+  { name: "TiB", scale: 1024 ** 4 },
+];
+
+export function isKnown(value: Maybe): value is number {
+  return typeof value === "number" && Number.isFinite(value);
+}
+
+/** Largest unit in which `largest` is at least 1. */
+export function unitFor(units: readonly Unit[], largest: number): Unit {
+  let chosen = units[0] as Unit;
+  for (const unit of units) if (Math.abs(largest) >= unit.scale) chosen = unit;
+  return chosen;
+}
+
+/** One unit for a whole column: that of its largest magnitude. */
+export function columnUnit(units: readonly Unit[], values: Iterable<Maybe>): Unit {
+  let largest = 0;
+  for (const value of values) if (isKnown(value)) largest = Math.max(largest, Math.abs(value));
+  return unitFor(units, largest);
+}
+
+/** Decimals (0 to `most`) that write all values exactly in `unit`; `most` where none does. */
+export function columnDecimals(values: Iterable<Maybe>, scale: number, most = 3): number {
+  let decimals = 0;
+  for (const value of values) {
+    if (!isKnown(value)) continue;
+    const scaled = value / scale;
+    while (decimals < most && !isExactAt(scaled, decimals)) decimals++;
+    if (decimals === most) break;
+  }
+  return decimals;
+}
+
+function isExactAt(value: number, decimals: number): boolean {
+  const shifted = value * 10 ** decimals;
+  return Math.abs(shifted - Math.round(shifted)) < 1e-6 * Math.max(1, Math.abs(shifted) * 1e-6);
+}
+
+/** Fixed decimals, thousands apart: 1234.5 → "1 234.500". */
+export function fixed(value: Maybe, decimals = 0): string {
+  if (!isKnown(value)) return UNKNOWN;
+  const text = Math.abs(value).toFixed(decimals);
+  if (text.includes("e")) return value < 0 ? `${MINUS}${text.replace("e+", "e")}` : text.replace("e+", "e");
+  const [whole = "0", fraction] = text.split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, THIN_SPACE);
+  const isZero = !/[1-9]/.test(text);
+  return `${value < 0 && !isZero ? MINUS : ""}${grouped}${fraction === undefined ? "" : `.${fraction}`}`;
+}
+
+/** A plain integer. */
+export function integer(value: Maybe): string {
+  return fixed(value, 0);
+}
+
+/** A plain figure: up to `most` decimals, no trailing zeros. */
+export function decimal(value: Maybe, most = 3): string {
+  if (!isKnown(value)) return UNKNOWN;
+  return fixed(value, columnDecimals([value], 1, most));
+}
+
+/** A duration (ns) with the unit that suits it: "4.84 ms". Three significant decimals at most. */
+export function duration(ns: Maybe, decimals?: number): string {
+  if (!isKnown(ns)) return UNKNOWN;
+  const unit = unitFor(TIME_UNITS, ns);
+  return `${fixed(ns / unit.scale, decimals ?? (unit.scale === 1 ? 0 : 3))} ${unit.name}`;
+}
+
+/** All digits of a duration: "4 840 123 ns". For tooltips. */
+export function exactDuration(ns: Maybe): string {
+  return isKnown(ns) ? `${decimal(ns)} ns` : UNKNOWN;
+}
+
+/** A size with a binary unit: "1 261.0 MiB". */
+export function bytes(value: Maybe, decimals = 2): string {
+  if (!isKnown(value)) return UNKNOWN;
+  const unit = unitFor(BYTE_UNITS, value);
+  return `${fixed(value / unit.scale, unit.scale === 1 ? 0 : decimals)} ${unit.name}`;
+}
+
+/** All digits of a size: "1 322 246 144 B". */
+export function exactBytes(value: Maybe): string {
+  return isKnown(value) ? `${integer(value)} B` : UNKNOWN;
+}
+
+/** A ratio (0..1) as a percentage: "71.5 %". A part that is there but rounds to nothing is "< 0.1 %". */
+export function share(ratio: Maybe, decimals = 1): string {
+  if (!isKnown(ratio)) return UNKNOWN;
+  return percent(ratio * 100, decimals);
+}
+
+/** A percentage that is one already (0..100). */
+export function percent(value: Maybe, decimals = 1): string {
+  if (!isKnown(value)) return UNKNOWN;
+  const least = 10 ** -decimals;
+  if (value > 0 && value < least / 2) return `< ${fixed(least, decimals)} %`;
+  return `${fixed(value, decimals)} %`;
+}
+
+/** part / whole as a percentage, "–" where the whole is unknown or zero. */
+export function shareOf(part: Maybe, whole: Maybe): string {
+  return isKnown(part) && isKnown(whole) && whole !== 0 ? share(part / whole) : UNKNOWN;
+}
+
+/** A bandwidth in 1e9 bytes per second. */
+export function bandwidth(value: Maybe): string {
+  return isKnown(value) ? `${fixed(value, 2)} GB/s` : UNKNOWN;
+}
+
+/** A signed difference: "+0.432", "−5.600". Zero has no sign. */
+export function signed(value: Maybe, decimals = 3): string {
+  const text = fixed(value, decimals);
+  return isKnown(value) && value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
+}
+
+/** Reading speed: "52.1 MiB/s". */
+export function rate(bytesPerSecond: Maybe): string {
+  return isKnown(bytesPerSecond) ? `${bytes(bytesPerSecond, 1)}/s` : UNKNOWN;
+}
+
+/** Time left, coarse: "3 s", "2 min 05 s", "1 h 12 min". */
+export function remaining(seconds: Maybe): string {
+  if (!isKnown(seconds)) return UNKNOWN;
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+}
+
+/** base_ns (decimal string) + offset, exact: a decimal string of ns since the epoch. */
+export function absoluteNs(baseNs: string, offset: Maybe): string | null {
+  return isKnown(offset) ? (BigInt(baseNs) + BigInt(Math.round(offset))).toString() : null;
+}
+
+/** A moment (ns since the epoch, decimal string) as local date and time. */
+export function moment(epochNs: string | null): string {
+  if (epochNs === null || !/^-?\d+$/.test(epochNs)) return UNKNOWN;
+  const date = new Date(Number(BigInt(epochNs) / 1_000_000n));
+  if (Number.isNaN(date.getTime())) return UNKNOWN;
+  const two = (figure: number) => String(figure).padStart(2, "0");
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+/** Shorten in the middle, where names of kernels differ least. */
+export function shorten(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const tail = Math.floor((most - 1) / 3);
+  return `${text.slice(0, most - 1 - tail)}…${text.slice(text.length - tail)}`;
+}

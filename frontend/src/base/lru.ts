@@ -1,0 +1,46 @@
+/** A map that keeps the most recently used entries within a budget of cost (entries, or bytes by `cost`). */
+export class Lru<K, V> {
+  private readonly entries = new Map<K, V>();
+  private total = 0;
+
+  constructor(
+    private readonly budget: number,
+    private readonly cost: (value: V) => number = () => 1,
+  ) {}
+
+  get(key: K): V | undefined {
+    const value = this.entries.get(key);
+    if (value !== undefined) {
+      this.entries.delete(key);
+      this.entries.set(key, value);
+    }
+    return value;
+  }
+
+  /** Add or replace; the entries used longest ago leave until the rest fits (the newest always stays). */
+  set(key: K, value: V): void {
+    this.delete(key);
+    this.entries.set(key, value);
+    this.total += this.cost(value);
+    for (const oldest of this.entries.keys()) {
+      if (this.total <= this.budget || oldest === key) break;
+      this.delete(oldest);
+    }
+  }
+
+  delete(key: K): void {
+    const value = this.entries.get(key);
+    if (value === undefined) return;
+    this.entries.delete(key);
+    this.total -= this.cost(value);
+  }
+
+  clear(): void {
+    this.entries.clear();
+    this.total = 0;
+  }
+
+  get size(): number {
+    return this.entries.size;
+  }
+}

@@ -1,0 +1,33 @@
+import * as diff from "../views/diff/terms";
+import * as distributed from "../views/distributed/terms";
+import * as kernel from "../views/kernel/terms";
+import * as memory from "../views/memory/terms";
+import * as operator from "../views/operator/terms";
+import * as overview from "../views/overview/terms";
+import * as trace from "../views/trace/terms";
+import * as core from "./core";
+
+/** All words of the interface. Every view keeps its own beside its code. */
+export const EN = {
+  ...core.en,
+  ...overview.en,
+  ...trace.en,
+  ...kernel.en,
+  ...operator.en,
+  ...memory.en,
+  ...distributed.en,
+  ...diff.en,
+};
+
+export type Key = keyof typeof EN;
+
+export const ZH: Record<Key, string> = {
+  ...core.zh,
+  ...overview.zh,
+  ...trace.zh,
+  ...kernel.zh,
+  ...operator.zh,
+  ...memory.zh,
+  ...distributed.zh,
+  ...diff.zh,
+};

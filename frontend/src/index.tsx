@@ -1,0 +1,30 @@
+import { render as mount } from "preact";
+import { App } from "./app";
+import { addStyle } from "./base/style";
+import { followLang } from "./i18n";
+import { loadCatalog } from "./state/catalog";
+import { followReload } from "./state/ipc";
+import { followUrl } from "./state/params";
+import { followProgress } from "./state/progress";
+import { followTheme } from "./state/theme";
+import { followVisibility } from "./state/visibility";
+import base from "./styles/base.css?inline";
+import shell from "./styles/shell.css?inline";
+import table from "./styles/table.css?inline";
+import tokens from "./styles/tokens.css?inline";
+import widgets from "./styles/widgets.css?inline";
+
+/** Called by TensorBoard once the module is loaded. */
+export function render(): void {
+  for (const css of [tokens, base, widgets, table, shell]) addStyle(css);
+  followUrl();
+  followTheme();
+  followLang();
+  followVisibility();
+  followReload(() => void loadCatalog(true));
+  followProgress();
+  const root = document.createElement("div");
+  root.id = "app";
+  document.body.replaceChildren(root);
+  mount(<App />, root);
+}

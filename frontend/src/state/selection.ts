@@ -1,0 +1,83 @@
+import { computed } from "@preact/signals";
+import type { CatalogJson, RunJson, WorkerJson } from "../api/types.gen";
+import type { ViewId } from "../views/view";
+import { catalog, type Place, places } from "./catalog";
+import { params, setParams } from "./params";
+import type { Params } from "./url";
+
+export const VIEW_IDS: readonly ViewId[] = ["overview", "trace", "kernel", "operator", "memory", "distributed", "diff"];
+
+/** Tokens of what is looked at; "" where there is nothing to choose from. `baseline`, `experimental`: spans of Diff. */
+export interface Selection {
+  view: ViewId;
+  run: string;
+  worker: string;
+  span: string;
+  baseline: string;
+  experimental: string;
+}
+
+/** What the URL asks for, completed: a token that is not there (any more) falls back to the first of its kind. */
+export function resolve(found: CatalogJson | null, all: ReadonlyMap<string, Place>, wanted: Params): Selection {
+  const view = VIEW_IDS.find((id) => id === wanted.view) ?? "overview";
+  const runs = found?.runs ?? [];
+  const linked = wanted.span ? all.get(wanted.span) : undefined;
+  const run = runs.find((item) => item.id === wanted.run) ?? linked?.run ?? runs[0];
+  const worker = run?.workers.find((item) => item.id === wanted.worker) ?? workerOf(run, linked) ?? run?.workers[0];
+  const span = worker?.spans.find((item) => item.id === wanted.span) ?? worker?.spans[0];
+  const baseline = sideOf(all, wanted.baseline) ?? span?.id ?? "";
+  const experimental = sideOf(all, wanted.experimental) ?? other(all, baseline);
+  return { view, run: run?.id ?? "", worker: worker?.id ?? "", span: span?.id ?? "", baseline, experimental };
+}
+
+function workerOf(run: RunJson | undefined, linked: Place | undefined): WorkerJson | undefined {
+  return run && linked?.run === run ? linked.worker : undefined;
+}
+
+function sideOf(all: ReadonlyMap<string, Place>, token: string | undefined): string | undefined {
+  return token && all.has(token) ? token : undefined;
+}
+
+/** What to compare with when nobody said: another worker of the run, else another span, else another run. */
+function other(all: ReadonlyMap<string, Place>, baseline: string): string {
+  const from = all.get(baseline);
+  if (!from) return "";
+  const rest = [...all.values()].filter((place) => place.span.id !== baseline);
+  const best =
+    rest.find((place) => place.run === from.run && place.worker !== from.worker) ??
+    rest.find((place) => place.worker === from.worker) ??
+    rest[0];
+  return best?.span.id ?? baseline;
+}
+
+export const selection = computed<Selection>(() => resolve(catalog.value, places.value, params.value));
+
+/** Where the selected span stands; undefined while nothing is selected. */
+export const place = computed<Place | undefined>(() => places.value.get(selection.value.span));
+
+export function openView(view: ViewId, more: Readonly<Record<string, string | null>> = {}): void {
+  setParams({ view, ...more }, true);
+}
+
+export function chooseRun(run: string): void {
+  setParams({ run, worker: null, span: null }, true);
+}
+
+/** Another worker keeps the time: the span of the same label where that worker has one. */
+export function chooseWorker(worker: string): void {
+  const label = place.peek()?.span.label;
+  const found = place.peek()?.run.workers.find((item) => item.id === worker);
+  setParams({ worker, span: found?.spans.find((span) => span.label === label)?.id ?? null }, true);
+}
+
+export function chooseSpan(span: string): void {
+  setParams({ span }, true);
+}
+
+/** A link copied from the address bar must mean the same tomorrow: write down what was chosen by default. */
+export function pinSelection(): void {
+  const found = catalog.peek();
+  if (!found || found.scanning || found.runs.length === 0) return;
+  const { run, worker, span } = selection.peek();
+  setParams({ run, worker, span });
+}

@@ -1,0 +1,39 @@
+import type { ComponentChildren } from "preact";
+import { Help } from "./tooltip";
+
+interface Props {
+  /** What is shown. */
+  title?: string;
+  /** Of what: muted, beside the title. */
+  subtitle?: ComponentChildren;
+  /** Explains the figures; shown by the "?" beside the title. */
+  help?: string;
+  /** Controls at the right end of the title line. */
+  actions?: ComponentChildren;
+  /** More classes, for instance "span-6" on the grid. */
+  class?: string;
+  children: ComponentChildren;
+}
+
+/** A framed part of a view. */
+export function Card({ title, subtitle, help, actions, class: more = "", children }: Props) {
+  const hasHead = title !== undefined || subtitle !== undefined || actions !== undefined;
+  return (
+    <section class={`card ${more}`}>
+      {hasHead && (
+        <div class="card-head">
+          {title !== undefined && <h2>{title}</h2>}
+          {help !== undefined && <Help text={help} />}
+          {subtitle !== undefined && <span class="muted">{subtitle}</span>}
+          {actions !== undefined && (
+            <>
+              <span class="grow" />
+              {actions}
+            </>
+          )}
+        </div>
+      )}
+      {children}
+    </section>
+  );
+}

@@ -1,0 +1,93 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+
+interface Props {
+  /** Face of the button. */
+  label: ComponentChildren;
+  /** Name for screen readers, and tooltip. */
+  tip?: string;
+  class?: string;
+  disabled?: boolean;
+  /** Kind of panel, for screen readers. */
+  popup?: "listbox" | "dialog" | "menu";
+  /** Content while open. `close` closes and gives the focus back. */
+  children: (close: () => void) => ComponentChildren;
+}
+
+/** A button that opens a panel below (above where there is no room). Escape, a click outside and scrolling close it. */
+export function Popover({ label, tip, class: more = "", disabled = false, popup = "dialog", children }: Props) {
+  const [isOpen, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+  const panel = useRef<HTMLDivElement>(null);
+  const close = () => {
+    setOpen(false);
+    button.current?.focus();
+  };
+
+  useLayoutEffect(() => {
+    if (isOpen && button.current && panel.current) placeBelow(panel.current, button.current.getBoundingClientRect());
+  }, [isOpen]);
+
+  useEffect(() => {
+    if (!isOpen) return;
+    const onDown = (event: Event) => {
+      const target = event.target as Node;
+      if (!panel.current?.contains(target) && !button.current?.contains(target)) setOpen(false);
+    };
+    const onScroll = (event: Event) => {
+      if (!panel.current?.contains(event.target as Node)) setOpen(false);
+    };
+    document.addEventListener("pointerdown", onDown);
+    document.addEventListener("scroll", onScroll, true);
+    window.addEventListener("resize", onScroll);
+    return () => {
+      document.removeEventListener("pointerdown", onDown);
+      document.removeEventListener("scroll", onScroll, true);
+      window.removeEventListener("resize", onScroll);
+    };
+  }, [isOpen]);
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Escape" && isOpen) {
+      event.stopPropagation();
+      close();
+    } else if (event.key === "ArrowDown" && !isOpen) {
+      event.preventDefault();
+      setOpen(true);
+    }
+  };
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: only listens for Escape from its parts
+    <span onKeyDown={onKeyDown} style={{ display: "contents" }}>
+      <button
+        type="button"
+        ref={button}
+        class={`control ${more}`}
+        aria-haspopup={popup}
+        aria-expanded={isOpen}
+        aria-label={tip}
+        data-tip={tip}
+        disabled={disabled}
+        onClick={() => setOpen(!isOpen)}
+      >
+        {label}
+      </button>
+      {isOpen && (
+        <div class="popover" ref={panel}>
+          {children(close)}
+        </div>
+      )}
+    </span>
+  );
+}
+
+function placeBelow(panel: HTMLElement, anchor: DOMRect): void {
+  const below = window.innerHeight - anchor.bottom - 10;
+  const above = anchor.top - 10;
+  const isBelow = below >= Math.min(panel.scrollHeight, 260) || below >= above;
+  panel.style.maxHeight = `${Math.max(80, Math.min(480, isBelow ? below : above))}px`;
+  panel.style.minWidth = `${anchor.width}px`;
+  const { width, height } = panel.getBoundingClientRect();
+  panel.style.left = `${Math.max(4, Math.min(anchor.left, window.innerWidth - width - 4))}px`;
+  panel.style.top = `${isBelow ? anchor.bottom + 3 : Math.max(4, anchor.top - height - 3)}px`;
+}

@@ -1,0 +1,138 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { t } from "../i18n";
+import { Popover } from "./popover";
+
+export interface Option {
+  id: string;
+  label: string;
+  /** Muted, at the right: a count, a state. */
+  note?: string;
+  /** Explains why it cannot be chosen, or what it is. */
+  tip?: string;
+  disabled?: boolean;
+}
+
+interface Props {
+  /** What is chosen, for screen readers and (with `prefix`) on the face. */
+  label: string;
+  options: readonly Option[];
+  value: string;
+  onChange: (id: string) => void;
+  /** Write "label: value" on the face instead of the value alone. */
+  prefix?: boolean;
+  /** Face while nothing is chosen. */
+  placeholder?: string;
+  class?: string;
+}
+
+/** More options than this get a filter. */
+const FILTER_FROM = 10;
+
+/** A dropdown list. Arrows, Home, End and Enter choose; long lists have a filter. */
+export function Select({ label, options, value, onChange, prefix = false, placeholder, class: more = "" }: Props) {
+  const chosen = options.find((option) => option.id === value);
+  const text = chosen?.label ?? placeholder ?? "–";
+  const face = (
+    <>
+      <span class={`caption ellipsis ${chosen ? "" : "muted"}`} data-tip-cut>
+        {prefix ? `${label}: ${text}` : text}
+      </span>
+      <span class="arrow" aria-hidden="true">
+        ▾
+      </span>
+    </>
+  );
+  return (
+    <Popover label={face} class={more} popup="listbox" disabled={options.length === 0}>
+      {(close) => (
+        <OptionList
+          label={label}
+          options={options}
+          value={value}
+          onChoose={(id) => {
+            close();
+            onChange(id);
+          }}
+        />
+      )}
+    </Popover>
+  );
+}
+
+interface ListProps {
+  label: string;
+  options: readonly Option[];
+  value: string;
+  onChoose: (id: string) => void;
+}
+
+function OptionList({ label, options, value, onChoose }: ListProps) {
+  const [filter, setFilter] = useState("");
+  const wanted = filter.toLowerCase();
+  const visible = options.filter((option) => option.label.toLowerCase().includes(wanted));
+  const [at, setAt] = useState(() =>
+    Math.max(
+      0,
+      options.findIndex((option) => option.id === value),
+    ),
+  );
+  const box = useRef<HTMLDivElement>(null);
+  const hasFilter = options.length > FILTER_FROM;
+
+  useEffect(() => {
+    const first = box.current?.querySelector<HTMLElement>("input");
+    (first ?? box.current)?.focus();
+  }, []);
+  useEffect(() => {
+    box.current?.querySelector(".option.at")?.scrollIntoView({ block: "nearest" });
+  }, [at]);
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const last = visible.length - 1;
+    const moves: Record<string, number> = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: last };
+    const next = moves[event.key];
+    const isEdit = hasFilter && (event.key === "Home" || event.key === "End");
+    if (next !== undefined && !isEdit) {
+      event.preventDefault();
+      setAt(Math.max(0, Math.min(last, next)));
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      const option = visible[at];
+      if (option && !option.disabled) onChoose(option.id);
+    }
+  };
+  return (
+    // biome-ignore lint/a11y/useAriaPropsSupportedByRole: a listbox is named by its label
+    <div ref={box} role="listbox" aria-label={label} tabIndex={-1} onKeyDown={onKeyDown} style={{ outline: "none" }}>
+      {hasFilter && (
+        <input
+          class="field"
+          type="text"
+          placeholder={t("select.filter")}
+          value={filter}
+          onInput={(event) => {
+            setFilter(event.currentTarget.value);
+            setAt(0);
+          }}
+        />
+      )}
+      {visible.map((option, index) => (
+        <button
+          type="button"
+          role="option"
+          key={option.id}
+          class={`option ${index === at ? "at" : ""}`}
+          aria-selected={option.id === value}
+          disabled={option.disabled ?? false}
+          data-tip={option.tip}
+          tabIndex={-1}
+          onClick={() => onChoose(option.id)}
+        >
+          <span class="ellipsis">{option.label}</span>
+          {option.note !== undefined && <span class="note">{option.note}</span>}
+        </button>
+      ))}
+      {visible.length === 0 && <div class="option muted">{t("select.none")}</div>}
+    </div>
+  );
+}

@@ -1,0 +1,148 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { ApiError } from "../api/client";
+import type { MissingJson, ProblemJson, ProgressJson } from "../api/types.gen";
+import * as format from "../base/format";
+import { t } from "../i18n";
+import { Button } from "./button";
+
+/** A quiet line or two where there is nothing to show. */
+export function Empty({ text, children }: { text?: string; children?: ComponentChildren }) {
+  return (
+    <div class="muted" style={{ padding: "12px 0" }}>
+      {text ?? t("state.empty")}
+      {children}
+    </div>
+  );
+}
+
+/** What is being read and how far: one bar per piece of work. */
+export function Progress({ jobs }: { jobs: readonly ProgressJson[] }) {
+  const active = jobs.filter((job) => job.state === "reading" || job.state === "waiting");
+  return (
+    <div role="status">
+      {active.length === 0 && <p class="muted">{t("state.reading.start")}</p>}
+      {active.map((job) => (
+        <ProgressLine key={`${job.span} ${job.stage}`} job={job} />
+      ))}
+    </div>
+  );
+}
+
+function ProgressLine({ job }: { job: ProgressJson }) {
+  const done = job.bytes_total > 0 ? Math.min(1, job.bytes_done / job.bytes_total) : 0;
+  const facts = [
+    t("state.bytes", { done: format.bytes(job.bytes_done, 1), total: format.bytes(job.bytes_total, 1) }),
+    job.rate === null ? "" : format.rate(job.rate),
+    job.eta_s === null ? "" : t("state.left", { time: format.remaining(job.eta_s) }),
+  ].filter(Boolean);
+  return (
+    <div>
+      <div class="row">
+        <span class="ellipsis" data-tip-cut>
+          {job.file || t(`state.reading.${job.stage}`)}
+        </span>
+        <span class="grow" />
+        <span class="mono muted">{job.state === "waiting" ? t("state.reading.wait") : facts.join(" · ")}</span>
+      </div>
+      {/* biome-ignore lint/a11y/useFocusableInteractive: a progress bar is read, not operated */}
+      <div
+        class="progress"
+        role="progressbar"
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={Math.round(done * 100)}
+      >
+        <div style={{ width: `${done * 100}%` }} />
+      </div>
+    </div>
+  );
+}
+
+/** What a capture lacks, what that costs and which option records it. */
+export function MissingList({ missing }: { missing: readonly MissingJson[] }) {
+  return (
+    <ul>
+      {missing.map((item) => (
+        <li key={item.table}>
+          <strong>{item.title || item.file || item.table}</strong> <span>{item.text}</span>
+          {item.option && (
+            <span class="muted">
+              {" "}
+              {t("state.option")} <code>{item.option}</code>
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Problems one below the other: file and place, what was expected and found, what is lost, what to do. */
+export function ProblemList({ problems }: { problems: readonly ProblemJson[] }) {
+  return (
+    <ul>
+      {problems.map((problem, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: problems have no identity of their own
+        <li key={index} class={`problem ${problem.severity === "error" ? "error" : ""}`}>
+          <div>
+            <strong>{problem.file}</strong> {problem.where && <span class="muted">{problem.where}</span>}
+            {problem.count > 1 && <span class="muted"> · {t("problem.times", { count: problem.count })}</span>}
+          </div>
+          {(problem.expected || problem.found) && (
+            <div class="small">
+              {problem.expected && `${t("problem.expected")} ${problem.expected}`}
+              {problem.expected && problem.found && ", "}
+              {problem.found && `${t("problem.found")} ${problem.found}`}
+            </div>
+          )}
+          {problem.lost && (
+            <div class="small">
+              {t("problem.lost")}: {problem.lost}
+            </div>
+          )}
+          {problem.action && (
+            <div class="small muted">
+              {t("problem.action")}: {problem.action}
+            </div>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** A line above a view whose data are not complete; opens the list. */
+export function ProblemBanner({ problems }: { problems: readonly ProblemJson[] }) {
+  const [isOpen, setOpen] = useState(false);
+  if (problems.length === 0) return null;
+  const count = problems.reduce((sum, problem) => sum + Math.max(1, problem.count), 0);
+  const isError = problems.some((problem) => problem.severity === "error");
+  return (
+    <div class={`banner ${isError ? "error" : ""}`}>
+      <div class="grow">
+        {count === 1 ? t("state.problem") : t("state.problems", { count })}
+        {isOpen && <ProblemList problems={problems} />}
+      </div>
+      <button type="button" class="link" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        {t(isOpen ? "state.hide" : "state.show")}
+      </button>
+    </div>
+  );
+}
+
+/** A request that failed, with what the server said and a way to try again. */
+export function ErrorPanel({ error, onRetry }: { error: ApiError; onRetry?: () => void }) {
+  return (
+    <section class="card panel" role="alert">
+      <h2>{t("state.error")}</h2>
+      <p>{error.message}</p>
+      {error.hint && <p class="muted">{error.hint}</p>}
+      {onRetry && (
+        <p>
+          <Button onClick={onRetry}>{t("state.retry")}</Button>
+        </p>
+      )}
+    </section>
+  );
+}

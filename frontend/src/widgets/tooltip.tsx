@@ -1,0 +1,70 @@
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+
+/** A "?" that explains a figure on hover and focus. */
+export function Help({ text }: { text: string }) {
+  return (
+    <button type="button" class="help" data-tip={text} aria-label={text}>
+      ?
+    </button>
+  );
+}
+
+interface Shown {
+  text: string;
+  anchor: DOMRect;
+}
+
+/**
+ * The one tooltip of the page. Any element with `data-tip="text"` shows it on hover and focus; an element with
+ * `data-tip-cut` shows its own text when that is cut off.
+ */
+export function TooltipLayer() {
+  const [shown, setShown] = useState<Shown | null>(null);
+  const box = useRef<HTMLDivElement>(null);
+
+  useEffect(() => {
+    const show = (event: Event) => {
+      const target = event.target instanceof Element ? event.target.closest("[data-tip], [data-tip-cut]") : null;
+      const text = target ? tipOf(target as HTMLElement) : "";
+      setShown(target && text ? { text, anchor: target.getBoundingClientRect() } : null);
+    };
+    const hide = () => setShown(null);
+    const onKey = (event: KeyboardEvent) => event.key === "Escape" && hide();
+    document.addEventListener("pointerover", show);
+    document.addEventListener("focusin", show);
+    document.addEventListener("pointerdown", hide);
+    document.addEventListener("scroll", hide, true);
+    document.addEventListener("keydown", onKey);
+    return () => {
+      document.removeEventListener("pointerover", show);
+      document.removeEventListener("focusin", show);
+      document.removeEventListener("pointerdown", hide);
+      document.removeEventListener("scroll", hide, true);
+      document.removeEventListener("keydown", onKey);
+    };
+  }, []);
+
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element || !shown) return;
+    const { width, height } = element.getBoundingClientRect();
+    const { anchor } = shown;
+    const below = anchor.bottom + 6;
+    const top = below + height > window.innerHeight ? Math.max(2, anchor.top - height - 6) : below;
+    const middle = anchor.left + anchor.width / 2 - width / 2;
+    element.style.left = `${Math.max(4, Math.min(window.innerWidth - width - 4, middle))}px`;
+    element.style.top = `${top}px`;
+  }, [shown]);
+
+  if (!shown) return null;
+  return (
+    <div class="tooltip" role="tooltip" ref={box}>
+      {shown.text}
+    </div>
+  );
+}
+
+function tipOf(element: HTMLElement): string {
+  if (element.dataset.tip) return element.dataset.tip;
+  return element.scrollWidth > element.clientWidth ? (element.textContent ?? "") : "";
+}

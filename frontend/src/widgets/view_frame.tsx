@@ -1,0 +1,82 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { ViewJson } from "../api/types.gen";
+import { t } from "../i18n";
+import { jobs } from "../state/progress";
+import type { ViewState } from "../state/use_view";
+import { ErrorPanel, MissingList, ProblemBanner, ProblemList, Progress } from "./states";
+
+interface Props<T> {
+  /** From `useView`. */
+  view: ViewState<T>;
+  /** The view itself, called with its data and the whole answer (tables, base_ns) once they are there. */
+  children: (data: T, answer: ViewJson) => ComponentChildren;
+  /** "plain": without the banner of problems above (a view that fills the page). */
+  problems?: "banner" | "plain";
+}
+
+/** Every state of a view's answer: loading, being read, missing, failed, ready. Never blank. */
+export function ViewFrame<T>({ view, children, problems = "banner" }: Props<T>) {
+  const { answer, error } = view;
+  if (error) return <ErrorPanel error={error} onRetry={view.retry} />;
+  if (!answer) return <Loading />;
+  if (answer.state === "reading") return <Reading answer={answer} />;
+  if (answer.state === "missing") return <Missing answer={answer} />;
+  if (answer.state === "failed" || view.data === null) return <Failed answer={answer} onRetry={view.retry} />;
+  return (
+    <>
+      {problems === "banner" && <ProblemBanner problems={answer.problems} />}
+      {children(view.data, answer)}
+    </>
+  );
+}
+
+/** Says so only after a moment: an answer from the cache comes at once, and a flash would disturb. */
+function Loading() {
+  const [isLate, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), 200);
+    return () => clearTimeout(timer);
+  }, []);
+  return isLate ? (
+    <section class="card panel" role="status">
+      {t("state.loading")}
+    </section>
+  ) : null;
+}
+
+function Reading({ answer }: { answer: ViewJson }) {
+  const spans = new Set(answer.progress.map((job) => job.span));
+  const fresh = jobs.value.filter((job) => spans.has(job.span));
+  return (
+    <section class="card panel">
+      <h2>{t("state.reading")}</h2>
+      <Progress jobs={fresh.length > 0 ? fresh : answer.progress} />
+      <ProblemList problems={answer.problems} />
+    </section>
+  );
+}
+
+function Missing({ answer }: { answer: ViewJson }) {
+  return (
+    <section class="card panel">
+      <h2>{t("state.missing")}</h2>
+      {answer.missing.length > 0 ? <MissingList missing={answer.missing} /> : <p>{t("state.missing.none")}</p>}
+      <ProblemList problems={answer.problems} />
+    </section>
+  );
+}
+
+function Failed({ answer, onRetry }: { answer: ViewJson; onRetry: () => void }) {
+  return (
+    <section class="card panel" role="alert">
+      <h2>{t("state.failed")}</h2>
+      <ProblemList problems={answer.problems} />
+      <p>
+        <button type="button" class="control" onClick={onRetry}>
+          {t("state.retry")}
+        </button>
+      </p>
+    </section>
+  );
+}

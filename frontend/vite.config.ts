@@ -1,0 +1,35 @@
+import { defineConfig } from "vitest/config";
+
+/** Name of a chunk that is loaded on demand: the folder for views (src/views/kernel/index.ts → kernel), else the file. */
+function chunkName(moduleId: string | null, fallback: string): string {
+  const view = moduleId?.match(/\/views\/([^/]+)\/index\.tsx?$/);
+  return view?.[1] ?? fallback;
+}
+
+// App mode with one entry that keeps its export `render`: library mode would not minify. TensorBoard imports index.js
+// from a page of its own, so all URLs are relative and nothing is preloaded. File names carry no hash: the bundle is
+// committed, and a rebuild of the same sources must give the same files.
+export default defineConfig({
+  base: "./",
+  build: {
+    outDir: "../tb_npu_plugin/static",
+    emptyOutDir: true,
+    target: "es2022",
+    modulePreload: false,
+    cssCodeSplit: false,
+    reportCompressedSize: false,
+    chunkSizeWarningLimit: 700,
+    rolldownOptions: {
+      input: "src/index.tsx",
+      preserveEntrySignatures: "strict",
+      output: {
+        format: "es",
+        entryFileNames: "index.js",
+        chunkFileNames: (chunk) => `${chunkName(chunk.facadeModuleId, chunk.name)}.js`,
+        assetFileNames: "[name][extname]",
+      },
+    },
+  },
+  worker: { format: "es", rolldownOptions: { output: { entryFileNames: "[name].js" } } },
+  test: { environment: "happy-dom", include: ["tests/**/*.test.{ts,tsx}", "src/**/*.test.{ts,tsx}"] },
+});
