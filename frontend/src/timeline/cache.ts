@@ -1,0 +1,140 @@
+/** Fetched pieces of rows, by level of detail. What is missing is drawn from another level meanwhile. */
+
+import { endOfView, type View } from "./viewport";
+
+/** What one request covers: [start, end) ns at 2^level ns per bin. */
+export interface Window {
+  level: number;
+  start: number;
+  end: number;
+}
+
+/** One row of one answer. */
+export interface Piece<T> {
+  window: Window;
+  /** Nothing was merged: finer levels would give the same. */
+  exact: boolean;
+  data: T;
+}
+
+interface Batch<T> {
+  pieces: Map<number, Piece<T>>;
+  bytes: number;
+  used: number;
+  keep: boolean;
+}
+
+/** Level whose bin is at most one device pixel. */
+export function levelOf(nsPerPixel: number): number {
+  return Math.max(0, Math.floor(Math.log2(nsPerPixel) + 1e-9));
+}
+
+/** The window to ask for: the view and up to half its width on each side, on a grid that small moves keep. */
+export function windowOf(view: View, width: number, nsPerPixel: number): Window {
+  const length = Math.max(view.scale * width, 1);
+  const grid = 2 ** Math.max(0, Math.ceil(Math.log2(length)) - 1);
+  return {
+    level: levelOf(nsPerPixel),
+    start: Math.floor(view.start / grid) * grid,
+    end: (Math.floor(endOfView(view, width) / grid) + 1) * grid,
+  };
+}
+
+function covers(window: Window, start: number, end: number): boolean {
+  return window.start <= start && window.end >= end;
+}
+
+/** Least-recently-used batches (one answer each) up to a size in bytes. */
+export class PieceCache<T> {
+  private batches: Batch<T>[] = [];
+  private bytes = 0;
+  private clock = 0;
+
+  constructor(private readonly limit: number) {}
+
+  /** `keep`: never evicted; for the overview of the whole range. */
+  add(pieces: Map<number, Piece<T>>, bytes: number, keep = false): void {
+    this.batches.push({ pieces, bytes, used: ++this.clock, keep });
+    this.bytes += bytes;
+    this.evict();
+  }
+
+  clear(): void {
+    this.batches = [];
+    this.bytes = 0;
+  }
+
+  get size(): number {
+    return this.bytes;
+  }
+
+  /** Whether `row` can be drawn over [start, end) at `level` without loss. */
+  has(row: number, start: number, end: number, level: number): boolean {
+    return this.full(row, start, end, level) !== null;
+  }
+
+  /**
+   * Pieces to draw, one after the other: one when a sufficient piece is there; else the closest coarser piece
+   * that covers the range, then finer pieces that cover a part of it.
+   */
+  pieces(row: number, start: number, end: number, level: number): Piece<T>[] {
+    const full = this.full(row, start, end, level);
+    if (full) return [full];
+    let under: Piece<T> | null = null;
+    let over: Piece<T> | null = null;
+    for (const batch of this.batches) {
+      const piece = batch.pieces.get(row);
+      if (!piece || piece.window.end <= start || piece.window.start >= end) continue;
+      if (covers(piece.window, start, end)) {
+        if (!under || piece.window.level < under.window.level) under = piece;
+      } else if (!over || overlap(piece.window, start, end) > overlap(over.window, start, end)) over = piece;
+    }
+    const found = [under, over].filter((piece): piece is Piece<T> => piece !== null);
+    if (under && over && over.window.level >= under.window.level) return [under];
+    return found;
+  }
+
+  private full(row: number, start: number, end: number, level: number): Piece<T> | null {
+    let best: Piece<T> | null = null;
+    for (const batch of this.batches) {
+      const piece = batch.pieces.get(row);
+      if (!piece || !covers(piece.window, start, end)) continue;
+      if (piece.window.level > level && !piece.exact) continue;
+      batch.used = ++this.clock;
+      if (!best || piece.window.level > best.window.level) best = piece;
+    }
+    return best;
+  }
+
+  private evict(): void {
+    while (this.bytes > this.limit) {
+      const last = this.batches[this.batches.length - 1];
+      const old = this.batches.filter((batch) => !batch.keep && batch !== last);
+      const oldest = old.reduce<Batch<T> | null>((a, b) => (!a || b.used < a.used ? b : a), null);
+      if (!oldest) return;
+      this.batches.splice(this.batches.indexOf(oldest), 1);
+      this.bytes -= oldest.bytes;
+    }
+  }
+}
+
+function overlap(window: Window, start: number, end: number): number {
+  return Math.min(window.end, end) - Math.max(window.start, start);
+}
+
+/** Row numbers as the parameter `rows`: sorted, neighbours as ranges ("4096-4099,8192"). */
+export function rowRanges(rows: readonly number[]): string {
+  const sorted = [...rows].sort((a, b) => a - b);
+  const parts: string[] = [];
+  for (let index = 0; index < sorted.length; ) {
+    const first = sorted[index] as number;
+    let last = first;
+    while (sorted[index + 1] === last + 1) {
+      index += 1;
+      last += 1;
+    }
+    parts.push(first === last ? `${first}` : `${first}-${last}`);
+    index += 1;
+  }
+  return parts.join(",");
+}

@@ -1,0 +1,113 @@
+/** Colours of slices: a stable muted one by name; tokens where the colour means something. */
+
+/** Index into a palette: MEANINGS first, then muted colours. */
+export type ColourIndex = number;
+
+/** CSS variables, in the order of the first palette entries. */
+export const MEANINGS = ["--c-compute", "--c-over", "--c-comm", "--c-wait", "--c-free"] as const;
+
+/** Hue (degrees), of the muted colours; neighbours in the list differ clearly. */
+const HUES = [210, 28, 168, 330, 95, 262, 48, 190, 6, 135, 290, 228];
+const TONES = 2;
+
+const OVERLAP_NAMES: Record<string, (typeof MEANINGS)[number]> = {
+  computing: "--c-compute",
+  communication: "--c-comm",
+  "communication(not overlapped)": "--c-wait",
+  free: "--c-free",
+};
+
+/** Names that are waiting, wherever they stand; an expert looks for them. */
+const WAITS = /^(EVENT|NOTIFY)[ _]WAIT/i;
+
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) {
+    value = Math.imul(value ^ text.charCodeAt(index), 0x01000193);
+  }
+  return (value ^ (value >>> 15)) >>> 0;
+}
+
+/** Digits that only number an instance ("hcom_allReduce__586_0_1") do not change the colour. */
+function family(name: string): string {
+  return name.replace(/\d+/g, "0");
+}
+
+/** Colour of a slice. `process`: name of its process, which gives Overlap Analysis rows their meaning. */
+export function colourOf(name: string, process: string): ColourIndex {
+  if (process === "Overlap Analysis") {
+    const meaning = OVERLAP_NAMES[name.toLowerCase()];
+    if (meaning) return MEANINGS.indexOf(meaning);
+  }
+  if (WAITS.test(name)) return MEANINGS.indexOf("--c-free");
+  return MEANINGS.length + (hash(family(name)) % (HUES.length * TONES));
+}
+
+export type Rgb = readonly [number, number, number];
+
+function fromHsl(hue: number, saturation: number, lightness: number): Rgb {
+  const chroma = saturation * Math.min(lightness, 1 - lightness);
+  const channel = (shift: number) => {
+    const k = (shift + hue / 30) % 12;
+    return Math.round(255 * (lightness - chroma * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
+  };
+  return [channel(0), channel(8), channel(4)];
+}
+
+/** "#rrggbb" or "rgb(r, g, b)"; black when it is neither. */
+export function parseColour(text: string): Rgb {
+  const hex = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(text.trim());
+  if (hex) return [1, 2, 3].map((part) => Number.parseInt(hex[part] as string, 16)) as unknown as Rgb;
+  const rgb = /^rgba?\((\d+)[, ]+(\d+)[, ]+(\d+)/.exec(text.trim());
+  if (rgb) return [Number(rgb[1]), Number(rgb[2]), Number(rgb[3])];
+  return [0, 0, 0];
+}
+
+export function cssColour([red, green, blue]: Rgb): string {
+  return `rgb(${red},${green},${blue})`;
+}
+
+/** A pixel of ImageData seen as Uint32 (little-endian: alpha, blue, green, red). */
+export function pixelOf([red, green, blue]: Rgb): number {
+  return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+}
+
+/** `share` of `over` on `under`. */
+export function mix(under: Rgb, over: Rgb, share: number): Rgb {
+  return [0, 1, 2].map((part) =>
+    Math.round((under[part] as number) * (1 - share) + (over[part] as number) * share),
+  ) as unknown as Rgb;
+}
+
+/** WCAG relative luminance, 0 to 1. */
+export function luminance(colour: Rgb): number {
+  const [red, green, blue] = colour.map((value) => {
+    const part = value / 255;
+    return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  }) as [number, number, number];
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+export function contrast(a: Rgb, b: Rgb): number {
+  const [x, y] = [luminance(a) + 0.05, luminance(b) + 0.05];
+  return x > y ? x / y : y / x;
+}
+
+const DARK_TEXT: Rgb = [8, 11, 16];
+const LIGHT_TEXT: Rgb = [255, 255, 255];
+
+/** The text colour that reads better on `colour`. */
+export function textOn(colour: Rgb): Rgb {
+  return contrast(colour, DARK_TEXT) >= contrast(colour, LIGHT_TEXT) ? DARK_TEXT : LIGHT_TEXT;
+}
+
+/** Colours by ColourIndex. `token` gives the value of a CSS variable. */
+export function palette(dark: boolean, token: (name: string) => string): Rgb[] {
+  const muted: Rgb[] = [];
+  for (let tone = 0; tone < TONES; tone++) {
+    for (const hue of HUES) {
+      muted.push(dark ? fromHsl(hue, 0.34, tone ? 0.62 : 0.54) : fromHsl(hue, tone ? 0.5 : 0.42, tone ? 0.78 : 0.66));
+    }
+  }
+  return [...MEANINGS.map((name) => parseColour(token(name))), ...muted];
+}

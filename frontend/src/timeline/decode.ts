@@ -1,0 +1,143 @@
+/** Binary answers of /api/timeline (docs/http_api.md, "Binary answers"). */
+
+const MAGIC = 0x5542504e;
+const SATURATED = 0xffffffff;
+
+type Column = Uint32Array | Float64Array;
+
+interface FrameHeader {
+  base: string;
+  unit?: number;
+  columns: Record<string, [string, number, number]>;
+  names?: string[];
+  series?: string[];
+  rows?: [number, number, number][];
+}
+
+export interface Frame {
+  header: FrameHeader;
+  u32(name: string): Uint32Array;
+  f64(name: string): Float64Array;
+}
+
+/** Bars of one row, by start. Times are `origin + value * unit`, in ns after the span's base. */
+export interface SliceRow {
+  row: number;
+  origin: number;
+  unit: number;
+  /** Index into the answer's names, shared by all rows of one answer. */
+  name: Uint32Array;
+  names: readonly string[];
+  start: Uint32Array;
+  /** Duration of the longest slice of the bar. */
+  dur: Uint32Array;
+  /** End of the last slice of the bar. */
+  end: Uint32Array;
+  id: Uint32Array;
+  count: Uint32Array;
+}
+
+/** One curve of a counter, by time; a value holds until the next one. */
+export interface CounterSeries {
+  name: string;
+  time: Float64Array;
+  min: Float64Array;
+  max: Float64Array;
+  last: Float64Array;
+}
+
+function fail(what: string): never {
+  throw new Error(`timeline answer: ${what}`);
+}
+
+/** Checks the container and gives its columns without copying. Throws an Error that says what is wrong. */
+export function parseFrame(buffer: ArrayBuffer): Frame {
+  if (buffer.byteLength < 8) fail(`${buffer.byteLength} bytes, expected at least 8`);
+  const prefix = new DataView(buffer);
+  const magic = prefix.getUint32(0, true);
+  if (magic !== MAGIC) fail(`magic 0x${magic.toString(16)}, expected 0x${MAGIC.toString(16)}`);
+  const headerLength = prefix.getUint32(4, true);
+  const body = 8 + headerLength;
+  if (body > buffer.byteLength) fail(`header of ${headerLength} bytes runs past the end`);
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, headerLength))) as FrameHeader;
+
+  function column(name: string, type: "u32" | "f64"): Column {
+    const entry = header.columns[name];
+    if (!entry) fail(`no column ${name}`);
+    const [given, offset, count] = entry;
+    const size = type === "u32" ? 4 : 8;
+    if (given !== type) fail(`column ${name} is ${given}, expected ${type}`);
+    if (body + offset + count * size > buffer.byteLength) fail(`column ${name} runs past the end`);
+    return type === "u32"
+      ? new Uint32Array(buffer, body + offset, count)
+      : new Float64Array(buffer, body + offset, count);
+  }
+  return {
+    header,
+    u32: (name) => column(name, "u32") as Uint32Array,
+    f64: (name) => column(name, "f64") as Float64Array,
+  };
+}
+
+/** Distance of two epoch times given as decimal strings, ns. Exact below 2^53. */
+export function originOf(base: string, spanBase: string): number {
+  return Number(BigInt(base) - BigInt(spanBase));
+}
+
+/** Answer of /api/timeline/slices as rows. Rows without bars are in the result, with empty columns. */
+export function decodeSlices(buffer: ArrayBuffer, spanBase: string): SliceRow[] {
+  const frame = parseFrame(buffer);
+  const { header } = frame;
+  const columns = {
+    start: frame.u32("start"),
+    dur: frame.u32("dur"),
+    end: frame.u32("end"),
+    id: frame.u32("id"),
+    name: frame.u32("name"),
+    count: frame.u32("count"),
+  };
+  const names = header.names ?? fail("no names");
+  const rows = header.rows ?? fail("no rows");
+  const origin = originOf(header.base, spanBase);
+  const unit = header.unit ?? 1;
+  return rows.map(([row, first, count]) => {
+    if (first + count > columns.start.length) fail(`row ${row} runs past the columns`);
+    const part = (values: Uint32Array) => values.subarray(first, first + count);
+    return {
+      row,
+      origin,
+      unit,
+      names,
+      start: part(columns.start),
+      dur: part(columns.dur),
+      end: part(columns.end),
+      id: part(columns.id),
+      name: part(columns.name),
+      count: part(columns.count),
+    };
+  });
+}
+
+/** Answer of /api/timeline/counter as series with times in ns after the span's base. */
+export function decodeCounter(buffer: ArrayBuffer, spanBase: string): CounterSeries[] {
+  const frame = parseFrame(buffer);
+  const origin = originOf(frame.header.base, spanBase);
+  const unit = frame.header.unit ?? 1;
+  return (frame.header.series ?? fail("no series")).map((name, index) => ({
+    name,
+    time: Float64Array.from(frame.u32(`t${index}`), (value) => origin + value * unit),
+    min: frame.f64(`min${index}`),
+    max: frame.f64(`max${index}`),
+    last: frame.f64(`last${index}`),
+  }));
+}
+
+export function startOf(row: SliceRow, index: number): number {
+  return row.origin + (row.start[index] as number) * row.unit;
+}
+
+/** End of a bar. A saturated end means "beyond the answer's range". */
+export function endOf(row: SliceRow, index: number): number {
+  const end = row.end[index] as number;
+  return end === SATURATED ? Number.MAX_SAFE_INTEGER : row.origin + end * row.unit;
+}

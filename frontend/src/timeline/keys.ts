@@ -1,0 +1,105 @@
+/** Keys of the timeline: one table for the handler and for the help. */
+
+export type Action =
+  | "zoomIn"
+  | "zoomOut"
+  | "panLeft"
+  | "panRight"
+  | "scrollUp"
+  | "scrollDown"
+  | "zoomToArea"
+  | "undoZoom"
+  | "reset"
+  | "focus"
+  | "mark"
+  | "keepMark"
+  | "nextSlice"
+  | "previousSlice"
+  | "parentSlice"
+  | "nextFlow"
+  | "previousFlow"
+  | "search"
+  | "nextHit"
+  | "previousHit"
+  | "togglePanel"
+  | "clear"
+  | "help";
+
+/** Actions that go on while their key is down. */
+export type HeldAction = "zoomIn" | "zoomOut" | "panLeft" | "panRight";
+
+interface Binding {
+  action: Action;
+  /** KeyboardEvent.code: the place of the key, the same on every layout. */
+  code?: string;
+  /** KeyboardEvent.key, for signs whose place differs between layouts. */
+  key?: string;
+  /** true: must be held, false: must not be, absent: does not matter. */
+  shift?: boolean;
+  control?: boolean;
+  /** As the help writes it; bindings without are alternatives. */
+  shown?: string;
+}
+
+export const BINDINGS: readonly Binding[] = [
+  { action: "zoomIn", code: "KeyW", shown: "W" },
+  { action: "zoomIn", code: "ArrowUp", shown: "↑" },
+  { action: "zoomOut", code: "KeyS", shown: "S" },
+  { action: "zoomOut", code: "ArrowDown", shown: "↓" },
+  { action: "panLeft", code: "KeyA", shown: "A" },
+  { action: "panLeft", code: "ArrowLeft", shown: "←" },
+  { action: "panRight", code: "KeyD", shown: "D" },
+  { action: "panRight", code: "ArrowRight", shown: "→" },
+  { action: "scrollUp", code: "PageUp", shown: "Page ↑" },
+  { action: "scrollDown", code: "PageDown", shown: "Page ↓" },
+  { action: "focus", code: "KeyF", shown: "F" },
+  { action: "zoomToArea", code: "KeyZ", shift: true, shown: "Shift Z" },
+  { action: "undoZoom", code: "Backspace", shown: "Backspace" },
+  { action: "reset", code: "Digit0", control: true, shown: "Ctrl 0" },
+  { action: "mark", code: "KeyM", shift: false, shown: "M" },
+  { action: "keepMark", code: "KeyM", shift: true, shown: "Shift M" },
+  { action: "nextSlice", key: ".", shown: "." },
+  { action: "previousSlice", key: ",", shown: "," },
+  { action: "parentSlice", key: "p", shown: "P" },
+  { action: "nextFlow", key: "]", shown: "]" },
+  { action: "previousFlow", key: "[", shown: "[" },
+  { action: "search", key: "/", shown: "/" },
+  { action: "nextHit", code: "Enter", shift: false, shown: "Enter" },
+  { action: "previousHit", code: "Enter", shift: true, shown: "Shift Enter" },
+  { action: "togglePanel", code: "KeyQ", shown: "Q" },
+  { action: "clear", code: "Escape", shown: "Esc" },
+  { action: "help", key: "?", shown: "?" },
+];
+
+export type KeyPress = Pick<KeyboardEvent, "code" | "key" | "shiftKey" | "ctrlKey" | "metaKey" | "altKey">;
+
+/** The action of a key press, or null: the key belongs to the browser or to nobody. */
+export function actionOf(press: KeyPress): Action | null {
+  const control = press.ctrlKey || press.metaKey;
+  if (press.altKey) return null;
+  for (const binding of BINDINGS) {
+    if ((binding.control ?? false) !== control) continue;
+    if (binding.shift !== undefined && binding.shift !== press.shiftKey) continue;
+    if (binding.code ? binding.code === press.code : binding.key === press.key) return binding.action;
+  }
+  return null;
+}
+
+export function isHeld(action: Action): action is HeldAction {
+  return action === "zoomIn" || action === "zoomOut" || action === "panLeft" || action === "panRight";
+}
+
+/** Whether typing belongs to `target` (a field, a menu), not to the timeline. */
+export function takesText(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+}
+
+/** Actions in order, each with the keys that the help shows. */
+export function helpRows(): { action: Action; keys: string[] }[] {
+  const rows = new Map<Action, string[]>();
+  for (const { action, shown } of BINDINGS) {
+    if (shown) rows.set(action, [...(rows.get(action) ?? []), shown]);
+  }
+  return [...rows].map(([action, keys]) => ({ action, keys }));
+}

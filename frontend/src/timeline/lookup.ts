@@ -1,0 +1,76 @@
+/** Pixel colours by name, made once per answer and state of the search. */
+
+import { type ColourIndex, colourOf, cssColour, mix, pixelOf } from "./colours";
+import type { Scene } from "./scene";
+import type { Theme } from "./theme";
+
+/** Colours by name index. */
+export interface Lookup {
+  fill: Uint32Array;
+  edge: Uint32Array;
+  index: ColourIndex[];
+  /** Names that the search does not match. */
+  dimmed: Uint8Array;
+}
+
+const DIM = 0.78;
+const EDGE = 0.45;
+
+/** Makes lookups and keeps them as long as the colours and the search stay. */
+export class Lookups {
+  private made = new WeakMap<readonly string[], Map<boolean, Lookup>>();
+  private key = "";
+  private theme: Theme | null = null;
+
+  get(names: readonly string[], process: string, scene: Scene): Lookup {
+    const key = `${scene.needle}\n${scene.selected?.name ?? ""}`;
+    if (key !== this.key || scene.theme !== this.theme) {
+      this.made = new WeakMap();
+      this.key = key;
+      this.theme = scene.theme;
+    }
+    const overlap = process === "Overlap Analysis";
+    let both = this.made.get(names);
+    if (!both) {
+      both = new Map();
+      this.made.set(names, both);
+    }
+    let lookup = both.get(overlap);
+    if (!lookup) {
+      lookup = makeLookup(names, process, scene);
+      both.set(overlap, lookup);
+    }
+    return lookup;
+  }
+}
+
+function makeLookup(names: readonly string[], process: string, scene: Scene): Lookup {
+  const { theme, needle } = scene;
+  const lookup: Lookup = {
+    fill: new Uint32Array(names.length),
+    edge: new Uint32Array(names.length),
+    index: [],
+    dimmed: new Uint8Array(names.length),
+  };
+  names.forEach((name, position) => {
+    const index = colourOf(name, process);
+    const base = theme.slices[index] ?? theme.surface;
+    const dimmed = needle !== "" && !name.toLowerCase().includes(needle);
+    const colour = dimmed ? mix(base, theme.surface, DIM) : base;
+    lookup.index[position] = index;
+    lookup.dimmed[position] = dimmed ? 1 : 0;
+    lookup.fill[position] = pixelOf(colour);
+    lookup.edge[position] = pixelOf(mix(colour, theme.surface, EDGE));
+  });
+  return lookup;
+}
+
+/** Text colour of a label. */
+export function labelColour(lookup: Lookup, name: number, theme: Theme): string {
+  if (lookup.dimmed[name]) return theme.muted;
+  return theme.texts[lookup.index[name] as number] ?? theme.text;
+}
+
+export function sliceCss(name: string, process: string, theme: Theme): string {
+  return cssColour(theme.slices[colourOf(name, process)] ?? theme.surface);
+}

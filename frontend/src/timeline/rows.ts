@@ -1,0 +1,177 @@
+/** Vertical layout: processes, their threads, and the depth rows of each. Pixels are CSS pixels. */
+
+import type { ProcessJson, ThreadJson } from "../api/types.gen";
+
+export const ROWS_PER_TRACK = 4096;
+export const HEADER_HEIGHT = 22;
+export const PITCH = 14;
+export const BAR = 13;
+const PAD = 3;
+const COUNTER_HEIGHT = 42;
+
+export interface LayoutState {
+  /** Keys of collapsed processes. */
+  collapsedProcesses: ReadonlySet<string>;
+  /** Tracks that show one row only. */
+  collapsedTracks: ReadonlySet<number>;
+  /** Tracks shown on top, in this order. */
+  pinned: readonly number[];
+  /** Words, any of which must be in "process thread"; empty: everything. */
+  filter: string;
+}
+
+export interface ProcessItem {
+  kind: "process";
+  key: string;
+  process: ProcessJson;
+  collapsed: boolean;
+  /** Threads that the filter keeps. */
+  threads: number;
+  y: number;
+  height: number;
+}
+
+export interface TrackItem {
+  kind: "track";
+  process: ProcessJson;
+  thread: ThreadJson;
+  collapsed: boolean;
+  pinned: boolean;
+  /** Depth rows on show. */
+  depths: number;
+  y: number;
+  height: number;
+}
+
+export type Item = ProcessItem | TrackItem;
+
+export interface Layout {
+  pinned: TrackItem[];
+  pinnedHeight: number;
+  items: Item[];
+  height: number;
+}
+
+/** One depth row on the screen. `y` counts from the top of its section. */
+export interface Bar {
+  item: TrackItem;
+  depth: number;
+  row: number;
+  y: number;
+}
+
+export function processKey(process: ProcessJson): string {
+  return `${process.name}:${process.pid}`;
+}
+
+export function rowNumber(track: number, depth: number): number {
+  return track * ROWS_PER_TRACK + depth;
+}
+
+function matches(filter: string, process: ProcessJson, thread: ThreadJson): boolean {
+  const words = filter
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter(Boolean);
+  if (words.length === 0) return true;
+  const text = `${process.name} ${process.label} ${process.pid} ${thread.name} ${thread.tid}`.toLowerCase();
+  return words.some((word) => text.includes(word));
+}
+
+function trackItem(process: ProcessJson, thread: ThreadJson, state: LayoutState, y: number): TrackItem {
+  const collapsed = state.collapsedTracks.has(thread.track);
+  const counter = thread.kind === "counter";
+  const depths = counter ? 1 : collapsed ? Math.min(1, thread.rows) : thread.rows;
+  const height = counter ? (collapsed ? PITCH + PAD : COUNTER_HEIGHT) : Math.max(depths, 1) * PITCH + PAD;
+  const pinned = state.pinned.includes(thread.track);
+  return { kind: "track", process, thread, collapsed, pinned, depths, y, height };
+}
+
+/** Places everything from the top down. Pinned tracks are in `pinned` and also at their own place. */
+export function layOut(processes: readonly ProcessJson[], state: LayoutState): Layout {
+  const items: Item[] = [];
+  let y = 0;
+  for (const process of processes) {
+    const threads = process.threads.filter((thread) => matches(state.filter, process, thread));
+    if (threads.length === 0) continue;
+    const key = processKey(process);
+    const collapsed = state.collapsedProcesses.has(key);
+    items.push({ kind: "process", key, process, collapsed, threads: threads.length, y, height: HEADER_HEIGHT });
+    y += HEADER_HEIGHT;
+    if (collapsed) continue;
+    for (const thread of threads) {
+      const item = trackItem(process, thread, state, y);
+      items.push(item);
+      y += item.height;
+    }
+    y += PAD;
+  }
+  const pinned: TrackItem[] = [];
+  let top = 0;
+  for (const track of state.pinned) {
+    const process = processes.find((candidate) => candidate.threads.some((thread) => thread.track === track));
+    const thread = process?.threads.find((candidate) => candidate.track === track);
+    if (!process || !thread) continue;
+    const item = trackItem(process, thread, state, top);
+    pinned.push(item);
+    top += item.height;
+  }
+  return { pinned, pinnedHeight: top, items, height: y };
+}
+
+/** Index of the first item that ends below `y`, by binary search. */
+function firstBelow(items: readonly Item[], y: number): number {
+  let low = 0;
+  let high = items.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const item = items[middle] as Item;
+    if (item.y + item.height <= y) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Items that touch [top, bottom). */
+export function itemsIn<T extends Item>(items: readonly T[], top: number, bottom: number): T[] {
+  const result: T[] = [];
+  for (let index = firstBelow(items, top); index < items.length; index++) {
+    const item = items[index] as T;
+    if (item.y >= bottom) break;
+    result.push(item);
+  }
+  return result;
+}
+
+/** Depth rows of slice tracks that touch [top, bottom). */
+export function barsIn(items: readonly Item[], top: number, bottom: number): Bar[] {
+  const result: Bar[] = [];
+  for (const item of itemsIn(items, top, bottom)) {
+    if (item.kind !== "track" || item.thread.kind === "counter") continue;
+    const first = Math.max(0, Math.floor((top - item.y) / PITCH));
+    const last = Math.min(item.depths, Math.ceil((bottom - item.y) / PITCH));
+    for (let depth = first; depth < last; depth++) {
+      result.push({ item, depth, row: rowNumber(item.thread.track, depth), y: item.y + depth * PITCH });
+    }
+  }
+  return result;
+}
+
+/** Tracks by number, whatever is collapsed or filtered. */
+export function findTrack(
+  processes: readonly ProcessJson[],
+  track: number,
+): { process: ProcessJson; thread: ThreadJson } | null {
+  for (const process of processes) {
+    for (const thread of process.threads) if (thread.track === track) return { process, thread };
+  }
+  return null;
+}
+
+export function trackLabel(thread: ThreadJson): string {
+  return thread.name || `${thread.tid}`;
+}
+
+export function processLabel(process: ProcessJson): string {
+  return [process.name, process.label].filter(Boolean).join(" · ");
+}

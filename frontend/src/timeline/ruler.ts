@@ -1,0 +1,43 @@
+/** Ticks of the time axis, and how times are written on it. */
+
+import { fixed, TIME_UNITS, unitFor } from "../base/format";
+import { timeAt, type View } from "./viewport";
+
+export interface Tick {
+  time: number;
+  x: number;
+  /** Empty on minor ticks. */
+  label: string;
+}
+
+/** The smallest of 1, 2, 5 times a power of ten that is at least `least`, never below 1 ns. */
+export function niceStep(least: number): number {
+  if (least <= 1) return 1;
+  const power = 10 ** Math.floor(Math.log10(least));
+  for (const digit of [1, 2, 5]) {
+    if (digit * power >= least * (1 - 1e-9)) return digit * power;
+  }
+  return 10 * power;
+}
+
+/** `time` in the unit that fits `step`, with as many decimals as the step needs. */
+export function tickLabel(time: number, step: number): string {
+  const unit = unitFor(TIME_UNITS, step);
+  const decimals = Math.max(0, Math.ceil(-Math.log10(step / unit.scale) - 1e-9));
+  return `${fixed(time / unit.scale, decimals)} ${unit.name}`;
+}
+
+/** Ticks in sight; labelled ones are at least `spacing` pixels apart, with four parts between. */
+export function ticks(view: View, width: number, spacing: number): Tick[] {
+  if (width <= 0) return [];
+  const step = niceStep(view.scale * spacing);
+  const minor = step >= 5 ? step / 5 : step;
+  const last = timeAt(view, width);
+  const result: Tick[] = [];
+  for (let index = Math.floor(view.start / minor); index * minor <= last; index++) {
+    const time = index * minor;
+    const labelled = minor === step || index % 5 === 0;
+    result.push({ time, x: (time - view.start) / view.scale, label: labelled ? tickLabel(time, step) : "" });
+  }
+  return result;
+}

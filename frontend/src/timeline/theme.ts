@@ -1,0 +1,48 @@
+/** Colours of the canvas, read from the page's tokens. */
+
+import { cssColour, mix, palette, parseColour, type Rgb, textOn } from "./colours";
+
+export interface Theme {
+  surface: Rgb;
+  /** Process headers. */
+  band: string;
+  bandPixels: Rgb;
+  grid: Rgb;
+  line: string;
+  text: string;
+  textColour: Rgb;
+  muted: string;
+  accent: string;
+  surfaceText: string;
+  /** Slice colours by ColourIndex, and the text colours that read on them. */
+  slices: Rgb[];
+  texts: string[];
+}
+
+export const LABEL_FONT = '11px Roboto, "Noto Sans", "Noto Sans SC", "Microsoft YaHei", system-ui, sans-serif';
+export const HEADER_FONT = `500 ${LABEL_FONT}`;
+
+/** Colours in force at `element`. */
+export function readTheme(element: Element): Theme {
+  const style = getComputedStyle(element);
+  const token = (name: string) => style.getPropertyValue(name);
+  const surface = parseColour(token("--surface"));
+  const text = parseColour(token("--text"));
+  const dark = surface[0] + surface[1] + surface[2] < 384;
+  const slices = palette(dark, token);
+  const bandPixels = mix(surface, text, dark ? 0.07 : 0.055);
+  return {
+    surface,
+    band: cssColour(bandPixels),
+    bandPixels,
+    grid: mix(surface, parseColour(token("--line")), 0.8),
+    line: cssColour(parseColour(token("--line"))),
+    text: cssColour(text),
+    textColour: text,
+    muted: cssColour(parseColour(token("--muted"))),
+    accent: cssColour(parseColour(token("--accent"))),
+    surfaceText: cssColour(surface),
+    slices,
+    texts: slices.map((colour) => cssColour(textOn(colour))),
+  };
+}

@@ -1,0 +1,57 @@
+import type { ProcessJson, ThreadJson } from "../../src/api/types.gen";
+import type { SliceRow } from "../../src/timeline/decode";
+
+/** The container of docs/http_api.md, as the server writes it. */
+export function frame(
+  header: Record<string, unknown>,
+  columns: Record<string, { type: "u32" | "f64"; values: number[] }>,
+): ArrayBuffer {
+  const entries: Record<string, [string, number, number]> = {};
+  let size = 0;
+  for (const [name, { type, values }] of Object.entries(columns)) {
+    entries[name] = [type, size, values.length];
+    size += Math.ceil((values.length * (type === "u32" ? 4 : 8)) / 8) * 8;
+  }
+  let text = JSON.stringify({ ...header, columns: entries });
+  while ((8 + new TextEncoder().encode(text).length) % 8) text += " ";
+  const bytes = new TextEncoder().encode(text);
+  const buffer = new ArrayBuffer(8 + bytes.length + size);
+  const view = new DataView(buffer);
+  view.setUint32(0, 0x5542504e, true);
+  view.setUint32(4, bytes.length, true);
+  new Uint8Array(buffer, 8).set(bytes);
+  for (const [name, { type, values }] of Object.entries(columns)) {
+    const start = 8 + bytes.length + (entries[name] as [string, number, number])[1];
+    values.forEach((value, index) => {
+      if (type === "u32") view.setUint32(start + index * 4, value, true);
+      else view.setFloat64(start + index * 8, value, true);
+    });
+  }
+  return buffer;
+}
+
+/** A row from [start, end, name index, merged] tuples. */
+export function row(bars: [number, number, number?, number?][], names = ["a", "b", "c"]): SliceRow {
+  const column = (pick: (bar: [number, number, number?, number?], index: number) => number) =>
+    Uint32Array.from(bars.map(pick));
+  return {
+    row: 0,
+    origin: 0,
+    unit: 1,
+    names,
+    start: column((bar) => bar[0]),
+    end: column((bar) => bar[1]),
+    dur: column((bar) => bar[1] - bar[0]),
+    id: column((_, index) => index + 100),
+    name: column((bar) => bar[2] ?? 0),
+    count: column((bar) => bar[3] ?? 1),
+  };
+}
+
+export function thread(track: number, name: string, rows = 1, kind: ThreadJson["kind"] = "slices"): ThreadJson {
+  return { track, name, tid: String(track), kind, rows, slices: 1, unit: "", max_value: null };
+}
+
+export function process(name: string, ...threads: ThreadJson[]): ProcessJson {
+  return { name, pid: "1", label: "", threads };
+}

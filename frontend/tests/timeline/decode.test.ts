@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { decodeCounter, decodeSlices, endOf, startOf } from "../../src/timeline/decode";
+import { frame } from "./build";
+
+const BASE = "1736409284123456789";
+
+function slices(start: number[], base = "1736409284123457789") {
+  const u32 = (values: number[]) => ({ type: "u32" as const, values });
+  return frame(
+    {
+      base,
+      unit: 2,
+      names: ["Add", "矩阵"],
+      rows: [
+        [4096, 0, 2],
+        [4097, 2, 1],
+        [8192, 3, 0],
+      ],
+    },
+    {
+      start: u32(start),
+      dur: u32([5, 6, 7]),
+      id: u32([11, 12, 13]),
+      name: u32([0, 1, 0]),
+      count: u32([1, 3, 1]),
+      end: u32([15, 26, 0xffffffff]),
+    },
+  );
+}
+
+test("rows get their part of the columns and exact times after the span's base", () => {
+  const rows = decodeSlices(slices([10, 20, 30]), BASE);
+  expect(rows.map((part) => [part.row, part.start.length])).toEqual([
+    [4096, 2],
+    [4097, 1],
+    [8192, 0],
+  ]);
+  const [first, second] = rows as [(typeof rows)[0], (typeof rows)[0]];
+  expect(startOf(first, 1)).toBe(1000 + 20 * 2);
+  expect(endOf(first, 1)).toBe(1000 + 26 * 2);
+  expect([first.id[1], first.count[1], first.names[first.name[1] as number]]).toEqual([12, 3, "矩阵"]);
+  expect(startOf(second, 0)).toBe(1060);
+});
+
+test("a saturated end is later than everything", () => {
+  const [, second] = decodeSlices(slices([10, 20, 30]), BASE);
+  expect(endOf(second as NonNullable<typeof second>, 0)).toBeGreaterThan(2 ** 52);
+});
+
+test("a base before the span's base gives negative times", () => {
+  const [first] = decodeSlices(slices([10, 20, 30], "1736409284123456689"), BASE);
+  expect(startOf(first as NonNullable<typeof first>, 0)).toBe(-80);
+});
+
+test("counters keep their values and get times", () => {
+  const f64 = (values: number[]) => ({ type: "f64" as const, values });
+  const buffer = frame(
+    { base: BASE, unit: 1, series: ["HBM"] },
+    { t0: { type: "u32", values: [5, 9, 12] }, min0: f64([0.5, 1, 2]), max0: f64([1.5, 1, 4]), last0: f64([1, 1, 3]) },
+  );
+  const [series] = decodeCounter(buffer, BASE);
+  expect(series?.name).toBe("HBM");
+  expect([...(series?.time ?? [])]).toEqual([5, 9, 12]);
+  expect([...(series?.max ?? [])]).toEqual([1.5, 1, 4]);
+});
+
+test("what is no timeline answer is refused with a reason", () => {
+  expect(() => decodeSlices(new ArrayBuffer(4), BASE)).toThrow("4 bytes");
+  expect(() => decodeSlices(new ArrayBuffer(64), BASE)).toThrow("magic");
+  const cut = slices([10, 20, 30]);
+  expect(() => decodeSlices(cut.slice(0, cut.byteLength - 16), BASE)).toThrow("runs past the end");
+  expect(() => decodeSlices(frame({ base: BASE, rows: [], names: [] }, {}), BASE)).toThrow("no column start");
+});
