@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from decimal import ROUND_HALF_EVEN, Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ def scaled(text: str, factor: int) -> int | None:
         if not value.is_finite() or abs(value) > _INT64_MAX:
             return None
         result = int(value.to_integral_value(rounding=ROUND_HALF_EVEN))
-    except (InvalidOperation, ValueError):
+    except (ArithmeticError, ValueError):  # also an exponent that overflows
         return None
     return result if abs(result) <= _INT64_MAX else None
 

@@ -65,6 +65,13 @@ _WORDS: dict[str, _Words] = {
         "figures that agree with each other", "Nothing: the figures that were recomputed are shown.",
         "Parse the raw data again if in doubt.", "warning",
     ),
+    "no_settings": _Words(
+        "profiler_info.json or profiler_info_<rank>.json", "How it was recorded: level, options, rank.",
+        "Copy the file from the result folder of the profiler.", "info",
+    ),
+    "several_settings": _Words(
+        "one profiler_info file", "The settings in the others.", "Keep one capture in a folder.", "warning"
+    ),
     "unknown_file": _Words("a result file that this version reads", "The file.", "Nothing to do.", "info"),
 }  # fmt: skip
 

@@ -92,6 +92,15 @@ def read_all(path: Path, report: FileReport, progress: Progress) -> bytes | None
     return b"".join(blocks)
 
 
+def decoded(data: bytes, report: FileReport) -> str:
+    """The bytes as text. What is no UTF-8, and NUL, becomes U+FFFD with a problem."""
+    text = data.decode("utf-8-sig", "surrogateescape").replace("\0", _NUL)
+    if not is_damaged(text):
+        return text
+    report.add("bad_bytes", f"byte {_first_damage(text)}")
+    return repaired(text)
+
+
 def is_damaged(text: str) -> bool:
     """The text holds bytes that were no UTF-8, or NUL."""
     try:
@@ -99,6 +108,12 @@ def is_damaged(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
+
+
+def _first_damage(text: str) -> int:
+    """How many bytes stand before the first damaged one."""
+    sound = next(index for index, char in enumerate(text) if is_damaged(char))
+    return len(text[:sound].encode("utf-8"))
 
 
 def repaired(text: str) -> str:

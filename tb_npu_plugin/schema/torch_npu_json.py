@@ -21,28 +21,52 @@ _SORT = Column("kind", T, "Kind", "collective or p2p.", "identity")
 _NAME = Column("name", T, "Name", "Communication operator.", "identity", required=True)
 _GROUP = Column("group", T, "Group", "Communicator, as a hash.", "identity")
 
+#: Words of communication.json that are structure, not figures.
+COMM_TIME_INFO = "Communication Time Info"
+COMM_BANDWIDTH_INFO = "Communication Bandwidth Info"
+COMM_TOTAL = "Total Op Info"
+COMM_SIZE_DISTRIBUTION = "Size Distribution"
+#: The two parts of a step.
+COMM_KINDS = ("p2p", "collective")
+#: Keys of figures.
+START = "Start Timestamp(us)"
+ELAPSE = "Elapse Time(ms)"
+TRANSIT = "Transit Time(ms)"
+WAIT = "Wait Time(ms)"
+SYNC = "Synchronization Time(ms)"
+IDLE = "Idle Time(ms)"
+WAIT_RATIO = "Wait Time Ratio"
+SYNC_RATIO = "Synchronization Time Ratio"
+SIZE = "Transit Size(MB)"
+BANDWIDTH_GBS = "Bandwidth(GB/s)"
+LARGE_PACKETS = "Large Packet Ratio"
+TRANSPORT = "Transport Type"
+OP_NAME = "Op Name"
+#: Transports that contain others: never added to them.
+ROLLUP_TRANSPORTS = frozenset({"SDMA"})
+
 #: communication.json flattens to three tables. Rollup rows ("Total Op Info") are not in them.
 COMM_OPS_COLUMNS = (
     _STEP, _SORT, _NAME, _GROUP,
-    Column("start_ns", TIME, "Start", "Start on the device.", "time", ("Start Timestamp(us)",)),
-    Column("elapse_ns", DUR, "Elapsed", "Wall time of the operator.", "time", ("Elapse Time(ms)",)),
-    Column("transit_ns", DUR, "Transit", "Data moves, main plane.", "time", ("Transit Time(ms)",)),
-    Column("wait_ns", DUR, "Wait", "Waiting for peers, synchronization included.", "time", ("Wait Time(ms)",)),
+    Column("start_ns", TIME, "Start", "Start on the device.", "time", (START,)),
+    Column("elapse_ns", DUR, "Elapsed", "Wall time of the operator.", "time", (ELAPSE,)),
+    Column("transit_ns", DUR, "Transit", "Data moves, main plane.", "time", (TRANSIT,)),
+    Column("wait_ns", DUR, "Wait", "Waiting for peers, synchronization included.", "time", (WAIT,)),
     Column("sync_ns", DUR, "Synchronization", "Waiting before the first data moves; part of Wait.", "time",
-           ("Synchronization Time(ms)",)),
-    Column("idle_ns", DUR, "Idle", "Elapsed minus transit minus wait.", "time", ("Idle Time(ms)",)),
-    Column("wait_ratio", RATIO, "Wait ratio", "Wait / (wait + transit).", "", ("Wait Time Ratio",)),
+           (SYNC,)),
+    Column("idle_ns", DUR, "Idle", "Elapsed minus transit minus wait.", "time", (IDLE,)),
+    Column("wait_ratio", RATIO, "Wait ratio", "Wait / (wait + transit).", "", (WAIT_RATIO,)),
     Column("sync_ratio", RATIO, "Synchronization ratio", "Synchronization / (synchronization + transit).", "",
-           ("Synchronization Time Ratio",)),
+           (SYNC_RATIO,)),
 )  # fmt: skip
 COMM_BANDWIDTH_COLUMNS = (
     _STEP, _SORT, _NAME, _GROUP,
     Column("transport", T, "Transport", "HCCS, PCIE, RDMA, SIO, SDMA.", "identity", required=True),
     Column("rollup", I, "Rollup", "1 when the row already contains others (SDMA = HCCS + PCIE + SIO).", "identity"),
-    Column("size_bytes", BYTES, "Size", "Bytes moved.", "", ("Transit Size(MB)",)),
-    Column("time_ns", DUR, "Transit", "Sum over the tasks of all links.", "time", ("Transit Time(ms)",)),
-    Column("bandwidth", BANDWIDTH, "Bandwidth", "Size / time.", "", ("Bandwidth(GB/s)",)),
-    Column("large_packet_ratio", RATIO, "Large packets", "Share of large packets.", "", ("Large Packet Ratio",)),
+    Column("size_bytes", BYTES, "Size", "Bytes moved.", "", (SIZE,)),
+    Column("time_ns", DUR, "Transit", "Sum over the tasks of all links.", "time", (TRANSIT,)),
+    Column("bandwidth", BANDWIDTH, "Bandwidth", "Size / time.", "", (BANDWIDTH_GBS,)),
+    Column("large_packet_ratio", RATIO, "Large packets", "Share of large packets.", "", (LARGE_PACKETS,)),
 )  # fmt: skip
 COMM_PACKETS_COLUMNS = (
     _STEP, _SORT, _NAME, _GROUP,
@@ -58,20 +82,12 @@ COMM_LINKS_COLUMNS = (
     _GROUP,
     Column("src", I, "From", "Source, rank inside the group.", "identity"),
     Column("dst", I, "To", "Destination, rank inside the group.", "identity"),
-    Column("transport", T, "Transport", "LOCAL, HCCS, PCIE, RDMA, SIO.", "identity", ("Transport Type",)),
-    Column("size_bytes", BYTES, "Size", "Bytes moved.", "", ("Transit Size(MB)",)),
-    Column("time_ns", DUR, "Transit", "Time of the moves.", "time", ("Transit Time(ms)",)),
-    Column("bandwidth", BANDWIDTH, "Bandwidth", "Size / time.", "", ("Bandwidth(GB/s)",)),
-    Column("op_name", T, "Operator", "The operator that this statistic was taken from.", "identity", ("Op Name",)),
+    Column("transport", T, "Transport", "LOCAL, HCCS, PCIE, RDMA, SIO.", "identity", (TRANSPORT,)),
+    Column("size_bytes", BYTES, "Size", "Bytes moved.", "", (SIZE,)),
+    Column("time_ns", DUR, "Transit", "Time of the moves.", "time", (TRANSIT,)),
+    Column("bandwidth", BANDWIDTH, "Bandwidth", "Size / time.", "", (BANDWIDTH_GBS,)),
+    Column("op_name", T, "Operator", "The operator that this statistic was taken from.", "identity", (OP_NAME,)),
 )  # fmt: skip
-
-#: Words of communication.json that are structure, not figures.
-COMM_TIME_INFO = "Communication Time Info"
-COMM_BANDWIDTH_INFO = "Communication Bandwidth Info"
-COMM_TOTAL = "Total Op Info"
-COMM_SIZE_DISTRIBUTION = "Size Distribution"
-#: Transports that contain others: never added to them.
-ROLLUP_TRANSPORTS = frozenset({"SDMA"})
 
 COMMUNICATION = ResultFile(
     id="communication",
@@ -115,6 +131,13 @@ PROFILER_METADATA = ResultFile(
     in_root=True,
 )
 JSON_FILES = (COMMUNICATION, COMMUNICATION_MATRIX, TRACE_VIEW, PROFILER_INFO, PROFILER_METADATA)
+
+#: Keys of profiler_metadata.json.
+ENVIRONMENT = "ENV_VARIABLES"
+GROUPS = "parallel_group_info"
+DISTRIBUTED = "distributed_args"
+#: Our own: the mock device wrote this capture, the device side is simulated.
+SIMULATED = "tb_npu_simulated"
 
 #: Folder of the parsed files inside a result folder.
 OUTPUT_FOLDER = "ASCEND_PROFILER_OUTPUT"

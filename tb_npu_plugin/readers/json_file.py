@@ -1,0 +1,98 @@
+"""Decodes JSON result files, and saves what can be saved of broken ones."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.source import Progress, decoded, read_all, repaired
+
+#: A key and the brace of its object.
+_OBJECT = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*(?=\{)')
+
+
+def read_text(path: Path, report: FileReport, progress: Progress) -> str | None:
+    """The text of a JSON file; None after a problem."""
+    data = read_all(path, report, progress)
+    if data is None:
+        return None
+    text = decoded(data, report)
+    if not text.strip():
+        report.add("empty_file", expected="a JSON object")
+        return None
+    return text
+
+
+def load_object(text: str, report: FileReport, *, exact: bool) -> dict[str, Any] | None:
+    """The JSON object that a text holds; None after a problem. `exact` keeps numbers as the text they stand as,
+    NaN and infinities included; otherwise those are None."""
+    try:
+        value = _sound(_decoder(exact).decode(text), text)
+    except json.JSONDecodeError as error:
+        report.add("bad_json", f"line {error.lineno}, character {error.colno}", expected=error.msg)
+        return None
+    except RecursionError:
+        report.add("bad_json", expected="fewer levels of nesting")
+        return None
+    if not isinstance(value, dict):
+        report.add("unexpected_shape", expected="a JSON object", found=type(value).__name__)
+        return None
+    return value
+
+
+def complete_objects(text: str, wanted: Callable[[str, Any], bool]) -> Iterator[tuple[str, Any]]:
+    """Every `"key": {...}` of a broken JSON text, from left to right, numbers as text.
+
+    An object that is complete and `wanted` comes whole; of any other only the key comes, with None, and then what
+    is inside it.
+    """
+    decoder = _decoder(exact=True)
+    position = 0
+    while True:
+        found = _OBJECT.search(text, position)
+        if found is None:
+            return
+        position = found.end()
+        key = repaired(_unescaped(found.group(1)))
+        try:
+            value, end = decoder.raw_decode(text, position)
+            value = _sound(value, text)
+        except (json.JSONDecodeError, RecursionError):
+            yield key, None
+            continue
+        if wanted(key, value):
+            position = end
+            yield key, value
+        else:
+            yield key, None
+
+
+def _unescaped(key: str) -> str:
+    """A key as its JSON escapes mean it."""
+    try:
+        return str(json.loads(f'"{key}"', strict=False))
+    except json.JSONDecodeError:
+        return key
+
+
+def _sound(value: Any, text: str) -> Any:
+    """The value with U+FFFD for escapes that are half of a character (\\ud800), which no text may hold."""
+    return _repaired(value) if "\\ud" in text or "\\uD" in text else value
+
+
+def _repaired(value: Any) -> Any:
+    if isinstance(value, str):
+        return repaired(value)
+    if isinstance(value, dict):
+        return {repaired(key): _repaired(item) for key, item in value.items()}
+    return [_repaired(item) for item in value] if isinstance(value, list) else value
+
+
+def _decoder(exact: bool) -> json.JSONDecoder:
+    if exact:
+        return json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str, strict=False)
+    return json.JSONDecoder(parse_constant=lambda text: None, strict=False)
