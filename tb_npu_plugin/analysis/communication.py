@@ -1,16 +1,15 @@
-"""Communication of ranks: split of the time, operators, transports, links, size of the world."""
+"""Communication of one rank: split of the time, operators, transports, links."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 
 from tb_npu_plugin.analysis.grouping import Groups, known_sum, ratio
-from tb_npu_plugin.model import Capture
+from tb_npu_plugin.analysis.ranks import WorldRanks
 from tb_npu_plugin.tables import NULL_INT, Column, FloatArray, IntArray, Kind, Table, Text, known
 
 #: "hcom_allReduce__586_0_1" -> "hcom_allReduce": the digits number the communicator, the call and the stream.
@@ -167,9 +166,8 @@ def transports(bandwidth: Table, rank: int | None) -> Table:
     )
 
 
-def links(table: Table, groups: Mapping[str, Mapping[str, Any]]) -> list[Link]:
-    """Rows with statistic "total" of communication_matrix.json. Links inside one rank keep their transport LOCAL.
-    `groups`: parallel_group_info of the capture, which gives ranks of the world where its keys are the groups'."""
+def links(table: Table, ranks: WorldRanks) -> list[Link]:
+    """Rows with statistic "total" of communication_matrix.json. A link to itself has transport LOCAL."""
     table = table.take(table.text("stat").equals("total"))
     table = table.take(known(table.ints("src")) & known(table.ints("dst")))
     text = {key: table.text(key).tolist() for key in ("step", "group", "op_type", "transport")}
@@ -183,8 +181,8 @@ def links(table: Table, groups: Mapping[str, Mapping[str, Any]]) -> list[Link]:
             op_type=text["op_type"][row],
             src=src[row],
             dst=dst[row],
-            src_rank=_world_rank(groups, text["group"][row], src[row]),
-            dst_rank=_world_rank(groups, text["group"][row], dst[row]),
+            src_rank=ranks.of(text["group"][row], src[row]),
+            dst_rank=ranks.of(text["group"][row], dst[row]),
             transport=text["transport"][row],
             size_bytes=size[row],
             time_ns=time[row],
@@ -192,23 +190,6 @@ def links(table: Table, groups: Mapping[str, Mapping[str, Any]]) -> list[Link]:
         )
         for row in range(len(table))
     ]
-
-
-def world_size(captures: Sequence[Capture], link_tables: Sequence[Table | None]) -> int | None:
-    """Ranks of the job: from distributed_args, else from the groups, else the largest group seen in the links
-    (a lower bound); None where nothing tells."""
-    told = [_whole(capture.distributed_args.get("world_size")) for capture in captures]
-    if any(told):
-        return max(value for value in told if value)
-    ranks = {
-        rank for capture in captures for group in capture.groups.values() for rank in _ranks(group) if rank is not None
-    }
-    highest = [max(ranks)] if ranks else []
-    for table in link_tables:
-        if table is not None:
-            ends = np.concatenate([table.ints("src"), table.ints("dst")])
-            highest += [int(ends[known(ends)].max())] if known(ends).any() else []
-    return max(highest) + 1 if highest else None
 
 
 def _traffic_of(ops: Table, bandwidth: Table | None) -> tuple[IntArray, IntArray]:
@@ -251,17 +232,3 @@ def _constant(value: int | None, rows: int) -> IntArray:
 
 def _plain(values: IntArray) -> list[int | None]:
     return [None if value == NULL_INT else value for value in values.tolist()]
-
-
-def _ranks(group: Mapping[str, Any]) -> list[int | None]:
-    ranks = group.get("global_ranks")
-    return [_whole(rank) for rank in ranks] if isinstance(ranks, list) else []
-
-
-def _world_rank(groups: Mapping[str, Mapping[str, Any]], group: str | None, local: int) -> int | None:
-    ranks = _ranks(groups.get(group or "", {}))
-    return ranks[local] if 0 <= local < len(ranks) else None
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

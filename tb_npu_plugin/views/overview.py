@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
-from typing import cast
 
 import numpy as np
 
 from tb_npu_plugin.analysis import kernels as kernel_analysis
 from tb_npu_plugin.analysis import operators as operator_analysis
-from tb_npu_plugin.analysis import steps as step_analysis
-from tb_npu_plugin.analysis.communication import world_size
+from tb_npu_plugin.analysis.ranks import world_size
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.tables import Table, known
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
-from tb_npu_plugin.views.contract import CaptureJson, OverviewJson, StepJson
+from tb_npu_plugin.views.contract import CaptureJson, OverviewJson
+from tb_npu_plugin.views.steps import steps_of
 
 #: Rows of the tables "kernels" and "operators".
 TOP = 10
@@ -36,21 +33,6 @@ def build(source: ViewInput) -> ViewResult:
     if operators is not None:
         tables["operators"] = _top_operators(operators)
     return ViewResult(data, tables, span.base_ns)
-
-
-def steps_of(span: SpanData) -> tuple[list[StepJson], str | None]:
-    """Step budgets and the file they come from: step_trace_time.csv, else computed from the kernels."""
-    trace = span.table("step_trace")
-    if trace is not None and len(trace):
-        return [_step_json(step) for step in step_analysis.from_step_trace(trace)], file_of("step_trace").name
-    kernels = span.table("kernels")
-    if kernels is not None and len(kernels):
-        return [_step_json(step) for step in step_analysis.from_kernels(kernels)], file_of("kernels").name
-    return [], None
-
-
-def _step_json(step: step_analysis.Step) -> StepJson:
-    return cast(StepJson, asdict(step))
 
 
 def capture_json(span: SpanData) -> CaptureJson:

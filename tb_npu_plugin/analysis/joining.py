@@ -1,0 +1,37 @@
+"""Put tables one below the other, and line up rows of two tables by their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_npu_plugin.tables import Column, Data, IntArray, Table, Text, empty
+
+
+def concat(columns: Sequence[Column], tables: Sequence[Table]) -> Table:
+    """Rows of all tables in order. Every table has these columns; without tables the result has no rows."""
+    if not tables:
+        return empty(columns)
+    return Table(
+        tuple(columns), {column.key: _concat([table.data[column.key] for table in tables]) for column in columns}
+    )
+
+
+def outer_join(left: Sequence[Text], right: Sequence[Text]) -> tuple[IntArray, IntArray]:
+    """Row numbers of the left and of the right side, -1 where one lacks the key; rows of the left first, in order.
+
+    Each side: columns of equal length whose combinations are distinct.
+    """
+    keys = list(zip(*(column.tolist() for column in right)))
+    place = {key: row for row, key in enumerate(keys)}
+    matches = [place.pop(key, -1) for key in zip(*(column.tolist() for column in left))]
+    rest = list(place.values())
+    lefts = [*range(len(matches)), *([-1] * len(rest))]
+    return np.asarray(lefts, dtype=np.int64), np.asarray([*matches, *rest], dtype=np.int64)
+
+
+def _concat(parts: Sequence[Data]) -> Data:
+    if isinstance(parts[0], Text):
+        return Text.of([item for part in parts if isinstance(part, Text) for item in part.tolist()])
+    return np.concatenate([part for part in parts if isinstance(part, np.ndarray)])

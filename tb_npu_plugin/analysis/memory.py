@@ -1,0 +1,197 @@
+"""Memory over time: curves, peaks, what is live at a moment, fragmentation. Times int ns, sizes int bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, Table, Text, known
+
+SERIES = ("allocated_bytes", "reserved_bytes", "active_bytes")
+#: Rows that one bin keeps at most: first and last, and the smallest and largest of each series.
+_ROWS_PER_BIN = 2 + 2 * len(SERIES)
+#: Components in which the allocators' peak is looked for, best first: all allocators, PyTorch's, the graph engine's.
+_ALLOCATORS = ("PTA+GE", "PTA", "GE")
+
+MODULE_COLUMNS = (
+    Column("component", Kind.TEXT, "Component", "CANN module.", "identity"),
+    Column("device", Kind.TEXT, "Device", "Device, e.g. NPU:0.", "identity"),
+    Column("peak_bytes", Kind.BYTES, "Peak", "Largest reserved size.", ""),
+    Column("peak_at", Kind.TIME, "Peak at", "When it was first reached.", "time"),
+    Column("last_bytes", Kind.BYTES, "Last", "Reserved at the last sample.", ""),
+)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One component on one device, by time. `points`: records in the file, of which the arrays hold some or all.
+    A value holds until the next time; NULL_INT where the record has none."""
+
+    component: str
+    device: Optional[str]
+    points: int
+    time: IntArray
+    allocated: IntArray
+    reserved: IntArray
+    active: IntArray
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Largest value and the first time that it was reached; None where no record has a value."""
+
+    value: Optional[int]
+    at: Optional[int]
+
+
+@dataclass(frozen=True)
+class ComponentPeaks:
+    """Peaks of one component on one device."""
+
+    component: str
+    device: Optional[str]
+    allocated: Peak
+    reserved: Peak
+    active: Peak
+
+
+def of_device(table: Table, device: str) -> Table:
+    """Rows of one device; all for ""."""
+    return table.take(table.text("device").equals(device)) if device else table
+
+
+def devices(tables: Sequence[Table]) -> list[str]:
+    """Names of the devices in the tables, sorted."""
+    found = {item for table in tables for item in set(table.text("device").tolist())}
+    return sorted(item for item in found if item is not None)
+
+
+def curves(records: Table, points: int, start: int | None = None, end: int | None = None) -> list[Curve]:
+    """Curves of each component and device. With `start`, `end` (ns since the epoch): the records of that range, the
+    one in force at its start and the first after it. More than `points` records are thinned: each of points/8 equal
+    bins of time keeps its first and last record and the extremes of every series."""
+    out = []
+    for rows in _by_component(records):
+        count = len(rows)
+        rows = _range(rows, start, end)
+        if len(rows) > points:
+            rows = rows.take(_thinned(rows, max(points // _ROWS_PER_BIN, 1)))
+        series = [rows.ints(key) for key in SERIES]
+        component, device = rows.text("component")[0] or "", rows.text("device")[0]
+        out.append(Curve(component, device, count, rows.ints("time_ns"), *series))
+    return out
+
+
+def peaks(records: Table) -> list[ComponentPeaks]:
+    """Peaks of each component and device over all records."""
+    return [
+        ComponentPeaks(
+            rows.text("component")[0] or "",
+            rows.text("device")[0],
+            *(peak(rows.ints("time_ns"), rows.ints(key)) for key in SERIES),
+        )
+        for rows in _by_component(records)
+    ]
+
+
+def peak(time: IntArray, values: IntArray) -> Peak:
+    """Largest known value and its first time; `time` ascends."""
+    if not known(values).any():
+        return Peak(None, None)
+    row = int(values.argmax())  # unknown is the smallest integer, and argmax takes the first of equals
+    return Peak(int(values[row]), int(time[row]))
+
+
+def fragmentation(records: Table) -> float | None:
+    """(reserved - allocated) / reserved when the allocators held most, of PTA+GE, else PTA, else GE."""
+    component = records.text("component")
+    for name in _ALLOCATORS:
+        rows = _by_time(records.take(component.equals(name)))
+        reserved, allocated = rows.ints("reserved_bytes"), rows.ints("allocated_bytes")
+        rows_known = known(reserved) & known(allocated) & (reserved > 0)
+        if rows_known.any():
+            reserved, allocated = reserved[rows_known], allocated[rows_known]
+            row = int(allocated.argmax())
+            return float((reserved[row] - allocated[row]) / reserved[row])
+    return None
+
+
+def live_at(allocations: Table, moment: int) -> Table:
+    """Allocations held at a moment (ns since the epoch): allocated at or before it and released after it or never.
+    Where only the release of the block is known, that counts."""
+    released = allocations.ints("release_ns")
+    released = np.where(known(released), released, allocations.ints("active_release_ns"))
+    held = (allocations.ints("alloc_ns") <= moment) & (~known(released) | (released > moment))
+    return allocations.take(held & known(allocations.ints("alloc_ns")))
+
+
+def modules(samples: Table) -> Table:
+    """One row per CANN module and device (MODULE_COLUMNS)."""
+    rows = list(_by_component(samples))
+    found = [peak(part.ints("time_ns"), part.ints("reserved_bytes")) for part in rows]
+    return Table(
+        MODULE_COLUMNS,
+        {
+            "component": Text.of(part.text("component")[0] for part in rows),
+            "device": Text.of(part.text("device")[0] for part in rows),
+            "peak_bytes": _column(entry.value for entry in found),
+            "peak_at": _column(entry.at for entry in found),
+            "last_bytes": _column(int(part.ints("reserved_bytes")[-1]) for part in rows),
+        },
+    )
+
+
+def bounds(columns: Sequence[IntArray]) -> list[int] | None:
+    """Smallest and largest known value of several columns; None without one."""
+    values = [column[known(column)] for column in columns]
+    values = [column for column in values if len(column)]
+    return (
+        [min(int(column.min()) for column in values), max(int(column.max()) for column in values)] if values else None
+    )
+
+
+def _by_component(records: Table) -> Iterator[Table]:
+    """Rows of each component and device, by time."""
+    groups = Groups([records.text("component"), records.text("device")], len(records))
+    order = np.argsort(groups.of_row, kind="stable")
+    for rows in (
+        np.split(order, np.searchsorted(groups.of_row[order], np.arange(1, len(groups)))) if len(groups) else []
+    ):
+        yield _by_time(records.take(rows))
+
+
+def _by_time(records: Table) -> Table:
+    return records.take(np.argsort(records.ints("time_ns"), kind="stable"))
+
+
+def _range(rows: Table, start: int | None, end: int | None) -> Table:
+    time = rows.ints("time_ns")
+    first = 0 if start is None else max(int(np.searchsorted(time, start, side="right")) - 1, 0)
+    last = len(time) if end is None else int(np.searchsorted(time, end, side="right")) + 1
+    return rows.take(np.arange(first, min(last, len(time))))
+
+
+def _thinned(rows: Table, bins: int) -> NDArray[np.int64]:
+    """Row numbers that keep the shape of every series; `rows` by time."""
+    time = rows.ints("time_ns")
+    width = max(-(-int(time[-1] - time[0] + 1) // bins), 1)
+    of_row = (time - time[0]) // width
+    starts = np.flatnonzero(np.concatenate([[True], of_row[1:] != of_row[:-1]]))
+    keep = [starts, np.append(starts[1:], len(time)) - 1]
+    for key in SERIES:
+        values = rows.ints(key)
+        certain = np.flatnonzero(known(values))
+        if len(certain):
+            order = certain[np.lexsort((values[certain], of_row[certain]))]
+            edge = np.flatnonzero(np.diff(of_row[order])) + 1
+            keep += [order[np.append(0, edge)], order[np.append(edge, len(order)) - 1]]
+    return np.unique(np.concatenate(keep))
+
+
+def _column(values: Iterator[int | None]) -> IntArray:
+    return np.asarray([NULL_INT if value is None else value for value in values], dtype=np.int64)

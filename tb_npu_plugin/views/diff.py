@@ -1,0 +1,108 @@
+"""Diff: two captures side by side, by step and operator class, by operator, by kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Optional, cast
+
+from tb_npu_plugin.analysis import diff as analysis
+from tb_npu_plugin.analysis.kernels import of_step, total_ns
+from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.tables import Table
+from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.contract import DiffClassJson, DiffJson, DiffSideJson, DiffStepJson, StepJson
+from tb_npu_plugin.views.steps import steps_of
+
+Pair = tuple[Optional[str], Optional[str]]
+
+
+def build(source: ViewInput) -> ViewResult:
+    """See DiffJson."""
+    baseline, experimental = source.spans
+    steps = (steps_of(baseline)[0], steps_of(experimental)[0])
+    kernels = _both(baseline, experimental, "kernels")
+    pairs = _pairs(steps)
+    data: DiffJson = {
+        "baseline": _side(baseline, steps[0]),
+        "experimental": _side(experimental, steps[1]),
+        "steps": [] if kernels is None else [_step(pair, kernels, steps) for pair in pairs],
+    }
+    tables = {}
+    operators = _both(baseline, experimental, "operators")
+    if operators is not None:
+        tables["operators"] = ViewTable(analysis.operators(*operators), "difference_device_self_ns")
+    if kernels is not None:
+        chosen = _of_pair(kernels, _chosen_pair(pairs, source.params.get("step", "")))
+        tables["kernels"] = ViewTable(analysis.kernels(*chosen), "difference_ns")
+    return ViewResult(data, tables, 0)
+
+
+def _both(baseline: SpanData, experimental: SpanData, name: str) -> tuple[Table, Table] | None:
+    """A table of both sides; None when a side lacks it: there is nothing to compare then."""
+    before, after = baseline.table(name), experimental.table(name)
+    return None if before is None or after is None else (before, after)
+
+
+def _pairs(steps: tuple[Sequence[StepJson], Sequence[StepJson]]) -> list[Pair]:
+    """The n-th steps of both sides, and (None, None), the whole spans, at the end."""
+    names = [list(dict.fromkeys(step["step"] for step in side if step["step"] is not None)) for side in steps]
+    return [*zip(*names), (None, None)]
+
+
+def _chosen_pair(pairs: Sequence[Pair], step: str) -> Pair:
+    if not step:
+        return (None, None)
+    for pair in pairs:
+        if pair[0] == step:
+            return pair
+    raise BadRequest(f"step={step[:80]!r} is no step of a pair", "Give the baseline's step of a pair.")
+
+
+def _of_pair(kernels: tuple[Table, Table], pair: Pair) -> tuple[Table, Table]:
+    before, after = (table if step is None else of_step(table, step) for table, step in zip(kernels, pair))
+    return before, after
+
+
+def _step(
+    pair: Pair, kernels: tuple[Table, Table], steps: tuple[Sequence[StepJson], Sequence[StepJson]]
+) -> DiffStepJson:
+    idle = _free(steps[0], pair[0]), _free(steps[1], pair[1])
+    found = analysis.by_class(*_of_pair(kernels, pair), idle)
+    return {
+        "baseline_step": pair[0],
+        "experimental_step": pair[1],
+        "classes": [cast(DiffClassJson, asdict(entry)) for entry in found],
+    }
+
+
+def _free(steps: Sequence[StepJson], step: str | None) -> int | None:
+    """Free time of a step, or of all steps; None where one of them is unknown."""
+    chosen = [entry["free"] for entry in steps if step is None or entry["step"] == step]
+    known = [free for free in chosen if free is not None]
+    return sum(known) if chosen and len(known) == len(chosen) else None
+
+
+def _side(span: SpanData, steps: list[StepJson]) -> DiffSideJson:
+    kernels = span.table("kernels")
+    return {
+        "span": span.token,
+        "run": span.run_label,
+        "worker": span.worker_label,
+        "label": span.label,
+        "rank": span.capture.rank,
+        "steps": steps,
+        "kernels": 0 if kernels is None else len(kernels),
+        "device_ns": None if kernels is None else total_ns(kernels),
+    }
+
+
+VIEW = View(
+    id="diff",
+    title="Diff",
+    scope="diff",
+    needs=(("kernels", "operators"),),
+    build=build,
+    params=(Param("step", doc='Table "kernels": the baseline\'s step of a pair; empty: the whole spans.'),),
+)

@@ -1,0 +1,120 @@
+"""Distributed: step budgets and communication of all ranks of a run, their operators, transports and links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import cast
+
+from tb_npu_plugin.analysis import communication as analysis
+from tb_npu_plugin.analysis.joining import concat
+from tb_npu_plugin.analysis.kernels import of_step, steps_of
+from tb_npu_plugin.analysis.ranks import WorldRanks, world_size
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.registry import file_of
+from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.contract import DistributedJson, LinkJson, RankBudgetJson, RankStateJson, StepJson
+from tb_npu_plugin.views.steps import steps_of as step_budgets
+from tb_npu_plugin.views.table_query import natural_key
+
+NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels")
+
+
+def build(source: ViewInput) -> ViewResult:
+    """See DistributedJson."""
+    spans = sorted(source.spans, key=_order)
+    budgets = [budget for span in spans for budget in _budgets(span)]
+    links = [link for span in spans for link in _links(span)]
+    steps = {budget["step"] for budget in budgets} | {link["step"] for link in links}
+    data: DistributedJson = {
+        "ranks": [_state(span) for span in spans],
+        "steps": sorted(steps, key=lambda step: (step is None, natural_key(step or ""))),
+        "budgets": budgets,
+        "groups": _groups(spans),
+        "links": links,
+        "op_types": sorted({link["op_type"] for link in links if link["op_type"] is not None}),
+        "world_size": world_size([span.capture for span in spans], [span.table("comm_links") for span in spans]),
+    }
+    return ViewResult(data, _tables(spans), min((span.base_ns for span in spans), default=0))
+
+
+def _order(span: SpanData) -> tuple[bool, int, str, int]:
+    rank = span.capture.rank
+    return rank is None, rank or 0, span.worker_label, span.base_ns
+
+
+def _state(span: SpanData) -> RankStateJson:
+    has_some = any(span.rows(table) is not None for table in NEEDS)
+    files = ", ".join(dict.fromkeys(file_of(table).name for table in NEEDS))
+    return {
+        "span": span.token,
+        "worker": span.worker_label,
+        "rank": span.capture.rank,
+        "state": "ready" if has_some else "missing",
+        "reason": "" if has_some else f"It has none of {files}.",
+    }
+
+
+def _budgets(span: SpanData) -> list[RankBudgetJson]:
+    """One per step of the step table, and one per step that only communication.json has."""
+    steps, _ = step_budgets(span)
+    ops = span.table("comm_ops")
+    splits = {} if ops is None else {step: analysis.split(of_step(ops, step)) for step in steps_of(ops)}
+    unknown = analysis.Split(None, None, None, None, None)
+    out = [_budget(span, step["step"], step, splits.pop(step["step"], unknown)) for step in steps]
+    return out + [_budget(span, step, None, split) for step, split in splits.items()]
+
+
+def _budget(span: SpanData, name: str | None, step: StepJson | None, split: analysis.Split) -> RankBudgetJson:
+    return {
+        "span": span.token,
+        "worker": span.worker_label,
+        "rank": span.capture.rank,
+        "step": name,
+        "computing": step and step["computing"],
+        "overlapped": step and step["overlapped"],
+        "communication_not_overlapped": step and step["communication_not_overlapped"],
+        "free": step and step["free"],
+        "stage": step and step["stage"],
+        "bubble": step and step["bubble"],
+        "preparing": step and step["preparing"],
+        "elapse": split.elapse,
+        "transit": split.transit,
+        "wait": split.wait,
+        "synchronization": split.synchronization,
+        "idle": split.idle,
+    }
+
+
+def _links(span: SpanData) -> list[LinkJson]:
+    table = span.table("comm_links")
+    if table is None:
+        return []
+    found = analysis.links(table, WorldRanks(span.capture.groups))
+    return [cast(LinkJson, {"rank": span.capture.rank, **asdict(link)}) for link in found]
+
+
+def _groups(spans: Sequence[SpanData]) -> list[str]:
+    found: set[str | None] = set()
+    for span in spans:
+        for name in ("comm_ops", "comm_links"):
+            table = span.table(name)
+            found.update(set(table.text("group").tolist()) if table is not None else ())
+    return sorted(group for group in found if group is not None)
+
+
+def _tables(spans: Sequence[SpanData]) -> dict[str, ViewTable]:
+    ops, transports = [], []
+    for span in spans:
+        operators, bandwidth = span.table("comm_ops"), span.table("comm_bandwidth")
+        if operators is not None:
+            ops.append(analysis.operators(operators, bandwidth, span.capture.rank))
+        if bandwidth is not None:
+            transports.append(analysis.transports(bandwidth, span.capture.rank))
+    return {
+        "ops": ViewTable(concat(analysis.OPS_COLUMNS, ops), "elapse_ns"),
+        "transports": ViewTable(concat(analysis.TRANSPORT_COLUMNS, transports), "size_bytes"),
+    }
+
+
+VIEW = View(id="distributed", title="Distributed", scope="run", needs=(NEEDS,), build=build)

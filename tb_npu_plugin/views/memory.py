@@ -1,0 +1,120 @@
+"""Memory: curves and peaks by component, allocations, what is live at a moment, memory of CANN modules."""
+
+from __future__ import annotations
+
+from tb_npu_plugin.analysis import memory as analysis
+from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.tables import NULL_INT, IntArray, Table, empty
+from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.contract import CurveJson, MemoryJson, MemoryPeakJson
+
+DEFAULT_POINTS = 2000
+
+
+def build(source: ViewInput) -> ViewResult:
+    """See MemoryJson."""
+    span = source.spans[0]
+    base = span.base_ns
+    records, modules, allocations = (
+        span.table(name) or empty(TABLES[name]) for name in ("memory_record", "module_memory", "op_memory")
+    )
+    names = analysis.devices([records, modules, allocations])
+    device = source.params.get("device", "")
+    records, modules, allocations = (analysis.of_device(part, device) for part in (records, modules, allocations))
+    start, end = (_moment(source, name, base) for name in ("t0", "t1"))
+    points = _number(source, "points") or DEFAULT_POINTS
+    sizes = analysis.bounds([allocations.ints("size_bytes")])
+    data: MemoryJson = {
+        "devices": names,
+        "curves": [_curve_json(curve, base) for curve in analysis.curves(records, points, start, end)],
+        "module_curves": [_curve_json(curve, base) for curve in analysis.curves(_used(modules), points, start, end)],
+        "peaks": [_peak_json(peak, base) for peak in analysis.peaks(records)],
+        "range_ns": _range(records, modules, allocations, base),
+        "size_range": sizes,
+        "fragmentation_at_peak": analysis.fragmentation(records),
+    }
+    live = _moment(source, "live_at", base)
+    held = allocations if live is None else analysis.live_at(allocations, live)
+    tables = {
+        "allocations": ViewTable(held, "size_bytes"),
+        "modules": ViewTable(analysis.modules(modules), "peak_bytes"),
+    }
+    return ViewResult(data, tables, base)
+
+
+def _used(modules: Table) -> Table:
+    """Samples of the modules that ever held memory: most of the some 77 never do, and stand in the table only."""
+    used = modules.text("component").take(modules.ints("reserved_bytes") > 0).tolist()
+    return modules.take(modules.text("component").isin(name for name in used if name is not None))
+
+
+def _range(records: Table, modules: Table, allocations: Table, base: int) -> list[int] | None:
+    columns = [records.ints("time_ns"), modules.ints("time_ns")]
+    columns += [allocations.ints(key) for key in ("alloc_ns", "release_ns", "active_release_ns")]
+    found = analysis.bounds(columns)
+    return None if found is None else [moment - base for moment in found]
+
+
+def _curve_json(curve: analysis.Curve, base: int) -> CurveJson:
+    return {
+        "component": curve.component,
+        "device": curve.device,
+        "points": curve.points,
+        "time": (curve.time - base).tolist(),
+        "allocated": _values(curve.allocated),
+        "reserved": _values(curve.reserved),
+        "active": _values(curve.active),
+    }
+
+
+def _values(values: IntArray) -> list[int | None]:
+    return [None if value == NULL_INT else value for value in values.tolist()]
+
+
+def _peak_json(peaks: analysis.ComponentPeaks, base: int) -> MemoryPeakJson:
+    def offset(peak: analysis.Peak) -> int | None:
+        return None if peak.at is None else peak.at - base
+
+    return {
+        "component": peaks.component,
+        "device": peaks.device,
+        "allocated_bytes": peaks.allocated.value,
+        "allocated_at": offset(peaks.allocated),
+        "reserved_bytes": peaks.reserved.value,
+        "reserved_at": offset(peaks.reserved),
+        "active_bytes": peaks.active.value,
+        "active_at": offset(peaks.active),
+    }
+
+
+def _moment(source: ViewInput, name: str, base: int) -> int | None:
+    offset = _number(source, name)
+    return None if offset is None else base + offset
+
+
+def _number(source: ViewInput, name: str) -> int | None:
+    text = source.params.get(name, "")
+    if not text:
+        return None
+    digits = text[1:] if text.startswith("-") else text
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 18):
+        raise BadRequest(f"{name}={text[:40]!r} is no whole number", "Give nanoseconds after base_ns.")
+    return int(text)
+
+
+VIEW = View(
+    id="memory",
+    title="Memory",
+    scope="span",
+    needs=(("memory_record", "op_memory", "module_memory"),),
+    build=build,
+    params=(
+        Param("device", doc="Only this device; empty: all."),
+        Param("t0", doc="Curves from here, ns after base_ns."),
+        Param("t1", doc="Curves up to here, ns after base_ns."),
+        Param("points", doc="Most points of a curve before it is thinned; default 2000."),
+        Param("live_at", doc='Table "allocations": only what is held at this moment, ns after base_ns.'),
+    ),
+    count="op_memory",
+)
