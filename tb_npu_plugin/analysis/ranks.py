@@ -12,16 +12,24 @@ from tb_npu_plugin.tables import Table, known
 
 
 class WorldRanks:
-    """Maps ranks of a group to ranks of the world, where parallel_group_info of the capture tells."""
+    """Maps ranks of a group, as the links of one rank have them, to ranks of the world.
 
-    def __init__(self, groups: Mapping[str, Mapping[str, Any]]) -> None:
-        named = {name: ranks for name, group in groups.items() if (ranks := _ranks(group))}
+    parallel_group_info of the capture tells; without it, the rank itself is known still: it is the one source of all
+    its links of a group.
+    """
+
+    def __init__(self, capture: Capture, links: Table) -> None:
+        named = {name: ranks for name, group in capture.groups.items() if (ranks := _ranks(group))}
         self._ranks = {**{group_hash(name): ranks for name, ranks in named.items()}, **named}
+        sources: dict[str | None, set[int]] = {}
+        for group, source in zip(links.text("group").tolist(), links.ints("src").tolist()):
+            sources.setdefault(group, set()).add(source)
+        self._own = {(group, min(found)): capture.rank for group, found in sources.items() if len(found) == 1}
 
     def of(self, group: str | None, local: int) -> int | None:
         """Rank in the world; None where nothing tells."""
         ranks = self._ranks.get(group or "", [])
-        return ranks[local] if 0 <= local < len(ranks) else None
+        return ranks[local] if 0 <= local < len(ranks) else self._own.get((group, local))
 
 
 def group_hash(name: str) -> str:

@@ -106,7 +106,7 @@ def _state(view: View, facts: SpanFacts) -> ViewStateJson:
         files = list(dict.fromkeys(file_of(table).name for table in group))
         options = list(dict.fromkeys(file_of(table).condition.option for table in group))
         state["available"] = False
-        state["reason"] = f"{' or '.join(files)} is not there."
+        state["reason"] = f"{files[0]} is not there." if len(files) == 1 else f"None of {', '.join(files)} is there."
         state["option"] = "; or ".join(options)
     elif view.count:
         state["count"] = facts.rows.get(view.count)

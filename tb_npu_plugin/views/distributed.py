@@ -51,7 +51,7 @@ def _state(span: SpanData) -> RankStateJson:
         "worker": span.worker_label,
         "rank": span.capture.rank,
         "state": "ready" if has_some else "missing",
-        "reason": "" if has_some else f"It has none of {files}.",
+        "reason": "" if has_some else f"None of these files is there: {files}.",
     }
 
 
@@ -90,7 +90,7 @@ def _links(span: SpanData) -> list[LinkJson]:
     table = span.table("comm_links")
     if table is None:
         return []
-    found = analysis.links(table, WorldRanks(span.capture.groups))
+    found = analysis.links(table, WorldRanks(span.capture, table))
     return [cast(LinkJson, {"rank": span.capture.rank, **asdict(link)}) for link in found]
 
 

@@ -1,0 +1,116 @@
+"""JSON of the views of several spans: distributed, diff."""
+
+from __future__ import annotations
+
+from typing import Literal, Optional, TypedDict
+
+from tb_npu_plugin.views.contract_span import StepJson
+
+
+class RankBudgetJson(TypedDict):
+    """One rank and step: budget of the step and split of the communication time, all ns.
+    transit + wait (without synchronization) + synchronization + idle = elapse."""
+
+    span: str
+    worker: str
+    rank: Optional[int]
+    step: Optional[str]
+    computing: Optional[int]
+    overlapped: Optional[int]
+    communication_not_overlapped: Optional[int]
+    free: Optional[int]
+    stage: Optional[int]
+    bubble: Optional[int]
+    preparing: Optional[int]
+    elapse: Optional[int]
+    transit: Optional[int]
+    wait: Optional[int]
+    synchronization: Optional[int]
+    idle: Optional[int]
+
+
+class LinkJson(TypedDict):
+    """Traffic of one link, operator type and step (stat "total"). `src`, `dst`: ranks inside the group; `src_rank`,
+    `dst_rank`: in the world, null where no file tells. Links of a rank to itself have transport LOCAL."""
+
+    rank: Optional[int]
+    step: Optional[str]
+    group: Optional[str]
+    op_type: Optional[str]
+    src: int
+    dst: int
+    src_rank: Optional[int]
+    dst_rank: Optional[int]
+    transport: Optional[str]
+    size_bytes: Optional[int]
+    time_ns: Optional[int]
+    bandwidth: Optional[float]
+
+
+class RankStateJson(TypedDict):
+    """Whether a rank of the run is read."""
+
+    span: str
+    worker: str
+    rank: Optional[int]
+    state: Literal["ready", "reading", "failed", "missing"]
+    reason: str
+
+
+class DistributedJson(TypedDict):
+    """tables: "ops" (rank, step, kind, name, group, calls, size_bytes, elapse_ns, avg_elapse_ns, transit_ns,
+    avg_transit_ns, wait_ns, sync_ns, idle_ns, bandwidth), "transports" (rank, step, transport, size_bytes, time_ns,
+    bandwidth, large_packet_ratio). wait_ns is without sync_ns. `ranks`: the spans that were read. `world_size` from the links when no metadata tells."""
+
+    ranks: list[RankStateJson]
+    steps: list[Optional[str]]
+    budgets: list[RankBudgetJson]
+    groups: list[str]
+    links: list[LinkJson]
+    op_types: list[str]
+    world_size: Optional[int]
+
+
+class DiffSideJson(TypedDict):
+    """One side of the comparison."""
+
+    span: str
+    run: str
+    worker: str
+    label: str
+    rank: Optional[int]
+    steps: list[StepJson]
+    kernels: int
+    device_ns: Optional[int]
+
+
+class DiffClassJson(TypedDict):
+    """One operator class (ids: analysis/operator_classes.py CLASSES), in a fixed order; classes of kernels sum to
+    device_ns. "idle" is the free time and has no calls. Difference: experimental minus baseline; and its running sum."""
+
+    id: str
+    baseline_calls: int
+    experimental_calls: int
+    baseline_ns: int
+    experimental_ns: int
+    difference_ns: int
+    running_ns: int
+
+
+class DiffStepJson(TypedDict):
+    """Classes of one pair of steps (the n-th step of each side). The last entry, both steps null: the whole spans."""
+
+    baseline_step: Optional[str]
+    experimental_step: Optional[str]
+    classes: list[DiffClassJson]
+
+
+class DiffJson(TypedDict):
+    """tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self,
+    device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X),
+    "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns,
+    ratio). ratio = difference / baseline. params: step (the baseline's step of a pair), for "kernels"."""
+
+    baseline: DiffSideJson
+    experimental: DiffSideJson
+    steps: list[DiffStepJson]

@@ -1,0 +1,92 @@
+"""JSON of what stands around the views: catalog, view answer, error."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Optional, TypedDict
+
+from tb_npu_plugin.views.base import MissingJson, ProblemJson, ProgressJson, TableJson
+
+
+class ViewStateJson(TypedDict):
+    """Whether a view can be shown for a span, and why not. `count` is the number beside its name."""
+
+    id: str
+    available: bool
+    reason: str
+    option: str
+    count: Optional[int]
+
+
+class SpanJson(TypedDict):
+    """One capture in time. `fingerprint` changes when its files change."""
+
+    id: str
+    label: str
+    start_ns: Optional[str]
+    bytes: int
+    fingerprint: str
+    state: Literal["new", "reading", "partial", "ready", "failed"]
+    problems: int
+    views: list[ViewStateJson]
+    has_trace: bool
+
+
+class WorkerJson(TypedDict):
+    """One process or rank."""
+
+    id: str
+    label: str
+    rank: Optional[int]
+    rank_source: str
+    host: Optional[str]
+    pid: Optional[int]
+    spans: list[SpanJson]
+
+
+class RunJson(TypedDict):
+    """The folder that holds captures, relative to its logdir."""
+
+    id: str
+    label: str
+    workers: list[WorkerJson]
+
+
+class SkippedJson(TypedDict):
+    """A folder that looked like a result and was not taken."""
+
+    path: str
+    reason: str
+    action: str
+
+
+class CatalogJson(TypedDict):
+    """Answer of /api/catalog. `generation` grows when anything changed; `scanning` while a scan runs."""
+
+    generation: int
+    scanning: bool
+    logdir: str
+    runs: list[RunJson]
+    skipped: list[SkippedJson]
+    version: str
+
+
+class ViewJson(TypedDict):
+    """Answer of /api/view/<id>. `data` is the view's own contract below when state is "ready", else null."""
+
+    view: str
+    state: Literal["ready", "reading", "missing", "failed"]
+    fingerprint: str
+    base_ns: str
+    data: Optional[dict[str, Any]]
+    tables: dict[str, TableJson]
+    problems: list[ProblemJson]
+    missing: list[MissingJson]
+    progress: list[ProgressJson]
+
+
+class ErrorJson(TypedDict):
+    """Body of every answer with a status of 400 or more."""
+
+    code: str
+    message: str
+    hint: str

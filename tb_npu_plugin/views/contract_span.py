@@ -1,0 +1,183 @@
+"""JSON of the views of one span: overview, kernel, operator, memory, trace."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Optional, TypedDict
+
+
+class StepJson(TypedDict):
+    """One row of step_trace_time.csv, in ns."""
+
+    step: Optional[str]
+    device_id: Optional[int]
+    computing: Optional[int]
+    communication_not_overlapped: Optional[int]
+    overlapped: Optional[int]
+    communication: Optional[int]
+    free: Optional[int]
+    stage: Optional[int]
+    bubble: Optional[int]
+    preparing: Optional[int]
+
+
+class CaptureJson(TypedDict):
+    """How the span was recorded. `ranks_profiled` counts this span's rank only: /api/ranks has those of the run."""
+
+    device: Optional[str]
+    device_ids: list[int]
+    rank: Optional[int]
+    rank_source: str
+    world_size: Optional[int]
+    ranks_profiled: int
+    level: Optional[str]
+    aic_metrics: Optional[str]
+    activities: Optional[list[str]]
+    recorded: list[str]
+    not_recorded: list[str]
+    schedule: Optional[dict[str, int]]
+    torch_npu_version: Optional[str]
+    cann_version: Optional[str]
+    start_ns: Optional[str]
+    duration_ns: Optional[int]
+    host: Optional[str]
+    pid: Optional[int]
+    simulated: bool
+    environment: dict[str, str]
+    metadata: dict[str, Any]
+    files: list[str]
+
+
+class RankStepJson(TypedDict):
+    """Step budget of one rank: the first step that all have, for the small table of the overview."""
+
+    span: str
+    worker: str
+    rank: Optional[int]
+    state: Literal["ready", "reading", "failed", "missing"]
+    steps: list[StepJson]
+
+
+class OverviewJson(TypedDict):
+    """tables: "kernels" (top 10 by type and core, or by name and core where no type is known; communication apart),
+    "operators" (top 10 by device self time, by host self time where nothing ran on a device). `steps_source`: the file
+    that the steps come from; with kernel_details.csv they are computed, and bubble and preparing are unknown."""
+
+    steps: list[StepJson]
+    steps_source: Optional[str]
+    capture: CaptureJson
+
+
+class CoreShareJson(TypedDict):
+    """Device time by accelerator core. `communication`: the HCCL / COMMUNICATION rows."""
+
+    core: Optional[str]
+    calls: int
+    total_ns: int
+    communication: bool
+
+
+class KernelJson(TypedDict):
+    """tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type,
+    core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (every
+    column of kernel_details.csv). params: step ("null": the kernels of no step)."""
+
+    steps: list[Optional[str]]
+    cores: list[CoreShareJson]
+    kernels: int
+    computing_ns: int
+    communication_calls: int
+    communication_ns: int
+    types_source: str
+
+
+class OperatorJson(TypedDict):
+    """tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns,
+    host_total_ns, aicore_self_share, aicore_total_share, communication, stacks).
+    /api/table/operator.stacks?name=..[&input_shapes=.. ("null": calls without shapes)]: call_stack (frames innermost first, one a line), calls,
+    device_self_ns, device_total_ns, host_self_ns, host_total_ns."""
+
+    calls: int
+    source: str  # "operator_details.csv" or "trace_view.json"
+    device_self_ns: Optional[int]
+    device_total_ns: Optional[int]
+    host_self_ns: Optional[int]
+    host_total_ns: Optional[int]
+    communication_self_ns: Optional[int]
+    has_stacks: bool
+    has_shapes: bool
+
+
+class CurveJson(TypedDict):
+    """One component on one device over time. Step curve: a value holds until the next point.
+    `points` of the file, of which `len(time)` are given (extremes kept). time: ns after base_ns."""
+
+    component: str
+    device: Optional[str]
+    points: int
+    time: list[int]
+    allocated: list[Optional[int]]
+    reserved: list[Optional[int]]
+    active: list[Optional[int]]
+
+
+class MemoryPeakJson(TypedDict):
+    """Largest value of a component and the first moment it was reached."""
+
+    component: str
+    device: Optional[str]
+    allocated_bytes: Optional[int]
+    allocated_at: Optional[int]
+    reserved_bytes: Optional[int]
+    reserved_at: Optional[int]
+    active_bytes: Optional[int]
+    active_at: Optional[int]
+
+
+class MemoryJson(TypedDict):
+    """params: device, t0, t1 (ns after base_ns: curves of that range with full detail), points (default 2000).
+    tables: "allocations" (columns of op_memory), "modules" (component, device, peak_bytes, peak_at, last_bytes).
+    /api/table/memory.allocations?live_at=<ns after base_ns>: what is held at that moment.
+    `module_curves`: only modules that ever held memory; the table "modules" has all."""
+
+    devices: list[str]
+    curves: list[CurveJson]
+    module_curves: list[CurveJson]
+    peaks: list[MemoryPeakJson]
+    range_ns: Optional[list[int]]  # first and last time of all records, after base_ns
+    size_range: Optional[list[int]]  # smallest and largest allocation, bytes
+    fragmentation_at_peak: Optional[float]
+
+
+class ThreadJson(TypedDict):
+    """One row group of the timeline. `rows`: depth; a counter has one row and its series. `track`: id in requests."""
+
+    track: int
+    name: str
+    tid: str
+    kind: Literal["slices", "counter"]
+    rows: int
+    slices: int
+    unit: str
+    max_value: Optional[float]
+
+
+class ProcessJson(TypedDict):
+    """One process of the timeline, threads in order."""
+
+    name: str
+    pid: str
+    label: str
+    threads: list[ThreadJson]
+
+
+class TraceJson(TypedDict):
+    """The timeline's rows; slices come from /api/timeline. times: ns after base_ns (int, < 2^53)."""
+
+    processes: list[ProcessJson]
+    start: int
+    end: int
+    events: int
+    slices: int
+    flow_kinds: list[str]
+    scanner: str
+    source: str
