@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tb_npu_plugin.discovery.identity import Identity, identify
+from tb_npu_plugin.discovery.layout import INFO_NAME
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.folder_name import parse_folder, rank_of_folder
 from tb_npu_plugin.readers.json_file import load_object, read_text
 from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.schema import torch_npu_json as names
@@ -28,14 +29,15 @@ def read_capture(folder: Path, log: ProblemLog) -> Capture:
     config = _object(info, "config", report)
     common = _object(config, "common_config", report)
     experimental = _object(config, "experimental_config", report)
-    rank, source = _rank(name, info, folder, report)
-    parsed = parse_folder(folder.name)
+    named = identify(folder, folder.parts[-2:], ())
+    rank, source = _rank(name, info, named, report)
     start, end = _start_end(info, report)
     return Capture(
         rank=rank,
         rank_source=source,
-        worker_name=parsed.worker,
-        pid=parsed.pid,
+        worker_name=named.worker_name,
+        host=named.host,
+        pid=named.pid,
         level=_text(experimental.get("_profiler_level")),
         aic_metrics=_text(experimental.get("_aic_metrics")),
         activities=_activities(common, report),
@@ -66,11 +68,10 @@ def _settings(folder: Path, files: list[str], log: ProblemLog) -> tuple[str, dic
     if not found:
         report.add("no_settings")
         return "", {}
-    # One that names a rank says more than one that does not; ranks in the order of their numbers.
-    found.sort(key=lambda name: (_suffix(name) is None, _suffix(name) or 0, name))
     if len(found) > 1:
         report.add("several_settings", found=", ".join(found))
-    return found[0], _load(folder / found[0], log)
+    name = next((name for name in found if _suffix(name) is not None), found[0])
+    return name, _load(folder / name, log)
 
 
 def _load(path: Path, log: ProblemLog) -> dict[str, Any]:
@@ -81,29 +82,23 @@ def _load(path: Path, log: ProblemLog) -> dict[str, Any]:
 
 def _suffix(name: str) -> int | None:
     """The rank in profiler_info_<rank>.json."""
-    found = names.PROFILER_INFO.pattern.match(name) if names.PROFILER_INFO.pattern else None
-    return int(found.group(1)) if found and found.group(1) else None
+    found = INFO_NAME.fullmatch(name)
+    return int(found.group("rank")) if found and found.group("rank") else None
 
 
-def _rank(name: str, info: Mapping[str, Any], folder: Path, report: FileReport) -> tuple[int | None, str]:
-    """Rank and where it comes from."""
-    suffix, stated = _suffix(name), _rank_id(info.get("rank_id"), report)
+def _rank(name: str, info: Mapping[str, Any], named: Identity, report: FileReport) -> tuple[int | None, str]:
+    """Rank and where it comes from. rank_id is an int, text when it came from $RANK, -1 or absent when unknown."""
+    suffix, value = _suffix(name), info.get("rank_id")
+    stated = _integer(value)
+    if stated is None and value is not None:
+        report.add("not_a_number", "rank_id", found=str(value))
+    if stated is not None and stated < 0:
+        stated = None
     if suffix is not None:
-        if stated is not None and stated != suffix:
+        if stated not in (None, suffix):
             report.add("inconsistent", "rank_id", expected=f"{suffix}, as in the file name", found=str(stated))
         return suffix, name
-    if stated is not None:
-        return stated, "rank_id"
-    number = rank_of_folder(folder)
-    return number, "" if number is None else "folder name"
-
-
-def _rank_id(value: Any, report: FileReport) -> int | None:
-    """rank_id is an int, text when it came from $RANK, and -1 or absent when unknown."""
-    number = _integer(value)
-    if number is None and value is not None:
-        report.add("not_a_number", "rank_id", found=str(value))
-    return number if number is not None and number >= 0 else None
+    return (named.rank, named.rank_source) if stated is None else (stated, "rank_id")
 
 
 def _start_end(info: Mapping[str, Any], report: FileReport) -> tuple[int | None, int | None]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.csv_header import Field
-from tb_npu_plugin.readers.source import is_damaged, repaired
+from tb_npu_plugin.readers.damage import is_damaged, repaired
 from tb_npu_plugin.schema.metrics import Guess
 from tb_npu_plugin.tables import NULL_INT, Column, Data, Kind, Text
 from tb_npu_plugin.units import number, number_column, scaled_column

@@ -86,6 +86,6 @@ def _factor(text: str, column: Column, spec: ResultFile, report: FileReport) -> 
     if unit in units:
         return units[unit]
     declared = spec.unit or unit_of(column.headers[0])
-    if not spec.unit:
+    if not spec.unit and text not in column.headers:
         report.add("unit_assumed", "line 1", expected=column.headers[0], found=base_of(text), kind=column.key)
     return units[declared]

@@ -37,7 +37,7 @@ def read_csv(path: Path, relative: str, spec: ResultFile, log: ProblemLog, progr
             return None
         columns = [cells_for(field) for field in fields]
         rows = 0
-        for chunk in reader.chunks(len(header)):
+        for chunk in reader.chunks():
             rows += _take(chunk, columns, report)
     if rows == 0:
         report.add("no_rows")

@@ -46,8 +46,8 @@ class RowReader:
         self._lines = lines
         self._pushed: list[str] = []  # lines to read again, the next one last
         self._line = 0  # lines consumed so far
-        self._ended = False
         self._report = report
+        self._header: list[str] = []
 
     def header(self) -> list[str] | None:
         """Cells of the first row that is not blank; None when there is none."""
@@ -56,15 +56,19 @@ class RowReader:
             if record is None:
                 return None
             if record.cells and any(cell.strip() for cell in record.cells):
+                self._header = record.cells
                 return record.cells
 
-    def chunks(self, width: int) -> Iterator[Chunk]:
-        """The remaining rows, each with `width` cells, up to CHUNK_ROWS at a time."""
+    def chunks(self) -> Iterator[Chunk]:
+        """The remaining rows, each as wide as the header, up to CHUNK_ROWS at a time."""
+        width = len(self._header)
         while True:
-            first, source = self._line + 1, []  # type: int, list[str]
+            first = self._line + 1
+            source: list[str] = []
             try:
                 rows = list(islice(csv.reader(self._consume(source)), CHUNK_ROWS))
-                good = all(len(row) == width for row in rows) and not self._suspicious_end(source)
+                good = all(len(row) == width for row in rows) and self._header not in rows
+                good = good and not self._suspicious_end(source)
             except csv.Error:
                 good = False
             if not source:
@@ -73,7 +77,7 @@ class RowReader:
                 yield Chunk(rows, _line_numbers(source, len(rows), first))
             else:
                 self._push(source)
-                yield self._careful_chunk(width)
+                yield self._careful_chunk()
 
     def _consume(self, source: list[str]) -> Iterator[str]:
         """The next lines, noting each in `source`."""
@@ -86,29 +90,35 @@ class RowReader:
             self._line += 1
             source.append(line)
             yield line
-        self._ended = True
 
     def _push(self, source: list[str]) -> None:
         """Read these lines again."""
         self._pushed.extend(reversed(source))
         self._line -= len(source)
 
+    def _at_end(self) -> bool:
+        """No line follows."""
+        if not self._pushed:
+            self._pushed.extend(islice(self._lines, 1))
+        return not self._pushed
+
     def _suspicious_end(self, source: list[str]) -> bool:
         """The file ends here, and not with a complete line."""
-        if not self._ended or not source:
+        if not source or not self._at_end():
             return False
         return not source[-1].endswith(("\n", "\r")) or sum(line.count('"') for line in source) % 2 == 1
 
     def _take(self) -> _Record | None:
         """The next row; None at the end."""
-        first, source = self._line + 1, []  # type: int, list[str]
+        first = self._line + 1
+        source: list[str] = []
         try:
             cells = next(csv.reader(self._consume(source)), None)
         except csv.Error:
             cells = None
         return _Record(cells, source, first) if source else None
 
-    def _careful_chunk(self, width: int) -> Chunk:
+    def _careful_chunk(self) -> Chunk:
         """The next rows, one by one, defects reported."""
         chunk = Chunk([], [])
         while len(chunk.rows) < CHUNK_ROWS:
@@ -117,46 +127,49 @@ class RowReader:
                 break
             if record.cells == []:
                 continue
-            cells = self._checked(record, width)
+            cells = self._checked(record)
             if cells is not None:
                 chunk.rows.append(cells)
                 chunk.lines.append(record.line)
         return chunk
 
-    def _checked(self, record: _Record, width: int) -> list[str] | None:
+    def _checked(self, record: _Record) -> list[str] | None:
         """The cells of a good row; None after reporting a bad one."""
-        cells = record.cells
+        cells, width = record.cells, len(self._header)
         where = f"line {record.line}"
-        last = self._ended and not self._pushed
-        unclosed = sum(line.count('"') for line in record.source) % 2 == 1
+        last = self._at_end()
         cut = last and not record.source[-1].endswith(("\n", "\r"))
         if cells is not None and len(cells) > width and not any(cell.strip() for cell in cells[width:]):
             cells = cells[:width]
-        if cells is not None and len(cells) == width and not unclosed:
+        still_open = last and _is_open(record.source)
+        if cells == self._header:
+            self._report.add("repeated_header", where)
+            return None
+        if cells is not None and len(cells) == width and not still_open:
             if cut:
                 self._report.add("no_final_line_break", where, found=record.source[-1])
             return cells
-        if len(record.source) > 1 and self._restart(record, width):
+        if self._restart(record) or cells is None:
             self._report.add("unclosed_quote", where, found=record.source[0])
-        elif cut:
+        elif cut or still_open:
             self._report.add("truncated_row", where, found=record.source[-1])
-        elif unclosed or cells is None:
-            self._report.add("unclosed_quote", where, found=record.source[0])
         else:
             code = "short_row" if len(cells) < width else "long_row"
             found = f"{len(cells)} cells: {record.source[0]}"
             self._report.add(code, where, expected=f"{width} cells", found=found)
         return None
 
-    def _restart(self, record: _Record, width: int) -> bool:
+    def _restart(self, record: _Record) -> bool:
         """Look inside a broken record for the line on which the next good row starts, and go back to it."""
+        if len(record.source) == 1:
+            return False
         self._push(record.source[1:])
         end = record.line + len(record.source)
         for _ in range(_MAX_RESTARTS):
             candidate = self._take() if self._line + 1 < end else None
             if candidate is None:
                 break
-            if candidate.cells is not None and len(candidate.cells) == width:
+            if candidate.cells is not None and len(candidate.cells) == len(self._header):
                 self._push(candidate.source)
                 return True
             self._push(candidate.source[1:])
@@ -167,6 +180,16 @@ class RowReader:
     def _take_line(self) -> bool:
         """Pass over one line."""
         return next(self._consume([]), None) is not None
+
+
+def _is_open(source: list[str]) -> bool:
+    """The lines end inside a quoted cell: a further line would still belong to it."""
+    reader = csv.reader([*source, "\n"])
+    try:
+        next(reader)
+    except csv.Error:
+        return True
+    return reader.line_num > len(source)
 
 
 def _line_numbers(source: list[str], rows: int, first: int) -> list[int]:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tb_npu_plugin.readers.damage import repaired
 from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import Progress, decoded, read_all, repaired
+from tb_npu_plugin.readers.source import Progress, decoded, read_all
 
 #: A key and the brace of its object.
 _OBJECT = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*(?=\{)')

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.damage import repaired
 
 #: Longest piece of a bad file that a problem quotes.
 MAX_FOUND = 80
@@ -38,6 +39,9 @@ _WORDS: dict[str, _Words] = {
     ),
     "unit_assumed": _Words(
         "a unit in brackets", "Nothing, if the unit is right.", "Check the figures against another source.", "warning"
+    ),
+    "repeated_header": _Words(
+        "the header once", "Nothing: the line holds no figures.", "Files were joined; nothing to do.", "warning"
     ),
     "short_row": _Words("as many cells as headers", "This row.", _PARSE_AGAIN),
     "long_row": _Words("as many cells as headers", "This row.", _PARSE_AGAIN),
@@ -103,5 +107,5 @@ class FileReport:
 
 def shortened(text: str) -> str:
     """One printable line of at most MAX_FOUND characters."""
-    line = text.encode("utf-8", "replace").decode("utf-8").replace("\r", "\\r").replace("\n", "\\n")
+    line = repaired(text).replace("\r", "\\r").replace("\n", "\\n")
     return line if len(line) <= MAX_FOUND else f"{line[: MAX_FOUND - 1]}\u2026"

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
+from tb_npu_plugin.readers.damage import is_damaged, repaired
 from tb_npu_plugin.readers.report import FileReport
 
 Progress = Callable[[int], None]
@@ -101,21 +102,7 @@ def decoded(data: bytes, report: FileReport) -> str:
     return repaired(text)
 
 
-def is_damaged(text: str) -> bool:
-    """The text holds bytes that were no UTF-8, or NUL."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
 def _first_damage(text: str) -> int:
     """How many bytes stand before the first damaged one."""
     sound = next(index for index, char in enumerate(text) if is_damaged(char))
     return len(text[:sound].encode("utf-8"))
-
-
-def repaired(text: str) -> str:
-    """Damaged text with U+FFFD in place of what is no text."""
-    return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
