@@ -29,6 +29,13 @@ class NotFound(NpuPluginError):
     code = "not_found"
 
 
+class NotReady(NpuPluginError):
+    """What was asked for is still being read; the client asks again."""
+
+    status = 503
+    code = "not_ready"
+
+
 class BadFile(NpuPluginError):
     """A result file cannot be used at all; what it would have given is lost."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from tb_npu_plugin.discovery.identity import Identity
@@ -43,7 +44,7 @@ class FoundSpan:
     files: tuple[FoundFile, ...]
     notes: tuple[Problem, ...] = ()
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Hash over names, sizes and times of the files."""
         return token("", *(f"{file.relative}:{file.size}:{file.mtime_ns}" for file in self.files))

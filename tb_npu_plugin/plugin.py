@@ -1,0 +1,71 @@
+"""The TensorBoard entry point. Light to import, trivial to make: all work starts with the first request."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Callable
+
+from tensorboard.plugins import base_plugin
+
+if TYPE_CHECKING:
+    from tb_npu_plugin.discovery.watch import Watcher
+    from tb_npu_plugin.server.app import App
+
+Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+#: How long the first question may wait for the first scan, in seconds: an inactive tab stays hidden until a reload.
+FIRST_SCAN = 0.5
+
+
+class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is not typed
+    """Ascend NPU profiles: tab "NPU Profiler", routes below data/plugin/npu_profiler/."""
+
+    plugin_name = "npu_profiler"
+
+    def __init__(self, context: base_plugin.TBContext) -> None:
+        super().__init__(context)
+        flags = context.flags
+        # With --logdir_spec TensorBoard leaves context.logdir empty.
+        self._logdir: str = context.logdir or getattr(flags, "logdir", "") or ""
+        self._logdir_spec: str = getattr(flags, "logdir_spec", "") or ""
+        self._lock = threading.Lock()
+        self._watcher: Watcher | None = None
+        self._app: App | None = None
+
+    def watcher(self) -> Watcher:
+        """The scan of the logdirs, started when first needed."""
+        with self._lock:
+            if self._watcher is None:
+                from tb_npu_plugin.discovery.logdirs import parse_logdirs
+                from tb_npu_plugin.discovery.watch import Watcher
+
+                self._watcher = Watcher(parse_logdirs(self._logdir, self._logdir_spec))
+            return self._watcher
+
+    def app(self) -> App:
+        """The application behind the routes, made when first needed."""
+        watcher = self.watcher()
+        with self._lock:
+            if self._app is None:
+                from tb_npu_plugin.server.app import App
+
+                self._app = App(watcher)
+            return self._app
+
+    def is_active(self) -> bool:
+        """Results were found. Answers from the running scan, after a moment's grace for the first; reads no result."""
+        watcher = self.watcher()
+        watcher.wait(FIRST_SCAN)
+        return watcher.active()
+
+    def get_plugin_apps(self) -> Mapping[str, Wsgi]:
+        """Routes: the frontend and the API of docs/http_api.md."""
+        return {"/index.js": self._serve, "/static/*": self._serve, "/api/*": self._serve}
+
+    def _serve(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        return self.app().serve(environ, start_response)
+
+    def frontend_metadata(self) -> base_plugin.FrontendMetadata:
+        """Entry module and tab name."""
+        return base_plugin.FrontendMetadata(es_module_path="/static/index.js", tab_name="NPU Profiler")

@@ -1,0 +1,138 @@
+"""The routes of docs/http_api.md. No logic: parameters in, one call, an answer out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+from werkzeug.wrappers import Request, Response
+
+from tb_npu_plugin.discovery.watch import Watcher
+from tb_npu_plugin.errors import BadRequest, NotFound, NotReady
+from tb_npu_plugin.server import catalog, respond, static
+from tb_npu_plugin.server.service import Service
+from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.views.table_query import parse_query
+from tb_npu_plugin.views.tables_json import table_json, to_csv
+
+logger = logging.getLogger(__name__)
+
+#: How long the first request for the catalog may wait for the first scan, in seconds.
+FIRST_SCAN = 1.0
+#: Bytes of a file sent at once.
+CHUNK = 1 << 20
+_MOUNT = "/npu_profiler/"
+
+
+class App:
+    """The plugin's WSGI application, whatever prefix it is mounted below."""
+
+    def __init__(self, watcher: Watcher, library: Library | None = None) -> None:
+        self._watcher = watcher
+        self._given = library
+        self._exact: dict[str, Callable[[Request], Response]] = {
+            "api/catalog": self._catalog,
+            "api/progress": self._progress,
+            "api/ranks": self._ranks,
+            "api/trace/download": self._download,
+            "index.js": lambda request: self._static(request, "index.js"),
+        }
+        self._below: dict[str, Callable[[Request, str], Response]] = {
+            "static/": self._static,
+            "api/view/": self._view,
+            "api/table/": self._table,
+            "api/timeline/": self._timeline,
+        }
+
+    @cached_property
+    def library(self) -> Library:
+        """The results; made with the first request that needs them."""
+        return self._given or Library(self._watcher)
+
+    @cached_property
+    def service(self) -> Service:
+        """The views over the library."""
+        return Service(self.library)
+
+    def serve(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """WSGI entry."""
+        request = Request(environ)
+        response = respond.guarded(self._route, request)
+        return response(environ, start_response)
+
+    def _route(self, request: Request) -> Response:
+        path = request.path.rpartition(_MOUNT)[2].lstrip("/")
+        exact = self._exact.get(path)
+        if exact is not None:
+            return exact(request)
+        for prefix, handler in self._below.items():
+            if path.startswith(prefix):
+                return handler(request, path[len(prefix) :])
+        raise NotFound("no such route", "See docs/http_api.md.")
+
+    def _static(self, request: Request, name: str) -> Response:
+        content, mime = static.read_static(name)
+        return respond.static(request, content, mime, static.is_versioned(name) or bool(request.args.get("v")))
+
+    def _catalog(self, request: Request) -> Response:
+        self._watcher.ask(now=request.args.get("rescan") == "1")
+        self._watcher.wait(FIRST_SCAN)
+        return respond.json(request, catalog.catalog(self.library))
+
+    def _progress(self, request: Request) -> Response:
+        self._watcher.ask()
+        jobs = catalog.progress(self.library, request.args.getlist("span"))
+        return respond.json(request, {"generation": self.library.generation, "jobs": jobs})
+
+    def _view(self, request: Request, view: str) -> Response:
+        self._watcher.wait(FIRST_SCAN)
+        return respond.json(request, self.service.view(view, request.args.to_dict()))
+
+    def _table(self, request: Request, name: str) -> Response:
+        self._watcher.wait(FIRST_SCAN)
+        view, _, table = name.partition(".")
+        query = parse_query(request.args.to_dict(flat=False))
+        source, base_ns = self.service.table(view, table, request.args.to_dict())
+        if request.args.get("format", "json") == "csv":
+            return respond.download(request, to_csv(source, base_ns, query).encode(), "text/csv", f"{view}_{table}.csv")
+        return respond.json(request, table_json(name, source, base_ns, query))
+
+    def _ranks(self, request: Request) -> Response:
+        return respond.json(request, {"ranks": self.service.ranks(request.args.get("run", ""))})
+
+    def _download(self, request: Request) -> Response:
+        place = self.library.place(request.args.get("span", ""))
+        file = next((file for file in place.span.files if file.is_trace), None)
+        if file is None:
+            raise NotFound("this span has no trace", "")
+        try:
+            stream = (place.span.folder / file.relative).open("rb")
+        except OSError as error:
+            raise NotFound(f"the trace cannot be opened: {error.strerror}", "Look at the file's permissions.") from error
+        name = f"{place.worker.label}_{file.relative.rpartition('/')[2]}"
+        size = stream.seek(0, 2)
+        stream.seek(0)
+        mime = "application/gzip" if name.endswith(".gz") else "application/json"
+        return respond.download(request, iter(lambda: stream.read(CHUNK), b""), mime, name, size, stream.close)
+
+    def _timeline(self, request: Request, name: str) -> Response:
+        from tb_npu_plugin.server.timeline_api import ROUTES
+
+        handler = dict(ROUTES).get(name)
+        if handler is None:
+            raise NotFound("no such route", "See docs/http_api.md.")
+        token = request.args.get("span", "")
+        if not token:
+            raise BadRequest("the parameter span is missing", "Take its value from /api/catalog.")
+        self._watcher.wait(FIRST_SCAN)
+        place = self.library.place(token)
+        self.library.want(place, ["trace"])
+        timeline = self.library.open(place).timeline
+        if timeline is None:
+            raise NotReady("the trace is not read", "Ask /api/view/trace for the reason.")
+        content, mime = handler(timeline, request.args)
+        if isinstance(content, bytes):
+            return respond.binary(request, content, mime)
+        return respond.json(request, content)

@@ -1,0 +1,140 @@
+"""The catalog and the progress of reading, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from tb_npu_plugin import __version__
+from tb_npu_plugin.discovery.model import FoundWorker, Place
+from tb_npu_plugin.store.jobs import Job
+from tb_npu_plugin.store.labels import span_label
+from tb_npu_plugin.store.library import Library, Stand
+from tb_npu_plugin.store.stages import STAGES, files_of, stages_of
+from tb_npu_plugin.views.availability import SpanFacts, facts_of_files, view_states
+from tb_npu_plugin.views.base import ProgressJson
+from tb_npu_plugin.views.contract import CatalogJson, RunJson, SpanJson, WorkerJson
+
+SpanState = Literal["new", "reading", "partial", "ready", "failed"]
+
+
+def catalog(library: Library) -> CatalogJson:
+    """Everything that was found, at once."""
+    scan = library.scan()
+    runs: list[RunJson] = []
+    for run in scan.runs:
+        workers = [_worker(library, Place(run, worker, worker.spans[0])) for worker in run.workers]
+        runs.append({"id": run.token, "label": run.label, "workers": workers})
+    return {
+        "generation": library.generation,
+        "scanning": library.watcher.scanning,
+        "logdir": ", ".join(str(folder) for folder in library.watcher.logdirs.values()),
+        "runs": runs,
+        "skipped": [{"path": item.path, "reason": item.reason, "action": item.action} for item in scan.skipped],
+        "version": __version__,
+    }
+
+
+def progress(library: Library, spans: Sequence[str]) -> list[ProgressJson]:
+    """Work on these spans; without any, all work that is under way or failed. Unknown spans are passed over."""
+    if not spans:
+        return [of_job(job) for job in library.pool.jobs()]
+    found = [place for place in map(library.watcher.place, spans) if place is not None]
+    return [item for place in found for item in span_progress(library, place)]
+
+
+def span_progress(library: Library, place: Place) -> list[ProgressJson]:
+    """How far the stages of a span are; those that nobody asked for are left out."""
+    stands = [library.stand(place, stage) for stage in stages_of(place.span)]
+    return [of_stand(place, stand) for stand in stands if stand.state != "new"]
+
+
+def of_stand(place: Place, stand: Stand) -> ProgressJson:
+    """Progress of one stage."""
+    if stand.job is not None:
+        return of_job(stand.job)
+    size = sum(file.size for file in files_of(place.span, stand.stage))
+    done = size if stand.state == "ready" else 0
+    return {
+        "span": place.span.token,
+        "stage": stand.stage,
+        "state": "ready" if stand.state == "ready" else "waiting",
+        "file": "",
+        "bytes_done": done,
+        "bytes_total": size,
+        "rate": None,
+        "eta_s": None,
+        "message": "",
+    }
+
+
+def of_job(job: Job) -> ProgressJson:
+    """Progress of a job."""
+    return {
+        "span": job.span,
+        "stage": job.stage,
+        "state": job.state,
+        "file": job.file,
+        "bytes_done": job.bytes_done,
+        "bytes_total": job.bytes_total,
+        "rate": job.rate,
+        "eta_s": job.eta,
+        "message": job.message,
+    }
+
+
+def span_facts(place: Place, tables: Stand) -> SpanFacts:
+    """What is known of a span's tables: from what was read, else from the names of the files."""
+    facts = facts_of_files(file.relative for file in place.span.files)
+    if tables.entry is None:
+        return facts
+    rows = tables.entry.meta["rows"]
+    return SpanFacts(frozenset(rows) | (facts.tables & {"trace"}), rows)
+
+
+def _worker(library: Library, first: Place) -> WorkerJson:
+    worker: FoundWorker = first.worker
+    return {
+        "id": worker.token,
+        "label": worker.label,
+        "rank": worker.rank,
+        "rank_source": worker.rank_source,
+        "host": worker.host,
+        "pid": worker.pid,
+        "spans": [_span(library, Place(first.run, worker, span)) for span in worker.spans],
+    }
+
+
+def _span(library: Library, place: Place) -> SpanJson:
+    span = place.span
+    stands = {stage: library.stand(place, stage) for stage in STAGES if stage in stages_of(span)}
+    tables = stands["tables"]
+    meta = tables.entry.meta if tables.entry else None
+    start = meta["start_ns"] if meta else None
+    found = [item for stand in stands.values() if stand.entry for item in stand.entry.meta["problems"]]
+    counted = sum(item["severity"] != "info" for item in found)
+    counted += sum(note.severity != "info" for note in span.notes)
+    counted += sum(len(stand.job.problems) for stand in stands.values() if stand.job)
+    growing = any(stand.growing for stand in stands.values())
+    return {
+        "id": span.token,
+        "label": span_label(span, meta),
+        "start_ns": None if start is None else str(start),
+        "bytes": span.bytes,
+        # A result that has settled is read again although its files are the same.
+        "fingerprint": span.fingerprint + ("+" if growing else ""),
+        "state": _state(list(stands.values())),
+        "problems": counted,
+        "views": view_states(span_facts(place, tables)),
+        "has_trace": span.has_trace,
+    }
+
+
+def _state(stands: list[Stand]) -> SpanState:
+    """State of a span from those of its stages, tables first."""
+    tables, *rest = stands
+    if tables.state == "waiting":
+        return "reading"
+    if tables.state != "ready":
+        return tables.state
+    return "ready" if all(stand.state == "ready" for stand in rest) else "partial"

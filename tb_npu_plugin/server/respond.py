@@ -1,0 +1,96 @@
+"""Answers: JSON, binary, text; and errors as JSON. The only place that makes a response."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+from tensorboard.backend import http_util
+from werkzeug.wrappers import Request, Response
+
+from tb_npu_plugin.errors import NpuPluginError
+
+logger = logging.getLogger(__name__)
+
+#: Binary answers above this size are compressed: below, it costs more than it saves on a local network.
+GZIP_FROM = 64 * 1024
+#: How long a browser keeps a static file whose URL names its version, in seconds.
+VERSIONED_AGE = 365 * 24 * 3600
+
+
+def json(request: Request, content: Any, status: int = 200) -> Response:
+    """JSON. A float that is not finite is null (msgspec writes it so), as JSON has no word for it."""
+    return _respond(request, msgspec.json.encode(content, enc_hook=_plain), "application/json", code=status)
+
+
+def binary(request: Request, content: bytes, mime: str = "application/octet-stream") -> Response:
+    """Columns of docs/http_api.md, compressed where it pays."""
+    if len(content) >= GZIP_FROM and "gzip" in request.headers.get("Accept-Encoding", ""):
+        # TensorBoard compresses text only.
+        packed = gzip.compress(content, compresslevel=1)
+        return _respond(request, packed, mime, content_encoding="gzip")
+    return _respond(request, content, mime)
+
+
+def download(
+    request: Request,
+    content: bytes | Iterator[bytes],
+    mime: str,
+    name: str,
+    size: int | None = None,
+    close: Callable[[], None] | None = None,
+) -> Response:
+    """A file for the user to keep. A stream comes with its `size` and what closes it."""
+    response = Response(content, mimetype=mime, direct_passthrough=not isinstance(content, bytes))
+    if size is not None:
+        response.headers["Content-Length"] = str(size)
+    if close is not None:
+        response.call_on_close(close)
+    plain = "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "_" for char in name)
+    response.headers["Content-Disposition"] = f'attachment; filename="{plain}"'
+    response.headers["Cache-Control"] = "no-cache"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def static(request: Request, content: bytes, mime: str, versioned: bool) -> Response:
+    """A file of the frontend; the browser may keep it when its URL changes with its content."""
+    return _respond(request, content, mime, expires=VERSIONED_AGE if versioned else 0)
+
+
+def error(request: Request, problem: Exception) -> Response:
+    """ErrorJson. What this package raised says what happened; anything else is a defect of ours and goes to the log."""
+    if isinstance(problem, NpuPluginError):
+        body = {"code": problem.code, "message": problem.message, "hint": problem.hint}
+        return json(request, body, problem.status if problem.status >= 400 else 500)
+    logger.error("request %s failed", request.path, exc_info=problem)
+    hint = "The server's log has the details; please report them."
+    return json(request, {"code": "internal", "message": "The server could not answer.", "hint": hint}, 500)
+
+
+def guarded(handler: Callable[[Request], Response], request: Request) -> Response:
+    """The handler's response, or the error's. Only GET is answered: nothing here changes anything."""
+    if request.method not in ("GET", "HEAD"):
+        hint = "Every route is read with GET."
+        body = {"code": "method", "message": f"{request.method} is not answered here.", "hint": hint}
+        return json(request, body, 405)
+    try:
+        return handler(request)
+    except Exception as problem:  # the one error mapper: a traceback must not reach the client
+        return error(request, problem)
+
+
+def _respond(request: Request, content: bytes, mime: str, **options: Any) -> Response:
+    response: Response = http_util.Respond(request, content, mime, **options)
+    return response
+
+
+def _plain(value: Any) -> Any:
+    """numpy's scalars as Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"no JSON for {type(value).__name__}")

@@ -1,0 +1,253 @@
+"""A view asked for by ids: finds its spans, has them read, builds it, keeps what was built. For server and CLI."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tb_npu_plugin.discovery.model import Place
+from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError
+from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.server import catalog
+from tb_npu_plugin.store.library import Library, Stand
+from tb_npu_plugin.store.span import Span
+from tb_npu_plugin.store.stages import STAGES, Stage
+from tb_npu_plugin.views.availability import SpanFacts, facts_of_span, is_available, missing
+from tb_npu_plugin.views.base import MissingJson, ProgressJson, View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.contract import RankStateJson, RankStepJson, ViewJson
+from tb_npu_plugin.views.steps import steps_of
+from tb_npu_plugin.views.registry import find_view, view_params
+from tb_npu_plugin.views.tables_json import inline_tables
+
+logger = logging.getLogger(__name__)
+
+#: Built views that are kept.
+KEPT_RESULTS = 24
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A view, its parameters, and its spans as far as they are read. `state` is that of ViewJson."""
+
+    view: View
+    params: dict[str, str]
+    places: Sequence[Place]
+    ready: Sequence[Span]
+    state: str
+    facts: SpanFacts
+    problems: Sequence[Problem]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What a built result depends on."""
+        return (self.view.id, tuple(sorted(self.params.items())), tuple(span.fingerprint for span in self.ready))
+
+
+class Service:
+    """Views and their tables over a library. Thread-safe."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self._lock = threading.Lock()
+        self._built: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+
+    def ask(self, view_id: str, params: Mapping[str, str]) -> Asked:
+        """Find the view's spans and have them read. Raises NotFound, BadRequest."""
+        view = find_view(view_id)
+        places = self._places(view, params)
+        stands = {place.span.token: self._want(view, place) for place in places}
+        done = [place for place in places if all(stand.state == "ready" for stand in stands[place.span.token])]
+        failed = [place for place in places if any(stand.state == "failed" for stand in stands[place.span.token])]
+        ready = [self.library.open(place) for place in done]
+        usable = [span for span in ready if _satisfied(view, span)]
+        others = ready + [self.library.open(place) for place in failed]
+        problems = [problem for span in others for problem in span.problems]
+        facts = self._facts(places)
+        if view.scope == "run" and usable:
+            state, ready = "ready", usable
+        elif failed:
+            state = "failed"
+        elif len(done) < len(places):
+            state = "reading"
+        elif len(usable) == len(places):
+            state = "ready"
+        else:
+            state = "missing" if not is_available(view, facts) else "failed"
+        return Asked(view, view_params(view, params), places, ready, state, facts, problems)
+
+    def view(self, view_id: str, params: Mapping[str, str]) -> ViewJson:
+        """Answer of /api/view. A view that cannot be built says so in `state` and `problems`."""
+        asked = self.ask(view_id, params)
+        state, problems, result = asked.state, list(asked.problems), None
+        if state == "ready":
+            try:
+                result = self.result(asked)
+            except NpuPluginError:
+                raise
+            except Exception as error:  # a defect of one view must not take the others with it
+                logger.exception("building %s failed", asked.view.id)
+                state = "failed"
+                problems.append(_defect(asked.view, error))
+        progress = [item for place in asked.places for item in catalog.span_progress(self.library, place)]
+        return self._view_json(asked, state, problems, result, progress)
+
+    def result(self, asked: Asked) -> ViewResult:
+        """The built view, from what is kept if it is there."""
+        return self._kept(asked.key, lambda: asked.view.build(ViewInput(asked.ready, asked.params)))
+
+    def table(self, view_id: str, name: str, params: Mapping[str, str]) -> tuple[ViewTable, int]:
+        """A table of a view and the origin of its times. Raises NotFound, BadRequest, NotReady."""
+        asked = self.ask(view_id, params)
+        if asked.state != "ready":
+            raise NotReady(f"{view_id} is {asked.state}", f"Ask /api/view/{view_id} for the reason.")
+        if name in asked.view.extra_tables:
+            source = ViewInput(asked.ready, asked.params)
+            made = self._kept((*asked.key, name), lambda: asked.view.extra_tables[name](source))
+            return made, asked.ready[0].base_ns
+        result = self.result(asked)
+        if name not in result.tables:
+            known = ", ".join(sorted({*result.tables, *asked.view.extra_tables}))
+            raise NotFound(f"{view_id} has no table {name[:80]!r}", f"Its tables: {known}.")
+        return result.tables[name], result.base_ns
+
+    def ranks(self, run: str) -> list[RankStepJson]:
+        """Step budgets of the ranks of a run that are read already; starts nothing."""
+        out: list[RankStepJson] = []
+        for place in first_spans(self.library.run_places(run)):
+            stand = self.library.stand(place, "tables")
+            steps = steps_of(self.library.open(place))[0] if stand.state == "ready" else []
+            state = {"waiting": "reading", "new": "missing"}.get(stand.state, stand.state)
+            out.append(
+                {
+                    "span": place.span.token,
+                    "worker": place.worker.label,
+                    "rank": place.worker.rank,
+                    "state": state,  # type: ignore[typeddict-item]
+                    "steps": steps,
+                }
+            )
+        return out
+
+    def _places(self, view: View, params: Mapping[str, str]) -> list[Place]:
+        if view.scope == "run":
+            return first_spans(self.library.run_places(_required(params, "run")), params.get("span", ""))
+        names = ("baseline", "experimental") if view.scope == "diff" else ("span",)
+        return [self.library.place(_required(params, name)) for name in names]
+
+    def _want(self, view: View, place: Place) -> list[Stand]:
+        """Have read what the view needs of a span; and then, without hurry, the rest of what is looked at."""
+        urgent = view.scope != "run"
+        stages: set[Stage] = {"trace"} if view.needs == (("trace",),) else {"tables"}
+        stands = self.library.want(place, sorted(stages, key=STAGES.index), urgent)
+        tables = self.library.stand(place, "tables")
+        if stages == {"tables"} and tables.state == "ready":
+            facts = catalog.span_facts(place, tables)
+            if any("trace" in group and not facts.tables & (set(group) - {"trace"}) for group in view.needs):
+                stands += self.library.want(place, ["trace"], urgent)
+        if urgent:
+            self.library.want(place, STAGES, urgent=False)
+        return stands
+
+    def _facts(self, places: Sequence[Place]) -> SpanFacts:
+        """What all the spans have."""
+        each = [catalog.span_facts(place, self.library.stand(place, "tables")) for place in places]
+        if len(each) == 1:
+            return each[0]
+        return SpanFacts(frozenset.intersection(*(facts.tables for facts in each)))
+
+    def _kept(self, key: tuple[Any, ...], build: Callable[[], T]) -> T:
+        with self._lock:
+            if key in self._built:
+                self._built.move_to_end(key)
+                kept: T = self._built[key]
+                return kept
+        made = build()
+        with self._lock:
+            self._built[key] = made
+            while len(self._built) > KEPT_RESULTS:
+                self._built.popitem(last=False)
+        return made
+
+    def _view_json(
+        self,
+        asked: Asked,
+        state: str,
+        problems: Sequence[Problem],
+        result: ViewResult | None,
+        progress: list[ProgressJson],
+    ) -> ViewJson:
+        lacking: list[MissingJson] = missing(asked.facts, asked.view.id)
+        data = dict(result.data) if result is not None else None
+        if data is not None and asked.view.scope == "run":
+            data["ranks"] = [*data.get("ranks", []), *self._other_ranks(asked)]
+        return {
+            "view": asked.view.id,
+            "state": state,  # type: ignore[typeddict-item]
+            "fingerprint": ".".join(span.fingerprint for span in asked.ready),
+            "base_ns": str(result.base_ns if result else 0),
+            "data": data,
+            "tables": inline_tables(asked.view.id, result) if result is not None else {},
+            "problems": [problem.as_json() for problem in problems],  # type: ignore[misc]
+            "missing": lacking,
+            "progress": progress,
+        }
+
+    def _other_ranks(self, asked: Asked) -> list[RankStateJson]:
+        """Ranks of the run that are not in the result, and why."""
+        there = {span.token for span in asked.ready}
+        out: list[RankStateJson] = []
+        for place in asked.places:
+            if place.span.token in there:
+                continue
+            stand = self.library.stand(place, "tables")
+            state = {"waiting": "reading", "new": "reading", "ready": "missing"}.get(stand.state, stand.state)
+            reason = stand.job.message if stand.job else ("It has no tables for this view." if state == "missing" else "")
+            out.append(
+                {
+                    "span": place.span.token,
+                    "worker": place.worker.label,
+                    "rank": place.worker.rank,
+                    "state": state,  # type: ignore[typeddict-item]
+                    "reason": reason,
+                }
+            )
+        return out
+
+
+def first_spans(places: Sequence[Place], span: str = "") -> list[Place]:
+    """One span of each worker: the n-th of all, where the given one is the n-th of its own; else the first.
+    A worker that has fewer is left out."""
+    number = next((place.worker.spans.index(place.span) for place in places if place.span.token == span), 0)
+    return [
+        place
+        for place in places
+        if number < len(place.worker.spans) and place.worker.spans[number].token == place.span.token
+    ]
+
+
+def _satisfied(view: View, span: Span) -> bool:
+    """Every group of needs has a member that was really read."""
+    have = facts_of_span(span).tables
+    if span.timeline is None:
+        have -= {"trace"}
+    return all(have.intersection(group) for group in view.needs)
+
+
+def _required(params: Mapping[str, str], name: str) -> str:
+    value = params.get(name, "")
+    if not value:
+        raise BadRequest(f"the parameter {name} is missing", "Take its value from /api/catalog.")
+    return value
+
+
+def _defect(view: View, error: Exception) -> Problem:
+    found = f"{type(error).__name__}: {error}"[:200]
+    return Problem(
+        "view_defect", "", "", "data that this view can be built from", found,
+        f"The view {view.title}.", "Report it, with the server's log.",
+    )  # fmt: skip

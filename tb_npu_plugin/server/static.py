@@ -1,0 +1,33 @@
+"""The built frontend. Serves the files that are in the package and nothing else."""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from pathlib import Path
+
+import tb_npu_plugin
+from tb_npu_plugin.errors import NotFound
+
+ROOT = Path(tb_npu_plugin.__file__).parent / "static"
+#: What mimetypes takes from the system is not the same everywhere; a module must be JavaScript to run.
+TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": "application/json",
+         ".woff2": "font/woff2", ".map": "application/json"}  # fmt: skip
+#: A name that the build made from the content, so that it never means anything else.
+HASHED = re.compile(r"-[A-Za-z0-9_-]{8,}\.\w+$")
+
+
+def read_static(name: str, root: Path = ROOT) -> tuple[bytes, str]:
+    """(content, MIME type) of a file of the bundle by its path in it. Raises NotFound for any other name."""
+    # The list is made first and the name looked up in it, so a name can never lead out of the folder.
+    files = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
+    path = files.get(name)
+    if path is None:
+        hint = "The frontend is not built: npm run build in frontend/." if "index.js" not in files else ""
+        raise NotFound("no such file in the frontend", hint)
+    return path.read_bytes(), TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+
+
+def is_versioned(name: str) -> bool:
+    """The name changes with the content, so a browser may keep the file."""
+    return HASHED.search(name) is not None

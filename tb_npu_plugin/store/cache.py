@@ -1,0 +1,160 @@
+"""What was read, on disk: one folder an entry, complete or not there at all.
+
+<cache>/entries/<key>/   meta.json and what the stage wrote
+<cache>/building/        entries while they are built, and those being removed
+
+Several servers may share a cache: an entry is built under a name of its own and renamed into place, and removed the
+other way round. Whoever has files of a removed entry open keeps reading them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.store.version import reader_version
+
+logger = logging.getLogger(__name__)
+
+META = "meta.json"
+#: Remains of interrupted builds older than this are removed, in seconds.
+ABANDONED = 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A complete entry: its folder and its meta.json."""
+
+    folder: Path
+    meta: dict[str, Any]
+
+
+def cache_root() -> Path:
+    """TB_NPU_CACHE_DIR, else tb-npu-plugin in the user's cache directory."""
+    own = os.environ.get("TB_NPU_CACHE_DIR")
+    if own:
+        return Path(own).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tb-npu-plugin"
+
+
+def max_bytes() -> int:
+    """TB_NPU_CACHE_MAX_GB (default 20) in bytes."""
+    try:
+        return int(float(os.environ.get("TB_NPU_CACHE_MAX_GB", "20")) * 1e9)
+    except ValueError:
+        logger.warning("TB_NPU_CACHE_MAX_GB is no number; using 20")
+        return 20_000_000_000
+
+
+def entry_key(folder: Path, stage: str, files: Sequence[FoundFile]) -> str:
+    """Key of what one stage reads from files of a result folder: where they are, how large, when changed, and
+    what reads them."""
+    parts = [str(folder), stage, reader_version()]
+    parts += [f"{file.relative}:{file.size}:{file.mtime_ns}" for file in files]
+    return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+
+
+class Cache:
+    """The entries below `root`. Thread-safe and safe between processes."""
+
+    def __init__(self, root: Path | None = None, limit: int | None = None) -> None:
+        self.root = root or cache_root()
+        self.limit = max_bytes() if limit is None else limit
+        self._entries = self.root / "entries"
+        self._building = self.root / "building"
+        for folder in (self.root, self._entries, self._building):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._clear_abandoned()
+
+    def get(self, key: str) -> Entry | None:
+        """A complete entry, marked as used; None when there is none. One that cannot be read is dropped."""
+        folder = self._entries / key
+        try:
+            meta = json.loads((folder / META).read_bytes())
+            if not isinstance(meta, dict):
+                raise ValueError("meta.json is no object")
+            for name, size in meta["sizes"].items():
+                if (folder / name).stat().st_size != size:
+                    raise ValueError(f"{name} has another size")
+        except FileNotFoundError:
+            if folder.exists():
+                self.drop(key)
+            return None
+        except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+            logger.warning("dropping the damaged cache entry %s: %s", key, error)
+            self.drop(key)
+            return None
+        with suppress(OSError):
+            os.utime(folder)
+        return Entry(folder, meta)
+
+    def new_folder(self) -> Path:
+        """An empty folder to build an entry in."""
+        folder = self._building / uuid.uuid4().hex
+        folder.mkdir(mode=0o700)
+        return folder
+
+    def commit(self, key: str, built: Path, meta: dict[str, Any]) -> Entry | None:
+        """Make a built folder the entry of this key. When another server was first, its entry stays."""
+        sizes = {
+            str(path.relative_to(built)): path.stat().st_size for path in sorted(built.rglob("*")) if path.is_file()
+        }
+        (built / META).write_text(json.dumps({**meta, "sizes": sizes}), encoding="utf-8")
+        target = self._entries / key
+        try:
+            built.rename(target)
+        except OSError:
+            if not target.exists():
+                raise
+            self.discard(built)
+        entry = self.get(key)
+        self.shrink(keep=key)
+        return entry
+
+    def discard(self, built: Path) -> None:
+        """Remove a folder of `new_folder` that became no entry; nothing when it did."""
+        shutil.rmtree(built, ignore_errors=True)
+
+    def drop(self, key: str) -> None:
+        """Remove an entry."""
+        doomed = self._building / uuid.uuid4().hex
+        try:
+            (self._entries / key).rename(doomed)
+        except OSError:
+            return  # another server was first
+        shutil.rmtree(doomed, ignore_errors=True)
+
+    def shrink(self, keep: str = "") -> None:
+        """Remove the entries that were not used for longest until the rest fits the limit."""
+        found = []
+        for folder in self._entries.iterdir():
+            with suppress(OSError):
+                found.append((folder.stat().st_mtime, _bytes(folder), folder.name))
+        total = sum(size for _, size, _ in found)
+        for _, size, key in sorted(found):
+            if total <= self.limit:
+                return
+            if key != keep:
+                self.drop(key)
+                total -= size
+
+    def _clear_abandoned(self, now: Callable[[], float] = time.time) -> None:
+        for folder in self._building.iterdir():
+            with suppress(OSError):
+                if now() - folder.stat().st_mtime > ABANDONED:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,222 @@
+"""What is there, what of it is read, and reading it: the scan, the cache and the pool together.
+
+Used by the server, which never waits, and by the command line, which does.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tb_npu_plugin.discovery.model import FoundSpan, Place, Scan
+from tb_npu_plugin.discovery.watch import Watcher
+from tb_npu_plugin.errors import NotFound
+from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.store.cache import Cache, Entry, cache_root, entry_key
+from tb_npu_plugin.store.jobs import Job, Pool
+from tb_npu_plugin.store.span import Span
+from tb_npu_plugin.store.stages import STAGES, Stage, files_of, is_settled, stages_of
+
+logger = logging.getLogger(__name__)
+
+#: Spans that stay open with the tables that they have in memory.
+OPEN_SPANS = 16
+StageState = Literal["new", "waiting", "reading", "ready", "failed"]
+
+
+@dataclass(frozen=True)
+class Stand:
+    """How far one stage of a span is. `entry`: what can be shown; while a file grows that is the reading before.
+    `growing`: it is still being written, and will be read again."""
+
+    stage: Stage
+    state: StageState
+    key: str
+    entry: Entry | None = None
+    job: Job | None = None
+    growing: bool = False
+
+
+class Library:
+    """The results below the logdirs. Thread-safe."""
+
+    def __init__(self, watcher: Watcher, cache: Cache | None = None, workers: int | None = None) -> None:
+        self.watcher = watcher
+        self.cache = cache or open_cache()
+        self.pool = Pool(self.cache, worker_count() if workers is None else workers, self._finished)
+        self._lock = threading.Lock()
+        self._entries: dict[str, Entry] = {}
+        self._keys: dict[tuple[str, Stage], tuple[str, str]] = {}
+        self._shown: dict[tuple[str, Stage], Entry] = {}
+        self._growing: set[tuple[str, Stage]] = set()
+        self._open: OrderedDict[tuple[str, ...], Span] = OrderedDict()
+        self._events = 0
+        atexit.register(self.close)
+
+    @property
+    def generation(self) -> int:
+        """Grows when the scan finds a change, a reading ends or a file has settled."""
+        return self.watcher.generation + self._events
+
+    def close(self) -> None:
+        """End the worker processes."""
+        atexit.unregister(self.close)
+        self.pool.close()
+
+    def scan(self) -> Scan:
+        """The latest scan, at once."""
+        return self.watcher.current()
+
+    def place(self, span: str) -> Place:
+        """Where a span stands. Raises NotFound."""
+        found = self.watcher.place(span)
+        if found is None:
+            raise NotFound("no such span", "It may have been removed; reload the list of runs.")
+        return found
+
+    def run_places(self, run: str) -> list[Place]:
+        """All spans of a run. Raises NotFound."""
+        found = [place for place in self.watcher.current().places() if place.run.token == run]
+        if not found:
+            raise NotFound("no such run", "It may have been removed; reload the list of runs.")
+        return found
+
+    def stand(self, place: Place, stage: Stage) -> Stand:
+        """How far a stage is. Starts nothing."""
+        span = place.span
+        files = files_of(span, stage)
+        settled = is_settled(files)
+        self._note_growth((span.token, stage), not settled)
+        key = self._key(span, stage, settled)
+        entry = self._entry(key)
+        if entry is not None:
+            self._shown[span.token, stage] = entry
+            return Stand(stage, "ready", key, entry, growing=not settled)
+        job = self.pool.job(key)
+        before = None if settled else self._shown.get((span.token, stage))
+        if before is not None:
+            return Stand(stage, "ready", key, before, job, growing=True)
+        return Stand(stage, job.state if job else "new", key, None, job, growing=not settled)
+
+    def want(self, place: Place, stages: Iterable[Stage], urgent: bool = True) -> list[Stand]:
+        """Have stages read that are not; `urgent` ones before others. Returns how far they are now, at once."""
+        stands = []
+        for stage in stages:
+            if stage not in stages_of(place.span):
+                continue
+            stand = self.stand(place, stage)
+            if stand.state in ("new", "waiting"):
+                files = files_of(place.span, stage)
+                job = self.pool.submit(Job(stand.key, place.span.token, stage, place.span.folder, files, urgent))
+                stand = Stand(stage, job.state, stand.key, None, job, stand.growing)
+                if job.state == "ready":  # it ended between the two looks
+                    stand = self.stand(place, stage)
+            stands.append(stand)
+        return stands
+
+    def open(self, place: Place) -> Span:
+        """The span with whatever is read of it. Starts nothing."""
+        stands = {stage: self.stand(place, stage) for stage in STAGES if stage in stages_of(place.span)}
+        entries = {stage: stand.entry for stage, stand in stands.items()}
+        problems = [problem for stand in stands.values() for problem in _problems(place.span, stand)]
+        key = (place.span.token, place.span.fingerprint, *(entry.folder.name for entry in entries.values() if entry))
+        key += tuple(f"{problem.code} {problem.where}" for problem in problems)
+        with self._lock:
+            span = self._open.get(key)
+            if span is not None and not span.damaged:
+                self._open.move_to_end(key)
+                return span
+        if span is not None:
+            self._drop(entries.values())
+        span = Span(place, entries.get("tables"), entries.get("trace"), problems)
+        with self._lock:
+            self._open[key] = span
+            while len(self._open) > OPEN_SPANS:
+                self._open.popitem(last=False)
+        return span
+
+    def _key(self, span: FoundSpan, stage: Stage, settled: bool) -> str:
+        """Key of the cache entry. What was read while it was being written has one of its own, so that it is read
+        again when it has settled, even if neither size nor time changed since."""
+        fingerprint, key = self._keys.get((span.token, stage), ("", ""))
+        if fingerprint != span.fingerprint:
+            key = entry_key(span.folder, stage, files_of(span, stage))
+            self._keys[span.token, stage] = (span.fingerprint, key)
+        return key if settled else f"{key}-growing"
+
+    def _entry(self, key: str) -> Entry | None:
+        """A cache entry; what was found once is not looked for again, except that it must still be there."""
+        entry = self._entries.get(key)
+        if entry is not None and entry.folder.exists():
+            return entry
+        entry = self.cache.get(key)
+        with self._lock:
+            if entry is None:
+                self._entries.pop(key, None)
+            else:
+                self._entries[key] = entry
+        return entry
+
+    def _drop(self, entries: Iterable[Entry | None]) -> None:
+        """Drop damaged entries, so that they are read again."""
+        for entry in entries:
+            if entry is not None:
+                self.cache.drop(entry.folder.name)
+                with self._lock:
+                    self._entries.pop(entry.folder.name, None)
+                    self._shown = {place: shown for place, shown in self._shown.items() if shown is not entry}
+
+    def _note_growth(self, stage: tuple[str, Stage], growing: bool) -> None:
+        """A file that has settled is news, although nothing on the disk changed since the last scan."""
+        with self._lock:
+            if growing:
+                self._growing.add(stage)
+            elif stage in self._growing:
+                self._growing.discard(stage)
+                self._events += 1
+
+    def _finished(self, job: Job) -> None:
+        with self._lock:
+            self._events += 1
+
+
+def _problems(span: FoundSpan, stand: Stand) -> Sequence[Problem]:
+    """What the library has to say about a stage, beside what its reading found."""
+    if stand.job is not None and stand.state == "failed":
+        return stand.job.problems
+    if not stand.growing:
+        return ()
+    names = ", ".join(file.relative for file in files_of(span, stand.stage) if not is_settled((file,)))
+    return (
+        Problem(
+            "still_written", names, "", "files that do not change any more", "changed a moment ago",
+            "What is written from now on, until it is read again.", "Nothing: it is read again when it has settled.",
+            severity="info",
+        ),
+    )  # fmt: skip
+
+
+def open_cache() -> Cache:
+    """The user's cache, or one for this process only where there is no place for it."""
+    try:
+        return Cache()
+    except OSError as error:
+        root = Path(tempfile.mkdtemp(prefix="tb-npu-plugin-"))
+        logger.warning("no cache in %s (%s); using %s until the end", cache_root(), error, root)
+        return Cache(root)
+
+
+def worker_count() -> int:
+    """TB_NPU_WORKERS, else the cores that this process may use."""
+    asked = os.environ.get("TB_NPU_WORKERS", "")
+    if asked.isdecimal() and int(asked) > 0:
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

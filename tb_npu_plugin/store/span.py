@@ -1,0 +1,154 @@
+"""A span that was read: model.SpanData over cache entries."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import duckdb
+import msgspec
+
+from tb_npu_plugin.discovery.model import Place
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.store.cache import Entry
+from tb_npu_plugin.store.labels import span_label
+from tb_npu_plugin.store.stages import TABLES_FILE, TIMELINE_FOLDER
+from tb_npu_plugin.store.tables_db import read_table
+from tb_npu_plugin.tables import Table
+
+if TYPE_CHECKING:
+    from tb_npu_plugin.store.timeline import Timeline
+
+logger = logging.getLogger(__name__)
+
+#: Tables of one span that are kept in memory.
+KEPT_TABLES = 6
+
+
+class Span:
+    """Implements model.SpanData; and the timeline. Thread-safe.
+
+    tables, trace   cache entries of the two stages; None while a stage is not read
+    problems        of the scan, of both stages, and what the library adds
+    """
+
+    def __init__(
+        self, place: Place, tables: Entry | None, trace: Entry | None, problems: Sequence[Problem] = ()
+    ) -> None:
+        self.place = place
+        self.token = place.span.token
+        self.worker_label = place.worker.label
+        self.run_label = place.run.label
+        self.files = tuple(file.relative for file in place.span.files)
+        self._tables = tables
+        self._trace = trace
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, Table] = OrderedDict()
+        self._timeline: Timeline | None = None
+        self._damage: list[Problem] = []
+        self._problems = [*place.span.notes, *problems]
+        for entry in (tables, trace):
+            if entry is not None:
+                self._problems += [Problem.from_json(item) for item in entry.meta["problems"]]
+        self.capture = self._capture()
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when what the span shows does: with its files, and with what of them is read."""
+        read = [entry.folder.name[:8] for entry in (self._tables, self._trace) if entry is not None]
+        return ".".join([self.place.span.fingerprint, *read])
+
+    @property
+    def label(self) -> str:
+        """When it was recorded and which steps."""
+        return span_label(self.place.span, self._tables.meta if self._tables else None)
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What was lost while reading."""
+        return [*self._problems, *self._damage]
+
+    @property
+    def base_ns(self) -> int:
+        """The earliest time in the tables; of the trace only where no table has one, so that the origin of what is
+        on the screen does not move when the trace is read."""
+        start = self._tables.meta.get("start_ns") if self._tables else None
+        if start is not None:
+            return int(start)
+        timeline = self.timeline
+        return int(timeline.base_ns) if timeline is not None else 0
+
+    def rows(self, table: str) -> int | None:
+        """Row count of a logical table; None when its file is not there or not read."""
+        count = self._tables.meta["rows"].get(table) if self._tables else None
+        return None if count is None else int(count)
+
+    def table(self, table: str) -> Table | None:
+        """A logical table; None when its file is not there. A damaged cache file gives None and a Problem."""
+        if self._tables is None or self.rows(table) is None:
+            return None
+        with self._lock:
+            if table in self._kept:
+                self._kept.move_to_end(table)
+                return self._kept[table]
+        try:
+            found = read_table(self._tables.folder / TABLES_FILE, table)
+        except (duckdb.Error, OSError) as error:
+            logger.warning("cache entry %s: %s", self._tables.folder, error)
+            self._damage.append(_damaged(table, str(error)))
+            return None
+        if found is not None:
+            with self._lock:
+                self._kept[table] = found
+                while len(self._kept) > KEPT_TABLES:
+                    self._kept.popitem(last=False)
+        return found
+
+    @property
+    def damaged(self) -> bool:
+        """The cache entry turned out to be unusable; it has to be read again."""
+        return bool(self._damage)
+
+    @property
+    def timeline(self) -> Timeline | None:
+        """The timeline; None when there is no trace, or it is not read, or could not be."""
+        if self._trace is None or not self._trace.meta.get("timeline"):
+            return None
+        with self._lock:
+            if self._timeline is None:
+                from tb_npu_plugin.store.timeline import Timeline
+
+                source = next(file.relative for file in self.place.span.files if file.is_trace)
+                try:
+                    self._timeline = Timeline.open(
+                        self._trace.folder / TIMELINE_FOLDER, self.place.span.folder / source
+                    )
+                except (OSError, ValueError, KeyError) as error:
+                    logger.warning("cache entry %s: %s", self._trace.folder, error)
+                    self._damage.append(_damaged("trace", str(error)))
+            return self._timeline
+
+    def _capture(self) -> Capture:
+        """How it was recorded; what the files do not tell is taken from the folders' names."""
+        capture = msgspec.convert(self._tables.meta["capture"], Capture) if self._tables else Capture()
+        worker, identity = self.place.worker, self.place.span.identity
+        return dataclasses.replace(
+            capture,
+            rank=worker.rank if capture.rank is None else capture.rank,
+            rank_source=capture.rank_source or worker.rank_source,
+            worker_name=capture.worker_name or identity.worker_name,
+            host=capture.host or worker.host,
+            pid=worker.pid if capture.pid is None else capture.pid,
+        )
+
+
+def _damaged(table: str, found: str) -> Problem:
+    return Problem(
+        "damaged_cache", "", table, "a readable cache entry", found[:200],
+        "This table, until the result is read again.", "Reload; the damaged entry is dropped and built anew.",
+    )  # fmt: skip

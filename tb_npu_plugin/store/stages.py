@@ -1,0 +1,59 @@
+"""The two stages of reading a span, and the line protocol between the pool and its workers.
+
+One request a line goes to the worker's stdin; it answers with lines on stdout:
+{"file": name, "bytes": read so far}, then {"meta": {...}} or {"failed": text, "trace": traceback}.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tb_npu_plugin.discovery.model import FoundFile, FoundSpan
+
+Stage = Literal["tables", "trace"]
+STAGES: tuple[Stage, ...] = ("tables", "trace")
+TABLES_FILE = "tables.duckdb"
+TIMELINE_FOLDER = "timeline"
+#: A file that changed this short a time ago may still be written, in ns.
+SETTLED_AFTER = 2_000_000_000
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a worker is to do: read `files` of `folder` and write what they hold into `out`."""
+
+    stage: Stage
+    folder: Path
+    files: tuple[FoundFile, ...]
+    out: Path
+
+    def as_json(self) -> dict[str, Any]:
+        """One line of the protocol."""
+        files = [asdict(file) for file in self.files]
+        return {"stage": self.stage, "folder": str(self.folder), "files": files, "out": str(self.out)}
+
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> Request:
+        """Inverse of `as_json`."""
+        files = tuple(FoundFile(**file) for file in value["files"])
+        return Request(value["stage"], Path(value["folder"]), files, Path(value["out"]))
+
+
+def files_of(span: FoundSpan, stage: Stage) -> tuple[FoundFile, ...]:
+    """The files that a stage reads: the trace, or everything else, small ones first."""
+    files = [file for file in span.files if file.is_trace == (stage == "trace")]
+    return tuple(sorted(files, key=lambda file: (file.size, file.relative)))
+
+
+def stages_of(span: FoundSpan) -> tuple[Stage, ...]:
+    """The stages that a span has. The tables stage also tells how it was recorded, so it is always there."""
+    return STAGES if span.has_trace else ("tables",)
+
+
+def is_settled(files: tuple[FoundFile, ...], now_ns: int | None = None) -> bool:
+    """No file changed so short a time ago that it may still be being written."""
+    now = time.time_ns() if now_ns is None else now_ns
+    return all(not 0 <= now - file.mtime_ns < SETTLED_AFTER for file in files)

@@ -1,0 +1,183 @@
+"""Reads one stage of one span at a time, in a process of its own: `python -m tb_npu_plugin.store.worker`.
+
+A process, so that a defect, a lack of memory or a kill costs this stage only, and so that all cores are used.
+Protocol: see store/stages.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tb_npu_plugin.errors import BadFile
+from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.store.stages import TABLES_FILE, TIMELINE_FOLDER, Request
+
+if TYPE_CHECKING:
+    from tb_npu_plugin.tables import Table
+
+Say = Callable[[dict[str, Any]], None]
+#: Progress is told at most this often, in seconds.
+INTERVAL = 0.1
+
+
+class Progress:
+    """Counts the bytes read and tells them now and then."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._done = 0
+        self._told = 0.0
+        self._file = ""
+        self._start = 0
+
+    def begin(self, file: str) -> None:
+        """The next file; tells at once."""
+        self._file = file
+        self._start = self._done
+        self._tell()
+
+    def end(self, size: int) -> None:
+        """The file is done, whatever its reader counted."""
+        self._done = self._start + size
+
+    def __call__(self, count: int) -> None:
+        """`count` more bytes of the file are read."""
+        self._done += count
+        if time.monotonic() - self._told >= INTERVAL:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._told = time.monotonic()
+        self._say({"file": self._file, "bytes": self._done})
+
+
+def main() -> None:
+    """Serve requests until stdin ends."""
+    # Whatever prints must not get between the lines of the protocol.
+    protocol = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    with suppress(OSError):
+        os.nice(5)  # the server that answers requests goes first
+
+    def say(message: dict[str, Any]) -> None:
+        protocol.write(json.dumps(message) + "\n")
+        protocol.flush()
+
+    for line in sys.stdin:
+        request = Request.from_json(json.loads(line))
+        try:
+            say({"meta": run(request, say)})
+        except BrokenPipeError:
+            return  # the server is gone
+        except Exception as error:  # the pool turns it into a Problem; this process can go on
+            say({"failed": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()})
+
+
+def run(request: Request, say: Say) -> dict[str, Any]:
+    """Do one request and return the entry's meta.json: problems, and facts that lists need without the tables."""
+    log = ProblemLog()
+    progress = Progress(say)
+    facts = _tables(request, log, progress) if request.stage == "tables" else _trace(request, log, progress)
+    changed = [file.relative for file in request.files if _changed(request.folder / file.relative, file.mtime_ns)]
+    return {**facts, "problems": [problem.as_json() for problem in log.list()], "changed": changed}
+
+
+def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, Any]:
+    """All small files into one DuckDB file."""
+    import msgspec
+
+    from tb_npu_plugin.readers.capture import read_capture
+    from tb_npu_plugin.readers.registry import read_file
+    from tb_npu_plugin.store.tables_db import write_tables
+
+    tables: dict[str, Table] = {}
+
+    def read(relative: str) -> None:
+        tables.update(read_file(request.folder / relative, relative, log, progress))
+
+    capture = read_capture(request.folder, log)
+    for file in request.files:
+        progress.begin(file.relative)
+        _guarded(file.relative, log, read)
+        progress.end(file.size)
+    write_tables(request.out / TABLES_FILE, tables)
+    return {
+        "capture": msgspec.to_builtins(capture),
+        "rows": {name: len(table) for name, table in tables.items()},
+        "start_ns": min((time for table in tables.values() for time in _starts(table)), default=None),
+        "steps": _steps(tables.get("step_trace")),
+    }
+
+
+def _starts(table: Table) -> list[int]:
+    """The earliest time of each column of times, ns since the epoch."""
+    columns = [table.ints(column.key) for column in table.columns if column.kind.value == "time"]
+    real = [times[times > 0] for times in columns]  # unknown is negative; 0 is what broken rows hold
+    return [int(times.min()) for times in real if len(times)]
+
+
+def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, Any]:
+    """The trace into the timeline's arrays."""
+    from tb_npu_plugin.store.timeline import build_timeline
+
+    file = request.files[0]
+    out = request.out / TIMELINE_FOLDER
+    out.mkdir()
+    progress.begin(file.relative)
+
+    def build(relative: str) -> None:
+        build_timeline(request.folder / relative, out, log, progress)
+
+    return {"timeline": _guarded(file.relative, log, build)}
+
+
+def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> bool:
+    """Read one file; one that cannot be read at all costs itself and becomes a Problem."""
+    try:
+        read(relative)
+        return True
+    except BadFile as error:
+        log.add(_unreadable("bad_file", relative, error.message, error.hint or "Export the result again."))
+    except PermissionError:
+        log.add(_unreadable("no_permission", relative, "no permission to read it", "Give read access to the file."))
+    except FileNotFoundError:
+        log.add(_unreadable("missing_file", relative, "it is gone since the folder was listed", "Restore the file."))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        log.add(_unreadable("unreadable_file", relative, error.strerror or str(error), "Check the file system."))
+    except MemoryError:
+        raise
+    except Exception as error:  # a defect of ours may cost this file, not the others; the log has the traceback
+        traceback.print_exc()
+        found = f"{type(error).__name__}: {error}"[:200]
+        log.add(_unreadable("reader_defect", relative, found, "Report it, with the server's log."))
+    return False
+
+
+def _unreadable(code: str, relative: str, found: str, action: str) -> Problem:
+    return Problem(code, relative, "", "a readable result file", found, "Everything in this file.", action)
+
+
+def _steps(table: Table | None) -> list[str]:
+    """Step numbers for the span's label."""
+    return [] if table is None else list(dict.fromkeys(step for step in table.text("step").tolist() if step))
+
+
+def _changed(path: Path, mtime_ns: int) -> bool:
+    try:
+        return path.stat().st_mtime_ns != mtime_ns
+    except OSError:
+        return True
+
+
+if __name__ == "__main__":
+    main()
