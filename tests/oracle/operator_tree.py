@@ -1,0 +1,104 @@
+"""operator_details.csv from the trace alone, as specs/ascend_pt.md 4.2 words it; shares no code with the package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Optional
+
+from tests.oracle.raw import Event, Raw
+
+ZERO = Decimal(0)
+
+
+@dataclass
+class Node:
+    """An operator call and the queue elements that it and those below it put in."""
+
+    event: Optional[Event]
+    parent: Optional[Node]
+    children: list[Node] = field(default_factory=list)
+    own: list[int] = field(default_factory=list)
+    all: list[int] = field(default_factory=list)
+
+    @property
+    def end(self) -> Decimal:
+        assert self.event is not None
+        return Decimal(self.event["ts"] + self.event["dur"])
+
+
+@dataclass
+class Operator:
+    """One row, in us."""
+
+    name: str
+    host_self: Decimal
+    host_total: Decimal
+    device_self: Decimal
+    device_total: Decimal
+    aicore_self: Decimal
+    aicore_total: Decimal
+
+
+def _tree(raw: Raw) -> list[Node]:
+    """Nodes by start; nesting by time alone, whatever the thread."""
+    wanted = [e for e in raw.slices if e.get("cat") == "cpu_op"] + [e for e in raw.slices if e.get("cat") == "enqueue"]
+    root = Node(None, None)
+    last, nodes = root, []
+    for event in sorted(wanted, key=lambda e: e["ts"]):
+        while last is not root and event["ts"] > last.end:
+            assert last.parent is not None
+            last = last.parent
+        if event["cat"] == "cpu_op":
+            node = Node(event, last)
+            last.children.append(node)
+            nodes.append(node)
+            last = node
+        elif last.event is not None and last.event["tid"] == event["tid"]:
+            last.own.append(event["args"]["correlation_id"])
+            above: Optional[Node] = last
+            while above is not None and above is not root:
+                above.all.append(event["args"]["correlation_id"])
+                above = above.parent
+    return nodes
+
+
+def _tasks_by_correlation(raw: Raw) -> dict[int, list[Event]]:
+    """Queue element -> device slices that it launched: flow, its start inside a dequeue."""
+    starts = {e["id"]: e["ts"] for e in raw.events if e.get("cat") == "HostToDevice" and e["ph"] == "s"}
+    first: dict[str, Event] = {}
+    for event in raw.events:
+        if event.get("cat") == "HostToDevice" and event["ph"] == "f":
+            first.setdefault(event["id"], event)
+    dequeues = [e for e in raw.slices if e.get("cat") == "dequeue"]
+    out: dict[int, list[Event]] = {}
+    for id_, end in first.items():
+        task = raw.by_place.get((end["pid"], end["tid"], end["ts"]))
+        at = starts.get(id_)
+        if task is None or at is None:
+            continue
+        for dequeue in dequeues:
+            if dequeue["ts"] <= at <= dequeue["ts"] + dequeue["dur"]:
+                out.setdefault(dequeue["args"]["correlation_id"], []).append(task)
+                break
+    return out
+
+
+def operators(raw: Raw) -> list[Operator]:
+    """Rows by start, without the step marks."""
+    tasks = _tasks_by_correlation(raw)
+
+    def device(ids: list[int], aicore: bool) -> Decimal:
+        found = [task for id_ in ids for task in tasks.get(id_, ())]
+        return sum((t["dur"] for t in found if not aicore or t["args"].get("Task Type") == "AI_CORE"), ZERO)
+
+    out = []
+    for node in _tree(raw):
+        assert node.event is not None
+        if "ProfilerStep#" in node.event["name"]:
+            continue
+        total = node.event["dur"]
+        own = total - sum((child.event["dur"] for child in node.children if child.event), ZERO)
+        figures = [device(ids, aicore) for aicore in (False, True) for ids in (node.own, node.all)]
+        out.append(Operator(node.event["name"], own, total, *figures))
+    return out

@@ -1,0 +1,145 @@
+"""Result files with csv and json alone: nothing of tb_npu_plugin is imported, so that it cannot be wrong the same way.
+
+Times are Decimal microseconds with every digit of the file; `ns` makes them integers.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+REAL_RUN = Path(os.environ.get("NPU_REAL_DATA") or ROOT.parent / "shared" / "real-data") / "ascend_pt_text_level1"
+COMMUNICATION = ("HCCL", "COMMUNICATION")
+Row = dict[str, str]
+Event = dict[str, Any]
+
+csv.field_size_limit(sys.maxsize)
+
+
+def ns(us: Decimal | str) -> int:
+    """Integer ns of microseconds; fails when there are digits below."""
+    value = Decimal(us) * 1000
+    assert value == int(value), f"{us} us has digits below a ns"
+    return int(value)
+
+
+def number(text: str) -> Decimal | None:
+    """A figure of a CSV cell; None for N/A and nothing."""
+    return None if text in ("", "N/A") else Decimal(text)
+
+
+@dataclass(frozen=True)
+class Raw:
+    """One `*_ascend_pt` folder."""
+
+    folder: Path
+
+    def path(self, name: str) -> Path:
+        return self.folder / "ASCEND_PROFILER_OUTPUT" / name
+
+    def has(self, *names: str) -> bool:
+        return all(self.path(name).exists() for name in names)
+
+    @cache  # noqa: B019  (a few dozen folders in one test run)
+    def csv(self, name: str) -> list[Row]:
+        """Rows by header, cells stripped."""
+        with self.path(name).open(newline="", encoding="utf-8") as file:
+            rows = csv.reader(file)
+            header = [cell.strip() for cell in next(rows)]
+            return [dict(zip(header, (cell.strip() for cell in row))) for row in rows]
+
+    @cache  # noqa: B019
+    def json(self, name: str) -> Any:
+        return json.loads(self.path(name).read_text(encoding="utf-8"))
+
+    # -- trace --------------------------------------------------------------------------------------
+    @cached_property
+    def events(self) -> list[Event]:
+        """Events of the trace; `ts` and `dur` Decimal us."""
+        events: list[Event] = json.loads(self.path("trace_view.json").read_text("utf-8"), parse_float=Decimal)
+        for event in events:
+            for key in ("ts", "dur"):
+                if key in event:
+                    event[key] = Decimal(event[key])
+        return events
+
+    @cached_property
+    def exact_ts(self) -> bool:
+        """ts is text with every digit; the float of 2023 has steps of 0.25 us."""
+        return '"ts": "' in self.path("trace_view.json").read_text("utf-8")[:100_000]
+
+    @cached_property
+    def processes(self) -> dict[int, str]:
+        return {e["pid"]: e["args"]["name"] for e in self.events if e["ph"] == "M" and e["name"] == "process_name"}
+
+    @cached_property
+    def slices(self) -> list[Event]:
+        return [event for event in self.events if event["ph"] == "X"]
+
+    def process(self, *names: str) -> list[Event]:
+        """Slices of a process by name, in file order."""
+        return [event for event in self.slices if self.processes.get(event["pid"]) in names]
+
+    @cached_property
+    def by_place(self) -> dict[tuple[int, int, Decimal], Event]:
+        return {(event["pid"], event["tid"], event["ts"]): event for event in self.slices}
+
+    @cached_property
+    def steps(self) -> list[tuple[str, Decimal, Decimal]]:
+        """(step, start, start of the next step) on the host; [] without a schedule."""
+        marks = sorted((e["ts"], e["name"].split("#")[1]) for e in self.slices if e["name"].startswith("ProfilerStep#"))
+        ends = [*(ts for ts, _ in marks[1:]), Decimal("Infinity")]
+        return [(name, ts, end) for (ts, name), end in zip(marks, ends)]
+
+    def overlap(self, step: str) -> dict[str, list[Event]]:
+        """Overlap Analysis rows of one step by name, in file order. Every step ends with the device at rest."""
+        start, end = next(((s, e) for name, s, e in self.steps if name == step), (Decimal(0), Decimal("Infinity")))
+        if len(self.steps) <= 1:
+            start, end = Decimal(0), Decimal("Infinity")
+        out: dict[str, list[Event]] = defaultdict(list)
+        for event in self.process("Overlap Analysis"):
+            if start <= event["ts"] < end:
+                out[event["name"]].append(event)
+        return out
+
+    # -- kernels ------------------------------------------------------------------------------------
+    @cached_property
+    def kernels(self) -> list[Row]:
+        return self.csv("kernel_details.csv")
+
+    @cached_property
+    def computing(self) -> list[Row]:
+        return [row for row in self.kernels if row["Accelerator Core"] not in COMMUNICATION]
+
+    @cached_property
+    def communicating(self) -> list[Row]:
+        return [row for row in self.kernels if row["Accelerator Core"] in COMMUNICATION]
+
+
+@cache
+def raw(folder: Path) -> Raw:
+    """One folder, read once in a test run; skips where it is real data that is absent."""
+    if not folder.is_dir():
+        pytest.skip(f"no real data at {folder}: set NPU_REAL_DATA to the folder that holds ascend_pt_text_level1")
+    return Raw(folder)
+
+
+def every_result(*needs: str) -> list[Any]:
+    """Test parameters: all good fixtures that have these files, and both real ranks."""
+    from tests.support.fixtures import folders, label
+
+    own = [folder for group in ("results", "demo") for folder in folders(group)]
+    out = [pytest.param(folder, id=label(folder)) for folder in own if Raw(folder).has(*needs)]
+    assert out, f"no fixture has {needs}"
+    return [*out, *(pytest.param(REAL_RUN / f"rank{rank}_ascend_pt", id=f"real/rank{rank}") for rank in (0, 1))]
