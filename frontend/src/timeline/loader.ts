@@ -38,6 +38,7 @@ export class Loader {
   };
   private wish: Wish | null = null;
   private flight: Flight | null = null;
+  private overviewFlight: AbortController | null = null;
   private readonly counterFlights = new Map<number, AbortController>();
   private readonly failed = new Set<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -77,9 +78,21 @@ export class Loader {
     clearTimeout(this.timer);
     this.timer = undefined;
     this.flight?.controller.abort();
+    this.overviewFlight?.abort();
     for (const controller of this.counterFlights.values()) controller.abort();
     this.counterFlights.clear();
     this.flight = null;
+  }
+
+  /** Asks for some rows over the whole range, and keeps them: for the minimap. */
+  overview(rows: number[], width: number, ratio: number): void {
+    const { start, end } = this.limits;
+    const level = levelOf(Math.max(end - start, 1) / (width * ratio));
+    const window = this.clampWindow({ level, start, end: end + 1 });
+    if (rows.length === 0 || this.overviewFlight) return;
+    this.overviewFlight = new AbortController();
+    const { signal } = this.overviewFlight;
+    this.fetchRows(rows, window, signal).then(this.onData, (error: unknown) => signal.aborted || this.onError(error));
   }
 
   private start(): void {
@@ -118,15 +131,7 @@ export class Loader {
     const mine: Flight = { window, rows: new Set(rows), controller: new AbortController() };
     this.flight = mine;
     this.lastStart = performance.now();
-    this.source
-      .slices(ranges, window, mine.controller.signal)
-      .then((buffer) => {
-        if (mine.controller.signal.aborted) return;
-        const pieces = new Map(rows.map((row) => [row, emptyPiece(row, window)]));
-        for (const row of decodeSlices(buffer, this.spanBase)) pieces.set(row.row, pieceOf(row, window));
-        const bytes = [...pieces.values()].reduce((sum, piece) => sum + piece.data.start.length * BYTES_PER_BAR, 0);
-        this.caches.slices.add(pieces, bytes + 256, this.whole(window));
-      })
+    this.fetchRows(rows, window, mine.controller.signal)
       .catch((error: unknown) => {
         if (mine.controller.signal.aborted) return;
         this.failed.add(key);
@@ -136,6 +141,15 @@ export class Loader {
         if (this.flight === mine) this.flight = null;
         if (!mine.controller.signal.aborted) this.onData();
       });
+  }
+
+  private async fetchRows(rows: number[], window: Window, signal: AbortSignal): Promise<void> {
+    const buffer = await this.source.slices(rowRanges(rows), window, signal);
+    if (signal.aborted) return;
+    const pieces = new Map(rows.map((row) => [row, emptyPiece(row, window)]));
+    for (const row of decodeSlices(buffer, this.spanBase)) pieces.set(row.row, pieceOf(row, window));
+    const bytes = [...pieces.values()].reduce((sum, piece) => sum + piece.data.start.length * BYTES_PER_BAR, 0);
+    this.caches.slices.add(pieces, bytes + 256, this.whole(window));
   }
 
   private askCounter(track: number, window: Window): void {

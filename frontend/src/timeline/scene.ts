@@ -3,7 +3,7 @@
 import type { ProcessJson } from "../api/types.gen";
 import type { PieceCache } from "./cache";
 import type { CounterSeries, SliceRow } from "./decode";
-import type { Layout, LayoutState, TrackItem } from "./rows";
+import { HEADER_HEIGHT, type Item, type Layout, type LayoutState, PITCH, type TrackItem } from "./rows";
 import type { Theme } from "./theme";
 import type { Limits, View } from "./viewport";
 
@@ -82,4 +82,47 @@ export function timeWidth(scene: Scene): number {
 export function shownRange(scene: Scene): Range {
   const end = scene.view.start + scene.view.scale * timeWidth(scene);
   return { start: Math.max(scene.view.start, scene.limits.start), end: Math.min(end, scene.limits.end) };
+}
+
+/** Items that share a scroll position. `shift`: what to add to an item's y; drawn within [top, bottom). */
+export interface Section {
+  items: readonly Item[];
+  shift: number;
+  top: number;
+  bottom: number;
+}
+
+export function sections(scene: Scene): Section[] {
+  const { layout, height, scroll } = scene;
+  const split = Math.min(layout.pinnedHeight, height);
+  return [
+    { items: layout.pinned, shift: 0, top: 0, bottom: split },
+    { items: layout.items, shift: split - scroll, top: split, bottom: height },
+  ];
+}
+
+/** Where a row stands on the canvas; the header of its process where that is collapsed. */
+export interface RowPlace {
+  y: number;
+  height: number;
+  section: Section;
+  inner: boolean;
+}
+
+/** Places of a row: at its own and among the pinned ones. */
+export function rowPlaces(scene: Scene, track: number, depth: number): RowPlace[] {
+  const found: RowPlace[] = [];
+  for (const section of sections(scene)) {
+    for (const item of section.items) {
+      const y = item.y + section.shift;
+      if (item.kind === "track" && item.thread.track === track) {
+        const shown = Math.min(depth, Math.max(item.depths - 1, 0));
+        found.push({ y: y + shown * PITCH, height: PITCH - 1, section, inner: shown === depth });
+      } else if (item.kind === "process" && item.collapsed) {
+        const here = item.process.threads.some((thread) => thread.track === track);
+        if (here) found.push({ y, height: HEADER_HEIGHT, section, inner: false });
+      }
+    }
+  }
+  return found;
 }

@@ -1,6 +1,7 @@
 /** Colours of the canvas, read from the page's tokens. */
 
 import { cssColour, mix, palette, parseColour, type Rgb, textOn } from "./colours";
+import { flowToken } from "./flow_kinds";
 
 export interface Theme {
   surface: Rgb;
@@ -17,6 +18,8 @@ export interface Theme {
   /** Slice colours by ColourIndex, and the text colours that read on them. */
   slices: Rgb[];
   texts: string[];
+  /** Colour of a kind of flow. */
+  flow: (kind: string) => string;
 }
 
 export const LABEL_FONT = '11px Roboto, "Noto Sans", "Noto Sans SC", "Microsoft YaHei", system-ui, sans-serif';
@@ -44,5 +47,6 @@ export function readTheme(element: Element): Theme {
     surfaceText: cssColour(surface),
     slices,
     texts: slices.map((colour) => cssColour(textOn(colour))),
+    flow: (kind) => token(flowToken(kind)).trim(),
   };
 }

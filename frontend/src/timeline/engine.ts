@@ -1,0 +1,321 @@
+/** The timeline: keeps the scene, asks for data, draws frames. Pointer and keys are in pointer.ts and the view. */
+
+import type { ProcessJson } from "../api/types.gen";
+import { ViewHistory } from "./history";
+import type { HeldAction } from "./keys";
+import { Loader, type TimelineSource } from "./loader";
+import { Motion, tap } from "./motion";
+import { GutterPainter } from "./paint/gutter";
+import { OverlayPainter } from "./paint/overlay";
+import { RowPainter } from "./paint/rows";
+import { TopPainter } from "./paint/top";
+import { listenPointer } from "./pointer";
+import { itemsIn, type LayoutState, layOut } from "./rows";
+import { type Area, type HoverBar, type Range, rowPlaces, type Scene, timeWidth } from "./scene";
+import { makeSurface, measure, resizeAll, type Surface } from "./surface";
+import { readTheme } from "./theme";
+import { barUnder, type Under } from "./under";
+import { clamp, fit, type Limits, reveal, sameView, show, type View } from "./viewport";
+import { minimapRows, wishOf } from "./wish";
+
+/** What the engine tells its view. */
+export interface TimelineEvents {
+  /** The view came to rest. */
+  settled(view: View): void;
+  /** A bar was clicked; null: empty space. */
+  picked(bar: HoverBar | null): void;
+  /** An area was dragged; null: it was given up. */
+  area(area: Area | null): void;
+  /** The bar under the pointer, at client coordinates. */
+  hovered(bar: HoverBar | null, x: number, y: number): void;
+  /** Rows were folded or pinned by a click. */
+  layout(state: LayoutState): void;
+  failed(error: unknown): void;
+  loading(busy: boolean): void;
+}
+
+export interface TimelineData {
+  processes: readonly ProcessJson[];
+  limits: Limits;
+  /** Epoch time (ns) that all times count from. */
+  base: string;
+  source: TimelineSource;
+}
+
+const GUTTER = 210;
+const GUTTER_NARROW = 130;
+const NARROW = 760;
+const SETTLE_MS = 200;
+
+export class TimelineEngine {
+  readonly scene: Scene;
+  readonly surface: Surface;
+  private readonly loader: Loader;
+  private readonly motion = new Motion();
+  private readonly history = new ViewHistory();
+  private readonly rows: RowPainter;
+  private readonly gutter: GutterPainter;
+  private readonly overlay: OverlayPainter;
+  private readonly top: TopPainter;
+  private readonly observer: ResizeObserver;
+  private readonly reduced = window.matchMedia("(prefers-reduced-motion: reduce)");
+  private readonly stopPointer: () => void;
+  private frame = 0;
+  private baseDirty = true;
+  private settle: ReturnType<typeof setTimeout> | undefined;
+  private wantedView: View | null;
+
+  /** `start`: the view to begin with; null: everything. */
+  constructor(
+    readonly root: HTMLElement,
+    private readonly data: TimelineData,
+    layoutState: LayoutState,
+    start: Range | null,
+    readonly events: TimelineEvents,
+  ) {
+    this.surface = makeSurface(root);
+    this.loader = new Loader(
+      data.source,
+      data.base,
+      data.limits,
+      () => this.arrived(),
+      (error) => events.failed(error),
+    );
+    this.wantedView = start && { start: start.start, scale: start.end - start.start };
+    this.scene = {
+      processes: data.processes,
+      limits: data.limits,
+      layoutState,
+      layout: layOut(data.processes, layoutState),
+      caches: this.loader.caches,
+      theme: readTheme(root),
+      ratio: window.devicePixelRatio || 1,
+      gutter: GUTTER,
+      width: 0,
+      height: 0,
+      scroll: 0,
+      view: { start: data.limits.start, scale: 1 },
+      selected: null,
+      hover: null,
+      hoverItem: null,
+      pointer: null,
+      area: null,
+      marks: [],
+      flows: [],
+      needle: "",
+      hits: [],
+      minimapRows: minimapRows(data.processes),
+    };
+    const { contexts } = this.surface;
+    this.rows = new RowPainter(contexts.base);
+    this.gutter = new GutterPainter(contexts.base);
+    this.overlay = new OverlayPainter(contexts.overlay);
+    this.top = new TopPainter(contexts.top);
+    this.stopPointer = listenPointer(this);
+    this.surface.scroller.addEventListener("scroll", () => {
+      this.scene.scroll = this.surface.scroller.scrollTop;
+      this.draw(true);
+    });
+    this.observer = new ResizeObserver(() => this.resized());
+    this.observer.observe(this.surface.scroller);
+    this.surface.spacer.style.height = `${this.contentHeight()}px`;
+    this.resized();
+  }
+
+  destroy(): void {
+    this.observer.disconnect();
+    this.stopPointer();
+    this.loader.stop();
+    cancelAnimationFrame(this.frame);
+    clearTimeout(this.settle);
+    this.root.replaceChildren();
+  }
+
+  /** Width of the part that shows time. */
+  get width(): number {
+    return timeWidth(this.scene);
+  }
+
+  /** Colours changed. */
+  themeChanged(): void {
+    this.scene.theme = readTheme(this.root);
+    this.draw(true);
+  }
+
+  /** Changes parts of the scene that need no new layout. */
+  update(changes: Partial<Pick<Scene, "selected" | "flows" | "marks" | "area" | "hits" | "needle">>): void {
+    Object.assign(this.scene, changes);
+    this.draw(true);
+  }
+
+  setLayout(state: LayoutState): void {
+    const { scene } = this;
+    const anchor = itemsIn(scene.layout.items, scene.scroll, scene.scroll + 1)[0];
+    scene.layoutState = state;
+    scene.layout = layOut(this.data.processes, state);
+    scene.hover = null;
+    scene.hoverItem = null;
+    this.surface.spacer.style.height = `${this.contentHeight()}px`;
+    // What stood at the top edge stays there.
+    const same = anchor && scene.layout.items.find((item) => sameItem(item, anchor));
+    if (anchor && same) this.surface.scroller.scrollTop = same.y + (scene.scroll - anchor.y);
+    scene.scroll = this.surface.scroller.scrollTop;
+    this.draw(true);
+  }
+
+  /** Shows `view`; a step that Backspace takes back. */
+  go(view: View, animated = true): void {
+    const aim = clamp(view, this.data.limits, this.width);
+    if (sameView(aim, this.motion.target(this.scene.view))) return;
+    this.history.push(this.motion.target(this.scene.view), performance.now());
+    this.move(aim, animated);
+  }
+
+  /** Shows [start, end) with some room. */
+  goTo(range: Range, margin = 0.1): void {
+    this.go(show(range.start, range.end, this.width, margin));
+  }
+
+  /** Moves as little as needed to have the range and its row in sight. */
+  bringIntoSight(range: Range, track: number, depth: number): void {
+    const target = this.motion.target(this.scene.view);
+    this.go(reveal(target, range.start, range.end, this.width));
+    this.scrollTo(track, depth);
+  }
+
+  scrollTo(track: number, depth: number): void {
+    const places = rowPlaces(this.scene, track, depth);
+    if (places.some((place) => place.y >= place.section.top && place.y + place.height <= place.section.bottom)) return;
+    const place = places[places.length - 1];
+    if (!place || place.section.bottom !== this.scene.height) return;
+    const middle = (place.section.top + place.section.bottom) / 2;
+    this.surface.scroller.scrollTop = this.scene.scroll + place.y - middle;
+  }
+
+  reset(): void {
+    this.go(fit(this.data.limits, this.width));
+  }
+
+  undo(): void {
+    const view = this.history.pop();
+    if (view) this.move(view, true);
+  }
+
+  /** Follows the pointer: no animation, part of one step. */
+  follow(view: View): void {
+    this.history.push(this.scene.view, performance.now());
+    this.move(clamp(view, this.data.limits, this.width), false);
+  }
+
+  press(action: HeldAction, fast: boolean, repeated: boolean): void {
+    const now = performance.now();
+    this.motion.fast = fast;
+    if (repeated && !this.reduced.matches) return;
+    const target = this.motion.target(this.scene.view);
+    this.go(tap(target, action, fast, this.focusX(), this.width));
+    if (!this.reduced.matches) this.motion.press(action, now);
+    this.draw(true);
+  }
+
+  release(action: HeldAction): void {
+    this.motion.release(action);
+  }
+
+  releaseAll(): void {
+    this.motion.stop();
+  }
+
+  scrollBy(pages: number): void {
+    this.surface.scroller.scrollTop += pages * this.scene.height * 0.8;
+  }
+
+  retry(): void {
+    this.loader.retry();
+  }
+
+  /** The bar under a point of the canvas, and what stands there. */
+  barUnder(x: number, y: number): Under {
+    return barUnder(this.scene, x, y);
+  }
+
+  /** Asks for a frame. `all`: the rows changed too, not only what lies over them. */
+  draw(all: boolean): void {
+    this.baseDirty ||= all;
+    if (this.frame === 0 && this.scene.height > 0) this.frame = requestAnimationFrame((now) => this.paint(now));
+  }
+
+  private contentHeight(): number {
+    return this.scene.layout.pinnedHeight + this.scene.layout.height + 24;
+  }
+
+  /** Pixel that a zoom by key keeps in place. */
+  private focusX(): number {
+    const { pointer, gutter } = this.scene;
+    return pointer && pointer.x > gutter ? pointer.x - gutter : this.width / 2;
+  }
+
+  private move(view: View, animated: boolean): void {
+    const still = !animated || this.reduced.matches;
+    this.scene.view = this.motion.go(this.scene.view, view, performance.now(), still ? 0 : undefined);
+    this.draw(true);
+  }
+
+  private resized(): void {
+    const { scene } = this;
+    const { width, height } = measure(this.surface);
+    // A hidden tab has no size: keep the last one and stop drawing until it is back.
+    if (width === 0 || height === 0) {
+      scene.height = 0;
+      return;
+    }
+    const range = scene.width > 0 ? { start: scene.view.start, length: scene.view.scale * this.width } : null;
+    scene.ratio = window.devicePixelRatio || 1;
+    scene.width = width;
+    scene.height = height;
+    scene.gutter = width < NARROW ? GUTTER_NARROW : GUTTER;
+    resizeAll(this.surface, width, height, scene.ratio);
+    const { limits } = this.data;
+    if (this.wantedView) {
+      scene.view = { start: this.wantedView.start, scale: this.wantedView.scale / this.width };
+      this.wantedView = null;
+    } else if (range) scene.view = { start: range.start, scale: range.length / this.width };
+    else scene.view = fit(limits, this.width);
+    scene.view = clamp(scene.view, limits, this.width);
+    this.loader.overview(scene.minimapRows, this.width, scene.ratio);
+    this.draw(true);
+  }
+
+  private arrived(): void {
+    this.draw(true);
+  }
+
+  private paint(now: number): void {
+    this.frame = 0;
+    const { scene } = this;
+    if (scene.height === 0) return;
+    if (this.motion.moving) {
+      const next = this.motion.step(scene.view, now, this.focusX(), this.width);
+      scene.view = clamp(next, this.data.limits, this.width);
+      this.baseDirty = true;
+    }
+    if (this.baseDirty) {
+      this.baseDirty = false;
+      this.rows.paint(scene);
+      this.gutter.paint(scene);
+      this.loader.want(wishOf(scene));
+      clearTimeout(this.settle);
+      this.settle = setTimeout(() => this.events.settled(scene.view), SETTLE_MS);
+    }
+    this.top.paint(scene);
+    this.overlay.paint(scene);
+    const busy = this.loader.loading;
+    this.root.dataset.ready = busy || this.motion.moving ? "no" : "yes";
+    this.events.loading(busy);
+    if (this.motion.moving) this.draw(true);
+  }
+}
+
+function sameItem(a: Scene["layout"]["items"][number], b: Scene["layout"]["items"][number]): boolean {
+  if (a.kind === "process") return b.kind === "process" && a.key === b.key;
+  return b.kind === "track" && a.thread.track === b.thread.track;
+}

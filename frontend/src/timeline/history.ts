@@ -1,0 +1,33 @@
+/** Views to go back to with Backspace. */
+
+import { sameView, type View } from "./viewport";
+
+const MOST = 100;
+/** Steps that follow each other faster are one step. */
+const TOGETHER_MS = 600;
+
+export class ViewHistory {
+  private views: View[] = [];
+  private last = Number.NEGATIVE_INFINITY;
+
+  /** Remembers `view`, the one that is about to be left. */
+  push(view: View, now: number): void {
+    const joined = now - this.last < TOGETHER_MS;
+    this.last = now;
+    const top = this.views[this.views.length - 1];
+    if (joined || (top && sameView(top, view))) return;
+    this.views.push(view);
+    if (this.views.length > MOST) this.views.shift();
+  }
+
+  /** The view before, or null. The step after it stands for itself. */
+  pop(): View | null {
+    this.last = Number.NEGATIVE_INFINITY;
+    return this.views.pop() ?? null;
+  }
+
+  clear(): void {
+    this.views = [];
+    this.last = Number.NEGATIVE_INFINITY;
+  }
+}

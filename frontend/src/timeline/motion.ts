@@ -1,0 +1,106 @@
+/** How the view moves over time: animated steps, and continuous movement while a key is down. */
+
+import type { HeldAction } from "./keys";
+import { ANIMATION_MS, between, pan, type View, zoom } from "./viewport";
+
+/** One press of a key zooms by this factor, or moves by this share of the width. */
+const TAP_ZOOM = 0.7;
+const TAP_PAN = 0.12;
+/** Shift makes it that many times faster. */
+const FAST = 3;
+/** A key is held when it is down for longer. */
+const HOLD_AFTER_MS = 140;
+/** Held keys: zoom factor and share of the width per second. */
+const HOLD_ZOOM = 0.1;
+const HOLD_PAN = 0.9;
+
+/** The view after one press. `x`: pixel that stays in place. */
+export function tap(view: View, action: HeldAction, fast: boolean, x: number, width: number): View {
+  const times = fast ? FAST : 1;
+  if (action === "zoomIn") return zoom(view, TAP_ZOOM ** times, x);
+  if (action === "zoomOut") return zoom(view, TAP_ZOOM ** -times, x);
+  return pan(view, (action === "panLeft" ? -1 : 1) * TAP_PAN * times * width);
+}
+
+/** The view after a key was down for `ms` more. */
+export function hold(view: View, action: HeldAction, fast: boolean, x: number, width: number, ms: number): View {
+  const seconds = (ms / 1000) * (fast ? FAST : 1);
+  if (action === "zoomIn") return zoom(view, HOLD_ZOOM ** seconds, x);
+  if (action === "zoomOut") return zoom(view, HOLD_ZOOM ** -seconds, x);
+  return pan(view, (action === "panLeft" ? -1 : 1) * HOLD_PAN * seconds * width);
+}
+
+interface Held {
+  since: number;
+  last: number;
+}
+
+export class Motion {
+  private from: View | null = null;
+  private aim: View | null = null;
+  private began = 0;
+  private readonly held = new Map<HeldAction, Held>();
+  fast = false;
+
+  /** Goes to `aim`; at once when `ms` is 0. Returns the view to show now. */
+  go(view: View, aim: View, now: number, ms = ANIMATION_MS): View {
+    if (ms <= 0) {
+      this.from = null;
+      this.aim = null;
+      return aim;
+    }
+    this.from = view;
+    this.aim = aim;
+    this.began = now;
+    return view;
+  }
+
+  /** Where the view is going, or is. */
+  target(view: View): View {
+    return this.aim ?? view;
+  }
+
+  press(action: HeldAction, now: number): void {
+    if (!this.held.has(action)) this.held.set(action, { since: now, last: now });
+  }
+
+  release(action: HeldAction): void {
+    this.held.delete(action);
+  }
+
+  stop(): void {
+    this.held.clear();
+    this.from = null;
+    this.aim = null;
+  }
+
+  get moving(): boolean {
+    return this.aim !== null || this.held.size > 0;
+  }
+
+  /** The view at `now`. */
+  step(view: View, now: number, x: number, width: number): View {
+    let next = view;
+    if (this.from && this.aim) {
+      const progress = (now - this.began) / ANIMATION_MS;
+      next = between(this.from, this.aim, progress, width);
+      if (progress >= 1) {
+        this.from = null;
+        this.aim = null;
+      }
+    }
+    for (const [action, held] of this.held) {
+      if (now - held.since < HOLD_AFTER_MS) continue;
+      const ms = Math.min(now - Math.max(held.last, held.since + HOLD_AFTER_MS), 100);
+      held.last = now;
+      if (ms <= 0) continue;
+      if (this.aim) {
+        next = this.aim;
+        this.from = null;
+        this.aim = null;
+      }
+      next = hold(next, action, this.fast, x, width, ms);
+    }
+    return next;
+  }
+}

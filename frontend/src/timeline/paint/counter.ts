@@ -1,0 +1,115 @@
+/** A counter as a filled step curve: the area up to the largest value of each pixel, the last value as a line. */
+
+import { fixed } from "../../base/format";
+import { levelOf } from "../cache";
+import { cssColour, MEANINGS } from "../colours";
+import type { CounterSeries } from "../decode";
+import type { TrackItem } from "../rows";
+import { type Scene, type Section, shownRange, timeWidth } from "../scene";
+import { LABEL_FONT } from "../theme";
+import { xAt } from "../viewport";
+
+const TOP = 3;
+
+/** Series of a counter in sight. */
+export function counterSeries(scene: Scene, item: TrackItem): CounterSeries[] {
+  const range = shownRange(scene);
+  const level = levelOf(scene.view.scale / scene.ratio);
+  const pieces = scene.caches.counters.pieces(item.thread.track, range.start, range.end, level);
+  return pieces[0]?.data ?? [];
+}
+
+/** Largest value that the row's height stands for. */
+export function counterTop(item: TrackItem, series: readonly CounterSeries[]): number {
+  if (item.thread.max_value !== null && item.thread.max_value > 0) return item.thread.max_value;
+  let top = 0;
+  for (const { max } of series) for (const value of max) top = Math.max(top, value);
+  return top || 1;
+}
+
+/** Index of the value in force at `time`; -1 before the first. */
+export function valueAt(series: CounterSeries, time: number): number {
+  let low = 0;
+  let high = series.time.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((series.time[middle] as number) <= time) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+export function counterColour(scene: Scene, index: number): string {
+  const { slices } = scene.theme;
+  return cssColour(
+    slices[index === 0 ? 0 : MEANINGS.length + ((index * 5) % (slices.length - MEANINGS.length))] ??
+      slices[0] ?? [0, 0, 0],
+  );
+}
+
+export function paintCounter(context: CanvasRenderingContext2D, scene: Scene, section: Section, item: TrackItem): void {
+  const series = counterSeries(scene, item);
+  const bottom = item.y + section.shift + item.height - 2;
+  const height = item.height - 2 - TOP;
+  const top = counterTop(item, series);
+  context.save();
+  context.beginPath();
+  context.rect(scene.gutter, section.top, timeWidth(scene), section.bottom - section.top);
+  context.clip();
+  series.forEach((one, index) => {
+    const colour = counterColour(scene, index);
+    const y = (value: number) => bottom - (Math.max(value, 0) / top) * height;
+    context.fillStyle = colour;
+    context.globalAlpha = 0.28;
+    trace(context, scene, one, one.max, y, bottom);
+    context.fill();
+    context.globalAlpha = 1;
+    context.strokeStyle = colour;
+    trace(context, scene, one, one.last, y, null);
+    context.stroke();
+  });
+  context.fillStyle = scene.theme.muted;
+  context.font = LABEL_FONT;
+  context.textBaseline = "top";
+  if (series.length > 0 && item.height > 20) context.fillText(topLabel(item, top), scene.gutter + 4, bottom - height);
+  context.restore();
+}
+
+function topLabel(item: TrackItem, top: number): string {
+  return `${fixed(top, top < 10 ? 2 : 0)} ${item.thread.unit}`.trim();
+}
+
+function trace(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  series: CounterSeries,
+  values: Float64Array,
+  y: (value: number) => number,
+  bottom: number | null,
+): void {
+  const { view, gutter, limits } = scene;
+  const width = timeWidth(scene);
+  const from = Math.max(valueAt(series, view.start), 0);
+  const right = Math.min(xAt(view, limits.end), width);
+  context.beginPath();
+  let x = 0;
+  for (let index = from; index < series.time.length; index++) {
+    x = xAt(view, series.time[index] as number);
+    if (x > width) break;
+    const left = gutter + Math.max(x, -1);
+    const height = y(values[index] as number);
+    if (index === from) {
+      if (bottom !== null) context.moveTo(left, bottom);
+      context[bottom === null ? "moveTo" : "lineTo"](left, height);
+    } else {
+      context.lineTo(left, y(values[index - 1] as number));
+      context.lineTo(left, height);
+    }
+    const next = index + 1 < series.time.length ? xAt(view, series.time[index + 1] as number) : right;
+    if (next >= width || index + 1 === series.time.length) {
+      context.lineTo(gutter + Math.min(next, right), height);
+      if (bottom !== null) context.lineTo(gutter + Math.min(next, right), bottom);
+      return;
+    }
+  }
+}

@@ -1,0 +1,132 @@
+/** The column on the left: names of processes and threads, with signs to fold and pin them. */
+
+import { BAR, HEADER_HEIGHT, type Item, itemsIn, type ProcessItem, type TrackItem, trackLabel } from "../rows";
+import type { Scene, Section } from "../scene";
+import { sections } from "../scene";
+import { HEADER_FONT, LABEL_FONT } from "../theme";
+import { TextFitter } from "./text";
+
+const INDENT = 20;
+/** Width of the area of the pin, at the right end of the column. */
+export const PIN_WIDTH = 22;
+
+export class GutterPainter {
+  private readonly fitter: TextFitter;
+  private readonly headers: TextFitter;
+
+  constructor(private readonly context: CanvasRenderingContext2D) {
+    this.fitter = new TextFitter(context);
+    this.headers = new TextFitter(context);
+  }
+
+  paint(scene: Scene): void {
+    const { context } = this;
+    const { theme, gutter, height, width } = scene;
+    context.fillStyle = theme.surfaceText;
+    context.fillRect(0, 0, gutter, height);
+    context.textBaseline = "middle";
+    context.textAlign = "left";
+    for (const section of sections(scene)) {
+      context.save();
+      context.beginPath();
+      context.rect(0, section.top, width, section.bottom - section.top);
+      context.clip();
+      for (const item of itemsIn(section.items, section.top - section.shift, section.bottom - section.shift)) {
+        this.paintItem(scene, section, item);
+      }
+      context.restore();
+    }
+    context.fillStyle = theme.line;
+    context.fillRect(gutter - 1, 0, 1, height);
+    const split = sections(scene)[1]?.top ?? 0;
+    if (split > 0) {
+      context.fillStyle = theme.muted;
+      context.fillRect(0, split - 1, width, 1);
+    }
+  }
+
+  private paintItem(scene: Scene, section: Section, item: Item): void {
+    const y = item.y + section.shift;
+    if (item.kind === "process") this.paintProcess(scene, item, y);
+    else
+      this.paintTrack(
+        scene,
+        item,
+        y,
+        section.shift === 0 && item.pinned && section.bottom === scene.layout.pinnedHeight,
+      );
+  }
+
+  private paintProcess(scene: Scene, item: ProcessItem, y: number): void {
+    const { context } = this;
+    const { theme, gutter } = scene;
+    context.fillStyle = theme.band;
+    context.fillRect(0, y, gutter, HEADER_HEIGHT);
+    paintArrow(context, 9, y + HEADER_HEIGHT / 2, item.collapsed, theme.text);
+    context.font = HEADER_FONT;
+    context.fillStyle = theme.text;
+    const name = this.headers.fit(item.process.name, scene.width - INDENT);
+    context.fillText(name, INDENT - 2, y + HEADER_HEIGHT / 2 + 0.5);
+    const after = INDENT + 6 + this.headers.width(name);
+    context.font = LABEL_FONT;
+    context.fillStyle = theme.muted;
+    const more = [item.process.label, item.collapsed ? `${item.threads} …` : ""].filter(Boolean).join(" · ");
+    context.fillText(this.fitter.fit(more, scene.width - after), after, y + HEADER_HEIGHT / 2 + 0.5);
+  }
+
+  private paintTrack(scene: Scene, item: TrackItem, y: number, withProcess: boolean): void {
+    const { context } = this;
+    const { theme, gutter } = scene;
+    const hovered = scene.hoverItem === item;
+    const middle = y + BAR / 2 + 1;
+    context.font = LABEL_FONT;
+    context.fillStyle = hovered ? theme.text : theme.muted;
+    const name = withProcess ? `${item.process.name} · ${trackLabel(item.thread)}` : trackLabel(item.thread);
+    const room = gutter - INDENT - 6 - (hovered || item.pinned ? PIN_WIDTH - 6 : 0);
+    context.fillText(this.fitter.fit(name, room), INDENT, middle);
+    if (item.thread.rows > 1 || item.thread.kind === "counter") {
+      paintArrow(context, 12, middle, item.collapsed, theme.muted);
+    }
+    if (hovered || item.pinned)
+      paintPin(context, gutter - PIN_WIDTH / 2 - 3, middle, item.pinned, theme.accent, theme.muted);
+  }
+}
+
+function paintArrow(context: CanvasRenderingContext2D, x: number, y: number, collapsed: boolean, colour: string): void {
+  context.fillStyle = colour;
+  context.beginPath();
+  if (collapsed) {
+    context.moveTo(x - 2, y - 4);
+    context.lineTo(x + 3, y);
+    context.lineTo(x - 2, y + 4);
+  } else {
+    context.moveTo(x - 4, y - 2);
+    context.lineTo(x + 4, y - 2);
+    context.lineTo(x, y + 3);
+  }
+  context.fill();
+}
+
+function paintPin(
+  context: CanvasRenderingContext2D,
+  x: number,
+  y: number,
+  pinned: boolean,
+  on: string,
+  off: string,
+): void {
+  context.strokeStyle = pinned ? on : off;
+  context.fillStyle = on;
+  context.beginPath();
+  context.moveTo(x - 3, y - 5);
+  context.lineTo(x + 3, y - 5);
+  context.lineTo(x + 2, y - 1);
+  context.lineTo(x + 4, y + 1);
+  context.lineTo(x - 4, y + 1);
+  context.lineTo(x - 2, y - 1);
+  context.closePath();
+  if (pinned) context.fill();
+  context.moveTo(x, y + 1);
+  context.lineTo(x, y + 5);
+  context.stroke();
+}

@@ -1,0 +1,151 @@
+/** What changes with the pointer and the selection: outlines, area, marks, flows. */
+
+import { duration, fixed } from "../../base/format";
+import type { TrackItem } from "../rows";
+import { itemsIn } from "../rows";
+import { type Range, rowPlaces, type Scene, type SliceMark, sections, timeWidth } from "../scene";
+import { LABEL_FONT } from "../theme";
+import { timeAt, xAt } from "../viewport";
+import { counterColour, counterSeries, valueAt } from "./counter";
+import { paintFlow } from "./flow";
+
+export class OverlayPainter {
+  constructor(private readonly context: CanvasRenderingContext2D) {}
+
+  paint(scene: Scene): void {
+    const { context } = this;
+    const { gutter, width, height, ratio } = scene;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    context.save();
+    context.beginPath();
+    context.rect(gutter, 0, timeWidth(scene), height);
+    context.clip();
+    for (const mark of scene.marks) this.paintBand(scene, mark, 0.08, 0);
+    if (scene.area) this.paintArea(scene);
+    this.paintPointer(scene);
+    if (scene.hover) this.outline(scene, scene.hover, 1, scene.theme.text);
+    for (const flow of scene.flows) paintFlow(context, scene, flow);
+    if (scene.selected) this.outline(scene, scene.selected, 2, scene.theme.accent);
+    this.paintValues(scene);
+    context.restore();
+  }
+
+  private outline(scene: Scene, slice: SliceMark, thickness: number, colour: string): void {
+    const { context } = this;
+    const { gutter, view } = scene;
+    const left = Math.max(xAt(view, slice.start), -4);
+    const right = Math.min(xAt(view, slice.end), timeWidth(scene) + 4);
+    if (right < 0 || left > timeWidth(scene)) return;
+    for (const place of rowPlaces(scene, slice.track, slice.depth)) {
+      if (!place.inner) continue;
+      context.save();
+      context.beginPath();
+      context.rect(gutter, place.section.top, timeWidth(scene), place.section.bottom - place.section.top);
+      context.clip();
+      const x = Math.floor(gutter + left);
+      const breadth = Math.max(Math.ceil(gutter + right) - x, 3);
+      context.lineWidth = thickness;
+      context.strokeStyle = colour;
+      context.strokeRect(x - thickness / 2, place.y - thickness / 2, breadth + thickness, place.height + thickness);
+      context.restore();
+    }
+  }
+
+  private paintBand(scene: Scene, range: Range, strength: number, top: number): void {
+    const { context } = this;
+    const left = scene.gutter + xAt(scene.view, range.start);
+    const right = scene.gutter + xAt(scene.view, range.end);
+    context.fillStyle = scene.theme.accent;
+    context.globalAlpha = strength;
+    context.fillRect(left, top, right - left, scene.height - top);
+    context.globalAlpha = 1;
+    context.fillRect(Math.round(left), top, 1, scene.height - top);
+    context.fillRect(Math.round(right) - 1, top, 1, scene.height - top);
+  }
+
+  /** The dragged range with its length; the rows it covers are tinted more. */
+  private paintArea(scene: Scene): void {
+    const { context } = this;
+    const { area, theme, gutter, view } = scene;
+    if (!area) return;
+    this.paintBand(scene, area, area.tracks ? 0.05 : 0.14, 0);
+    const left = gutter + xAt(view, area.start);
+    const right = gutter + xAt(view, area.end);
+    if (area.tracks) {
+      const covered = new Set(area.tracks);
+      context.fillStyle = theme.accent;
+      context.globalAlpha = 0.14;
+      for (const section of sections(scene)) {
+        for (const item of itemsIn(section.items, section.top - section.shift, section.bottom - section.shift)) {
+          if (item.kind !== "track" || !covered.has(item.thread.track)) continue;
+          const y = Math.max(item.y + section.shift, section.top);
+          context.fillRect(left, y, right - left, item.y + section.shift + item.height - y);
+        }
+      }
+      context.globalAlpha = 1;
+    }
+    this.label(scene, duration(area.end - area.start), (Math.max(left, gutter) + Math.min(right, scene.width)) / 2, 2);
+  }
+
+  private label(scene: Scene, text: string, middle: number, top: number): void {
+    const { context } = this;
+    context.font = LABEL_FONT;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    const width = context.measureText(text).width + 10;
+    context.fillStyle = scene.theme.accent;
+    context.fillRect(middle - width / 2, top, width, 16);
+    context.fillStyle = scene.theme.surfaceText;
+    context.fillText(text, middle, top + 8.5);
+    context.textAlign = "left";
+  }
+
+  private paintPointer(scene: Scene): void {
+    if (!scene.pointer || scene.pointer.x < scene.gutter) return;
+    this.context.fillStyle = scene.theme.muted;
+    this.context.globalAlpha = 0.5;
+    this.context.fillRect(Math.round(scene.pointer.x), 0, 1, scene.height);
+    this.context.globalAlpha = 1;
+  }
+
+  /** Values of all series of the counter under the pointer. */
+  private paintValues(scene: Scene): void {
+    const { pointer, hoverItem } = scene;
+    if (!pointer || pointer.x < scene.gutter || hoverItem?.thread.kind !== "counter") return;
+    const time = timeAt(scene.view, pointer.x - scene.gutter);
+    const lines = valueLines(scene, hoverItem, time);
+    const { context } = this;
+    context.font = LABEL_FONT;
+    context.textBaseline = "middle";
+    context.textAlign = "left";
+    const width = Math.max(0, ...lines.map((line) => context.measureText(line.text).width)) + 26;
+    const left = pointer.x + 12 + width > scene.width ? pointer.x - 12 - width : pointer.x + 12;
+    const top = Math.min(pointer.y + 10, scene.height - lines.length * 16 - 8);
+    context.fillStyle = scene.theme.surfaceText;
+    context.strokeStyle = scene.theme.line;
+    context.lineWidth = 1;
+    if (lines.length > 0) {
+      context.fillRect(left, top, width, lines.length * 16 + 6);
+      context.strokeRect(left + 0.5, top + 0.5, width, lines.length * 16 + 6);
+    }
+    lines.forEach((line, index) => {
+      const y = top + 11 + index * 16;
+      context.fillStyle = line.colour;
+      context.fillRect(left + 6, y - 4, 8, 8);
+      context.fillStyle = scene.theme.text;
+      context.fillText(line.text, left + 19, y);
+    });
+  }
+}
+
+function valueLines(scene: Scene, item: TrackItem, time: number): { text: string; colour: string }[] {
+  return counterSeries(scene, item).flatMap((series, index) => {
+    const at = valueAt(series, time);
+    if (at < 0) return [];
+    const [low, high] = [series.min[at] as number, series.max[at] as number];
+    const digits = (value: number) => fixed(value, Number.isInteger(value) ? 0 : 2);
+    const value = low === high ? digits(high) : `${digits(low)} … ${digits(high)}`;
+    return [{ text: `${series.name}: ${value} ${item.thread.unit}`.trim(), colour: counterColour(scene, index) }];
+  });
+}

@@ -1,0 +1,144 @@
+/** Bars, labels and counters: all that changes with the view and the data. */
+
+import { levelOf } from "../cache";
+import { mix, pixelOf } from "../colours";
+import type { SliceRow } from "../decode";
+import { endOf, startOf } from "../decode";
+import { type Lookup, Lookups, labelColour } from "../lookup";
+import { drawRow, type Line, stamp } from "../raster";
+import { BAR, type Bar, barsIn, itemsIn } from "../rows";
+import { ticks } from "../ruler";
+import { type Scene, type Section, sections, shownRange, timeWidth } from "../scene";
+import { LABEL_FONT } from "../theme";
+import { xAt } from "../viewport";
+import { paintCounter } from "./counter";
+import { TextFitter } from "./text";
+
+/** Bars narrower than this (CSS pixels) have no label. */
+const LABEL_FROM = 22;
+const LABEL_PAD = 4;
+export const TICK_SPACING = 96;
+
+interface Label {
+  row: SliceRow;
+  index: number;
+  y: number;
+  section: Section;
+  lookup: Lookup;
+}
+
+export class RowPainter {
+  private image: ImageData | null = null;
+  private readonly lookups = new Lookups();
+  private readonly fitter: TextFitter;
+
+  constructor(private readonly context: CanvasRenderingContext2D) {
+    this.fitter = new TextFitter(context);
+  }
+
+  paint(scene: Scene): void {
+    const width = Math.round(timeWidth(scene) * scene.ratio);
+    const height = Math.round(scene.height * scene.ratio);
+    if (width <= 0 || height <= 0) return;
+    if (this.image?.width !== width || this.image.height !== height) this.image = new ImageData(width, height);
+    const pixels = new Uint32Array(this.image.data.buffer);
+    const blank = blankLine(scene, width);
+    for (let y = 0; y < height; y++) pixels.set(blank, y * width);
+    const labels: Label[] = [];
+    for (const section of sections(scene)) this.paintSection(scene, section, pixels, blank, labels);
+    this.context.putImageData(this.image, Math.round(scene.gutter * scene.ratio), 0);
+    this.context.setTransform(scene.ratio, 0, 0, scene.ratio, 0, 0);
+    this.paintCounters(scene);
+    this.paintLabels(scene, labels);
+  }
+
+  private paintSection(scene: Scene, section: Section, pixels: Uint32Array, blank: Uint32Array, labels: Label[]): void {
+    const { ratio, theme, caches, view } = scene;
+    const from = section.top - section.shift;
+    const to = section.bottom - section.shift;
+    const clip = (y: number) => Math.round(Math.min(Math.max(y, section.top), section.bottom) * ratio);
+    const band = new Uint32Array(blank.length).fill(pixelOf(theme.bandPixels));
+    for (const item of itemsIn(section.items, from, to)) {
+      if (item.kind !== "process") continue;
+      const y = item.y + section.shift;
+      stamp(pixels, band, clip(y), clip(y + item.height));
+    }
+    const pending = new Uint32Array(blank.length).fill(pixelOf(mix(theme.surface, theme.textColour, 0.03)));
+    const line: Line = {
+      start: view.start,
+      scale: view.scale / ratio,
+      pixels: new Uint32Array(blank.length),
+      wide: [],
+      wideFrom: LABEL_FROM * ratio,
+    };
+    const range = shownRange(scene);
+    const level = levelOf(line.scale);
+    for (const bar of barsIn(section.items, from, to)) {
+      const pieces = caches.slices.pieces(bar.row, range.start, range.end, level);
+      const y = bar.y + section.shift;
+      line.pixels.set(pieces.length > 0 ? blank : pending);
+      for (const piece of pieces) this.drawBar(scene, section, bar, piece.data, line, y, labels);
+      stamp(pixels, line.pixels, clip(y), clip(y + BAR));
+    }
+  }
+
+  private drawBar(
+    scene: Scene,
+    section: Section,
+    bar: Bar,
+    row: SliceRow,
+    line: Line,
+    y: number,
+    labels: Label[],
+  ): void {
+    const lookup = this.lookups.get(row.names, bar.item.process.name, scene);
+    line.wide = [];
+    drawRow(row, line, lookup.fill, lookup.edge);
+    for (const index of line.wide) labels.push({ row, index, y, section, lookup });
+  }
+
+  private paintCounters(scene: Scene): void {
+    for (const section of sections(scene)) {
+      for (const item of itemsIn(section.items, section.top - section.shift, section.bottom - section.shift)) {
+        if (item.kind !== "track" || item.thread.kind !== "counter") continue;
+        paintCounter(this.context, scene, section, item);
+      }
+    }
+  }
+
+  private paintLabels(scene: Scene, labels: readonly Label[]): void {
+    const { context } = this;
+    const { gutter, view, theme } = scene;
+    context.font = LABEL_FONT;
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    for (const section of sections(scene)) {
+      context.save();
+      context.beginPath();
+      context.rect(gutter, section.top, timeWidth(scene), section.bottom - section.top);
+      context.clip();
+      for (const { row, index, y, section: own, lookup } of labels) {
+        if (own.top !== section.top) continue;
+        const left = Math.max(xAt(view, startOf(row, index)), 0);
+        const right = Math.min(xAt(view, endOf(row, index)), timeWidth(scene));
+        const name = row.name[index] as number;
+        const text = this.fitter.fit(row.names[name] ?? "", right - left - 2 * LABEL_PAD);
+        if (!text) continue;
+        context.fillStyle = labelColour(lookup, name, theme);
+        context.fillText(text, gutter + left + LABEL_PAD, y + BAR / 2 + 0.5);
+      }
+      context.restore();
+    }
+  }
+}
+
+/** An empty line with the grid on it. */
+function blankLine(scene: Scene, width: number): Uint32Array {
+  const line = new Uint32Array(width).fill(pixelOf(scene.theme.surface));
+  const grid = pixelOf(scene.theme.grid);
+  for (const tick of ticks(scene.view, timeWidth(scene), TICK_SPACING)) {
+    const x = Math.round(tick.x * scene.ratio);
+    if (tick.label && x >= 0 && x < width) line[x] = grid;
+  }
+  return line;
+}

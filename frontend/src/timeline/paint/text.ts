@@ -1,0 +1,29 @@
+/** Text cut to a width. Widths are measured once per text. */
+
+const ELLIPSIS = "…";
+const MOST = 20_000;
+
+export class TextFitter {
+  private widths = new Map<string, number>();
+
+  constructor(private readonly context: CanvasRenderingContext2D) {}
+
+  width(text: string): number {
+    let width = this.widths.get(text);
+    if (width === undefined) {
+      if (this.widths.size > MOST) this.widths.clear();
+      width = this.context.measureText(text).width;
+      this.widths.set(text, width);
+    }
+    return width;
+  }
+
+  /** `text`, or as much of it as fits before an ellipsis; "" where not even two letters fit. */
+  fit(text: string, room: number): string {
+    const width = this.width(text);
+    if (width <= room) return text;
+    let count = Math.floor(((room - this.width(ELLIPSIS)) / width) * text.length);
+    while (count >= 2 && this.width(text.slice(0, count)) + this.width(ELLIPSIS) > room) count -= 1;
+    return count >= 2 ? text.slice(0, count) + ELLIPSIS : "";
+  }
+}

@@ -1,0 +1,139 @@
+/** The strip above the rows: an overview of the whole range, and the ruler. */
+
+import { duration } from "../../base/format";
+import { levelOf } from "../cache";
+import { pixelOf } from "../colours";
+import { Lookups } from "../lookup";
+import { drawRow, type Line, stamp } from "../raster";
+import { findTrack, ROWS_PER_TRACK } from "../rows";
+import { niceStep, tickLabel, ticks } from "../ruler";
+import { type Scene, timeWidth } from "../scene";
+import { LABEL_FONT } from "../theme";
+import { fit, timeAt, type View, xAt } from "../viewport";
+import { TICK_SPACING } from "./rows";
+
+export const MINIMAP_HEIGHT = 22;
+export const RULER_HEIGHT = 22;
+export const TOP_HEIGHT = MINIMAP_HEIGHT + RULER_HEIGHT;
+const LANE_TOP = 3;
+
+/** The view of the minimap: everything. */
+export function minimapView(scene: Scene): View {
+  return fit(scene.limits, timeWidth(scene));
+}
+
+export class TopPainter {
+  private readonly lookups = new Lookups();
+
+  constructor(private readonly context: CanvasRenderingContext2D) {}
+
+  paint(scene: Scene): void {
+    const { context } = this;
+    const { theme, gutter, width, ratio } = scene;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.fillStyle = theme.surfaceText;
+    context.fillRect(0, 0, width, TOP_HEIGHT);
+    this.paintLanes(scene);
+    this.paintWindow(scene);
+    this.paintRuler(scene);
+    context.fillStyle = theme.line;
+    context.fillRect(gutter - 1, 0, 1, TOP_HEIGHT);
+    context.fillRect(0, MINIMAP_HEIGHT, width, 1);
+    context.fillRect(0, TOP_HEIGHT - 1, width, 1);
+  }
+
+  private paintLanes(scene: Scene): void {
+    const { ratio, theme, gutter } = scene;
+    const width = Math.round(timeWidth(scene) * ratio);
+    const height = Math.round((MINIMAP_HEIGHT - 1) * ratio);
+    if (width <= 0) return;
+    const image = new ImageData(width, height);
+    const pixels = new Uint32Array(image.data.buffer).fill(pixelOf(theme.surface));
+    const view = minimapView(scene);
+    const lane = (MINIMAP_HEIGHT - 2 * LANE_TOP) / Math.max(scene.minimapRows.length, 1);
+    scene.minimapRows.forEach((row, index) => {
+      const line: Line = {
+        start: view.start,
+        scale: view.scale / ratio,
+        pixels: new Uint32Array(width).fill(pixelOf(theme.surface)),
+        wide: [],
+        wideFrom: Number.POSITIVE_INFINITY,
+      };
+      const process = findTrack(scene.processes, Math.floor(row / ROWS_PER_TRACK))?.process.name ?? "";
+      const { start, end } = scene.limits;
+      for (const piece of scene.caches.slices.pieces(row, start, end, levelOf(line.scale))) {
+        const lookup = this.lookups.get(piece.data.names, process, scene);
+        drawRow(piece.data, line, lookup.fill, lookup.fill);
+      }
+      const top = LANE_TOP + index * lane;
+      stamp(pixels, line.pixels, Math.round(top * ratio), Math.round((top + lane - (lane > 3 ? 1 : 0)) * ratio));
+    });
+    this.context.putImageData(image, Math.round(gutter * ratio), 0);
+  }
+
+  /** The part in sight, the hits of the search and the marks. */
+  private paintWindow(scene: Scene): void {
+    const { context } = this;
+    const { theme, gutter, view } = scene;
+    const all = minimapView(scene);
+    const width = timeWidth(scene);
+    const x = (time: number) => gutter + xAt(all, time);
+    context.fillStyle = theme.text;
+    for (const hit of scene.hits) context.fillRect(Math.round(x(hit)), MINIMAP_HEIGHT - 4, 1, 3);
+    context.fillStyle = theme.accent;
+    for (const mark of scene.marks) context.fillRect(x(mark.start), 0, Math.max(x(mark.end) - x(mark.start), 2), 2);
+    const left = Math.max(x(view.start), gutter);
+    const right = Math.min(x(timeAt(view, width)), gutter + width);
+    context.fillStyle = theme.text;
+    context.globalAlpha = 0.1;
+    context.fillRect(gutter, 0, left - gutter, MINIMAP_HEIGHT);
+    context.fillRect(right, 0, gutter + width - right, MINIMAP_HEIGHT);
+    context.globalAlpha = 1;
+    context.strokeStyle = theme.accent;
+    context.strokeRect(left + 0.5, 0.5, Math.max(right - left - 1, 2), MINIMAP_HEIGHT - 1);
+  }
+
+  private paintRuler(scene: Scene): void {
+    const { context } = this;
+    const { theme, gutter, view } = scene;
+    const width = timeWidth(scene);
+    context.save();
+    context.beginPath();
+    context.rect(0, MINIMAP_HEIGHT, scene.width, RULER_HEIGHT);
+    context.clip();
+    context.font = LABEL_FONT;
+    context.textBaseline = "middle";
+    context.textAlign = "right";
+    context.fillStyle = theme.muted;
+    context.fillText(duration(view.scale * width), gutter - 8, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
+    context.beginPath();
+    context.rect(gutter, MINIMAP_HEIGHT, width, RULER_HEIGHT);
+    context.clip();
+    context.textAlign = "left";
+    for (const tick of ticks(view, width, TICK_SPACING)) {
+      const x = Math.round(gutter + tick.x);
+      context.fillStyle = theme.line;
+      context.fillRect(x, tick.label ? MINIMAP_HEIGHT : TOP_HEIGHT - 5, 1, tick.label ? RULER_HEIGHT : 5);
+      context.fillStyle = theme.muted;
+      if (tick.label) context.fillText(tick.label, x + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
+    }
+    this.paintPointer(scene);
+    context.restore();
+  }
+
+  /** The time under the pointer, with the digits that a pixel can tell. */
+  private paintPointer(scene: Scene): void {
+    const { context } = this;
+    const { pointer, gutter, theme, view } = scene;
+    if (!pointer || pointer.x < gutter) return;
+    const time = timeAt(view, pointer.x - gutter);
+    const step = niceStep(view.scale);
+    const label = tickLabel(Math.round(time / step) * step, step);
+    const width = context.measureText(label).width + 8;
+    const left = Math.min(pointer.x + 1, scene.width - width);
+    context.fillStyle = theme.accent;
+    context.fillRect(left, MINIMAP_HEIGHT + 3, width, RULER_HEIGHT - 6);
+    context.fillStyle = theme.surfaceText;
+    context.fillText(label, left + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
+  }
+}

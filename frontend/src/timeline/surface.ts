@@ -1,0 +1,69 @@
+/** The elements of the timeline: a strip of ruler above rows that scroll under two canvases. */
+
+import { TOP_HEIGHT } from "./paint/top";
+
+export interface Surface {
+  top: HTMLCanvasElement;
+  /** Scrolls vertically; its size is the size of the rows. */
+  scroller: HTMLElement;
+  /** Gives the scroller its height. */
+  spacer: HTMLElement;
+  stage: HTMLElement;
+  base: HTMLCanvasElement;
+  overlay: HTMLCanvasElement;
+  contexts: Record<"top" | "base" | "overlay", CanvasRenderingContext2D>;
+}
+
+function canvas(name: string, parent: HTMLElement): HTMLCanvasElement {
+  const element = document.createElement("canvas");
+  element.className = `tl-${name}`;
+  parent.append(element);
+  return element;
+}
+
+function box(name: string, parent: HTMLElement): HTMLElement {
+  const element = document.createElement("div");
+  element.className = `tl-${name}`;
+  parent.append(element);
+  return element;
+}
+
+function contextOf(element: HTMLCanvasElement, alpha: boolean): CanvasRenderingContext2D {
+  const context = element.getContext("2d", { alpha });
+  if (!context) throw new Error("this browser gives no 2D canvas");
+  return context;
+}
+
+export function makeSurface(root: HTMLElement): Surface {
+  const top = canvas("top", root);
+  const scroller = box("scroll", root);
+  const spacer = box("space", scroller);
+  const stage = box("stage", spacer);
+  const base = canvas("base", stage);
+  const overlay = canvas("overlay", stage);
+  const contexts = { top: contextOf(top, false), base: contextOf(base, false), overlay: contextOf(overlay, true) };
+  return { top, scroller, spacer, stage, base, overlay, contexts };
+}
+
+/** Gives a canvas its size in device pixels; true when it changed (and so was cleared). */
+export function resizeCanvas(element: HTMLCanvasElement, width: number, height: number, ratio: number): boolean {
+  const [across, down] = [Math.max(Math.round(width * ratio), 1), Math.max(Math.round(height * ratio), 1)];
+  if (element.width === across && element.height === down) return false;
+  element.width = across;
+  element.height = down;
+  element.style.width = `${width}px`;
+  element.style.height = `${height}px`;
+  return true;
+}
+
+/** Size of the rows' part and of the ruler's; zero while the tab is hidden. */
+export function measure(surface: Surface): { width: number; height: number } {
+  return { width: surface.scroller.clientWidth, height: surface.scroller.clientHeight };
+}
+
+export function resizeAll(surface: Surface, width: number, height: number, ratio: number): void {
+  resizeCanvas(surface.top, width, TOP_HEIGHT, ratio);
+  resizeCanvas(surface.base, width, height, ratio);
+  resizeCanvas(surface.overlay, width, height, ratio);
+  surface.stage.style.height = `${height}px`;
+}

@@ -1,0 +1,44 @@
+/** The bar under the pointer, from what is drawn. */
+
+import { levelOf } from "./cache";
+import { endOf, startOf } from "./decode";
+import { barAt, type Place, placeAt } from "./hit";
+import { rowNumber } from "./rows";
+import { type HoverBar, type Scene, shownRange } from "./scene";
+import { timeAt } from "./viewport";
+
+/** How near the pointer must be to a bar thinner than a pixel, in pixels. */
+const SLACK = 2;
+
+export interface Under {
+  place: Place | null;
+  bar: HoverBar | null;
+}
+
+/** The bar under a point of the canvas, and what stands there. */
+export function barUnder(scene: Scene, x: number, y: number): Under {
+  const place = placeAt(scene.layout, y, scene.scroll);
+  if (place?.item.kind !== "track" || place.depth < 0 || x < scene.gutter) return { place, bar: null };
+  const track = place.item.thread.track;
+  const time = timeAt(scene.view, x - scene.gutter);
+  const range = shownRange(scene);
+  const level = levelOf(scene.view.scale / scene.ratio);
+  const row = rowNumber(track, place.depth);
+  for (const { data } of scene.caches.slices.pieces(row, range.start, range.end, level).reverse()) {
+    const index = barAt(data, time, SLACK * scene.view.scale);
+    if (index < 0) continue;
+    const bar: HoverBar = {
+      id: data.id[index] as number,
+      name: data.names[data.name[index] as number] ?? "",
+      track,
+      depth: place.depth,
+      start: startOf(data, index),
+      end: endOf(data, index),
+      merged: data.count[index] as number,
+      x,
+      y,
+    };
+    return { place, bar };
+  }
+  return { place, bar: null };
+}
