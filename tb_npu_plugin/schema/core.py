@@ -27,7 +27,7 @@ class Condition:
 class ResultFile:
     """One kind of result file.
 
-    id        name of the logical table that the file fills ("kernels"); JSON files may fill several
+    id        name of the logical table that the file fills ("kernels"), unless `fills` names several
     name      file name inside ASCEND_PROFILER_OUTPUT (or the result folder, see `in_root`)
     columns   the columns of the table, in the newest producer's order
     extra     what to do with headers that are not declared: "metric" keeps them (kind guessed from header)
@@ -35,6 +35,7 @@ class ResultFile:
     in_root   beside ASCEND_PROFILER_OUTPUT instead of inside it
     pattern   file names, where there is more than one
     unit      unit of the times whose headers name none
+    fills     names of the logical tables where they are several
     """
 
     id: str
@@ -47,6 +48,7 @@ class ResultFile:
     in_root: bool = False
     pattern: re.Pattern[str] | None = None
     unit: str = ""
+    fills: tuple[str, ...] = ()
 
     def matches(self, file_name: str) -> bool:
         """This declaration describes a file of that name (a trailing .gz is allowed)."""

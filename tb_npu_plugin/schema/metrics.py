@@ -29,22 +29,38 @@ class _Rule:
 
 
 _CORES = {"aic": "cube cores", "aiv": "vector cores", "aicore": "AI Cores"}
+_UNITS = {
+    "mac": "the matrix unit",
+    "cube": "the matrix unit",
+    "vec": "the vector unit",
+    "scalar": "the scalar unit",
+    "mte1": "MTE1 (L1 to L0)",
+    "mte2": "MTE2 (global memory to L1 or UB)",
+    "mte3": "MTE3 (UB to global memory)",
+    "fixpipe": "FixPipe (L0C to global memory or L1)",
+    "icache_miss": "instruction cache misses",
+}
 #: First match wins. {unit} is the part that the header names, {core} the cores it was measured on.
 _RULES = tuple(
     _Rule(re.compile(pattern, re.IGNORECASE), kind, doc)
     for pattern, kind, doc in (
-        (r"^(aicore|aiv|aic)_time\((us|ms|ns)\)$", Kind.DURATION, "Mean time that the {core} were busy."),
-        (r"_time\((us|ms|ns)\)$", Kind.DURATION, "Time in which {unit} of the {core} was busy."),
-        (r"_ratio$", Kind.RATIO, "Share of the cycles for {unit} on the {core}."),
-        (r"_rate$", Kind.RATIO, "Rate of {unit} on the {core}."),
-        (r"\([KMG]?B/s\)$", Kind.BANDWIDTH, "Bandwidth of {unit} on the {core}."),
+        (
+            r"^(aicore|aiv|aic)_time\((us|ms|ns)\)$",
+            Kind.DURATION,
+            "Mean time that the {core} were busy (split chips: aicore is the cube cores).",
+        ),
+        (r"_time\((us|ms|ns)\)$", Kind.DURATION, "Time that {unit} was busy on the {core}."),
+        (r"_ratio$", Kind.RATIO, "Share of the cycles that went to {unit} on the {core}; 0 to 1."),
+        (r"_rate$", Kind.RATIO, "Rate of {unit} on the {core}; 0 to 1."),
+        (r"\([KMG]?B/s\)$", Kind.BANDWIDTH, "Bandwidth: {unit} on the {core}."),
         (r"\((KB|MB|GB)\)$", Kind.BYTES, "Bytes moved: {unit} on the {core}."),
+        (r"^cube_utilization\(%\)$", Kind.PERCENT, "Cycles of the matrix unit by those that all cores had meanwhile."),
         (r"\(%\)$", Kind.PERCENT, "{unit} on the {core}."),
         (r"_cycles$", Kind.INT, "Cycles summed over the {core}."),
         (r"(_hit|_miss|_victim|_miss_allocate|_fops)$", Kind.INT, "Count of {unit} on the {core}."),
     )
 )
-_SUFFIX = re.compile(r"_(time|ratio|rate|cycles|bw)$", re.IGNORECASE)
+_NOISE = re.compile(r"_(time|ratio|rate|cycles|datas)$|_bw(?=_|$)", re.IGNORECASE)
 _NO_KEY = re.compile(r"\W+")
 
 
@@ -55,9 +71,14 @@ def metric_column(header: str) -> tuple[Column, Guess]:
     key = _NO_KEY.sub("_", base).strip("_").lower() or "column"
     for rule in _RULES:
         if rule.header.search(header):
-            first = base.split("_", 1)[0].lower()
-            unit = _SUFFIX.sub("", base.split("_", 1)[-1] if first in _CORES else base)
-            doc = rule.doc.format(unit=unit.replace("_", " "), core=_CORES.get(first, "AI Cores"))
             guess = Guess.FRACTIONS if rule.kind is Kind.INT else Guess.NOTHING
-            return Column(key, rule.kind, base, doc, GROUP, (header,)), guess
+            return Column(key, rule.kind, base, _doc(rule, base), GROUP, (header,)), guess
     return Column(key, Kind.FLOAT, base, "", GROUP, (header,)), Guess.FIGURES
+
+
+def _doc(rule: _Rule, base: str) -> str:
+    """The rule's sentence for one metric: "aic_mac_time" is of the unit "mac" on the cores "aic"."""
+    first, _, rest = base.partition("_")
+    core = _CORES.get(first.lower())
+    unit = _NOISE.sub("", rest if core else base)
+    return rule.doc.format(unit=_UNITS.get(unit.lower(), unit.replace("_", " ")), core=core or "AI Cores")

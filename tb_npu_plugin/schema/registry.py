@@ -26,5 +26,4 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 def file_of(table: str) -> ResultFile:
     """The result file that fills a logical table."""
-    source = "communication" if table in ("comm_ops", "comm_bandwidth", "comm_packets") else table
-    return next(file for file in RESULT_FILES if file.id == source)
+    return next(file for file in RESULT_FILES if table == file.id or table in file.fills)

@@ -95,7 +95,8 @@ COMMUNICATION = ResultFile(
     title="Communication",
     condition=_COMM,
     columns=COMM_OPS_COLUMNS,
-    doc="Fills comm_ops, comm_bandwidth and comm_packets.",
+    fills=("comm_ops", "comm_bandwidth", "comm_packets"),
+    doc="Times and data of each communication operator of a step.",
 )
 COMMUNICATION_MATRIX = ResultFile(
     id="comm_links",
@@ -103,7 +104,7 @@ COMMUNICATION_MATRIX = ResultFile(
     title="Communication matrix",
     condition=_COMM,
     columns=COMM_LINKS_COLUMNS,
-    doc="Fills comm_links.",
+    doc="Data that each link of this rank carried, by operator type.",
 )
 TRACE_VIEW = ResultFile(
     id="trace",

@@ -1,0 +1,84 @@
+"""Writes docs/formats.md: every result file that is read, from its declaration.
+
+python -m tb_npu_plugin.schema.docgen > docs/formats.md
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+
+from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES
+from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+from tb_npu_plugin.tables import Column, Kind
+
+_INTRODUCTION = f"""# Result files
+
+Generated from `tb_npu_plugin/schema/` by `python -m tb_npu_plugin.schema.docgen > docs/formats.md`. Do not edit.
+
+What is read of a result folder (`*_ascend_pt`). Files are in `{OUTPUT_FOLDER}/` unless said otherwise; each may be
+gzip-compressed (`.gz`). Columns are found by their headers, never by position: case, the unit in brackets, and `_` for
+a space do not matter. The unit is read from the header. Empty cells and `N/A` are unknown. A row without a valid value
+in a **required** column is lost, a file without the column cannot be read; whatever is lost is reported.
+
+Kinds: {{kinds}}.
+"""
+
+_KINDS = {
+    Kind.TEXT: "text",
+    Kind.INT: "integer",
+    Kind.FLOAT: "figure",
+    Kind.TIME: "ns since the Unix epoch",
+    Kind.DURATION: "ns",
+    Kind.BYTES: "bytes",
+    Kind.RATIO: "0 to 1",
+    Kind.PERCENT: "0 to 100",
+    Kind.BANDWIDTH: "1e9 bytes per second",
+}
+
+
+def formats_page() -> str:
+    """The whole page as Markdown."""
+    kinds = ", ".join(f"`{kind.value}` ({meaning})" for kind, meaning in _KINDS.items())
+    parts = [_INTRODUCTION.format(kinds=kinds)]
+    parts += [_file(spec) for spec in RESULT_FILES]
+    return "\n".join(parts)
+
+
+def _file(spec: ResultFile) -> str:
+    """The section of one result file."""
+    lines = [f"## {spec.name}", "", f"{spec.title}. {spec.doc}".strip(), ""]
+    lines.append(f"{spec.condition.text} Setting: `{spec.condition.option}`.")
+    if spec.pattern is not None:
+        lines.append(f"File names: `{spec.pattern.pattern}`.")
+    if spec.in_root:
+        lines.append("In the result folder itself.")
+    if spec.unit:
+        lines.append(f"Unit of headers that name none: {spec.unit}.")
+    if spec.extra == "metric":
+        lines.append("Any other column is kept as a metric; its kind shows in its header.")
+    for table, columns in _tables_of(spec):
+        lines += ["", f"Table `{table}`:", "", *_columns(columns)]
+    return "\n".join([*lines, ""])
+
+
+def _tables_of(spec: ResultFile) -> Iterable[tuple[str, Sequence[Column]]]:
+    """The logical tables that a file fills."""
+    if spec.id in TABLES:
+        return [(spec.id, TABLES[spec.id])]
+    return [(table, TABLES[table]) for table in spec.fills]
+
+
+def _columns(columns: Sequence[Column]) -> list[str]:
+    """A Markdown table of columns."""
+    lines = ["| column | kind | headers | meaning |", "|---|---|---|---|"]
+    for column in columns:
+        headers = ", ".join(f"`{header}`" for header in column.headers)
+        key = f"`{column.key}`" + (" **required**" if column.required else "")
+        lines.append(f"| {key} | {column.kind.value} | {headers} | {column.doc.replace('|', '/')} |")
+    return lines
+
+
+if __name__ == "__main__":
+    sys.stdout.write(formats_page())
