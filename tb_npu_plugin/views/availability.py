@@ -16,10 +16,16 @@ from tb_npu_plugin.views.registry import VIEWS
 
 @dataclass(frozen=True)
 class SpanFacts:
-    """What is known of a span: logical tables (and "trace") that it has, and row counts where they are read."""
+    """What is known of a span.
+
+    tables    logical tables (and "trace") that it has
+    rows      row counts of those that are read
+    unusable  logical tables whose file is there but gave nothing
+    """
 
     tables: frozenset[str]
     rows: Mapping[str, Optional[int]] = field(default_factory=dict)
+    unusable: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,9 @@ class Use:
     views: tuple[str, ...]
     cost: str
 
+
+#: Said of a file that is there and gave no table.
+UNUSABLE = "Nothing in it could be read: see the problems."
 
 #: By id of the result file. Files that no view shows are not here: they are not missed.
 USES: dict[str, Use] = {
@@ -60,7 +69,8 @@ def facts_of_span(span: SpanData) -> SpanFacts:
     """Facts of a span whose tables are read."""
     rows = {table: span.rows(table) for table in TABLES}
     present = {table for table, count in rows.items() if count is not None}
-    return SpanFacts(frozenset(present | (facts_of_files(span.files).tables & {"trace"})), rows)
+    promised = facts_of_files(span.files).tables
+    return SpanFacts(frozenset(present | (promised & {"trace"})), rows, promised - present - {"trace"})
 
 
 def view_states(facts: SpanFacts) -> list[ViewStateJson]:
@@ -79,35 +89,44 @@ def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
     out: list[MissingJson] = []
     for file in RESULT_FILES:
         use = USES.get(file.id)
-        if use is None or (chosen is not None and chosen not in use.views) or _has(file, facts):
+        if use is None or (chosen is not None and chosen not in use.views) or _filled(file) & facts.tables:
             continue
+        unusable = bool(_filled(file) & facts.unusable)
         out.append(
             {
                 "table": file.id,
                 "file": file.name,
                 "title": file.title,
                 "views": list(use.views),
-                "option": file.condition.option,
-                "text": f"{use.cost} {file.condition.text}",
+                "option": "" if unusable else file.condition.option,
+                "text": f"{use.cost} {UNUSABLE if unusable else file.condition.text}",
             }
         )
     return out
 
 
-def _has(file: ResultFile, facts: SpanFacts) -> bool:
-    filled = [table for table in TABLES if file_of(table).id == file.id] or [file.id]
-    return any(table in facts.tables for table in filled)
+def _filled(file: ResultFile) -> set[str]:
+    """Logical tables that a file fills; of the trace: itself."""
+    return {table for table in TABLES if file_of(table).id == file.id} or {file.id}
+
+
+def _reason(group: tuple[str, ...], facts: SpanFacts) -> tuple[str, str]:
+    """Why none of these tables can be shown, and the option that records them."""
+    unusable = [table for table in group if table in facts.unusable]
+    if unusable:
+        return f"{file_of(unusable[0]).name} is there. {UNUSABLE}", ""
+    files = list(dict.fromkeys(file_of(table).name for table in group))
+    options = list(dict.fromkeys(file_of(table).condition.option for table in group))
+    reason = f"{files[0]} is not there." if len(files) == 1 else f"None of {', '.join(files)} is there."
+    return reason, "; or ".join(options)
 
 
 def _state(view: View, facts: SpanFacts) -> ViewStateJson:
     state: ViewStateJson = {"id": view.id, "available": True, "reason": "", "option": "", "count": None}
     if not is_available(view, facts):
         group = next(group for group in view.needs if not any(table in facts.tables for table in group))
-        files = list(dict.fromkeys(file_of(table).name for table in group))
-        options = list(dict.fromkeys(file_of(table).condition.option for table in group))
         state["available"] = False
-        state["reason"] = f"{files[0]} is not there." if len(files) == 1 else f"None of {', '.join(files)} is there."
-        state["option"] = "; or ".join(options)
+        state["reason"], state["option"] = _reason(group, facts)
     elif view.count:
         state["count"] = facts.rows.get(view.count)
     return state
