@@ -102,7 +102,6 @@ function OptionList({ label, options, value, onChoose }: ListProps) {
     }
   };
   return (
-    // biome-ignore lint/a11y/useAriaPropsSupportedByRole: a listbox is named by its label
     <div ref={box} role="listbox" aria-label={label} tabIndex={-1} onKeyDown={onKeyDown} style={{ outline: "none" }}>
       {hasFilter && (
         <input

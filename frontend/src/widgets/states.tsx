@@ -45,7 +45,6 @@ function ProgressLine({ job }: { job: ProgressJson }) {
         <span class="grow" />
         <span class="mono muted">{job.state === "waiting" ? t("state.reading.wait") : facts.join(" · ")}</span>
       </div>
-      {/* biome-ignore lint/a11y/useFocusableInteractive: a progress bar is read, not operated */}
       <div
         class="progress"
         role="progressbar"
@@ -83,7 +82,6 @@ export function ProblemList({ problems }: { problems: readonly ProblemJson[] }) 
   return (
     <ul>
       {problems.map((problem, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: problems have no identity of their own
         <li key={index} class={`problem ${problem.severity === "error" ? "error" : ""}`}>
           <div>
             <strong>{problem.file}</strong> {problem.where && <span class="muted">{problem.where}</span>}

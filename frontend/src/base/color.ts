@@ -1,0 +1,40 @@
+/** Colours by meaning, as CSS variables of styles/tokens.css, so that both modes follow by themselves. */
+
+/** Parts of a donut in order of size; "other" is `FREE`. */
+export const PARTS: readonly string[] = [
+  "var(--c-compute)",
+  "var(--c-vec)",
+  "var(--c-comm)",
+  "var(--c-mix)",
+  "var(--c-over)",
+  "var(--c-pink)",
+  "var(--c-wait)",
+];
+
+export const FREE = "var(--c-free)";
+export const COMMUNICATION = "var(--c-comm)";
+
+const CORES: Readonly<Record<string, string>> = {
+  AI_CORE: "var(--c-compute)",
+  AI_VECTOR_CORE: "var(--c-vec)",
+  MIX_AIC: "var(--c-mix)",
+  MIX_AIV: "var(--c-over)",
+  AI_CPU: "var(--c-wait)",
+  AICPU: "var(--c-wait)",
+  DSA: "var(--c-prep)",
+  DSA_SQE: "var(--c-prep)",
+  HCCL: COMMUNICATION,
+  COMMUNICATION,
+};
+
+/** Colour of an accelerator core; the same everywhere. */
+export function coreColor(core: string | null): string {
+  return (core !== null && CORES[core]) || FREE;
+}
+
+/** A stable number for a name (FNV-1a), to choose its colour from a palette. */
+export function nameHash(name: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);
+  return hash >>> 0;
+}

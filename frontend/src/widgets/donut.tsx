@@ -1,0 +1,133 @@
+import { useState } from "preact/hooks";
+import * as format from "../base/format";
+import { t } from "../i18n";
+import { arcPath, type DrawnPart, largestParts, OTHER, type Part } from "./donut_parts";
+import { Empty } from "./states";
+
+interface Props {
+  parts: readonly Part[];
+  /** Unit of the values. */
+  kind: "duration" | "bytes";
+  /** Parts of their own; the rest is "other". At most 7 can be told apart. */
+  most?: number;
+  /** Under the sum in the middle: what it is the sum of. */
+  under: string;
+  /** Part that a table is filtered by. */
+  selected?: string | null;
+  /** A click on a part; null when it was the selected one. "Other" cannot be chosen. */
+  onSelect?: (id: string | null) => void;
+}
+
+const MOST = 7;
+
+/** Shares of a whole with a legend of values: one unit for all. */
+export function Donut({ parts, kind, most = MOST, under, selected = null, onSelect }: Props) {
+  const [hovered, setHovered] = useState<string | null>(null);
+  const drawn = largestParts(parts, Math.min(most, MOST));
+  if (drawn.length === 0) return <Empty text={t("chart.none")} />;
+  const whole = drawn.reduce((sum, part) => sum + part.value, 0);
+  const unit = format.columnUnit(kind === "bytes" ? format.BYTE_UNITS : format.TIME_UNITS, [drawn[0]?.value]);
+  const decimals = kind === "bytes" ? 2 : unit.scale === 1 ? 0 : 3;
+  const valueText = (value: number) => `${format.fixed(value / unit.scale, decimals)} ${unit.name}`;
+  const focus = hovered ?? selected;
+  const choose = (part: DrawnPart) => {
+    if (onSelect && part.id !== OTHER) onSelect(part.id === selected ? null : part.id);
+  };
+  const labelled = drawn.map((part) => ({
+    ...part,
+    label: part.count > 0 ? t("chart.other", { count: part.count }) : part.label,
+  }));
+  return (
+    <div class="donut">
+      <Ring
+        parts={labelled}
+        middle={kind === "bytes" ? format.bytes(whole) : format.duration(whole, 2)}
+        under={under}
+        focus={focus}
+        valueText={valueText}
+        onHover={setHovered}
+        onChoose={choose}
+      />
+      <ul class="legend-table">
+        {labelled.map((part) => {
+          const canChoose = onSelect !== undefined && part.id !== OTHER;
+          return (
+            <li
+              key={part.id}
+              class={`${canChoose ? "can" : ""} ${focus !== null && focus !== part.id ? "off" : ""}`}
+              onPointerEnter={() => setHovered(part.id)}
+              onPointerLeave={() => setHovered(null)}
+            >
+              <span class="swatch" style={{ background: part.color }} />
+              {canChoose ? (
+                <button
+                  type="button"
+                  class="ellipsis plain-button"
+                  data-tip-cut
+                  aria-pressed={part.id === selected}
+                  onClick={() => choose(part)}
+                >
+                  {part.label}
+                </button>
+              ) : (
+                <span class="ellipsis" data-tip-cut>
+                  {part.label}
+                </span>
+              )}
+              <span
+                class="mono"
+                data-tip={kind === "bytes" ? format.exactBytes(part.value) : format.exactDuration(part.value)}
+              >
+                {valueText(part.value)}
+              </span>
+              <span class="mono">{format.share(part.share)}</span>
+            </li>
+          );
+        })}
+      </ul>
+    </div>
+  );
+}
+
+interface RingProps {
+  parts: readonly DrawnPart[];
+  middle: string;
+  under: string;
+  focus: string | null;
+  valueText: (value: number) => string;
+  onHover: (id: string | null) => void;
+  onChoose: (part: DrawnPart) => void;
+}
+
+function Ring({ parts, middle, under, focus, valueText, onHover, onChoose }: RingProps) {
+  let turn = 0;
+  const summary = (part: DrawnPart) =>
+    t("chart.summary", { name: part.label, value: valueText(part.value), share: format.share(part.share) });
+  return (
+    <svg viewBox="-75 -75 150 150" role="img" aria-label={parts.map(summary).join("; ")}>
+      {parts.map((part) => {
+        const start = turn;
+        turn += part.share;
+        return (
+          // biome-ignore lint/a11y/noStaticElementInteractions: the legend beside it does the same with keys
+          <path
+            key={part.id}
+            class={`arc ${focus !== null && focus !== part.id ? "dim" : ""}`}
+            d={arcPath(start, turn, 74, 47)}
+            fill={part.color}
+            data-tip={summary(part)}
+            onPointerEnter={() => onHover(part.id)}
+            onPointerLeave={() => onHover(null)}
+            onClick={() => onChoose(part)}
+          />
+        );
+      })}
+      <text class="middle" text-anchor="middle" y="1">
+        {middle}
+      </text>
+      <text class="under" text-anchor="middle" y="18">
+        {under}
+      </text>
+    </svg>
+  );
+}

@@ -1,0 +1,59 @@
+import { FREE, PARTS } from "../base/color";
+
+/** A part of a whole, before it is drawn. */
+export interface Part {
+  id: string;
+  label: string;
+  value: number;
+  /** A CSS colour; by order of size when left out. */
+  color?: string;
+}
+
+/** A part as it is drawn. `count`: parts that were put together, 0 for a part of its own. */
+export interface DrawnPart {
+  id: string;
+  label: string;
+  value: number;
+  color: string;
+  share: number;
+  count: number;
+}
+
+/** Id of the part that holds the rest. */
+export const OTHER = "\u0000other";
+
+/** The largest parts, at most `most`, then one with the rest. Parts of no size are left out; one that is left stays itself. */
+export function largestParts(parts: readonly Part[], most: number): DrawnPart[] {
+  const sized = parts.filter((part) => part.value > 0).sort((a, b) => b.value - a.value);
+  const whole = sized.reduce((sum, part) => sum + part.value, 0);
+  const keep = sized.length === most + 1 ? most + 1 : most;
+  const drawn: DrawnPart[] = sized.slice(0, keep).map((part, index) => ({
+    id: part.id,
+    label: part.label,
+    value: part.value,
+    color: part.color ?? PARTS[index % PARTS.length] ?? FREE,
+    share: part.value / whole,
+    count: 0,
+  }));
+  const rest = sized.slice(keep);
+  if (rest.length > 0) {
+    const value = rest.reduce((sum, part) => sum + part.value, 0);
+    drawn.push({ id: OTHER, label: "", value, color: FREE, share: value / whole, count: rest.length });
+  }
+  return drawn;
+}
+
+/** SVG path of a ring's piece from `start` to `end` (0..1 of a turn, from the top, clockwise) around (0, 0). */
+export function arcPath(start: number, end: number, outer: number, inner: number): string {
+  // A full turn has equal ends, which SVG draws as nothing.
+  const stop = Math.min(end, start + 0.99999);
+  const point = (turn: number, radius: number) => {
+    const angle = 2 * Math.PI * turn - Math.PI / 2;
+    return `${(radius * Math.cos(angle)).toFixed(3)} ${(radius * Math.sin(angle)).toFixed(3)}`;
+  };
+  const large = stop - start > 0.5 ? 1 : 0;
+  return (
+    `M${point(start, outer)}A${outer} ${outer} 0 ${large} 1 ${point(stop, outer)}` +
+    `L${point(stop, inner)}A${inner} ${inner} 0 ${large} 0 ${point(start, inner)}Z`
+  );
+}

@@ -1,0 +1,11 @@
+interface Props {
+  /** 0..1 of the largest value. */
+  ratio: number;
+  color?: string;
+}
+
+/** A bar within a table cell. */
+export function HBar({ ratio, color = "var(--c-compute)" }: Props) {
+  const width = Math.max(0, Math.min(1, ratio)) * 100;
+  return <span class="hbar" aria-hidden="true" style={{ width: `${width}%`, background: color }} />;
+}

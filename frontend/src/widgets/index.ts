@@ -1,0 +1,17 @@
+/** The widgets that views are made of. */
+export { Button } from "./button";
+export { Card } from "./card";
+export { Donut } from "./donut";
+export type { Part } from "./donut_parts";
+export { HBar } from "./hbar";
+export { type HeatCell, HeatMap } from "./heat_map";
+export { LineChart, type Series } from "./line_chart";
+export { Popover } from "./popover";
+export { Segments } from "./segments";
+export { type Option, Select } from "./select";
+export { type BarPart, Legend, StackedBar } from "./stacked_bar";
+export { Empty, ErrorPanel, MissingList, ProblemBanner, ProblemList, Progress } from "./states";
+export type { Cell, Row, Where } from "./table/columnar";
+export { DataTable, type DataTableProps } from "./table/data_table";
+export { Help } from "./tooltip";
+export { ViewFrame } from "./view_frame";

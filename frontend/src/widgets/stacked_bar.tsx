@@ -1,0 +1,79 @@
+import * as format from "../base/format";
+
+export interface BarPart {
+  id: string;
+  label: string;
+  /** ns; null (unknown) takes no place. */
+  value: number | null;
+  color: string;
+  /** Explains the part. */
+  help?: string;
+}
+
+interface Props {
+  parts: readonly BarPart[];
+  /** What the full width stands for; the sum of the parts when left out. */
+  whole?: number;
+  thin?: boolean;
+  onClick?: (id: string) => void;
+}
+
+/** Parts narrower than this have no name inside. */
+const LABEL_FROM = 0.08;
+
+/** A budget as one bar: each part as wide as its share, named inside where there is room. */
+export function StackedBar({ parts, whole, thin = false, onClick }: Props) {
+  const sum = parts.reduce((total, part) => total + (part.value ?? 0), 0);
+  const full = Math.max(whole ?? sum, sum);
+  const summary = (part: BarPart) =>
+    `${part.label}: ${format.duration(part.value)}, ${format.shareOf(part.value, sum)}`;
+  const drawn = parts.filter((part) => (part.value ?? 0) > 0);
+  return (
+    <div class={`budget ${thin ? "thin" : ""}`} role="img" aria-label={drawn.map(summary).join("; ")}>
+      {drawn.map((part) => {
+        const ratio = (part.value ?? 0) / full;
+        const tip = part.help ? `${summary(part)}\n${part.help}` : summary(part);
+        const style = { width: `${ratio * 100}%`, background: part.color };
+        const label = !thin && ratio >= LABEL_FROM ? part.label : "";
+        return onClick ? (
+          <button type="button" key={part.id} style={style} data-tip={tip} onClick={() => onClick(part.id)}>
+            {label}
+          </button>
+        ) : (
+          <span key={part.id} style={style} data-tip={tip}>
+            {label}
+          </span>
+        );
+      })}
+    </div>
+  );
+}
+
+/** Colours and names, with value and share of the sum where `hasValues`. One unit for all. */
+export function Legend({ parts, hasValues = false }: { parts: readonly BarPart[]; hasValues?: boolean }) {
+  const sum = parts.reduce((total, part) => total + (part.value ?? 0), 0);
+  const unit = format.columnUnit(
+    format.TIME_UNITS,
+    parts.map((part) => part.value),
+  );
+  return (
+    <div class="legend">
+      {parts.map((part) => (
+        <span key={part.id} data-tip={part.help}>
+          <i class="swatch" style={{ background: part.color }} />
+          {part.label}
+          {hasValues && (
+            <>
+              <b data-tip={format.exactDuration(part.value)}>
+                {part.value === null
+                  ? format.UNKNOWN
+                  : `${format.fixed(part.value / unit.scale, unit.scale === 1 ? 0 : 2)} ${unit.name}`}
+              </b>
+              {format.shareOf(part.value, sum)}
+            </>
+          )}
+        </span>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,176 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { t } from "../../i18n";
+import { HBar } from "../hbar";
+import type { Cell, Row } from "./columnar";
+import type { ShownColumn } from "./layout";
+import type { Rows } from "./rows";
+import { offsetOf, ROW_PX, rowWindow } from "./window";
+
+export interface BodyProps {
+  rows: Rows;
+  columns: readonly ShownColumn[];
+  /** Largest value of each column with bars. */
+  largest: (key: string) => number;
+  barColor: ((row: Row) => string) | undefined;
+  cell: Readonly<Record<string, (row: Row, text: string) => ComponentChildren>>;
+  /** Active row (keyboard and last click), and the one with open details; -1: none. */
+  at: number;
+  open: number;
+  isLink: boolean;
+  details: ((row: Row) => ComponentChildren) | undefined;
+}
+
+/** More rows than this scroll inside the table, and only those on screen exist. */
+export const VIRTUAL_FROM = 200;
+
+/** The rows on screen, with the details of one below it. */
+export function TableBody(props: BodyProps & { scroller: { readonly current: HTMLDivElement | null } }) {
+  const { rows, at, open, scroller, details } = props;
+  const count = rows.count ?? 0;
+  const isVirtual = count > VIRTUAL_FROM;
+  const [view, setView] = useState({ top: 0, height: 0 });
+  const [openPx, setOpenPx] = useState(0);
+  const box = useRef<HTMLDivElement>(null);
+
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (!element || !isVirtual) return;
+    const read = () => setView({ top: element.scrollTop, height: element.clientHeight });
+    read();
+    const observer = new ResizeObserver(read);
+    observer.observe(element);
+    element.addEventListener("scroll", read, { passive: true });
+    return () => {
+      observer.disconnect();
+      element.removeEventListener("scroll", read);
+    };
+  }, [isVirtual, scroller]);
+  // The details have any height; what is below them moves by it.
+  useLayoutEffect(() => {
+    const height = box.current?.offsetHeight ?? 0;
+    if (height !== openPx) setOpenPx(height);
+  });
+
+  const shown = isVirtual
+    ? rowWindow(count, view.top, view.height, open, openPx)
+    : { from: 0, to: count, top: 0, height: 0 };
+  useEffect(() => rows.want(shown.from, Math.max(shown.from, shown.to - 1)));
+  useEffect(() => keepInSight(scroller.current, at, isVirtual, open, openPx), [at]);
+
+  const lines: ComponentChildren[] = [];
+  for (let place = shown.from; place < shown.to; place++) {
+    const row = rows.at(place);
+    lines.push(<TableRow key={place} {...props} place={place} row={row} />);
+    if (place === open && row && details) {
+      lines.push(
+        <div class="row-details" key="details" ref={box}>
+          {details(row)}
+        </div>,
+      );
+    }
+  }
+  return isVirtual ? (
+    <div role="rowgroup" style={{ height: `${shown.height}px`, paddingTop: `${shown.top}px`, overflow: "hidden" }}>
+      {lines}
+    </div>
+  ) : (
+    <div role="rowgroup">{lines}</div>
+  );
+}
+
+/** Scroll a long table so that the active row can be seen. */
+function keepInSight(
+  element: HTMLDivElement | null,
+  at: number,
+  isVirtual: boolean,
+  open: number,
+  openPx: number,
+): void {
+  if (!element || at < 0 || !isVirtual) return;
+  const top = offsetOf(at, open, openPx);
+  const header = ROW_PX;
+  if (top < element.scrollTop) element.scrollTop = top;
+  else if (top + ROW_PX + header > element.scrollTop + element.clientHeight) {
+    element.scrollTop = top + ROW_PX + header - element.clientHeight;
+  }
+}
+
+function TableRow({
+  place,
+  row,
+  columns,
+  largest,
+  barColor,
+  cell,
+  at,
+  open,
+  isLink,
+}: BodyProps & { place: number; row: Row | null }) {
+  const firstText = columns.findIndex((shown) => !shown.bar && !shown.format.isFigure);
+  return (
+    <div
+      class={`data-row body ${place === at ? "at" : ""}`}
+      role="row"
+      aria-rowindex={place + 2}
+      aria-expanded={isLink ? place === open : undefined}
+      data-place={place}
+      style={isLink ? { cursor: "pointer" } : {}}
+      tabIndex={-1}
+    >
+      {columns.map((shown, index) => {
+        const { column, bar } = shown;
+        if (row === null)
+          return (
+            <div class="cell muted" key={index}>
+              {index === 0 ? t("table.loading") : ""}
+            </div>
+          );
+        const value = row.get(column.key);
+        if (bar) {
+          const ratio = typeof value === "number" && largest(column.key) > 0 ? value / largest(column.key) : 0;
+          return (
+            <div class="cell bar" key={index}>
+              <HBar ratio={ratio} {...(barColor ? { color: barColor(row) } : {})} />
+            </div>
+          );
+        }
+        return (
+          <TableCell
+            key={index}
+            shown={shown}
+            row={row}
+            value={value}
+            isLink={isLink && index === firstText}
+            own={cell[column.key]}
+          />
+        );
+      })}
+    </div>
+  );
+}
+
+interface CellProps {
+  shown: ShownColumn;
+  row: Row;
+  value: Cell;
+  isLink: boolean;
+  own: ((row: Row, text: string) => ComponentChildren) | undefined;
+}
+
+function TableCell({ shown, row, value, isLink, own }: CellProps) {
+  const text = shown.format.text(value);
+  const content = own ? own(row, text) : isLink ? <span class="link">{text}</span> : text;
+  const tip = shown.format.isFigure ? { "data-tip": shown.format.full(value) } : { "data-tip-cut": true };
+  return (
+    <div
+      class={`cell ${shown.format.isFigure ? "figure" : ""}`}
+      role="gridcell"
+      tabIndex={-1}
+      data-copy={shown.format.isFigure ? String(value ?? "") : text}
+      {...tip}
+    >
+      {content}
+    </div>
+  );
+}

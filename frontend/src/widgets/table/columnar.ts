@@ -1,0 +1,86 @@
+import type { ColumnJson, TableJson } from "../../api/types.gen";
+
+/** What a cell can hold. */
+export type Cell = string | number | boolean | null;
+
+/** One row, read from columns: no object per row is made. */
+export interface Row {
+  /** Position in the table's data, for keys. */
+  index: number;
+  get: (key: string) => Cell;
+}
+
+/** A condition that rows must meet; "eq" when not said. null stands for "unknown": eq finds those rows. */
+export interface Where {
+  column: string;
+  op?: "eq" | "ne" | "lt" | "le" | "gt" | "ge" | "has";
+  value: string | number | null;
+}
+
+export interface Order {
+  /** "" keeps the order of the data. */
+  key: string;
+  desc: boolean;
+}
+
+export function rowAt(data: TableJson["data"], index: number): Row {
+  return { index, get: (key) => (data[key]?.[index] ?? null) as Cell };
+}
+
+/** Indexes of the rows that hold `text` in any text column (case does not count) and meet every condition. */
+export function filterRows(table: TableJson, text: string, where: readonly Where[]): Int32Array {
+  const wanted = text.trim().toLowerCase();
+  const texts = table.columns.filter((column) => column.kind === "text").map((column) => table.data[column.key] ?? []);
+  const kept = new Int32Array(table.rows);
+  let count = 0;
+  for (let row = 0; row < table.rows; row++) {
+    if (!where.every((condition) => meets((table.data[condition.column]?.[row] ?? null) as Cell, condition))) continue;
+    const fits = wanted === "" || texts.some((values) => holds(values[row], wanted));
+    if (fits) kept[count++] = row;
+  }
+  return kept.slice(0, count);
+}
+
+function meets(found: string | number | boolean | null, { op = "eq", value }: Where): boolean {
+  if (op === "eq") return found === value;
+  if (op === "ne") return found !== value;
+  if (found === null || value === null) return false;
+  if (op === "has") return holds(found, String(value).toLowerCase());
+  if (op === "lt") return found < value;
+  if (op === "le") return found <= value;
+  return op === "gt" ? found > value : found >= value;
+}
+
+function holds(value: unknown, wanted: string): boolean {
+  return typeof value === "string" && value.toLowerCase().includes(wanted);
+}
+
+/** The rows in order of a column: numbers as numbers, unknown last in both directions, ties as they stood. */
+export function sortRows(rows: Int32Array, values: readonly unknown[], isText: boolean, desc: boolean): Int32Array {
+  const sign = desc ? -1 : 1;
+  const compare = isText ? compareText : compareNumber;
+  return Int32Array.from(rows).sort((left, right) => {
+    const a = values[left] ?? null;
+    const b = values[right] ?? null;
+    if (a === null || b === null) return a === b ? left - right : a === null ? 1 : -1;
+    return sign * compare(a, b) || left - right;
+  });
+}
+
+const collator = new Intl.Collator("en", { numeric: true });
+
+function compareText(a: unknown, b: unknown): number {
+  return collator.compare(String(a), String(b));
+}
+
+function compareNumber(a: unknown, b: unknown): number {
+  return (a as number) - (b as number);
+}
+
+/** What a click on a header does: figures fall first, text rises first; then the other way; then the data's own order. */
+export function nextOrder(current: Order, initial: Order, column: ColumnJson): Order {
+  const first = column.kind !== "text";
+  if (current.key !== column.key) return { key: column.key, desc: first };
+  if (current.desc === first) return { key: column.key, desc: !first };
+  return initial;
+}

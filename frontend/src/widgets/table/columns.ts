@@ -1,0 +1,88 @@
+import type { ColumnJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { t, tOr } from "../../i18n";
+import type { Cell } from "./columnar";
+
+/** How the figures of one column are written: one unit and one number of decimals for all. */
+export interface ColumnFormat {
+  /** Title and unit, for the header. */
+  header: string;
+  isFigure: boolean;
+  text: (value: Cell) => string;
+  /** All digits, for the tooltip. */
+  full: (value: Cell) => string;
+}
+
+/** The column's title in the user's language. */
+export function columnTitle(column: ColumnJson): string {
+  return tOr(`col.${column.key}`, column.title || column.key);
+}
+
+/** Choose unit and decimals from the values at hand. `baseNs`: origin of "time" columns. */
+export function columnFormat(column: ColumnJson, values: readonly unknown[], baseNs: string): ColumnFormat {
+  const title = columnTitle(column);
+  if (column.kind === "text") {
+    const text = (value: Cell) => (value === null || value === "" ? format.UNKNOWN : String(value));
+    return { header: title, isFigure: false, text, full: text };
+  }
+  const numbers = values as readonly (number | null)[];
+  switch (column.kind) {
+    case "duration":
+      return scaled(title, numbers, format.columnUnit(format.TIME_UNITS, numbers), format.exactDuration);
+    case "time":
+      return scaled(title, numbers, format.columnUnit(format.TIME_UNITS, numbers), (value) => {
+        const absolute = format.absoluteNs(baseNs, value);
+        return absolute === null ? t("table.unknown") : `+${format.exactDuration(value)}\n${absolute} ns`;
+      });
+    case "bytes":
+      return scaled(title, numbers, format.columnUnit(format.BYTE_UNITS, numbers), format.exactBytes, 2);
+    case "ratio":
+      return figures(
+        title,
+        (value) => format.share(value),
+        (value) => format.percent(times100(value), 6),
+      );
+    case "percent":
+      return figures(
+        title,
+        (value) => format.percent(value),
+        (value) => format.percent(value, 6),
+      );
+    case "bandwidth":
+      return scaled(title, numbers, { name: "GB/s", scale: 1 }, (value) => `${format.decimal(value, 9)} GB/s`);
+    case "int":
+      return figures(title, format.integer, format.integer);
+    default:
+      return scaled(title, numbers, { name: "", scale: 1 }, (value) => format.decimal(value, 9));
+  }
+}
+
+function times100(value: format.Maybe): format.Maybe {
+  return format.isKnown(value) ? value * 100 : value;
+}
+
+function scaled(
+  title: string,
+  values: readonly (number | null)[],
+  unit: format.Unit,
+  full: (value: format.Maybe) => string,
+  most = 3,
+): ColumnFormat {
+  const decimals = format.columnDecimals(values, unit.scale, most);
+  const text = (value: format.Maybe) => format.fixed(format.isKnown(value) ? value / unit.scale : null, decimals);
+  return figures(unit.name ? `${title} ${unit.name}` : title, text, full);
+}
+
+function figures(
+  header: string,
+  text: (value: format.Maybe) => string,
+  full: (value: format.Maybe) => string,
+): ColumnFormat {
+  const asNumber = (value: Cell) => (typeof value === "number" ? value : null);
+  return {
+    header,
+    isFigure: true,
+    text: (value) => text(asNumber(value)),
+    full: (value) => (asNumber(value) === null ? t("table.unknown") : full(asNumber(value))),
+  };
+}

@@ -1,0 +1,42 @@
+/** Which rows of a long table are on screen. Pure arithmetic. */
+
+export const ROW_PX = 26;
+/** Browsers cap the height of an element (Firefox at 17.9 million px); longer tables scroll in proportion. */
+const MOST_PX = 15_000_000;
+/** Rows drawn beyond both edges, so that scrolling shows no gap. */
+const OVERSCAN = 12;
+
+export interface RowWindow {
+  /** First and last + 1 place to draw. */
+  from: number;
+  to: number;
+  /** Space above the first drawn row, and height of everything, px. */
+  top: number;
+  height: number;
+}
+
+/**
+ * `open`: place of the row whose details of `openPx` height stand below it, or -1. A hidden container (height 0) gives
+ * an empty window.
+ */
+export function rowWindow(count: number, scrollTop: number, viewPx: number, open: number, openPx: number): RowWindow {
+  const real = count * ROW_PX + (open >= 0 ? openPx : 0);
+  const height = Math.min(real, MOST_PX);
+  const travel = height - viewPx;
+  const ratio = travel > 0 ? Math.max(1, (real - viewPx) / travel) : 1;
+  const top = Math.max(0, Math.min(scrollTop * ratio, real - viewPx));
+  const from = Math.max(0, placeAt(top, open, openPx) - OVERSCAN);
+  const to = viewPx > 0 ? Math.min(count, placeAt(top + viewPx, open, openPx) + 1 + OVERSCAN) : from;
+  return { from, to, top: Math.max(0, scrollTop - (top - offsetOf(from, open, openPx))), height };
+}
+
+function placeAt(px: number, open: number, openPx: number): number {
+  const below = (open + 1) * ROW_PX;
+  const plain = open >= 0 && px > below ? Math.max(below, px - openPx) : px;
+  return Math.floor(plain / ROW_PX);
+}
+
+/** Distance of a row from the first, px. */
+export function offsetOf(place: number, open: number, openPx: number): number {
+  return place * ROW_PX + (open >= 0 && place > open ? openPx : 0);
+}
