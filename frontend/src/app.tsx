@@ -1,3 +1,78 @@
+import { useEffect, useState } from "preact/hooks";
+import { t } from "./i18n";
+import { HelpDialog } from "./shell/help";
+import { NoRuns } from "./shell/no_runs";
+import { SideBar } from "./shell/side_bar";
+import { TopBar } from "./shell/top_bar";
+import { ViewHost } from "./shell/view_host";
+import { catalog, catalogError, loadCatalog } from "./state/catalog";
+import { openView, pinSelection, selection, VIEW_IDS } from "./state/selection";
+import { ErrorPanel } from "./widgets/states";
+import { TooltipLayer } from "./widgets/tooltip";
+
+const NARROW = "(max-width: 899px)";
+
+/** The frame around the views. */
 export function App() {
-  return null;
+  const isNarrow = useMedia(NARROW);
+  const [isSideOpen, setSideOpen] = useState<boolean | null>(null);
+  const [isHelpOpen, setHelpOpen] = useState(false);
+  const hasSide = isSideOpen ?? !isNarrow;
+  const { view, run, worker, span } = selection.value;
+
+  useEffect(() => setSideOpen(null), [isNarrow]);
+  // On a narrow page the sidebar lies over the view: a choice made, it goes.
+  useEffect(() => {
+    if (isNarrow) setSideOpen(null);
+  }, [view, run, worker, span]);
+  useEffect(pinSelection, [catalog.value, run, worker, span]);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const target = event.target as HTMLElement;
+      if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select, dialog")) return;
+      const id = VIEW_IDS[Number(event.key) - 1];
+      if (event.key === "?") setHelpOpen(true);
+      else if (id) openView(id);
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
+
+  const shape = hasSide ? (isNarrow ? "narrow open" : "") : "narrow";
+  return (
+    <div id="shell" class={shape} data-ready={catalog.value !== null} data-view={view}>
+      <TopBar onToggleSide={() => setSideOpen(!hasSide)} onHelp={() => setHelpOpen(true)} />
+      <SideBar />
+      <main class="main" tabIndex={-1}>
+        <Content />
+      </main>
+      <HelpDialog isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />
+      <TooltipLayer />
+    </div>
+  );
+}
+
+function Content() {
+  const found = catalog.value;
+  if (!found && catalogError.value) return <ErrorPanel error={catalogError.value} onRetry={() => void loadCatalog()} />;
+  if (!found) {
+    return (
+      <section class="card panel" role="status">
+        {t("state.loading")}
+      </section>
+    );
+  }
+  return found.runs.length === 0 ? <NoRuns catalog={found} /> : <ViewHost />;
+}
+
+function useMedia(query: string): boolean {
+  const [fits, setFits] = useState(() => window.matchMedia(query).matches);
+  useEffect(() => {
+    const media = window.matchMedia(query);
+    // TensorBoard hides a tab by size: do not change the frame then.
+    const read = () => window.innerHeight > 0 && setFits(media.matches);
+    media.addEventListener("change", read);
+    return () => media.removeEventListener("change", read);
+  }, [query]);
+  return fits;
 }

@@ -1,0 +1,76 @@
+import { t } from "../i18n";
+import { catalog, places, workerName } from "../state/catalog";
+import { setParams } from "../state/params";
+import { openView, selection } from "../state/selection";
+import { Select } from "../widgets/select";
+import { RunSelect, SpanSelect, WorkerSelect } from "./side_bar";
+
+type Side = "baseline" | "experimental";
+
+/** Run, worker and span of both sides of Diff. */
+export function DiffSides() {
+  const { baseline, experimental } = selection.value;
+  return (
+    <>
+      <SideChoice side="baseline" />
+      <SideChoice side="experimental" />
+      <button
+        type="button"
+        class="control"
+        style={{ marginTop: "8px", justifyContent: "center" }}
+        onClick={() => setParams({ baseline: experimental, experimental: baseline }, true)}
+      >
+        ⇄ {t("side.swap")}
+      </button>
+    </>
+  );
+}
+
+function SideChoice({ side }: { side: Side }) {
+  const here = places.value.get(selection.value[side]);
+  const runs = catalog.value?.runs ?? [];
+  const choose = (span: string | undefined) => {
+    // Both sides are written down: the default of one depends on the other.
+    const { baseline, experimental } = selection.peek();
+    if (span) setParams({ baseline, experimental, [side]: span }, true);
+  };
+  return (
+    <div data-side={side}>
+      <h2 style={{ color: "var(--text)", marginTop: "18px" }}>{t(`side.${side}`)}</h2>
+      <RunSelect
+        runs={runs}
+        value={here?.run.id ?? ""}
+        onChange={(id) => choose(runs.find((run) => run.id === id)?.workers[0]?.spans[0]?.id)}
+      />
+      <WorkerSelect
+        workers={here?.run.workers ?? []}
+        value={here?.worker.id ?? ""}
+        onChange={(id) => choose(here?.run.workers.find((worker) => worker.id === id)?.spans[0]?.id)}
+      />
+      <SpanSelect spans={here?.worker.spans ?? []} value={here?.span.id ?? ""} onChange={choose} />
+    </div>
+  );
+}
+
+/** From any view: choose the span that this one is compared with, and go to Diff. */
+export function CompareWith() {
+  const { span } = selection.value;
+  const others = [...places.value.values()].filter((place) => place.span.id !== span);
+  if (others.length === 0) return null;
+  const options = others.map((place) => ({
+    id: place.span.id,
+    label: [place.run.label, workerName(place.worker), place.span.label].join(" ▸ "),
+  }));
+  return (
+    <>
+      <h2>{t("side.compare")}</h2>
+      <Select
+        label={t("side.compare")}
+        options={options}
+        value=""
+        placeholder={t("side.compare.choose")}
+        onChange={(baseline) => openView("diff", { baseline, experimental: span })}
+      />
+    </>
+  );
+}

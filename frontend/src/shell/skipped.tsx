@@ -1,0 +1,39 @@
+import type { SkippedJson } from "../api/types.gen";
+import { t } from "../i18n";
+import { Popover } from "../widgets/popover";
+
+/** Folders that were not taken, and why. */
+export function SkippedList({ skipped }: { skipped: readonly SkippedJson[] }) {
+  if (skipped.length === 0) return null;
+  const face = (
+    <>
+      <span>{t("side.skipped")}</span>
+      <span class="arrow muted">{skipped.length}</span>
+    </>
+  );
+  return (
+    <div style={{ marginTop: "18px" }}>
+      <Popover label={face} tip={t("side.skipped.tip")}>
+        {() => (
+          <div style={{ padding: "6px 8px" }}>
+            <SkippedItems skipped={skipped} />
+          </div>
+        )}
+      </Popover>
+    </div>
+  );
+}
+
+export function SkippedItems({ skipped }: { skipped: readonly SkippedJson[] }) {
+  return (
+    <ul>
+      {skipped.map((item) => (
+        <li key={item.path} class="problem" style={{ marginBottom: "8px" }}>
+          <strong>{item.path}</strong>
+          <div class="small">{item.reason}</div>
+          {item.action && <div class="small muted">{item.action}</div>}
+        </li>
+      ))}
+    </ul>
+  );
+}

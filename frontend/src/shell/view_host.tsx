@@ -1,0 +1,41 @@
+import { useEffect, useState } from "preact/hooks";
+import { ApiError } from "../api/client";
+import { selection } from "../state/selection";
+import { VIEWS } from "../views/registry";
+import type { ViewId, ViewModule } from "../views/view";
+import { ErrorPanel } from "../widgets/states";
+
+const loaded = new Map<ViewId, ViewModule>();
+
+/** The selected view; its code is fetched when it is first shown. */
+export function ViewHost() {
+  const { view: id } = selection.value;
+  const [, setCount] = useState(0);
+  const [error, setError] = useState<ApiError | null>(null);
+  const module = loaded.get(id);
+
+  useEffect(() => {
+    if (loaded.has(id)) return;
+    let isGone = false;
+    setError(null);
+    VIEWS.find((view) => view.id === id)
+      ?.load()
+      .then(
+        (found) => {
+          loaded.set(id, found);
+          if (!isGone) setCount((count) => count + 1);
+        },
+        (reason: unknown) => {
+          if (!isGone) setError(new ApiError("chunk", String(reason), "", 0));
+        },
+      );
+    return () => {
+      isGone = true;
+    };
+  }, [id]);
+
+  if (error) return <ErrorPanel error={error} onRetry={() => window.location.reload()} />;
+  if (!module) return null;
+  const { Component } = module;
+  return <Component selection={selection.value} />;
+}
