@@ -38,7 +38,9 @@ def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -
         for found in walk.found:
             by_run[fold(found.parts)].append(_span(name, found))
         for parts, spans in by_run.items():
-            label = "/".join((*((name,) if name else ()), *parts)) or folder.name or "/"
+            # A logdir that is itself a result: the run is the folder around it.
+            home = folder if all(found.parts for found in walk.found) else walk.found[0].folder.parent
+            label = "/".join((*((name,) if name else ()), *parts)) or home.name or "/"
             run = token("r", name, *parts)
             runs.append(FoundRun(run, label, tuple(_workers(run, spans))))
     runs.sort(key=lambda run: natural(run.label))

@@ -22,11 +22,15 @@ MAX_SHARE = 0.1
 class Watcher:
     """The latest scan of the logdirs. Thread-safe; the thread starts with the first question.
 
+    background   False: only `update` scans, for programs that look once
     generation   grows when a scan differs from the one before
     """
 
-    def __init__(self, logdirs: Mapping[str, Path], scanner: Callable[..., Scan] = scan) -> None:
+    def __init__(
+        self, logdirs: Mapping[str, Path], scanner: Callable[..., Scan] = scan, background: bool = True
+    ) -> None:
         self.logdirs = dict(logdirs)
+        self._background = background
         self._scanner = scanner
         self._lock = threading.Lock()
         self._wanted = threading.Event()
@@ -51,6 +55,8 @@ class Watcher:
 
     def ask(self, now: bool = False) -> None:
         """Have the logdirs scanned: `now`, or if the last scan is old. Returns at once."""
+        if not self._background:
+            return
         age = time.monotonic() - self._finished
         if now or not self._first.is_set() or age > max(MAX_AGE, self._took / MAX_SHARE):
             with self._lock:

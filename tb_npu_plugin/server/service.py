@@ -19,8 +19,8 @@ from tb_npu_plugin.store.stages import STAGES, Stage
 from tb_npu_plugin.views.availability import SpanFacts, facts_of_span, is_available, missing
 from tb_npu_plugin.views.base import MissingJson, ProgressJson, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import RankStateJson, RankStepJson, ViewJson
-from tb_npu_plugin.views.steps import steps_of
 from tb_npu_plugin.views.registry import find_view, view_params
+from tb_npu_plugin.views.steps import steps_of
 from tb_npu_plugin.views.tables_json import inline_tables
 
 logger = logging.getLogger(__name__)
@@ -49,10 +49,12 @@ class Asked:
 
 
 class Service:
-    """Views and their tables over a library. Thread-safe."""
+    """Views and their tables over a library. Thread-safe. `ahead`: read the rest of a span too once one of its views
+    was asked for, since the next ones will be."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, ahead: bool = True) -> None:
         self.library = library
+        self._ahead = ahead
         self._lock = threading.Lock()
         self._built: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
@@ -149,7 +151,7 @@ class Service:
             facts = catalog.span_facts(place, tables)
             if any("trace" in group and not facts.tables & (set(group) - {"trace"}) for group in view.needs):
                 stands += self.library.want(place, ["trace"], urgent)
-        if urgent:
+        if urgent and self._ahead:
             self.library.want(place, STAGES, urgent=False)
         return stands
 

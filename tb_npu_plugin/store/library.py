@@ -10,8 +10,9 @@ import logging
 import os
 import tempfile
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -29,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 #: Spans that stay open with the tables that they have in memory.
 OPEN_SPANS = 16
+#: How often `read` looks, in seconds.
+POLL = 0.05
 StageState = Literal["new", "waiting", "reading", "ready", "failed"]
 
 
@@ -121,6 +124,12 @@ class Library:
                     stand = self.stand(place, stage)
             stands.append(stand)
         return stands
+
+    def read(self, places: Sequence[Place], stages: Sequence[Stage], tell: Callable[[], None] = lambda: None) -> None:
+        """Read stages of spans and wait for it; for programs without requests to answer. `tell` is called often."""
+        while any(stand.state in ("waiting", "reading") for place in places for stand in self.want(place, stages)):
+            tell()
+            time.sleep(POLL)
 
     def open(self, place: Place) -> Span:
         """The span with whatever is read of it. Starts nothing."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 from tb_npu_plugin.store.stages import TABLES_FILE, TIMELINE_FOLDER, Request
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
     capture = read_capture(request.folder, log)
     for file in request.files:
         progress.begin(file.relative)
-        _guarded(file.relative, log, read)
+        if file.relative.startswith(OUTPUT_FOLDER):  # the others are the capture's own and are read above
+            _guarded(file.relative, log, read)
         progress.end(file.size)
     write_tables(request.out / TABLES_FILE, tables)
     return {

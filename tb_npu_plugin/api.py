@@ -1,0 +1,117 @@
+"""For notebooks: the tables of a result as data frames.
+
+>>> import tb_npu_plugin.api as npu
+>>> for span in npu.open("./result"):       # doctest: +SKIP
+...     print(span.worker, span.kernels().groupby("type")["dur_ns"].sum())
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tb_npu_plugin.discovery.watch import Watcher
+from tb_npu_plugin.errors import NotFound
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.store.span import Span
+from tb_npu_plugin.tables import NULL_INT, Table, Text
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+
+
+class SpanFrames:
+    """One capture. Data frames have the columns of the schema: times and durations in integer ns, sizes in bytes,
+    unknown is missing."""
+
+    def __init__(self, span: Span) -> None:
+        self._span = span
+
+    def __repr__(self) -> str:
+        return f"<{self.run} ▸ {self.worker} ▸ {self.label}>"
+
+    @property
+    def run(self) -> str:
+        """Name of the run."""
+        return self._span.run_label
+
+    @property
+    def worker(self) -> str:
+        """Name of the worker."""
+        return self._span.worker_label
+
+    @property
+    def label(self) -> str:
+        """When it was recorded and which steps."""
+        return self._span.label
+
+    @property
+    def capture(self) -> Capture:
+        """How it was recorded."""
+        return self._span.capture
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What was lost while reading."""
+        return list(self._span.problems)
+
+    @property
+    def tables(self) -> list[str]:
+        """Names for `table`."""
+        return [name for name in TABLES if self._span.rows(name) is not None]
+
+    def table(self, name: str) -> pd.DataFrame:
+        """A table by the name that schema/registry.py gives it. Raises NotFound when this capture lacks it."""
+        found = self._span.table(name)
+        if found is None:
+            raise NotFound(f"no table {name!r} in {self!r}", f"There are: {', '.join(self.tables)}.")
+        return frame(found)
+
+    def kernels(self) -> pd.DataFrame:
+        """kernel_details.csv."""
+        return self.table("kernels")
+
+    def operators(self) -> pd.DataFrame:
+        """operator_details.csv."""
+        return self.table("operators")
+
+    def steps(self) -> pd.DataFrame:
+        """step_trace_time.csv."""
+        return self.table("step_trace")
+
+    def memory(self) -> pd.DataFrame:
+        """operator_memory.csv."""
+        return self.table("op_memory")
+
+
+def open(path: str | Path) -> list[SpanFrames]:
+    """All captures below a logdir, a run or a result folder, read (from the cache where it is there)."""
+    watcher = Watcher({"": Path(path).expanduser().absolute()}, background=False)
+    places = watcher.update().places()
+    library = Library(watcher)
+    try:
+        library.read(places, ["tables"])
+        return [SpanFrames(library.open(place)) for place in places]
+    finally:
+        library.close()
+
+
+def frame(table: Table) -> pd.DataFrame:
+    """A table as a data frame."""
+    import pandas as pd
+
+    columns: dict[str, object] = {}
+    for column in table.columns:
+        data = table.data[column.key]
+        if isinstance(data, Text):
+            columns[column.key] = data.tolist()
+        elif data.dtype == np.int64:
+            columns[column.key] = pd.arrays.IntegerArray(data, data == NULL_INT)
+        else:
+            columns[column.key] = data
+    return pd.DataFrame(columns)

@@ -1,0 +1,214 @@
+"""tb-npu: the views and the problems of a result on the command line."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+import msgspec
+
+from tb_npu_plugin import __version__, cli_print
+from tb_npu_plugin.discovery.model import Place, Scan
+from tb_npu_plugin.discovery.watch import Watcher
+from tb_npu_plugin.errors import BadRequest, NpuPluginError
+from tb_npu_plugin.server.catalog import catalog, span_progress
+from tb_npu_plugin.server.choice import choose_place, choose_run
+from tb_npu_plugin.server.service import Service
+from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.store.stages import STAGES
+from tb_npu_plugin.views.registry import VIEWS, find_view
+from tb_npu_plugin.views.table_query import TableQuery
+from tb_npu_plugin.views.tables_json import table_json
+
+PATH = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+class Nothing(NpuPluginError):
+    """There is nothing to show."""
+
+    code = "nothing"
+
+
+@click.group()
+@click.version_option(__version__)
+def cli() -> None:
+    """Ascend NPU profiles on the command line."""
+
+
+@cli.command()
+@click.argument("view", type=click.Choice([view.id for view in VIEWS]))
+@click.argument("path", type=PATH, nargs=-1, required=True)
+@click.option("--run", default="", help="Run by its name; the first without.")
+@click.option("--worker", default="", help="Worker by rank, name or label; the first without.")
+@click.option("--span", default="", help="Span by name, label or number from 1; the first without.")
+@click.option("--baseline", default="", help="diff: worker of the first PATH.")
+@click.option("--experimental", default="", help="diff: worker of the last PATH.")
+@click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A parameter of the view; repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON; times in integer ns.")
+def show(
+    view: str,
+    path: tuple[Path, ...],
+    run: str,
+    worker: str,
+    span: str,
+    baseline: str,
+    experimental: str,
+    params: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Print what VIEW shows of the result in PATH: a logdir, a run or a result folder. diff takes two PATHs, or two
+    workers of one."""
+    if len(path) > (2 if view == "diff" else 1):
+        raise click.UsageError(f"{view} takes {'two PATHs' if view == 'diff' else 'one PATH'}.")
+    given = dict(_pair(param) for param in params)
+    with _library(path) as library:
+        scan = library.scan()
+        scope = find_view(view).scope
+        if scope == "run":
+            given["run"] = choose_run(scan, run).token
+        elif scope == "diff":
+            sides = [_side(scan, path, number) for number in (0, -1)]
+            other = "" if len(path) == 2 else "+1"
+            given["baseline"] = choose_place(sides[0], run, baseline or worker, span).span.token
+            given["experimental"] = choose_place(sides[1], run, experimental or other, span).span.token
+        else:
+            given["span"] = choose_place(scan, run, worker, span).span.token
+        found = _view(Service(library, ahead=False), view, given)
+        if as_json:
+            _write_json(found)
+        else:
+            cli_print.view(found)
+    if found["state"] != "ready":
+        sys.exit(1)
+
+
+@cli.command()
+@click.argument("path", type=PATH)
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def doctor(path: Path, as_json: bool) -> None:
+    """List what was found below PATH, what was not taken, and every problem. Reads everything."""
+    with _library((path,)) as library:
+        places = library.scan().places()
+        with cli_print.progress() as bar:
+            library.read(places, STAGES, lambda: bar(_progress(library, places)))
+        listed: dict[str, Any] = dict(catalog(library))
+        listed["spans"] = [_examined(library, place) for place in places]
+        if as_json:
+            _write_json(listed)
+        else:
+            cli_print.doctor(listed)
+    if not places or any(span["state"] == "failed" for span in listed["spans"]):
+        sys.exit(1)
+
+
+def main() -> NoReturn:
+    """Entry point. The one place that prints errors: exit code 1, or 2 for a wrong use."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    try:
+        cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except click.Abort:
+        sys.exit(130)
+    except BadRequest as error:
+        _complain(error, 2)
+    except NpuPluginError as error:
+        _complain(error, 1)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone; so do we
+    sys.exit(0)
+
+
+def _complain(error: NpuPluginError, code: int) -> NoReturn:
+    click.echo(f"tb-npu: {error.message}", err=True)
+    if error.hint:
+        click.echo(error.hint, err=True)
+    sys.exit(code)
+
+
+@contextmanager
+def _library(paths: Sequence[Path]) -> Iterator[Library]:
+    """The results below the paths, scanned. Raises Nothing when there are none."""
+    # One path has no name in front of its runs; of two, the order tells them apart.
+    logdirs = {("" if len(paths) == 1 else str(number + 1)): path.absolute() for number, path in enumerate(paths)}
+    watcher = Watcher(logdirs, background=False)
+    scan = watcher.update()
+    library = Library(watcher)
+    try:
+        if not scan.runs and not scan.skipped:
+            raise Nothing(f"no NPU result below {', '.join(map(str, paths))}", "A result folder ends in _ascend_pt.")
+        yield library
+    finally:
+        library.close()
+
+
+def _side(scan: Scan, paths: Sequence[Path], number: int) -> Scan:
+    """The runs of the first (0) or the last (-1) path."""
+    if len(paths) == 1:
+        return scan
+    prefix = "1" if number == 0 else "2"
+    return Scan(tuple(run for run in scan.runs if run.label.partition("/")[0] == prefix), scan.skipped)
+
+
+def _view(service: Service, view: str, params: dict[str, str]) -> dict[str, Any]:
+    """The answer of the view's route, waited for, with whole tables and with its data at the top as well."""
+    with cli_print.progress() as bar:
+        while True:
+            found = service.view(view, params)
+            if not any(item["state"] in ("waiting", "reading") for item in found["progress"]):
+                break
+            bar(found["progress"])
+    out: dict[str, Any] = {**found, **(found["data"] or {})}
+    if found["state"] == "ready":
+        result = service.result(service.ask(view, params))
+        out["tables"] = {
+            name: table_json(f"{view}.{name}", source, result.base_ns, TableQuery(limit=len(source.table)))
+            for name, source in result.tables.items()
+        }
+    return out
+
+
+def _progress(library: Library, places: Sequence[Place]) -> list[Any]:
+    """Progress of all stages of these spans."""
+    return [item for place in places for item in span_progress(library, place)]
+
+
+def _examined(library: Library, place: Place) -> dict[str, Any]:
+    """What doctor says of one span."""
+    span = library.open(place)
+    states = {stage: library.stand(place, stage).state for stage in STAGES}
+    problems = [problem.as_json() for problem in span.problems]
+    return {
+        "path": place.span.path,
+        "run": place.run.label,
+        "worker": place.worker.label,
+        "label": span.label,
+        "state": "failed" if states["tables"] == "failed" else "ready",
+        "rank": place.worker.rank,
+        "rank_source": place.worker.rank_source,
+        "files": [{"file": file.relative, "bytes": file.size} for file in place.span.files],
+        "problems": problems,
+        "count": sum(problem["count"] for problem in problems),
+    }
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise click.UsageError(f"--param {text} is not KEY=VALUE.")
+    return name, value
+
+
+def _write_json(content: Any) -> None:
+    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

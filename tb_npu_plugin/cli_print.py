@@ -1,0 +1,120 @@
+"""What the command line prints for people: progress, tables, problems."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.table import Table
+
+#: Rows of a table that are shown; --json has them all.
+SHOWN_ROWS = 20
+PIPE_WIDTH = 240
+POLL = 0.05
+Bar = Callable[[Sequence[Mapping[str, Any]]], None]
+
+
+@contextmanager
+def progress() -> Iterator[Bar]:
+    """A progress bar on stderr, where that is a terminal. Call it with ProgressJson items; it sleeps a moment."""
+    if not sys.stderr.isatty():
+        yield lambda items: time.sleep(POLL)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
+               TimeRemainingColumn())  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+
+        def tell(items: Sequence[Mapping[str, Any]]) -> None:
+            done = sum(item["bytes_done"] for item in items)
+            total = sum(item["bytes_total"] for item in items)
+            file = next((item["file"] for item in items if item["state"] == "reading"), "")
+            bar.update(task, completed=done, total=total or None, description=file.rpartition("/")[2] or "reading")
+            time.sleep(POLL)
+
+        yield tell
+
+
+def view(found: Mapping[str, Any]) -> None:
+    """A view: its plain figures, its lists, the first rows of its tables, what is missing, problems."""
+    console = _console()
+    data = found["data"] or {}
+    console.print(f"[bold]{found['view']}[/bold]: {found['state']}")
+    for name, value in data.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            _records(console, name, value)
+        elif isinstance(value, dict):
+            plain = {key: item for key, item in value.items() if not isinstance(item, (dict, list)) and item is not None}
+            console.print(f"{name}: {escape(', '.join(f'{key} {item}' for key, item in plain.items()))}")
+        elif not isinstance(value, list):
+            console.print(f"{name}: {escape(str(value))}")
+    for name, table in found["tables"].items():
+        keys = [column["key"] for column in table["columns"]]
+        rows = list(zip(*(table["data"][key][:SHOWN_ROWS] for key in keys)))
+        _table(console, f"{name} ({table['total']} rows)", keys, rows)
+    for item in found["missing"]:
+        console.print(f"missing {item['file']}: {escape(item['text'])} Recorded with {escape(item['option'])}.")
+    problems(console, found["problems"])
+
+
+def doctor(listed: Mapping[str, Any]) -> None:
+    """What was found, what was not taken, and every problem."""
+    console = _console()
+    for span in listed["spans"]:
+        size = sum(file["bytes"] for file in span["files"]) / 2**20
+        rank = f"rank from {span['rank_source']}" if span["rank_source"] else "rank unknown"
+        console.print(
+            f"[bold]{escape(span['path'])}[/bold]  {escape(span['run'])} ▸ {escape(span['worker'])} ▸ "
+            f"{escape(span['label'])}: {span['state']}, {len(span['files'])} files, {size:.1f} MiB, {escape(rank)}"
+        )
+        problems(console, span["problems"])
+    for item in listed["skipped"]:
+        console.print(f"[yellow]not taken[/yellow] {escape(item['path'])}: {escape(item['reason'])}")
+        console.print(f"  {escape(item['action'])}", soft_wrap=True)
+    total = sum(span["count"] for span in listed["spans"])
+    console.print(f"{len(listed['spans'])} taken, {len(listed['skipped'])} not taken, {total} problems")
+
+
+def problems(console: Console, items: Sequence[Mapping[str, Any]]) -> None:
+    """Problems, one paragraph each."""
+    for item in items:
+        place = " ".join(filter(None, (item["file"], item["where"])))
+        times = f" ({item['count']}×)" if item["count"] > 1 else ""
+        console.print(f"  {item['severity']} [bold]{item['code']}[/bold]{times} {escape(place)}")
+        console.print(f"    expected {escape(item['expected'])}, found {escape(item['found'])}")
+        console.print(f"    lost: {escape(item['lost'])} {escape(item['action'])}")
+
+
+def _console() -> Console:
+    """Standard output; wide where it is no terminal, so that nothing is cut in a file or a pipe."""
+    return Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)
+
+
+def _records(console: Console, name: str, records: Sequence[Mapping[str, Any]]) -> None:
+    keys = [key for key, value in records[0].items() if not isinstance(value, (dict, list))]
+    _table(console, f"{name} ({len(records)})", keys, [[item[key] for key in keys] for item in records[:SHOWN_ROWS]])
+
+
+def _table(console: Console, title: str, keys: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Figures as they are in the JSON: ns and bytes."""
+    table = Table(title=escape(title), title_justify="left", show_edge=False)
+    for number, key in enumerate(keys):
+        text = any(isinstance(row[number], str) for row in rows)
+        table.add_column(key, justify="left" if text else "right", max_width=60)
+    for row in rows:
+        table.add_row(*map(_cell, row))
+    console.print(table)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return escape(str(value))
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
