@@ -1,0 +1,135 @@
+"""Distributed: budgets, the split of the communication time, bytes and links are those of the files."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.oracle.figures import ms, whole
+from tests.oracle.raw import REAL_RUN, Raw, every_result, raw
+from tests.oracle.shown import show
+from tests.support.fixtures import FIXTURES
+
+FOLDERS = every_result("communication.json")
+TOTAL = "Total Op Info"
+ROLLUP = "SDMA"
+
+
+def _ops(folder: Path) -> list[tuple[str | None, str, dict[str, Any]]]:
+    """(step, operator name, entry) of every single operator."""
+    out = []
+    for step, kinds in raw(folder).json("communication.json").items():
+        for entries in kinds.values():
+            out += [
+                (step.removeprefix("step") or None, key.split("@")[0], op)
+                for key, op in entries.items()
+                if key != TOTAL
+            ]
+    return out
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_split_sums_to_the_elapsed_time(folder: Path) -> None:
+    budgets = {budget["step"]: budget for budget in show("distributed", folder).data["budgets"]}
+    steps = {step for step, _, _ in _ops(folder)}
+    assert steps <= set(budgets)
+    for step in steps:
+        times = [op["Communication Time Info"] for at, _, op in _ops(folder) if at == step]
+        sums = {
+            name: sum(ms(time[f"{name} Time(ms)"]) for time in times)
+            for name in ("Elapse", "Transit", "Wait", "Synchronization")
+        }
+        budget = budgets[step]
+        assert (budget["elapse"], budget["transit"]) == (sums["Elapse"], sums["Transit"])
+        assert budget["synchronization"] == sums["Synchronization"]
+        assert budget["wait"] == sums["Wait"] - sums["Synchronization"]
+        parts = (budget[key] for key in ("transit", "wait", "synchronization", "idle"))
+        assert sum(parts) == budget["elapse"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_bytes_and_bandwidth_count_each_link_once(folder: Path) -> None:
+    sizes: dict[tuple[str | None, str], int] = defaultdict(int)
+    times: dict[tuple[str | None, str], int] = defaultdict(int)
+    for step, _, op in _ops(folder):
+        for transport, figures in op["Communication Bandwidth Info"].items():
+            if transport != ROLLUP and figures["Transit Size(MB)"]:
+                sizes[step, transport] += whole(figures["Transit Size(MB)"], 1_000_000) or 0
+                times[step, transport] += ms(figures["Transit Time(ms)"])
+    shown = show("distributed", folder).tables["transports"]
+    assert {(row["step"], row["transport"]): row["size_bytes"] for row in shown} == sizes
+    for row in shown:
+        assert row["bandwidth"] == pytest.approx(row["size_bytes"] / times[row["step"], row["transport"]], abs=1e-4)
+    ops = show("distributed", folder).tables["ops"]
+    assert sum(row["size_bytes"] for row in ops) == sum(sizes.values())
+    assert sum(row["calls"] for row in ops) == len(_ops(folder))
+
+
+@pytest.mark.parametrize(("rank", "bandwidth"), [(0, "15.654"), (1, "15.502")])
+def test_real_bandwidth(rank: int, bandwidth: str) -> None:
+    folder = REAL_RUN / f"rank{rank}_ascend_pt"
+    raw(folder)
+    (row,) = show("distributed", folder).tables["transports"]
+    assert row["transport"] == "HCCS"
+    assert Decimal(row["bandwidth"]).quantize(Decimal("0.001")) == Decimal(bandwidth)
+
+
+@pytest.mark.parametrize("folder", every_result("communication_matrix.json"))
+def test_links_are_the_totals_of_the_matrix(folder: Path) -> None:
+    expected = {}
+    for step, kinds in raw(folder).json("communication_matrix.json").items():
+        for entries in kinds.values():
+            for key, links in entries.items():
+                type_, stat = key.split("@")[0].rsplit("-", 1)
+                if stat == "total":
+                    for link, figures in links.items():
+                        src, dst = map(int, link.split("-"))
+                        expected[step.removeprefix("step") or None, type_, key.split("@")[1], src, dst] = (
+                            figures["Transport Type"], whole(figures["Transit Size(MB)"], 1_000_000), ms(figures["Transit Time(ms)"])
+                        )  # fmt: skip
+    shown = show("distributed", folder).data["links"]
+    found = {
+        (row["step"], row["op_type"], row["group"], row["src"], row["dst"]): (
+            row["transport"],
+            row["size_bytes"],
+            row["time_ns"],
+        )
+        for row in shown
+    }
+    assert found == expected
+    assert len(shown) == len(expected)
+
+
+RUNS = [
+    FIXTURES / "results" / "two_ranks",
+    FIXTURES / "results" / "new_spellings",
+    *sorted((FIXTURES / "demo").iterdir()),
+]
+
+
+@pytest.mark.parametrize("run", [*(pytest.param(run, id=run.name) for run in RUNS), pytest.param(REAL_RUN, id="real")])
+def test_both_ranks_stand_side_by_side(run: Path) -> None:
+    raw(run)  # skips where the real data are absent
+    folders = sorted(run.glob("*_ascend_pt"))
+    shown = show("distributed", *reversed(folders))
+    assert [rank["rank"] for rank in shown.data["ranks"]] == [0, 1]
+    rows = [
+        (number, row["Step"]) for number, folder in enumerate(folders) for row in Raw(folder).csv("step_trace_time.csv")
+    ]
+    assert [(budget["rank"], budget["step"]) for budget in shown.data["budgets"]] == rows
+    assert shown.data["world_size"] == (
+        8 if run.name in ("ascend_pt_text_level1", "transformer_910b", "transformer_910b_tuned") else 2
+    )
+
+
+def test_bubble_is_the_time_of_the_receives() -> None:
+    """Rank 1 of two_ranks receives from rank 0."""
+    folders = sorted((FIXTURES / "results" / "two_ranks").glob("*_ascend_pt"))
+    bubbles = [budget["bubble"] for budget in show("distributed", *folders).data["budgets"]]
+    receives = [row for row in raw(folders[1]).kernels if row["Type"] == "hcom_receive_"]
+    assert len(receives) == 1
+    assert bubbles == [0, int(Decimal(receives[0]["Duration(us)"]) * 1000)]
