@@ -12,19 +12,21 @@ from tb_npu_plugin.tables import Table, known
 
 
 class WorldRanks:
-    """Maps ranks of a group, as the links of one rank have them, to ranks of the world.
+    """Maps ranks of a group, as communication_matrix.json has them, to ranks of the world.
 
-    parallel_group_info of the capture tells; without it, the rank itself is known still: it is the one source of all
-    its links of a group.
+    parallel_group_info of a capture tells; without it, the profiled ranks are known still: each is the one source of
+    all its links of a group.
     """
 
-    def __init__(self, capture: Capture, links: Table) -> None:
-        named = {name: ranks for name, group in capture.groups.items() if (ranks := _ranks(group))}
-        self._ranks = {**{group_hash(name): ranks for name, ranks in named.items()}, **named}
-        sources: dict[str | None, set[int]] = {}
-        for group, source in zip(links.text("group").tolist(), links.ints("src").tolist()):
-            sources.setdefault(group, set()).add(source)
-        self._own = {(group, min(found)): capture.rank for group, found in sources.items() if len(found) == 1}
+    def __init__(self, profiled: Sequence[tuple[Capture, Table]]) -> None:
+        self._ranks: dict[str, list[int | None]] = {}
+        self._own: dict[tuple[str | None, int], int | None] = {}
+        for capture, links in profiled:
+            for name, group in capture.groups.items():
+                if ranks := _ranks(group):
+                    self._ranks.update({name: ranks, group_hash(name): ranks})
+            for place in _sources(links):
+                self._own[place] = capture.rank
 
     def of(self, group: str | None, local: int) -> int | None:
         """Rank in the world; None where nothing tells."""
@@ -57,6 +59,14 @@ def world_size(captures: Sequence[Capture], link_tables: Sequence[Table | None])
             ends = np.concatenate([table.ints("src"), table.ints("dst")])
             highest += [int(ends[known(ends)].max())] if known(ends).any() else []
     return max(highest) + 1 if highest else None
+
+
+def _sources(links: Table) -> list[tuple[str | None, int]]:
+    """Group and rank inside it of the process that recorded the links, for groups where all start at one rank."""
+    sources: dict[str | None, set[int]] = {}
+    for group, source in zip(links.text("group").tolist(), links.ints("src").tolist()):
+        sources.setdefault(group, set()).add(source)
+    return [(group, min(found)) for group, found in sources.items() if len(found) == 1]
 
 
 def _ranks(group: Mapping[str, Any]) -> list[int | None]:

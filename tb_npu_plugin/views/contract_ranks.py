@@ -80,7 +80,7 @@ class DiffSideJson(TypedDict):
     label: str
     rank: Optional[int]
     steps: list[StepJson]
-    kernels: int
+    kernels: Optional[int]
     device_ns: Optional[int]
 
 

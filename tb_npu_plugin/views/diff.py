@@ -32,7 +32,7 @@ def build(source: ViewInput) -> ViewResult:
     tables = {}
     operators = _both(baseline, experimental, "operators")
     if operators is not None:
-        tables["operators"] = ViewTable(analysis.operators(*operators), "difference_device_self_ns")
+        tables["operators"] = _operators(*operators)
     if kernels is not None:
         chosen = _of_pair(kernels, _chosen_pair(pairs, source.params.get("step", "")))
         tables["kernels"] = ViewTable(analysis.kernels(*chosen), "difference_ns")
@@ -84,6 +84,13 @@ def _free(steps: Sequence[StepJson], step: str | None) -> int | None:
     return sum(known) if chosen and len(known) == len(chosen) else None
 
 
+def _operators(baseline: Table, experimental: Table) -> ViewTable:
+    """By difference of the device self time; of the host self time where nothing ran on a device."""
+    table = analysis.operators(baseline, experimental)
+    on_device = any((table.ints(f"{side}_device_self_ns") > 0).any() for side in ("baseline", "experimental"))
+    return ViewTable(table, "difference_device_self_ns" if on_device else "difference_host_self_ns")
+
+
 def _side(span: SpanData, steps: list[StepJson]) -> DiffSideJson:
     kernels = span.table("kernels")
     return {
@@ -93,7 +100,7 @@ def _side(span: SpanData, steps: list[StepJson]) -> DiffSideJson:
         "label": span.label,
         "rank": span.capture.rank,
         "steps": steps,
-        "kernels": 0 if kernels is None else len(kernels),
+        "kernels": None if kernels is None else len(kernels),
         "device_ns": None if kernels is None else total_ns(kernels),
     }
 

@@ -24,7 +24,7 @@ def build(source: ViewInput) -> ViewResult:
     """See DistributedJson."""
     spans = sorted(source.spans, key=_order)
     budgets = [budget for span in spans for budget in _budgets(span)]
-    links = [link for span in spans for link in _links(span)]
+    links = _links(spans)
     steps = {budget["step"] for budget in budgets} | {link["step"] for link in links}
     data: DistributedJson = {
         "ranks": [_state(span) for span in spans],
@@ -86,12 +86,14 @@ def _budget(span: SpanData, name: str | None, step: StepJson | None, split: anal
     }
 
 
-def _links(span: SpanData) -> list[LinkJson]:
-    table = span.table("comm_links")
-    if table is None:
-        return []
-    found = analysis.links(table, WorldRanks(span.capture, table))
-    return [cast(LinkJson, {"rank": span.capture.rank, **asdict(link)}) for link in found]
+def _links(spans: Sequence[SpanData]) -> list[LinkJson]:
+    profiled = [(span.capture, table) for span in spans if (table := span.table("comm_links")) is not None]
+    ranks = WorldRanks(profiled)
+    return [
+        cast(LinkJson, {"rank": capture.rank, **asdict(link)})
+        for capture, table in profiled
+        for link in analysis.links(table, ranks)
+    ]
 
 
 def _groups(spans: Sequence[SpanData]) -> list[str]:

@@ -90,7 +90,7 @@ export interface DiffSideJson {
   label: string;
   rank: number | null;
   steps: StepJson[];
-  kernels: number;
+  kernels: number | null;
   device_ns: number | null;
 }
 

@@ -1,0 +1,50 @@
+"""Exact group sums against plain Python."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN, Decimal
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.tables import NULL_INT, Text
+
+rows = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b", None]),
+        st.integers(0, 2),
+        st.one_of(st.none(), st.integers(-(2**55), 2**55), st.integers(-9, 9)),
+    ),
+    max_size=30,
+)
+
+
+@given(rows)
+def test_groups_equal_a_dictionary(given_rows: list[tuple[str | None, int, int | None]]) -> None:
+    expected: dict[tuple[str | None, int], list[int | None]] = {}
+    for name, number, value in given_rows:
+        expected.setdefault((name, number), []).append(value)
+    names = Text.of(row[0] for row in given_rows)
+    numbers = np.asarray([row[1] for row in given_rows], dtype=np.int64)
+    values = np.asarray([NULL_INT if row[2] is None else row[2] for row in given_rows], dtype=np.int64)
+
+    groups = Groups([names, numbers], len(given_rows))
+
+    keys = list(zip(names.take(groups.first).tolist(), numbers[groups.first].tolist()))
+    assert keys == list(expected)  # in the order of the first rows
+    assert groups.count().tolist() == [len(part) for part in expected.values()]
+    known = [[value for value in part if value is not None] for part in expected.values()]
+    assert groups.count_known(values).tolist() == [len(part) for part in known]
+    assert groups.sum(values).tolist() == [sum(part) if part else NULL_INT for part in known]
+    assert groups.min(values).tolist() == [min(part, default=NULL_INT) for part in known]
+    assert groups.max(values).tolist() == [max(part, default=NULL_INT) for part in known]
+    assert groups.mean(values).tolist() == [half_even(part) for part in known]
+    assert groups.distinct(values).tolist() == [len(set(part)) for part in known]
+
+
+def half_even(values: list[int]) -> int:
+    if not values:
+        return NULL_INT
+    return int((Decimal(sum(values)) / len(values)).quantize(Decimal(1), rounding=ROUND_HALF_EVEN))

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import pytest
+
+from tb_npu_plugin.analysis import communication
+from tb_npu_plugin.analysis.ranks import WorldRanks, group_hash, world_size
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.tables import NULL_INT
+from tests.support.span import table_of
+
+OP = {"step": "1", "kind": "collective", "group": "77"}
+OPS = table_of(
+    "comm_ops",
+    [
+        {**OP, "name": "hcom_allReduce__586_0_1", "elapse_ns": 100, "transit_ns": 30, "wait_ns": 50, "sync_ns": 20},
+        {**OP, "name": "hcom_allReduce__586_1_1", "elapse_ns": 51, "transit_ns": 10, "wait_ns": 0, "sync_ns": 0},
+        {**OP, "name": "hcom_allGather__586_2_1", "elapse_ns": 7, "transit_ns": 1, "wait_ns": None, "sync_ns": None},
+    ],
+)
+
+
+def moved(name: str, transport: str, size: int, time: int) -> dict[str, object]:
+    rollup = int(transport == "SDMA")
+    return {**OP, "name": name, "transport": transport, "rollup": rollup, "size_bytes": size, "time_ns": time}
+
+
+BANDWIDTH = table_of(
+    "comm_bandwidth",
+    [
+        moved("hcom_allReduce__586_0_1", "HCCS", 300, 20),
+        moved("hcom_allReduce__586_0_1", "SDMA", 300, 20),
+        moved("hcom_allReduce__586_0_1", "RDMA", 0, 0),
+        moved("hcom_allReduce__586_1_1", "HCCS", 100, 20),
+        moved("hcom_allReduce__586_1_1", "SDMA", 100, 20),
+        moved("hcom_allGather__586_2_1", "HCCS", 0, 0),
+        moved("hcom_allGather__586_2_1", "SDMA", 40, 10),  # an old file that names no part
+    ],
+)
+
+
+def test_the_four_parts_sum_to_the_elapsed_time() -> None:
+    split = communication.split(OPS.take(OPS.ints("wait_ns") != NULL_INT))
+
+    assert split == communication.Split(elapse=151, transit=40, wait=30, synchronization=20, idle=61)
+    assert 40 + 30 + 20 + 61 == 151
+
+
+def test_unknown_parts_leave_the_rest_unknown_too() -> None:
+    split = communication.split(OPS.take(OPS.ints("wait_ns") == NULL_INT))
+
+    assert split == communication.Split(elapse=7, transit=1, wait=None, synchronization=None, idle=None)
+
+
+def test_operators_by_stem_with_bytes_of_the_parts_only() -> None:
+    table = communication.operators(OPS, BANDWIDTH, rank=3)
+
+    assert table.text("name").tolist() == ["hcom_allReduce", "hcom_allGather"]
+    assert table.ints("rank").tolist() == [3, 3]
+    assert table.ints("calls").tolist() == [2, 1]
+    assert table.ints("size_bytes").tolist() == [400, 40]
+    assert table.ints("avg_elapse_ns").tolist() == [76, 7]  # 75.5 rounds to the even neighbour
+    assert table.ints("avg_transit_ns").tolist() == [20, 1]
+    assert table.floats("bandwidth").tolist() == [10.0, 4.0]
+    assert table.ints("idle_ns").tolist() == [61, NULL_INT]
+
+
+def test_operators_without_a_bandwidth_table_have_unknown_bytes() -> None:
+    assert communication.operators(OPS, None, None).ints("size_bytes").tolist() == [NULL_INT, NULL_INT]
+
+
+def test_transports() -> None:
+    table = communication.transports(BANDWIDTH, rank=None)
+
+    assert table.text("transport").tolist() == ["HCCS", "SDMA"]
+    assert table.ints("size_bytes").tolist() == [400, 40]
+    assert table.ints("time_ns").tolist() == [40, 10]
+    assert table.floats("bandwidth").tolist() == [10.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [
+        ("hcom_allReduce__586_0_1", "hcom_allReduce"),
+        ("hcom_send__123_45_678", "hcom_send"),
+        ("hcom_allReduce_", "hcom_allReduce_"),
+        ("_1_2", "_1_2"),
+    ],
+)
+def test_stem(name: str, stem: str) -> None:
+    assert communication.stem(name) == stem
+
+
+def link(group: str, src: int, dst: int, stat: str = "total") -> dict[str, object]:
+    return {
+        "step": "1",
+        "op_type": "allreduce",
+        "stat": stat,
+        "group": group,
+        "src": src,
+        "dst": dst,
+        "transport": "LOCAL" if src == dst else "HCCS",
+        "size_bytes": 10,
+        "time_ns": 4,
+    }
+
+
+def test_group_hash_is_the_one_that_a_recorded_database_files_this_communicator_under() -> None:
+    assert group_hash("90.91.105.46%enp189s0f0_60000_0_1736410538306028") == "17148521525495523210"
+
+
+def test_links_have_ranks_of_the_world_where_something_tells() -> None:
+    groups = {"pp": {"group_name": "pp", "group_rank": 1, "global_ranks": [0, 2]}}
+    table = table_of(
+        "comm_links",
+        [link(group_hash("pp"), 1, 0), link("x", 1, 1), link("x", 1, 0), link("x", 1, 5), link("x", 1, 5, "top1")],
+    )
+
+    other = table_of("comm_links", [link("x", 5, 5), link("x", 5, 1)])
+
+    found = communication.links(table, WorldRanks([(Capture(rank=2, groups=groups), table), (Capture(rank=7), other)]))
+
+    assert [(entry.src, entry.dst, entry.src_rank, entry.dst_rank) for entry in found] == [
+        (1, 0, 2, 0),  # by the group's ranks
+        (1, 1, 2, 2),  # every link of a group starts at this rank
+        (1, 0, 2, None),
+        (1, 5, 2, 7),  # the same of another profiled rank
+    ]
+    assert [entry.transport for entry in found] == ["HCCS", "LOCAL", "HCCS", "HCCS"]
+    assert found[0].bandwidth == 2.5
+
+
+def test_world_size() -> None:
+    links = table_of("comm_links", [link("x", 0, 7)])
+    group = {"a": {"global_ranks": [0, 15]}}
+
+    assert world_size([Capture(distributed_args={"world_size": 64})], [links]) == 64
+    assert world_size([Capture(groups=group)], [links]) == 16
+    assert world_size([Capture()], [links, None]) == 8
+    assert world_size([Capture()], [None]) is None

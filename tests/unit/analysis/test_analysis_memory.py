@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tb_npu_plugin.analysis import memory
+from tb_npu_plugin.tables import NULL_INT, Table
+from tests.support.span import table_of
+
+
+def record(time: int, allocated: int | None, reserved: int | None = 9, component: str = "PTA") -> dict[str, object]:
+    return {
+        "component": component,
+        "time_ns": time,
+        "allocated_bytes": allocated,
+        "reserved_bytes": reserved,
+        "active_bytes": None,
+        "device": "NPU:0",
+    }
+
+
+def records(*rows: dict[str, object]) -> Table:
+    return table_of("memory_record", list(rows))
+
+
+def test_a_peak_is_the_largest_number_and_its_first_moment() -> None:
+    table = records(record(3, 120), record(1, 95), record(2, 120), record(1, None, 50, "APP"))
+
+    pta, app = memory.peaks(table)
+
+    assert (pta.component, pta.device, pta.allocated) == ("PTA", "NPU:0", memory.Peak(120, 2))
+    assert pta.active == memory.Peak(None, None)
+    assert (app.component, app.reserved) == ("APP", memory.Peak(50, 1))
+
+
+def test_curves_are_by_time_and_whole_while_they_are_small() -> None:
+    (curve,) = memory.curves(records(record(3, 1), record(1, None), record(2, 2)), points=3)
+
+    assert curve.time.tolist() == [1, 2, 3]
+    assert curve.allocated.tolist() == [NULL_INT, 2, 1]
+    assert curve.points == 3
+
+
+def test_thinning_keeps_ends_and_extremes_of_every_series() -> None:
+    values = [(37 * time) % 1009 for time in range(5000)]
+    table = records(*(record(time, value, 2000 - value) for time, value in enumerate(values)))
+
+    (curve,) = memory.curves(table, points=80)
+
+    assert curve.points == 5000
+    assert len(curve.time) <= 80
+    assert (curve.time[0], curve.time[-1]) == (0, 4999)
+    for bin_start in range(0, 5000, 500):
+        inside = (curve.time >= bin_start) & (curve.time < bin_start + 500)
+        part = values[bin_start : bin_start + 500]
+        assert curve.allocated[inside].max() == max(part)
+        assert curve.allocated[inside].min() == min(part)
+        assert curve.reserved[inside].max() == 2000 - min(part)
+        assert curve.time[inside][0] == bin_start
+        assert curve.time[inside][-1] == bin_start + 499
+
+
+def test_a_range_has_the_value_in_force_before_it_and_the_next_after_it() -> None:
+    table = records(*(record(time, time) for time in (0, 10, 20, 30, 40)))
+
+    (curve,) = memory.curves(table, points=100, start=12, end=25)
+
+    assert curve.time.tolist() == [10, 20, 30]
+
+
+def test_fragmentation_when_the_allocators_held_most() -> None:
+    both = records(
+        record(1, 10, 100, "PTA+GE"), record(2, 60, 80, "PTA+GE"), record(3, 5, 1000, "PTA+GE"), record(9, 99, 100)
+    )
+
+    assert memory.fragmentation(both) == 0.25
+    assert memory.fragmentation(records(record(1, 50, 100))) == 0.5  # PTA where there is no PTA+GE
+    assert memory.fragmentation(records(record(1, None, 100, "APP"))) is None
+
+
+@pytest.mark.parametrize(("moment", "live"), [(4, []), (5, ["a", "b", "c"]), (9, ["a", "b", "c"]), (10, ["b"])])
+def test_live_at(moment: int, live: list[str]) -> None:
+    table = table_of(
+        "op_memory",
+        [
+            {"name": "a", "size_bytes": 1, "alloc_ns": 5, "release_ns": 10, "active_release_ns": 20},
+            {"name": "b", "size_bytes": 1, "alloc_ns": 5, "release_ns": None},
+            {"name": "c", "size_bytes": 1, "alloc_ns": 5, "release_ns": None, "active_release_ns": 10},
+        ],
+    )
+
+    assert memory.live_at(table, moment).text("name").tolist() == live
+
+
+def test_modules() -> None:
+    rows = [("HCCL", 2, 7), ("HCCL", 1, 9), ("SLOG", 1, 0)]
+    samples = [{"component": name, "time_ns": time, "reserved_bytes": size} for name, time, size in rows]
+
+    table = memory.modules(table_of("module_memory", samples))
+
+    assert table.text("component").tolist() == ["HCCL", "SLOG"]
+    assert table.ints("peak_bytes").tolist() == [9, 0]
+    assert table.ints("peak_at").tolist() == [1, 1]
+    assert table.ints("last_bytes").tolist() == [7, 0]
+
+
+def test_nothing_recorded() -> None:
+    nothing = records(record(1, 1)).take(np.zeros(0, dtype=np.int64))
+
+    assert memory.curves(nothing, 10) == []
+    assert memory.peaks(nothing) == []
+    assert memory.fragmentation(nothing) is None
+    assert memory.bounds([nothing.ints("time_ns")]) is None

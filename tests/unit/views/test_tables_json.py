@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import pytest
+
+from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.tables import Column, Kind, from_lists
+from tb_npu_plugin.views.base import INLINE_ROWS, ViewResult, ViewTable
+from tb_npu_plugin.views.table_query import TableQuery, Where, parse_query
+from tb_npu_plugin.views.tables_json import inline_tables, table_json, to_csv
+
+BASE = 1_700_000_000_000_000_000
+TABLE = from_lists(
+    (
+        Column("step", Kind.TEXT, "Step", "A step.", "identity"),
+        Column("start_ns", Kind.TIME),
+        Column("calls", Kind.INT),
+        Column("share", Kind.RATIO),
+    ),
+    {
+        "step": ["10", "9", None, "9"],
+        "start_ns": [BASE + 5, BASE + 1, None, BASE + 7],
+        "calls": [1, None, 3, 2],
+        "share": [0.5, float("inf"), float("nan"), 0.0],
+    },
+)
+SOURCE = ViewTable(TABLE, sort="calls", desc=True)
+
+
+def page(query: TableQuery) -> dict[str, list[object]]:
+    return table_json("kernel.all", SOURCE, BASE, query)["data"]
+
+
+def test_the_tables_own_order_is_used_when_none_is_asked_for() -> None:
+    answer = table_json("kernel.all", SOURCE, BASE, TableQuery())
+
+    assert answer["data"]["calls"] == [3, 2, 1, None]
+    assert (answer["id"], answer["sort"], answer["desc"], answer["total"]) == ("kernel.all", "calls", True, 4)
+    assert answer["columns"][0] == {
+        "key": "step",
+        "kind": "text",
+        "title": "Step",
+        "doc": "A step.",
+        "group": "identity",
+    }
+
+
+def test_times_are_offsets_and_unknown_is_null() -> None:
+    data = page(TableQuery(sort="start_ns"))
+
+    assert data["start_ns"] == [1, 5, 7, None]
+    assert data["share"] == [None, 0.5, 0.0, None]  # infinity is no JSON number
+
+
+def test_numbers_inside_text_sort_as_numbers() -> None:
+    assert page(TableQuery(sort="step"))["step"] == ["9", "9", "10", None]
+    assert page(TableQuery(sort="step", desc=True))["step"] == ["10", "9", "9", None]
+
+
+def test_a_name_of_ten_thousand_digits_sorts() -> None:
+    table = from_lists((Column("name", Kind.TEXT),), {"name": ["9" * 10_000, "1" * 10_000, "a"]})
+
+    answer = table_json("t", ViewTable(table, "name", desc=False), 0, TableQuery())
+
+    assert [name[0] for name in answer["data"]["name"]] == ["1", "9", "a"]
+
+
+@pytest.mark.parametrize(
+    ("where", "starts"),
+    [
+        (Where("start_ns", "ge", "5"), [7, 5]),  # times in conditions are offsets too
+        (Where("start_ns", "eq", ""), [None]),
+        (Where("start_ns", "ne", ""), [7, 5, 1]),
+        (Where("step", "eq", "9"), [7, 1]),
+        (Where("step", "ne", "9"), [5]),
+        (Where("step", "eq", ""), [None]),
+        (Where("step", "has", "0"), [5]),
+        (Where("share", "gt", "0.25"), [5, 1]),
+    ],
+)
+def test_conditions(where: Where, starts: list[int | None]) -> None:
+    assert page(TableQuery(sort="start_ns", desc=True, where=(where,)))["start_ns"] == starts
+
+
+def test_csv_has_whole_times_and_chosen_columns() -> None:
+    text = to_csv(SOURCE, BASE, TableQuery(columns=("start_ns", "step"), filter="9"))
+
+    assert text == f"start_ns,step\r\n{BASE + 7},9\r\n{BASE + 1},9\r\n"
+
+
+def test_a_large_table_travels_as_its_first_page() -> None:
+    column = Column("calls", Kind.INT)
+    small = from_lists((column,), {"calls": range(INLINE_ROWS)})
+    large = from_lists((column,), {"calls": range(INLINE_ROWS + 1)})
+
+    tables = inline_tables(
+        "v", ViewResult({}, {"small": ViewTable(small, "calls"), "large": ViewTable(large, "calls")})
+    )
+
+    assert (tables["small"]["rows"], tables["small"]["id"]) == (INLINE_ROWS, "v.small")
+    assert (tables["large"]["rows"], tables["large"]["total"]) == (200, INLINE_ROWS + 1)
+
+
+def test_parse_query() -> None:
+    query = parse_query(
+        {
+            "sort": ["calls"],
+            "desc": ["1"],
+            "filter": ["mat"],
+            "where": ["calls:ge:2", "name:has:a:b"],
+            "offset": ["5"],
+            "limit": ["7"],
+            "columns": ["name,calls"],
+        }
+    )
+
+    assert query == TableQuery(
+        sort="calls",
+        desc=True,
+        filter="mat",
+        where=(Where("calls", "ge", "2"), Where("name", "has", "a:b")),
+        offset=5,
+        limit=7,
+        columns=("name", "calls"),
+    )
+    assert parse_query({}) == TableQuery()
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"where": ["calls>2"]},
+        {"where": ["calls:like:2"]},
+        {"offset": ["-1"]},
+        {"limit": ["ten"]},
+        {"limit": ["9" * 20]},
+    ],
+)
+def test_bad_parameters_are_refused(params: dict[str, list[str]]) -> None:
+    with pytest.raises(BadRequest):
+        parse_query(params)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        TableQuery(sort="nothing"),
+        TableQuery(columns=("nothing",)),
+        TableQuery(where=(Where("nothing", "eq", "1"),)),
+        TableQuery(where=(Where("calls", "has", "1"),)),
+        TableQuery(where=(Where("calls", "lt", ""),)),
+        TableQuery(where=(Where("calls", "lt", "nan"),)),
+        TableQuery(where=(Where("calls", "lt", "9" * 30),)),
+        TableQuery(where=(Where("step", "lt", "1"),)),
+    ],
+)
+def test_queries_that_make_no_sense_are_refused(query: TableQuery) -> None:
+    with pytest.raises(BadRequest) as caught:
+        page(query)
+    assert caught.value.hint
