@@ -59,6 +59,15 @@ def test_statistic_groups_by_name(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
+def test_shares_are_of_computing_and_of_communication_apart(folder: Path) -> None:
+    rows = {False: raw(folder).computing, True: raw(folder).communicating}
+    wholes = {apart: sum(us(row["Duration(us)"]) or 0 for row in some) for apart, some in rows.items()}
+    for row in show("kernel", folder).tables["statistic"]:
+        assert row["communication"] == (row["core"] in COMMUNICATION)
+        assert row["share"] == pytest.approx(row["total_ns"] / wholes[bool(row["communication"])])
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_cores_sum_to_all_kernels_with_communication_apart(folder: Path) -> None:
     shown = show("kernel", folder)
     assert sum(core["calls"] for core in shown.data["cores"]) == len(raw(folder).kernels)
@@ -94,3 +103,22 @@ def test_a_step_shows_its_own_kernels(folder: Path) -> None:
     for step in steps:
         expected = [row["Name"] for row in rows if row["Step Id"] == step]
         assert [row["name"] for row in show("kernel", folder, step=step).tables["all"]] == expected
+
+
+@pytest.mark.parametrize("folder", every_result("op_statistic.csv", "kernel_details.csv"))
+def test_types_of_one_step_are_grouped_from_its_kernels(folder: Path) -> None:
+    if "Step Id" not in raw(folder).kernels[0]:
+        return  # without a schedule there is no step to choose; test_types_equal_op_statistic has the whole
+    for step in {row["Step Id"] for row in raw(folder).kernels}:
+        groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for row in raw(folder).computing:
+            if row["Step Id"] == step:
+                groups[row["Type"], row["Accelerator Core"]].append(us(row["Duration(us)"]) or 0)
+        whole = sum(sum(durs) for durs in groups.values())
+        shown = show("kernel", folder, step=step)
+        assert shown.data["types_source"] == "kernel_details.csv"
+        assert {(row["type"], row["core"]): (row["calls"], row["total_ns"]) for row in shown.tables["types"]} == {
+            key: (len(durs), sum(durs)) for key, durs in groups.items()
+        }
+        assert sum(row["ratio"] for row in shown.tables["types"]) == pytest.approx(100)
+        assert all(row["ratio"] == pytest.approx(100 * row["total_ns"] / whole) for row in shown.tables["types"])

@@ -84,3 +84,12 @@ def test_module_peaks(folder: Path) -> None:
         peaks[row["Component"]] = max(peaks.get(row["Component"], size), size)
     shown = show("memory", folder).tables["modules"]
     assert {row["component"]: row["peak_bytes"] for row in shown} == peaks
+
+
+@pytest.mark.parametrize("folder", every_result("memory_record.csv"))
+def test_fragmentation_at_the_peak(folder: Path) -> None:
+    rows = [row for row in raw(folder).csv("memory_record.csv") if row["Component"] == "PTA+GE"]
+    top = max(rows, key=lambda row: (float(row["Total Allocated(MB)"]), -float(row["Timestamp(us)"])))
+    reserved, allocated = float(top["Total Reserved(MB)"]), float(top["Total Allocated(MB)"])
+    shown = show("memory", folder).data["fragmentation_at_peak"]
+    assert shown == pytest.approx((reserved - allocated) / reserved)

@@ -82,3 +82,12 @@ def test_call_stacks_split_an_operator(folder: Path) -> None:
         assert {_frames(row["call_stack"] or ""): (row["calls"], *(row[key] for key in TIMES)) for row in shown} == {
             stack: _sums(calls) for stack, calls in stacks.items()
         }
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_number_of_call_stacks(folder: Path) -> None:
+    expected = {
+        name: len({row["Call Stack"] for row in rows if row["Call Stack"]})
+        for (name,), rows in _groups(folder, "Name").items()
+    }
+    assert {row["name"]: row["stacks"] for row in show("operator", folder).tables["by_name"]} == expected
