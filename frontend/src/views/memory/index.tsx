@@ -1,7 +1,8 @@
+import { addStyle } from "../../base/style";
 import type { ViewModule } from "../view";
+import css from "./memory.css?inline";
+import { MemoryView } from "./view";
 
-function MemoryView() {
-  return null;
-}
+addStyle(css);
 
 export const view: ViewModule = { id: "memory", titleKey: "view.memory", Component: MemoryView };

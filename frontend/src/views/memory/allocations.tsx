@@ -1,0 +1,124 @@
+import type { MemoryJson, TableJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { t, tOr } from "../../i18n";
+import { param, setParams } from "../../state/params";
+import { Button, Card, DataTable, type Row, Select } from "../../widgets";
+import { sumOf, useLive } from "./live";
+import { limitOf, sizeWhere } from "./size";
+import { SizeFilter } from "./size_filter";
+
+interface Props {
+  data: MemoryJson;
+  /** All allocations, as the view brought them. */
+  table: TableJson;
+  baseNs: string;
+  span: string;
+  device: string;
+  /** When the most was held. */
+  peakAt: number | null;
+  /** What is live then is shown; null: all allocations. */
+  liveAt: number | null;
+}
+
+const COLUMNS = ["name", "size_bytes", "alloc_ns", "release_ns", "dur_ns", "active_release_ns", "active_dur_ns"];
+
+/** Every allocation, or what is held at one moment with its sum. */
+export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt }: Props) {
+  const live = useLive(span, device, liveAt);
+  const shown = liveAt === null ? table : (live.table ?? table);
+  const limits = { least: limitOf(param("m.min")), most: limitOf(param("m.max")) };
+  const moments = [
+    { id: "all", label: t("memory.live.all"), note: format.integer(table.total) },
+    { id: "peak", label: t("memory.live.peak"), disabled: peakAt === null },
+    ...(liveAt !== null && param("m.live") !== "peak"
+      ? [{ id: "moment", label: t("memory.live.at", { time: format.duration(liveAt) }) }]
+      : []),
+  ];
+  const chosen = liveAt === null ? "all" : param("m.live") === "peak" ? "peak" : "moment";
+  return (
+    <Card title={t("memory.allocations")} help={t("memory.allocations.help")}>
+      <DataTable
+        table={shown}
+        query={{ span, device, live_at: liveAt }}
+        baseNs={baseNs}
+        columns={COLUMNS}
+        bar={{ column: "size_bytes" }}
+        where={sizeWhere(limits)}
+        tools={
+          <>
+            <Select
+              label={t("memory.live")}
+              options={moments}
+              value={chosen}
+              onChange={(id) => id !== "moment" && setParams({ "m.live": id === "all" ? null : id })}
+            />
+            {liveAt !== null && <LiveChip at={liveAt} table={live.table} all={table.total} />}
+            {live.error && <span class="muted">{live.error.message}</span>}
+          </>
+        }
+        moreTools={
+          <SizeFilter
+            limits={limits}
+            bounds={data.size_range}
+            onChange={({ least, most }) =>
+              setParams({
+                "m.min": least === null ? null : String(least),
+                "m.max": most === null ? null : String(most),
+              })
+            }
+          />
+        }
+        cell={{
+          release_ns: (row, text) => released(row, "release_ns", text),
+          dur_ns: (row, text) => released(row, "release_ns", text),
+          active_release_ns: (row, text) => released(row, "active_release_ns", text),
+          active_dur_ns: (row, text) => released(row, "active_release_ns", text),
+        }}
+        details={(row) => <Details row={row} table={shown} />}
+      />
+    </Card>
+  );
+}
+
+/** A figure that depends on the release: without one the memory was still held when the recording ended. */
+function released(row: Row, release: string, text: string) {
+  return row.get(release) === null ? <span class="muted">{t("memory.held")}</span> : text;
+}
+
+function LiveChip({ at, table, all }: { at: number; table: TableJson | null; all: number }) {
+  const sum = table === null ? null : sumOf(table);
+  return (
+    <span class="mem-live" data-tip={t("memory.live.tip")}>
+      {t("memory.live.chip", {
+        time: format.duration(at),
+        count: format.integer(table?.total ?? null),
+        all: format.integer(all),
+        sum: format.bytes(sum),
+      })}
+      <button type="button" aria-label={t("memory.live.clear")} onClick={() => setParams({ "m.live": null })}>
+        ✕
+      </button>
+    </span>
+  );
+}
+
+/** All that the file says of one allocation, and a way to see what else was held then. */
+function Details({ row, table }: { row: Row; table: TableJson }) {
+  const at = row.get("alloc_ns");
+  const known = table.columns.filter((column) => column.kind === "bytes" && row.get(column.key) !== null);
+  return (
+    <div class="row" style={{ alignItems: "flex-start", gap: "24px" }}>
+      <dl class="facts">
+        {known.map((column) => (
+          <>
+            <dt key={column.key}>{tOr(`col.${column.key}`, column.title)}</dt>
+            <dd class="mono">{format.bytes(row.get(column.key) as number)}</dd>
+          </>
+        ))}
+      </dl>
+      {typeof at === "number" && (
+        <Button onClick={() => setParams({ "m.live": String(at) })}>{t("memory.live.then")}</Button>
+      )}
+    </div>
+  );
+}

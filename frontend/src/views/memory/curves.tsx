@@ -1,0 +1,88 @@
+import type { ComponentChildren } from "preact";
+import { useRef, useState } from "preact/hooks";
+import * as format from "../../base/format";
+import { t } from "../../i18n";
+import { Button, Card, Empty } from "../../widgets";
+import { type Marker, StepChart } from "./chart";
+import { curvesCsv, saveCsv, savePng } from "./export";
+import type { Series } from "./series";
+import type { Range } from "./zoom";
+
+interface Props {
+  /** Name of the picture and of the files that are saved. */
+  label: string;
+  /** Controls at the left of the title line. */
+  tools: ComponentChildren;
+  series: readonly Series[];
+  whole: Range;
+  range: Range | null;
+  markers: readonly Marker[];
+  onRange: (range: Range | null) => void;
+  onPick?: (at: number) => void;
+  /** Behind the legend: figures that belong to the curves. */
+  children?: ComponentChildren;
+}
+
+/** The chart with its legend (click hides a line) and what can be saved of it. */
+export function Curves({ label, tools, series, whole, range, markers, onRange, onPick, children }: Props) {
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
+  const box = useRef<HTMLDivElement>(null);
+  const visible = series.filter((one) => !hidden.has(one.id));
+  const toggle = (id: string) => {
+    const next = new Set(hidden);
+    if (!next.delete(id)) next.add(id);
+    setHidden(next);
+  };
+  return (
+    <Card>
+      <div class="row" style={{ marginBottom: "8px" }}>
+        {tools}
+        <span class="grow" />
+        <span class="muted small">{t(onPick ? "memory.hint" : "memory.hint.zoom")}</span>
+        {range && <Button onClick={() => onRange(null)}>{t("chart.reset")}</Button>}
+        <Button tip={t("chart.png")} onClick={() => void savePng(box.current?.querySelector("svg") ?? null, label)}>
+          PNG ↓
+        </Button>
+        <Button tip={t("memory.csv")} onClick={() => saveCsv(curvesCsv(visible), label)}>
+          CSV ↓
+        </Button>
+      </div>
+      {series.length === 0 ? (
+        <Empty text={t("memory.none.curves")} />
+      ) : (
+        <div ref={box}>
+          <StepChart
+            label={label}
+            series={visible}
+            range={range ?? whole}
+            markers={markers}
+            onZoom={(from, to) => to > from && onRange([from, to])}
+            onReset={() => onRange(null)}
+            {...(onPick ? { onPick } : {})}
+          />
+        </div>
+      )}
+      <div class="mem-legend">
+        {series.map((one) => (
+          <button
+            type="button"
+            key={one.id}
+            aria-pressed={!hidden.has(one.id)}
+            data-tip={t("memory.legend.tip")}
+            onClick={() => toggle(one.id)}
+          >
+            <i class="swatch" style={{ background: one.color }} />
+            {one.label} <b>{format.bytes(largestOf(one))}</b>
+          </button>
+        ))}
+        {children}
+      </div>
+    </Card>
+  );
+}
+
+function largestOf(series: Series): number | null {
+  let largest: number | null = null;
+  for (const value of series.values) if (value !== null && (largest === null || value > largest)) largest = value;
+  return largest;
+}

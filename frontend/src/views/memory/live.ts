@@ -1,0 +1,46 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type ApiError, getTable } from "../../api/client";
+import type { TableJson } from "../../api/types.gen";
+import { Latest } from "../../base/async";
+
+/** What is held at a moment. `bytes` null: not all sizes are here. */
+export interface Live {
+  table: TableJson | null;
+  error: ApiError | null;
+}
+
+/** As many rows as a table that travels whole may have. */
+const ROWS = 20_000;
+
+/** The allocations that are held at `at` (ns after base_ns); nothing is asked for while it is null. */
+export function useLive(span: string, device: string, at: number | null): Live {
+  const [held, setHeld] = useState<{ key: string; live: Live }>({ key: "", live: { table: null, error: null } });
+  const latest = useRef(new Latest());
+  const key = at === null ? "" : [span, device, at].join(" ");
+
+  useEffect(() => {
+    if (at === null) return;
+    latest.current
+      .run((signal) => getTable("memory.allocations", { span, device, live_at: at, limit: ROWS }, signal))
+      .then(
+        (table) => table && setHeld({ key, live: { table, error: null } }),
+        (error: ApiError) => setHeld({ key, live: { table: null, error } }),
+      );
+    return () => latest.current.cancel();
+  }, [key]);
+
+  // While the next moment is under way the one before stays on screen.
+  return key === "" || held.key === "" ? { table: null, error: null } : held.live;
+}
+
+/** Sum of the sizes; null unless every row is here. */
+export function sumOf(table: TableJson): number | null {
+  if (table.rows < table.total) return null;
+  return (table.data.size_bytes ?? []).reduce<number>((sum, size) => sum + (typeof size === "number" ? size : 0), 0);
+}
+
+/** A moment from the URL: ns, or "peak". */
+export function momentOf(text: string, peakAt: number | null): number | null {
+  if (text === "peak") return peakAt;
+  return /^-?\d+$/.test(text) ? Number(text) : null;
+}

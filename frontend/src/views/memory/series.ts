@@ -1,0 +1,168 @@
+import type { CurveJson, MemoryJson, MemoryPeakJson } from "../../api/types.gen";
+
+/** What a record says about a component. */
+export type Metric = "allocated" | "reserved" | "active";
+export const METRICS: readonly Metric[] = ["allocated", "reserved", "active"];
+
+/** One line of the chart. A value holds from its time to the next; unknown values keep the one before. */
+export interface Series {
+  id: string;
+  label: string;
+  /** CSS colour. */
+  color: string;
+  isDashed: boolean;
+  /** ns after base_ns, ascending. */
+  time: readonly number[];
+  /** bytes. */
+  values: readonly (number | null)[];
+}
+
+/** Components that stand for all allocators, best first: both, PyTorch's, the graph engine's. */
+const ALLOCATORS: readonly string[] = ["PTA+GE", "PTA", "GE"];
+
+const METRIC_COLORS: Readonly<Record<Metric, string>> = {
+  reserved: "var(--c-comm)",
+  allocated: "var(--c-compute)",
+  active: "var(--c-vec)",
+};
+
+const COMPONENT_COLORS: Readonly<Record<string, string>> = {
+  APP: "var(--c-prep)",
+  PTA: "var(--c-compute)",
+  GE: "var(--c-vec)",
+  "PTA+GE": "var(--c-comm)",
+  WORKSPACE: "var(--c-mix)",
+};
+
+/** For modules and components that we do not know by name, in order. */
+const PALETTE: readonly string[] = [
+  "var(--c-compute)",
+  "var(--c-comm)",
+  "var(--c-vec)",
+  "var(--c-mix)",
+  "var(--c-wait)",
+  "var(--c-over)",
+  "var(--c-prep)",
+  "var(--c-pink)",
+];
+
+export function componentColor(component: string, index: number): string {
+  return COMPONENT_COLORS[component] ?? PALETTE[index % PALETTE.length] ?? "var(--c-free)";
+}
+
+/** The component whose curves tell what all operators hold; "" where none was recorded. */
+export function mainComponent(curves: readonly { component: string }[]): string {
+  const found = new Set(curves.map((curve) => curve.component));
+  return ALLOCATORS.find((name) => found.has(name)) ?? "";
+}
+
+/** Name of a line; the device is told where there are several. */
+function label(curve: CurveJson, text: string, devices: number): string {
+  return devices > 1 && curve.device ? `${text} · ${curve.device}` : text;
+}
+
+function line(curve: CurveJson, metric: Metric, text: string, color: string, isDashed = false): Series | null {
+  const values = curve[metric];
+  if (values.every((value) => value === null)) return null;
+  return { id: `${curve.component} ${curve.device} ${metric}`, label: text, color, isDashed, time: curve.time, values };
+}
+
+const isLine = (series: Series | null): series is Series => series !== null;
+
+/** What the operators hold: allocated, reserved and active of all allocators, and what the process reserved. */
+export function operatorSeries(data: MemoryJson, words: Readonly<Record<Metric, string>>): Series[] {
+  const main = mainComponent(data.curves);
+  const devices = data.devices.length;
+  const out: (Series | null)[] = [];
+  for (const curve of data.curves.filter((item) => item.component === "APP")) {
+    out.push(line(curve, "reserved", label(curve, `APP ${words.reserved}`, devices), "var(--c-prep)"));
+  }
+  for (const curve of data.curves.filter((item) => item.component === main)) {
+    for (const metric of ["reserved", "allocated", "active"] as const) {
+      const text = label(curve, `${main} ${words[metric]}`, devices);
+      out.push(line(curve, metric, text, METRIC_COLORS[metric], metric === "active"));
+    }
+  }
+  return out.filter(isLine);
+}
+
+/** One line per component, of one figure. */
+export function componentSeries(data: MemoryJson, metric: Metric): Series[] {
+  const devices = data.devices.length;
+  return data.curves
+    .map((curve, index) =>
+      line(curve, metric, label(curve, curve.component, devices), componentColor(curve.component, index)),
+    )
+    .filter(isLine);
+}
+
+/** Lines of the modules that held most; `count` of them. */
+export function moduleSeries(data: MemoryJson, count: number): Series[] {
+  const largest = (curve: CurveJson) => Math.max(0, ...curve.reserved.map((value) => value ?? 0));
+  return [...data.module_curves]
+    .sort((a, b) => largest(b) - largest(a))
+    .slice(0, count)
+    .map((curve, index) =>
+      line(
+        curve,
+        "reserved",
+        label(curve, curve.component, data.devices.length),
+        PALETTE[index % PALETTE.length] ?? "var(--c-free)",
+        index >= PALETTE.length,
+      ),
+    )
+    .filter(isLine);
+}
+
+/** Value in force at a moment; null before the first record and after the last one's time. */
+export function valueAt(series: Series, moment: number): number | null {
+  const { time, values } = series;
+  const last = time.at(-1);
+  if (last === undefined || moment > last) return null;
+  for (let at = upperBound(time, moment) - 1; at >= 0; at--) {
+    const value = values[at];
+    if (value !== null && value !== undefined) return value;
+  }
+  return null;
+}
+
+/** Number of entries that are at or before `moment`. */
+export function upperBound(time: readonly number[], moment: number): number {
+  let low = 0;
+  let high = time.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((time[middle] as number) <= moment) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Largest value that is in force anywhere within [from, to]. */
+export function largestWithin(series: readonly Series[], from: number, to: number): number {
+  let largest = 0;
+  for (const one of series) {
+    const first = Math.max(0, upperBound(one.time, from) - 1);
+    for (let at = first; at < one.time.length && (one.time[at] as number) <= to; at++) {
+      largest = Math.max(largest, one.values[at] ?? 0);
+    }
+  }
+  return largest;
+}
+
+/** When the allocators held most; null where nothing was recorded. */
+export function peakOf(peaks: readonly MemoryPeakJson[]): { component: string; bytes: number; at: number } | null {
+  const main = mainComponent(peaks);
+  let found: { component: string; bytes: number; at: number } | null = null;
+  for (const peak of peaks) {
+    const { component, allocated_bytes: bytes, allocated_at: at } = peak;
+    if (component !== main || bytes === null || at === null) continue;
+    if (found === null || bytes > found.bytes) found = { component, bytes, at };
+  }
+  return found;
+}
+
+/** Some curve was thinned, so that a closer look must be asked for. */
+export function isThinned(data: MemoryJson): boolean {
+  return [...data.curves, ...data.module_curves].some((curve) => curve.points > curve.time.length);
+}

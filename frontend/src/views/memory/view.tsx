@@ -1,0 +1,146 @@
+import type { MemoryJson, ViewJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { t } from "../../i18n";
+import { param, setParams } from "../../state/params";
+import { useView } from "../../state/use_view";
+import { Card, DataTable, Empty, Segments, Select, ViewFrame } from "../../widgets";
+import type { ViewProps } from "../view";
+import { Allocations } from "./allocations";
+import type { Marker } from "./chart";
+import { Curves } from "./curves";
+import { momentOf } from "./live";
+import { Peaks } from "./peaks";
+import { componentSeries, METRICS, type Metric, moduleSeries, operatorSeries, peakOf } from "./series";
+import { formatRange, parseRange, type Range, useDetail } from "./zoom";
+
+type Tab = "operators" | "components" | "modules";
+const TABS: readonly Tab[] = ["operators", "components", "modules"];
+/** Modules that have a line; the table has them all. */
+const MODULE_LINES = 10;
+
+/** What the allocators, the components and the CANN modules held over time. */
+export function MemoryView({ selection }: ViewProps) {
+  const device = param("m.device");
+  const view = useView<MemoryJson>("memory", { span: selection.span, device });
+  return (
+    <ViewFrame view={view}>
+      {(data, answer) => <Memory data={data} answer={answer} span={selection.span} device={device} />}
+    </ViewFrame>
+  );
+}
+
+interface Props {
+  data: MemoryJson;
+  answer: ViewJson;
+  span: string;
+  device: string;
+}
+
+function Memory({ data, answer, span, device }: Props) {
+  const tab = TABS.find((id) => id === param("m.tab")) ?? "operators";
+  const metric = METRICS.find((id) => id === param("m.metric")) ?? "reserved";
+  const range = parseRange(param("m.range"));
+  const detail = useDetail(data, span, device, range);
+  const peak = peakOf(data.peaks);
+  const liveAt = momentOf(param("m.live"), peak?.at ?? null);
+  const whole: Range = [data.range_ns?.[0] ?? 0, data.range_ns?.[1] ?? 1];
+  const onMoment = (at: number) => setParams({ "m.live": String(at), "m.tab": null });
+  const words = { allocated: t("memory.allocated"), reserved: t("memory.reserved"), active: t("memory.active") };
+  const series = {
+    operators: () => operatorSeries(detail, words),
+    components: () => componentSeries(detail, metric),
+    modules: () => moduleSeries(detail, MODULE_LINES),
+  }[tab]();
+  return (
+    <div class="grid">
+      <Curves
+        label={`memory-${tab}`}
+        tools={<Tools data={data} tab={tab} device={device} metric={metric} />}
+        series={series}
+        whole={whole}
+        range={range}
+        markers={markersOf(tab, peak, liveAt)}
+        onRange={(next) => setParams({ "m.range": formatRange(next) })}
+        {...(tab === "operators" ? { onPick: (at: number) => onMoment(at) } : {})}
+      >
+        {tab === "operators" && (
+          <span class="muted" data-tip={t("memory.fragmentation.help")}>
+            {t("memory.fragmentation")} <b>{format.share(data.fragmentation_at_peak)}</b>
+          </span>
+        )}
+        {tab === "modules" && data.module_curves.length > MODULE_LINES && (
+          <span class="muted">{t("memory.modules.some", { count: MODULE_LINES, all: data.module_curves.length })}</span>
+        )}
+      </Curves>
+      {tab === "operators" && answer.tables.allocations && (
+        <Allocations
+          data={data}
+          table={answer.tables.allocations}
+          baseNs={answer.base_ns}
+          span={span}
+          device={device}
+          peakAt={peak?.at ?? null}
+          liveAt={liveAt}
+        />
+      )}
+      {tab === "components" && <Peaks data={data} baseNs={answer.base_ns} onMoment={onMoment} />}
+      {tab === "modules" && <Modules answer={answer} span={span} device={device} />}
+    </div>
+  );
+}
+
+function markersOf(tab: Tab, peak: ReturnType<typeof peakOf>, liveAt: number | null): Marker[] {
+  const markers: Marker[] = [];
+  if (peak && tab !== "modules") {
+    const text = t("memory.peak", { size: format.bytes(peak.bytes, 1), time: format.duration(peak.at) });
+    markers.push({ at: peak.at, text, kind: "peak" });
+  }
+  if (liveAt !== null && liveAt !== peak?.at && tab === "operators") {
+    markers.push({ at: liveAt, text: t("memory.live.at", { time: format.duration(liveAt) }), kind: "live" });
+  }
+  return markers;
+}
+
+function Tools({ data, tab, device, metric }: { data: MemoryJson; tab: Tab; device: string; metric: Metric }) {
+  const devices = data.devices.map((id) => ({ id, label: id }));
+  return (
+    <>
+      <Segments
+        label={t("memory.title")}
+        options={TABS.map((id) => ({ id, label: t(`memory.tab.${id}`), tip: t(`memory.tab.${id}.tip`) }))}
+        value={tab}
+        onChange={(id) => setParams({ "m.tab": id === "operators" ? null : id })}
+      />
+      {data.devices.length > 0 && (
+        <Select
+          label={t("memory.device")}
+          options={[{ id: "", label: t("memory.device.all") }, ...devices]}
+          value={device || (data.devices.length === 1 ? (data.devices[0] ?? "") : "")}
+          onChange={(id) => setParams({ "m.device": id })}
+        />
+      )}
+      {tab === "components" && (
+        <Segments
+          label={t("memory.figure")}
+          options={METRICS.map((id) => ({ id, label: t(`memory.${id}`), tip: t(`memory.${id}.help`) }))}
+          value={metric}
+          onChange={(id) => setParams({ "m.metric": id === "reserved" ? null : id })}
+        />
+      )}
+    </>
+  );
+}
+
+function Modules({ answer, span, device }: Omit<Props, "data">) {
+  const table = answer.tables.modules;
+  if (!table) return null;
+  return (
+    <Card title={t("memory.tab.modules")} help={t("memory.modules.help")}>
+      {table.total === 0 ? (
+        <Empty text={t("memory.modules.none")} />
+      ) : (
+        <DataTable table={table} query={{ span, device }} baseNs={answer.base_ns} bar={{ column: "peak_bytes" }} />
+      )}
+    </Card>
+  );
+}

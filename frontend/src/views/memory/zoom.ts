@@ -1,0 +1,64 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { getView } from "../../api/client";
+import type { CurveJson, MemoryJson } from "../../api/types.gen";
+import { Latest } from "../../base/async";
+import { isThinned } from "./series";
+
+export type Range = readonly [number, number];
+
+/** Curves of one range with full detail. */
+type Detail = Pick<MemoryJson, "curves" | "module_curves">;
+
+interface Held {
+  key: string;
+  detail: Detail;
+}
+
+/**
+ * The data with the curves of the visible range in full detail. Until they arrive, and where nothing was thinned, the
+ * curves of the whole stay. A request that fails leaves the coarse curves, which are true as far as they go.
+ */
+export function useDetail(data: MemoryJson, span: string, device: string, range: Range | null): MemoryJson {
+  const [held, setHeld] = useState<Held | null>(null);
+  const latest = useRef(new Latest());
+  const key = range && isThinned(data) ? [span, device, ...range].join(" ") : "";
+
+  useEffect(() => {
+    if (!range || key === "") return;
+    const query = { span, device, t0: range[0], t1: range[1], points: DETAIL_POINTS };
+    latest.current
+      .run((signal) => getView("memory", query, signal))
+      .then(
+        (answer) => {
+          if (answer?.state === "ready" && answer.data) setHeld({ key, detail: answer.data as unknown as Detail });
+        },
+        () => setHeld(null),
+      );
+    return () => latest.current.cancel();
+  }, [key]);
+
+  if (key === "" || held?.key !== key) return data;
+  const { curves, module_curves } = held.detail;
+  return { ...data, curves: merge(data.curves, curves), module_curves: merge(data.module_curves, module_curves) };
+}
+
+/** Points that a curve may have on screen: several a pixel. */
+const DETAIL_POINTS = 8000;
+
+/** Detailed curves in place of the coarse ones of the same component and device. */
+function merge(coarse: readonly CurveJson[], fine: readonly CurveJson[]): CurveJson[] {
+  const found = new Map(fine.map((curve) => [`${curve.component} ${curve.device}`, curve]));
+  return coarse.map((curve) => found.get(`${curve.component} ${curve.device}`) ?? curve);
+}
+
+/** A range from the URL ("from-to" in ns); null where there is none or it is not one. */
+export function parseRange(text: string): Range | null {
+  const found = /^(-?\d+)_(-?\d+)$/.exec(text);
+  if (!found) return null;
+  const range: Range = [Number(found[1]), Number(found[2])];
+  return range[1] > range[0] ? range : null;
+}
+
+export function formatRange(range: Range | null): string | null {
+  return range ? `${range[0]}_${range[1]}` : null;
+}
