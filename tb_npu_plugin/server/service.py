@@ -26,7 +26,7 @@ from tb_npu_plugin.views.tables_json import inline_tables
 logger = logging.getLogger(__name__)
 
 #: Built views that are kept.
-KEPT_RESULTS = 24
+KEPT_RESULTS = 16
 T = TypeVar("T")
 
 
@@ -95,8 +95,19 @@ class Service:
                 logger.exception("building %s failed", asked.view.id)
                 state = "failed"
                 problems.append(_defect(asked.view, error))
+        if any(span.damaged for span in asked.ready):
+            asked, result = self._again(asked, view_id, params), None
+            state = asked.state if asked.state != "ready" else "failed"
         progress = [item for place in asked.places for item in catalog.span_progress(self.library, place)]
         return self._view_json(asked, state, problems, result, progress)
+
+    def _again(self, asked: Asked, view_id: str, params: Mapping[str, str]) -> Asked:
+        """A cache entry turned out to be damaged while the view was built: drop it and have it read once more."""
+        with self._lock:
+            self._built.pop(asked.key, None)
+        for place in asked.places:
+            self.library.open(place)  # drops what is damaged
+        return self.ask(view_id, params)
 
     def result(self, asked: Asked) -> ViewResult:
         """The built view, from what is kept if it is there."""

@@ -1,0 +1,304 @@
+"""Which folders become which runs, workers and spans, and what is said of the others."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.discovery import layout
+from tb_npu_plugin.discovery import scan as scan_module
+from tb_npu_plugin.discovery.model import Scan
+from tb_npu_plugin.discovery.scan import scan
+from tests.unit.store.results import NAME, write_result
+
+
+def tree(found: Scan) -> dict[str, dict[str, list[str]]]:
+    """{run: {worker: [folder names]}}."""
+    return {
+        run.label: {worker.label: [span.folder.name for span in worker.spans] for worker in run.workers}
+        for run in found.runs
+    }
+
+
+def reasons(found: Scan) -> dict[str, str]:
+    return {item.path: item.reason for item in found.skipped}
+
+
+@pytest.mark.parametrize(
+    ("place", "run", "worker"),
+    [
+        (NAME, "logs", "rank 0 · host1_4242"),
+        (f"a/b/c/{NAME}", "a/b/c", "rank 0 · host1_4242"),
+        ("exp/rank0_ascend_pt", "exp", "rank 0"),
+        ("exp/rank_0_ascend_pt", "exp", "rank 0"),
+        ("exp/train_rank0_ascend_pt", "exp", "rank 0 · train_rank0"),
+        (f"exp/rank_0/{NAME}", "exp", "rank 0 · host1_4242"),
+        (f"exp/rank0_start2_stop5/{NAME}", "exp", "rank 0 · host1_4242"),
+        ("exp/rank_0", "exp", "rank 0"),
+        (f"exp/node1/rank_0/{NAME}", "exp", "rank 0 · node1/host1_4242"),
+        ("exp/node1/rank0_ascend_pt", "exp", "rank 0 · node1"),
+        (f"exp/node1/{NAME}", "exp/node1", "rank 0 · host1_4242"),
+        ("exp/host1_7_20250109154804_ascend_ms", "exp", "rank 0 · host1_7"),
+        ("exp/noname_ascend_pt", "exp", "rank 0 · noname"),
+        ("exp/logs/my copy", "exp/logs", "rank 0"),
+        (f"rank4_lora/{NAME}", "rank4_lora", "rank 0 · host1_4242"),
+    ],
+)
+def test_run_and_worker_of_every_layout(tmp_path: Path, place: str, run: str, worker: str) -> None:
+    write_result(tmp_path / "logs" / place)
+    found = scan({"": tmp_path / "logs"})
+    assert tree(found) == {run: {worker: [Path(place).name]}}
+    assert found.skipped == ()
+
+
+@pytest.mark.parametrize("below", ["", "ASCEND_PROFILER_OUTPUT"])
+def test_the_result_folder_itself_is_a_logdir(tmp_path: Path, below: str) -> None:
+    write_result(tmp_path / "exp" / NAME)
+    assert tree(scan({"": tmp_path / "exp" / NAME / below})) == {"exp": {"rank 0 · host1_4242": [NAME]}}
+
+
+def test_names_of_a_logdir_spec_stand_before_the_runs(tmp_path: Path) -> None:
+    write_result(tmp_path / "one" / NAME)
+    write_result(tmp_path / "two" / "sub" / NAME)
+    found = scan({"a": tmp_path / "one", "b": tmp_path / "two"})
+    assert list(tree(found)) == ["a", "b/sub"]
+    assert len({run.token for run in found.runs}) == 2
+
+
+def test_several_cycles_of_a_process_are_spans_in_order_of_time(tmp_path: Path) -> None:
+    names = [f"host1_4242_2025010915{minute}04123_ascend_pt" for minute in (50, 48, 49)]
+    for name in names:
+        write_result(tmp_path / "logs" / name)
+    assert tree(scan({"": tmp_path / "logs"})) == {"logs": {"rank 0 · host1_4242": sorted(names)}}
+
+
+def test_a_restarted_process_is_the_same_worker(tmp_path: Path) -> None:
+    names = ["host1_11_20250109150000000_ascend_pt", "host1_22_20250109180000000_ascend_pt"]
+    for name in names:
+        write_result(tmp_path / "logs" / name)
+    assert tree(scan({"": tmp_path / "logs"})) == {"logs": {"rank 0 · host1_11": names}}
+
+
+def test_two_processes_that_claim_a_rank_at_one_time_are_kept_apart(tmp_path: Path) -> None:
+    names = ["host1_11_20250109150000000_ascend_pt", "host2_22_20250109150007000_ascend_pt"]
+    for name in names:
+        write_result(tmp_path / "logs" / name)
+    found = scan({"": tmp_path / "logs"})
+    assert tree(found) == {"logs": {"rank 0 · host1_11": [names[0]], "rank 0 · host2_22": [names[1]]}}
+    assert len({worker.token for worker in found.runs[0].workers}) == 2
+
+
+def test_rank_comes_from_file_name_then_rank_id_then_folder(tmp_path: Path) -> None:
+    write_result(tmp_path / "rank_1" / "a_1_20250109150000000_ascend_pt", rank=9)
+    by_id = write_result(tmp_path / "rank_2" / "b_2_20250109150000000_ascend_pt", rank=None)
+    (by_id / "profiler_info.json").write_text(json.dumps({"rank_id": "8"}))
+    write_result(tmp_path / "rank_3" / "c_3_20250109150000000_ascend_pt", rank=None)
+    write_result(tmp_path / "d_4_20250109150000000_ascend_pt", rank=None)
+    workers = scan({"": tmp_path}).runs[0].workers
+    assert [(worker.rank, worker.rank_source, worker.host, worker.pid) for worker in workers] == [
+        (3, "folder name", "c", 3),
+        (8, "rank_id", "b", 2),
+        (9, "profiler_info_9.json", "a", 1),
+        (None, "", "d", 4),
+    ]
+
+
+def test_damaged_profiler_info_costs_only_the_rank_in_it(tmp_path: Path) -> None:
+    folder = write_result(tmp_path / "logs" / NAME, rank=None)
+    (folder / "profiler_info.json").write_text('{"rank_id": ')
+    assert tree(scan({"": tmp_path / "logs"})) == {"logs": {"host1_4242": [NAME]}}
+
+
+def test_ranks_are_in_numeric_order(tmp_path: Path) -> None:
+    for rank in (10, 9, 100):
+        write_result(tmp_path / f"rank_{rank}" / NAME, rank=rank)
+    assert [worker.rank for worker in scan({"": tmp_path}).runs[0].workers] == [9, 10, 100]
+
+
+def test_a_renamed_result_is_taken_and_said(tmp_path: Path) -> None:
+    write_result(tmp_path / "before the fix")
+    (place,) = scan({"": tmp_path}).places()
+    assert [(note.code, note.found, note.severity) for note in place.span.notes] == [
+        ("renamed_result", "before the fix", "info")
+    ]
+
+
+def test_a_thousand_rank_folders(tmp_path: Path) -> None:
+    for rank in range(1000):
+        folder = tmp_path / f"rank_{rank}" / f"host_{rank}_20250109150000000_ascend_pt"
+        (folder / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
+        (folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").touch()
+        (folder / f"profiler_info_{rank}.json").touch()
+    (run,) = scan({"": tmp_path}).runs
+    assert [worker.rank for worker in run.workers] == list(range(1000))
+
+
+# -- links -------------------------------------------------------------------------------------------
+def test_links_to_folders_are_followed(tmp_path: Path) -> None:
+    write_result(tmp_path / "elsewhere" / NAME)
+    (tmp_path / "logs" / "run").mkdir(parents=True)
+    (tmp_path / "logs" / "run" / NAME).symlink_to(tmp_path / "elsewhere" / NAME)
+    assert tree(scan({"": tmp_path / "logs"})) == {"run": {"rank 0 · host1_4242": [NAME]}}
+
+
+def test_one_result_may_be_linked_into_several_runs(tmp_path: Path) -> None:
+    write_result(tmp_path / "a" / NAME)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / NAME).symlink_to(tmp_path / "a" / NAME)
+    assert list(tree(scan({"": tmp_path}))) == ["a", "b"]
+
+
+def test_a_cycle_of_links_ends_and_is_said(tmp_path: Path) -> None:
+    write_result(tmp_path / "a" / NAME)
+    (tmp_path / "a" / "again").symlink_to(tmp_path)
+    (tmp_path / "a" / "self").symlink_to(tmp_path / "a")
+    found = scan({"": tmp_path})
+    assert tree(found) == {"a": {"rank 0 · host1_4242": [NAME]}}
+    assert set(reasons(found)) == {"a/again", "a/self"}
+    assert all("contains it" in reason for reason in reasons(found).values())
+
+
+def test_a_dangling_link_is_said(tmp_path: Path) -> None:
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    assert "target does not exist" in reasons(scan({"": tmp_path}))["gone"]
+
+
+def test_a_dangling_file_is_a_problem_of_its_span(tmp_path: Path) -> None:
+    folder = write_result(tmp_path / NAME, trace=None)
+    (folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").symlink_to(tmp_path / "nowhere")
+    (place,) = scan({"": tmp_path}).places()
+    assert [(note.code, note.file) for note in place.span.notes] == [
+        ("unreadable_file", "ASCEND_PROFILER_OUTPUT/trace_view.json")
+    ]
+    assert not place.span.has_trace
+
+
+# -- not taken ---------------------------------------------------------------------------------------
+def test_raw_data_is_told_with_the_command_that_parses_it(tmp_path: Path) -> None:
+    for name in ("FRAMEWORK", "PROF_000001_20250109_ABC"):
+        (tmp_path / NAME / name).mkdir(parents=True)
+    (item,) = scan({"": tmp_path}).skipped
+    assert item.path == NAME and "never parsed" in item.reason
+    assert f'analyse("{tmp_path / NAME}")' in item.action
+
+
+def test_raw_data_with_an_empty_output_folder_was_not_parsed_either(tmp_path: Path) -> None:
+    for name in ("PROF_000001_20250109_ABC", "ASCEND_PROFILER_OUTPUT"):
+        (tmp_path / NAME / name).mkdir(parents=True)
+    assert "never parsed" in reasons(scan({"": tmp_path}))[NAME]
+
+
+def test_a_database_export_is_told(tmp_path: Path) -> None:
+    (tmp_path / NAME / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
+    (tmp_path / NAME / "ASCEND_PROFILER_OUTPUT" / "ascend_pytorch_profiler_0.db").touch()
+    (item,) = scan({"": tmp_path}).skipped
+    assert "database export" in item.reason and "export_type" in item.action
+
+
+@pytest.mark.parametrize("inside", ["", "ASCEND_PROFILER_OUTPUT", "some/empty/folders"])
+def test_an_empty_result_is_told(tmp_path: Path, inside: str) -> None:
+    (tmp_path / NAME / inside).mkdir(parents=True)
+    assert "holds no result files" in reasons(scan({"": tmp_path}))[NAME]
+
+
+def test_files_without_their_output_folder_are_told(tmp_path: Path) -> None:
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "kernel_details.csv").touch()
+    assert "without their ASCEND_PROFILER_OUTPUT" in reasons(scan({"": tmp_path}))["copy"]
+
+
+def test_a_missing_logdir_is_told(tmp_path: Path) -> None:
+    assert "Cannot be read" in reasons(scan({"": tmp_path / "nowhere"}))["."]
+
+
+def test_a_remote_logdir_is_told() -> None:
+    assert "Remote folders" in reasons(scan({"": Path("gs://bucket/logs")}))["gs:/bucket/logs"]
+
+
+def test_too_deep_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "MAX_DEPTH", 3)
+    write_result(tmp_path / "a" / "b" / "c" / "d" / NAME)
+    found = scan({"": tmp_path})
+    assert found.runs == () and "More than 3 folders deep" in reasons(found)["a/b/c/d"]
+
+
+def test_too_many_folders_are_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "MAX_FOLDERS", 3)
+    for name in "abcdef":
+        (tmp_path / name).mkdir()
+    assert ["More than 3 folders" in item.reason for item in scan({"": tmp_path}).skipped] == [True]
+
+
+def test_no_permission_is_told_and_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_result(tmp_path / "good" / NAME)
+    write_result(tmp_path / "locked" / NAME)
+    real = os.scandir
+
+    def scandir(path: str | Path) -> object:  # root may read everything, so the refusal is played
+        if Path(path).name == "locked":
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    found = scan({"": tmp_path})
+    assert list(tree(found)) == ["good"] and "No permission" in reasons(found)["locked"]
+
+
+def test_a_folder_that_vanishes_meanwhile_is_as_if_it_had_not_been(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_result(tmp_path / "good" / NAME)
+    (tmp_path / "passing").mkdir()
+    real = os.scandir
+
+    def scandir(path: str | Path) -> object:
+        if Path(path).name == "passing":
+            raise FileNotFoundError(2, "No such file or directory", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    found = scan({"": tmp_path})
+    assert list(tree(found)) == ["good"] and found.skipped == ()
+
+
+# -- identity of what was found ----------------------------------------------------------------------
+def test_tokens_are_stable_opaque_and_distinct(tmp_path: Path) -> None:
+    write_result(tmp_path / "a" / NAME)
+    write_result(tmp_path / "b" / NAME)
+    first, second = (scan({"": tmp_path}).places() for _ in range(2))
+    assert [place.span.token for place in first] == [place.span.token for place in second]
+    tokens = {token for place in first for token in (place.run.token, place.worker.token, place.span.token)}
+    assert len(tokens) == 6 and all(token.isalnum() and NAME not in token for token in tokens)
+
+
+def test_the_fingerprint_follows_size_time_and_names(tmp_path: Path) -> None:
+    folder = write_result(tmp_path / NAME)
+    kernels = folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
+    seen = [scan({"": tmp_path}).places()[0].span.fingerprint]
+    os.utime(kernels, ns=(0, 1))
+    seen.append(scan({"": tmp_path}).places()[0].span.fingerprint)
+    kernels.write_text("longer")
+    os.utime(kernels, ns=(0, 1))
+    seen.append(scan({"": tmp_path}).places()[0].span.fingerprint)
+    (folder / "ASCEND_PROFILER_OUTPUT" / "op_statistic.csv").touch()
+    seen.append(scan({"": tmp_path}).places()[0].span.fingerprint)
+    assert len(set(seen)) == 4
+    assert scan({"": tmp_path}).places()[0].span.fingerprint == seen[-1]
+
+
+def test_the_plain_file_goes_before_the_compressed_one(tmp_path: Path) -> None:
+    folder = write_result(tmp_path / NAME)
+    (folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json.gz").touch()
+    (place,) = scan({"": tmp_path}).places()
+    assert [file.relative for file in place.span.files if file.is_trace] == ["ASCEND_PROFILER_OUTPUT/trace_view.json"]
+    assert [note.code for note in place.span.notes] == ["duplicate_file"]
+
+
+def test_restart_gap_is_what_keeps_processes_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("host1_11_20250109150000000_ascend_pt", "host2_22_20250109150007000_ascend_pt"):
+        write_result(tmp_path / name)
+    monkeypatch.setattr(scan_module, "RESTART_GAP", scan_module.timedelta(seconds=5))
+    assert len(scan({"": tmp_path}).runs[0].workers) == 1
