@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from tb_npu_plugin.schema.registry import RESULT_FILES
+from tb_npu_plugin.views.availability import USES, facts_of_files, facts_of_span, missing, view_states
+from tb_npu_plugin.views.contract import ViewStateJson
+from tb_npu_plugin.views.registry import VIEWS
+from tests.support.span import TestSpan, table_of
+
+FOLDER = "ASCEND_PROFILER_OUTPUT/"
+ALL = [FOLDER + file.name for file in RESULT_FILES]
+
+
+def states(files: list[str]) -> dict[str, ViewStateJson]:
+    return {state["id"]: state for state in view_states(facts_of_files(files))}
+
+
+def test_views_in_sidebar_order_and_all_there_with_all_files() -> None:
+    found = view_states(facts_of_files(ALL))
+
+    order = ("overview", "trace", "kernel", "operator", "memory", "distributed", "diff")
+    assert [state["id"] for state in found] == [name for name in order if name in {view.id for view in VIEWS}]
+    assert all(state["available"] and not state["reason"] for state in found)
+    assert missing(facts_of_files(ALL)) == []
+
+
+def test_a_view_says_which_file_and_option_it_lacks() -> None:
+    memory = states([FOLDER + "kernel_details.csv"])["memory"]
+
+    assert not memory["available"]
+    assert memory["reason"] == "None of memory_record.csv, operator_memory.csv, npu_module_mem.csv is there."
+    assert memory["option"] == "profile_memory=True"
+
+
+def test_one_file_of_several_is_enough() -> None:
+    assert states([FOLDER + "npu_module_mem.csv.gz"])["memory"]["available"]
+
+
+def test_overview_needs_nothing() -> None:
+    assert states([])["overview"]["available"]
+
+
+def test_the_count_is_that_of_the_rows_read() -> None:
+    span = TestSpan({"kernels": table_of("kernels", [{"name": "k", "start_ns": 1, "dur_ns": 1}])})
+
+    found = {state["id"]: state["count"] for state in view_states(facts_of_span(span))}
+
+    assert (found["kernel"], found["overview"]) == (1, None)
+
+
+def test_missing_of_a_view_and_of_all() -> None:
+    facts = facts_of_files([FOLDER + "kernel_details.csv", FOLDER + "trace_view.json"])
+
+    assert {entry["file"] for entry in missing(facts, "memory")} == {
+        "operator_memory.csv",
+        "memory_record.csv",
+        "npu_module_mem.csv",
+    }
+    everything = missing(facts)
+    assert missing(facts, "overview") == everything
+    assert {entry["table"] for entry in everything} == set(USES) - {"kernels", "trace"}
+    communication = next(entry for entry in everything if entry["file"] == "communication.json")
+    assert communication["views"] == ["distributed"]
+    assert communication["option"].startswith("profiler_level=Level1")
+
+
+def test_a_file_that_gave_nothing_is_not_blamed_on_an_option() -> None:
+    span = TestSpan(files=[FOLDER + "kernel_details.csv"])
+
+    facts = facts_of_span(span)
+
+    state = next(state for state in view_states(facts) if state["id"] == "kernel")
+    assert (state["available"], state["option"]) == (False, "")
+    assert state["reason"].startswith("kernel_details.csv is there.")
+    entry = next(entry for entry in missing(facts) if entry["table"] == "kernels")
+    assert entry["option"] == ""

@@ -1,0 +1,269 @@
+"""Views of hand-made spans: parameters, fallbacks, what is unknown."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.errors import BadRequest, NotFound
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.tables import empty
+from tb_npu_plugin.views import diff, distributed, kernel, memory, operator, overview
+from tb_npu_plugin.views.availability import facts_of_span, is_available
+from tb_npu_plugin.views.base import View, ViewInput, ViewResult
+from tb_npu_plugin.views.registry import VIEWS, build_table, find_view, view_params
+from tb_npu_plugin.views.tables_json import inline_tables
+from tests.support.span import TestSpan, table_of
+
+KERNELS = table_of(
+    "kernels",
+    [
+        {"step": "1", "name": "a", "type": "A", "core": "AI_CORE", "start_ns": 100, "dur_ns": 10},
+        {"step": "2", "name": "a", "type": "A", "core": "AI_CORE", "start_ns": 120, "dur_ns": 30},
+        {"step": None, "name": "h", "type": "hcom", "core": "HCCL", "start_ns": 160, "dur_ns": 5},
+    ],
+)
+STATISTIC = table_of("op_statistic", [{"type": "X", "core": "Y", "calls": 1, "total_ns": 9}])
+
+
+def build(view: Any, *spans: TestSpan, **params: str) -> ViewResult:
+    return view.build(ViewInput(spans, params))  # type: ignore[no-any-return]
+
+
+def test_kernel_shows_the_files_statistic_only_while_no_step_is_chosen() -> None:
+    span = TestSpan({"kernels": KERNELS, "op_statistic": STATISTIC})
+
+    whole, one = build(kernel, span), build(kernel, span, step="2")
+
+    assert whole.data["types_source"] == "op_statistic.csv"
+    assert whole.tables["types"].table.text("type").tolist() == ["X"]
+    assert one.data["types_source"] == "kernel_details.csv"
+    assert one.tables["types"].table.text("type").tolist() == ["A"]
+    assert (one.data["kernels"], one.data["computing_ns"], one.data["communication_ns"]) == (1, 30, 0)
+    assert one.data["steps"] == whole.data["steps"] == ["1", "2", None]
+
+
+def test_kernels_of_no_step() -> None:
+    result = build(kernel, TestSpan({"kernels": KERNELS}), step="null")
+
+    assert result.tables["all"].table.text("name").tolist() == ["h"]
+    assert result.data["cores"] == [{"core": "HCCL", "calls": 1, "total_ns": 5, "communication": True}]
+
+
+def test_overview_without_step_trace_computes_the_steps_and_says_so() -> None:
+    data = build(overview, TestSpan({"kernels": KERNELS})).data
+
+    assert data["steps_source"] == "kernel_details.csv"
+    assert [(step["step"], step["computing"], step["bubble"]) for step in data["steps"]] == [
+        ("1", 10, None),
+        ("2", 30, None),
+    ]
+
+
+def test_overview_of_an_empty_span() -> None:
+    result = build(overview, TestSpan())
+
+    assert (result.data["steps"], result.data["steps_source"], result.tables) == ([], None, {})
+    assert result.data["capture"]["duration_ns"] is None
+
+
+def test_overview_falls_back_to_the_files_statistic() -> None:
+    tables = build(overview, TestSpan({"op_statistic": STATISTIC})).tables
+
+    assert tables["kernels"].table.text("type").tolist() == ["X"]
+
+
+def test_capture_facts() -> None:
+    capture = Capture(
+        rank=3,
+        aic_metrics="ACL_AICORE_MEMORY_UB",
+        switches={"with_stack": True, "l2_cache": False},
+        start_ns=1_700_000_000_000_000_001,
+        end_ns=1_700_000_000_000_000_009,
+    )
+    table = table_of("memory_record", [{"component": "APP", "time_ns": 1, "device": "NPU:5"}])
+
+    facts = build(overview, TestSpan({"memory_record": table}, capture)).data["capture"]
+
+    assert (facts["rank"], facts["aic_metrics"]) == (3, "MemoryUB")
+    assert (facts["recorded"], facts["not_recorded"]) == (["with_stack"], ["l2_cache"])
+    assert (facts["start_ns"], facts["duration_ns"]) == ("1700000000000000001", 8)
+    assert facts["device_ids"] == [5]
+
+
+def test_operators_top_by_host_time_where_nothing_ran_on_a_device() -> None:
+    rows = [
+        {"name": "a", "host_self_ns": 1, "device_self_ns": 0},
+        {"name": "b", "host_self_ns": 2, "device_self_ns": 0},
+    ]
+
+    tables = build(overview, TestSpan({"operators": table_of("operators", rows)})).tables
+
+    assert tables["operators"].sort == "host_self_ns"
+    assert tables["operators"].table.text("name").tolist() == ["b", "a"]
+
+
+def test_operator_source_and_stacks() -> None:
+    rows = [
+        {"name": "mm", "input_shapes": "1", "call_stack": "f", "host_self_ns": 1},
+        {"name": "mm", "input_shapes": None, "call_stack": "g", "host_self_ns": 2},
+    ]
+    table = table_of("operators", rows)
+    rebuilt = TestSpan({"operators": table}, files=["ASCEND_PROFILER_OUTPUT/trace_view.json"])
+    read = TestSpan({"operators": table}, files=["ASCEND_PROFILER_OUTPUT/operator_details.csv.gz"])
+
+    def stacks(**params: str) -> list[str | None]:
+        return operator.stacks(ViewInput([read], params)).table.text("call_stack").tolist()
+
+    assert build(operator, rebuilt).data["source"] == "trace_view.json"
+    assert build(operator, read).data["source"] == "operator_details.csv"
+    assert build(operator, read).data["device_self_ns"] is None
+    assert stacks(name="mm") == ["f", "g"]
+    assert stacks(name="mm", input_shapes="1") == ["f"]
+    assert stacks(name="mm", input_shapes="null") == ["g"]
+    assert stacks(name="other") == []
+
+
+MEMORY = TestSpan(
+    {
+        "memory_record": table_of(
+            "memory_record",
+            [
+                {"component": "PTA", "time_ns": time, "allocated_bytes": size, "reserved_bytes": 100, "device": device}
+                for time, size, device in ((1000, 10, "NPU:0"), (1010, 30, "NPU:0"), (1020, 20, "NPU:1"))
+            ],
+        ),
+        "op_memory": table_of("op_memory", [{"name": "a", "size_bytes": 7, "alloc_ns": 1005, "device": "NPU:0"}]),
+        "module_memory": table_of(
+            "module_memory",
+            [
+                {"component": name, "time_ns": 1000, "reserved_bytes": size, "device": "NPU:0"}
+                for name, size in (("HCCL", 5), ("SLOG", 0))
+            ],
+        ),
+    }
+)
+
+
+def test_memory_times_are_offsets() -> None:
+    data = build(memory, MEMORY).data
+
+    assert data["devices"] == ["NPU:0", "NPU:1"]
+    assert [(curve["device"], curve["time"]) for curve in data["curves"]] == [("NPU:0", [0, 10]), ("NPU:1", [20])]
+    assert data["peaks"][0]["allocated_at"] == 10
+    assert data["range_ns"] == [0, 20]
+    assert data["size_range"] == [7, 7]
+
+
+def test_memory_of_one_device() -> None:
+    result = build(memory, MEMORY, device="NPU:1")
+
+    assert [curve["device"] for curve in result.data["curves"]] == ["NPU:1"]
+    assert result.data["devices"] == ["NPU:0", "NPU:1"]
+    assert len(result.tables["allocations"].table) == 0
+
+
+def test_only_modules_that_hold_memory_have_curves_but_all_are_in_the_table() -> None:
+    result = build(memory, MEMORY)
+
+    assert [curve["component"] for curve in result.data["module_curves"]] == ["HCCL"]
+    assert result.tables["modules"].table.text("component").tolist() == ["HCCL", "SLOG"]
+
+
+def test_memory_live_at_counts_from_the_base() -> None:
+    assert len(build(memory, MEMORY, live_at="4").tables["allocations"].table) == 0
+    assert len(build(memory, MEMORY, live_at="5").tables["allocations"].table) == 1
+
+
+@pytest.mark.parametrize("params", [{"t0": "x"}, {"t1": "1.5"}, {"points": "-"}, {"live_at": "9" * 30}])
+def test_memory_refuses_what_is_no_number(params: dict[str, str]) -> None:
+    with pytest.raises(BadRequest):
+        build(memory, MEMORY, **params)
+
+
+def test_distributed_orders_ranks_and_keeps_steps_that_only_one_file_has() -> None:
+    step_trace = table_of("step_trace", [{"step": "9", "computing": 4}])
+    ops = table_of(
+        "comm_ops",
+        [
+            {"step": step, "name": "hcom_x_1", "elapse_ns": 9, "transit_ns": 4, "wait_ns": 3, "sync_ns": 1}
+            for step in ("9", "10")
+        ],
+    )
+    first = TestSpan({"step_trace": step_trace, "comm_ops": ops}, Capture(rank=1), token="b")
+    second = TestSpan({"op_statistic": STATISTIC}, Capture(rank=0), token="a")
+
+    data = build(distributed, first, second).data
+
+    assert [(rank["span"], rank["state"]) for rank in data["ranks"]] == [("a", "missing"), ("b", "ready")]
+    assert data["ranks"][0]["reason"]
+    assert data["steps"] == ["9", "10"]
+    assert [(budget["step"], budget["computing"], budget["wait"]) for budget in data["budgets"]] == [
+        ("9", 4, 2),
+        ("10", None, 2),
+    ]
+
+
+def test_diff_pairs_the_nth_steps() -> None:
+    rows = [{"step": step, "name": "k", "start_ns": 0, "dur_ns": 1} for step in ("7", "8", "9")]
+    shifted = table_of("kernels", rows)
+
+    data = build(diff, TestSpan({"kernels": KERNELS}), TestSpan({"kernels": shifted})).data
+
+    assert [(step["baseline_step"], step["experimental_step"]) for step in data["steps"]] == [
+        ("1", "7"),
+        ("2", "8"),
+        (None, None),
+    ]
+
+
+def test_diff_kernels_of_a_step() -> None:
+    span = TestSpan({"kernels": KERNELS})
+
+    assert build(diff, span, span, step="2").tables["kernels"].table.ints("baseline_ns").tolist() == [30]
+    assert build(diff, span, span).tables["kernels"].table.ints("baseline_ns").tolist() == [40, 5]
+    with pytest.raises(BadRequest):
+        build(diff, span, span, step="3")
+
+
+def test_diff_shows_what_both_sides_have() -> None:
+    rich = TestSpan({"kernels": KERNELS, "operators": table_of("operators", [{"name": "mm", "host_self_ns": 1}])})
+    poor = TestSpan({"operators": table_of("operators", [{"name": "mm", "host_self_ns": 3}])})
+
+    result = build(diff, rich, poor)
+
+    assert set(result.tables) == {"operators"}
+    assert result.tables["operators"].sort == "difference_host_self_ns"
+    assert result.data["experimental"]["device_ns"] is None
+    assert result.data["steps"] == []
+
+
+@pytest.mark.parametrize("view", [view for view in VIEWS if view.id != "trace"], ids=lambda view: view.id)
+def test_tables_without_rows_give_a_view_and_valid_json(view: View) -> None:
+    from tb_npu_plugin.schema.registry import TABLES
+
+    span = TestSpan({name: empty(columns) for name, columns in TABLES.items()})
+    assert is_available(view, facts_of_span(span))
+
+    result = view.build(ViewInput([span, span] if view.scope == "diff" else [span], {}))
+
+    json.dumps({"data": result.data, "tables": inline_tables(view.id, result)}, allow_nan=False)
+
+
+def test_find_view_and_table() -> None:
+    source = ViewInput([TestSpan({"kernels": KERNELS})], {})
+
+    assert find_view("kernel") is kernel.VIEW
+    assert build_table(kernel.VIEW, "all", source)[0].table is KERNELS
+    assert build_table(kernel.VIEW, "all", source)[1] == 100
+    with pytest.raises(NotFound):
+        find_view("nothing")
+    with pytest.raises(NotFound):
+        build_table(kernel.VIEW, "nothing", source)
+
+
+def test_view_params() -> None:
+    assert view_params(kernel.VIEW, {"step": "5", "span": "x"}) == {"step": "5"}
+    assert view_params(kernel.VIEW, {}) == {"step": ""}
