@@ -43,7 +43,7 @@ def read_capture(folder: Path, log: ProblemLog) -> Capture:
         activities=_activities(common, report),
         schedule=_schedule(common, report),
         switches=_switches(common, experimental),
-        export_types=_export_types(experimental.get("_export_type")),
+        export_types=_export_types(experimental, report),
         torch_npu_version=_text(info.get("torch_npu_version")),
         cann_version=_text(info.get("cann_version")),
         start_ns=start,
@@ -128,16 +128,21 @@ def _activities(common: Mapping[str, Any], report: FileReport) -> tuple[str, ...
     if value is None:
         return None
     if not isinstance(value, list):
-        report.add("unexpected_shape", "activities", expected="a list", found=str(value))
+        _report_shape(report, "activities", "a list", value)
         return None
     return tuple(sorted(str(item).rpartition(".")[2] for item in value))
 
 
 def _schedule(common: Mapping[str, Any], report: FileReport) -> dict[str, int] | None:
     """The schedule's numbers; None without a schedule. Dumps of 2023 write _wait for wait."""
-    value = _object(common, "schedule", report)
-    schedule = {key.lstrip("_"): _integer(number) for key, number in value.items()}
-    return {key: number for key, number in schedule.items() if number is not None} or None
+    schedule = {}
+    for key, value in _object(common, "schedule", report).items():
+        number = _integer(value)
+        if number is None:
+            _report_shape(report, f"schedule, {key}", "an integer", value)
+        else:
+            schedule[key.lstrip("_")] = number
+    return schedule or None
 
 
 def _switches(common: Mapping[str, Any], experimental: Mapping[str, Any]) -> dict[str, bool]:
@@ -146,10 +151,15 @@ def _switches(common: Mapping[str, Any], experimental: Mapping[str, Any]) -> dic
     return {key.lstrip("_"): value for key, value in both.items() if isinstance(value, bool)}
 
 
-def _export_types(value: Any) -> tuple[str, ...] | None:
+def _export_types(experimental: Mapping[str, Any], report: FileReport) -> tuple[str, ...] | None:
     """The export types: a list, in dumps of before 2025 one text."""
-    items = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-    return tuple(str(item).lower() for item in items) or None
+    value = experimental.get("_export_type")
+    items = [value] if isinstance(value, str) else value
+    if isinstance(items, list):
+        return tuple(str(item).lower() for item in items) or None
+    if value is not None:
+        _report_shape(report, "_export_type", "a list or a text", value)
+    return None
 
 
 def _metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, Any]:
@@ -158,6 +168,9 @@ def _metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, Any]
     content = _load(path, log) if path.name in files else {}
     report = FileReport(log, path.name)
     groups = _object(content, names.GROUPS, report)
+    for name, group in groups.items():
+        if not isinstance(group, dict):
+            _report_shape(report, f"{names.GROUPS}, {name}", "an object", group)
     environment = _object(content, names.ENVIRONMENT, report)
     taken = (names.GROUPS, names.ENVIRONMENT, names.DISTRIBUTED, names.SIMULATED)
     return {
@@ -175,8 +188,12 @@ def _object(content: Mapping[str, Any], key: str, report: FileReport) -> dict[st
     if isinstance(value, dict):
         return value
     if value is not None:
-        report.add("unexpected_shape", key, expected="an object", found=str(value))
+        _report_shape(report, key, "an object", value)
     return {}
+
+
+def _report_shape(report: FileReport, key: str, expected: str, found: Any) -> None:
+    report.add("unexpected_shape", key, expected=expected, found=str(found), kind=key)
 
 
 def _text(value: Any) -> str | None:

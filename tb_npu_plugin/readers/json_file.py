@@ -62,7 +62,9 @@ def complete_objects(text: str, wanted: Callable[[str, Any], bool]) -> Iterator[
         try:
             value, end = decoder.raw_decode(text, position)
             value = _sound(value, text)
-        except (json.JSONDecodeError, RecursionError):
+        except RecursionError:
+            return  # no result file: looking at every level would take quadratic time
+        except json.JSONDecodeError:
             yield key, None
             continue
         if wanted(key, value):

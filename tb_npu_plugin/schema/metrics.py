@@ -56,6 +56,7 @@ _RULES = tuple(
         (r"\((KB|MB|GB)\)$", Kind.BYTES, "Bytes moved: {unit} on the {core}."),
         (r"^cube_utilization\(%\)$", Kind.PERCENT, "Cycles of the matrix unit by those that all cores had meanwhile."),
         (r"\(%\)$", Kind.PERCENT, "{unit} on the {core}."),
+        (r"^memory_bound$", Kind.FLOAT, "Time share of MTE2 by the larger of those of matrix and vector unit."),
         (r"_cycles$", Kind.INT, "Cycles summed over the {core}."),
         (r"(_hit|_miss|_victim|_miss_allocate|_fops)$", Kind.INT, "Count of {unit} on the {core}."),
     )

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tb_npu_plugin.tables import NULL_INT
+from tests.unit.readers.files import codes, read
+
+NAME, MATRIX = "communication.json", "communication_matrix.json"
+
+
+def op(**times: Any) -> dict[str, Any]:
+    """An operator of 4 ms: 1 transit, 2 wait, 1 idle."""
+    figures = {
+        "Start Timestamp(us)": 1736408883732241.5, "Elapse Time(ms)": 4, "Transit Time(ms)": 1, "Wait Time(ms)": 2,
+        "Synchronization Time(ms)": 0.5, "Idle Time(ms)": 1, "Wait Time Ratio": 0.6667,
+        "Synchronization Time Ratio": 0.3333, **times,
+    }  # fmt: skip
+    transport = {
+        "Transit Size(MB)": 28.647232000000002, "Transit Time(ms)": 1.8168363437500001, "Bandwidth(GB/s)": 15.7676,
+        "Large Packet Ratio": 0.0, "Size Distribution": {"2.064384": [12, 1.578891625], "1.937312": [2, 0.23794471875]},
+    }  # fmt: skip
+    return {
+        "Communication Time Info": figures,
+        "Communication Bandwidth Info": {"HCCS": transport, "SDMA": {**transport, "Size Distribution": {}}},
+    }
+
+
+def content(step: str = "step5", **ops: Any) -> bytes:
+    return json.dumps({step: {"p2p": {}, "collective": {f"{name}@77": value for name, value in ops.items()}}}).encode()
+
+
+def test_an_operator_becomes_rows_of_three_tables(tmp_path: Path) -> None:
+    tables, problems = read(tmp_path, NAME, content(hcom_a=op()))
+    ops, bandwidth, packets = tables["comm_ops"], tables["comm_bandwidth"], tables["comm_packets"]
+    assert problems == []
+    assert [ops.text(key).tolist() for key in ("step", "kind", "name", "group")] == [
+        ["5"], ["collective"], ["hcom_a"], ["77"],
+    ]  # fmt: skip
+    assert ops.ints("start_ns").tolist() == [1736408883732241500]
+    durations = ("elapse_ns", "transit_ns", "wait_ns", "sync_ns", "idle_ns")
+    assert [ops.ints(key).tolist() for key in durations] == [
+        [4_000_000],
+        [1_000_000],
+        [2_000_000],
+        [500_000],
+        [1_000_000],
+    ]
+    assert ops.floats("wait_ratio").tolist() == [0.6667]
+    assert bandwidth.text("transport").tolist() == ["HCCS", "SDMA"]
+    assert bandwidth.ints("rollup").tolist() == [0, 1]
+    assert bandwidth.ints("size_bytes").tolist() == [28_647_232] * 2
+    assert bandwidth.ints("time_ns").tolist() == [1_816_836] * 2
+    assert packets.ints("packet_bytes").tolist() == [2_064_384, 1_937_312]
+    assert packets.ints("count").tolist() == [12, 2]
+    assert packets.ints("time_ns").tolist() == [1_578_892, 237_945]
+
+
+@pytest.mark.parametrize(("key", "step"), [("step50", "50"), ("step", None), ("50", "50")])
+def test_step_keys(tmp_path: Path, key: str, step: str | None) -> None:
+    assert read(tmp_path, NAME, content(key, a=op()))[0]["comm_ops"].text("step").tolist() == [step]
+
+
+def test_idle_is_recomputed_and_checked(tmp_path: Path) -> None:
+    tables, problems = read(
+        tmp_path, NAME, content(a=op(), b=op(**{"Idle Time(ms)": 9}), c=op(**{"Idle Time(ms)": None}))
+    )
+    assert tables["comm_ops"].ints("idle_ns").tolist() == [1_000_000] * 3
+    assert [(p.code, p.where, p.found) for p in problems] == [
+        ("inconsistent", "step 5, b, Idle Time(ms)", "9000000 ns")
+    ]
+
+
+def test_idle_of_the_file_is_kept_where_it_cannot_be_recomputed(tmp_path: Path) -> None:
+    tables, problems = read(tmp_path, NAME, content(a=op(**{"Wait Time(ms)": None})))
+    assert tables["comm_ops"].ints("idle_ns").tolist() == [1_000_000]
+    assert problems == []
+
+
+@pytest.mark.parametrize("figure", ["N/A", float("nan"), float("inf"), True, [1]])
+def test_what_is_no_figure_is_unknown(tmp_path: Path, figure: Any) -> None:
+    tables, problems = read(tmp_path, NAME, content(a=op(**{"Wait Time(ms)": figure, "Wait Time Ratio": figure})))
+    assert tables["comm_ops"].ints("wait_ns").tolist() == [NULL_INT]
+    assert np.isnan(tables["comm_ops"].floats("wait_ratio")[0])
+    assert codes(problems) == ["not_a_number x1", "not_a_number x1"]
+
+
+def test_keys_that_old_files_lack_are_unknown_without_a_problem(tmp_path: Path) -> None:
+    old = {"Communication Time Info": {"Elapse Time(ms)": 4}}
+    tables, problems = read(tmp_path, NAME, content(a=old))
+    assert tables["comm_ops"].ints("start_ns").tolist() == [NULL_INT]
+    assert tables["comm_ops"].ints("idle_ns").tolist() == [NULL_INT]
+    assert len(tables["comm_bandwidth"]) == 0
+    assert problems == []
+
+
+def test_the_rollup_is_left_out_but_checked(tmp_path: Path) -> None:
+    total = {
+        "Communication Time Info": {"Elapse Time(ms)": 8.0, "Wait Time(ms)": 99},
+        "Communication Bandwidth Info": {"HCCS": {"Transit Size(MB)": 57.294464, "Transit Time(ms)": 7}},
+    }
+    ops = {"a@77": op(), "b@77": op(), "Total Op Info": total}
+    tables, problems = read(tmp_path, NAME, json.dumps({"step5": {"collective": ops}}).encode())
+    assert tables["comm_ops"].text("name").tolist() == ["a", "b"]
+    assert [(p.code, p.count) for p in problems] == [("inconsistent", 2)]
+    assert problems[0].where == (
+        "step 5, collective, Total Op Info, Wait Time(ms), step 5, collective, Total Op Info, HCCS, Transit Time(ms)"
+    )
+
+
+def test_a_sum_with_an_unknown_operator_is_not_checked(tmp_path: Path) -> None:
+    total = {"Communication Time Info": {"Elapse Time(ms)": 99}}
+    ops = {"a@77": op(**{"Elapse Time(ms)": None}), "Total Op Info": total}
+    assert read(tmp_path, NAME, json.dumps({"step5": {"collective": ops}}).encode())[1] == []
+
+
+@pytest.mark.parametrize(
+    ("cut_in", "kept"), [("", 4), ("c@77", 3), ("b@77", 2), ("step2", 2), ("a@77", 1), ("step1", 0)]
+)
+def test_complete_operators_of_a_cut_file_are_kept(tmp_path: Path, cut_in: str, kept: int) -> None:
+    whole = json.dumps({
+        "step1": {"p2p": {"hcom_send@7": op()}, "collective": {"a@77": op()}},
+        "step2": {"p2p": {}, "collective": {"b@77": op(), "c@77": op()}},
+    }).encode()  # fmt: skip
+    end = whole.index(cut_in.encode()) + len(cut_in) + 9 if cut_in else len(whole) - 1
+    tables, problems = read(tmp_path, NAME, whole[:end])
+    expected = [
+        ("1", "p2p", "hcom_send", "7"), ("1", "collective", "a", "77"),
+        ("2", "collective", "b", "77"), ("2", "collective", "c", "77"),
+    ]  # fmt: skip
+    if kept:
+        ops = tables["comm_ops"]
+        assert list(zip(*(ops.text(key).tolist() for key in ("step", "kind", "name", "group")))) == expected[:kept]
+    else:
+        assert tables == {}
+    assert codes(problems) == ["bad_json x1"]
+    assert problems[0].where.startswith("line 1, character ")
+
+
+def test_garbage_in_the_middle_costs_its_operator(tmp_path: Path) -> None:
+    text = content(a=op(), b=op(), c=op()).replace(
+        b'"b@77": {"Communication Time Info": {', b'"b@77": {"Communication Time Info": <<'
+    )
+    tables, problems = read(tmp_path, NAME, text)
+    assert tables["comm_ops"].text("name").tolist() == ["a", "c"]
+    assert codes(problems) == ["bad_json x1"]
+
+
+def test_names_with_escapes_survive_salvage(tmp_path: Path) -> None:
+    text = json.dumps({"step": {"collective": {'a"\u7b97@7': op()}}}).encode()
+    for tail in (0, 1):
+        tables, _ = read(tmp_path, NAME, text[: len(text) - tail])
+        assert tables["comm_ops"].text("name").tolist() == ['a"算']
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (b"", "empty_file"),
+        (b"not json", "bad_json"),
+        (b"[1, 2]", "unexpected_shape"),
+        (b'"text"', "unexpected_shape"),
+        (b"\x00\x01\xff", "bad_bytes"),
+        (b'{"a":' * 100_000, "bad_json"),
+    ],
+)
+@pytest.mark.parametrize("name", [NAME, MATRIX])
+def test_files_that_hold_nothing(tmp_path: Path, name: str, text: bytes, code: str) -> None:
+    tables, problems = read(tmp_path, name, text)
+    assert tables == {}
+    assert problems[0].code == code
+
+
+def test_an_object_without_operators_is_a_table_without_rows(tmp_path: Path) -> None:
+    tables, problems = read(tmp_path, NAME, b'{"step5": {"p2p": {}, "collective": {}}}')
+    assert [len(table) for table in tables.values()] == [0, 0, 0]
+    assert codes(problems) == ["no_rows x1"]
+
+
+def test_entries_of_a_wrong_shape_cost_themselves(tmp_path: Path) -> None:
+    ops = {"a@77": op(), "b@77": 7, "c@77": {"Communication Bandwidth Info": {"HCCS": 1}}}
+    text = json.dumps({"step5": {"collective": ops, "p2p": []}, "step6": None}).encode()
+    tables, problems = read(tmp_path, NAME, text)
+    assert tables["comm_ops"].text("name").tolist() == ["a"]
+    assert codes(problems) == ["unexpected_shape x5"]
+
+
+def test_half_characters_are_replaced(tmp_path: Path) -> None:
+    tables, _ = read(tmp_path, NAME, content(a=op()).replace(b"a@77", b"a\\ud800@77"))
+    assert tables["comm_ops"].text("name").tolist() == ["a\ufffd"]
+
+
+LINK = {
+    "Transport Type": "HCCS",
+    "Transit Size(MB)": 4.128775999999999,
+    "Transit Time(ms)": 0.00822,
+    "Bandwidth(GB/s)": 502.2746,
+}
+
+
+def links(**entries: Any) -> bytes:
+    return json.dumps({"step5": {"p2p": {}, "collective": entries}}).encode()
+
+
+def test_links_become_rows(tmp_path: Path) -> None:
+    text = links(**{"allreduce-top1@77": {"0-1": {**LINK, "Op Name": "hcom_a"}}, "allreduce-total@77": {"1-0": LINK}})
+    tables, problems = read(tmp_path, MATRIX, text)
+    table = tables["comm_links"]
+    texts = [table.text(key).tolist() for key in ("op_type", "stat", "group", "transport", "op_name")]
+    assert texts == [["allreduce"] * 2, ["top1", "total"], ["77"] * 2, ["HCCS"] * 2, ["hcom_a", None]]
+    assert [table.ints(key).tolist() for key in ("src", "dst")] == [[0, 1], [1, 0]]
+    assert table.ints("size_bytes").tolist() == [4_128_776] * 2
+    assert table.ints("time_ns").tolist() == [8220] * 2
+    assert problems == []
+
+
+def test_links_of_a_wrong_shape_cost_themselves(tmp_path: Path) -> None:
+    text = links(**{"allreduce-top1@77": {"0-1": LINK, "x-y": LINK, "0-2": None, "0-" + "9" * 30: LINK}})
+    tables, problems = read(tmp_path, MATRIX, text)
+    assert tables["comm_links"].ints("dst").tolist() == [1]
+    assert codes(problems) == ["unexpected_shape x3"]
+
+
+def test_complete_entries_of_a_cut_matrix_are_kept(tmp_path: Path) -> None:
+    text = links(**{"send-top1@77": {"0-1": LINK}, "send-total@77": {"0-1": LINK}})
+    tables, problems = read(tmp_path, MATRIX, text[:-20])
+    assert tables["comm_links"].text("stat").tolist() == ["top1"]
+    assert codes(problems) == ["bad_json x1"]
