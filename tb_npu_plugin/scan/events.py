@@ -1,0 +1,107 @@
+"""What a trace scanner returns: one row per event as columns, texts interned. Every scanner gives the same columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.tables import NULL_INT, IntArray
+
+Int32 = NDArray[np.int32]
+UInt8 = NDArray[np.uint8]
+
+#: Columns of TraceEvents and their types, in the order in which a batch gives them.
+DTYPES: dict[str, Any] = {
+    "phase": np.uint8,
+    "name": np.int32,
+    "category": np.int32,
+    "pid": np.int32,
+    "tid": np.int32,
+    "ts": np.int64,
+    "dur": np.int64,
+    "flow": np.int32,
+    "enclosing": np.uint8,
+    "args_offset": np.int64,
+    "args_length": np.int64,
+}
+
+
+@dataclass
+class TraceEvents:
+    """The events of one trace in file order.
+
+    phase        ord of the one-letter phase ("X", "s", ...), 0 where it is no single letter
+    name, category, pid, tid, flow   int32 index into the list of that text, -1 where absent
+    ts, dur      int64 ns from the digits of the file, NULL_INT where unknown
+    enclosing    1 where the event says bp "e" (a flow end binds to the enclosing slice)
+    args_offset  byte offset of the args object in `args_path`; -1 where there is none
+    args_length  its length in bytes
+
+    `args_path` is the file itself, or the blob that the scanner wrote for a compressed one. `complete` is False where
+    the file ends too early or could not be read to its end. `scanner` names the implementation.
+    """
+
+    phase: UInt8
+    name: Int32
+    category: Int32
+    pid: Int32
+    tid: Int32
+    ts: IntArray
+    dur: IntArray
+    flow: Int32
+    enclosing: UInt8
+    args_offset: IntArray
+    args_length: IntArray
+    names: list[str]
+    categories: list[str]
+    pids: list[str]
+    tids: list[str]
+    flows: list[str]
+    args_path: Path | None
+    scanner: str
+    bytes_read: int
+    complete: bool
+
+    def __len__(self) -> int:
+        return len(self.phase)
+
+    def of_phase(self, letters: str) -> NDArray[np.int64]:
+        """Indices of the events of these phases, in file order."""
+        return np.flatnonzero(np.isin(self.phase, [ord(letter) for letter in letters]))
+
+
+class Interner(dict[Any, int]):
+    """Text to index, in order of first use. `interner[text]` adds what is new."""
+
+    def __missing__(self, key: Any) -> int:
+        index = self[key] = len(self)
+        return index
+
+
+class Columns:
+    """Collects batches of rows and joins them once."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[NDArray[Any]]] = {key: [] for key in DTYPES}
+
+    def add(self, batch: dict[str, NDArray[Any]]) -> None:
+        """Append one batch: every column of DTYPES, equal lengths."""
+        for key, parts in self._parts.items():
+            parts.append(np.asarray(batch[key], dtype=DTYPES[key]))
+
+    def take(self) -> dict[str, NDArray[Any]]:
+        """The joined columns; the batches are given up column by column, so memory peaks at one column extra."""
+        out = {}
+        for key, dtype in DTYPES.items():
+            parts = self._parts.pop(key)
+            out[key] = np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
+        return out
+
+
+def no_time(count: int) -> IntArray:
+    """A column of unknown times."""
+    return np.full(count, NULL_INT, dtype=np.int64)

@@ -1,0 +1,366 @@
+"""The trace scanner in Python on msgspec: events to columns, a few megabytes of JSON at a time.
+
+A cut between two chunks is right when what lies between the previous cut and it decodes as a list of objects: a cut
+inside a string or a nested list would leave something that is none. Only where that fails, the text is walked
+token by token.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any, Optional
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.scan import figures, tokens
+from tb_npu_plugin.scan.events import Columns, Interner, TraceEvents
+from tb_npu_plugin.scan.prelude import find_events
+from tb_npu_plugin.scan.source import Source
+
+NAME = "msgspec"
+#: An event longer than this is taken for damaged.
+MAX_EVENT = 8 << 20
+
+_Raw = msgspec.Raw
+_ABSENT = _Raw()
+
+
+class _Event(msgspec.Struct, gc=False):
+    """One event; what needs its digits stays JSON text."""
+
+    ph: str = ""
+    name: Optional[str] = None
+    cat: Optional[str] = None
+    pid: _Raw = _ABSENT
+    tid: _Raw = _ABSENT
+    ts: _Raw = _ABSENT
+    dur: _Raw = _ABSENT
+    id: _Raw = _ABSENT
+    bp: _Raw = _ABSENT
+    args: _Raw = _ABSENT
+
+
+class _Loose(msgspec.Struct, gc=False):
+    """One event of which nothing is taken for granted."""
+
+    ph: _Raw = _ABSENT
+    name: _Raw = _ABSENT
+    cat: _Raw = _ABSENT
+    pid: _Raw = _ABSENT
+    tid: _Raw = _ABSENT
+    ts: _Raw = _ABSENT
+    dur: _Raw = _ABSENT
+    id: _Raw = _ABSENT
+    bp: _Raw = _ABSENT
+    args: _Raw = _ABSENT
+
+
+class _Wrapped(msgspec.Struct, gc=False):
+    traceEvents: list[_Event]
+
+
+_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_LIST = msgspec.json.Decoder(list[_Event])
+_WRAPPED = msgspec.json.Decoder(_Wrapped)
+_ONE = msgspec.json.Decoder(_Event)
+_ONE_LOOSE = msgspec.json.Decoder(_Loose)
+
+
+class _Texts(dict[bytes, int]):
+    """JSON value to index of its text; 12 and "12" are the same text."""
+
+    def __init__(self) -> None:
+        super().__init__({b"": -1, b"null": -1})
+        self.texts = Interner()
+
+    def __missing__(self, raw: bytes) -> int:
+        index = self[raw] = self.texts[_text(raw) or ""]
+        return index
+
+
+def _text(raw: bytes) -> str | None:
+    """Text of a JSON string, or the digits of a number; None where there is none."""
+    if not raw or raw == b"null":
+        return None
+    if not raw.startswith(b'"'):
+        return raw.decode("utf-8", "replace")
+    return str(json.loads(raw, strict=False)).encode("utf-8", "replace").decode()
+
+
+class Scanner:
+    """State of one scan. Use `scan`."""
+
+    def __init__(self, source: Source, blob: IO[bytes] | None) -> None:
+        self._source = source
+        self._blob = blob
+        self._blob_size = 0
+        self._columns = Columns()
+        self._names = Interner()
+        self._categories = Interner()
+        self._pids, self._tids, self._flows = _Texts(), _Texts(), _Texts()
+        self._wrapper = False
+        self._offset = 0  # of the buffer in the decompressed text
+        self._ended = False
+
+    def scan(self) -> TraceEvents:
+        """Read all chunks."""
+        buffer = b""
+        started = False
+        pieces = self._source.chunks()
+        piece = next(pieces, b"")
+        while piece:
+            following = next(pieces, b"")
+            buffer = buffer + piece if buffer else piece
+            piece = following
+            if not started:
+                start = self._start(buffer, not following)
+                if start < 0:
+                    continue
+                started = True
+                buffer = self._drop(buffer, start)
+                if self._ended:
+                    break
+            buffer = self._drop(buffer, self._take(buffer, not following))
+            if self._ended:
+                break
+            if not following:  # all but the last events are taken, or it is damaged
+                buffer = self._drop(buffer, self._slow(buffer, True))
+        self._finish(started, buffer, pieces)
+        return self._result()
+
+    def _drop(self, buffer: bytes, count: int) -> bytes:
+        self._offset += count
+        return buffer[count:]
+
+    def _start(self, buffer: bytes, final: bool) -> int:
+        """Where the first event may stand; -1 while that cannot be told, or if there is none."""
+        found = find_events(buffer) if final or len(buffer) > 3 else None  # 3: a byte order mark
+        if found is None:
+            return -1
+        self._wrapper = found.wrapper
+        if found.start < 0 and (final or not found.possible or len(buffer) > MAX_EVENT):
+            self._ended = self._source.failed = True
+            self._source.problem(
+                "not_a_trace",
+                "",
+                'a JSON list of trace events, or an object with "traceEvents"',
+                buffer[:80].decode("utf-8", "replace"),
+                "The timeline.",
+                "Check that this file is a trace; export it again.",
+            )
+            return len(buffer)
+        return found.start
+
+    def _take(self, buffer: bytes, final: bool) -> int:
+        """Add the events of `buffer`, which begins between two events; how many bytes of it are done with."""
+        if final:
+            events = self._whole(buffer)
+            if events is not None:
+                self._ended = True
+                self._add(events, buffer)
+                return len(buffer)
+        end, following = _last_separator(buffer)
+        if end > 0:
+            events = _decode(_LIST, b"[" + buffer[:end] + b"]")
+            if events is not None:
+                self._add(events, buffer)
+                return following
+        return self._slow(buffer, final)
+
+    def _whole(self, buffer: bytes) -> list[_Event] | None:
+        if not self._wrapper:
+            return _decode(_LIST, b"[" + buffer)
+        wrapped = _decode(_WRAPPED, b'{"traceEvents":[' + buffer)
+        return None if wrapped is None else wrapped.traceEvents
+
+    def _slow(self, buffer: bytes, final: bool) -> int:
+        """As `_take`, for a stretch with something wrong in it or an unlucky cut."""
+        text = tokens.repaired(buffer)
+        stretch = tokens.split(text, final, MAX_EVENT)
+        self._ended = stretch.ended
+        events: list[_Event] = []
+        for start, end in stretch.good:
+            self._salvage(text, start, end, events)
+        for start, end in stretch.bad:
+            self._bad_event(text, start, end)
+        if text != buffer and stretch.good:
+            self._repaired(buffer, text)
+        self._add(events, text)
+        return stretch.rest
+
+    def _salvage(self, text: bytes, start: int, end: int, events: list[_Event]) -> None:
+        data = text[start:end]
+        event = _decode(_ONE, data)
+        if event is not None:
+            events.append(event)
+            return
+        loose = _decode(_ONE_LOOSE, data)
+        if loose is not None:
+            events.append(_strict(loose))
+            return
+        # Perhaps a brace is missing and neighbours hang on: only what stands before the next event is lost.
+        following = tokens.RESUME.search(data)
+        self._bad_event(text, start, start + (following.end() if following else len(data)))
+        if following:
+            stretch = tokens.split(data[following.end() :], True, MAX_EVENT)
+            shift = start + following.end()
+            for first, last in stretch.good:
+                self._salvage(text, shift + first, shift + last, events)
+            for first, last in stretch.bad:
+                self._bad_event(text, shift + first, shift + last)
+
+    def _bad_event(self, text: bytes, start: int, end: int) -> None:
+        self._source.problem(
+            "bad_event",
+            f"byte {self._offset + start}",
+            "a JSON object",
+            text[start:end].decode("utf-8", "replace"),
+            "This event.",
+        )
+
+    def _repaired(self, before: bytes, after: bytes) -> None:
+        first = next((i for i, (a, b) in enumerate(zip(before, after)) if a != b and a not in b"\t\r\n"), None)
+        if first is None:  # white space: nothing is lost
+            return
+        self._source.problem(
+            "bad_json",
+            f"byte {self._offset + first}",
+            "valid JSON in UTF-8",
+            before[max(0, first - 20) : first + 20].decode("utf-8", "replace"),
+            "The value there (NaN, Infinity) or the character; the rest was read.",
+        )
+
+    def _add(self, events: Sequence[_Event], text: bytes) -> None:
+        """Columns of a batch. `text` holds the events' JSON, in order."""
+        if not events:
+            return
+        names, categories = self._names, self._categories
+        args = [event.args for event in events]
+        lengths = np.fromiter(map(len, args), dtype=np.int64, count=len(args))
+        self._columns.add(
+            {
+                "phase": np.array([ord(event.ph) if len(event.ph) == 1 else 0 for event in events]).clip(0, 255),
+                "name": _codes(-1 if event.name is None else names[event.name] for event in events),
+                "category": _codes(-1 if event.cat is None else categories[event.cat] for event in events),
+                "pid": _codes(map(self._pids.__getitem__, map(bytes, [event.pid for event in events]))),
+                "tid": _codes(map(self._tids.__getitem__, map(bytes, [event.tid for event in events]))),
+                "ts": figures.times([event.ts for event in events]),  # type: ignore[misc]
+                "dur": figures.durations([event.dur for event in events]),  # type: ignore[misc]
+                "flow": _codes(map(self._flows.__getitem__, map(bytes, [event.id for event in events]))),
+                "enclosing": np.array([bytes(event.bp) == b'"e"' if len(event.bp) else False for event in events]),
+                "args_offset": self._keep_args(args, lengths, text),
+                "args_length": lengths,
+            }
+        )
+
+    def _keep_args(self, args: Sequence[Any], lengths: NDArray[np.int64], text: bytes) -> NDArray[np.int64]:
+        if not self._source.compressed:
+            return _locate(text, args, self._offset)
+        if self._blob is None:
+            return np.full(len(args), -1, dtype=np.int64)
+        joined = b"".join(args)
+        self._blob.write(joined)
+        offsets = self._blob_size + np.cumsum(lengths) - lengths
+        self._blob_size += len(joined)
+        return np.where(lengths > 0, offsets, -1)
+
+    def _finish(self, started: bool, rest: bytes, pieces: Any) -> None:
+        for _ in pieces:  # what follows the list still counts as read
+            pass
+        if self._source.failed:
+            return
+        if not started and not self._ended:
+            self._source.failed = True
+            self._source.problem("empty_file", "", "a trace", "an empty file", "The timeline.")
+        elif not self._ended:
+            self._source.failed = True
+            self._source.problem(
+                "truncated_file",
+                f"byte {self._offset + len(rest)}",
+                "the end of the list of events",
+                rest[-80:].decode("utf-8", "replace") or "the end of the file",
+                "Events after this place; all complete ones before it were read.",
+            )
+
+    def _result(self) -> TraceEvents:
+        return TraceEvents(
+            **self._columns.take(),
+            names=list(self._names),
+            categories=list(self._categories),
+            pids=list(self._pids.texts),
+            tids=list(self._tids.texts),
+            flows=list(self._flows.texts),
+            args_path=None if self._source.compressed else self._source.path,
+            scanner=NAME,
+            bytes_read=self._offset,
+            complete=not self._source.failed,
+        )
+
+
+def _decode(decoder: msgspec.json.Decoder[Any], data: bytes) -> Any:
+    try:
+        return decoder.decode(data)
+    except _ERRORS:
+        return None
+
+
+def _strict(loose: _Loose) -> _Event:
+    return _Event(
+        ph=_text(bytes(loose.ph)) or "",
+        name=_text(bytes(loose.name)),
+        cat=_text(bytes(loose.cat)),
+        **{key: getattr(loose, key) for key in ("pid", "tid", "ts", "dur", "id", "bp", "args")},
+    )
+
+
+def _codes(codes: Any) -> NDArray[np.int32]:
+    return np.fromiter(codes, dtype=np.int32)
+
+
+def _last_separator(buffer: bytes) -> tuple[int, int]:
+    """End of the last event that another object follows, and where that begins; (0, 0) if there is none."""
+    position = len(buffer)
+    while True:
+        position = buffer.rfind(b"{", 0, position)
+        if position < 0:
+            return 0, 0
+        before = buffer[max(0, position - 200) : position].rstrip()
+        if before.endswith(b",") and before[:-1].rstrip().endswith(b"}"):
+            return buffer.rfind(b"}", 0, position) + 1, position
+
+
+def _locate(text: bytes, args: Sequence[Any], base: int) -> NDArray[np.int64]:
+    """Offsets of the args of consecutive events. An offset is right because the same bytes stand there."""
+    out = []
+    find = text.find
+    position = 0
+    for raw in args:
+        if not raw:
+            out.append(-1)
+            continue
+        wanted = bytes(raw)
+        length = len(wanted)
+        start = find(b'"args"', position) + 6
+        if text[start : start + 2] == b": ":
+            start += 2
+        elif text[start : start + 1] == b":":
+            start += 1
+        if start < 6 or text[start : start + length] != wanted:
+            start = find(wanted, position)
+            if start < 0:  # only after an earlier event was found too far on, among equal texts
+                start = find(wanted)
+        out.append(base + start)
+        position = start + length
+    return np.array(out, dtype=np.int64)
+
+
+def scan_msgspec(
+    path: Path, log: ProblemLog, progress: Callable[[int], None], blob: IO[bytes] | None = None
+) -> TraceEvents:
+    """See scan.scan_trace."""
+    return Scanner(Source(path, log, progress), blob).scan()

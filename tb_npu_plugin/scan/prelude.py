@@ -1,0 +1,58 @@
+"""What stands before the first event of a trace file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tb_npu_plugin.scan import tokens
+
+_BOM = b"\xef\xbb\xbf"
+_BLANK = re.compile(rb"[ \t\r\n]*")
+_KEY = re.compile(rb'[ \t\r\n,]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
+_SCALAR = re.compile(rb'(?:"(?:[^"\\]|\\.)*"|[-+.\w]+)', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Prelude:
+    """start: offset after the bracket that opens the list of events, -1 if not found. possible: it may still come.
+    wrapper: the list is the "traceEvents" of an object."""
+
+    start: int
+    wrapper: bool
+    possible: bool
+
+
+def find_events(data: bytes) -> Prelude | None:
+    """Look for the list of events in the first bytes of a file; None when they hold only blanks."""
+    position = _BLANK.match(data, len(_BOM) if data.startswith(_BOM) else 0).end()  # type: ignore[union-attr]
+    first = data[position : position + 1]
+    if not first:
+        return None
+    if first == b"[":
+        return Prelude(position + 1, False, True)
+    if first != b"{":
+        return Prelude(-1, False, False)
+    return _in_wrapper(data, position + 1)
+
+
+def _in_wrapper(data: bytes, position: int) -> Prelude:
+    """Walk over the members of the wrapper up to "traceEvents"."""
+    while True:
+        key = _KEY.match(data, position)
+        if key is None:
+            return Prelude(-1, True, len(data) - position < 4096)
+        position = key.end()
+        first = data[position : position + 1]
+        if key.group(1) == b'"traceEvents"':
+            return Prelude(position + 1 if first == b"[" else -1, True, not first)
+        if first in (b"{", b"["):
+            end, sane = tokens.object_end(data, position)
+            if end < 0 or not sane:
+                return Prelude(-1, True, sane)
+            position = end
+            continue
+        value = _SCALAR.match(data, position)
+        if value is None:
+            return Prelude(-1, True, not first)
+        position = value.end()

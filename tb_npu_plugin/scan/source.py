@@ -1,0 +1,104 @@
+"""Reads a trace file piece by piece: plain or gzip, with or without byte order mark."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+from tb_npu_plugin.problems import Problem, ProblemLog
+
+#: Bytes of JSON that are decoded together.
+CHUNK = 4 << 20
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP = 31  # zlib: expect a gzip header and check sum
+_GZIP_READ = 256 << 10
+_REREAD = "Export the trace again; if the profiler still runs, open it again when it has finished."
+
+
+class Source:
+    """The bytes of one trace, decompressed. Errors of the file become Problems and end the reading."""
+
+    def __init__(self, path: Path, log: ProblemLog, progress: Callable[[int], None]) -> None:
+        self.path = path
+        self.compressed = False
+        self.failed = False
+        self._log = log
+        self._progress = progress
+
+    def problem(self, code: str, where: str, expected: str, found: str, lost: str, action: str = _REREAD) -> None:
+        """Report one defect of this file."""
+        self._log.add(Problem(code, self.path.name, where, expected, found[:120], lost, action))
+
+    def chunks(self) -> Iterator[bytes]:
+        """Pieces of at least CHUNK bytes but the last; reports progress in bytes of the file."""
+        try:
+            with self.path.open("rb") as file:
+                size = _size(file)
+                self.compressed = file.read(2) == _GZIP_MAGIC
+                file.seek(0)
+                yield from self._pieces(file, size)
+                grown = _size(file) - size
+        except OSError as error:
+            self._fail("unreadable_file", "a readable file", error.strerror or str(error))
+            return
+        if grown:
+            self.problem(
+                "file_changed",
+                "",
+                f"a file of {size} bytes",
+                f"{size + grown} bytes after reading",
+                "Events that were written meanwhile may be missing.",
+            )
+
+    def _pieces(self, file: IO[bytes], size: int) -> Iterator[bytes]:
+        """`size`: as many bytes are read; a file that grows would never end."""
+        if self.compressed:
+            stream = self._gunzip(file)
+        else:
+            stream = iter(lambda: file.read(max(0, min(CHUNK, size - file.tell()))), b"")
+        done = 0
+        for piece in stream:
+            position = file.tell()
+            self._progress(position - done)
+            done = position
+            yield piece
+
+    def _gunzip(self, file: IO[bytes]) -> Iterator[bytes]:
+        """Decompressed pieces; all that can be recovered of a damaged file."""
+        member = zlib.decompressobj(_GZIP)
+        data = b""
+        parts: list[bytes] = []
+        while True:
+            data = data or file.read(_GZIP_READ)
+            if not data:
+                break
+            try:
+                parts.append(member.decompress(data, CHUNK))
+            except zlib.error as error:
+                self._fail("broken_gzip", "a sound gzip file", str(error))
+                break
+            data = member.unconsumed_tail
+            if member.eof:
+                data = member.unused_data.lstrip(b"\0")  # padding between members
+                member = zlib.decompressobj(_GZIP) if data else member
+            if sum(map(len, parts)) >= CHUNK:
+                yield b"".join(parts)
+                parts = []
+        if not self.failed and not member.eof:
+            self._fail("truncated_gzip", "a complete gzip file", "the end of the file")
+        if parts:
+            yield b"".join(parts)
+
+    def _fail(self, code: str, expected: str, found: str) -> None:
+        self.failed = True
+        self.problem(code, "", expected, found, "The timeline, from the point of damage on.")
+
+
+def _size(file: IO[bytes]) -> int:
+    position = file.tell()
+    size = file.seek(0, 2)
+    file.seek(position)
+    return size
