@@ -143,13 +143,13 @@ class Library:
             if span is not None and not span.damaged:
                 self._open.move_to_end(key)
                 return span
-        if span is not None:  # a damaged one: what it was made of is dropped and is not there for the new one either
+            self._open.pop(key, None)
+        if span is not None:  # damaged: what it was made of goes, and is not there for the new one either
             self._drop(entries.values())
-            entries = {}
+            return Span(place, None, None, problems)
         span = Span(place, entries.get("tables"), entries.get("trace"), problems)
         with self._lock:
-            if entries:
-                self._open[key] = span
+            self._open[key] = span
             while len(self._open) > OPEN_SPANS:
                 self._open.popitem(last=False)
         return span

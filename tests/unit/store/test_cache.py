@@ -1,0 +1,139 @@
+"""When a cache entry is valid, and that it is complete or not there."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.store import cache as cache_module
+from tb_npu_plugin.store.cache import Cache, cache_root, entry_key, max_bytes
+
+FILES = (FoundFile("a.csv", 10, 1000), FoundFile("b.csv", 20, 2000))
+
+
+def fill(cache: Cache, key: str, size: int = 100, used: float | None = None) -> Path:
+    built = cache.new_folder()
+    (built / "data").write_bytes(b"x" * size)
+    entry = cache.commit(key, built, {"problems": []})
+    assert entry is not None
+    if used is not None:
+        os.utime(entry.folder, (used, used))
+    return entry.folder
+
+
+def test_key_follows_everything_that_decides_the_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path("/data/x")
+    keys = [entry_key(folder, "tables", FILES)]
+    keys.append(entry_key(Path("/data/y"), "tables", FILES))
+    keys.append(entry_key(folder, "trace", FILES))
+    keys.append(entry_key(folder, "tables", FILES[:1]))
+    keys.append(entry_key(folder, "tables", (*FILES, FoundFile("c.csv", 1, 1))))
+    keys.append(entry_key(folder, "tables", (dataclasses.replace(FILES[0], size=11), FILES[1])))
+    keys.append(entry_key(folder, "tables", (dataclasses.replace(FILES[0], mtime_ns=1001), FILES[1])))
+    monkeypatch.setattr(cache_module, "reader_version", lambda: "another")
+    keys.append(entry_key(folder, "tables", FILES))
+    assert len(set(keys)) == len(keys)
+    assert keys[-1] == entry_key(folder, "tables", FILES)
+
+
+def test_an_entry_comes_back_with_its_meta(tmp_path: Path) -> None:
+    folder = fill(Cache(tmp_path), "k")
+    entry = Cache(tmp_path).get("k")  # another server
+    assert entry is not None and entry.folder == folder and entry.meta["problems"] == []
+    assert Cache(tmp_path).get("other") is None
+
+
+def test_only_the_user_can_look_into_it(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "new")
+    fill(cache, "k")
+    for folder in (cache.root, cache.root / "entries", cache.root / "building"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("damage", ["meta gone", "meta cut", "meta list", "data cut", "data gone"])
+def test_a_damaged_entry_is_dropped_and_can_be_built_again(tmp_path: Path, damage: str) -> None:
+    cache = Cache(tmp_path)
+    folder = fill(cache, "k")
+    meta, data = folder / "meta.json", folder / "data"
+    if damage == "meta gone":
+        meta.unlink()
+    elif damage == "meta cut":
+        meta.write_text(meta.read_text()[:10])
+    elif damage == "meta list":
+        meta.write_text("[]")
+    elif damage == "data cut":
+        data.write_bytes(b"x")
+    else:
+        data.unlink()
+    assert cache.get("k") is None
+    assert not folder.exists()
+    fill(cache, "k")
+    assert cache.get("k") is not None
+
+
+def test_of_two_builds_the_first_stays(tmp_path: Path) -> None:
+    one, two = Cache(tmp_path), Cache(tmp_path)
+    first, second = one.new_folder(), two.new_folder()
+    (first / "data").write_text("first")
+    (second / "data").write_text("second")
+    one.commit("k", first, {"problems": []})
+    entry = two.commit("k", second, {"problems": []})
+    assert entry is not None and (entry.folder / "data").read_text() == "first"
+    assert list((tmp_path / "building").iterdir()) == []
+
+
+def test_an_unfinished_build_is_no_entry(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    (cache.new_folder() / "data").write_text("half")
+    assert list((tmp_path / "entries").iterdir()) == []
+
+
+def test_remains_of_a_crash_are_removed_but_not_what_is_being_built(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    old, new = cache.new_folder(), cache.new_folder()
+    past = time.time() - cache_module.ABANDONED - 10
+    os.utime(old, (past, past))
+    Cache(tmp_path)
+    assert not old.exists() and new.exists()
+
+
+def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, limit=1000)
+    now = time.time()
+    for number, key in enumerate(("old", "older", "oldest")):
+        fill(cache, key, 200, used=now - 100 * (number + 1))
+    cache.get("oldest")  # used now
+    fill(cache, "new", 400)
+    assert {folder.name for folder in (tmp_path / "entries").iterdir()} == {"old", "oldest", "new"}
+
+
+def test_an_entry_larger_than_the_cache_is_kept_while_it_is_the_newest(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, limit=100)
+    fill(cache, "small", 10)
+    fill(cache, "large", 5000)
+    assert {folder.name for folder in (tmp_path / "entries").iterdir()} == {"large"}
+
+
+def test_files_of_a_dropped_entry_stay_readable_for_who_has_them_open(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    with (fill(cache, "k") / "data").open("rb") as stream:
+        cache.drop("k")
+        assert cache.get("k") is None and stream.read() == b"x" * 100
+
+
+def test_place_and_size_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TB_NPU_CACHE_DIR", str(tmp_path / "own"))
+    assert cache_root() == tmp_path / "own"
+    monkeypatch.delenv("TB_NPU_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_root() == tmp_path / "xdg" / "tb-npu-plugin"
+    monkeypatch.setenv("TB_NPU_CACHE_MAX_GB", "0.5")
+    assert max_bytes() == 500_000_000
+    monkeypatch.setenv("TB_NPU_CACHE_MAX_GB", "much")
+    assert max_bytes() == 20_000_000_000

@@ -1,0 +1,176 @@
+"""From files to open spans through real worker processes: what is read when, again, and what is said."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.discovery.model import Place
+from tb_npu_plugin.discovery.watch import Watcher
+from tb_npu_plugin.errors import NotFound
+from tb_npu_plugin.store import stages
+from tb_npu_plugin.store.cache import Cache
+from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.store.stages import TABLES_FILE
+from tests.unit.discovery.test_watch import until
+from tests.unit.store.results import KERNELS, NAME, settle, write_result
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    made = Library(Watcher({"": tmp_path / "logs"}, background=False), Cache(tmp_path / "cache"), workers=1)
+    yield made
+    made.close()
+
+
+def only(library: Library) -> Place:
+    """The one span, after a scan."""
+    library.watcher.update()
+    (place,) = library.scan().places()
+    return place
+
+
+def test_a_span_is_read_and_opened(tmp_path: Path, library: Library) -> None:
+    write_result(tmp_path / "logs" / "run" / NAME, rank=3, trace=None)
+    place = only(library)
+    assert library.stand(place, "tables").state == "new" and library.open(place).table("kernels") is None
+    library.read([place], ["tables"])
+    span = library.open(place)
+    assert library.stand(place, "tables").state == "ready"
+    assert (span.run_label, span.worker_label, span.label) == (
+        "run", "rank 3 · host1_4242", "2025-01-09 15:48:04 · step 7",
+    )  # fmt: skip
+    assert span.rows("kernels") == 2 and span.rows("op_memory") is None and span.table("op_memory") is None
+    kernels = span.table("kernels")
+    assert kernels is not None and kernels.ints("start_ns").tolist() == [1736408883704643212, 1736408883704700001]
+    assert span.table("kernels") is kernels  # kept
+    assert span.base_ns == 1736408883704643212
+    assert (span.capture.rank, span.capture.host, span.capture.pid) == (3, "host1", 4242)
+    assert span.capture.switches["with_stack"] is True
+    assert [problem.code for problem in span.problems] == []
+
+
+def test_a_second_server_reads_nothing_again(tmp_path: Path, library: Library) -> None:
+    write_result(tmp_path / "logs" / NAME, trace=None)
+    place = only(library)
+    library.read([place], ["tables"])
+    other = Library(library.watcher, Cache(tmp_path / "cache"), workers=1)
+    assert other.stand(place, "tables").state == "ready" and other.open(place).rows("kernels") == 2
+    other.close()
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path, library: Library) -> None:
+    folder = write_result(tmp_path / "logs" / NAME, trace=None)
+    library.read([only(library)], ["tables"])
+    before = library.open(only(library)).fingerprint
+    more = KERNELS + "8,aclnnSub_Sub,Sub,AI_VECTOR_CORE,1736408883704900.000,1,0,8\r\n"
+    (folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").write_text(more, newline="")
+    settle(folder, seconds=30)
+    place = only(library)
+    assert library.stand(place, "tables").state == "new"
+    library.read([place], ["tables"])
+    span = library.open(place)
+    assert span.rows("kernels") == 3 and span.fingerprint != before
+
+
+def test_a_file_added_and_one_removed_are_noticed(tmp_path: Path, library: Library) -> None:
+    folder = write_result(tmp_path / "logs" / NAME, trace=None)
+    library.read([only(library)], ["tables"])
+    statistic = "OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)\nAdd,AI_CORE,1,1,1,1,1,1\n"
+    (folder / "ASCEND_PROFILER_OUTPUT" / "op_statistic.csv").write_text(statistic)
+    settle(folder)
+    library.read([only(library)], ["tables"])
+    assert library.open(only(library)).rows("op_statistic") == 1
+    (folder / "ASCEND_PROFILER_OUTPUT" / "step_trace_time.csv").unlink()
+    library.read([only(library)], ["tables"])
+    span = library.open(only(library))
+    assert span.rows("step_trace") is None and span.rows("kernels") == 2
+
+
+def test_a_file_still_being_written_is_shown_said_and_read_again_when_it_has_settled(
+    tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_result(tmp_path / "logs" / NAME, trace=None, settled=False)
+    monkeypatch.setattr(stages, "SETTLED_AFTER", 3600 * 10**9)  # what was written this hour may still grow
+    place = only(library)
+    library.read([place], ["tables"])
+    span = library.open(place)
+    assert span.rows("kernels") == 2
+    assert [(problem.code, problem.severity) for problem in span.problems] == [("still_written", "info")]
+
+    kernels = folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
+    kernels.write_text(KERNELS + "8,aclnnSub_Sub,Sub,AI_VECTOR_CORE,1736408883704900.000,1,0,8\r\n", newline="")
+    place = only(library)
+    stand = library.want(place, ["tables"])[0]
+    assert stand.state == "ready" and stand.growing, "the reading before is shown while the file grows"
+    assert library.open(place).rows("kernels") == 2 and library.pool.jobs() == []
+
+    before = library.generation
+    monkeypatch.setattr(stages, "SETTLED_AFTER", 0)
+    assert library.stand(place, "tables").state == "new"
+    assert library.generation > before, "that it has settled is news"
+    library.read([place], ["tables"])
+    span = library.open(place)
+    assert span.rows("kernels") == 3 and list(span.problems) == []
+
+
+def test_what_was_read_while_growing_is_read_again_even_if_it_did_not_change(
+    tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_result(tmp_path / "logs" / NAME, trace=None, settled=False)
+    monkeypatch.setattr(stages, "SETTLED_AFTER", 3600 * 10**9)
+    place = only(library)
+    library.read([place], ["tables"])
+    monkeypatch.setattr(stages, "SETTLED_AFTER", 0)
+    assert library.stand(place, "tables").state == "new"
+
+
+def test_a_damaged_cache_file_costs_one_look(tmp_path: Path, library: Library) -> None:
+    write_result(tmp_path / "logs" / NAME, trace=None)
+    place = only(library)
+    library.read([place], ["tables"])
+    entry = library.stand(place, "tables").entry
+    assert entry is not None
+    tables = entry.folder / TABLES_FILE
+    tables.write_bytes(b"\xff" * tables.stat().st_size)
+    span = library.open(place)
+    assert span.table("kernels") is None and [problem.code for problem in span.problems] == ["damaged_cache"]
+    library.open(place)
+    assert library.stand(place, "tables").state == "new" and not entry.folder.exists()
+    library.read([place], ["tables"])
+    assert library.open(place).table("kernels") is not None
+
+
+def test_an_evicted_entry_is_read_again(tmp_path: Path, library: Library) -> None:
+    write_result(tmp_path / "logs" / NAME, trace=None)
+    place = only(library)
+    library.read([place], ["tables"])
+    shutil.rmtree(tmp_path / "cache" / "entries" / library.stand(place, "tables").key)
+    assert library.stand(place, "tables").state == "new"
+
+
+def test_a_folder_that_vanishes_before_it_is_read_costs_itself(tmp_path: Path, library: Library) -> None:
+    write_result(tmp_path / "logs" / NAME, trace=None)
+    gone = write_result(tmp_path / "logs" / "other_1_20250109154804123_ascend_pt", rank=1, trace=None)
+    library.watcher.update()
+    places = library.scan().places()
+    shutil.rmtree(gone)
+    library.read(places, ["tables"])
+    good, lost = (library.open(place) for place in places)
+    assert good.rows("kernels") == 2 and lost.rows("kernels") is None
+    assert {problem.code for problem in lost.problems} >= {"missing_file"}
+    with pytest.raises(NotFound):
+        library.watcher.update()
+        library.place(places[1].span.token)
+
+
+def test_closing_leaves_no_worker_behind(tmp_path: Path, library: Library) -> None:
+    write_result(tmp_path / "logs" / NAME, trace=None)
+    place = only(library)
+    library.read([place], ["tables"])
+    (process,) = library.pool._processes
+    library.close()
+    assert until(lambda: process._child.poll() is not None)

@@ -1,0 +1,77 @@
+"""Tables survive the database, unknowns included, and people can read it with SQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from tb_npu_plugin.store.tables_db import read_table, write_tables
+from tb_npu_plugin.tables import NULL_INT, Column, Kind, Table, Text, empty, from_lists
+
+COLUMNS = (
+    Column("name", Kind.TEXT, "Name", "The name.", "identity", ("Name",)),
+    Column("start_ns", Kind.TIME, "Start", "", "time"),
+    Column('odd "key"', Kind.FLOAT, "Odd"),
+    Column("count", Kind.INT, "Count"),
+)
+LISTS = {
+    "name": ["a", None, "b", "", "a", "<script>,\"'\n", "名"],
+    "start_ns": [1736408883704643212, None, 0, -5, 2**63 - 1, NULL_INT + 1, 1],
+    'odd "key"': [0.1, None, -0.0, 1e300, 5e-324, 2.0, 3.0],
+    "count": [1, 2, 3, 4, None, 6, 7],
+}
+
+
+def test_every_value_comes_back_and_unknown_stays_unknown(tmp_path: Path) -> None:
+    write_tables(tmp_path / "t.duckdb", {"kernels": from_lists(COLUMNS, LISTS)})
+    table = read_table(tmp_path / "t.duckdb", "kernels")
+    assert table is not None
+    assert [(c.key, c.kind, c.title, c.doc, c.group) for c in table.columns] == [
+        (c.key, c.kind, c.title, c.doc, c.group) for c in COLUMNS
+    ]
+    assert table.text("name").tolist() == LISTS["name"]
+    for key in ("start_ns", "count"):
+        assert [None if v == NULL_INT else v for v in table.ints(key).tolist()] == LISTS[key]
+        assert table.ints(key).dtype == np.int64
+    floats = table.floats('odd "key"').tolist()
+    assert [None if v != v else v for v in floats] == LISTS['odd "key"']
+
+
+def test_rows_keep_their_order(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(0).permutation(300_000).astype(np.int64)
+    words = Text((numbers % 1000).astype(np.int32), [f"w{i}" for i in range(1000)])
+    table = Table((COLUMNS[3], COLUMNS[0]), {"count": numbers, "name": words})
+    write_tables(tmp_path / "t.duckdb", {"many": table})
+    back = read_table(tmp_path / "t.duckdb", "many")
+    assert back is not None and np.array_equal(back.ints("count"), numbers)
+    assert np.array_equal(back.text("name").codes, words.codes)
+
+
+def test_empty_and_absent_tables_differ(tmp_path: Path) -> None:
+    write_tables(tmp_path / "t.duckdb", {"nothing": empty(COLUMNS)})
+    back = read_table(tmp_path / "t.duckdb", "nothing")
+    assert back is not None and len(back) == 0 and [c.key for c in back.columns] == [c.key for c in COLUMNS]
+    assert read_table(tmp_path / "t.duckdb", "absent") is None
+
+
+def test_sql_shows_texts_and_nulls(tmp_path: Path) -> None:
+    write_tables(tmp_path / "t.duckdb", {"kernels": from_lists(COLUMNS, LISTS)})
+    with duckdb.connect(str(tmp_path / "t.duckdb"), read_only=True) as connection:
+        found = connection.execute("select name, count from kernels where start_ns = 1").fetchall()
+        unknown = connection.execute("select count(*) from kernels where name is null").fetchone()
+    assert found == [("名", 7)] and unknown == (1,)
+
+
+def test_half_surrogates_do_not_stop_it(tmp_path: Path) -> None:
+    write_tables(tmp_path / "t.duckdb", {"k": from_lists(COLUMNS[:1], {"name": ["a\ud800b"]})})
+    table = read_table(tmp_path / "t.duckdb", "k")
+    assert table is not None and table.text("name").tolist() == ["a?b"]
+
+
+def test_a_damaged_file_raises(tmp_path: Path) -> None:
+    (tmp_path / "t.duckdb").write_bytes(b"x" * 5000)
+    with pytest.raises(duckdb.Error):
+        read_table(tmp_path / "t.duckdb", "kernels")
