@@ -66,7 +66,7 @@ class RowReader:
             first = self._line + 1
             source: list[str] = []
             try:
-                rows = list(islice(csv.reader(self._consume(source)), CHUNK_ROWS))
+                rows = list(islice(csv.reader(self._consume(source), strict=True), CHUNK_ROWS))
                 good = all(len(row) == width for row in rows) and self._header not in rows
                 good = good and not self._suspicious_end(source)
             except csv.Error:
@@ -113,7 +113,7 @@ class RowReader:
         first = self._line + 1
         source: list[str] = []
         try:
-            cells = next(csv.reader(self._consume(source)), None)
+            cells = next(csv.reader(self._consume(source), strict=True), None)
         except csv.Error:
             cells = None
         return _Record(cells, source, first) if source else None
@@ -149,10 +149,12 @@ class RowReader:
             if cut:
                 self._report.add("no_final_line_break", where, found=record.source[-1])
             return cells
-        if self._restart(record) or cells is None:
-            self._report.add("unclosed_quote", where, found=record.source[0])
+        if self._restart(record):
+            self._report.add("bad_quotes", where, found=record.source[0])
         elif cut or still_open:
             self._report.add("truncated_row", where, found=record.source[-1])
+        elif cells is None:
+            self._report.add("bad_quotes", where, found=record.source[0])
         else:
             code = "short_row" if len(cells) < width else "long_row"
             found = f"{len(cells)} cells: {record.source[0]}"

@@ -45,7 +45,7 @@ _WORDS: dict[str, _Words] = {
     ),
     "short_row": _Words("as many cells as headers", "This row.", _PARSE_AGAIN),
     "long_row": _Words("as many cells as headers", "This row.", _PARSE_AGAIN),
-    "unclosed_quote": _Words("a closing quotation mark", "This row.", _PARSE_AGAIN),
+    "bad_quotes": _Words("quotation marks in pairs around a cell", "This row.", _PARSE_AGAIN),
     "truncated_row": _Words("a complete last row", "The last row.", _PARSE_AGAIN),
     "no_final_line_break": _Words(
         "a line break at the end",

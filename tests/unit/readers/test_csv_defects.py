@@ -132,7 +132,7 @@ def test_a_quote_that_is_never_closed_costs_its_row(
     shaped = '50,"q,r",Conv2D,AI_CORE,1,2,0,32'
     tables, problems = read(tmp_path, KERNELS, kernels(A, '50,"bad,Conv2D,AI_CORE,1,2,0,32', B, shaped, C, C, C))
     assert names(tables) == ["a", "b", "q,r", "c", "c", "c"]
-    assert [(p.code, p.where) for p in problems] == [("unclosed_quote", "line 3")]
+    assert [(p.code, p.where) for p in problems] == [("bad_quotes", "line 3")]
 
 
 def test_a_quote_that_is_never_closed_before_cells_of_several_lines(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_quote_that_is_never_closed_before_cells_of_several_lines(tmp_path: Pa
     content = "\n".join(["Name,Call Stack,Host Total Duration(us)", *rows, ""])
     tables, problems = read(tmp_path, "operator_details.csv", content.encode())
     assert tables["operators"].text("name").tolist() == ["a", "b", "c"]
-    assert {problem.code for problem in problems} <= {"unclosed_quote", "short_row", "long_row"}
+    assert {problem.code for problem in problems} <= {"bad_quotes", "short_row", "long_row"}
     assert problems
 
 
@@ -155,7 +155,7 @@ def test_a_quote_that_is_never_closed_in_a_long_file(tmp_path: Path, monkeypatch
     finally:
         csv.field_size_limit(limit)
     assert names(tables) == ["a", *["b"] * 200]
-    assert codes(problems) == ["unclosed_quote x1"]
+    assert codes(problems) == ["bad_quotes x1"]
 
 
 def test_a_quote_inside_an_unquoted_cell_is_text(tmp_path: Path) -> None:
@@ -257,3 +257,16 @@ def test_a_file_that_no_reader_knows(tmp_path: Path) -> None:
     tables, problems = read(tmp_path, "notes.csv", b"a,b\n1,2\n")
     assert tables == {}
     assert codes(problems) == ["unknown_file x1"]
+
+
+def test_text_after_a_closing_quote(tmp_path: Path) -> None:
+    tables, problems = read(tmp_path, KERNELS, kernels(A, '50,"bad" name,Conv2D,AI_CORE,1,2,0,32', B))
+    assert names(tables) == ["a", "b"]
+    assert [(p.code, p.where) for p in problems] == [("bad_quotes", "line 3")]
+
+
+def test_a_stray_quote_that_leaves_the_right_number_of_cells(tmp_path: Path) -> None:
+    content = b'Name,Input Shapes,Start Time(us),Duration(us)\na,"1,2",1,1\n",2,2\nb,"1,2",3,3\nc,"1,2",4,4\n'
+    tables, problems = read(tmp_path, KERNELS, content)
+    assert names(tables) == ["a", "b", "c"]
+    assert codes(problems) == ["bad_quotes x1"]
