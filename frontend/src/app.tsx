@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { useMedia } from "./base/use_media";
 import { t } from "./i18n";
 import { HelpDialog } from "./shell/help";
 import { NoRuns } from "./shell/no_runs";
@@ -63,16 +64,4 @@ function Content() {
     );
   }
   return found.runs.length === 0 ? <NoRuns catalog={found} /> : <ViewHost />;
-}
-
-function useMedia(query: string): boolean {
-  const [fits, setFits] = useState(() => window.matchMedia(query).matches);
-  useEffect(() => {
-    const media = window.matchMedia(query);
-    // TensorBoard hides a tab by size: do not change the frame then.
-    const read = () => window.innerHeight > 0 && setFits(media.matches);
-    media.addEventListener("change", read);
-    return () => media.removeEventListener("change", read);
-  }, [query]);
-  return fits;
 }

@@ -132,6 +132,21 @@ export const en = {
   "step.all": "all",
   "step.label": "Step",
   "step.none": "no step",
+
+  "budget.preparing": "Preparing",
+  "budget.preparing.help":
+    "From the step's start on the host to its first work on the device. Not part of the step's time on the device.",
+  "budget.computing": "Computing",
+  "budget.computing.help": "Kernels compute, nothing is communicated.",
+  "budget.overlapped": "Overlapped",
+  "budget.overlapped.help": "Kernels compute while communication runs.",
+  "budget.communication": "Communication",
+  "budget.communication.help":
+    "Communication runs and nothing computes (not overlapped), receiving from a pipeline stage apart.",
+  "budget.bubble": "Bubble",
+  "budget.bubble.help": "Receiving from another pipeline stage (hcom_receive).",
+  "budget.free": "Free",
+  "budget.free.help": "The device neither computes nor communicates.",
 };
 
 export const zh: Record<keyof typeof en, string> = {
@@ -267,4 +282,17 @@ export const zh: Record<keyof typeof en, string> = {
   "step.all": "全部",
   "step.label": "Step",
   "step.none": "无 step",
+
+  "budget.preparing": "准备",
+  "budget.preparing.help": "从主机侧 step 开始到设备上首个任务开始。不计入设备侧 step 时间。",
+  "budget.computing": "计算",
+  "budget.computing.help": "只有 kernel 在计算，没有通信。",
+  "budget.overlapped": "重叠",
+  "budget.overlapped.help": "计算与通信同时进行。",
+  "budget.communication": "通信",
+  "budget.communication.help": "只有通信，没有计算（未重叠），不含接收流水线数据的时间。",
+  "budget.bubble": "气泡",
+  "budget.bubble.help": "接收其他流水线阶段的数据（hcom_receive）。",
+  "budget.free": "空闲",
+  "budget.free.help": "设备既不计算也不通信。",
 };

@@ -10,6 +10,8 @@ interface Props {
   kind: "duration" | "bytes";
   /** Parts of their own; the rest is "other". At most 7 can be told apart. */
   most?: number;
+  /** Size and number of more parts, which are not in the list. */
+  unlisted?: { value: number; count: number };
   /** Under the sum in the middle: what it is the sum of. */
   under: string;
   /** Part that a table is filtered by. */
@@ -21,9 +23,9 @@ interface Props {
 const MOST = 7;
 
 /** Shares of a whole with a legend of values: one unit for all. */
-export function Donut({ parts, kind, most = MOST, under, selected = null, onSelect }: Props) {
+export function Donut({ parts, kind, most = MOST, unlisted, under, selected = null, onSelect }: Props) {
   const [hovered, setHovered] = useState<string | null>(null);
-  const drawn = largestParts(parts, Math.min(most, MOST));
+  const drawn = largestParts(parts, Math.min(most, MOST), unlisted);
   if (drawn.length === 0) return <Empty text={t("chart.none")} />;
   const whole = drawn.reduce((sum, part) => sum + part.value, 0);
   const unit = format.columnUnit(kind === "bytes" ? format.BYTE_UNITS : format.TIME_UNITS, [drawn[0]?.value]);

@@ -22,11 +22,14 @@ export interface DrawnPart {
 /** Id of the part that holds the rest. */
 export const OTHER = "\u0000other";
 
-/** The largest parts, at most `most`, then one with the rest. Parts of no size are left out; one that is left stays itself. */
-export function largestParts(parts: readonly Part[], most: number): DrawnPart[] {
+/**
+ * The largest parts, at most `most`, then one with the rest. Parts of no size are left out; one that is left stays
+ * itself. `unlisted`: size and number of more parts that are not in the list.
+ */
+export function largestParts(parts: readonly Part[], most: number, unlisted = { value: 0, count: 0 }): DrawnPart[] {
   const sized = parts.filter((part) => part.value > 0).sort((a, b) => b.value - a.value);
-  const whole = sized.reduce((sum, part) => sum + part.value, 0);
-  const keep = sized.length === most + 1 ? most + 1 : most;
+  const whole = sized.reduce((sum, part) => sum + part.value, unlisted.value);
+  const keep = sized.length === most + 1 && unlisted.count === 0 ? most + 1 : most;
   const drawn: DrawnPart[] = sized.slice(0, keep).map((part, index) => ({
     id: part.id,
     label: part.label,
@@ -36,9 +39,10 @@ export function largestParts(parts: readonly Part[], most: number): DrawnPart[] 
     count: 0,
   }));
   const rest = sized.slice(keep);
-  if (rest.length > 0) {
-    const value = rest.reduce((sum, part) => sum + part.value, 0);
-    drawn.push({ id: OTHER, label: "", value, color: FREE, share: value / whole, count: rest.length });
+  const count = rest.length + unlisted.count;
+  if (count > 0) {
+    const value = rest.reduce((sum, part) => sum + part.value, unlisted.value);
+    drawn.push({ id: OTHER, label: "", value, color: FREE, share: value / whole, count });
   }
   return drawn;
 }

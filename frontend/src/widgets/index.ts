@@ -1,4 +1,6 @@
 /** The widgets that views are made of. */
+
+export { BUDGET, budgetParts, stepTotal } from "./budget";
 export { Button } from "./button";
 export { Card } from "./card";
 export { Donut } from "./donut";
@@ -6,7 +8,9 @@ export type { Part } from "./donut_parts";
 export { HBar } from "./hbar";
 export { type HeatCell, HeatMap } from "./heat_map";
 export { LineChart, type Series } from "./line_chart";
+export { formatPick, PickChip, parsePick, pickWhere } from "./pick";
 export { Popover } from "./popover";
+export { RowFacts } from "./row_facts";
 export { Segments } from "./segments";
 export { type Option, Select } from "./select";
 export { type BarPart, Legend, StackedBar } from "./stacked_bar";

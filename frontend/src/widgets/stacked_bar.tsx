@@ -8,6 +8,8 @@ export interface BarPart {
   color: string;
   /** Explains the part. */
   help?: string;
+  /** Drawn, but no part of the whole: it has no share. */
+  outside?: boolean;
 }
 
 interface Props {
@@ -23,10 +25,15 @@ const LABEL_FROM = 0.08;
 
 /** A budget as one bar: each part as wide as its share, named inside where there is room. */
 export function StackedBar({ parts, whole, thin = false, onClick }: Props) {
-  const sum = parts.reduce((total, part) => total + (part.value ?? 0), 0);
-  const full = Math.max(whole ?? sum, sum);
+  const sum = wholeOf(parts);
+  const full = Math.max(
+    whole ?? 0,
+    parts.reduce((total, part) => total + (part.value ?? 0), 0),
+  );
   const summary = (part: BarPart) =>
-    `${part.label}: ${format.duration(part.value)}, ${format.shareOf(part.value, sum)}`;
+    [`${part.label}: ${format.duration(part.value)}`, part.outside ? "" : format.shareOf(part.value, sum)]
+      .filter(Boolean)
+      .join(", ");
   const drawn = parts.filter((part) => (part.value ?? 0) > 0);
   return (
     <div class={`budget ${thin ? "thin" : ""}`} role="img" aria-label={drawn.map(summary).join("; ")}>
@@ -49,9 +56,14 @@ export function StackedBar({ parts, whole, thin = false, onClick }: Props) {
   );
 }
 
+/** Sum of the parts that have a share. */
+export function wholeOf(parts: readonly BarPart[]): number {
+  return parts.reduce((total, part) => total + (part.outside ? 0 : (part.value ?? 0)), 0);
+}
+
 /** Colours and names, with value and share of the sum where `hasValues`. One unit for all. */
 export function Legend({ parts, hasValues = false }: { parts: readonly BarPart[]; hasValues?: boolean }) {
-  const sum = parts.reduce((total, part) => total + (part.value ?? 0), 0);
+  const sum = wholeOf(parts);
   const unit = format.columnUnit(
     format.TIME_UNITS,
     parts.map((part) => part.value),
@@ -69,7 +81,7 @@ export function Legend({ parts, hasValues = false }: { parts: readonly BarPart[]
                   ? format.UNKNOWN
                   : `${format.fixed(part.value / unit.scale, unit.scale === 1 ? 0 : 2)} ${unit.name}`}
               </b>
-              {format.shareOf(part.value, sum)}
+              {!part.outside && format.shareOf(part.value, sum)}
             </>
           )}
         </span>

@@ -1,7 +1,26 @@
-import type { ViewModule } from "../view";
+import type { KernelJson } from "../../api/types.gen";
+import { param } from "../../state/params";
+import { useView } from "../../state/use_view";
+import { ViewFrame } from "../../widgets";
+import type { ViewModule, ViewProps } from "../view";
+import { KernelCharts } from "./charts";
+import { KernelTables } from "./tables";
 
-function KernelView() {
-  return null;
+/** What the device ran: by kernel, by type, by core, one by one. */
+function KernelView({ selection }: ViewProps) {
+  const view = useView<KernelJson>("kernel", { span: selection.span, step: param("kernel.step") });
+  return (
+    <ViewFrame view={view}>
+      {(data, { tables, base_ns: baseNs }) => (
+        <div class="grid">
+          {tables.statistic && tables.types && (
+            <KernelCharts data={data} statistic={tables.statistic} types={tables.types} />
+          )}
+          <KernelTables data={data} tables={tables} query={view.query} baseNs={baseNs} />
+        </div>
+      )}
+    </ViewFrame>
+  );
 }
 
 export const view: ViewModule = { id: "kernel", titleKey: "view.kernel", Component: KernelView };

@@ -12,6 +12,7 @@ import { nextOrder, type Row, type Where } from "./columnar";
 import { columnFormat } from "./columns";
 import { TableHeader } from "./header";
 import { naturalWidth, type ShownColumn, template, totalWidth } from "./layout";
+import { localCsv } from "./local_csv";
 import { isWhole, type RowQuery, type Rows, serverQuery, useInlineRows, useRemoteRows } from "./rows";
 import { type TableState, useTableState } from "./state";
 
@@ -24,6 +25,8 @@ export interface DataTableProps {
   baseNs: string;
   /** Rows come from the server even where the view brought them all (a query that the view was not asked with). */
   remote?: boolean;
+  /** The table was made here: its CSV is too. */
+  isLocal?: boolean;
   /** Columns to begin with, in order; all when left out. The user can show the others. */
   columns?: readonly string[];
   /** A strip of bars after this column, and the colour of a row's bar. */
@@ -170,8 +173,21 @@ interface ToolsProps extends DataTableProps {
   change: (changes: Partial<TableState>) => void;
 }
 
-function Tools({ table, query, tools, moreTools, placeholder, rows, state, asked, shown, change }: ToolsProps) {
+function Tools({
+  table,
+  query,
+  tools,
+  moreTools,
+  placeholder,
+  isLocal,
+  rows,
+  state,
+  asked,
+  shown,
+  change,
+}: ToolsProps) {
   const csv = { ...query, ...serverQuery(asked), columns: shown.join(","), format: "csv" };
+  const link = isLocal ? dataUrl(localCsv(rows, shown)) : apiUrl(`table/${table.id}`, csv);
   return (
     <div class="table-tools">
       {tools}
@@ -192,8 +208,8 @@ function Tools({ table, query, tools, moreTools, placeholder, rows, state, asked
       <a
         class="control"
         style={{ color: "inherit" }}
-        href={apiUrl(`table/${table.id}`, csv)}
-        download
+        href={link}
+        download={`${table.id}.csv`}
         data-tip={t("table.csv")}
       >
         CSV ↓
@@ -201,6 +217,8 @@ function Tools({ table, query, tools, moreTools, placeholder, rows, state, asked
     </div>
   );
 }
+
+const dataUrl = (csv: string) => `data:text/csv;charset=utf-8,${encodeURIComponent(csv)}`;
 
 function countText({ count, all }: Rows): string {
   if (count === null) return t("table.loading");

@@ -1,0 +1,15 @@
+import { useEffect, useState } from "preact/hooks";
+
+/** Whether a media query fits. Keeps its answer while TensorBoard hides the tab (by giving it no height). */
+export function useMedia(query: string): boolean {
+  const [fits, setFits] = useState(() => window.matchMedia(query).matches);
+  useEffect(() => {
+    const media = window.matchMedia(query);
+    const read = () => {
+      if (window.innerHeight > 0) setFits(media.matches);
+    };
+    media.addEventListener("change", read);
+    return () => media.removeEventListener("change", read);
+  }, [query]);
+  return fits;
+}

@@ -1,0 +1,102 @@
+import type { KernelJson, TableJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { t } from "../../i18n";
+import { param, setParams } from "../../state/params";
+import { Card, Donut, formatPick, parsePick, Select } from "../../widgets";
+import { communicationCores, coreParts, kernelParts } from "./parts";
+
+interface Props {
+  data: KernelJson;
+  statistic: TableJson;
+  types: TableJson;
+}
+
+const TOPS = [3, 4, 5, 6, 7];
+const TOP = 6;
+
+/** Two donuts: kernels by name or type, and cores. A click on a part filters the table below. */
+export function KernelCharts({ data, statistic, types }: Props) {
+  const isIncluded = param("kernel.comm") === "1";
+  const key = param("kernel.by") === "type" ? "type" : "name";
+  const top = Number(param("kernel.top")) || TOP;
+  const pick = parsePick(param("kernel.pick"));
+  const table = key === "name" ? statistic : types;
+  const whole = data.computing_ns + (isIncluded ? data.communication_ns : 0);
+  const skipped: ReadonlySet<string | null> = isIncluded ? new Set() : communicationCores(data.cores);
+  const { parts, unlisted } = kernelParts(table, key, whole, skipped);
+  const count = data.kernels - (isIncluded ? 0 : data.communication_calls);
+  const selectedOf = (column: string) => (pick?.column === column ? pick.value : null);
+  const onSelect = (column: string) => (id: string | null) => setParams({ "kernel.pick": formatPick(column, id) });
+  return (
+    <>
+      <Card
+        class="span-6"
+        title={t(`kernel.by.${key}`)}
+        help={t("kernel.by.help")}
+        actions={<ByAndTop by={key} top={top} />}
+      >
+        <Donut
+          parts={parts}
+          unlisted={unlisted}
+          kind="duration"
+          most={top}
+          under={t("kernel.count", { count: format.integer(count) })}
+          selected={selectedOf(key)}
+          onSelect={onSelect(key)}
+        />
+      </Card>
+      <Card
+        class="span-6"
+        title={t("kernel.core")}
+        help={t("kernel.core.help")}
+        actions={<CommunicationChoice data={data} isIncluded={isIncluded} />}
+      >
+        <Donut
+          parts={coreParts(data.cores, isIncluded, t("core.unknown"))}
+          kind="duration"
+          under={t(isIncluded ? "kernel.all.under" : "kernel.computing")}
+          selected={selectedOf("core")}
+          onSelect={onSelect("core")}
+        />
+      </Card>
+    </>
+  );
+}
+
+function ByAndTop({ by, top }: { by: "name" | "type"; top: number }) {
+  return (
+    <>
+      <Select
+        label={t("kernel.by")}
+        class="plain"
+        options={(["name", "type"] as const).map((id) => ({ id, label: t(`kernel.by.${id}.option`) }))}
+        value={by}
+        onChange={(id) => setParams({ "kernel.by": id === "name" ? null : id, "kernel.pick": null })}
+      />
+      <Select
+        label={t("kernel.top.label")}
+        class="plain"
+        options={TOPS.map((count) => ({ id: String(count), label: t("kernel.top", { count }) }))}
+        value={String(top)}
+        onChange={(id) => setParams({ "kernel.top": id === String(TOP) ? null : id })}
+      />
+    </>
+  );
+}
+
+function CommunicationChoice({ data, isIncluded }: { data: KernelJson; isIncluded: boolean }) {
+  if (data.communication_calls === 0) return <span class="muted">{t("kernel.comm.none")}</span>;
+  const time = format.duration(data.communication_ns, 2);
+  return (
+    <Select
+      label={t("kernel.comm.label")}
+      class="plain"
+      options={[
+        { id: "apart", label: t("kernel.comm.apart", { time }) },
+        { id: "included", label: t("kernel.comm.included", { time }) },
+      ]}
+      value={isIncluded ? "included" : "apart"}
+      onChange={(id) => setParams({ "kernel.comm": id === "included" ? "1" : null })}
+    />
+  );
+}

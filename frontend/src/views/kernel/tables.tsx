@@ -1,0 +1,108 @@
+import type { Query } from "../../api/client";
+import type { KernelJson, TableJson } from "../../api/types.gen";
+import { coreColor } from "../../base/color";
+import { t } from "../../i18n";
+import { param, setParams } from "../../state/params";
+import { openView } from "../../state/selection";
+import { Card, DataTable, PickChip, parsePick, pickWhere, type Row, RowFacts, Segments, Select } from "../../widgets";
+
+const TABS = ["statistic", "types", "all"] as const;
+type Tab = (typeof TABS)[number];
+
+/** Columns of each tab to begin with; the others are in the column menu. */
+const COLUMNS: Readonly<Record<Tab, readonly string[]>> = {
+  statistic: ["name", "core", "calls", "total_ns", "share", "avg_ns", "min_ns", "max_ns"],
+  types: ["type", "core", "calls", "total_ns", "ratio", "avg_ns", "min_ns", "max_ns"],
+  all: [
+    "name",
+    "type",
+    "core",
+    "start_ns",
+    "dur_ns",
+    "wait_ns",
+    "block_dim",
+    "stream_id",
+    "input_shapes",
+    "input_types",
+  ],
+};
+const BARS: Readonly<Record<Tab, string>> = { statistic: "share", types: "ratio", all: "dur_ns" };
+
+interface Props {
+  data: KernelJson;
+  tables: Readonly<Record<string, TableJson>>;
+  query: Query;
+  baseNs: string;
+}
+
+/** The kernels by name, by type and core, and one by one. */
+export function KernelTables({ data, tables, query, baseNs }: Props) {
+  const tab = TABS.find((id) => id === param("kernel.tab")) ?? "statistic";
+  const table = tables[tab];
+  if (!table) return null;
+  const pick = parsePick(param("kernel.pick"));
+  return (
+    <Card>
+      <DataTable
+        key={tab}
+        table={table}
+        query={query}
+        baseNs={baseNs}
+        columns={COLUMNS[tab]}
+        bar={{ column: BARS[tab], color: (row) => coreColor(row.get("core") as string | null) }}
+        where={pickWhere(table, pick)}
+        details={(row) => <KernelDetails table={table} row={row} baseNs={baseNs} />}
+        tools={
+          <Segments
+            label={t("kernel.tab")}
+            options={TABS.map((id) => ({
+              id,
+              label: t(`kernel.tab.${id}`),
+              tip: t(`kernel.tab.${id}.tip`, { source: data.types_source }),
+            }))}
+            value={tab}
+            onChange={(id) => setParams({ "kernel.tab": id === "statistic" ? null : id })}
+          />
+        }
+        moreTools={
+          <>
+            <StepSelect steps={data.steps} />
+            <PickChip table={table} pick={pick} onClear={() => setParams({ "kernel.pick": null })} />
+          </>
+        }
+      />
+    </Card>
+  );
+}
+
+/** Value of the parameter `step` for kernels that belong to none. */
+const NO_STEP = "null";
+
+function StepSelect({ steps }: { steps: KernelJson["steps"] }) {
+  if (steps.length < 2) return null;
+  const options = steps.map((step) => ({ id: step ?? NO_STEP, label: step ?? t("step.none") }));
+  return (
+    <Select
+      label={t("step.label")}
+      prefix
+      options={[{ id: "", label: t("step.all") }, ...options]}
+      value={param("kernel.step")}
+      onChange={(id) => setParams({ "kernel.step": id })}
+    />
+  );
+}
+
+function KernelDetails({ table, row, baseNs }: { table: TableJson; row: Row; baseNs: string }) {
+  const name = row.get("name");
+  const start = row.get("start_ns");
+  const at = typeof start === "number" ? `${start},${row.get("dur_ns") ?? 0}` : null;
+  return (
+    <RowFacts table={table} row={row} baseNs={baseNs}>
+      {typeof name === "string" && (
+        <button type="button" class="link" onClick={() => openView("trace", { find: name, at })}>
+          {t("kernel.trace")} →
+        </button>
+      )}
+    </RowFacts>
+  );
+}

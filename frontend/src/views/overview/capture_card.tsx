@@ -1,0 +1,92 @@
+import type { ComponentChildren } from "preact";
+import type { CaptureJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { t } from "../../i18n";
+import { Card } from "../../widgets";
+
+/** How this span was recorded. `profiled`: ranks of the run that have a capture. */
+export function CaptureCard({ capture, profiled }: { capture: CaptureJson; profiled: number }) {
+  const facts: [string, ComponentChildren][] = [
+    [t("overview.device"), deviceText(capture)],
+    [t("overview.rank"), rankText(capture, profiled)],
+    [t("overview.level"), [capture.level, capture.aic_metrics].filter(Boolean).join(", ")],
+    [t("overview.recorded"), [...(capture.activities ?? []), ...capture.recorded].join(", ")],
+    [t("overview.not_recorded"), capture.not_recorded.join(", ")],
+    [t("overview.schedule"), scheduleText(capture.schedule)],
+    [t("overview.versions"), versionText(capture)],
+    [t("overview.start"), capture.start_ns === null ? "" : format.moment(capture.start_ns)],
+    [t("overview.duration"), capture.duration_ns === null ? "" : format.duration(capture.duration_ns)],
+    [t("overview.host"), hostText(capture)],
+  ];
+  return (
+    <Card title={t("overview.capture")}>
+      {capture.simulated && <p class="banner">{t("overview.simulated")}</p>}
+      <dl class="facts">
+        {facts
+          .filter(([, value]) => value !== "")
+          .map(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name} value`}>{value}</dd>])}
+      </dl>
+      <Folded
+        title={t("overview.environment", { count: Object.keys(capture.environment).length })}
+        items={capture.environment}
+      />
+      <Folded
+        title={t("overview.metadata", { count: Object.keys(capture.metadata).length })}
+        items={capture.metadata}
+      />
+      {capture.files.length > 0 && (
+        <details>
+          <summary class="muted">{t("overview.files", { count: capture.files.length })}</summary>
+          <ul class="mono folded">
+            {capture.files.map((file) => (
+              <li key={file}>{file}</li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </Card>
+  );
+}
+
+function Folded({ title, items }: { title: string; items: Readonly<Record<string, unknown>> }) {
+  const entries = Object.entries(items);
+  if (entries.length === 0) return null;
+  return (
+    <details>
+      <summary class="muted">{title}</summary>
+      <dl class="facts mono folded">
+        {entries.map(([name, value]) => [
+          <dt key={name}>{name}</dt>,
+          <dd key={`${name} value`}>{typeof value === "string" ? value : JSON.stringify(value)}</dd>,
+        ])}
+      </dl>
+    </details>
+  );
+}
+
+function deviceText({ device, device_ids: ids }: CaptureJson): string {
+  const npu = ids.length > 0 ? t("overview.npu", { ids: ids.join(", ") }) : "";
+  return [device, npu].filter(Boolean).join(", ");
+}
+
+function rankText({ rank, rank_source: source, world_size: world }: CaptureJson, profiled: number): ComponentChildren {
+  if (rank === null) return "";
+  const text = world === null ? String(rank) : t("overview.rank.of", { rank, world });
+  const count = profiled > 1 || world !== null ? ` (${t("overview.rank.profiled", { count: profiled })})` : "";
+  return <span data-tip={source ? t("overview.rank.source", { source }) : undefined}>{text + count}</span>;
+}
+
+function scheduleText(schedule: CaptureJson["schedule"]): string {
+  return Object.entries(schedule ?? {})
+    .map(([name, value]) => `${name} ${value}`)
+    .join(", ");
+}
+
+function versionText({ torch_npu_version: torch, cann_version: cann }: CaptureJson): ComponentChildren {
+  if (torch === null && cann === null) return <span class="muted">{t("overview.versions.unknown")}</span>;
+  return `${torch ?? t("core.unknown")} / ${cann ?? t("core.unknown")}`;
+}
+
+function hostText({ host, pid }: CaptureJson): string {
+  return [host, pid === null ? "" : t("overview.pid", { pid })].filter(Boolean).join(", ");
+}

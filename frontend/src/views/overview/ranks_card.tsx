@@ -1,0 +1,119 @@
+import { useEffect, useState } from "preact/hooks";
+import { getRanks } from "../../api/client";
+import type { RankStepJson, StepJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { t } from "../../i18n";
+import { catalog, places } from "../../state/catalog";
+import { setParams } from "../../state/params";
+import { jobs } from "../../state/progress";
+import { Card, stepTotal } from "../../widgets";
+
+/** Steps of all ranks of a run, asked for again as ranks become ready. */
+export function useRanks(run: string): readonly RankStepJson[] {
+  const [ranks, setRanks] = useState<readonly RankStepJson[]>([]);
+  const revision = jobs.value.map((job) => `${job.span}${job.stage}${job.state}`).join();
+  const { generation } = catalog.value ?? { generation: 0 };
+  useEffect(() => {
+    const controller = new AbortController();
+    getRanks(run, controller.signal).then(
+      (answer) => setRanks(answer.ranks),
+      () => {}, // the card is an addition: without an answer it is left out
+    );
+    return () => controller.abort();
+  }, [run, revision, generation]);
+  return ranks;
+}
+
+interface Props {
+  ranks: readonly RankStepJson[];
+  /** The rank on screen. */
+  span: string;
+  /** The step that the page is about. */
+  step: string | null;
+}
+
+/** The same step of all ranks, in one unit. */
+export function RanksCard({ ranks, span, step }: Props) {
+  const lines = ranks.map((rank) => ({ rank, step: rank.steps.find((item) => item.step === step) ?? rank.steps[0] }));
+  const unit = format.columnUnit(
+    format.TIME_UNITS,
+    lines.map((line) => line.step && stepTotal(line.step)),
+  );
+  return (
+    <Card
+      title={t("overview.ranks")}
+      help={t("overview.ranks.help")}
+      subtitle={`${step === null ? "" : `${t("overview.ranks.sub", { step })}, `}${unit.name}`}
+    >
+      <div class="table-scroll" style={{ maxHeight: "320px" }}>
+        <table class="plain-table">
+          <thead>
+            <tr>
+              <th scope="col">{t("overview.rank")}</th>
+              <th scope="col">{t("overview.compute")}</th>
+              <th scope="col">{t("overview.comm")}</th>
+              <th scope="col">{t("overview.idle")}</th>
+              <th scope="col">{t("overview.col.total")}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {lines.map((line) => (
+              <RankLine
+                key={line.rank.span}
+                rank={line.rank}
+                step={line.step}
+                isHere={line.rank.span === span}
+                unit={unit}
+              />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Card>
+  );
+}
+
+interface LineProps {
+  rank: RankStepJson;
+  step: StepJson | undefined;
+  isHere: boolean;
+  unit: format.Unit;
+}
+
+const STATES = {
+  ready: "overview.ranks.missing",
+  missing: "overview.ranks.missing",
+  reading: "overview.ranks.unread",
+  failed: "overview.ranks.failed",
+} as const;
+
+function RankLine({ rank, step, isHere, unit }: LineProps) {
+  const place = places.value.get(rank.span);
+  const open = () => place && setParams({ run: place.run.id, worker: place.worker.id, span: rank.span }, true);
+  const figure = (value: number | null) => (
+    <td class="mono" data-tip={format.exactDuration(value)}>
+      {format.fixed(value === null ? null : value / unit.scale, 2)}
+    </td>
+  );
+  return (
+    <tr class={isHere ? "at" : ""}>
+      <td>
+        <button type="button" class="link" onClick={open}>
+          {rank.rank ?? place?.worker.label ?? rank.worker}
+        </button>
+      </td>
+      {step ? (
+        <>
+          {figure(step.computing)}
+          {figure(step.communication_not_overlapped)}
+          {figure(step.free)}
+          {figure(stepTotal(step))}
+        </>
+      ) : (
+        <td colSpan={4} class="muted">
+          {t(STATES[rank.state])}
+        </td>
+      )}
+    </tr>
+  );
+}

@@ -1,0 +1,89 @@
+import { useState } from "preact/hooks";
+import type { StepJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { t } from "../../i18n";
+import { param, setParams } from "../../state/params";
+import { budgetParts, Card, Empty, Legend, StackedBar, stepTotal } from "../../widgets";
+
+interface Props {
+  steps: readonly StepJson[];
+  source: string | null;
+}
+
+/** Bars that are shown at first. */
+const FIRST = 12;
+
+export function stepName(step: string | null): string {
+  return step === null ? t("overview.step.none") : t("overview.step", { step });
+}
+
+/** The answer first: how long the step took on the device, and on what. */
+export function StepBudget({ steps, source }: Props) {
+  const [all, setAll] = useState(false);
+  const chosen = steps.find((step) => step.step === param("overview.step")) ?? steps[0];
+  if (!chosen) {
+    return (
+      <Card title={t("overview.steps")}>
+        <Empty text={t("overview.nosteps")} />
+      </Card>
+    );
+  }
+  const parts = budgetParts(chosen);
+  const shown = all ? steps : steps.slice(0, FIRST);
+  const longest = Math.max(...shown.map((step) => (stepTotal(step) ?? 0) + (step.preparing ?? 0)));
+  return (
+    <Card>
+      <p style={{ fontSize: "16px", marginBottom: "8px" }}>
+        <strong>{stepName(chosen.step)}</strong>{" "}
+        <span data-tip={format.exactDuration(stepTotal(chosen))}>
+          {t("overview.step.took", { time: format.duration(stepTotal(chosen), 2) })}
+        </span>
+      </p>
+      <StackedBar parts={parts} />
+      <div style={{ marginTop: "8px" }}>
+        <Legend parts={parts} hasValues />
+      </div>
+      {steps.length > 1 && (
+        <div style={{ marginTop: "12px" }}>
+          {shown.map((step) => (
+            <StepLine
+              key={`${step.device_id} ${step.step}`}
+              step={step}
+              longest={longest}
+              isChosen={step === chosen}
+              onChoose={() => setParams({ "overview.step": step.step })}
+            />
+          ))}
+          {steps.length > shown.length && (
+            <button type="button" class="link" onClick={() => setAll(true)}>
+              {t("overview.more", { count: steps.length })}
+            </button>
+          )}
+        </div>
+      )}
+      <p class="muted small" style={{ marginTop: "8px" }}>
+        {t(source === "step_trace_time.csv" ? "overview.source" : "overview.source.kernels", { file: source ?? "" })}
+      </p>
+    </Card>
+  );
+}
+
+interface LineProps {
+  step: StepJson;
+  longest: number;
+  isChosen: boolean;
+  onChoose: () => void;
+}
+
+/** One step of several, all on one scale. */
+function StepLine({ step, longest, isChosen, onChoose }: LineProps) {
+  return (
+    <div class="step-line">
+      <button type="button" class="link ellipsis" aria-pressed={isChosen} onClick={onChoose}>
+        {isChosen ? <strong>{stepName(step.step)}</strong> : stepName(step.step)}
+      </button>
+      <StackedBar parts={budgetParts(step)} whole={longest} thin />
+      <span class="mono">{format.duration(stepTotal(step), 2)}</span>
+    </div>
+  );
+}

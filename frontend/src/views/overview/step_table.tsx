@@ -1,0 +1,38 @@
+import type { ColumnJson, StepJson, TableJson } from "../../api/types.gen";
+import { t } from "../../i18n";
+import { Card, DataTable, stepTotal } from "../../widgets";
+
+/** The figures of the steps as the file has them, as a table that sorts and exports like the others. */
+export function StepTable({ steps }: { steps: readonly StepJson[] }) {
+  const table = stepTable(steps);
+  return (
+    <Card title={t("overview.numbers")} subtitle={t("overview.numbers.sub")}>
+      <DataTable table={table} query={{}} baseNs="0" isLocal />
+    </Card>
+  );
+}
+
+function stepTable(steps: readonly StepJson[]): TableJson {
+  const columns: ColumnJson[] = [
+    { ...column("step", t("step.label"), ""), kind: "text" },
+    { ...column("device_id", t("overview.col.device"), ""), kind: "int" },
+    column("total", t("overview.col.total"), t("overview.steps.help")),
+    column("computing", t("budget.computing"), t("budget.computing.help")),
+    column("overlapped", t("budget.overlapped"), t("budget.overlapped.help")),
+    column("communication_not_overlapped", t("overview.col.not_overlapped"), t("budget.communication.help")),
+    column("communication", t("overview.col.communication"), ""),
+    column("free", t("budget.free"), t("budget.free.help")),
+    column("bubble", t("budget.bubble"), t("budget.bubble.help")),
+    column("preparing", t("budget.preparing"), t("budget.preparing.help")),
+    column("stage", t("overview.col.stage"), ""),
+  ];
+  const data: TableJson["data"] = { total: steps.map(stepTotal) };
+  for (const { key } of columns) data[key] ??= steps.map((step) => step[key as keyof StepJson]);
+  const known = columns.filter(({ key }) => key === "step" || data[key]?.some((value) => value !== null));
+  const rows = steps.length;
+  return { id: "overview.steps", columns: known, data, offset: 0, rows, total: rows, sort: "", desc: false };
+}
+
+function column(key: string, title: string, doc: string): ColumnJson {
+  return { key, kind: "duration", title, doc, group: "" };
+}

@@ -1,0 +1,55 @@
+import type { TableJson } from "../../api/types.gen";
+import { coreColor } from "../../base/color";
+import { t } from "../../i18n";
+import { openView } from "../../state/selection";
+import { Card, DataTable, type Row } from "../../widgets";
+import { formatState, parseState } from "../../widgets/table/state";
+
+/** The kernels that took most of the device's time; a click shows that type in the Kernel view. */
+export function TopKernels({ table }: { table: TableJson }) {
+  return (
+    <Card title={t("overview.kernels")} subtitle={t("overview.kernels.sub")} actions={<OpenLink view="kernel" />}>
+      <DataTable
+        table={table}
+        query={{}}
+        baseNs="0"
+        hasTools={false}
+        columns={["type", "core", "calls", "total_ns", "share", "ratio", "avg_ns", "min_ns", "max_ns"]}
+        bar={{ column: table.columns.some((column) => column.key === "share") ? "share" : "ratio", color: coreOf }}
+        onOpen={(row) => openFiltered("kernel", "kernel.statistic", row.get("type") ?? row.get("name"))}
+      />
+    </Card>
+  );
+}
+
+const coreOf = (row: Row) => coreColor(row.get("core") as string | null);
+
+/** The operators that kept the device busiest; a click shows the operator in its view. */
+export function TopOperators({ table }: { table: TableJson }) {
+  return (
+    <Card title={t("overview.operators")} subtitle={t("overview.operators.sub")} actions={<OpenLink view="operator" />}>
+      <DataTable
+        table={table}
+        query={{}}
+        baseNs="0"
+        hasTools={false}
+        columns={["name", "calls", "device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns"]}
+        bar={{ column: table.sort || "device_self_ns" }}
+        onOpen={(row) => openFiltered("operator", "operator.by_name", row.get("name"))}
+      />
+    </Card>
+  );
+}
+
+function OpenLink({ view }: { view: "kernel" | "operator" }) {
+  return (
+    <button type="button" class="link" onClick={() => openView(view)}>
+      {t("overview.open")}
+    </button>
+  );
+}
+
+function openFiltered(view: "kernel" | "operator", table: string, name: unknown): void {
+  const filter = formatState({ ...parseState(""), filter: String(name ?? "") });
+  openView(view, { [`t.${table}`]: filter, [`${view}.tab`]: null });
+}

@@ -1,0 +1,99 @@
+import type { StepJson } from "../api/types.gen";
+import { type Key, t } from "../i18n";
+import type { BarPart } from "./stacked_bar";
+
+/** Parts of a step's budget in the order of the bar. */
+export interface BudgetPart {
+  id: "preparing" | "computing" | "overlapped" | "communication" | "bubble" | "free";
+  title: Key;
+  help: Key;
+  color: string;
+  /** Before the step's first device work: drawn beside, no part of the step's time. */
+  outside: boolean;
+  value: (step: Figures) => number | null;
+}
+
+type Figures = Pick<
+  StepJson,
+  "computing" | "overlapped" | "communication_not_overlapped" | "free" | "bubble" | "preparing"
+>;
+
+function minus(a: number | null, b: number | null): number | null {
+  return a === null ? null : Math.max(0, a - (b ?? 0));
+}
+
+/**
+ * computing alone + overlapped + communication not overlapped + free = the step on the device. Receiving from another
+ * pipeline stage (bubble) is part of the communication and shown apart from it.
+ */
+export const BUDGET: readonly BudgetPart[] = [
+  {
+    id: "preparing",
+    title: "budget.preparing",
+    help: "budget.preparing.help",
+    color: "var(--c-prep)",
+    outside: true,
+    value: (step) => step.preparing,
+  },
+  {
+    id: "computing",
+    title: "budget.computing",
+    help: "budget.computing.help",
+    color: "var(--c-compute)",
+    outside: false,
+    value: (step) => minus(step.computing, step.overlapped),
+  },
+  {
+    id: "overlapped",
+    title: "budget.overlapped",
+    help: "budget.overlapped.help",
+    color: "var(--c-over)",
+    outside: false,
+    value: (step) => step.overlapped,
+  },
+  {
+    id: "communication",
+    title: "budget.communication",
+    help: "budget.communication.help",
+    color: "var(--c-comm)",
+    outside: false,
+    value: (step) => minus(step.communication_not_overlapped, step.bubble),
+  },
+  {
+    id: "bubble",
+    title: "budget.bubble",
+    help: "budget.bubble.help",
+    color: "var(--c-mix)",
+    outside: false,
+    value: (step) => step.bubble,
+  },
+  {
+    id: "free",
+    title: "budget.free",
+    help: "budget.free.help",
+    color: "var(--c-free)",
+    outside: false,
+    value: (step) => step.free,
+  },
+];
+
+/** Time of the step on the device: computing + communication not overlapped + free; null where one is unknown. */
+export function stepTotal(step: Figures): number | null {
+  const { computing, communication_not_overlapped: communication, free } = step;
+  return computing === null || communication === null || free === null ? null : computing + communication + free;
+}
+
+/** The bar's parts of one step. */
+export function budgetParts(step: Figures): BarPart[] {
+  return BUDGET.filter((part) => (part.value(step) ?? 0) > 0 || ALWAYS.has(part.id)).map((part) => ({
+    id: part.id,
+    label: t(part.title),
+    value: part.value(step),
+    color: part.color,
+    help: t(part.help),
+    outside: part.outside,
+  }));
+}
+
+/** Named even where there is none of them. */
+const ALWAYS: ReadonlySet<string> = new Set(["computing", "overlapped", "communication", "free"]);

@@ -1,0 +1,48 @@
+import type { ComponentChildren } from "preact";
+import type { TableJson } from "../api/types.gen";
+import { tOr } from "../i18n";
+import type { Row } from "./table/columnar";
+import { columnFormat } from "./table/columns";
+
+interface Props {
+  table: TableJson;
+  row: Row;
+  baseNs: string;
+  children?: ComponentChildren;
+}
+
+/** Everything that is known of a row, by groups, each figure in its own unit. */
+export function RowFacts({ table, row, baseNs, children }: Props) {
+  const known = table.columns.filter((column) => row.get(column.key) !== null && row.get(column.key) !== "");
+  const groups = [...new Set(known.map((column) => column.group))];
+  return (
+    <div class="row-facts">
+      {groups.map((group) => (
+        <section key={group}>
+          <h3>{tOr(`table.group.${group}`, group)}</h3>
+          <dl class="facts">
+            {known
+              .filter((column) => column.group === group)
+              .map((column) => {
+                const value = row.get(column.key);
+                const format = columnFormat(column, [value], baseNs);
+                return [
+                  <dt key={column.key} data-tip={column.doc || undefined}>
+                    {format.header}
+                  </dt>,
+                  <dd
+                    key={`${column.key} value`}
+                    class={format.isFigure ? "mono" : ""}
+                    data-tip={format.isFigure ? format.full(value) : undefined}
+                  >
+                    {format.text(value)}
+                  </dd>,
+                ];
+              })}
+          </dl>
+        </section>
+      ))}
+      {children}
+    </div>
+  );
+}
