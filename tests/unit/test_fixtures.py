@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+from pathlib import Path
 
 import pytest
 
-from tests.support.fixtures import FIXTURES, build, folders
+from tests.oracle.raw import Raw
+from tests.support.fixtures import FIXTURES, build, folders, label
 
 GROUPS = ("demo", "results", "broken")
 
@@ -60,3 +62,35 @@ def test_every_fixture_is_described() -> None:
     text = (FIXTURES / "README.md").read_text()
     names = {folder.relative_to(FIXTURES).parts[1] for group in GROUPS for folder in folders(group)}
     assert [name for name in names if f"`{name}`" not in text and not name.startswith("metrics_")] == []
+
+
+@pytest.mark.parametrize("folder", folders("demo"), ids=label)
+def test_the_demo_has_something_for_every_view(folder: Path) -> None:
+    result = Raw(folder)
+    assert len(result.steps) == 3
+    assert {row["Accelerator Core"] for row in result.kernels} >= {
+        "AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV", "DSA_SQE", "COMMUNICATION"
+    }  # fmt: skip
+    assert {e["cat"] for e in result.events if e["ph"] == "s"} == {
+        "async_task_queue",
+        "fwdbwd",
+        "HostToDevice",
+        "async_npu",
+    }
+    assert {e["name"] for e in result.process("Communication")} >= {"Notify_Wait", "Notify_Record", "Memcpy"}
+    counters = {result.processes[e["pid"]] for e in result.events if e["ph"] == "C"}
+    assert counters == {"AI Core Freq", "HBM", "NPU MEM"}
+    assert {row["Component"] for row in result.csv("memory_record.csv")} == {"APP", "PTA", "GE", "PTA+GE", "WORKSPACE"}
+    allocations = result.csv("operator_memory.csv")
+    assert any(not row["Release Time(us)"] for row in allocations)
+    assert any(row["Name"].startswith("cann::") for row in allocations)
+    for step in result.csv("step_trace_time.csv"):
+        assert min(float(step[name]) for name in ("Overlapped", "Communication(Not Overlapped)", "Free")) > 0
+
+
+def test_slices_of_a_stream_overlap_in_part() -> None:
+    """A copy begins before the kernel in front of it ends: nesting by time alone cannot draw that."""
+    (folder,) = (folder for folder in folders("results") if folder.parent.name == "level1")
+    tasks = sorted(Raw(folder).process("Ascend Hardware"), key=lambda e: (e["tid"], e["ts"]))
+    pairs = [(a, b) for a, b in zip(tasks, tasks[1:]) if a["tid"] == b["tid"]]
+    assert any(a["ts"] < b["ts"] < a["ts"] + a["dur"] < b["ts"] + b["dur"] for a, b in pairs)
