@@ -1,7 +1,8 @@
+import { addStyle } from "../../base/style";
 import type { ViewModule } from "../view";
+import css from "./distributed.css?inline";
+import { DistributedView } from "./view";
 
-function DistributedView() {
-  return null;
-}
+addStyle(css);
 
 export const view: ViewModule = { id: "distributed", titleKey: "view.distributed", Component: DistributedView };

@@ -1,0 +1,144 @@
+import type { DistributedJson, LinkJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { t } from "../../i18n";
+import { param, setParams } from "../../state/params";
+import { Card, Empty, type HeatCell, HeatMap, Segments, Select } from "../../widgets";
+import {
+  canJoinGroups,
+  cellRoom,
+  FIGURES,
+  type Figure,
+  groupsOf,
+  type LinkCell,
+  matrixOf,
+  transportsOf,
+} from "./links";
+
+interface Props {
+  data: DistributedJson;
+  /** Links of the chosen step. */
+  links: readonly LinkJson[];
+}
+
+/** Traffic between every two ranks; traffic of a rank with itself apart. */
+export function LinkMatrix({ data, links }: Props) {
+  const figure = FIGURES.find((id) => id === param("d.figure")) ?? "bandwidth";
+  const groups = groupsOf(links);
+  const isJoined = groups.length < 2 || canJoinGroups(links);
+  const group = groups.includes(param("d.group")) ? param("d.group") : isJoined ? "" : (groups[0] ?? "");
+  const opType = data.op_types.includes(param("d.op")) ? param("d.op") : "";
+  const matrix = matrixOf(links, group, opType);
+  const scale = scaleOf(figure, matrix.cells, cellRoom(matrix.columns.length));
+  const subtitle = `${t(`distributed.figure.${figure}`)}${scale.unit ? `, ${scale.unit}` : ""}`;
+  return (
+    <Card title={t("distributed.links")} subtitle={subtitle} help={t("distributed.links.help")}>
+      <div class="row" style={{ marginBottom: "8px" }}>
+        <Segments
+          label={t("distributed.links")}
+          options={FIGURES.map((id) => ({ id, label: t(`distributed.figure.${id}`) }))}
+          value={figure}
+          onChange={(id) => setParams({ "d.figure": id === "bandwidth" ? null : id })}
+        />
+        {data.op_types.length > 1 && (
+          <Select
+            prefix
+            label={t("distributed.op")}
+            options={[{ id: "", label: t("step.all") }, ...data.op_types.map((id) => ({ id, label: id }))]}
+            value={opType}
+            onChange={(id) => setParams({ "d.op": id })}
+          />
+        )}
+        {groups.length > 1 && (
+          <Select
+            prefix
+            label={t("distributed.group")}
+            options={[
+              ...(isJoined ? [{ id: "", label: t("step.all") }] : []),
+              ...groups.map((id) => ({ id, label: id || format.UNKNOWN })),
+            ]}
+            value={group}
+            onChange={(id) => setParams({ "d.group": id })}
+          />
+        )}
+      </div>
+      {matrix.cells.length === 0 ? (
+        <Empty text={t("distributed.none.links")} />
+      ) : (
+        <div class={`dist-matrix ${cellRoom(matrix.columns.length)}`}>
+          <HeatMap
+            label={subtitle}
+            rows={matrix.rows.map((rank) => ({ id: String(rank), label: `rank ${rank}` }))}
+            columns={matrix.columns.map((rank) => ({ id: String(rank), label: String(rank) }))}
+            cells={matrix.cells.map((cell) => heatCell(cell, scale))}
+            text={scale.text}
+          />
+        </div>
+      )}
+      {matrix.isGroupRank && matrix.cells.length > 0 && <p class="muted small">{t("distributed.links.groupRanks")}</p>}
+      {matrix.local.length > 0 && <LocalLinks cells={matrix.local} />}
+    </Card>
+  );
+}
+
+/** How the chosen figure becomes a number for the colour and a text in the cell. */
+interface CellScale {
+  unit: string;
+  value: (cell: LinkCell) => number | null;
+  text: (value: number) => string;
+}
+
+function scaleOf(figure: Figure, cells: readonly LinkCell[], room: ReturnType<typeof cellRoom>): CellScale {
+  const text = (write: (value: number) => string) => (room === "spot" ? () => "" : write);
+  if (figure === "transport") {
+    const names = transportsOf(cells);
+    const name = (value: number) => names[value] ?? "";
+    return { unit: "", value: (cell) => names.indexOf(cell.transports[0] ?? ""), text: text(name) };
+  }
+  const units = { bandwidth: [{ name: "GB/s", scale: 1 }], size_bytes: format.BYTE_UNITS, time_ns: format.TIME_UNITS };
+  const unit = format.columnUnit(
+    units[figure],
+    cells.map((cell) => cell[figure]),
+  );
+  const decimals =
+    room === "full" && unit.scale !== format.TIME_UNITS[0]?.scale
+      ? 1
+      : figure === "bandwidth" && room === "full"
+        ? 1
+        : 0;
+  return {
+    unit: unit.name,
+    value: (cell) => cell[figure],
+    text: text((value) => format.fixed(value / unit.scale, decimals)),
+  };
+}
+
+function heatCell(cell: LinkCell, scale: CellScale): HeatCell {
+  return { row: String(cell.src), column: String(cell.dst), value: scale.value(cell), tip: tipOf(cell) };
+}
+
+/** Every digit of what is known of a link. */
+function tipOf(cell: LinkCell): string {
+  return [
+    `rank ${cell.src} → rank ${cell.dst}`,
+    `${t("distributed.figure.transport")}: ${cell.transports.join(", ") || format.UNKNOWN}`,
+    `${t("distributed.figure.size_bytes")}: ${format.bytes(cell.size_bytes)} (${format.exactBytes(cell.size_bytes)})`,
+    `${t("distributed.figure.time_ns")}: ${format.duration(cell.time_ns)} (${format.exactDuration(cell.time_ns)})`,
+    `${t("distributed.figure.bandwidth")}: ${cell.bandwidth === null ? format.UNKNOWN : `${format.decimal(cell.bandwidth, 6)} GB/s`}`,
+  ].join("\n");
+}
+
+/** LOCAL: copies within a device. They are no links and would drown the colours of those. */
+function LocalLinks({ cells }: { cells: readonly LinkCell[] }) {
+  return (
+    <div class="dist-local">
+      <span class="muted" data-tip={t("distributed.local.help")}>
+        {t("distributed.local")}
+      </span>
+      {cells.map((cell) => (
+        <span key={cell.src} data-tip={tipOf(cell)}>
+          rank {cell.src} <span class="mono">{format.bandwidth(cell.bandwidth)}</span>
+        </span>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,94 @@
+import type { LinkJson } from "../../api/types.gen";
+
+/** What a cell of the matrix tells. */
+export type Figure = "bandwidth" | "size_bytes" | "time_ns" | "transport";
+export const FIGURES: readonly Figure[] = ["bandwidth", "size_bytes", "time_ns", "transport"];
+
+/** Transport of traffic within one device: no link, and some twenty times as fast. */
+export const LOCAL = "LOCAL";
+
+/** All traffic from one rank to another in the chosen step, group and operator type. */
+export interface LinkCell {
+  src: number;
+  dst: number;
+  size_bytes: number | null;
+  time_ns: number | null;
+  /** 1e9 bytes per second; size / time of the sums. */
+  bandwidth: number | null;
+  transports: string[];
+}
+
+export interface Matrix {
+  /** Ranks that have a row (that were profiled), and all that they sent to. */
+  rows: number[];
+  columns: number[];
+  cells: LinkCell[];
+  /** Traffic of each rank with itself. */
+  local: LinkCell[];
+  /** Numbers are those inside the group: nothing tells which ranks of the world they are. */
+  isGroupRank: boolean;
+}
+
+/** Groups to choose from: those that have links. */
+export function groupsOf(links: readonly LinkJson[]): string[] {
+  return [...new Set(links.map((link) => link.group ?? ""))].sort();
+}
+
+/** Ranks of all groups can stand in one matrix only where they are known in the world. */
+export function canJoinGroups(links: readonly LinkJson[]): boolean {
+  return links.every((link) => link.src_rank !== null && link.dst_rank !== null);
+}
+
+/** Sum the links by source and destination. `group`, `opType`: "" takes all. */
+export function matrixOf(links: readonly LinkJson[], group: string, opType: string): Matrix {
+  const chosen = links.filter(
+    (link) => (group === "" || (link.group ?? "") === group) && (opType === "" || link.op_type === opType),
+  );
+  const isGroupRank = !canJoinGroups(chosen);
+  const cells = new Map<string, LinkCell>();
+  for (const link of chosen) {
+    const src = isGroupRank ? link.src : (link.src_rank ?? link.src);
+    const dst = isGroupRank ? link.dst : (link.dst_rank ?? link.dst);
+    const isLocal = link.transport === LOCAL;
+    const key = `${src}-${dst}-${isLocal}`;
+    const cell = cells.get(key) ?? { src, dst, size_bytes: null, time_ns: null, bandwidth: null, transports: [] };
+    cell.size_bytes = plus(cell.size_bytes, link.size_bytes);
+    cell.time_ns = plus(cell.time_ns, link.time_ns);
+    if (link.transport && !cell.transports.includes(link.transport)) cell.transports.push(link.transport);
+    cells.set(key, cell);
+  }
+  const all = [...cells.values()];
+  for (const cell of all) cell.bandwidth = speed(cell);
+  const isLocal = (cell: LinkCell) => cell.transports.includes(LOCAL);
+  const between = all.filter((cell) => !isLocal(cell));
+  return {
+    rows: distinct(between.map((cell) => cell.src)),
+    columns: distinct(between.flatMap((cell) => [cell.src, cell.dst])),
+    cells: between,
+    local: all.filter(isLocal).sort((a, b) => a.src - b.src),
+    isGroupRank,
+  };
+}
+
+function plus(sum: number | null, value: number | null): number | null {
+  return value === null ? sum : (sum ?? 0) + value;
+}
+
+function speed({ size_bytes: size, time_ns: time }: LinkCell): number | null {
+  return size === null || time === null || time === 0 ? null : size / time;
+}
+
+function distinct(numbers: readonly number[]): number[] {
+  return [...new Set(numbers)].sort((a, b) => a - b);
+}
+
+/** Transports in a fixed order, for colours and the legend. */
+export function transportsOf(cells: readonly LinkCell[]): string[] {
+  return [...new Set(cells.flatMap((cell) => cell.transports))].sort();
+}
+
+/** How much room a cell of the matrix has, by the number of columns: with its figure, or as a spot of colour. */
+export function cellRoom(columns: number): "full" | "narrow" | "spot" {
+  if (columns <= 16) return "full";
+  return columns <= 32 ? "narrow" : "spot";
+}

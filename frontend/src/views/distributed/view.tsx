@@ -1,0 +1,207 @@
+import type { DistributedJson, ViewJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { t } from "../../i18n";
+import { param, setParams } from "../../state/params";
+import { useView } from "../../state/use_view";
+import { Card, DataTable, Empty, Select, ViewFrame, type Where } from "../../widgets";
+import type { ViewProps } from "../view";
+import { LinkMatrix } from "./link_matrix";
+import { RankBars } from "./rank_bars";
+import * as ranks from "./ranks";
+
+/** All ranks of a run: their steps, their communication, the links between them. */
+export function DistributedView({ selection }: ViewProps) {
+  const view = useView<DistributedJson>("distributed", { run: selection.run });
+  return (
+    <ViewFrame view={view}>
+      {(data, answer) => <Distributed data={data} answer={answer} run={selection.run} />}
+    </ViewFrame>
+  );
+}
+
+interface Props {
+  data: DistributedJson;
+  answer: ViewJson;
+  run: string;
+}
+
+function Distributed({ data, answer, run }: Props) {
+  const step = ranks.chosenStep(data, param("d.step"));
+  const lines = ranks.rankLines(data, step);
+  const chosen = lines.find((line) => line.id === param("d.rank")) ?? null;
+  const onChoose = (line: ranks.RankLine) => setParams({ "d.rank": line.id === chosen?.id ? null : line.id });
+  const stepText = stepName(step);
+  const where = [...stepWhere(data, step), ...rankWhere(chosen)];
+  return (
+    <div class="grid">
+      <RunBar data={data} step={step} />
+      {!ranks.hasCommunication(data) && <NoCommunication data={data} />}
+      <RankBars
+        title={t("distributed.budget")}
+        subtitle={stepText}
+        help={t("distributed.budget.help")}
+        lines={lines}
+        partsOf={ranks.budgetParts}
+        describe={describe}
+        outside="preparing"
+        chosen={chosen?.id ?? ""}
+        onChoose={onChoose}
+      />
+      <RankBars
+        title={t("distributed.split")}
+        subtitle={stepText}
+        help={t("distributed.split.help")}
+        lines={lines}
+        partsOf={ranks.communicationParts}
+        describe={describe}
+        chosen={chosen?.id ?? ""}
+        onChoose={onChoose}
+      />
+      <RankTable name="ops" answer={answer} run={run} where={where} chosen={chosen} columns={OPS} bar="elapse_ns" />
+      {data.links.length > 0 && <LinkMatrix data={data} links={ranks.linksOf(data, step)} />}
+      <RankTable name="transports" answer={answer} run={run} where={where} chosen={chosen} />
+    </div>
+  );
+}
+
+const OPS = [
+  "rank",
+  "step",
+  "name",
+  "group",
+  "calls",
+  "size_bytes",
+  "elapse_ns",
+  "transit_ns",
+  "wait_ns",
+  "sync_ns",
+  "idle_ns",
+  "bandwidth",
+];
+
+/** Which ranks there are and how far they are read; the choice of the step. */
+function RunBar({ data, step }: { data: DistributedJson; step: string }) {
+  const counts = ranks.countStates(data.ranks);
+  const options = data.steps.map((name) => ({ id: ranks.stepId(name), label: stepName(ranks.stepId(name)) }));
+  const all = options.length > 1 ? [{ id: ranks.ALL_STEPS, label: t("distributed.step.all") }] : [];
+  const size = data.world_size;
+  return (
+    <div class="row">
+      {options.length > 0 && (
+        <Select
+          label={t("step.label")}
+          options={[...options, ...all]}
+          value={step}
+          onChange={(id) => setParams({ "d.step": id, "d.rank": null })}
+        />
+      )}
+      <span data-tip={t("distributed.world.help")}>
+        {size === null
+          ? t("distributed.ranks", { count: data.ranks.length })
+          : t("distributed.world", { count: data.ranks.length, all: size })}
+      </span>
+      {(["reading", "failed", "missing"] as const).map(
+        (state) =>
+          counts[state] > 0 && (
+            <span key={state} class={`chip ${state === "failed" ? "bad" : ""}`}>
+              {t(`distributed.count.${state}`, { count: counts[state] })}
+            </span>
+          ),
+      )}
+    </div>
+  );
+}
+
+function stepName(step: string): string {
+  if (step === ranks.ALL_STEPS) return t("distributed.step.all");
+  return step === ranks.NO_STEP ? t("step.none") : `${t("step.label")} ${step}`;
+}
+
+/** Why the page stays empty where ranks do not talk. */
+function NoCommunication({ data }: { data: DistributedJson }) {
+  const isRead = data.ranks.every((rank) => rank.state !== "reading");
+  const text = data.ranks.length > 1 ? "distributed.none.communication" : "distributed.none.single";
+  return <Card title={t("distributed.none.title")}>{isRead ? t(text) : t("distributed.none.yet")}</Card>;
+}
+
+interface TableProps {
+  name: "ops" | "transports";
+  answer: ViewJson;
+  run: string;
+  where: readonly Where[];
+  chosen: ranks.RankLine | null;
+  columns?: readonly string[];
+  bar?: string;
+}
+
+function RankTable({ name, answer, run, where, chosen, columns, bar }: TableProps) {
+  const table = answer.tables[name];
+  if (!table) return null;
+  return (
+    <Card title={t(`distributed.${name}`)} help={t(`distributed.${name}.help`)}>
+      {table.total === 0 ? (
+        <Empty text={t("distributed.none.files", { file: "communication.json" })} />
+      ) : (
+        <DataTable
+          table={table}
+          query={{ run }}
+          baseNs={answer.base_ns}
+          where={where}
+          {...(columns ? { columns } : {})}
+          {...(bar ? { bar: { column: bar } } : {})}
+          cell={{ rank: (row, text) => (row.get("rank") === null ? format.UNKNOWN : `rank ${text}`) }}
+          tools={
+            chosen && (
+              <button type="button" class="chip" onClick={() => setParams({ "d.rank": null })}>
+                {ranks.rankName(chosen.state)} ✕
+              </button>
+            )
+          }
+        />
+      )}
+    </Card>
+  );
+}
+
+function stepWhere(data: DistributedJson, step: string): Where[] {
+  if (step === ranks.ALL_STEPS || data.steps.length < 2) return [];
+  return [{ column: "step", value: step === ranks.NO_STEP ? null : step }];
+}
+
+function rankWhere(chosen: ranks.RankLine | null): Where[] {
+  return chosen ? [{ column: "rank", value: chosen.state.rank }] : [];
+}
+
+const COLORS: Readonly<Record<string, string>> = {
+  computing: "var(--c-compute)",
+  overlapped: "var(--c-over)",
+  not_overlapped: "var(--c-comm)",
+  bubble: "var(--c-wait)",
+  free: "var(--c-free)",
+  preparing: "var(--c-prep)",
+  transit: "var(--c-comm)",
+  wait: "var(--c-wait)",
+  synchronization: "var(--c-mix)",
+  idle: "var(--c-free)",
+};
+
+type PartId =
+  | "computing"
+  | "overlapped"
+  | "not_overlapped"
+  | "bubble"
+  | "free"
+  | "preparing"
+  | "transit"
+  | "wait"
+  | "synchronization"
+  | "idle";
+
+function describe(id: string): { label: string; color: string; help: string } {
+  const known = id as PartId;
+  return {
+    label: t(`distributed.part.${known}`),
+    color: COLORS[id] ?? "var(--c-free)",
+    help: t(`distributed.part.${known}.help`),
+  };
+}
