@@ -18,6 +18,7 @@ from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import BadRequest, NpuPluginError
 from tb_npu_plugin.server.catalog import catalog, span_progress
 from tb_npu_plugin.server.choice import choose_place, choose_run
+from tb_npu_plugin.server.encoding import encode_json
 from tb_npu_plugin.server.service import Service
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.stages import STAGES
@@ -206,7 +207,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _write_json(content: Any) -> None:
-    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+    sys.stdout.buffer.write(msgspec.json.format(encode_json(content), indent=1) + b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout
+from tb_npu_plugin.discovery.report import shown
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ def identify(folder: Path, parts: Sequence[str], infos: Sequence[tuple[str, int,
         worker = name[: -len(layout.RESULT_SUFFIXES[0])]
     if layout.RANK_FOLDER.fullmatch(worker):
         worker = ""
+    worker = shown(worker)
     by_pid = layout.WORKER_PID.fullmatch(worker)
     rank, source = _rank(folder, [*parts[len(run) : -1], name], infos)
     stamped = layout.RANK_FOLDER.fullmatch(name)
@@ -81,7 +83,7 @@ def identify(folder: Path, parts: Sequence[str], infos: Sequence[tuple[str, int,
         host=by_pid.group("host") if by_pid else (worker or None),
         pid=int(by_pid.group("pid")) if by_pid else None,
         stamp=(found.group("time") if found else (stamped.group("time") if stamped else "")) or "",
-        node="/".join(part for part in parts[len(run) : -1] if layout.NODE_FOLDER.fullmatch(part)),
+        node="/".join(shown(part) for part in parts[len(run) : -1] if layout.NODE_FOLDER.fullmatch(part)),
     )
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+
+
+def shown(path: str) -> str:
+    """A name on the disk as text; what is no UTF-8 in it is replaced."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -
             # A logdir that is itself a result: the run is the folder around it.
             home = folder if all(found.parts for found in walk.found) else walk.found[0].folder.parent
             label = "/".join((*((name,) if name else ()), *parts)) or home.name or "/"
+            label = report.shown(label)
             run = token("r", name, *parts)
             runs.append(FoundRun(run, label, tuple(_workers(run, spans))))
     runs.sort(key=lambda run: natural(run.label))
@@ -63,8 +64,8 @@ def _span(name: str, found: Found) -> FoundSpan:
     return FoundSpan(
         token=token("s", name, *found.parts),
         folder=found.folder,
-        path="/".join((*((name,) if name else ()), *found.parts)) or found.folder.name,
-        label=time.strftime("%Y-%m-%d %H:%M:%S") if time else (found.parts[-1] if found.parts else found.folder.name),
+        path=report.shown("/".join((*((name,) if name else ()), *found.parts)) or found.folder.name),
+        label=time.strftime("%Y-%m-%d %H:%M:%S") if time else report.shown(found.folder.name),
         identity=identity,
         files=found.files,
         notes=found.notes,

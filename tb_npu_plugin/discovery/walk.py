@@ -48,7 +48,7 @@ class Walk:
         self._enter(folder, (), frozenset({node}))
 
     def _label(self, parts: tuple[str, ...]) -> str:
-        return "/".join((*((self.name,) if self.name else ()), *parts)) or "."
+        return report.shown("/".join((*((self.name,) if self.name else ()), *parts))) or "."
 
     def _enter(self, folder: Path, parts: tuple[str, ...], above: frozenset[Node]) -> None:
         """Look at one folder and below it. `above`: the folders on the way here, against cycles of links."""
@@ -78,7 +78,7 @@ class Walk:
             if layout.is_result_name(name):
                 return
         elif any(layout.is_raw(item) for item in names):
-            self.skipped.append(report.never_parsed(self._label(parts), str(folder)))
+            self.skipped.append(report.never_parsed(self._label(parts), report.shown(str(folder))))
         inner = [entry for entry in entries if entry.name not in closed and not layout.is_raw(entry.name)]
         self._below(parts, inner, above)
         if len(self.found) + len(self.skipped) > before:
@@ -123,13 +123,13 @@ class Walk:
             if any(entry.name.endswith(layout.DATABASE_SUFFIX) for entry in output):
                 self.skipped.append(report.database_only(label))
             elif raw:
-                self.skipped.append(report.never_parsed(label, str(folder)))
+                self.skipped.append(report.never_parsed(label, report.shown(str(folder))))
             else:
                 self.skipped.append(report.empty(label))
             return
         name = parts[-1] if parts else folder.name
         if not layout.is_result_name(name):
-            notes.append(_renamed(name))
+            notes.append(_renamed(report.shown(name)))
         files += _files([entry for entry in root if layout.in_root(entry.name)], "", notes)
         self.found.append(Found(folder, parts, tuple(files), tuple(notes)))
         self.seen()

@@ -7,12 +7,11 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
-import numpy as np
 from tensorboard.backend import http_util
 from werkzeug.wrappers import Request, Response
 
 from tb_npu_plugin.errors import NpuPluginError
+from tb_npu_plugin.server.encoding import encode_json
 
 logger = logging.getLogger(__name__)
 
@@ -23,8 +22,8 @@ VERSIONED_AGE = 365 * 24 * 3600
 
 
 def json(request: Request, content: Any, status: int = 200) -> Response:
-    """JSON. A float that is not finite is null (msgspec writes it so), as JSON has no word for it."""
-    return _respond(request, msgspec.json.encode(content, enc_hook=_plain), "application/json", code=status)
+    """JSON, see `encode_json`."""
+    return _respond(request, encode_json(content), "application/json", code=status)
 
 
 def binary(request: Request, content: bytes, mime: str = "application/octet-stream") -> Response:
@@ -87,10 +86,3 @@ def guarded(handler: Callable[[Request], Response], request: Request) -> Respons
 def _respond(request: Request, content: bytes, mime: str, **options: Any) -> Response:
     response: Response = http_util.Respond(request, content, mime, **options)
     return response
-
-
-def _plain(value: Any) -> Any:
-    """numpy's scalars as Python's."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"no JSON for {type(value).__name__}")

@@ -1,0 +1,287 @@
+"""The routes of docs/http_api.md: contracts, errors, headers."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import typing
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.server import respond, service, static
+from tb_npu_plugin.views import contract
+from tb_npu_plugin.views.base import ProgressJson
+from tests.http.conftest import PREFIX, Browser
+from tests.unit.discovery.test_watch import until
+from tests.unit.store.results import NAME, TRACE, settle, write_result
+
+
+def keys(kind: type) -> set[str]:
+    return set(typing.get_type_hints(kind))
+
+
+def test_the_catalog_is_there_at_once_and_keeps_its_contract(browser: Browser) -> None:
+    found = browser.json("/api/catalog")
+    assert set(found) == keys(contract.CatalogJson)
+    (run,) = found["runs"]
+    assert set(run) == keys(contract.RunJson) and run["label"] == "run"
+    assert [worker["label"] for worker in run["workers"]] == ["rank 0 · host1_4242", "rank 1 · host1_4243"]
+    for worker in run["workers"]:
+        assert set(worker) == keys(contract.WorkerJson)
+        (span,) = worker["spans"]
+        assert set(span) == keys(contract.SpanJson)
+        assert span["state"] == "new" and span["start_ns"] is None
+        assert all(set(view) == keys(contract.ViewStateJson) for view in span["views"])
+    assert [worker["spans"][0]["has_trace"] for worker in run["workers"]] == [True, False]
+
+
+def test_a_result_that_appears_is_picked_up(browser: Browser, logs: Path) -> None:
+    before = browser.json("/api/catalog")["generation"]
+    write_result(logs / "later" / NAME)
+    assert until(lambda: len(browser.json("/api/catalog", rescan="1")["runs"]) == 2)
+    assert browser.json("/api/catalog")["generation"] > before
+
+
+def test_what_was_not_taken_is_in_the_catalog(browser: Browser, logs: Path) -> None:
+    (logs / "raw_ascend_pt" / "FRAMEWORK").mkdir(parents=True)
+    browser.plugin.watcher().update()
+    (item,) = browser.json("/api/catalog")["skipped"]
+    assert set(item) == keys(contract.SkippedJson) and item["path"] == "raw_ascend_pt" and "analyse(" in item["action"]
+
+
+def test_a_view_is_read_when_it_is_asked_for(browser: Browser) -> None:
+    span = browser.spans()[0]
+    first = browser.json("/api/view/overview", span=span)
+    assert set(first) == keys(contract.ViewJson)
+    assert first["state"] == "reading" and first["data"] is None
+    assert all(set(item) == keys(ProgressJson) for item in first["progress"]) and first["progress"]
+    found = browser.view("overview", span=span)
+    assert found["state"] == "ready" and found["base_ns"] == "1736408883704643212"
+    (step,) = found["data"]["steps"]
+    assert (step["step"], step["computing"], step["free"], step["preparing"]) == ("7", 13750, 1500, 2000)
+    state = browser.json("/api/catalog")["runs"][0]["workers"][0]["spans"][0]
+    assert state["state"] in ("partial", "ready") and state["start_ns"] == "1736408883704643212"
+    assert state["label"] == "2025-01-09 15:48:04 · step 7"
+
+
+def test_progress_of_a_span_and_of_everything(browser: Browser) -> None:
+    span = browser.spans()[1]
+    assert browser.json("/api/progress", span=span)["jobs"] == []
+    browser.view("overview", span=span)
+    (job,) = browser.json("/api/progress", span=span)["jobs"]
+    assert (job["stage"], job["state"]) == ("tables", "ready") and job["bytes_done"] == job["bytes_total"] > 0
+    assert until(lambda: browser.json("/api/progress")["jobs"] == [])
+    assert browser.json("/api/progress", span="nonsense")["jobs"] == []
+
+
+def test_a_view_whose_files_are_not_there_says_which_and_how_to_get_them(browser: Browser) -> None:
+    found = browser.view("memory", span=browser.spans()[0])
+    assert found["state"] == "missing" and found["data"] is None
+    assert {item["file"] for item in found["missing"]} >= {"memory_record.csv"}
+    assert all(item["option"] for item in found["missing"])
+
+
+def test_distributed_takes_all_ranks_that_can_be_read(browser: Browser) -> None:
+    browser.spans()
+    run = browser.json("/api/catalog")["runs"][0]
+    browser.view("distributed", run=run["id"])
+    tokens = {worker["spans"][0]["id"] for worker in run["workers"]}
+
+    def ranks() -> dict[str, str]:
+        found = browser.json("/api/view/distributed", run=run["id"])
+        return {item["span"]: item["state"] for item in found["data"]["ranks"]} if found["data"] else {}
+
+    assert until(lambda: ranks() == dict.fromkeys(tokens, "ready"))
+    listed = browser.json("/api/ranks", run=run["id"])["ranks"]
+    assert [(item["rank"], item["state"], len(item["steps"])) for item in listed] == [(0, "ready", 1), (1, "ready", 1)]
+    assert all(set(item) == keys(contract.RankStepJson) for item in listed)
+
+
+def test_ranks_start_no_reading(browser: Browser) -> None:
+    browser.spans()
+    run = browser.json("/api/catalog")["runs"][0]["id"]
+    assert [item["state"] for item in browser.json("/api/ranks", run=run)["ranks"]] == ["missing", "missing"]
+    assert browser.json("/api/progress")["jobs"] == []
+
+
+def test_diff_takes_two_spans(browser: Browser) -> None:
+    baseline, experimental = browser.spans()
+    found = browser.view("diff", baseline=baseline, experimental=experimental)
+    assert found["state"] == "ready"
+    assert [found["data"][side]["span"] for side in ("baseline", "experimental")] == [baseline, experimental]
+
+
+def test_tables_are_paged_sorted_and_downloaded_whole(browser: Browser) -> None:
+    span = browser.spans()[0]
+    assert browser.ask("/api/table/kernel.all", span=span).status_code == 503
+    browser.view("kernel", span=span)
+    page = browser.json("/api/table/kernel.all", span=span, sort="dur_ns", desc="1", limit="1")
+    assert page["total"] == 2 and page["rows"] == 1 and page["data"]["dur_ns"] == [10250]
+    response = browser.ask("/api/table/kernel.all", span=span, limit="1", format="csv")
+    rows = list(csv.reader(io.StringIO(response.text, newline="")))
+    assert response.mimetype == "text/csv" and len(rows) == 3, "all rows, not the page"
+    assert "attachment" in response.headers["Content-Disposition"]
+
+
+def test_the_original_trace_is_downloaded_unchanged(browser: Browser) -> None:
+    response = browser.ask("/api/trace/download", span=browser.spans()[0])
+    assert response.data == TRACE.encode() and response.headers["Content-Length"] == str(len(TRACE))
+    assert "attachment" in response.headers["Content-Disposition"]
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert browser.ask("/api/trace/download", span=browser.spans()[1]).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status"),
+    [
+        ("/api/nonsense", {}, 404),
+        ("/api/view/nonsense", {"span": "SPAN"}, 404),
+        ("/api/view/overview", {}, 400),
+        ("/api/view/overview", {"span": "nonsense"}, 404),
+        ("/api/view/overview", {"span": "../../etc/passwd"}, 404),
+        ("/api/view/overview", {"span": "/etc"}, 404),
+        ("/api/view/diff", {"baseline": "SPAN"}, 400),
+        ("/api/view/distributed", {"run": "nonsense"}, 404),
+        ("/api/table/overview.nonsense", {"span": "SPAN"}, 404),
+        ("/api/table/overview.kernels", {"span": "SPAN", "limit": "-1"}, 400),
+        ("/api/table/overview.kernels", {"span": "SPAN", "where": "x"}, 400),
+        ("/api/table/", {}, 404),
+        ("/api/ranks", {}, 404),
+        ("/api/trace/download", {"span": "/etc/passwd"}, 404),
+        ("/api/timeline/nonsense", {"span": "SPAN"}, 404),
+        ("/api/timeline/slices", {}, 400),
+        ("/static/nonsense.js", {}, 404),
+        ("/static/../plugin.py", {}, 404),
+        ("/static/..%2fplugin.py", {}, 404),
+        ("/static//etc/passwd", {}, 404),
+        ("/static/", {}, 404),
+    ],
+)
+def test_errors_are_json_with_code_message_and_hint(
+    browser: Browser, path: str, query: dict[str, str], status: int
+) -> None:
+    span = browser.spans()[0]
+    if "overview" in path:
+        browser.view("overview", span=span)
+    response = browser.ask(path, **{name: span if value == "SPAN" else value for name, value in query.items()})
+    assert response.status_code == status, response.text
+    assert response.mimetype == "application/json" and set(response.get_json()) == keys(contract.ErrorJson)
+    assert response.get_json()["message"] and "Traceback" not in response.text
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+@pytest.mark.parametrize("path", ["/api/catalog", "/static/index.js"])
+def test_only_get_is_answered(browser: Browser, method: str, path: str) -> None:
+    response = browser.ask(path, method=method)
+    assert response.status_code == 405 and response.get_json()["code"] == "method"
+
+
+def test_a_defect_of_ours_is_json_without_a_traceback(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(service, "find_view", lambda view: 1 / 0)
+    response = browser.ask("/api/view/overview", span="x")
+    assert response.status_code == 500 and response.get_json()["code"] == "internal"
+    assert "ZeroDivision" not in response.text and "ZeroDivisionError" in caplog.text
+
+
+def test_a_view_that_cannot_be_built_fails_alone(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    import dataclasses
+
+    from tb_npu_plugin.views import kernel
+
+    broken = dataclasses.replace(kernel.VIEW, build=lambda source: {}["played"])
+    real = service.find_view
+    monkeypatch.setattr(service, "find_view", lambda view: broken if view == "kernel" else real(view))
+    span = browser.spans()[0]
+    found = browser.view("kernel", span=span)
+    assert found["state"] == "failed" and found["data"] is None
+    assert "view_defect" in {problem["code"] for problem in found["problems"]}
+    assert browser.view("overview", span=span)["state"] == "ready"
+
+
+def test_headers(browser: Browser) -> None:
+    for path in ("/api/catalog", "/api/nonsense"):
+        response = browser.ask(path)
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert "no-cache" in response.headers["Cache-Control"]
+    packed = browser.ask("/api/catalog", headers={"Accept-Encoding": "gzip"})
+    assert json.loads(gzip.decompress(packed.data))["runs"]
+
+
+def test_static_files_are_those_of_the_package(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "index.js").write_text("one")
+    (tmp_path / "assets" / "chart-Ab3_dE9x.js").write_text("two")
+    assert static.read_static("index.js", tmp_path) == (b"one", "text/javascript")
+    assert static.read_static("assets/chart-Ab3_dE9x.js", tmp_path) == (b"two", "text/javascript")
+    for name in ("", "..", "../x", "assets", "assets/../index.js", "/index.js", "index.js\0"):
+        with pytest.raises(static.NotFound):
+            static.read_static(name, tmp_path)
+    assert static.is_versioned("assets/chart-Ab3_dE9x.js") and not static.is_versioned("index.js")
+
+
+def test_versioned_static_files_are_kept_and_the_others_are_not(browser: Browser) -> None:
+    if not (static.ROOT / "index.js").exists():
+        pytest.skip("the frontend is not built")
+    assert "no-cache" in browser.ask("/static/index.js").headers["Cache-Control"]
+    assert "max-age=31536000" in browser.ask("/static/index.js", v="1").headers["Cache-Control"]
+
+
+def test_json_is_json_whatever_the_data_hold() -> None:
+    import numpy as np
+    from werkzeug.test import EnvironBuilder
+    from werkzeug.wrappers import Request
+
+    content = {"a": [float("nan"), float("inf"), 1.5], "b": np.int64(3), "c": np.float64("nan"), "d": ["\ud800"]}
+    response = respond.json(Request(EnvironBuilder().get_environ()), content)
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    found = json.loads(response.get_data(), parse_constant=refuse)
+    assert found == {"a": [None, None, 1.5], "b": 3, "c": None, "d": ["?"]}
+
+
+def test_binary_is_packed_above_the_limit_for_those_who_accept_it() -> None:
+    from werkzeug.test import EnvironBuilder
+    from werkzeug.wrappers import Request
+
+    packs = Request(EnvironBuilder(headers={"Accept-Encoding": "gzip"}).get_environ())
+    plain = Request(EnvironBuilder().get_environ())
+    large, small = bytes(respond.GZIP_FROM), b"x" * 10
+    assert gzip.decompress(respond.binary(packs, large).get_data()) == large
+    assert respond.binary(packs, large).headers["Content-Encoding"] == "gzip"
+    assert "Content-Encoding" not in respond.binary(packs, small).headers
+    assert respond.binary(plain, large).get_data() == large
+
+
+def test_no_request_carries_a_path_and_no_answer_an_absolute_one(browser: Browser, logs: Path) -> None:
+    span = browser.spans()[0]
+    catalog = browser.json("/api/catalog")
+    assert catalog.pop("logdir") == str(logs)
+    view = browser.view("overview", span=span)
+    assert str(logs) not in json.dumps([catalog, view])
+    for value in ("x/..", str(logs), "run", NAME, PREFIX):
+        assert browser.ask("/api/view/overview", span=value).status_code == 404
+
+
+def test_names_are_handed_on_as_they_are(browser: Browser, logs: Path) -> None:
+    write_result(logs / "<script>alert(1)<" / "x<b>y_1_20250109154804123_ascend_pt")
+    browser.spans()
+    labels = [run["label"] for run in browser.json("/api/catalog")["runs"]]
+    assert "<script>alert(1)<" in labels
+
+
+def test_a_file_name_that_is_no_text_is_shown_somehow(browser: Browser, logs: Path) -> None:
+    import os
+
+    os.mkdir(os.fsencode(logs) + b"/bad\xff\xfe")  # noqa: PTH102
+    write_result(Path(os.fsdecode(os.fsencode(logs) + b"/bad\xff\xfe")) / NAME, rank=5)
+    settle(logs)
+    assert len(browser.spans()) == 3
+    labels = [run["label"] for run in browser.json("/api/catalog")["runs"]]
+    assert "bad\ufffd\ufffd" in labels
