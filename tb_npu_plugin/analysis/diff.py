@@ -28,6 +28,14 @@ _NAME = Column("name", Kind.TEXT, "Name", "Operator name.", "identity")
 
 
 @dataclass(frozen=True)
+class ClassSums:
+    """Time (ns) and calls of the operator classes that occur, by id."""
+
+    times: dict[str, int]
+    calls: dict[str, int]
+
+
+@dataclass(frozen=True)
 class ClassDifference:
     """One operator class on both sides, ns. `running_ns`: sum of the differences down to this class."""
 
@@ -40,12 +48,29 @@ class ClassDifference:
     running_ns: int
 
 
+def class_sums(kernels: Table) -> tuple[ClassSums, dict[str | None, ClassSums]]:
+    """Of all kernels, and of those of each step."""
+    found, steps, durations = classes(kernels), kernels.text("step"), kernels.ints("dur_ns")
+    by_step: dict[str | None, ClassSums] = {}
+    groups = Groups([steps, found], len(kernels))
+    for row, time, calls in zip(groups.first.tolist(), groups.sum(durations).tolist(), groups.count().tolist()):
+        sums = by_step.setdefault(steps[row], ClassSums({}, {}))
+        sums.times[CLASSES[found[row]]] = max(time, 0)
+        sums.calls[CLASSES[found[row]]] = calls
+    whole = ClassSums({}, {})
+    for sums in by_step.values():
+        for name, time in sums.times.items():
+            whole.times[name] = whole.times.get(name, 0) + time
+            whole.calls[name] = whole.calls.get(name, 0) + sums.calls[name]
+    return whole, by_step
+
+
 def by_class(
-    baseline: Table, experimental: Table, idle: tuple[int | None, int | None] = (None, None)
+    baseline: ClassSums, experimental: ClassSums, idle: tuple[int | None, int | None] = (None, None)
 ) -> list[ClassDifference]:
     """Classes that occur on either side, in the order of CLASSES; those of kernels sum to the kernels' time exactly.
     `idle`: free time of both sides, left out unless both are known."""
-    sides = [_class_times(kernels) for kernels in (baseline, experimental)]
+    sides = [(dict(sums.times), sums.calls) for sums in (baseline, experimental)]
     if idle[0] is not None and idle[1] is not None:
         for (times, _), free in zip(sides, idle):
             times[IDLE] = free or 0
@@ -102,18 +127,6 @@ def kernels(baseline: Table, experimental: Table) -> Table:
             "experimental_calls": calls[1],
             **dict(zip((entry.key for entry in added), _differences(*times))),
         },
-    )
-
-
-def _class_times(kernels: Table) -> tuple[dict[str, int], dict[str, int]]:
-    """Time and calls of each class that occurs."""
-    found = classes(kernels)
-    groups = Groups([found], len(kernels))
-    times, calls = groups.sum(kernels.ints("dur_ns")), groups.count()
-    names = [CLASSES[int(found[row])] for row in groups.first]
-    return (
-        {name: max(int(time), 0) for name, time in zip(names, times)},
-        {name: int(count) for name, count in zip(names, calls)},
     )
 
 

@@ -36,6 +36,10 @@ class Groups:
     def __len__(self) -> int:
         return len(self.first)
 
+    def rows(self) -> list[IntArray]:
+        """Row numbers of each group, ascending."""
+        return np.split(self._order, self._starts[1:]) if len(self) else []
+
     def count(self) -> IntArray:
         """Rows of each group."""
         return np.bincount(self.of_row, minlength=len(self)).astype(np.int64)

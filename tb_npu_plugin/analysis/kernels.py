@@ -61,6 +61,12 @@ def of_step(table: Table, step: str | None) -> Table:
     return table.take(steps.equals(step) if step is not None else steps.codes < 0)
 
 
+def by_step(table: Table) -> dict[str | None, Table]:
+    """Rows of each step, in the order of their first row; None: the rows that belong to no step."""
+    steps = table.text("step")
+    return {steps[int(rows[0])]: table.take(rows) for rows in Groups([steps], len(table)).rows()}
+
+
 def total_ns(kernels: Table) -> int:
     """Sum of the durations."""
     return known_sum(kernels.ints("dur_ns")) or 0

@@ -158,10 +158,7 @@ def bounds(columns: Sequence[IntArray]) -> list[int] | None:
 def _by_component(records: Table) -> Iterator[Table]:
     """Rows of each component and device, by time."""
     groups = Groups([records.text("component"), records.text("device")], len(records))
-    order = np.argsort(groups.of_row, kind="stable")
-    for rows in (
-        np.split(order, np.searchsorted(groups.of_row[order], np.arange(1, len(groups)))) if len(groups) else []
-    ):
+    for rows in groups.rows():
         yield _by_time(records.take(rows))
 
 

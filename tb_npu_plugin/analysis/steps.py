@@ -60,10 +60,7 @@ def from_kernels(kernels: Table) -> list[Step]:
         kernels = kernels.take(steps.codes >= 0)
         steps, devices = kernels.text("step"), kernels.ints("device_id")
     groups = Groups([devices, steps], len(kernels))
-    return [
-        _budget(kernels.take(groups.of_row == group), steps[int(row)], _known(devices[row]))
-        for group, row in enumerate(groups.first)
-    ]
+    return [_budget(kernels.take(rows), steps[int(rows[0])], _known(devices[rows[0]])) for rows in groups.rows()]
 
 
 def _budget(kernels: Table, step: str | None, device_id: int | None) -> Step:

@@ -16,6 +16,7 @@ from tb_npu_plugin.views.contract import DiffClassJson, DiffJson, DiffSideJson, 
 from tb_npu_plugin.views.steps import steps_of
 
 Pair = tuple[Optional[str], Optional[str]]
+Steps = tuple[Sequence[StepJson], Sequence[StepJson]]
 
 
 def build(source: ViewInput) -> ViewResult:
@@ -27,7 +28,7 @@ def build(source: ViewInput) -> ViewResult:
     data: DiffJson = {
         "baseline": _side(baseline, steps[0]),
         "experimental": _side(experimental, steps[1]),
-        "steps": [] if kernels is None else [_step(pair, kernels, steps) for pair in pairs],
+        "steps": [] if kernels is None else _steps(pairs, kernels, steps),
     }
     tables = {}
     operators = _both(baseline, experimental, "operators")
@@ -45,7 +46,7 @@ def _both(baseline: SpanData, experimental: SpanData, name: str) -> tuple[Table,
     return None if before is None or after is None else (before, after)
 
 
-def _pairs(steps: tuple[Sequence[StepJson], Sequence[StepJson]]) -> list[Pair]:
+def _pairs(steps: Steps) -> list[Pair]:
     """The n-th steps of both sides, and (None, None), the whole spans, at the end."""
     names = [list(dict.fromkeys(step["step"] for step in side if step["step"] is not None)) for side in steps]
     return [*zip(*names), (None, None)]
@@ -65,16 +66,21 @@ def _of_pair(kernels: tuple[Table, Table], pair: Pair) -> tuple[Table, Table]:
     return before, after
 
 
-def _step(
-    pair: Pair, kernels: tuple[Table, Table], steps: tuple[Sequence[StepJson], Sequence[StepJson]]
-) -> DiffStepJson:
-    idle = _free(steps[0], pair[0]), _free(steps[1], pair[1])
-    found = analysis.by_class(*_of_pair(kernels, pair), idle)
-    return {
-        "baseline_step": pair[0],
-        "experimental_step": pair[1],
-        "classes": [cast(DiffClassJson, asdict(entry)) for entry in found],
-    }
+def _steps(pairs: Sequence[Pair], kernels: tuple[Table, Table], steps: Steps) -> list[DiffStepJson]:
+    sides = [analysis.class_sums(side) for side in kernels]
+    nothing = analysis.ClassSums({}, {})
+    out: list[DiffStepJson] = []
+    for pair in pairs:
+        before, after = (whole if step is None else own.get(step, nothing) for (whole, own), step in zip(sides, pair))
+        found = analysis.by_class(before, after, (_free(steps[0], pair[0]), _free(steps[1], pair[1])))
+        out.append(
+            {
+                "baseline_step": pair[0],
+                "experimental_step": pair[1],
+                "classes": [cast(DiffClassJson, asdict(entry)) for entry in found],
+            }
+        )
+    return out
 
 
 def _free(steps: Sequence[StepJson], step: str | None) -> int | None:

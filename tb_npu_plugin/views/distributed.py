@@ -8,7 +8,7 @@ from typing import cast
 
 from tb_npu_plugin.analysis import communication as analysis
 from tb_npu_plugin.analysis.joining import concat
-from tb_npu_plugin.analysis.kernels import of_step, steps_of
+from tb_npu_plugin.analysis.kernels import by_step
 from tb_npu_plugin.analysis.ranks import WorldRanks, world_size
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.registry import file_of
@@ -59,7 +59,7 @@ def _budgets(span: SpanData) -> list[RankBudgetJson]:
     """One per step of the step table, and one per step that only communication.json has."""
     steps, _ = step_budgets(span)
     ops = span.table("comm_ops")
-    splits = {} if ops is None else {step: analysis.split(of_step(ops, step)) for step in steps_of(ops)}
+    splits = {} if ops is None else {step: analysis.split(rows) for step, rows in by_step(ops).items()}
     unknown = analysis.Split(None, None, None, None, None)
     out = [_budget(span, step["step"], step, splits.pop(step["step"], unknown)) for step in steps]
     return out + [_budget(span, step, None, split) for step, split in splits.items()]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.views import diff, distributed, kernel, memory, operator, overview
-from tb_npu_plugin.views.base import View, ViewInput, ViewTable
+from tb_npu_plugin.views.base import View
 
 VIEWS: tuple[View, ...] = (overview.VIEW, kernel.VIEW, operator.VIEW, memory.VIEW, distributed.VIEW, diff.VIEW)
 
@@ -29,14 +29,3 @@ def view_params(view: View, given: Mapping[str, str]) -> dict[str, str]:
             raise BadRequest(f"{param.name}={value[:80]!r} is no choice", f"One of {', '.join(param.choices)}.")
         out[param.name] = value
     return out
-
-
-def build_table(view: View, name: str, source: ViewInput) -> tuple[ViewTable, int]:
-    """A table of a view by name, and the origin of its times (ns). Raises NotFound."""
-    if name in view.extra_tables:
-        return view.extra_tables[name](source), source.spans[0].base_ns
-    result = view.build(source)
-    if name not in result.tables:
-        known = ", ".join(sorted({*result.tables, *view.extra_tables}))
-        raise NotFound(f"{view.id} has no table {name[:80]!r}", f"Its tables: {known}.")
-    return result.tables[name], result.base_ns

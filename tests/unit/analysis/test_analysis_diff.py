@@ -51,7 +51,9 @@ AFTER = kernels(("c1", "Conv2D", "AI_CORE", 4), ("h", "hcom", "HCCL", 7), ("tran
 
 
 def test_classes_sum_to_the_kernels_time_and_run() -> None:
-    found = diff.by_class(BEFORE, AFTER, (100, 90))
+    (before, _), (after, _) = diff.class_sums(BEFORE), diff.class_sums(AFTER)
+
+    found = diff.by_class(before, after, (100, 90))
 
     assert [
         (entry.id, entry.baseline_ns, entry.experimental_ns, entry.difference_ns, entry.running_ns) for entry in found
@@ -73,7 +75,9 @@ def test_classes_sum_to_the_kernels_time_and_run() -> None:
 
 
 def test_idle_is_left_out_unless_both_sides_know_it() -> None:
-    assert [entry.id for entry in diff.by_class(BEFORE, BEFORE, (100, None))] == ["conv_forward", "matmul"]
+    before, _ = diff.class_sums(BEFORE)
+
+    assert [entry.id for entry in diff.by_class(before, before, (100, None))] == ["conv_forward", "matmul"]
 
 
 def test_kernels_of_both_sides() -> None:
@@ -101,3 +105,23 @@ def test_operators_of_both_sides() -> None:
     assert table.ints("difference_host_self_ns").tolist() == [5, -1, 3]
     assert table.floats("ratio_host_self").tolist()[:2] == [0.5, -1.0]
     assert table.ints("difference_device_self_ns").tolist()[0] == NULL_INT  # the other file has no device time
+
+
+def test_class_sums_of_all_and_of_each_step() -> None:
+    rows = [("1", "Conv2D", 1), ("2", "Conv2D", 2), ("2", "Add", 4), (None, "Add", 8)]
+    table = table_of(
+        "kernels",
+        [
+            {"step": step, "name": "k", "type": kind, "core": "X", "start_ns": 0, "dur_ns": dur}
+            for step, kind, dur in rows
+        ],
+    )
+
+    whole, by_step = diff.class_sums(table)
+
+    assert whole == diff.ClassSums({"conv_forward": 3, "vector": 12}, {"conv_forward": 2, "vector": 2})
+    assert {step: sums.times for step, sums in by_step.items()} == {
+        "1": {"conv_forward": 1},
+        "2": {"conv_forward": 2, "vector": 4},
+        None: {"vector": 8},
+    }

@@ -13,7 +13,7 @@ from tb_npu_plugin.tables import empty
 from tb_npu_plugin.views import diff, distributed, kernel, memory, operator, overview
 from tb_npu_plugin.views.availability import facts_of_span, is_available
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
-from tb_npu_plugin.views.registry import VIEWS, build_table, find_view, view_params
+from tb_npu_plugin.views.registry import VIEWS, find_view, view_params
 from tb_npu_plugin.views.tables_json import inline_tables
 from tests.support.span import TestSpan, table_of
 
@@ -252,16 +252,10 @@ def test_tables_without_rows_give_a_view_and_valid_json(view: View) -> None:
     json.dumps({"data": result.data, "tables": inline_tables(view.id, result)}, allow_nan=False)
 
 
-def test_find_view_and_table() -> None:
-    source = ViewInput([TestSpan({"kernels": KERNELS})], {})
-
+def test_find_view() -> None:
     assert find_view("kernel") is kernel.VIEW
-    assert build_table(kernel.VIEW, "all", source)[0].table is KERNELS
-    assert build_table(kernel.VIEW, "all", source)[1] == 100
     with pytest.raises(NotFound):
         find_view("nothing")
-    with pytest.raises(NotFound):
-        build_table(kernel.VIEW, "nothing", source)
 
 
 def test_view_params() -> None:
