@@ -21,7 +21,7 @@ RUNS = [
 
 
 def _show(view: str, *arguments: object) -> Any:
-    result = CliRunner().invoke(cli, ["show", view, *map(str, arguments), "--json"])
+    result = CliRunner().invoke(cli, ["show", view, *map(str, arguments), "--json"], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
 
