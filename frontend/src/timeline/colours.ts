@@ -54,10 +54,13 @@ function fromHsl(hue: number, saturation: number, lightness: number): Rgb {
   return [channel(0), channel(8), channel(4)];
 }
 
-/** "#rrggbb" or "rgb(r, g, b)"; black when it is neither. */
+/** "#rrggbb", "#rgb" or "rgb(r, g, b)"; black when it is none of them. */
 export function parseColour(text: string): Rgb {
-  const hex = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(text.trim());
-  if (hex) return [1, 2, 3].map((part) => Number.parseInt(hex[part] as string, 16)) as unknown as Rgb;
+  const digits = /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(text.trim())?.[1];
+  if (digits) {
+    const full = digits.length === 3 ? digits.replace(/./g, "$&$&") : digits;
+    return [0, 2, 4].map((at) => Number.parseInt(full.slice(at, at + 2), 16)) as unknown as Rgb;
+  }
   const rgb = /^rgba?\((\d+)[, ]+(\d+)[, ]+(\d+)/.exec(text.trim());
   if (rgb) return [Number(rgb[1]), Number(rgb[2]), Number(rgb[3])];
   return [0, 0, 0];

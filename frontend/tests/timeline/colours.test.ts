@@ -43,6 +43,7 @@ test("every colour index has a colour", () => {
 
 test("CSS colours are read and written as little-endian pixels", () => {
   expect(parseColour(" #0072b2")).toEqual([0, 0x72, 0xb2]);
+  expect(parseColour("#fa0")).toEqual([0xff, 0xaa, 0]);
   expect(parseColour("rgb(1, 2, 3)")).toEqual([1, 2, 3]);
   expect(pixelOf([1, 2, 3])).toBe(0xff030201);
 });

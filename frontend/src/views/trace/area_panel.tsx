@@ -1,0 +1,62 @@
+/** Statistics of the dragged range, from the raw slices. */
+
+import { integer } from "../../base/format";
+import { t } from "../../i18n";
+import { DataTable, Empty, Help } from "../../widgets";
+import { CsvLink } from "./csv_link";
+import { duration, exactDuration, offset } from "./format";
+import { zoomToArea } from "./keyboard";
+import type { TraceSession } from "./session";
+
+const COLUMNS = ["name", "count", "total", "self", "avg", "min", "max", "track"];
+
+export function AreaPanel({ session }: { session: TraceSession }) {
+  const area = session.area.area.value;
+  const stats = session.area.stats.value;
+  const error = session.area.error.value;
+  if (!area) return <Empty text={t("trace.panel.none")} />;
+  const length = area.end - area.start;
+  const rows = area.tracks ? t("trace.area.rows", { count: area.tracks.length }) : t("trace.area.all");
+  return (
+    <div>
+      <div class="trace-title">
+        <h2 data-tip={exactDuration(length)}>
+          {t("trace.area.title", { duration: duration(length), start: offset(area.start) })}
+        </h2>
+        <span class="muted">
+          {rows}
+          {stats && ` · ${t("trace.area.slices", { count: integer(stats.slices) })}`}
+        </span>
+        <Help text={t("trace.area.about")} />
+        <span class="grow" />
+        {area.tracks && (
+          <button type="button" class="link" onClick={() => void session.setArea({ ...area, tracks: null })}>
+            {t("trace.area.whole")}
+          </button>
+        )}
+        <button type="button" class="link" onClick={() => zoomToArea(session)}>
+          {t("trace.area.zoom")}
+        </button>
+        <button type="button" class="link" onClick={() => session.mark(true)}>
+          {t("trace.area.mark")}
+        </button>
+        <button type="button" class="link" onClick={() => void session.setArea(null)}>
+          {t("trace.area.clear")}
+        </button>
+        {stats && <CsvLink table={stats.table} name="range" />}
+      </div>
+      {error && <Empty text={t("trace.area.failed", { message: error })} />}
+      {!stats && !error && <Empty text={t("state.loading")} />}
+      {stats && (
+        <DataTable
+          table={{ ...stats.table, id: "trace.range" }}
+          query={{}}
+          baseNs={session.base}
+          hasTools={false}
+          columns={COLUMNS}
+          onOpen={(row) => void session.find(String(row.get("name") ?? ""), true)}
+        />
+      )}
+    </div>
+  );
+}

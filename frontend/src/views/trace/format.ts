@@ -1,0 +1,17 @@
+/** Figures and values of the panels as text. */
+
+import { duration, exactDuration, fixed, TIME_UNITS, unitFor } from "../../base/format";
+
+/** A moment after the start of the capture: "+52 148.220 µs", always in a unit that keeps the ns. */
+export function offset(ns: number): string {
+  const unit = unitFor(TIME_UNITS, ns).scale >= 1e6 ? { name: "µs", scale: 1e3 } : unitFor(TIME_UNITS, ns);
+  return `${ns < 0 ? "" : "+"}${fixed(ns / unit.scale, unit.scale === 1 ? 0 : 3)} ${unit.name}`;
+}
+
+export { duration, exactDuration };
+
+/** A value of a slice's arguments as text; nested ones as JSON. */
+export function argument(value: unknown): string {
+  if (typeof value === "string") return value;
+  return JSON.stringify(value) ?? "";
+}

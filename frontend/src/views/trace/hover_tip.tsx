@@ -1,0 +1,39 @@
+/** Name and duration of the bar under the pointer. */
+
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { integer } from "../../base/format";
+import { t } from "../../i18n";
+import { duration, offset } from "./format";
+import type { TraceSession } from "./session";
+
+const AWAY = 14;
+
+export function HoverTip({ session }: { session: TraceSession }) {
+  const hovered = session.hovered.value;
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (!hovered || !box.current) return;
+    const { width, height } = box.current.getBoundingClientRect();
+    const fitsRight = hovered.x + AWAY + width < window.innerWidth - 4;
+    const fitsBelow = hovered.y + AWAY + height < window.innerHeight - 4;
+    box.current.style.left = `${fitsRight ? hovered.x + AWAY : Math.max(4, hovered.x - AWAY - width)}px`;
+    box.current.style.top = `${fitsBelow ? hovered.y + AWAY : hovered.y - AWAY - height}px`;
+  });
+  if (!hovered) return null;
+  const { bar } = hovered;
+  return (
+    <div class="tooltip" ref={box}>
+      {bar.merged > 1 && <div>{t("trace.hover.merged", { count: integer(bar.merged) })}</div>}
+      <div>
+        <b>{bar.name}</b>
+      </div>
+      {bar.merged > 1 ? (
+        <div>{offset(Math.round(bar.start))}</div>
+      ) : (
+        <div>
+          {duration(bar.end - bar.start)} · {offset(Math.round(bar.start))}
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,114 @@
+/** Keys of the timeline (table in timeline/keys.ts) and what they do. */
+
+import { type Action, actionOf, isHeld, takesText } from "../../timeline/keys";
+import type { TraceSession } from "./session";
+
+export interface KeyTargets {
+  focusSearch(): void;
+  openHelp(): void;
+}
+
+/** Keys that scroll, or press a button, where the focus is on something of the page outside the timeline. */
+const LOCAL = /^(Arrow|Page|Enter|Space|Backspace)/;
+
+/** Listens on the page, so that the keys work right after the view opens. Returns how to stop. */
+export function listenKeys(session: TraceSession, targets: KeyTargets): () => void {
+  const down = (event: KeyboardEvent) => {
+    if (event.defaultPrevented || takesText(event.target) || document.querySelector("dialog[open]")) return;
+    const root = session.engine?.root;
+    const inside = event.target === document.body || (root?.contains(event.target as Node) ?? false);
+    if (!inside && LOCAL.test(event.code)) return;
+    const action = actionOf(event);
+    if (!action || !session.engine) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (isHeld(action)) session.engine.press(action, event.shiftKey, event.repeat);
+    else perform(session, action, targets);
+  };
+  const up = (event: KeyboardEvent) => {
+    const action = actionOf({ ...press(event), ctrlKey: false, metaKey: false, altKey: false });
+    if (action && isHeld(action)) session.engine?.release(action);
+  };
+  const release = () => session.engine?.releaseAll();
+  // Before the page's own keys, which know "/" and "?" too.
+  window.addEventListener("keydown", down, true);
+  window.addEventListener("keyup", up, true);
+  window.addEventListener("blur", release);
+  return () => {
+    window.removeEventListener("keydown", down, true);
+    window.removeEventListener("keyup", up, true);
+    window.removeEventListener("blur", release);
+  };
+}
+
+function press({ code, key, shiftKey }: KeyboardEvent) {
+  return { code, key, shiftKey };
+}
+
+function perform(session: TraceSession, action: Action, targets: KeyTargets): void {
+  const { engine } = session;
+  const now = session.selected.peek();
+  const detail = now?.detail;
+  if (!engine) return;
+  const goTo = (id: number | null | undefined) => {
+    if (typeof id === "number") void session.select(id, "sight");
+  };
+  const actions: Partial<Record<Action, () => void>> = {
+    scrollUp: () => engine.scrollBy(-1),
+    scrollDown: () => engine.scrollBy(1),
+    zoomToArea: () => zoomToArea(session),
+    undoZoom: () => engine.undo(),
+    reset: () => engine.reset(),
+    focus: () => focus(session),
+    mark: () => session.mark(false),
+    keepMark: () => session.mark(true),
+    nextSlice: () => goTo(detail?.next),
+    previousSlice: () => goTo(detail?.previous),
+    parentSlice: () => goTo(detail?.parent?.id),
+    nextFlow: () => session.followFlow("next"),
+    previousFlow: () => session.followFlow("previous"),
+    search: targets.focusSearch,
+    nextHit: () => session.stepHit(1),
+    previousHit: () => session.stepHit(-1),
+    togglePanel: () => {
+      session.panelOpen.value = !session.panelOpen.peek();
+    },
+    clear: () => clear(session),
+    help: targets.openHelp,
+  };
+  actions[action]?.();
+}
+
+export function zoomToArea(session: TraceSession): void {
+  const area = session.area.area.peek();
+  if (area) session.engine?.goTo(area, 0);
+  else focus(session);
+}
+
+/** First into sight, then (when it is there already) to the full width. */
+export function focus(session: TraceSession): void {
+  const { engine } = session;
+  const area = session.area.area.peek();
+  const detail = session.selected.peek()?.detail;
+  if (!engine) return;
+  if (!detail) {
+    if (area) engine.goTo(area);
+    return;
+  }
+  const range = { start: detail.start, end: detail.start + detail.dur };
+  const view = engine.scene.view;
+  const right = view.start + view.scale * engine.width;
+  const inSight = range.end > view.start && range.start < right;
+  const readable = (range.end - range.start) / view.scale >= 40;
+  engine.scrollTo(detail.track, detail.depth);
+  if (inSight && readable) engine.goTo(range);
+  else engine.goTo(range, 2);
+}
+
+/** One thing at a time: the range, the selection, the search, the marks. */
+function clear(session: TraceSession): void {
+  if (session.note.peek()) session.note.value = null;
+  else if (session.area.area.peek()) void session.setArea(null);
+  else if (session.selected.peek()) session.unselect();
+  else if (session.search.text.peek()) void session.find("", false);
+}

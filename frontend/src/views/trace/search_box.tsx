@@ -1,0 +1,95 @@
+/** The search field with "n of m" and steps. */
+
+import type { RefObject } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { debounce } from "../../base/async";
+import { integer } from "../../base/format";
+import { t } from "../../i18n";
+import type { TraceSession } from "./session";
+
+const TYPING_MS = 250;
+
+export function SearchBox({ session, field }: { session: TraceSession; field: RefObject<HTMLInputElement> }) {
+  const { search } = session;
+  const [typed, setTyped] = useState<string | null>(null);
+  const find = useMemo(() => debounce((text: string) => void session.find(text, false), TYPING_MS), [session]);
+  const step = async (direction: 1 | -1) => {
+    const text = (typed ?? search.text.peek()).trim();
+    if (text !== search.text.peek()) await session.find(text, true);
+    else session.stepHit(direction);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Enter") void step(event.shiftKey ? -1 : 1);
+    else if (event.key === "Escape") {
+      if (search.text.peek() !== "" && typed !== "") {
+        setTyped(null);
+        void session.find("", false);
+      }
+      session.engine?.root.focus();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const hasHits = search.hits.value.length > 0;
+  return (
+    <search class="trace-search">
+      <input
+        ref={field}
+        class="field"
+        type="text"
+        placeholder={`${t("trace.search")}   /`}
+        aria-label={t("trace.search")}
+        value={typed ?? search.text.value}
+        onInput={(event) => {
+          setTyped(event.currentTarget.value);
+          find(event.currentTarget.value.trim());
+        }}
+        onBlur={() => setTyped(null)}
+        onKeyDown={onKeyDown}
+      />
+      {search.text.value !== "" && (
+        <span class="trace-place">
+          <button
+            type="button"
+            class="link"
+            data-tip={t("trace.search.list")}
+            disabled={!hasHits}
+            onClick={() => {
+              session.panel.value = "hits";
+              session.panelOpen.value = true;
+            }}
+          >
+            {placeText(session)}
+          </button>
+          <Step tip={t("trace.search.previous")} disabled={!hasHits} onClick={() => session.stepHit(-1)} face="‹" />
+          <Step tip={t("trace.search.next")} disabled={!hasHits} onClick={() => session.stepHit(1)} face="›" />
+          <Step tip={t("trace.search.clear")} disabled={false} onClick={() => void session.find("", false)} face="✕" />
+        </span>
+      )}
+    </search>
+  );
+}
+
+function placeText({ search }: TraceSession): string {
+  if (search.busy.value) return "…";
+  const total = search.total.value;
+  if (total === 0) return t("trace.search.none");
+  const at = search.at.value;
+  if (at < 0) return t("trace.search.total", { total: integer(total) });
+  return t("trace.search.place", { at: integer(at + 1), total: integer(total) });
+}
+
+interface StepProps {
+  tip: string;
+  disabled: boolean;
+  onClick: () => void;
+  face: string;
+}
+
+function Step({ tip, disabled, onClick, face }: StepProps) {
+  return (
+    <button type="button" class="trace-step" data-tip={tip} aria-label={tip} disabled={disabled} onClick={onClick}>
+      {face}
+    </button>
+  );
+}

@@ -1,0 +1,214 @@
+/** Details of the selected slice. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { copyText } from "../../base/clipboard";
+import { integer, moment } from "../../base/format";
+import { t } from "../../i18n";
+import { Empty } from "../../widgets";
+import type { SliceDetail } from "./api";
+import { ChainColumn } from "./chain_column";
+import { argument, duration, exactDuration, offset } from "./format";
+import { focus } from "./keyboard";
+import type { Selected, TraceSession } from "./session";
+
+const COPIED_MS = 1200;
+
+export function SlicePanel({ session }: { session: TraceSession }) {
+  const selected = session.selected.value;
+  if (!selected) return <Empty text={t("trace.panel.none")} />;
+  if (selected.error) return <Empty text={t("trace.slice.failed", { message: selected.error })} />;
+  if (!selected.detail) return <Empty text={t("state.loading")} />;
+  const { detail } = selected;
+  return (
+    <div class="trace-slice">
+      <Title session={session} detail={detail} />
+      <div class="trace-columns">
+        <Facts session={session} selected={selected} detail={detail} />
+        <Arguments detail={detail} />
+        <div>
+          <ChainColumn session={session} selected={selected} detail={detail} />
+          <Stack detail={detail} />
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function Title({ session, detail }: { session: TraceSession; detail: SliceDetail }) {
+  const [isCopied, setCopied] = useState(false);
+  useEffect(() => setCopied(false), [detail.id]);
+  const copy = async () => {
+    await copyText(detail.name);
+    setCopied(true);
+    setTimeout(() => setCopied(false), COPIED_MS);
+  };
+  return (
+    <div class="trace-title">
+      <h2 class="ellipsis" data-tip-cut>
+        {detail.name}
+      </h2>
+      <span class="muted">
+        {detail.process} · {detail.thread}
+      </span>
+      <span class="grow" />
+      <button type="button" class="link" onClick={() => void copy()}>
+        {t(isCopied ? "trace.slice.copied" : "trace.slice.copy")}
+      </button>
+      <button type="button" class="link" onClick={() => void session.find(detail.name, false)}>
+        {t("trace.slice.same")}
+      </button>
+      <button type="button" class="link" onClick={() => focus(session)}>
+        {t("trace.slice.focus")}
+      </button>
+      <Neighbour session={session} id={detail.previous} face="‹" tip={t("trace.slice.previous")} />
+      <Neighbour session={session} id={detail.next} face="›" tip={t("trace.slice.next")} />
+    </div>
+  );
+}
+
+interface NeighbourProps {
+  session: TraceSession;
+  id: number | null;
+  face: string;
+  tip: string;
+}
+
+function Neighbour({ session, id, face, tip }: NeighbourProps) {
+  return (
+    <button
+      type="button"
+      class="trace-step"
+      disabled={id === null}
+      data-tip={tip}
+      aria-label={tip}
+      onClick={() => id !== null && void session.select(id, "sight")}
+    >
+      {face}
+    </button>
+  );
+}
+
+interface FactsProps {
+  session: TraceSession;
+  selected: Selected;
+  detail: SliceDetail;
+}
+
+function Facts({ session, selected, detail }: FactsProps) {
+  const gap = useGap(session, detail);
+  const epoch = t("trace.slice.epoch", {
+    exact: integer(detail.start),
+    epoch: detail.start_epoch_ns,
+    moment: moment(detail.start_epoch_ns),
+  });
+  return (
+    <dl class="facts">
+      {selected.merged > 1 && (
+        <dd class="trace-wide muted">{t("trace.slice.merged", { count: integer(selected.merged) })}</dd>
+      )}
+      <Fact name={t("trace.slice.start")}>
+        <span class="mono" data-tip={epoch}>
+          {offset(detail.start)}
+        </span>
+      </Fact>
+      <Fact name={t("trace.slice.duration")}>
+        <Time ns={detail.dur} />
+      </Fact>
+      <Fact name={t("trace.slice.self")} tip={t("trace.slice.self.tip")}>
+        <Time ns={detail.self} />
+        {detail.children > 0 && (
+          <span class="muted">
+            {" "}
+            · {t("trace.slice.children")} {integer(detail.children)}
+          </span>
+        )}
+      </Fact>
+      {gap !== null && (
+        <Fact name={t("trace.slice.wait")} tip={t("trace.slice.wait.tip")}>
+          <Time ns={gap} />
+        </Fact>
+      )}
+      {detail.category && <Fact name={t("trace.slice.category")}>{detail.category}</Fact>}
+      {detail.parent && (
+        <Fact name={t("trace.slice.parent")}>
+          <SliceLink session={session} id={detail.parent.id} name={detail.parent.name} />
+        </Fact>
+      )}
+    </dl>
+  );
+}
+
+/** Time since the end of the slice before on the same row; null where there is none. */
+function useGap(session: TraceSession, detail: SliceDetail): number | null {
+  const [gap, setGap] = useState<{ id: number; ns: number } | null>(null);
+  useEffect(() => {
+    if (detail.previous === null) return;
+    let isGone = false;
+    session.load(detail.previous).then(
+      (before) => !isGone && setGap({ id: detail.id, ns: detail.start - before.start - before.dur }),
+      () => {}, // the gap is an extra; the slice's own error shows where it matters
+    );
+    return () => {
+      isGone = true;
+    };
+  }, [detail.id]);
+  return gap?.id === detail.id ? gap.ns : null;
+}
+
+function Time({ ns }: { ns: number }) {
+  return (
+    <span class="mono" data-tip={exactDuration(ns)}>
+      {duration(ns)}
+    </span>
+  );
+}
+
+function Fact({ name, tip, children }: { name: string; tip?: string; children: ComponentChildren }) {
+  return (
+    <>
+      <dt {...(tip ? { "data-tip": tip } : {})}>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
+export function SliceLink({ session, id, name }: { session: TraceSession; id: number; name: string }) {
+  return (
+    <button type="button" class="link" onClick={() => void session.select(id, "sight")}>
+      {name}
+    </button>
+  );
+}
+
+function Arguments({ detail }: { detail: SliceDetail }) {
+  const pairs = Object.entries(detail.args ?? {}).filter(([key]) => key !== "Call stack");
+  return (
+    <div>
+      <h3 class="trace-sub">{t("trace.slice.args")}</h3>
+      {detail.args_error && <p class="muted">{detail.args_error}</p>}
+      {pairs.length === 0 && !detail.args_error && <p class="muted">{t("trace.slice.args.none")}</p>}
+      <dl class="facts">
+        {pairs.map(([key, value]) => (
+          <Fact key={key} name={key}>
+            <span class="mono">{argument(value)}</span>
+          </Fact>
+        ))}
+      </dl>
+    </div>
+  );
+}
+
+function Stack({ detail }: { detail: SliceDetail }) {
+  if (!detail.stack || detail.stack.length === 0) return null;
+  return (
+    <>
+      <h3 class="trace-sub">{t("trace.slice.stack")}</h3>
+      <ol class="mono trace-stack">
+        {detail.stack.map((frame, index) => (
+          <li key={index}>{frame}</li>
+        ))}
+      </ol>
+    </>
+  );
+}

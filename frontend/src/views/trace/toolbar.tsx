@@ -1,0 +1,84 @@
+/** Rows, flows, search, and the original file. */
+
+import type { RefObject } from "preact";
+import { integer } from "../../base/format";
+import { type Key, t, tOr } from "../../i18n";
+import { flowToken } from "../../timeline/flow_kinds";
+import { Popover } from "../../widgets";
+import { downloadUrl } from "./api";
+import { RowsMenu } from "./rows_menu";
+import { SearchBox } from "./search_box";
+import type { TraceSession } from "./session";
+
+interface Props {
+  session: TraceSession;
+  field: RefObject<HTMLInputElement>;
+  onHelp: () => void;
+}
+
+export function Toolbar({ session, field, onHelp }: Props) {
+  const marks = session.marks.value.length;
+  const filter = session.layout.value.filter;
+  return (
+    <div class="trace-tools">
+      <Popover label={<Face text={filter ? t("trace.rows.filtered", { text: filter }) : t("trace.rows")} />}>
+        {() => <RowsMenu session={session} />}
+      </Popover>
+      <FlowsMenu session={session} />
+      <SearchBox session={session} field={field} />
+      {marks > 0 && (
+        <button type="button" class="control" onClick={() => session.setMarks([])}>
+          {t("trace.marks.clear", { count: marks })}
+        </button>
+      )}
+      <span class="grow" />
+      {session.busy.value && <span class="muted small">{t("trace.loading")}</span>}
+      <button type="button" class="control plain muted trace-hint" data-tip={t("trace.keys.tip")} onClick={onHelp}>
+        {t("trace.keys")}
+      </button>
+      <a
+        class="control"
+        href={downloadUrl(session.span)}
+        download
+        data-tip={`${t("trace.download")}\n${session.data.source}\n${t("trace.events", { count: integer(session.data.events) })}`}
+        aria-label={t("trace.download")}
+      >
+        ⤓
+      </a>
+    </div>
+  );
+}
+
+function Face({ text }: { text: string }) {
+  return (
+    <>
+      <span class="caption ellipsis trace-face">{text}</span>
+      <span class="arrow" aria-hidden="true">
+        ▾
+      </span>
+    </>
+  );
+}
+
+function FlowsMenu({ session }: { session: TraceSession }) {
+  const kinds = session.data.flow_kinds;
+  const hidden = session.hiddenFlows.value;
+  const isOff = kinds.length > 0 && kinds.every((kind) => hidden.has(kind));
+  return (
+    <Popover label={<Face text={t(isOff ? "trace.flows.off" : "trace.flows.selection")} />}>
+      {() => (
+        <div class="trace-menu">
+          <p class="muted small">{t(kinds.length > 0 ? "trace.flows.about" : "trace.flows.none")}</p>
+          {kinds.map((kind) => (
+            <label key={kind} class="option">
+              <input type="checkbox" checked={!hidden.has(kind)} onChange={() => session.toggleFlows(kind)} />
+              <span class="swatch" style={{ background: `var(${flowToken(kind)})` }} />
+              <span>{kind}</span>
+              <span class="note">{tOr(`trace.flow.${kind}` satisfies string as Key, "")}</span>
+            </label>
+          ))}
+        </div>
+      )}
+    </Popover>
+  );
+}

@@ -1,0 +1,114 @@
+/** The whole view: toolbar, timeline, panel. */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { ProblemJson, TraceJson } from "../../api/types.gen";
+import { t } from "../../i18n";
+import { param, params, setParams } from "../../state/params";
+import { theme } from "../../state/theme";
+import { ProblemBanner } from "../../widgets";
+import { HoverTip } from "./hover_tip";
+import { listenKeys } from "./keyboard";
+import { KeysHelp } from "./keys_help";
+import { KEYS, parseLink, parseRange } from "./link";
+import { Panel } from "./panel";
+import { TraceSession } from "./session";
+import { Toolbar } from "./toolbar";
+
+interface Props {
+  span: string;
+  data: TraceJson;
+  base: string;
+  problems: readonly ProblemJson[];
+}
+
+export function TraceTimeline({ span, data, base, problems }: Props) {
+  const session = useMemo(() => new TraceSession(span, data, base, parseLink(params.peek(), span)), []);
+  const root = useRef<HTMLDivElement>(null);
+  const field = useRef<HTMLInputElement>(null);
+  const [isHelpOpen, setHelpOpen] = useState(false);
+
+  useEffect(() => {
+    if (!root.current) return;
+    session.attach(root.current);
+    const stopKeys = listenKeys(session, {
+      focusSearch: () => field.current?.select(),
+      openHelp: () => setHelpOpen(true),
+    });
+    return () => {
+      stopKeys();
+      session.detach();
+    };
+  }, [session]);
+
+  useFollowTheme(session);
+  useDeepLinks(session);
+
+  return (
+    <div class="trace">
+      <ProblemBanner problems={problems} />
+      <Toolbar session={session} field={field} onHelp={() => setHelpOpen(true)} />
+      <div class="trace-frame">
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: an application element takes the keys itself */}
+        <div ref={root} class="tl" role="application" tabIndex={0} aria-label={t("trace.canvas")} data-ready="no" />
+        <NoteLine session={session} />
+      </div>
+      <Panel session={session} />
+      <HoverTip session={session} />
+      <div class="sr-only" role="status" aria-live="polite">
+        {session.said.value}
+      </div>
+      <KeysHelp isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />
+    </div>
+  );
+}
+
+function NoteLine({ session }: { session: TraceSession }) {
+  const note = session.note.value;
+  if (!note) return null;
+  return (
+    <div class={`trace-note ${note.retry ? "error" : ""}`} role="alert">
+      <span class="grow">{note.text}</span>
+      {note.retry && (
+        <button type="button" class="link" onClick={note.retry}>
+          {t("state.retry")}
+        </button>
+      )}
+      <button
+        type="button"
+        class="link"
+        aria-label={t("trace.note.close")}
+        onClick={() => {
+          session.note.value = null;
+        }}
+      >
+        ✕
+      </button>
+    </div>
+  );
+}
+
+function useFollowTheme(session: TraceSession): void {
+  const mode = theme.value;
+  useEffect(() => session.engine?.themeChanged(), [mode, session]);
+}
+
+/** Links from other views: `find` (a name), `at` ("start,duration" in ns), and a search typed elsewhere. */
+function useDeepLinks(session: TraceSession): void {
+  const name = param("find");
+  const at = param("at");
+  const text = param(KEYS.search);
+  useEffect(() => {
+    const [start, length] = at.split(",").map(Number);
+    const isTimed = at !== "" && Number.isFinite(start);
+    if (name !== "") void session.goToName(name, isTimed ? (start as number) : null);
+    else if (isTimed) {
+      const range = parseRange(`${start},${(start as number) + Math.max(length || 0, 1)}`);
+      if (range) session.engine?.goTo(range, 0.5);
+      if (range) void session.setArea({ ...range, tracks: null });
+    }
+    if (name !== "" || at !== "") setParams({ find: null, at: null });
+  }, [name, at]);
+  useEffect(() => {
+    if (text !== session.search.text.peek()) void session.find(text, true);
+  }, [text]);
+}
