@@ -1,7 +1,8 @@
+import { addStyle } from "../../base/style";
 import type { ViewModule } from "../view";
+import css from "./diff.css?inline";
+import { DiffView } from "./view";
 
-function DiffView() {
-  return null;
-}
+addStyle(css);
 
 export const view: ViewModule = { id: "diff", titleKey: "view.diff", Component: DiffView };

@@ -1,0 +1,100 @@
+import type { DiffStepJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { t, tOr } from "../../i18n";
+import { Card } from "../../widgets";
+import { type ClassRow, classRows, direction, totals } from "./classes";
+
+interface Props {
+  pair: DiffStepJson;
+  /** Class whose kernels are listed below; "" for all. */
+  chosen: string;
+  onChoose: (id: string) => void;
+}
+
+/** Both sides class by class: two bars, the difference to either side, and the running sum. */
+export function ClassChart({ pair, chosen, onChoose }: Props) {
+  const rows = classRows(pair.classes);
+  const sum = totals(pair.classes);
+  const unit = format.columnUnit(format.TIME_UNITS, [sum.baseline, sum.experimental]);
+  const text = (ns: number) => format.fixed(ns / unit.scale, unit.scale === 1 ? 0 : 3);
+  const signed = (ns: number) => format.signed(ns / unit.scale, unit.scale === 1 ? 0 : 3);
+  return (
+    <Card title={t("diff.classes")} subtitle={t("diff.classes.hint")} help={t("diff.classes.help")}>
+      <div class="diff-classes">
+        <div class="diff-row head">
+          <span>{t("diff.class")}</span>
+          <span>{t("diff.bars", { unit: unit.name })}</span>
+          <span>{t("diff.baseline")}</span>
+          <span>{t("diff.experimental")}</span>
+          <span class="middle">{t("diff.difference", { unit: unit.name })}</span>
+          <span data-tip={t("diff.running.help")}>{t("diff.running")}</span>
+        </div>
+        {rows.map((row) => (
+          <button
+            type="button"
+            key={row.id}
+            class={`diff-row ${row.id === chosen ? "on" : ""}`}
+            data-tip={t("diff.class.tip", { before: row.baseline_calls, after: row.experimental_calls })}
+            onClick={() => onChoose(row.id)}
+          >
+            <span class="link">{className(row.id)}</span>
+            <span>
+              <i class="diff-bar" style={{ width: `${row.baseline * 100}%`, background: "var(--c-compute)" }} />
+              <i class="diff-bar" style={{ width: `${row.experimental * 100}%`, background: "var(--c-over)" }} />
+            </span>
+            <span class="mono" data-tip={format.exactDuration(row.baseline_ns)}>
+              {text(row.baseline_ns)}
+            </span>
+            <span class="mono" data-tip={format.exactDuration(row.experimental_ns)}>
+              {text(row.experimental_ns)}
+            </span>
+            <Difference row={row} text={signed(row.difference_ns)} />
+            <span class="mono" data-tip={format.exactDuration(row.running_ns)}>
+              {signed(row.running_ns)}
+            </span>
+          </button>
+        ))}
+        <div class="diff-row sum">
+          <span>{t("diff.sum")}</span>
+          <span />
+          <span class="mono" data-tip={format.exactDuration(sum.baseline)}>
+            {text(sum.baseline)}
+          </span>
+          <span class="mono" data-tip={format.exactDuration(sum.experimental)}>
+            {text(sum.experimental)}
+          </span>
+          <span class="middle mono" data-tip={format.exactDuration(sum.difference)}>
+            {signed(sum.difference)}
+          </span>
+          <span />
+        </div>
+      </div>
+    </Card>
+  );
+}
+
+/** The bar grows to the right for slower, to the left for faster; the figure stands on the other side. */
+function Difference({ row, text }: { row: ClassRow; text: string }) {
+  const to = direction(row.difference_ns);
+  const width = `${Math.abs(row.change) * 50}%`;
+  const tip = `${format.exactDuration(row.difference_ns)}, ${format.shareOf(row.difference_ns, row.baseline_ns)}`;
+  return (
+    <span class="diff-middle mono" data-tip={tip}>
+      {to === "faster" ? (
+        <>
+          <i class="faster" style={{ width, right: "50%" }} />
+          <b style={{ left: "calc(50% + 6px)" }}>{text}</b>
+        </>
+      ) : (
+        <>
+          <b style={{ right: "calc(50% + 6px)" }}>{text}</b>
+          {to === "slower" && <i class="slower" style={{ width, left: "50%" }} />}
+        </>
+      )}
+    </span>
+  );
+}
+
+export function className(id: string): string {
+  return tOr(`diff.class.${id}`, id);
+}

@@ -1,0 +1,104 @@
+import type { DiffClassJson, DiffJson, DiffStepJson, TableJson } from "../../api/types.gen";
+import { signed } from "../../base/format";
+import type { Where } from "../../widgets";
+
+/** Direction of a change: more time is slower. */
+export type Direction = "slower" | "faster" | "same";
+
+export function direction(difference: number | null): Direction {
+  if (difference === null || difference === 0) return "same";
+  return difference > 0 ? "slower" : "faster";
+}
+
+/** A pair of steps in the URL: the baseline's step; WHOLE for the whole spans. */
+export const WHOLE = "*";
+
+export function pairId(pair: DiffStepJson): string {
+  return pair.baseline_step ?? WHOLE;
+}
+
+/** The chosen pair; without a (known) choice the whole spans. */
+export function chosenPair(data: DiffJson, wanted: string): DiffStepJson | null {
+  const find = (id: string) => data.steps.find((pair) => pairId(pair) === id);
+  return find(wanted) ?? find(WHOLE) ?? null;
+}
+
+/** A class as it is drawn: bars as shares of the largest, 0..1. */
+export interface ClassRow extends DiffClassJson {
+  baseline: number;
+  experimental: number;
+  /** Signed share of the largest difference. */
+  change: number;
+}
+
+export function classRows(classes: readonly DiffClassJson[]): ClassRow[] {
+  const longest = Math.max(1, ...classes.flatMap((row) => [row.baseline_ns, row.experimental_ns]));
+  const widest = Math.max(1, ...classes.map((row) => Math.abs(row.difference_ns)));
+  return classes.map((row) => ({
+    ...row,
+    baseline: row.baseline_ns / longest,
+    experimental: row.experimental_ns / longest,
+    change: row.difference_ns / widest,
+  }));
+}
+
+/** Sums of all classes. */
+export function totals(classes: readonly DiffClassJson[]): {
+  baseline: number;
+  experimental: number;
+  difference: number;
+} {
+  const sum = (of: (row: DiffClassJson) => number) => classes.reduce((total, row) => total + of(row), 0);
+  return {
+    baseline: sum((row) => row.baseline_ns),
+    experimental: sum((row) => row.experimental_ns),
+    difference: sum((row) => row.difference_ns),
+  };
+}
+
+/** The four times of an operator, as the table's columns call them. */
+export type Time = "device_self" | "device_total" | "host_self" | "host_total";
+export const TIMES: readonly Time[] = ["device_self", "device_total", "host_self", "host_total"];
+
+/** Which rows are shown. */
+export type Change = "any" | "slower" | "faster" | "new" | "gone";
+export const CHANGES: readonly Change[] = ["any", "slower", "faster", "new", "gone"];
+const LEAST = 0.05;
+
+/** Conditions on a table whose ratio stands in `column`. */
+export function changeWhere(change: Change, column: string): Where[] {
+  switch (change) {
+    case "slower":
+      return [{ column, op: "ge", value: LEAST }];
+    case "faster":
+      return [{ column, op: "le", value: -LEAST }];
+    case "new":
+      return [{ column: "baseline_calls", value: 0 }];
+    case "gone":
+      return [{ column: "experimental_calls", value: 0 }];
+    default:
+      return [];
+  }
+}
+
+/** A figure that has been written, with its sign: "+0.432". Never colour alone. */
+export function withSign(value: number, text: string): string {
+  return value > 0 && /[1-9]/.test(text) && !/^[+<−]/.test(text) ? `+${text}` : text;
+}
+
+/** A ratio as a signed percentage: "+51.3 %". */
+export function signedShare(ratio: number): string {
+  return `${signed(ratio * 100, 1)} %`;
+}
+
+/** The same rows with the greatest change first, be it slower or faster; unknown ones last. A page of rows stays. */
+export function byChange(table: TableJson, column: string): TableJson {
+  if (table.rows < table.total) return table;
+  const values = table.data[column] ?? [];
+  const size = (row: number) => (typeof values[row] === "number" ? Math.abs(values[row]) : -1);
+  const order = values.map((_, row) => row).sort((a, b) => size(b) - size(a) || a - b);
+  const data = Object.fromEntries(
+    Object.entries(table.data).map(([key, cells]) => [key, order.map((row) => cells[row])]),
+  );
+  return { ...table, data, sort: "", desc: false };
+}

@@ -1,0 +1,168 @@
+import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Query } from "../../api/client";
+import type { TableJson, ViewJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { t } from "../../i18n";
+import { param, setParams } from "../../state/params";
+import { Card, DataTable, Empty, type Row, Segments, Select, type Where } from "../../widgets";
+import { className } from "./class_chart";
+import { byChange, CHANGES, changeWhere, direction, signedShare, TIMES, withSign } from "./classes";
+
+type Tab = "operators" | "kernels";
+const TABS: readonly Tab[] = ["operators", "kernels"];
+
+interface Props {
+  answer: ViewJson;
+  query: Query;
+  /** Class of kernels that is looked at; "" for all. */
+  chosen: string;
+}
+
+/** Operators or kernels of both sides, row by row. */
+export function Tables({ answer, query, chosen }: Props) {
+  const tab = TABS.find((id) => id === param("x.tab")) ?? "operators";
+  const change = CHANGES.find((id) => id === param("x.change")) ?? "any";
+  const table = answer.tables[tab];
+  const tools = (
+    <Segments
+      label={t("diff.tables")}
+      options={TABS.map((id) => ({ id, label: t(`diff.tab.${id}`), tip: t(`diff.tab.${id}.tip`) }))}
+      value={tab}
+      onChange={(id) => setParams({ "x.tab": id === "operators" ? null : id, "x.class": null })}
+    />
+  );
+  const filter = (
+    <Select
+      label={t("diff.change")}
+      prefix
+      options={CHANGES.map((id) => ({ id, label: t(`diff.change.${id}`) }))}
+      value={change}
+      onChange={(id) => setParams({ "x.change": id === "any" ? null : id })}
+    />
+  );
+  if (!table) {
+    return (
+      <Card>
+        {tools}
+        <Empty text={t("diff.none.table")} />
+      </Card>
+    );
+  }
+  const shared = { answer, query, table, tools, filter, change };
+  return <Card>{tab === "operators" ? <Operators {...shared} /> : <Kernels {...shared} chosen={chosen} />}</Card>;
+}
+
+interface TableProps extends Pick<Props, "answer" | "query"> {
+  table: TableJson;
+  tools: ComponentChildren;
+  filter: ComponentChildren;
+  change: (typeof CHANGES)[number];
+}
+
+function Operators({ answer, query, table, tools, filter, change }: TableProps) {
+  const time = TIMES.find((id) => id === param("x.time")) ?? "device_self";
+  const columns = [
+    "name",
+    "baseline_calls",
+    `baseline_${time}_ns`,
+    `experimental_${time}_ns`,
+    `difference_${time}_ns`,
+    `ratio_${time}`,
+  ];
+  const cells = Object.fromEntries(TIMES.flatMap((id) => Object.entries(differenceCells(`_${id}`))));
+  const sorted = useMemo(() => byChange(table, `difference_${time}_ns`), [table, time]);
+  return (
+    <DataTable
+      table={sorted}
+      query={query}
+      baseNs={answer.base_ns}
+      columns={columns}
+      where={changeWhere(change, `ratio_${time}`)}
+      cell={{ ...cells, baseline_calls: calls }}
+      tools={tools}
+      moreTools={
+        <>
+          <Select
+            label={t("diff.time")}
+            prefix
+            options={TIMES.map((id) => ({ id, label: t(`diff.time.${id}`), tip: t(`diff.time.${id}.tip`) }))}
+            value={time}
+            onChange={(id) => setParams({ "x.time": id === "device_self" ? null : id })}
+          />
+          {filter}
+        </>
+      }
+    />
+  );
+}
+
+function Kernels({
+  answer,
+  query,
+  table,
+  tools,
+  filter,
+  change,
+  chosen,
+}: TableProps & Omit<Props, "answer" | "query">) {
+  const where: Where[] = [...changeWhere(change, "ratio")];
+  if (chosen) where.push({ column: "class", value: chosen });
+  const sorted = useMemo(() => byChange(table, "difference_ns"), [table]);
+  return (
+    <DataTable
+      table={sorted}
+      query={query}
+      baseNs={answer.base_ns}
+      columns={["name", "class", "core", "baseline_calls", "baseline_ns", "experimental_ns", "difference_ns", "ratio"]}
+      where={where}
+      cell={{
+        ...differenceCells(""),
+        baseline_calls: calls,
+        class: (row) => className(String(row.get("class") ?? "")),
+      }}
+      tools={tools}
+      moreTools={
+        <>
+          {filter}
+          {chosen && (
+            <button
+              type="button"
+              class="chip"
+              aria-label={t("diff.class.clear")}
+              onClick={() => setParams({ "x.class": null })}
+            >
+              {className(chosen)} ✕
+            </button>
+          )}
+        </>
+      }
+    />
+  );
+}
+
+/** "2 → 3": calls of both sides. */
+function calls(row: Row) {
+  const figure = (key: string) => {
+    const value = row.get(key);
+    return format.integer(typeof value === "number" ? value : null);
+  };
+  return `${figure("baseline_calls")} → ${figure("experimental_calls")}`;
+}
+
+/** Difference and ratio with their sign, in the colour of the direction. */
+function differenceCells(suffix: string) {
+  const difference = suffix ? `difference${suffix}_ns` : "difference_ns";
+  const ratio = `ratio${suffix}`;
+  return {
+    [difference]: (row: Row, text: string) => {
+      const value = row.get(difference);
+      return typeof value === "number" ? <span class={direction(value)}>{withSign(value, text)}</span> : text;
+    },
+    [ratio]: (row: Row, text: string) => {
+      const value = row.get(ratio);
+      if (typeof value === "number") return <span class={direction(value)}>{signedShare(value)}</span>;
+      return row.get("baseline_calls") === 0 ? <span class="muted">{t("diff.new")}</span> : text;
+    },
+  };
+}

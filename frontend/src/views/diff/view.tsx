@@ -1,0 +1,92 @@
+import { useEffect } from "preact/hooks";
+import type { Query } from "../../api/client";
+import type { DiffJson, DiffStepJson, ViewJson } from "../../api/types.gen";
+import { t } from "../../i18n";
+import { places } from "../../state/catalog";
+import { param, setParams } from "../../state/params";
+import type { Selection } from "../../state/selection";
+import { useView } from "../../state/use_view";
+import { Card, Empty, Select, ViewFrame } from "../../widgets";
+import type { ViewProps } from "../view";
+import { ClassChart } from "./class_chart";
+import { chosenPair, pairId, WHOLE } from "./classes";
+import { Sides, Totals } from "./sides";
+import { Tables } from "./tables";
+
+/** Two captures side by side. */
+export function DiffView({ selection }: ViewProps) {
+  const { baseline, experimental } = selection;
+  if (places.value.size < 2) {
+    return (
+      <section class="card panel">
+        <h2>{t("diff.none.title")}</h2>
+        <p>{t("diff.none.one")}</p>
+      </section>
+    );
+  }
+  return (
+    <div class="grid">
+      <Card>
+        <Sides selection={selection} />
+        {baseline === experimental && <Empty text={t("diff.none.same")} />}
+      </Card>
+      <div>{baseline !== experimental && <Comparison selection={selection} />}</div>
+    </div>
+  );
+}
+
+function Comparison({ selection }: { selection: Selection }) {
+  const { baseline, experimental } = selection;
+  const step = param("x.step");
+  const query = { baseline, experimental, step: step === WHOLE ? null : step };
+  const view = useView<DiffJson>("diff", query);
+  const isUnknownStep = view.error?.status === 400 && step !== "";
+  useEffect(() => {
+    // The sides were changed in the sidebar, and these have no such step.
+    if (isUnknownStep) setParams({ "x.step": null });
+  }, [isUnknownStep]);
+  return <ViewFrame view={view}>{(data, answer) => <Diff data={data} answer={answer} query={query} />}</ViewFrame>;
+}
+
+interface Props {
+  data: DiffJson;
+  answer: ViewJson;
+  query: Query;
+}
+
+function Diff({ data, answer, query }: Props) {
+  const pair = chosenPair(data, param("x.step"));
+  const chosen = param("x.class");
+  const onChoose = (id: string) =>
+    setParams({ "x.class": id === chosen ? null : id, "x.tab": id === chosen ? param("x.tab") : "kernels" });
+  return (
+    <div class="grid">
+      <div class="row">
+        {data.steps.length > 1 && (
+          <Select
+            label={t("diff.step")}
+            prefix
+            options={data.steps.map((item) => ({ id: pairId(item), label: pairName(item) }))}
+            value={pair ? pairId(pair) : ""}
+            onChange={(id) => setParams({ "x.step": id === WHOLE ? null : id })}
+          />
+        )}
+        <Totals data={data} />
+      </div>
+      {pair ? (
+        <ClassChart pair={pair} chosen={chosen} onChoose={onChoose} />
+      ) : (
+        <Card title={t("diff.classes")}>
+          <Empty text={t("diff.none.kernels")} />
+        </Card>
+      )}
+      <Tables answer={answer} query={query} chosen={chosen} />
+    </div>
+  );
+}
+
+/** "step 50", or "step 50 → step 51" where the sides name theirs differently. */
+function pairName({ baseline_step: before, experimental_step: after }: DiffStepJson): string {
+  if (before === null || after === null) return t("diff.step.whole");
+  return before === after ? before : `${before} → ${after}`;
+}

@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest";
+import type { DiffClassJson, DiffJson, TableJson } from "../../src/api/types.gen";
+import * as classes from "../../src/views/diff/classes";
+
+function row(id: string, before: number, after: number, running = 0): DiffClassJson {
+  return {
+    id,
+    baseline_calls: 1,
+    experimental_calls: 1,
+    baseline_ns: before,
+    experimental_ns: after,
+    difference_ns: after - before,
+    running_ns: running,
+  };
+}
+
+const pair = (before: string | null, after: string | null) => ({
+  baseline_step: before,
+  experimental_step: after,
+  classes: [],
+});
+
+describe("classes", () => {
+  it("calls more time slower", () => {
+    expect([5, -5, 0, null].map(classes.direction)).toEqual(["slower", "faster", "same", "same"]);
+  });
+
+  it("scales both sides to the longest and differences to the widest", () => {
+    const [one, two] = classes.classRows([row("a", 100, 50), row("b", 0, 25)]);
+    expect([one?.baseline, one?.experimental, one?.change]).toEqual([1, 0.5, -1]);
+    expect([two?.baseline, two?.experimental, two?.change]).toEqual([0, 0.25, 0.5]);
+    expect(classes.classRows([row("a", 0, 0)])[0]?.baseline).toBe(0);
+  });
+
+  it("sums to the difference of the sums", () => {
+    expect(classes.totals([row("a", 100, 50), row("b", 3, 25)])).toEqual({
+      baseline: 103,
+      experimental: 75,
+      difference: -28,
+    });
+  });
+
+  it("shows the whole captures unless a known step is asked for", () => {
+    const data = { steps: [pair("50", "51"), pair(null, null)] } as unknown as DiffJson;
+    expect(classes.chosenPair(data, "50")?.experimental_step).toBe("51");
+    expect(classes.chosenPair(data, "")?.baseline_step).toBeNull();
+    expect(classes.chosenPair(data, "9")?.baseline_step).toBeNull();
+    expect(classes.chosenPair({ steps: [] } as unknown as DiffJson, "")).toBeNull();
+  });
+});
+
+describe("rows", () => {
+  it("hides nothing by default, and tells directions, new and gone apart", () => {
+    expect(classes.changeWhere("any", "ratio")).toEqual([]);
+    expect(classes.changeWhere("slower", "ratio")).toEqual([{ column: "ratio", op: "ge", value: 0.05 }]);
+    expect(classes.changeWhere("faster", "ratio")).toEqual([{ column: "ratio", op: "le", value: -0.05 }]);
+    expect(classes.changeWhere("new", "ratio")).toEqual([{ column: "baseline_calls", value: 0 }]);
+    expect(classes.changeWhere("gone", "ratio")).toEqual([{ column: "experimental_calls", value: 0 }]);
+  });
+
+  it("puts the greatest change first in either direction, unknown last", () => {
+    const data = { name: ["a", "b", "c", "d"], difference_ns: [3, null, -7, 7] };
+    const table: TableJson = { id: "", columns: [], data, offset: 0, rows: 4, total: 4, sort: "x", desc: true };
+    expect(classes.byChange(table, "difference_ns").data.name).toEqual(["c", "d", "a", "b"]);
+    expect(classes.byChange({ ...table, total: 9 }, "difference_ns").data.name).toEqual(data.name);
+  });
+
+  it("never tells a change by colour alone", () => {
+    expect([classes.withSign(1, "1.5"), classes.withSign(-1, "−1.5"), classes.withSign(1, "0.000")]).toEqual([
+      "+1.5",
+      "−1.5",
+      "0.000",
+    ]);
+    expect([classes.signedShare(0.513), classes.signedShare(-0.04), classes.signedShare(0)]).toEqual([
+      "+51.3 %",
+      "−4.0 %",
+      "0.0 %",
+    ]);
+  });
+});
