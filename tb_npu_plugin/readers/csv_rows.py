@@ -68,7 +68,7 @@ class RowReader:
             try:
                 rows = list(islice(csv.reader(self._consume(source), strict=True), CHUNK_ROWS))
                 good = all(len(row) == width for row in rows) and self._header not in rows
-                good = good and not self._suspicious_end(source)
+                good = good and not self._is_cut(source)
             except csv.Error:
                 good = False
             if not source:
@@ -102,11 +102,9 @@ class RowReader:
             self._pushed.extend(islice(self._lines, 1))
         return not self._pushed
 
-    def _suspicious_end(self, source: list[str]) -> bool:
-        """The file ends here, and not with a complete line."""
-        if not source or not self._at_end():
-            return False
-        return not source[-1].endswith(("\n", "\r")) or sum(line.count('"') for line in source) % 2 == 1
+    def _is_cut(self, source: list[str]) -> bool:
+        """These lines are the last, and do not end in a line break."""
+        return bool(source) and self._at_end() and not source[-1].endswith(("\n", "\r"))
 
     def _take(self) -> _Record | None:
         """The next row; None at the end."""
@@ -137,21 +135,19 @@ class RowReader:
         """The cells of a good row; None after reporting a bad one."""
         cells, width = record.cells, len(self._header)
         where = f"line {record.line}"
-        last = self._at_end()
-        cut = last and not record.source[-1].endswith(("\n", "\r"))
+        cut = self._is_cut(record.source)
         if cells is not None and len(cells) > width and not any(cell.strip() for cell in cells[width:]):
             cells = cells[:width]
-        still_open = last and _is_open(record.source)
         if cells == self._header:
             self._report.add("repeated_header", where)
             return None
-        if cells is not None and len(cells) == width and not still_open:
+        if cells is not None and len(cells) == width:
             if cut:
                 self._report.add("no_final_line_break", where, found=record.source[-1])
             return cells
         if self._restart(record):
             self._report.add("bad_quotes", where, found=record.source[0])
-        elif cut or still_open:
+        elif cut:
             self._report.add("truncated_row", where, found=record.source[-1])
         elif cells is None:
             self._report.add("bad_quotes", where, found=record.source[0])
@@ -182,16 +178,6 @@ class RowReader:
     def _take_line(self) -> bool:
         """Pass over one line."""
         return next(self._consume([]), None) is not None
-
-
-def _is_open(source: list[str]) -> bool:
-    """The lines end inside a quoted cell: a further line would still belong to it."""
-    reader = csv.reader([*source, "\n"])
-    try:
-        next(reader)
-    except csv.Error:
-        return True
-    return reader.line_num > len(source)
 
 
 def _line_numbers(source: list[str], rows: int, first: int) -> list[int]:

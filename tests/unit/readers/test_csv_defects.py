@@ -270,3 +270,31 @@ def test_a_stray_quote_that_leaves_the_right_number_of_cells(tmp_path: Path) -> 
     tables, problems = read(tmp_path, KERNELS, content)
     assert names(tables) == ["a", "b", "c"]
     assert codes(problems) == ["bad_quotes x1"]
+
+
+def test_two_quotes_that_are_never_closed(tmp_path: Path) -> None:
+    bad = '50,"bad,Conv2D,AI_CORE,1,2,0,32'
+    tables, problems = read(tmp_path, KERNELS, kernels(A, bad, '"' + bad, B, C))
+    assert names(tables) == ["a", "b", "c"]
+    assert {problem.code for problem in problems} == {"bad_quotes"}
+
+
+def test_line_numbers_count_the_lines_of_cells(tmp_path: Path) -> None:
+    stack = '"f.py(1): f;\ng.py(2): g"'
+    content = f"Name,Call Stack,Host Total Duration(us)\na,{stack},1\nb,{stack},x\nc,,y\n"
+    _, problems = read(tmp_path, "operator_details.csv", content.encode())
+    assert problems[0].where == "line 4, Host Total Duration(us), line 6, Host Total Duration(us)"
+
+
+def test_a_long_broken_row_is_one_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_npu_plugin.readers.csv_rows._MAX_RESTARTS", 1)
+    content = 'Name,Call Stack,Host Total Duration(us)\na,"1\n2\n3\n4\n5"\nb,,1\n'
+    tables, problems = read(tmp_path, "operator_details.csv", content.encode())
+    assert tables["operators"].text("name").tolist() == ["b"]
+    assert [(p.code, p.where, p.count) for p in problems] == [("short_row", "line 2", 1)]
+
+
+def test_a_last_cell_that_is_open_at_the_end(tmp_path: Path) -> None:
+    tables, problems = read(tmp_path, "op_statistic.csv", b'OP Type,Core Type\nA,AI_CORE\nB,"AI_\n')
+    assert tables["op_statistic"].text("type").tolist() == ["A"]
+    assert codes(problems) == ["bad_quotes x1"]
