@@ -1,0 +1,188 @@
+"""The worker process: its protocol, what one bad file costs, how its end is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.errors import BadFile
+from tb_npu_plugin.readers import registry
+from tb_npu_plugin.store import worker
+from tb_npu_plugin.store.process import Failed, Killed, WorkerProcess
+from tb_npu_plugin.store.stages import Request, files_of
+from tb_npu_plugin.store.tables_db import read_table
+from tb_npu_plugin.store.version import reader_version
+from tests.unit.discovery.test_watch import until
+from tests.unit.store.results import NAME, write_result
+
+
+def request(tmp_path: Path, **content: Any) -> Request:
+    write_result(tmp_path / "logs" / NAME, **content)
+    (place,) = scan({"": tmp_path / "logs"}).places()
+    (tmp_path / "out").mkdir()
+    return Request("tables", place.span.folder, files_of(place.span, "tables"), tmp_path / "out")
+
+
+def test_meta_tells_what_lists_need(tmp_path: Path) -> None:
+    said: list[dict[str, Any]] = []
+    asked = request(tmp_path, rank=3)
+    meta = json.loads(json.dumps(worker.run(asked, said.append)))
+    assert meta["rows"] == {"kernels": 2, "step_trace": 1}
+    assert meta["start_ns"] == 1736408883704643212 and meta["steps"] == ["7"]
+    assert meta["capture"]["rank"] == 3 and meta["problems"] == [] and meta["changed"] == []
+    assert [message["file"] for message in said] == [file.relative for file in asked.files]
+    counts = [message["bytes"] for message in said]
+    assert counts == sorted(counts) and counts[-1] <= sum(file.size for file in asked.files)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (BadFile("it is no CSV", "Export again."), "bad_file"),
+        (PermissionError(13, "Permission denied"), "no_permission"),
+        (FileNotFoundError(2, "No such file"), "missing_file"),
+        (OSError(5, "Input/output error"), "unreadable_file"),
+        (ValueError("a defect of ours"), "reader_defect"),
+    ],
+)
+def test_a_file_that_cannot_be_read_costs_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
+) -> None:
+    real = registry.read_file
+
+    def read_file(path: Path, *rest: Any) -> Any:
+        if path.name == "step_trace_time.csv":
+            raise error
+        return real(path, *rest)
+
+    monkeypatch.setattr(registry, "read_file", read_file)
+    asked = request(tmp_path)
+    meta = worker.run(asked, lambda message: None)
+    assert list(meta["rows"]) == ["kernels"]
+    (problem,) = meta["problems"]
+    assert (problem["code"], problem["file"]) == (code, "ASCEND_PROFILER_OUTPUT/step_trace_time.csv")
+    assert problem["lost"] and problem["action"]
+
+
+def test_lack_of_memory_is_not_taken_for_a_bad_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_file(*arguments: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(registry, "read_file", read_file)
+    with pytest.raises(MemoryError):
+        worker.run(request(tmp_path), lambda message: None)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_costs_itself(tmp_path: Path) -> None:
+    asked = request(tmp_path)
+    (asked.folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").chmod(0)
+    meta = worker.run(asked, lambda message: None)
+    assert list(meta["rows"]) == ["step_trace"] and [item["code"] for item in meta["problems"]] == ["no_permission"]
+
+
+def test_a_file_that_changes_meanwhile_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = request(tmp_path)
+    real = registry.read_file
+
+    def read_file(path: Path, *rest: Any) -> Any:
+        os.utime(path, ns=(1, 1))
+        return real(path, *rest)
+
+    monkeypatch.setattr(registry, "read_file", read_file)
+    changed = worker.run(asked, lambda message: None)["changed"]
+    assert sorted(changed) == [f"ASCEND_PROFILER_OUTPUT/{name}" for name in ("kernel_details.csv", "step_trace_time.csv")]
+
+
+def test_one_process_serves_many_requests(tmp_path: Path) -> None:
+    process = WorkerProcess()
+    asked = request(tmp_path)
+    for name in ("one", "two"):
+        out = tmp_path / name
+        out.mkdir()
+        meta = process.run(Request("tables", asked.folder, asked.files, out), lambda message: None)
+        assert meta["rows"]["kernels"] == 2
+        table = read_table(out / "tables.duckdb", "kernels")
+        assert table is not None and len(table) == 2
+    process.close()
+    assert process._child.returncode == 0
+
+
+def test_a_failure_is_told_with_its_traceback_and_the_process_goes_on(tmp_path: Path) -> None:
+    process = WorkerProcess()
+    asked = request(tmp_path)
+    with pytest.raises(Failed, match="out-that-is-not-there") as failure:
+        process.run(Request("tables", asked.folder, asked.files, tmp_path / "out-that-is-not-there"), lambda m: None)
+    assert "Traceback" in failure.value.trace
+    assert process.run(asked, lambda message: None)["rows"]["kernels"] == 2
+    process.close()
+
+
+def test_a_killed_process_is_told_by_its_signal(tmp_path: Path) -> None:
+    folder = tmp_path / "x_ascend_pt"
+    (folder / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
+    os.mkfifo(folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv")  # reading it waits for ever
+    (tmp_path / "out").mkdir()
+    file = FoundFile("ASCEND_PROFILER_OUTPUT/kernel_details.csv", 1, 1)
+    process = WorkerProcess()
+    begun = threading.Event()
+    ended: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            process.run(Request("tables", folder, (file,), tmp_path / "out"), lambda message: begun.set())
+        except Killed as error:
+            ended.append(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    assert begun.wait(20)
+    process.kill()
+    assert until(lambda: bool(ended))
+    assert "SIGKILL" in str(ended[0]) and "memory" in str(ended[0])
+
+
+def test_what_prints_does_not_get_between_the_lines(tmp_path: Path) -> None:
+    noisy = (
+        "import tb_npu_plugin.readers.registry as r; old = r.read_file\n"
+        "def read_file(*a): print('noise'); import os; os.write(1, b'raw noise'); return old(*a)\n"
+        "r.read_file = read_file\n"
+        "from tb_npu_plugin.store.worker import main; main()"
+    )
+    line = json.dumps(request(tmp_path).as_json()) + "\n"
+    done = subprocess.run([sys.executable, "-c", noisy], input=line, capture_output=True, text=True, check=True)
+    messages = [json.loads(item) for item in done.stdout.splitlines()]
+    assert "meta" in messages[-1] and "noise" in done.stderr
+
+
+def test_the_version_follows_the_sources_that_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import shutil
+
+    import tb_npu_plugin
+
+    copy = tmp_path / "tb_npu_plugin"
+    shutil.copytree(Path(tb_npu_plugin.__file__).parent, copy, ignore=shutil.ignore_patterns("static", "__pycache__"))
+    monkeypatch.setattr(tb_npu_plugin, "__file__", str(copy / "__init__.py"))
+
+    def version() -> str:
+        reader_version.cache_clear()
+        return reader_version()
+
+    before = version()
+    (copy / "views" / "overview.py").write_text("# does not read files")
+    assert version() == before
+    for part in ("schema/core.py", "units.py", "readers/registry.py", "store/tables_db.py"):
+        with (copy / part).open("a") as source:
+            source.write("# changed\n")
+        after = version()
+        assert after != before
+        before = after
+    reader_version.cache_clear()

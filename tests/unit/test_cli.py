@@ -1,0 +1,147 @@
+"""tb-npu: what it prints and how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.store.results import NAME, write_result
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tb_npu_plugin.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def shown(*arguments: str | Path) -> Any:
+    done = run("show", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Two ranks of one run, without traces."""
+    for rank in (0, 1):
+        write_result(tmp_path / "logs" / "run" / NAME.replace("4242", str(rank)), rank=rank, trace=None)
+    return tmp_path / "logs"
+
+
+def test_overview_has_the_steps_at_the_top_in_integer_ns(logs: Path) -> None:
+    found = shown("overview", logs)
+    expected = {
+        "step": "7", "device_id": None, "computing": 13750, "communication_not_overlapped": 0, "overlapped": 0,
+        "communication": 0, "free": 1500, "stage": 15250, "bubble": 0, "preparing": 2000,
+    }  # fmt: skip
+    assert found["steps"] == [expected] == found["data"]["steps"]
+    assert found["state"] == "ready"
+
+
+@pytest.mark.parametrize("below", ["", "run", f"run/{NAME.replace('4242', '1')}/ASCEND_PROFILER_OUTPUT"])
+def test_any_folder_on_the_way_is_a_path(logs: Path, below: str) -> None:
+    found = shown("kernel", logs / below)
+    assert found["tables"]["all"]["data"]["dur_ns"] == [10250, 3500] or found["tables"]["all"]["total"] == 2
+
+
+def test_tables_are_whole(tmp_path: Path) -> None:
+    rows = "".join(f"7,k{i},T,AI_CORE,1736408883{i:06d}.000,1,0,8\r\n" for i in range(25_000))
+    head = "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim\r\n"
+    write_result(tmp_path / NAME, files={"kernel_details.csv": head + rows}, trace=None)
+    table = shown("kernel", tmp_path)["tables"]["all"]
+    assert table["rows"] == table["total"] == len(table["data"]["name"]) == 25_000
+
+
+@pytest.mark.parametrize("worker", ["1", "rank 1", "rank1", "host1_1", "rank 1 · host1_1"])
+def test_a_worker_is_chosen_by_any_of_its_names(logs: Path, worker: str) -> None:
+    assert shown("overview", logs, "--worker", worker)["capture"]["rank"] == 1
+
+
+def test_diff_of_two_workers_and_of_two_paths(logs: Path, tmp_path: Path) -> None:
+    ranks = shown("diff", logs, "--baseline", "1", "--experimental", "0")
+    assert [ranks[side]["rank"] for side in ("baseline", "experimental")] == [1, 0]
+    assert [shown("diff", logs)[side]["rank"] for side in ("baseline", "experimental")] == [0, 1]
+    write_result(tmp_path / "other" / NAME, rank=5, trace=None)
+    paths = shown("diff", logs, tmp_path / "other")
+    assert [paths[side]["rank"] for side in ("baseline", "experimental")] == [0, 5]
+
+
+def test_distributed_waits_for_all_ranks(logs: Path) -> None:
+    assert [item["state"] for item in shown("distributed", logs)["ranks"]] == ["ready", "ready"]
+
+
+def test_without_json_it_prints_for_people(logs: Path) -> None:
+    done = run("show", "overview", logs)
+    assert done.returncode == 0 and "13,750" in done.stdout and "steps" in done.stdout
+
+
+def test_doctor_lists_what_was_found_and_what_was_not(logs: Path) -> None:
+    (logs / "raw_ascend_pt" / "FRAMEWORK").mkdir(parents=True)
+    kernels = logs / "run" / NAME.replace("4242", "0") / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
+    kernels.write_text(kernels.read_text() + "short,row\n")
+    found = json.loads(run("doctor", logs, "--json").stdout)
+    assert [span["worker"] for span in found["spans"]] == ["rank 0 · host1_0", "rank 1 · host1_1"]
+    assert [item["path"] for item in found["skipped"]] == ["raw_ascend_pt"]
+    broken, good = found["spans"]
+    assert broken["count"] >= 1 and good["count"] == 0
+    assert {problem["file"] for problem in broken["problems"]} == {"ASCEND_PROFILER_OUTPUT/kernel_details.csv"}
+    text = run("doctor", logs)
+    assert text.returncode == 0 and "raw_ascend_pt" in text.stdout and "2 taken, 1 not taken" in text.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["show", "overview", "EMPTY"], 1, "no NPU result"),
+        (["doctor", "EMPTY"], 1, "no NPU result"),
+        (["show", "overview", "RAW"], 1, "never parsed"),
+        (["show", "memory", "LOGS"], 1, ""),
+        (["show", "nonsense", "LOGS"], 2, "nonsense"),
+        (["show", "overview", "/nowhere"], 2, "nowhere"),
+        (["show", "overview", "LOGS", "LOGS"], 2, "one PATH"),
+        (["show", "overview", "LOGS", "--worker", "99"], 2, "Workers: rank 0"),
+        (["show", "overview", "LOGS", "--span", "99"], 2, "Spans:"),
+        (["show", "overview", "LOGS", "--run", "99"], 2, "Runs: run"),
+        (["show", "overview", "LOGS", "--param", "x"], 2, "KEY=VALUE"),
+        (["nonsense"], 2, "nonsense"),
+    ],
+)
+def test_exit_codes(logs: Path, tmp_path: Path, arguments: list[str], code: int, says: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "raw" / "raw_ascend_pt" / "FRAMEWORK").mkdir(parents=True)
+    places = {"EMPTY": tmp_path / "empty", "LOGS": logs, "RAW": tmp_path / "raw"}
+    done = run(*(places.get(argument, argument) for argument in arguments))
+    assert done.returncode == code, (done.stdout, done.stderr)
+    assert says in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_missing_view_says_what_would_record_it(logs: Path) -> None:
+    assert "profile_memory" in run("show", "memory", logs).stdout
+
+
+def test_data_frames(logs: Path) -> None:
+    import tb_npu_plugin.api as npu
+    from tb_npu_plugin.errors import NotFound
+
+    first, second = npu.open(logs)
+    assert (first.worker, second.worker) == ("rank 0 · host1_0", "rank 1 · host1_1")
+    kernels = first.kernels()
+    assert kernels["dur_ns"].tolist() == [3500, 10250] and str(kernels["dur_ns"].dtype) == "Int64"
+    assert kernels["name"].tolist() == ["aclnnAdd_Add", "aclnnMm_MatMul"]
+    assert first.steps()["step"].tolist() == ["7"]
+    with pytest.raises(NotFound):
+        first.memory()
+    assert first.capture.rank == 0 and first.problems == [] and "kernels" in first.tables
+
+
+def test_unknown_is_missing_in_data_frames() -> None:
+    from tb_npu_plugin.api import frame
+    from tb_npu_plugin.tables import Column, Kind, from_lists
+
+    columns = (Column("name", Kind.TEXT), Column("dur_ns", Kind.DURATION), Column("share", Kind.RATIO))
+    data = frame(from_lists(columns, {"name": ["a", None], "dur_ns": [2**62 + 1, None], "share": [0.5, None]}))
+    assert data["dur_ns"][0] == 2**62 + 1 and data.isna().iloc[1].all() and not data.isna().iloc[0].any()
