@@ -33,6 +33,7 @@ OPS_COLUMNS = (
     GROUP,
     Column("calls", Kind.INT, "Calls", "How often it ran.", ""),
     SIZE,
+    Column("avg_size_bytes", Kind.BYTES, "Avg Size", "Mean size of a call, rounded to the byte.", ""),
     Column("elapse_ns", Kind.DURATION, "Elapsed", "Wall time: transit + wait + synchronization + idle.", "time"),
     Column("avg_elapse_ns", Kind.DURATION, "Avg Elapsed", "Elapsed / calls, rounded to the nanosecond.", "time"),
     Column("transit_ns", Kind.DURATION, "Transit", "Data moves, on the main plane.", "time"),
@@ -47,6 +48,7 @@ OPS_COLUMNS = (
         "Size / sum of the link times; bytes per ns = 1e9 bytes per second.",
         "",
     ),
+    Column("incomplete", Kind.INT, "Incomplete", "Calls that lack a time in the file: sums and means skip it.", ""),
 )
 TRANSPORT_COLUMNS = (
     RANK,
@@ -61,13 +63,17 @@ TRANSPORT_COLUMNS = (
 
 @dataclass(frozen=True)
 class Split:
-    """Communication time of one step, ns: transit + wait + synchronization + idle = elapse. None is unknown."""
+    """Communication time of one step, ns: transit + wait + synchronization + idle = elapse. None is unknown.
+
+    incomplete  operators that lack one of the times in the file: the sums skip it, and the equation then leaves a rest
+    """
 
     elapse: Optional[int]
     transit: Optional[int]
     wait: Optional[int]
     synchronization: Optional[int]
     idle: Optional[int]
+    incomplete: int
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,8 @@ def parts(ops: Table) -> dict[str, IntArray]:
 def split(ops: Table) -> Split:
     """Sums over the given operators."""
     values = parts(ops)
-    return Split(*(known_sum(values[key]) for key in ("elapse_ns", *SPLIT)))
+    elapse, transit, wait, sync, idle = (known_sum(values[key]) for key in ("elapse_ns", *SPLIT))
+    return Split(elapse, transit, wait, sync, idle, incomplete=int(_incomplete(values).sum()))
 
 
 def leaves(bandwidth: Table) -> Table:
@@ -127,9 +134,9 @@ def operators(ops: Table, bandwidth: Table | None, rank: int | None) -> Table:
     """One row per step, kind, operator and group (OPS_COLUMNS)."""
     keys: list[Text] = [ops.text("step"), ops.text("kind"), _stems(ops.text("name")), ops.text("group")]
     groups = Groups(keys, len(ops))
-    sums = {key: groups.sum(values) for key, values in parts(ops).items()}
-    size, time = _traffic_of(ops, bandwidth)
-    sizes, times = groups.sum(size), groups.sum(time)
+    times = parts(ops)
+    size, link_time = _traffic_of(ops, bandwidth)
+    sizes = groups.sum(size)
     text = [key.take(groups.first) for key in keys]
     return Table(
         OPS_COLUMNS,
@@ -138,10 +145,12 @@ def operators(ops: Table, bandwidth: Table | None, rank: int | None) -> Table:
             **dict(zip(("step", "kind", "name", "group"), text)),
             "calls": groups.count(),
             "size_bytes": sizes,
-            **sums,
-            "avg_elapse_ns": groups.mean(ops.ints("elapse_ns")),
-            "avg_transit_ns": groups.mean(ops.ints("transit_ns")),
-            "bandwidth": ratio(sizes, times),
+            "avg_size_bytes": groups.mean(size),
+            **{key: groups.sum(values) for key, values in times.items()},
+            "avg_elapse_ns": groups.mean(times["elapse_ns"]),
+            "avg_transit_ns": groups.mean(times["transit_ns"]),
+            "bandwidth": ratio(sizes, groups.sum(link_time)),
+            "incomplete": groups.sum(_incomplete(times)),
         },
     )
 
@@ -208,6 +217,11 @@ def _traffic_of(ops: Table, bandwidth: Table | None) -> tuple[IntArray, IntArray
         if group is not None:
             size[row], time[row] = sizes[group], times[group]
     return size, time
+
+
+def _incomplete(times: dict[str, IntArray]) -> IntArray:
+    """1 for each operator of which a time is unknown, else 0. Idle is unknown as soon as one of them is."""
+    return (~known(times["idle_ns"])).astype(np.int64)
 
 
 def _stems(names: Text) -> Text:

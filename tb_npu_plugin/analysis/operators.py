@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups, ratio
-from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Table, Text
+from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Table, Text, known
 
 #: Operators that only communicate, by the start of their name: those of HCCL (HcclAllreduce, hcom_allReduce_...) and
 #: of torch.distributed (c10d::allreduce_). Their device time is that of collectives and would drown all other.
@@ -53,6 +53,7 @@ SHARE_COLUMNS = (
         "",
     ),
 )
+INCOMPLETE = Column("incomplete", Kind.INT, "Incomplete", "Calls that lack a time in the file: sums skip it.", "")
 
 
 def is_communication(operators: Table) -> NDArray[np.bool_]:
@@ -101,5 +102,15 @@ def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
         "aicore_total_share": ratio(sums["device_total_aicore_ns"], sums["device_total_ns"]),
         "communication": is_communication(operators).astype(np.int64)[groups.first],
         "stacks": groups.distinct(operators.text("call_stack")),
+        "incomplete": groups.sum(_incomplete(operators)),
     }
-    return Table((*keys, CALLS, *TIME_COLUMNS, *SHARE_COLUMNS, COMMUNICATION, STACKS), data)
+    return Table((*keys, CALLS, *TIME_COLUMNS, *SHARE_COLUMNS, COMMUNICATION, STACKS, INCOMPLETE), data)
+
+
+def _incomplete(operators: Table) -> IntArray:
+    """1 for each call of which a time that the file has a column for is unknown, else 0."""
+    unknown = np.zeros(len(operators), dtype=np.int64)
+    for key in TIMES:
+        if operators.has(key):
+            unknown |= ~known(operators.ints(key))
+    return unknown

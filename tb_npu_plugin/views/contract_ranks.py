@@ -9,7 +9,8 @@ from tb_npu_plugin.views.contract_span import StepJson
 
 class RankBudgetJson(TypedDict):
     """One rank and step: budget of the step and split of the communication time, all ns.
-    transit + wait (without synchronization) + synchronization + idle = elapse."""
+    transit + wait (without synchronization) + synchronization + idle = elapse, but for the `incomplete` operators that
+    lack one of these times in the file: the sums skip it."""
 
     span: str
     worker: str
@@ -27,6 +28,7 @@ class RankBudgetJson(TypedDict):
     wait: Optional[int]
     synchronization: Optional[int]
     idle: Optional[int]
+    incomplete: int
 
 
 class LinkJson(TypedDict):
@@ -58,9 +60,10 @@ class RankStateJson(TypedDict):
 
 
 class DistributedJson(TypedDict):
-    """tables: "ops" (rank, step, kind, name, group, calls, size_bytes, elapse_ns, avg_elapse_ns, transit_ns,
-    avg_transit_ns, wait_ns, sync_ns, idle_ns, bandwidth), "transports" (rank, step, transport, size_bytes, time_ns,
-    bandwidth, large_packet_ratio). wait_ns is without sync_ns. `ranks`: the spans that were read. `world_size` from the links when no metadata tells."""
+    """tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns,
+    transit_ns, avg_transit_ns, wait_ns (without sync_ns), sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank,
+    step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio). `ranks`: the spans that were read, and the
+    others with the reason. `world_size` from the links when no metadata tells."""
 
     ranks: list[RankStateJson]
     steps: list[Optional[str]]

@@ -60,7 +60,7 @@ def _budgets(span: SpanData) -> list[RankBudgetJson]:
     steps, _ = step_budgets(span)
     ops = span.table("comm_ops")
     splits = {} if ops is None else {step: analysis.split(rows) for step, rows in by_step(ops).items()}
-    unknown = analysis.Split(None, None, None, None, None)
+    unknown = analysis.Split(None, None, None, None, None, incomplete=0)
     out = [_budget(span, step["step"], step, splits.pop(step["step"], unknown)) for step in steps]
     return out + [_budget(span, step, None, split) for step, split in splits.items()]
 
@@ -83,6 +83,7 @@ def _budget(span: SpanData, name: str | None, step: StepJson | None, split: anal
         "wait": split.wait,
         "synchronization": split.synchronization,
         "idle": split.idle,
+        "incomplete": split.incomplete,
     }
 
 

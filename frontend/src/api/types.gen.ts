@@ -101,7 +101,7 @@ export interface DiffStepJson {
   classes: DiffClassJson[];
 }
 
-/** tables: "ops" (rank, step, kind, name, group, calls, size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns, sync_ns, idle_ns, bandwidth), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio). wait_ns is without sync_ns. `ranks`: the spans that were read. `world_size` from the links when no metadata tells. */
+/** tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio). `ranks`: the spans that were read, and the others with the reason. `world_size` from the links when no metadata tells. */
 export interface DistributedJson {
   ranks: RankStateJson[];
   steps: (string | null)[];
@@ -179,7 +179,7 @@ export interface MissingJson {
   text: string;
 }
 
-/** tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns, aicore_self_share, aicore_total_share, communication, stacks). /api/table/operator.stacks?name=..[&input_shapes=.. ("null": calls without shapes)]: call_stack (frames innermost first, one a line), calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns. */
+/** tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns, aicore_self_share, aicore_total_share, communication, stacks, incomplete). /api/table/operator.stacks?name=..[&input_shapes=.. ("null": calls without shapes)]: call_stack (frames innermost first, one a line), calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns. */
 export interface OperatorJson {
   calls: number;
   source: string;
@@ -233,7 +233,7 @@ export interface ProgressJson {
   message: string;
 }
 
-/** One rank and step: budget of the step and split of the communication time, all ns. transit + wait (without synchronization) + synchronization + idle = elapse. */
+/** One rank and step: budget of the step and split of the communication time, all ns. transit + wait (without synchronization) + synchronization + idle = elapse, but for the `incomplete` operators that lack one of these times in the file: the sums skip it. */
 export interface RankBudgetJson {
   span: string;
   worker: string;
@@ -251,6 +251,7 @@ export interface RankBudgetJson {
   wait: number | null;
   synchronization: number | null;
   idle: number | null;
+  incomplete: number;
 }
 
 /** Whether a rank of the run is read. */

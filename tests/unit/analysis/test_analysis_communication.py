@@ -41,14 +41,14 @@ BANDWIDTH = table_of(
 def test_the_four_parts_sum_to_the_elapsed_time() -> None:
     split = communication.split(OPS.take(OPS.ints("wait_ns") != NULL_INT))
 
-    assert split == communication.Split(elapse=151, transit=40, wait=30, synchronization=20, idle=61)
+    assert split == communication.Split(elapse=151, transit=40, wait=30, synchronization=20, idle=61, incomplete=0)
     assert 40 + 30 + 20 + 61 == 151
 
 
 def test_unknown_parts_leave_the_rest_unknown_too() -> None:
     split = communication.split(OPS.take(OPS.ints("wait_ns") == NULL_INT))
 
-    assert split == communication.Split(elapse=7, transit=1, wait=None, synchronization=None, idle=None)
+    assert split == communication.Split(elapse=7, transit=1, wait=None, synchronization=None, idle=None, incomplete=1)
 
 
 def test_operators_by_stem_with_bytes_of_the_parts_only() -> None:
@@ -60,6 +60,8 @@ def test_operators_by_stem_with_bytes_of_the_parts_only() -> None:
     assert table.ints("size_bytes").tolist() == [400, 40]
     assert table.ints("avg_elapse_ns").tolist() == [76, 7]  # 75.5 rounds to the even neighbour
     assert table.ints("avg_transit_ns").tolist() == [20, 1]
+    assert table.ints("avg_size_bytes").tolist() == [200, 40]
+    assert table.ints("incomplete").tolist() == [0, 1]
     assert table.floats("bandwidth").tolist() == [10.0, 4.0]
     assert table.ints("idle_ns").tolist() == [61, NULL_INT]
 

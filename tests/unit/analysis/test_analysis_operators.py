@@ -44,6 +44,7 @@ def test_by_name() -> None:
     assert table.ints("host_total_ns").tolist() == [6, NULL_INT, NULL_INT]
     assert table.ints("communication").tolist() == [0, 1, 0]
     assert table.ints("stacks").tolist() == [2, 0, 0]
+    assert table.ints("incomplete").tolist() == [1, 1, 1]
     shares = table.floats("aicore_self_share").tolist()
     assert shares[0] == 0.5
     assert math.isnan(shares[1])
