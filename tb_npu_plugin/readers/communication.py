@@ -127,7 +127,7 @@ def _report_shape(report: FileReport, where: str, value: Any) -> None:
 def _salvage(text: str, wanted: Callable[[dict[str, Any]], bool]) -> Iterator[_Entry]:
     """Complete entries of a broken file. Steps and kinds are known by their keys."""
     step, kind = "", ""
-    for key, value in complete_objects(text, lambda key, value: key not in names.COMM_KINDS and wanted(value)):
+    for key, value in complete_objects(text, wanted):
         if value is not None:
             yield _entry(step, kind, key, value)
         elif key in names.COMM_KINDS:

@@ -45,7 +45,7 @@ def load_object(text: str, report: FileReport, *, exact: bool) -> dict[str, Any]
     return value
 
 
-def complete_objects(text: str, wanted: Callable[[str, Any], bool]) -> Iterator[tuple[str, Any]]:
+def complete_objects(text: str, wanted: Callable[[dict[str, Any]], bool]) -> Iterator[tuple[str, Any]]:
     """Every `"key": {...}` of a broken JSON text, from left to right, numbers as text.
 
     An object that is complete and `wanted` comes whole; of any other only the key comes, with None, and then what
@@ -67,7 +67,7 @@ def complete_objects(text: str, wanted: Callable[[str, Any], bool]) -> Iterator[
         except json.JSONDecodeError:
             yield key, None
             continue
-        if wanted(key, value):
+        if wanted(value):
             position = end
             yield key, value
         else:

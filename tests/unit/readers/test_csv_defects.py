@@ -274,7 +274,7 @@ def test_a_stray_quote_that_leaves_the_right_number_of_cells(tmp_path: Path) -> 
 
 def test_two_quotes_that_are_never_closed(tmp_path: Path) -> None:
     bad = '50,"bad,Conv2D,AI_CORE,1,2,0,32'
-    tables, problems = read(tmp_path, KERNELS, kernels(A, bad, '"' + bad, B, C))
+    tables, problems = read(tmp_path, KERNELS, kernels(A, bad, bad, B, C))
     assert names(tables) == ["a", "b", "c"]
     assert {problem.code for problem in problems} == {"bad_quotes"}
 
