@@ -21,6 +21,7 @@ function budget(span: string, step: string | null, over: Partial<RankBudgetJson>
     wait: 8,
     synchronization: 1,
     idle: 5,
+    incomplete: 0,
     ...over,
   };
 }
