@@ -23,13 +23,14 @@ from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.store.cache import Cache, Entry, cache_root, entry_key
 from tb_npu_plugin.store.jobs import Job, Pool
+from tb_npu_plugin.store.memory import Kept
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES, Stage, files_of, is_settled, stages_of
 
 logger = logging.getLogger(__name__)
 
-#: Spans that stay open with the tables that they have in memory.
-OPEN_SPANS = 16
+#: Spans that stay open. They are small: their tables are kept apart, by size.
+OPEN_SPANS = 4096
 #: How often `read` looks, in seconds.
 POLL = 0.05
 StageState = Literal["new", "waiting", "reading", "ready", "failed"]
@@ -61,6 +62,7 @@ class Library:
         self._shown: dict[tuple[str, Stage], Entry] = {}
         self._growing: set[tuple[str, Stage]] = set()
         self._open: OrderedDict[tuple[str, ...], Span] = OrderedDict()
+        self._kept = Kept()
         self._events = 0
         atexit.register(self.close)
 
@@ -147,7 +149,7 @@ class Library:
         if span is not None:  # damaged: what it was made of goes, and is not there for the new one either
             self._drop(entries.values())
             return Span(place, None, None, problems)
-        span = Span(place, entries.get("tables"), entries.get("trace"), problems)
+        span = Span(place, entries.get("tables"), entries.get("trace"), problems, self._kept)
         with self._lock:
             self._open[key] = span
             while len(self._open) > OPEN_SPANS:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.store.cache import Entry
 from tb_npu_plugin.store.labels import span_label
+from tb_npu_plugin.store.memory import Kept
 from tb_npu_plugin.store.stages import TABLES_FILE, TIMELINE_FOLDER
 from tb_npu_plugin.store.tables_db import read_table
 from tb_npu_plugin.tables import Table
@@ -26,19 +26,22 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Tables of one span that are kept in memory.
-KEPT_TABLES = 6
-
 
 class Span:
     """Implements model.SpanData; and the timeline. Thread-safe.
 
     tables, trace   cache entries of the two stages; None while a stage is not read
     problems        of the scan, of both stages, and what the library adds
+    kept            where loaded tables stay
     """
 
     def __init__(
-        self, place: Place, tables: Entry | None, trace: Entry | None, problems: Sequence[Problem] = ()
+        self,
+        place: Place,
+        tables: Entry | None,
+        trace: Entry | None,
+        problems: Sequence[Problem] = (),
+        kept: Kept | None = None,
     ) -> None:
         self.place = place
         self.token = place.span.token
@@ -48,7 +51,7 @@ class Span:
         self._tables = tables
         self._trace = trace
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, Table] = OrderedDict()
+        self._kept = kept or Kept()
         self._timeline: Timeline | None = None
         self._damage: list[Problem] = []
         self._problems = [*place.span.notes, *problems]
@@ -92,22 +95,13 @@ class Span:
         """A logical table; None when its file is not there. A damaged cache file gives None and a Problem."""
         if self._tables is None or self.rows(table) is None:
             return None
-        with self._lock:
-            if table in self._kept:
-                self._kept.move_to_end(table)
-                return self._kept[table]
+        folder = self._tables.folder
         try:
-            found = read_table(self._tables.folder / TABLES_FILE, table)
+            return self._kept.get((folder.name, table), lambda: read_table(folder / TABLES_FILE, table))
         except (duckdb.Error, OSError) as error:
-            logger.warning("cache entry %s: %s", self._tables.folder, error)
+            logger.warning("cache entry %s: %s", folder, error)
             self._damage.append(_damaged(table, str(error)))
             return None
-        if found is not None:
-            with self._lock:
-                self._kept[table] = found
-                while len(self._kept) > KEPT_TABLES:
-                    self._kept.popitem(last=False)
-        return found
 
     @property
     def damaged(self) -> bool:
