@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tb_npu_plugin.tables import Column
+from tb_npu_plugin.tables import Column, Kind
 from tb_npu_plugin.units import BANDWIDTH_UNITS, SIZE_UNITS, TIME_UNITS, unit_of
 
 _UNITS = frozenset((*TIME_UNITS, *SIZE_UNITS, *BANDWIDTH_UNITS, "%"))
+
+#: Leads most tables since CANN 8.1.
+DEVICE_ID = Column("device_id", Kind.INT, "Device", "Physical device id; not the rank.", "identity", ("Device_id",))
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.schema.core import Condition, ResultFile
+from tb_npu_plugin.schema.core import DEVICE_ID, Condition, ResultFile
+from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD, MODULE_MEMORY, OP_MEMORY
 from tb_npu_plugin.tables import Column, Kind
 
 LEVEL_1 = Condition("profiler_level=Level1 or Level2", "Written at profiler level 1 and 2.")
-MEMORY = Condition("profile_memory=True", "Written when memory profiling is on.")
 NPU = Condition("activities with ProfilerActivity.NPU", "Written when the NPU is profiled.")
 CPU = Condition("activities with ProfilerActivity.CPU", "Written when the host is profiled.")
 
 T, I, F = Kind.TEXT, Kind.INT, Kind.FLOAT
-TIME, DUR, BYTES, RATIO, PERCENT = Kind.TIME, Kind.DURATION, Kind.BYTES, Kind.RATIO, Kind.PERCENT
-
-_DEVICE_ID = Column("device_id", I, "Device", "Physical device id; not the rank.", "identity", ("Device_id",))
+TIME, DUR, RATIO, PERCENT = Kind.TIME, Kind.DURATION, Kind.RATIO, Kind.PERCENT
 
 KERNELS = ResultFile(
     id="kernels",
@@ -23,7 +21,7 @@ KERNELS = ResultFile(
     extra="metric",
     columns=(
         Column("step", T, "Step", "Step that the kernel belongs to.", "identity", ("Step Id", "Step ID")),
-        _DEVICE_ID,
+        DEVICE_ID,
         Column("model_id", I, "Model ID", "Model id; 4294967295 in single-operator mode.", "identity", ("Model ID",)),
         Column("task_id", I, "Task ID", "Task on its stream.", "identity", ("Task ID",)),
         Column("stream_id", I, "Stream ID", "Stream that ran the kernel.", "identity", ("Stream ID",)),
@@ -147,151 +145,13 @@ OPERATORS = ResultFile(
     doc="One row per operator call on the host, in start order, without ProfilerStep marks.",
 )
 
-OP_MEMORY = ResultFile(
-    id="op_memory",
-    name="operator_memory.csv",
-    title="Operator memory",
-    condition=MEMORY,
-    columns=(
-        Column(
-            "name",
-            T,
-            "Name",
-            "Operator that allocated; cann:: rows come from the graph engine.",
-            "identity",
-            ("Name",),
-            required=True,
-        ),
-        Column("size_bytes", BYTES, "Size", "Bytes allocated.", "", ("Size(KB)",), required=True),
-        Column(
-            "alloc_ns",
-            TIME,
-            "Allocation Time",
-            "When it was allocated.",
-            "time",
-            ("Allocation Time(us)",),
-            required=True,
-        ),
-        Column(
-            "release_ns",
-            TIME,
-            "Release Time",
-            "When the tensor was freed; unknown when still held at the end.",
-            "time",
-            ("Release Time(us)",),
-        ),
-        Column(
-            "active_release_ns",
-            TIME,
-            "Active Release Time",
-            "When the block could be used again.",
-            "time",
-            ("Active Release Time(us)",),
-        ),
-        Column("dur_ns", DUR, "Duration", "Release minus allocation.", "time", ("Duration(us)",)),
-        Column(
-            "active_dur_ns",
-            DUR,
-            "Active Duration",
-            "Active release minus allocation.",
-            "time",
-            ("Active Duration(us)",),
-        ),
-        Column(
-            "alloc_allocated_bytes",
-            BYTES,
-            "Allocated at allocation",
-            "Total allocated right after.",
-            "",
-            ("Allocation Total Allocated(MB)",),
-        ),
-        Column(
-            "alloc_reserved_bytes",
-            BYTES,
-            "Reserved at allocation",
-            "Total reserved right after.",
-            "",
-            ("Allocation Total Reserved(MB)",),
-        ),
-        Column(
-            "alloc_active_bytes",
-            BYTES,
-            "Active at allocation",
-            "Total active right after.",
-            "",
-            ("Allocation Total Active(MB)",),
-        ),
-        Column(
-            "release_allocated_bytes",
-            BYTES,
-            "Allocated at release",
-            "Total allocated after the release.",
-            "",
-            ("Release Total Allocated(MB)",),
-        ),
-        Column(
-            "release_reserved_bytes",
-            BYTES,
-            "Reserved at release",
-            "Total reserved after the release.",
-            "",
-            ("Release Total Reserved(MB)",),
-        ),
-        Column(
-            "release_active_bytes",
-            BYTES,
-            "Active at release",
-            "Total active after the release.",
-            "",
-            ("Release Total Active(MB)",),
-        ),
-        Column("stream", I, "Stream", "Stream pointer or id.", "identity", ("Stream Ptr",)),
-        Column("device", T, "Device", "Device, e.g. NPU:0.", "identity", ("Device Type",)),
-    ),
-    doc="One row per allocation.",
-)
-
-MEMORY_RECORD = ResultFile(
-    id="memory_record",
-    name="memory_record.csv",
-    title="Memory record",
-    condition=MEMORY,
-    columns=(
-        Column(
-            "component", T, "Component", "PTA, GE, PTA+GE, APP, WORKSPACE.", "identity", ("Component",), required=True
-        ),
-        Column("time_ns", TIME, "Time", "When it was recorded.", "time", ("Timestamp(us)",), required=True),
-        Column("allocated_bytes", BYTES, "Allocated", "Total allocated.", "", ("Total Allocated(MB)",)),
-        Column("reserved_bytes", BYTES, "Reserved", "Total reserved.", "", ("Total Reserved(MB)",)),
-        Column("active_bytes", BYTES, "Active", "Total active.", "", ("Total Active(MB)",)),
-        Column("stream", I, "Stream", "Stream pointer or id.", "identity", ("Stream Ptr",)),
-        Column("device", T, "Device", "Device, e.g. NPU:0.", "identity", ("Device Type",)),
-    ),
-    doc="Totals per component over time.",
-)
-
-MODULE_MEMORY = ResultFile(
-    id="module_memory",
-    name="npu_module_mem.csv",
-    title="Module memory",
-    condition=MEMORY,
-    columns=(
-        _DEVICE_ID,
-        Column("component", T, "Component", "CANN module.", "identity", ("Component",), required=True),
-        Column("time_ns", TIME, "Time", "When it was sampled.", "time", ("Timestamp(us)",), required=True),
-        Column("reserved_bytes", BYTES, "Reserved", "Reserved by the module.", "", ("Total Reserved(MB)",)),
-        Column("device", T, "Device", "Device, e.g. NPU:0.", "identity", ("Device",)),
-    ),
-    doc="Memory of each CANN module, every 20 ms.",
-)
-
 OP_STATISTIC = ResultFile(
     id="op_statistic",
     name="op_statistic.csv",
     title="Operator statistic",
     condition=LEVEL_1,
     columns=(
-        _DEVICE_ID,
+        DEVICE_ID,
         Column("model_name", T, "Model Name", "Model.", "identity", ("Model Name",)),
         Column("type", T, "OP Type", "Operator type.", "identity", ("OP Type",), required=True),
         Column("core", T, "Core Type", "Core that ran it.", "identity", ("Core Type",)),
@@ -334,7 +194,7 @@ STEP_TRACE = ResultFile(
     title="Step trace time",
     condition=NPU,
     columns=(
-        _DEVICE_ID,
+        DEVICE_ID,
         Column("step", T, "Step", "Step number; unknown when the profile has no schedule.", "identity", ("Step",)),
         Column("computing", DUR, "Computing", "Device computes.", "time", ("Computing",)),
         Column(
@@ -370,7 +230,7 @@ DATA_PREPROCESS = ResultFile(
     title="AI CPU tasks",
     condition=Condition("profiler_level=Level2", "Written at profiler level 2 when AI CPU tasks ran."),
     columns=(
-        _DEVICE_ID,
+        DEVICE_ID,
         Column("time_ns", TIME, "Time", "Start.", "time", ("Timestamp(us)", "Timestamp"), required=True),
         Column("node", T, "Node", "AI CPU operator.", "identity", ("Node",), required=True),
         Column("compute_ns", DUR, "Compute", "Computing.", "time", ("Compute_time(us)", "Compute_time(ms)")),
@@ -390,7 +250,7 @@ L2_CACHE = ResultFile(
     title="L2 cache",
     condition=Condition("l2_cache=True", "Written when L2 cache sampling is on."),
     columns=(
-        _DEVICE_ID,
+        DEVICE_ID,
         Column("stream_id", I, "Stream ID", "Stream.", "identity", ("Stream Id", "Stream ID")),
         Column("task_id", I, "Task ID", "Task on its stream.", "identity", ("Task Id", "Task ID")),
         Column("hit_rate", RATIO, "Hit Rate", "L2 hit rate.", "", ("Hit Rate",)),
@@ -406,7 +266,7 @@ TASK_TIME = ResultFile(
     title="Task time",
     condition=NPU,
     columns=(
-        _DEVICE_ID,
+        DEVICE_ID,
         Column("name", T, "Kernel", "Kernel name.", "identity", ("kernel_name",), required=True),
         Column("type", T, "Kernel type", "Task type.", "identity", ("kernel_type",)),
         Column("stream_id", I, "Stream ID", "Stream.", "identity", ("stream_id",)),
