@@ -58,7 +58,7 @@ export function listenPointer(engine: TimelineEngine): () => void {
   }
 
   function cursorAt(x: number, item: Item | null, onBar: boolean): string {
-    if (x < scene.gutter || item?.kind === "process") return item ? "pointer" : "default";
+    if (x < scene.gutter) return item ? "pointer" : "default";
     if (edgeAt(x) !== null) return "ew-resize";
     return onBar ? "pointer" : "crosshair";
   }
@@ -84,11 +84,10 @@ export function listenPointer(engine: TimelineEngine): () => void {
     engine.root.focus({ preventScroll: true });
     if (event.button === 1) event.preventDefault();
     const { place } = engine.barUnder(x, y);
-    if (event.button === 0 && place && (x < scene.gutter || place.item.kind === "process")) {
-      clickItem(place.item, x);
+    if (x < scene.gutter) {
+      if (event.button === 0 && place) clickItem(place.item, x);
       return;
     }
-    if (x < scene.gutter) return;
     const fixed = edgeAt(x);
     const kind = kindOf(event);
     const isEdge = kind === "pending" && fixed !== null;

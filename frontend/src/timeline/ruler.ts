@@ -20,9 +20,9 @@ export function niceStep(least: number): number {
   return 10 * power;
 }
 
-/** `time` in the unit that fits `step`, with as many decimals as the step needs. */
-export function tickLabel(time: number, step: number): string {
-  const unit = unitFor(TIME_UNITS, step);
+/** `time` with as many decimals as `step` needs, in the unit that fits `unitStep`. */
+export function tickLabel(time: number, step: number, unitStep = step): string {
+  const unit = unitFor(TIME_UNITS, unitStep);
   const decimals = Math.max(0, Math.ceil(-Math.log10(step / unit.scale) - 1e-9));
   return `${fixed(time / unit.scale, decimals)} ${unit.name}`;
 }

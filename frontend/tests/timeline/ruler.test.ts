@@ -12,6 +12,8 @@ test("labels use the unit of the step and show what changes", () => {
   expect(thin(tickLabel(52_148_000, 2_000))).toBe("52 148 µs");
   expect(thin(tickLabel(1.5e9, 5e8))).toBe("1 500 ms");
   expect(tickLabel(-0, 10)).toBe("0 ns");
+  // The time under the pointer: finer than the ticks, in their unit.
+  expect(tickLabel(70_050_000, 50_000, 10e6)).toBe("70.05 ms");
 });
 
 test("labelled ticks are at least the spacing apart and cover the view", () => {

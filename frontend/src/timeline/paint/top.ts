@@ -110,30 +110,34 @@ export class TopPainter {
     context.rect(gutter, MINIMAP_HEIGHT, width, RULER_HEIGHT);
     context.clip();
     context.textAlign = "left";
+    const own = this.pointerLabel(scene);
     for (const tick of ticks(view, width, TICK_SPACING)) {
       const x = Math.round(gutter + tick.x);
       context.fillStyle = theme.line;
       context.fillRect(x, tick.label ? MINIMAP_HEIGHT : TOP_HEIGHT - 5, 1, tick.label ? RULER_HEIGHT : 5);
       context.fillStyle = theme.muted;
-      if (tick.label) context.fillText(tick.label, x + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
+      const end = x + 6 + context.measureText(tick.label).width;
+      const hidden = own && x < own.right && end > own.left;
+      if (tick.label && !hidden) context.fillText(tick.label, x + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
     }
-    this.paintPointer(scene);
+    if (own) {
+      context.fillStyle = theme.accent;
+      context.fillRect(own.left, MINIMAP_HEIGHT + 3, own.right - own.left, RULER_HEIGHT - 6);
+      context.fillStyle = theme.surfaceText;
+      context.fillText(own.text, own.left + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
+    }
     context.restore();
   }
 
-  /** The time under the pointer, with the digits that a pixel can tell. */
-  private paintPointer(scene: Scene): void {
-    const { context } = this;
-    const { pointer, gutter, theme, view } = scene;
-    if (!pointer || pointer.x < gutter) return;
-    const time = timeAt(view, pointer.x - gutter);
+  /** The time under the pointer, with the digits that a pixel can tell, and where it is written. */
+  private pointerLabel(scene: Scene): { text: string; left: number; right: number } | null {
+    const { pointer, gutter, view } = scene;
+    if (!pointer || pointer.x < gutter) return null;
     const step = niceStep(view.scale);
-    const label = tickLabel(Math.round(time / step) * step, step);
-    const width = context.measureText(label).width + 8;
+    const time = timeAt(view, pointer.x - gutter);
+    const text = tickLabel(Math.round(time / step) * step, step, niceStep(view.scale * TICK_SPACING));
+    const width = this.context.measureText(text).width + 8;
     const left = Math.min(pointer.x + 1, scene.width - width);
-    context.fillStyle = theme.accent;
-    context.fillRect(left, MINIMAP_HEIGHT + 3, width, RULER_HEIGHT - 6);
-    context.fillStyle = theme.surfaceText;
-    context.fillText(label, left + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
+    return { text, left, right: left + width };
   }
 }

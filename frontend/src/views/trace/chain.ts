@@ -16,7 +16,7 @@ export interface ChainSource {
 
 /** Kinds that lead from the device to the operator; the most telling first. Backward links are no cause. */
 const CAUSES = ["async_npu", "async_task_queue", "HostToDevice"];
-const MOST = 10;
+const MOST = 6;
 
 /** The incoming flow that explains slice `id` best. */
 export function causeOf(id: number, flows: readonly FlowJson[]): FlowJson | null {
@@ -26,7 +26,7 @@ export function causeOf(id: number, flows: readonly FlowJson[]): FlowJson | null
 }
 
 /**
- * Links from the outermost caller to `detail`. Follows flows first, then parents; stops after MOST requests, so a
+ * Links from the outermost caller to `detail`. Follows flows first, then parents; stops after MOST links, so a
  * deep Python stack shows its innermost frames.
  */
 export async function chainOf(

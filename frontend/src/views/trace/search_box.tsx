@@ -20,13 +20,8 @@ export function SearchBox({ session, field }: { session: TraceSession; field: Re
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter") void step(event.shiftKey ? -1 : 1);
-    else if (event.key === "Escape") {
-      if (search.text.peek() !== "" && typed !== "") {
-        setTyped(null);
-        void session.find("", false);
-      }
-      session.engine?.root.focus();
-    } else return;
+    else if (event.key === "Escape") session.engine?.root.focus();
+    else return;
     event.preventDefault();
     event.stopPropagation();
   };

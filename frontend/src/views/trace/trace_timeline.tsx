@@ -5,6 +5,7 @@ import type { ProblemJson, TraceJson } from "../../api/types.gen";
 import { t } from "../../i18n";
 import { param, params, setParams } from "../../state/params";
 import { theme } from "../../state/theme";
+import { inOrder } from "../../timeline/order";
 import { ProblemBanner } from "../../widgets";
 import { HoverTip } from "./hover_tip";
 import { listenKeys } from "./keyboard";
@@ -22,7 +23,10 @@ interface Props {
 }
 
 export function TraceTimeline({ span, data, base, problems }: Props) {
-  const session = useMemo(() => new TraceSession(span, data, base, parseLink(params.peek(), span)), []);
+  const session = useMemo(() => {
+    const ordered = { ...data, processes: inOrder(data.processes) };
+    return new TraceSession(span, ordered, base, parseLink(params.peek(), span));
+  }, []);
   const root = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const [isHelpOpen, setHelpOpen] = useState(false);
