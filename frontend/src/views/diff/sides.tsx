@@ -1,70 +1,44 @@
-import type { DiffJson, DiffSideJson } from "../../api/types.gen";
+import type { DiffSideJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { places, workerName } from "../../state/catalog";
 import { setParams } from "../../state/params";
 import type { Selection } from "../../state/selection";
-import { Button, type Option, Select } from "../../widgets";
+import { Button } from "../../widgets";
 
-/** What is compared with what: a choice of both sides, and a button that swaps them. */
+/** What is compared with what, and a button that swaps them; the sidebar chooses both sides. */
 export function Sides({ selection }: { selection: Selection }) {
-  const options = spanOptions();
   const { baseline, experimental } = selection;
   return (
-    <div class="row">
-      <span class="muted">{t("diff.baseline")}</span>
-      <Select
-        label={t("diff.baseline")}
-        class="diff-side"
-        options={options}
-        value={baseline}
-        onChange={(id) => compare(id, experimental)}
-      />
-      <Button tip={t("diff.swap.tip")} onClick={() => compare(experimental, baseline)}>
+    <div class="diff-sides">
+      <Side name={t("diff.baseline")} token={baseline} />
+      <Side name={t("diff.experimental")} token={experimental} />
+      <Button
+        tip={t("diff.swap.tip")}
+        // Steps of the other side may have other names: the choice of a step ends here.
+        onClick={() => setParams({ baseline: experimental, experimental: baseline, "x.step": null }, true)}
+      >
         ⇄ {t("diff.swap")}
       </Button>
-      <span class="muted">{t("diff.experimental")}</span>
-      <Select
-        label={t("diff.experimental")}
-        class="diff-side"
-        options={options}
-        value={experimental}
-        onChange={(id) => compare(baseline, id)}
-      />
     </div>
   );
 }
 
-/** Steps of other captures may have other names: the choice of a step ends with the choice of the sides. */
-function compare(baseline: string, experimental: string): void {
-  setParams({ baseline, experimental, "x.step": null }, true);
-}
-
-function spanOptions(): Option[] {
-  return [...places.value.values()].map(({ run, worker, span }) => ({
-    id: span.id,
-    label: [run.label, workerName(worker), span.label].filter(Boolean).join(" · "),
-  }));
-}
-
-/** Device time of each side and their difference, with sign and share. */
-export function Totals({ data }: { data: DiffJson }) {
+function Side({ name, token }: { name: string; token: string }) {
+  const place = places.value.get(token);
+  const label = place ? [place.run.label, workerName(place.worker), place.span.label].filter(Boolean).join(" · ") : "";
   return (
-    <div class="row small muted">
-      <SideFacts name={t("diff.baseline")} side={data.baseline} />
-      <SideFacts name={t("diff.experimental")} side={data.experimental} />
-    </div>
+    <span class="ellipsis" data-tip-cut>
+      <span class="muted">{name}</span> <span class="mono">{label || format.UNKNOWN}</span>
+    </span>
   );
 }
 
-function SideFacts({ name, side }: { name: string; side: DiffSideJson }) {
+/** How many kernels a side has and how long they took together. */
+export function SideFacts({ name, side }: { name: string; side: DiffSideJson }) {
   return (
-    <span data-tip={`${t("diff.kernels.time.help")}\n${format.exactDuration(side.device_ns)}`}>
-      {t("diff.facts", {
-        name,
-        kernels: format.integer(side.kernels),
-        time: format.duration(side.device_ns),
-      })}
+    <span class="small muted" data-tip={`${t("diff.kernels.time.help")}\n${format.exactDuration(side.device_ns)}`}>
+      {t("diff.facts", { name, kernels: format.integer(side.kernels), time: format.duration(side.device_ns) })}
     </span>
   );
 }

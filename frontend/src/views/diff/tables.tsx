@@ -157,7 +157,8 @@ function differenceCells(suffix: string) {
   return {
     [difference]: (row: Row, text: string) => {
       const value = row.get(difference);
-      return typeof value === "number" ? <span class={direction(value)}>{withSign(value, text)}</span> : text;
+      const isSeen = typeof value === "number" && /[1-9]/.test(text);
+      return isSeen ? <span class={direction(value)}>{withSign(value, text)}</span> : text;
     },
     [ratio]: (row: Row, text: string) => {
       const value = row.get(ratio);

@@ -53,6 +53,8 @@ export const en = {
   "diff.change.new": "only in experimental",
   "diff.change.gone": "only in baseline",
   "diff.new": "new",
+  "col.baseline_calls": "Calls",
+  "doc.baseline_calls": "Calls in the baseline → calls in the experimental capture; sorts by the baseline",
   "diff.none.title": "Nothing to compare",
   "diff.none.one":
     "There is one capture only. Record another one, of another rank or another run, below the same logdir.",
@@ -115,6 +117,8 @@ export const zh: Record<keyof typeof en, string> = {
   "diff.change.new": "仅在实验中",
   "diff.change.gone": "仅在基线中",
   "diff.new": "新增",
+  "col.baseline_calls": "调用次数",
+  "doc.baseline_calls": "基线中的调用次数 → 实验中的调用次数；按基线排序",
   "diff.none.title": "没有可对比的内容",
   "diff.none.one": "只有一次采集。请在同一 logdir 下再采集一次：其他 rank 或其他运行均可。",
   "diff.none.same": "两侧是同一次采集。请在任意一侧选择其他采集。",

@@ -10,7 +10,7 @@ import { Card, Empty, Select, ViewFrame } from "../../widgets";
 import type { ViewProps } from "../view";
 import { ClassChart } from "./class_chart";
 import { chosenPair, pairId, WHOLE } from "./classes";
-import { Sides, Totals } from "./sides";
+import { SideFacts, Sides } from "./sides";
 import { Tables } from "./tables";
 
 /** Two captures side by side. */
@@ -71,7 +71,8 @@ function Diff({ data, answer, query }: Props) {
             onChange={(id) => setParams({ "x.step": id === WHOLE ? null : id })}
           />
         )}
-        <Totals data={data} />
+        <SideFacts name={t("diff.baseline")} side={data.baseline} />
+        <SideFacts name={t("diff.experimental")} side={data.experimental} />
       </div>
       {pair ? (
         <ClassChart pair={pair} chosen={chosen} onChoose={onChoose} />

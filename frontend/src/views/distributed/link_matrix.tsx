@@ -31,7 +31,12 @@ export function LinkMatrix({ data, links }: Props) {
   const scale = scaleOf(figure, matrix.cells, cellRoom(matrix.columns.length));
   const subtitle = `${t(`distributed.figure.${figure}`)}${scale.unit ? `, ${scale.unit}` : ""}`;
   return (
-    <Card title={t("distributed.links")} subtitle={subtitle} help={t("distributed.links.help")}>
+    <Card
+      title={t("distributed.links")}
+      subtitle={subtitle}
+      help={t("distributed.links.help")}
+      class={cellRoom(matrix.columns.length) === "full" ? "span-6" : ""}
+    >
       <div class="row" style={{ marginBottom: "8px" }}>
         <Segments
           label={t("distributed.links")}
@@ -99,16 +104,10 @@ function scaleOf(figure: Figure, cells: readonly LinkCell[], room: ReturnType<ty
     units[figure],
     cells.map((cell) => cell[figure]),
   );
-  const decimals =
-    room === "full" && unit.scale !== format.TIME_UNITS[0]?.scale
-      ? 1
-      : figure === "bandwidth" && room === "full"
-        ? 1
-        : 0;
   return {
     unit: unit.name,
     value: (cell) => cell[figure],
-    text: text((value) => format.fixed(value / unit.scale, decimals)),
+    text: text((value) => format.fixed(value / unit.scale, room === "full" ? 1 : 0)),
   };
 }
 

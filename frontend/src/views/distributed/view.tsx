@@ -1,5 +1,4 @@
 import type { DistributedJson, ViewJson } from "../../api/types.gen";
-import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { useView } from "../../state/use_view";
@@ -32,6 +31,9 @@ function Distributed({ data, answer, run }: Props) {
   const onChoose = (line: ranks.RankLine) => setParams({ "d.rank": line.id === chosen?.id ? null : line.id });
   const stepText = stepName(step);
   const where = [...stepWhere(data, step), ...rankWhere(chosen)];
+  const shared = { answer, run, where, chosen };
+  // The step of every row is the chosen one, so it need not be told.
+  const keys = step === ranks.ALL_STEPS ? ["rank", "step"] : ["rank"];
   return (
     <div class="grid">
       <RunBar data={data} step={step} />
@@ -57,16 +59,14 @@ function Distributed({ data, answer, run }: Props) {
         chosen={chosen?.id ?? ""}
         onChoose={onChoose}
       />
-      <RankTable name="ops" answer={answer} run={run} where={where} chosen={chosen} columns={OPS} bar="elapse_ns" />
+      <RankTable name="ops" {...shared} columns={[...keys, ...OPS]} bar="elapse_ns" />
       {data.links.length > 0 && <LinkMatrix data={data} links={ranks.linksOf(data, step)} />}
-      <RankTable name="transports" answer={answer} run={run} where={where} chosen={chosen} />
+      <RankTable name="transports" {...shared} columns={[...keys, ...TRANSPORTS]} />
     </div>
   );
 }
 
 const OPS = [
-  "rank",
-  "step",
   "name",
   "group",
   "calls",
@@ -78,6 +78,8 @@ const OPS = [
   "idle_ns",
   "bandwidth",
 ];
+
+const TRANSPORTS = ["transport", "size_bytes", "time_ns", "bandwidth", "large_packet_ratio"];
 
 /** Which ranks there are and how far they are read; the choice of the step. */
 function RunBar({ data, step }: { data: DistributedJson; step: string }) {
@@ -130,7 +132,7 @@ interface TableProps {
   run: string;
   where: readonly Where[];
   chosen: ranks.RankLine | null;
-  columns?: readonly string[];
+  columns: readonly string[];
   bar?: string;
 }
 
@@ -138,7 +140,11 @@ function RankTable({ name, answer, run, where, chosen, columns, bar }: TableProp
   const table = answer.tables[name];
   if (!table) return null;
   return (
-    <Card title={t(`distributed.${name}`)} help={t(`distributed.${name}.help`)}>
+    <Card
+      title={t(`distributed.${name}`)}
+      help={t(`distributed.${name}.help`)}
+      class={name === "transports" ? "span-6" : ""}
+    >
       {table.total === 0 ? (
         <Empty text={t("distributed.none.files", { file: "communication.json" })} />
       ) : (
@@ -147,9 +153,8 @@ function RankTable({ name, answer, run, where, chosen, columns, bar }: TableProp
           query={{ run }}
           baseNs={answer.base_ns}
           where={where}
-          {...(columns ? { columns } : {})}
+          columns={columns}
           {...(bar ? { bar: { column: bar } } : {})}
-          cell={{ rank: (row, text) => (row.get("rank") === null ? format.UNKNOWN : `rank ${text}`) }}
           tools={
             chosen && (
               <button type="button" class="chip" onClick={() => setParams({ "d.rank": null })}>

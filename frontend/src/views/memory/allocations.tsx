@@ -69,10 +69,10 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
           />
         }
         cell={{
-          release_ns: (row, text) => released(row, "release_ns", text),
-          dur_ns: (row, text) => released(row, "release_ns", text),
-          active_release_ns: (row, text) => released(row, "active_release_ns", text),
-          active_dur_ns: (row, text) => released(row, "active_release_ns", text),
+          release_ns: (row, text) => released(row, text, "memory.held"),
+          dur_ns: (row, text) => released(row, text, "memory.held.short"),
+          active_release_ns: (row, text) => released(row, text, "memory.held"),
+          active_dur_ns: (row, text) => released(row, text, "memory.held.short"),
         }}
         details={(row) => <Details row={row} table={shown} />}
       />
@@ -81,8 +81,9 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
 }
 
 /** A figure that depends on the release: without one the memory was still held when the recording ended. */
-function released(row: Row, release: string, text: string) {
-  return row.get(release) === null ? <span class="muted">{t("memory.held")}</span> : text;
+function released(row: Row, text: string, held: "memory.held" | "memory.held.short") {
+  const isHeld = row.get("release_ns") === null && row.get("active_release_ns") === null;
+  return isHeld ? <span class="muted">{t(held)}</span> : text;
 }
 
 function LiveChip({ at, table, all }: { at: number; table: TableJson | null; all: number }) {

@@ -166,3 +166,11 @@ export function peakOf(peaks: readonly MemoryPeakJson[]): { component: string; b
 export function isThinned(data: MemoryJson): boolean {
   return [...data.curves, ...data.module_curves].some((curve) => curve.points > curve.time.length);
 }
+
+/** First and last record of all lines; null where there is none. */
+export function extent(series: readonly Series[]): [number, number] | null {
+  const ends = series.flatMap(({ time }) => [time[0], time.at(-1)]).filter((at) => at !== undefined);
+  if (ends.length === 0) return null;
+  const [from, to] = [Math.min(...ends), Math.max(...ends)];
+  return [from, to > from ? to : from + 1];
+}

@@ -10,7 +10,7 @@ import type { Marker } from "./chart";
 import { Curves } from "./curves";
 import { momentOf } from "./live";
 import { Peaks } from "./peaks";
-import { componentSeries, METRICS, type Metric, moduleSeries, operatorSeries, peakOf } from "./series";
+import { componentSeries, extent, METRICS, type Metric, moduleSeries, operatorSeries, peakOf } from "./series";
 import { formatRange, parseRange, type Range, useDetail } from "./zoom";
 
 type Tab = "operators" | "components" | "modules";
@@ -43,20 +43,19 @@ function Memory({ data, answer, span, device }: Props) {
   const detail = useDetail(data, span, device, range);
   const peak = peakOf(data.peaks);
   const liveAt = momentOf(param("m.live"), peak?.at ?? null);
-  const whole: Range = [data.range_ns?.[0] ?? 0, data.range_ns?.[1] ?? 1];
   const onMoment = (at: number) => setParams({ "m.live": String(at), "m.tab": null });
   const words = { allocated: t("memory.allocated"), reserved: t("memory.reserved"), active: t("memory.active") };
-  const series = {
-    operators: () => operatorSeries(detail, words),
-    components: () => componentSeries(detail, metric),
-    modules: () => moduleSeries(detail, MODULE_LINES),
-  }[tab]();
+  const lines = (of: MemoryJson) => {
+    if (tab === "operators") return operatorSeries(of, words);
+    return tab === "components" ? componentSeries(of, metric) : moduleSeries(of, MODULE_LINES);
+  };
+  const whole: Range = extent(lines(data)) ?? [0, 1];
   return (
     <div class="grid">
       <Curves
         label={`memory-${tab}`}
         tools={<Tools data={data} tab={tab} device={device} metric={metric} />}
-        series={series}
+        series={lines(detail)}
         whole={whole}
         range={range}
         markers={markersOf(tab, peak, liveAt)}
@@ -92,7 +91,7 @@ function Memory({ data, answer, span, device }: Props) {
 function markersOf(tab: Tab, peak: ReturnType<typeof peakOf>, liveAt: number | null): Marker[] {
   const markers: Marker[] = [];
   if (peak && tab !== "modules") {
-    const text = t("memory.peak", { size: format.bytes(peak.bytes, 1), time: format.duration(peak.at) });
+    const text = t("memory.peak", { size: format.bytes(peak.bytes), time: format.duration(peak.at) });
     markers.push({ at: peak.at, text, kind: "peak" });
   }
   if (liveAt !== null && liveAt !== peak?.at && tab === "operators") {
