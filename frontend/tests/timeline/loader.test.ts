@@ -1,0 +1,93 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { Window } from "../../src/timeline/cache";
+import { Loader } from "../../src/timeline/loader";
+import { frame } from "./build";
+
+interface Asked {
+  rows: string;
+  window: Window;
+  signal: AbortSignal;
+  answer: (buffer: ArrayBuffer) => void;
+  fail: (error: Error) => void;
+}
+
+const NONE = frame(
+  { base: "0", unit: 1, names: [], rows: [] },
+  Object.fromEntries(["start", "dur", "end", "id", "name", "count"].map((key) => [key, { type: "u32", values: [] }])),
+);
+const LIMITS = { start: 0, end: 1_000_000 };
+
+function setUp() {
+  const asked: Asked[] = [];
+  const errors: unknown[] = [];
+  const source = {
+    slices: (rows: string, window: Window, signal: AbortSignal) =>
+      new Promise<ArrayBuffer>((answer, fail) => asked.push({ rows, window, signal, answer, fail })),
+    counter: () => new Promise<ArrayBuffer>(() => {}),
+  };
+  const loader = new Loader(
+    source,
+    "0",
+    LIMITS,
+    () => {},
+    (error) => errors.push(error),
+  );
+  const want = (start: number, scale: number, rows = [1, 2]) =>
+    loader.want({ view: { start, scale }, width: 1000, ratio: 1, rows, counters: [] });
+  return { asked, errors, loader, want };
+}
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+test("what is there is not asked for again, small moves included", async () => {
+  const { asked, want } = setUp();
+  want(400_000, 100);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(asked.map((one) => one.rows)).toEqual(["1-2"]);
+  expect(asked[0]?.window.level).toBe(6);
+  asked[0]?.answer(NONE);
+  await vi.advanceTimersByTimeAsync(100);
+  want(410_000, 100);
+  want(400_000, 64);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(asked).toHaveLength(1);
+});
+
+test("a view that went elsewhere gives up the request under way", async () => {
+  const { asked, want, loader } = setUp();
+  want(400_000, 100);
+  await vi.advanceTimersByTimeAsync(100);
+  want(800_000, 10);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(asked).toHaveLength(2);
+  expect(asked[0]?.signal.aborted).toBe(true);
+  asked[0]?.answer(NONE);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(loader.caches.slices.has(1, 450_000, 460_000, 20)).toBe(false);
+  expect(loader.loading).toBe(true);
+});
+
+test("a failure is told once and asked again only on demand", async () => {
+  const { asked, errors, want, loader } = setUp();
+  want(400_000, 100);
+  await vi.advanceTimersByTimeAsync(100);
+  asked[0]?.fail(new Error("gone"));
+  await vi.advanceTimersByTimeAsync(100);
+  want(400_000, 100);
+  await vi.advanceTimersByTimeAsync(100);
+  expect([asked.length, errors.length]).toEqual([1, 1]);
+  loader.retry();
+  await vi.advanceTimersByTimeAsync(100);
+  expect(asked).toHaveLength(2);
+});
+
+test("many moves in a row make few requests", async () => {
+  const { asked, want } = setUp();
+  for (let step = 0; step < 30; step++) {
+    want(100_000 + step * 20_000, 20);
+    await vi.advanceTimersByTimeAsync(10);
+  }
+  expect(asked.length).toBeGreaterThan(0);
+  expect(asked.length).toBeLessThanOrEqual(6);
+});
