@@ -23,6 +23,7 @@ DTYPES: dict[str, Any] = {
     "tid": np.int32,
     "ts": np.int64,
     "dur": np.int64,
+    "dur_rest": np.float32,
     "flow": np.int32,
     "enclosing": np.uint8,
     "args_offset": np.int64,
@@ -37,6 +38,8 @@ class TraceEvents:
     phase        ord of the one-letter phase ("X", "s", ...), 0 where it is no single letter
     name, category, pid, tid, flow   int32 index into the list of that text, -1 where absent
     ts, dur      int64 ns from the digits of the file, NULL_INT where unknown
+    dur_rest     what the file gives of the duration beyond whole ns, -0.5 to 0.5; 0 where unknown. Sums of many
+                 durations are exact with it
     enclosing    1 where the event says bp "e" (a flow end binds to the enclosing slice)
     args_offset  byte offset of the args object in `args_path`; -1 where there is none
     args_length  its length in bytes
@@ -52,6 +55,7 @@ class TraceEvents:
     tid: Int32
     ts: IntArray
     dur: IntArray
+    dur_rest: NDArray[np.float32]
     flow: Int32
     enclosing: UInt8
     args_offset: IntArray

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.scan.events import no_time
 from tb_npu_plugin.tables import NULL_INT, IntArray
@@ -65,12 +66,13 @@ def _same_length(values: Sequence[bytes], length: int) -> IntArray:
     return out
 
 
-def durations(values: Sequence[bytes]) -> IntArray:
-    """Durations in ns, rounded half to even. `values` as for `times`."""
+def durations(values: Sequence[bytes]) -> tuple[IntArray, NDArray[np.float32]]:
+    """Durations in ns, rounded half to even, and what was rounded off. `values` as for `times`."""
     try:
         micros = np.array([float(value) if value else np.nan for value in values], dtype=np.float64)
     except ValueError:  # a text, null or an object among them
-        return np.array([from_json(bytes(value)) if value else NULL_INT for value in values], dtype=np.int64)
+        slow = np.array([from_json(bytes(value)) if value else NULL_INT for value in values], dtype=np.int64)
+        return slow, np.zeros(len(values), dtype=np.float32)
     nanos = micros * _UNIT
     out = no_time(len(values))
     with np.errstate(invalid="ignore"):
@@ -79,4 +81,7 @@ def durations(values: Sequence[bytes]) -> IntArray:
     out[fine] = np.rint(nanos[fine]).astype(np.int64)
     for row in np.flatnonzero(~fine & ~np.isnan(micros)).tolist():
         out[row] = from_json(bytes(values[row]))
-    return out
+    rest = np.zeros(len(values), dtype=np.float32)
+    close = (out != NULL_INT) & (np.abs(micros) < _EXACT)
+    rest[close] = nanos[close] - out[close]
+    return out, rest

@@ -242,6 +242,7 @@ class Scanner:
         names, categories = self._names, self._categories
         args = [event.args for event in events]
         lengths = np.fromiter(map(len, args), dtype=np.int64, count=len(args))
+        dur, dur_rest = figures.durations([event.dur for event in events])
         self._columns.add(
             {
                 "phase": np.array([ord(event.ph) if len(event.ph) == 1 else 0 for event in events]).clip(0, 255),
@@ -249,8 +250,9 @@ class Scanner:
                 "category": _codes(-1 if event.cat is None else categories[event.cat] for event in events),
                 "pid": _codes(map(self._pids.__getitem__, map(bytes, [event.pid for event in events]))),
                 "tid": _codes(map(self._tids.__getitem__, map(bytes, [event.tid for event in events]))),
-                "ts": figures.times([event.ts for event in events]),  # type: ignore[misc]
-                "dur": figures.durations([event.dur for event in events]),  # type: ignore[misc]
+                "ts": figures.times([event.ts for event in events]),
+                "dur": dur,
+                "dur_rest": dur_rest,
                 "flow": _codes(map(self._flows.__getitem__, map(bytes, [event.id for event in events]))),
                 "enclosing": np.array([bytes(event.bp) == b'"e"' if len(event.bp) else False for event in events]),
                 "args_offset": self._keep_args(args, lengths, text),

@@ -1,0 +1,157 @@
+"""Operator times rebuilt from trace events, as operator_details.csv has them. Source: specs/ascend_pt.md 4.2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.tables import IntArray
+
+#: Durations of device tasks are given in this many parts of a ns.
+FRACTION = 1024
+
+
+@dataclass(frozen=True)
+class OperatorEvents:
+    """What the rebuild needs. Times in ns; threads and ids are any integers.
+
+    op_*        host operators, by start
+    enqueue_*   entries put into the task queue
+    dequeue_*   the same entries executed; none when there is no task queue
+    launch_*    device tasks: time of the API call that launched each, its duration in FRACTIONs of a ns (tasks have
+                parts of a ns, and an operator many tasks), whether it is an AI Core task
+    """
+
+    op_start: IntArray
+    op_dur: IntArray
+    op_thread: IntArray
+    enqueue_start: IntArray
+    enqueue_thread: IntArray
+    enqueue_id: IntArray
+    dequeue_start: IntArray
+    dequeue_dur: IntArray
+    dequeue_id: IntArray
+    launch_start: IntArray
+    launch_dur: IntArray
+    launch_aicore: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class OperatorTimes:
+    """Per operator, ns. parent: index of the enclosing operator, -1 at the top."""
+
+    parent: NDArray[np.int64]
+    host_self: IntArray
+    host_total: IntArray
+    device_self: IntArray
+    device_total: IntArray
+    device_self_aicore: IntArray
+    device_total_aicore: IntArray
+
+
+def rebuild(events: OperatorEvents) -> OperatorTimes:
+    """Times of every operator, in the order given.
+
+    Operators nest by time over all threads; a device task belongs to the operator that enqueued it, or that runs
+    when the task is launched where there is no task queue.
+    """
+    queued = len(events.dequeue_start) > 0
+    if queued:
+        times, threads = events.enqueue_start, events.enqueue_thread
+    else:
+        times, threads = events.launch_start, np.full(len(events.launch_start), -1, dtype=np.int64)
+    parent, owner = _nest(events, times, threads, any_thread=not queued)
+    device, aicore = _work_of_entries(events) if queued else _work_of_launches(events)
+    host_self = events.op_dur.copy()
+    inner = np.flatnonzero(parent >= 0)
+    np.subtract.at(host_self, parent[inner], events.op_dur[inner])
+    count = len(events.op_start)
+    device_self, aicore_self = _sum_by(owner, device, count), _sum_by(owner, aicore, count)
+    return OperatorTimes(
+        parent,
+        host_self,
+        events.op_dur,
+        _whole(device_self),
+        _whole(_with_children(parent, device_self)),
+        _whole(aicore_self),
+        _whole(_with_children(parent, aicore_self)),
+    )
+
+
+def _nest(
+    events: OperatorEvents, times: IntArray, threads: IntArray, any_thread: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(parent of each operator, operator that owns each of `times`), -1 without one."""
+    count = len(events.op_start)
+    parent = [-1] * count
+    owner = [-1] * len(times)
+    start = np.concatenate([events.op_start, times])
+    order = np.argsort(start, kind="stable")  # an operator before an entry of the same moment
+    ends = (events.op_start + events.op_dur).tolist()
+    op_threads, entry_threads = events.op_thread.tolist(), threads.tolist()
+    last = -1
+    for index, moment in zip(order.tolist(), start[order].tolist()):
+        while last >= 0 and moment > ends[last]:
+            last = parent[last]
+        if index < count:
+            parent[index] = last
+            last = index
+        elif last >= 0 and (any_thread or op_threads[last] == entry_threads[index - count]):
+            owner[index - count] = last
+    return np.array(parent, dtype=np.int64), np.array(owner, dtype=np.int64)
+
+
+def _work_of_entries(events: OperatorEvents) -> tuple[IntArray, IntArray]:
+    """Device time, and AI Core time, of each enqueued entry: of the tasks launched while it was dequeued."""
+    by_end = np.argsort(events.dequeue_start + events.dequeue_dur, kind="stable")
+    ends = (events.dequeue_start + events.dequeue_dur)[by_end]
+    place = np.searchsorted(ends, events.launch_start, side="left")
+    inside = place < len(ends)
+    entry = by_end[np.minimum(place, max(len(ends) - 1, 0))]
+    inside &= events.dequeue_start[entry] <= events.launch_start
+    ids, code = np.unique(events.dequeue_id, return_inverse=True)
+    launches = np.where(inside, code[entry], -1)
+    device = _sum_by(launches, events.launch_dur, len(ids))
+    aicore = _sum_by(launches, np.where(events.launch_aicore, events.launch_dur, 0), len(ids))
+    place = np.minimum(np.searchsorted(ids, events.enqueue_id), len(ids) - 1)
+    found = ids[place] == events.enqueue_id
+    return np.where(found, device[place], 0), np.where(found, aicore[place], 0)
+
+
+def _work_of_launches(events: OperatorEvents) -> tuple[IntArray, IntArray]:
+    return events.launch_dur, np.where(events.launch_aicore, events.launch_dur, 0)
+
+
+def _sum_by(group: NDArray[np.int64], values: IntArray, count: int) -> IntArray:
+    out = np.zeros(count, dtype=np.int64)
+    known = group >= 0
+    np.add.at(out, group[known], values[known])
+    return out
+
+
+def _with_children(parent: NDArray[np.int64], own: IntArray) -> IntArray:
+    """Sum over each operator and all below it."""
+    total = own.tolist()
+    above = parent.tolist()
+    order = np.argsort(_depths(above), kind="stable")[::-1]
+    for index in order.tolist():
+        if above[index] >= 0:
+            total[above[index]] += total[index]
+    return np.array(total, dtype=np.int64)
+
+
+def _whole(parts: IntArray) -> IntArray:
+    """FRACTIONs to ns, half to even."""
+    whole, rest = np.divmod(parts, FRACTION)
+    up = (rest * 2 > FRACTION) | ((rest * 2 == FRACTION) & (whole % 2 == 1))
+    return np.asarray(whole + up, dtype=np.int64)
+
+
+def _depths(parent: list[int]) -> list[int]:
+    """Operators come by start, so a parent stands before its children."""
+    out: list[int] = []
+    for above in parent:
+        out.append(0 if above < 0 else out[above] + 1)
+    return out

@@ -1,0 +1,83 @@
+"""Args of trace events, read from where they stand in the file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+#: Bytes read at once when many args are read in file order.
+_WINDOW = 1 << 20
+#: Integers beyond this and numbers with more digits are texts in JSON: JavaScript would round them.
+_SAFE = 2**53
+
+
+class ArgsFile:
+    """Random access to the args in one file. Use as a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb", buffering=0)
+        self._data = b""
+        self._start = 0
+
+    def __enter__(self) -> ArgsFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def stamp(self) -> tuple[int, int]:
+        """(size, mtime_ns) of the open file."""
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Exactly these bytes, or fewer at the end of the file."""
+        self._file.seek(offset)
+        return self._file.read(length)
+
+    def each(self, spans: Iterable[tuple[int, int]]) -> Iterator[bytes]:
+        """The bytes of (offset, length) spans; fast when they are in file order. Empty where offset is negative."""
+        for offset, length in spans:
+            if offset < 0:
+                yield b""
+                continue
+            local = offset - self._start
+            if local < 0 or local + length > len(self._data):
+                self._start, local = offset, 0
+                self._data = self.read(offset, max(length, _WINDOW))
+            yield self._data[local : local + length]
+
+
+def decode(data: bytes) -> dict[str, Any] | None:
+    """Args as an object; None where the bytes are none. NaN and control characters are forgiven; numbers stay exact:
+    one that a float64 or JavaScript cannot hold becomes its text."""
+    try:
+        found = json.loads(
+            data.decode("utf-8", "replace"),
+            strict=False,
+            parse_int=_exact_int,
+            parse_float=_exact_float,
+            parse_constant=str,
+        )
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _exact_int(text: str) -> int | str:
+    if len(text) > 17:
+        return text
+    value = int(text)
+    return value if abs(value) < _SAFE else text
+
+
+def _exact_float(text: str) -> float | str:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        return text
+    digits = text.partition("e")[0].partition("E")[0].replace(".", "").strip("-0")
+    kept = repr(value).partition("e")[0].replace(".", "").strip("-0")
+    return value if digits == kept else text

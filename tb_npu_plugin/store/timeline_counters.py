@@ -1,0 +1,110 @@
+"""Counters of a trace: one series per process, counter name and value key."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.scan import TraceEvents
+from tb_npu_plugin.scan.events import Interner
+from tb_npu_plugin.schema import trace
+from tb_npu_plugin.store.timeline_args import ArgsFile, decode
+from tb_npu_plugin.tables import NULL_INT, IntArray
+from tb_npu_plugin.units import number, unit_of
+
+#: Distinct args that are kept decoded: counters repeat themselves.
+_KEPT = 65_536
+
+
+@dataclass
+class Counters:
+    """Values of all series, by series then time. ends[i]: end of series i. time in ns since the epoch.
+
+    series: (pid, counter name, value key) per series; the first two are indices into the texts of the trace.
+    """
+
+    series: list[tuple[int, int, str]]
+    ends: NDArray[np.int64]
+    time: IntArray
+    value: NDArray[np.float64]
+
+
+def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: ProblemLog) -> Counters:
+    """All counter events. Values that are no numbers become a Problem."""
+    rows = events.of_phase("C")
+    rows = rows[(events.ts[rows] != NULL_INT) & (events.name[rows] >= 0)]
+    series = Interner()
+    which, when, values = array("i"), array("q"), array("d")
+    bad = 0
+    if args is not None:
+        spans = zip(events.args_offset[rows].tolist(), events.args_length[rows].tolist())
+        columns = (part.tolist() for part in (events.pid[rows], events.name[rows], events.ts[rows]))
+        kept: dict[bytes, list[tuple[str, float]] | None] = {}
+        for pid, name, moment, data in zip(*columns, args.each(spans)):
+            if data not in kept:
+                if len(kept) >= _KEPT:
+                    kept.clear()
+                kept[data] = _values(data)
+            found = kept[data]
+            if found is None:
+                bad += 1
+                continue
+            for key, value in found:
+                which.append(series[(pid, name, key)])
+                when.append(moment)
+                values.append(value)
+    if bad:
+        log.add(_no_number(file, bad))
+    code = np.frombuffer(which, dtype=np.int32) if which else np.zeros(0, dtype=np.int32)
+    time = np.frombuffer(when, dtype=np.int64) if when else np.zeros(0, dtype=np.int64)
+    order = np.lexsort((time, code))
+    ends = np.searchsorted(code[order], np.arange(len(series)), side="right")
+    value = np.frombuffer(values) if values else np.zeros(0)
+    return Counters(list(series), ends, time[order], value[order])
+
+
+def _values(data: bytes) -> list[tuple[str, float]] | None:
+    """(series key, value) of one event; None where a value is no number."""
+    found = decode(data)
+    if not found:
+        return None
+    marks = [f"{key} {found[key]}" for key in trace.COUNTER_DIMENSIONS if key in found]
+    suffix = f" ({', '.join(marks)})" if marks else ""
+    out = []
+    for key, value in found.items():
+        if key in trace.COUNTER_DIMENSIONS:
+            continue
+        figure = None if isinstance(value, bool) else number(str(value))
+        if figure is None:
+            return None
+        out.append((key + suffix, figure))
+    return out
+
+
+def _no_number(file: str, count: int) -> Problem:
+    return Problem(
+        code="bad_counter",
+        file=file,
+        where="",
+        expected="counter events with numbers in args",
+        found="something else",
+        lost="These points of the curves.",
+        action="Export the trace again.",
+        count=count,
+    )
+
+
+def counter_unit(key: str) -> str:
+    """Unit of a series, from its key: "Read(MB/s)" and "MHz" name theirs."""
+    return unit_of(key) or (key if key in trace.COUNTER_UNITS else "")
+
+
+def track_fields(keys: list[str], value: NDArray[np.float64]) -> dict[str, Any]:
+    """What the view shows of a counter track."""
+    units = {counter_unit(key) for key in keys}
+    return {"unit": units.pop() if len(units) == 1 else "", "max_value": float(value.max()) if len(value) else None}

@@ -1,0 +1,61 @@
+"""Files of a timeline folder: arrays as .npy, texts as one blob with offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def save(folder: Path, name: str, array: NDArray[Any]) -> None:
+    """Write one array."""
+    np.save(folder / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
+
+
+def load(folder: Path, name: str) -> NDArray[Any]:
+    """Map one array, read-only. Raises OSError or ValueError when it is not there or damaged."""
+    path = folder / f"{name}.npy"
+    whole: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return whole.view(np.ndarray) if whole.size else np.zeros(0, dtype=whole.dtype)
+
+
+def save_texts(folder: Path, name: str, texts: Sequence[str]) -> None:
+    """Write a list of texts."""
+    parts = [text.encode("utf-8", "replace") for text in texts]
+    ends = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    save(folder, f"{name}_ends", ends)
+    (folder / f"{name}.txt").write_bytes(b"".join(parts))
+
+
+class Texts:
+    """A list of texts, decoded when asked for."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._ends = load(folder, f"{name}_ends")
+        self._path = folder / f"{name}.txt"
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __getitem__(self, index: int) -> str:
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        start, end = int(self._ends[index]), int(self._ends[index + 1])
+        return self._blob[start:end].decode("utf-8")
+
+    @cached_property
+    def _blob(self) -> bytes:
+        return self._path.read_bytes()
+
+    @cached_property
+    def _folded(self) -> list[str]:
+        return [self[index].casefold() for index in range(len(self))]
+
+    def containing(self, part: str) -> NDArray[np.bool_]:
+        """Mask of the texts that contain `part`, whatever the case."""
+        wanted = part.casefold()
+        return np.fromiter((wanted in text for text in self._folded), dtype=np.bool_, count=len(self))

@@ -1,0 +1,133 @@
+"""Slices of a trace: complete events, begin/end pairs and instants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.scan import TraceEvents
+from tb_npu_plugin.tables import NULL_INT, IntArray
+
+_DRAWN = "XBEiICMsft"
+
+
+@dataclass
+class Slices:
+    """Columns of slices in any order. event: row of TraceEvents that a slice comes from. Times in ns since epoch."""
+
+    event: NDArray[np.int64]
+    start: IntArray
+    dur: IntArray
+
+
+def make_slices(events: TraceEvents, file: str, log: ProblemLog) -> Slices:
+    """All slices of a trace. What cannot be drawn becomes a Problem."""
+    named = (events.name >= 0) & (events.ts != NULL_INT)
+    complete = events.of_phase("X")
+    good = named[complete] & (events.dur[complete] != NULL_INT) & (events.dur[complete] >= 0)
+    _report_lost(events, complete[~good], file, log)
+    complete = complete[good]
+    instants = events.of_phase("iI")
+    _report_lost(events, instants[~named[instants]], file, log)
+    instants = instants[named[instants]]
+    begins, pair_dur = _pairs(events, file, log)
+    _report_other_phases(events, file, log)
+    event = np.concatenate([complete, begins, instants])
+    dur = np.concatenate([events.dur[complete], pair_dur, np.zeros(len(instants), dtype=np.int64)])
+    return Slices(event, events.ts[event], dur)
+
+
+def _pairs(events: TraceEvents, file: str, log: ProblemLog) -> tuple[NDArray[np.int64], IntArray]:
+    """Begin events with the duration up to their end; one that never ends runs to the last time of the trace."""
+    rows = events.of_phase("BE")
+    rows = rows[events.ts[rows] != NULL_INT]
+    if not len(rows):
+        return rows, np.zeros(0, dtype=np.int64)
+    rows = rows[np.argsort(events.ts[rows], kind="stable")]
+    last = int(events.ts[events.ts != NULL_INT].max())
+    stacks: dict[tuple[int, int], list[int]] = {}
+    begins: list[int] = []
+    durations: list[int] = []
+    lost = 0
+    columns = zip(*(part.tolist() for part in (rows, events.phase[rows], events.pid[rows], events.tid[rows])))
+    for row, phase, pid, tid in columns:
+        stack = stacks.setdefault((pid, tid), [])
+        if phase == ord("B"):
+            stack.append(row)
+        elif stack:
+            begin = stack.pop()
+            begins.append(begin)
+            durations.append(int(events.ts[row] - events.ts[begin]))
+        else:
+            lost += 1
+    unfinished = [row for stack in stacks.values() for row in stack]
+    if lost or unfinished:
+        log.add(_unpaired(file, lost, len(unfinished)))
+    begins += unfinished
+    durations += [last - int(events.ts[row]) for row in unfinished]
+    out = np.array(begins, dtype=np.int64)
+    keep = events.name[out] >= 0
+    return out[keep], np.array(durations, dtype=np.int64)[keep]
+
+
+def _unpaired(file: str, ends: int, begins: int) -> Problem:
+    return Problem(
+        code="unpaired_event",
+        file=file,
+        where="",
+        expected='a "B" and an "E" event for each slice',
+        found=f'{ends} "E" without "B", {begins} "B" without "E"',
+        lost='The "E" alone are not shown; the "B" alone are shown up to the end of the trace.',
+        action="Export the trace again.",
+        severity="warning",
+    )
+
+
+def _report_lost(events: TraceEvents, rows: NDArray[np.int64], file: str, log: ProblemLog) -> None:
+    if not len(rows):
+        return
+    row = int(rows[0])
+    missing = [
+        word
+        for word, gone in (
+            ("name", events.name[row] < 0),
+            ("ts", events.ts[row] == NULL_INT),
+            ("dur", chr(events.phase[row]) == "X" and not events.dur[row] >= 0),
+        )
+        if gone
+    ]
+    log.add(
+        Problem(
+            code="incomplete_event",
+            file=file,
+            where=f"event {row}",
+            expected="an event with a name, a time and a duration of 0 or more",
+            found=f"no valid {', '.join(missing)}",
+            lost="This event is not shown.",
+            action="Export the trace again.",
+            count=len(rows),
+        )
+    )
+
+
+def _report_other_phases(events: TraceEvents, file: str, log: ProblemLog) -> None:
+    other = ~np.isin(events.phase, [ord(letter) for letter in _DRAWN])
+    if not other.any():
+        return
+    letters = sorted({chr(code) if code else "?" for code in np.unique(events.phase[other]).tolist()})
+    log.add(
+        Problem(
+            code="unknown_phase",
+            file=file,
+            where=f"event {int(np.flatnonzero(other)[0])}",
+            expected="events of phase X, B, E, i, C, M, s, t or f",
+            found="phase " + ", ".join(letters),
+            lost="These events are not shown.",
+            action="None needed if you do not miss them.",
+            count=int(other.sum()),
+            severity="warning",
+        )
+    )
