@@ -42,5 +42,11 @@ export default defineConfig({
     },
   },
   worker: { format: "es", rolldownOptions: { output: { entryFileNames: "[name].js" } } },
-  test: { environment: "happy-dom", include: ["tests/**/*.test.{ts,tsx}", "src/**/*.test.{ts,tsx}"] },
+  // The tests share one page per worker: making a page costs more than most of them.
+  test: {
+    environment: "happy-dom",
+    pool: "threads",
+    isolate: false,
+    include: ["tests/**/*.test.{ts,tsx}", "src/**/*.test.{ts,tsx}"],
+  },
 });

@@ -2,6 +2,7 @@ import { render as mount } from "preact";
 import { App } from "./app";
 import { addStyle } from "./base/style";
 import { followLang } from "./i18n";
+import { shareFonts } from "./shell/fonts";
 import { loadCatalog } from "./state/catalog";
 import { followReload } from "./state/ipc";
 import { followUrl } from "./state/params";
@@ -17,6 +18,7 @@ import widgets from "./styles/widgets.css?inline";
 /** Called by TensorBoard once the module is loaded. */
 export function render(): void {
   for (const css of [tokens, base, widgets, table, shell]) addStyle(css);
+  shareFonts();
   followUrl();
   followTheme();
   followLang();

@@ -1,6 +1,7 @@
 import { effect, signal } from "@preact/signals";
 import { param, params, setParams } from "../state/params";
 import { store, stored } from "../state/storage";
+import { ZH_COLUMNS } from "./columns";
 import { EN, type Key, ZH } from "./dictionary";
 
 export type { Key } from "./dictionary";
@@ -27,8 +28,9 @@ export function t(key: Key, values: Readonly<Record<string, string | number>> = 
 
 /** Text of a key that comes from data (a column, a reason); `fallback`, the server's English, where there is none. */
 export function tOr(key: string, fallback: string): string {
-  const dictionary: Readonly<Record<string, string>> = lang.value === "zh-CN" ? ZH : EN;
-  return dictionary[key] ?? fallback;
+  const isChinese = lang.value === "zh-CN";
+  const dictionary: Readonly<Record<string, string>> = isChinese ? ZH : EN;
+  return dictionary[key] ?? (isChinese ? ZH_COLUMNS[key] : undefined) ?? fallback;
 }
 
 /** Tell the page its language, for fonts and screen readers. */

@@ -17,6 +17,7 @@ export function RowFacts({ table, row, baseNs, children }: Props) {
   const groups = [...new Set(known.map((column) => column.group))];
   return (
     <div class="row-facts">
+      {children && <div class="row-facts-links">{children}</div>}
       {groups.map((group) => (
         <section key={group}>
           <h3>{tOr(`table.group.${group}`, group)}</h3>
@@ -42,7 +43,6 @@ export function RowFacts({ table, row, baseNs, children }: Props) {
           </dl>
         </section>
       ))}
-      {children}
     </div>
   );
 }

@@ -40,7 +40,7 @@ export function StackedBar({ parts, whole, thin = false, onClick }: Props) {
       {drawn.map((part) => {
         const ratio = (part.value ?? 0) / full;
         const tip = part.help ? `${summary(part)}\n${part.help}` : summary(part);
-        const style = { width: `${ratio * 100}%`, background: part.color };
+        const style = { width: `${ratio * 100}%`, background: part.color, color: part.color.replace("--c-", "--on-") };
         const label = !thin && ratio >= LABEL_FROM ? part.label : "";
         return onClick ? (
           <button type="button" key={part.id} style={style} data-tip={tip} onClick={() => onClick(part.id)}>

@@ -5,6 +5,7 @@ import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { openView } from "../../state/selection";
 import { Card, DataTable, PickChip, parsePick, pickWhere, type Row, RowFacts, Segments, Select } from "../../widgets";
+import { communicationCores } from "./parts";
 
 const TABS = ["statistic", "types", "all"] as const;
 type Tab = (typeof TABS)[number];
@@ -41,6 +42,7 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
   const table = tables[tab];
   if (!table) return null;
   const pick = parsePick(param("kernel.pick"));
+  const apart = param("kernel.comm") === "1" ? new Set() : communicationCores(data.cores);
   return (
     <Card>
       <DataTable
@@ -49,7 +51,11 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
         query={query}
         baseNs={baseNs}
         columns={COLUMNS[tab]}
-        bar={{ column: BARS[tab], color: (row) => coreColor(row.get("core") as string | null) }}
+        bar={{
+          column: BARS[tab],
+          color: (row) => coreColor(row.get("core") as string | null),
+          isApart: (row) => apart.has(row.get("core") as string | null),
+        }}
         where={pickWhere(table, pick)}
         details={(row) => <KernelDetails table={table} row={row} baseNs={baseNs} />}
         tools={

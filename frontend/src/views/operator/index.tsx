@@ -1,7 +1,107 @@
-import type { ViewModule } from "../view";
+import type { OperatorJson, TableJson } from "../../api/types.gen";
+import { addStyle } from "../../base/style";
+import { t } from "../../i18n";
+import { param, setParams } from "../../state/params";
+import { useView } from "../../state/use_view";
+import { Card, DataTable, PickChip, parsePick, pickWhere, type Row, Segments, ViewFrame } from "../../widgets";
+import type { ViewModule, ViewProps } from "../view";
+import { ChartChoice, OperatorCharts } from "./charts";
+import css from "./operator.css?inline";
+import { Stacks } from "./stacks";
 
-function OperatorView() {
-  return null;
+addStyle(css);
+
+const GROUPS = ["by_name", "by_shape"] as const;
+const TIMES = [
+  "device_self_ns",
+  "device_total_ns",
+  "host_self_ns",
+  "host_total_ns",
+  "aicore_self_share",
+  "aicore_total_share",
+  "stacks",
+];
+
+/** Host and device time by operator, with the call stacks of each. */
+function OperatorView({ selection }: ViewProps) {
+  const view = useView<OperatorJson>("operator", { span: selection.span });
+  return (
+    <ViewFrame view={view}>
+      {(data, { tables, base_ns: baseNs }) => {
+        const group = GROUPS.find((id) => id === param("operator.tab")) ?? "by_name";
+        const table = tables[group];
+        return (
+          <div class="grid">
+            {tables.by_name && <OperatorCharts data={data} table={tables.by_name} />}
+            {table && (
+              <OperatorTable key={group} group={group} table={table} data={data} query={view.query} baseNs={baseNs} />
+            )}
+          </div>
+        );
+      }}
+    </ViewFrame>
+  );
+}
+
+interface Props {
+  group: (typeof GROUPS)[number];
+  table: TableJson;
+  data: OperatorJson;
+  query: { span?: string };
+  baseNs: string;
+}
+
+function OperatorTable({ group, table, data, query, baseNs }: Props) {
+  const pick = parsePick(param("operator.pick"));
+  const isShape = group === "by_shape";
+  const isDevice = (data.device_self_ns ?? 0) > 0;
+  return (
+    <Card>
+      <DataTable
+        table={table}
+        query={query}
+        baseNs={baseNs}
+        columns={["name", ...(isShape ? ["input_shapes"] : []), "calls", ...TIMES]}
+        bar={{
+          column: isDevice ? "device_self_ns" : "host_self_ns",
+          isApart: (row) => param("operator.comm") !== "1" && row.get("communication") === 1,
+        }}
+        where={pickWhere(table, pick)}
+        cell={{ stacks: stackCell }}
+        details={(row) => (
+          <Stacks
+            query={query}
+            name={String(row.get("name") ?? "")}
+            shapes={isShape ? row.get("input_shapes") : undefined}
+            hasStacks={data.has_stacks}
+          />
+        )}
+        tools={
+          <Segments
+            label={t("operator.group")}
+            options={GROUPS.map((id) => ({ id, label: t(`operator.group.${id}`) }))}
+            value={group}
+            onChange={(id) => setParams({ "operator.tab": id === "by_name" ? null : id })}
+          />
+        }
+        moreTools={
+          <>
+            <ChartChoice />
+            <PickChip table={table} pick={pick} onClear={() => setParams({ "operator.pick": null })} />
+          </>
+        }
+      />
+      <p class="muted small" style={{ marginTop: "8px" }}>
+        {t(data.source === "operator_details.csv" ? "operator.source" : "operator.source.trace", { file: data.source })}
+      </p>
+    </Card>
+  );
+}
+
+function stackCell(row: Row) {
+  const count = Number(row.get("stacks") ?? 0);
+  if (count === 0) return <span class="muted">{t("operator.stacks.none")}</span>;
+  return <span class="link">▾ {count === 1 ? t("operator.stacks.one") : t("operator.stacks", { count })}</span>;
 }
 
 export const view: ViewModule = { id: "operator", titleKey: "view.operator", Component: OperatorView };

@@ -25,8 +25,8 @@ function OverviewView({ selection }: ViewProps) {
         return (
           <div class="grid">
             <StepBudget steps={data.steps} source={data.steps_source} />
+            {data.steps.length > 0 && <StepTable steps={data.steps} />}
             <div class="span-8 stack">
-              {data.steps.length > 0 && <StepTable steps={data.steps} />}
               {tables.kernels && <TopKernels table={tables.kernels} />}
               {tables.operators && <TopOperators table={tables.operators} />}
             </div>

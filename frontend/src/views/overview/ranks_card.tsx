@@ -90,6 +90,7 @@ const STATES = {
 function RankLine({ rank, step, isHere, unit }: LineProps) {
   const place = places.value.get(rank.span);
   const open = () => place && setParams({ run: place.run.id, worker: place.worker.id, span: rank.span }, true);
+  const isUnread = place?.span.state === "new" || place?.span.state === "reading";
   const figure = (value: number | null) => (
     <td class="mono" data-tip={format.exactDuration(value)}>
       {format.fixed(value === null ? null : value / unit.scale, 2)}
@@ -111,7 +112,7 @@ function RankLine({ rank, step, isHere, unit }: LineProps) {
         </>
       ) : (
         <td colSpan={4} class="muted">
-          {t(STATES[rank.state])}
+          {t(isUnread ? "overview.ranks.unread" : STATES[rank.state])}
         </td>
       )}
     </tr>

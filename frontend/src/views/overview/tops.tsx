@@ -34,7 +34,7 @@ export function TopOperators({ table }: { table: TableJson }) {
         baseNs="0"
         hasTools={false}
         columns={["name", "calls", "device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns"]}
-        bar={{ column: table.sort || "device_self_ns" }}
+        bar={{ column: table.sort || "device_self_ns", isApart: (row) => row.get("communication") === 1 }}
         onOpen={(row) => openFiltered("operator", "operator.by_name", row.get("name"))}
       />
     </Card>

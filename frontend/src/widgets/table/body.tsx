@@ -10,8 +10,8 @@ import { offsetOf, ROW_PX, rowWindow } from "./window";
 export interface BodyProps {
   rows: Rows;
   columns: readonly ShownColumn[];
-  /** Largest value of each column with bars. */
-  largest: (key: string) => number;
+  /** 0..1: length of a row's bar; null: none. */
+  barOf: (row: Row) => number | null;
   barColor: ((row: Row) => string) | undefined;
   cell: Readonly<Record<string, (row: Row, text: string) => ComponentChildren>>;
   /** Active row (keyboard and last click), and the one with open details; -1: none. */
@@ -100,7 +100,7 @@ function TableRow({
   place,
   row,
   columns,
-  largest,
+  barOf,
   barColor,
   cell,
   at,
@@ -128,10 +128,10 @@ function TableRow({
           );
         const value = row.get(column.key);
         if (bar) {
-          const ratio = typeof value === "number" && largest(column.key) > 0 ? value / largest(column.key) : 0;
+          const ratio = barOf(row);
           return (
             <div class="cell bar" key={index}>
-              <HBar ratio={ratio} {...(barColor ? { color: barColor(row) } : {})} />
+              {ratio !== null && <HBar ratio={ratio} {...(barColor ? { color: barColor(row) } : {})} />}
             </div>
           );
         }

@@ -50,8 +50,12 @@ export function columnFormat(column: ColumnJson, values: readonly unknown[], bas
       );
     case "bandwidth":
       return scaled(title, numbers, { name: "GB/s", scale: 1 }, (value) => `${format.decimal(value, 9)} GB/s`);
-    case "int":
-      return figures(title, format.integer, format.integer);
+    case "int": {
+      // Ids are names made of digits: no thousands.
+      const text =
+        column.group === "identity" ? (value: format.Maybe) => String(value ?? format.UNKNOWN) : format.integer;
+      return figures(title, text, text);
+    }
     default:
       return scaled(title, numbers, { name: "", scale: 1 }, (value) => format.decimal(value, 9));
   }

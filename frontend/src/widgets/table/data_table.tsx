@@ -8,7 +8,7 @@ import { t } from "../../i18n";
 import { Empty } from "../states";
 import { TableBody, VIRTUAL_FROM } from "./body";
 import { ColumnMenu } from "./column_menu";
-import { nextOrder, type Row, type Where } from "./columnar";
+import { nextOrder, type Row, rowAt, type Where } from "./columnar";
 import { columnFormat } from "./columns";
 import { TableHeader } from "./header";
 import { naturalWidth, type ShownColumn, template, totalWidth } from "./layout";
@@ -29,8 +29,8 @@ export interface DataTableProps {
   isLocal?: boolean;
   /** Columns to begin with, in order; all when left out. The user can show the others. */
   columns?: readonly string[];
-  /** A strip of bars after this column, and the colour of a row's bar. */
-  bar?: { column: string; color?: (row: Row) => string };
+  /** A strip of bars after this column, the colour of a row's bar, and rows without a bar, which set no scale. */
+  bar?: { column: string; color?: (row: Row) => string; isApart?: (row: Row) => boolean };
   /** Own content of cells by column; gets the formatted text. */
   cell?: Readonly<Record<string, (row: Row, text: string) => ComponentChildren>>;
   /** Shown below a row that was clicked. */
@@ -48,6 +48,12 @@ export interface DataTableProps {
   placeholder?: string;
 }
 
+/** A table of fewer rows needs no filter. */
+const FILTER_FROM = 8;
+/** Text columns shrink to this, px. */
+const LEAST_TEXT = 130;
+/** Bars take of the width that is left what a text of so many px would. */
+const BAR_GROW = 300;
 const NO_CELLS = {};
 const NO_WHERE: readonly Where[] = [];
 
@@ -69,7 +75,7 @@ export function DataTable(props: DataTableProps) {
   const rows = isRemote ? remote : inline;
   const shown = shownKeys(table.columns, props.columns, state);
   const columns = useColumns(table, shown, state.widths, baseNs, props.bar?.column);
-  const largest = useLargest(table, props.bar?.column);
+  const barOf = useBars(table, props.bar);
   const isLink = details !== undefined || onOpen !== undefined;
 
   const reset = () => {
@@ -149,7 +155,7 @@ export function DataTable(props: DataTableProps) {
           <TableBody
             rows={rows}
             columns={columns}
-            largest={largest}
+            barOf={barOf}
             barColor={props.bar?.color}
             cell={props.cell ?? NO_CELLS}
             at={at}
@@ -191,14 +197,16 @@ function Tools({
   return (
     <div class="table-tools">
       {tools}
-      <input
-        class="field"
-        type="search"
-        placeholder={placeholder ?? t("table.filter")}
-        aria-label={placeholder ?? t("table.filter")}
-        value={state.filter}
-        onInput={(event) => change({ filter: event.currentTarget.value })}
-      />
+      {(rows.all > FILTER_FROM || state.filter !== "") && (
+        <input
+          class="field"
+          type="search"
+          placeholder={placeholder ?? t("table.filter")}
+          aria-label={placeholder ?? t("table.filter")}
+          value={state.filter}
+          onInput={(event) => change({ filter: event.currentTarget.value })}
+        />
+      )}
       {moreTools}
       <ColumnMenu all={table.columns} shown={shown} onChange={(columns) => change({ columns })} />
       <span class="grow" />
@@ -247,7 +255,9 @@ function useColumns(
       const values = table.data[column.key] ?? [];
       const format = columnFormat(column, values, baseNs);
       const width = naturalWidth(format, values);
-      found.set(column.key, { column, format, bar: false, width, grow: format.isFigure ? 0 : 1 });
+      // Texts give way first: they can be cut, figures cannot.
+      const least = format.isFigure ? width : Math.min(width, LEAST_TEXT);
+      found.set(column.key, { column, format, bar: false, width: least, grow: format.isFigure ? 0 : width });
     }
     return found;
     // Titles change with the language.
@@ -258,18 +268,26 @@ function useColumns(
     if (!column) continue;
     const own = widths[key];
     shown.push(own === undefined ? column : { ...column, width: own, grow: 0 });
-    if (key === bar) shown.push({ ...column, bar: true, width: 90, grow: 1.2 });
+    if (key === bar) shown.push({ ...column, bar: true, width: 60, grow: BAR_GROW });
   }
   return shown;
 }
 
-function useLargest(table: TableJson, key: string | undefined): (key: string) => number {
-  const largest = useMemo(() => {
+/** 0..1 of the largest value of the bars' column; null: no bar. */
+function useBars(table: TableJson, bar: DataTableProps["bar"]): (row: Row) => number | null {
+  const key = bar?.column ?? "";
+  const isApart = bar?.isApart ?? (() => false);
+  const scale = (values: readonly unknown[]) => {
     let most = 0;
-    for (const value of key === undefined ? [] : (table.data[key] ?? [])) {
-      if (typeof value === "number" && value > most) most = value;
+    for (let index = 0; index < values.length; index++) {
+      const value = values[index];
+      if (typeof value === "number" && value > most && !isApart(rowAt(table.data, index))) most = value;
     }
     return most;
-  }, [table, key]);
-  return () => largest;
+  };
+  const most = scale(table.data[key] ?? []);
+  return (row) => {
+    const value = row.get(key);
+    return typeof value === "number" && most > 0 && !isApart(row) ? value / most : null;
+  };
 }

@@ -51,7 +51,7 @@ function HeaderCell({ shown, order, onSort, onResize }: CellProps) {
       >
         {format.header}
       </button>
-      {isSorted && <span aria-hidden="true">{order.desc ? " ↓" : " ↑"}</span>}
+      {isSorted && <span aria-hidden="true">{order.desc ? "↓" : "↑"}</span>}
       <ResizeHandle onResize={(width) => onResize(column.key, width)} />
     </div>
   );

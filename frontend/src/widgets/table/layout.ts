@@ -1,4 +1,5 @@
 import type { ColumnJson } from "../../api/types.gen";
+import { textWidth } from "../../base/text_width";
 import type { Cell } from "./columnar";
 import type { ColumnFormat } from "./columns";
 
@@ -14,18 +15,19 @@ export interface ShownColumn {
 
 /** Rows that are looked at for the width of a column. */
 const SAMPLE = 200;
-const MONO_PX = 7.4;
-const SANS_PX = 7;
-const PADDING = 18;
+/** Both sides of a cell, and the arrow of a sorted column. */
+const PADDING = 17;
+const ARROW = 14;
 
-/** Width in px that fits header and sampled values, between 64 and `most`. */
+/** Width in px that fits header and sampled values, within limits. */
 export function naturalWidth(format: ColumnFormat, values: readonly unknown[]): number {
-  const most = format.isFigure ? 200 : 340;
-  const perLetter = format.isFigure ? MONO_PX : SANS_PX;
-  let letters = 0;
-  for (const value of values.slice(0, SAMPLE)) letters = Math.max(letters, format.text(value as Cell).length);
-  const header = format.header.length * SANS_PX + 12;
-  return Math.round(Math.min(most, Math.max(64, header + PADDING, letters * perLetter + PADDING)));
+  const most = format.isFigure ? 220 : 340;
+  let widest = textWidth(format.header, "sans", 12) * 1.03 + ARROW;
+  for (const value of values.slice(0, SAMPLE)) {
+    const text = format.text(value as Cell);
+    widest = Math.max(widest, format.isFigure ? textWidth(text, "mono", 12) : textWidth(text, "sans", 13));
+  }
+  return Math.ceil(Math.min(most, Math.max(48, widest + PADDING)));
 }
 
 /** `grid-template-columns` of a row. */

@@ -1,0 +1,29 @@
+import { addStyle } from "../base/style";
+import { parentDocument } from "../state/params";
+
+/**
+ * TensorBoard's page declares Roboto and serves its files; a frame does not inherit that. Declare the same faces here,
+ * so that the plugin looks like its host and nothing else is fetched.
+ */
+export function shareFonts(): void {
+  const host = parentDocument();
+  if (!host) return;
+  const faces: string[] = [];
+  for (const sheet of host.styleSheets) {
+    try {
+      for (const rule of sheet.cssRules)
+        if (isRobotoFace(rule)) faces.push(absolute(rule.cssText, sheet.href ?? host.baseURI));
+    } catch {
+      // a sheet of another origin: not TensorBoard's own
+    }
+  }
+  if (faces.length > 0) addStyle(faces.join("\n"));
+}
+
+function isRobotoFace(rule: CSSRule): boolean {
+  return rule.cssText.startsWith("@font-face") && /font-family:\s*"?Roboto"?;/.test(rule.cssText);
+}
+
+function absolute(css: string, base: string): string {
+  return css.replace(/url\("?([^")]+)"?\)/g, (_, url: string) => `url("${new URL(url, base).href}")`);
+}

@@ -1,0 +1,88 @@
+import { useEffect, useState } from "preact/hooks";
+import { type ApiError, getTable, type Query } from "../../api/client";
+import type { TableJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { t } from "../../i18n";
+import { openView } from "../../state/selection";
+import { Empty, type Row } from "../../widgets";
+import { type Cell, rowAt } from "../../widgets/table/columnar";
+import { frames } from "./parts";
+
+interface Props {
+  query: Query;
+  name: string;
+  /** Only the calls of these shapes; null: of unknown shapes; undefined: all. */
+  shapes: Cell | undefined;
+  hasStacks: boolean;
+}
+
+/** Stacks that are written out at first. */
+const FIRST = 20;
+/** Value of `input_shapes` that asks for calls without shapes. */
+const NO_SHAPES = "null";
+
+/** The calls of one operator by distinct call stack, with the frames of each. */
+export function Stacks({ query, name, shapes, hasStacks }: Props) {
+  const [table, setTable] = useState<TableJson | null>(null);
+  const [error, setError] = useState<ApiError | null>(null);
+  const asked = { ...query, name, input_shapes: shapes === undefined ? "" : (shapes ?? NO_SHAPES).toString() };
+  useEffect(() => {
+    const controller = new AbortController();
+    getTable("operator.stacks", { ...asked, limit: FIRST }, controller.signal).then(setTable, (reason: ApiError) => {
+      if (!controller.signal.aborted) setError(reason);
+    });
+    return () => controller.abort();
+  }, [JSON.stringify(asked)]);
+
+  if (error) return <Empty text={error.message} />;
+  if (!table) return <Empty text={t("state.loading")} />;
+  const rows = Array.from({ length: table.rows }, (_, index) => rowAt(table.data, index));
+  return (
+    <div>
+      {!hasStacks && <p class="muted">{t("operator.stacks.missing")}</p>}
+      {rows.map((row) => (
+        <Stack key={row.index} row={row} name={name} />
+      ))}
+      {table.total > table.rows && (
+        <p class="muted">{t("operator.stack.more", { shown: table.rows, all: table.total })}</p>
+      )}
+    </div>
+  );
+}
+
+function Stack({ row, name }: { row: Row; name: string }) {
+  const calls = Number(row.get("calls") ?? 0);
+  const stack = frames(String(row.get("call_stack") ?? ""));
+  const values = {
+    calls: format.integer(calls),
+    device: format.duration(row.get("device_self_ns") as number | null),
+    host: format.duration(row.get("host_self_ns") as number | null),
+  };
+  return (
+    <div class="stack-block mono">
+      <div class="muted">
+        {t(calls === 1 ? "operator.stack.line.one" : "operator.stack.line", values)} ·{" "}
+        <button type="button" class="link" onClick={() => openView("trace", { find: name })}>
+          {t("operator.trace")}
+        </button>
+      </div>
+      <div class="frames">
+        {stack.length === 0 && <span class="muted">{t("operator.stack.unknown")} ▸ </span>}
+        {stack.map((frame, index) => (
+          <span key={`${index} ${frame}`} data-tip={frame}>
+            {shortFrame(frame)} <span class="muted">▸</span>{" "}
+          </span>
+        ))}
+        <strong>{name}</strong>
+      </div>
+    </div>
+  );
+}
+
+/** "…/torch/nn/modules/conv.py(456): forward": the last folders say enough; the tooltip has the whole path. */
+function shortFrame(frame: string): string {
+  const at = frame.lastIndexOf(".py(");
+  if (at < 0) return frame;
+  const path = frame.slice(0, at).split("/");
+  return path.slice(-2).join("/") + frame.slice(at);
+}

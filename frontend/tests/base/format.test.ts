@@ -1,0 +1,80 @@
+import { describe, expect, test } from "vitest";
+import * as format from "../../src/base/format";
+
+const THIN = "\u202f";
+
+describe("figures", () => {
+  test("thousands are apart, the sign is a minus", () => {
+    expect(format.fixed(1234567.891, 3)).toBe(`1${THIN}234${THIN}567.891`);
+    expect(format.fixed(-1234, 0)).toBe(`−1${THIN}234`);
+    expect(format.fixed(999, 0)).toBe("999");
+  });
+
+  test("unknown is a dash, never 0", () => {
+    for (const value of [null, undefined, Number.NaN, Number.POSITIVE_INFINITY])
+      expect(format.fixed(value, 2)).toBe("–");
+    expect(format.duration(null)).toBe("–");
+    expect(format.shareOf(1, 0)).toBe("–");
+  });
+
+  test("no negative zero, no exponent", () => {
+    expect(format.fixed(-0, 2)).toBe("0.00");
+    expect(format.fixed(-0.0001, 2)).toBe("0.00");
+    expect(format.decimal(1e-7)).toBe("0");
+    expect(format.signed(-1e-9)).toBe("0.000");
+    expect(format.signed(0)).toBe("0.000");
+    expect(format.signed(0.4321)).toBe("+0.432");
+  });
+
+  test("a part that is there is not 0 %", () => {
+    expect(format.share(0.0001)).toBe("< 0.1 %");
+    expect(format.share(0)).toBe("0.0 %");
+    expect(format.share(0.7146)).toBe("71.5 %");
+  });
+});
+
+describe("units", () => {
+  test("durations take the unit that suits them", () => {
+    expect(format.duration(999)).toBe("999 ns");
+    expect(format.duration(1000)).toBe("1.000 µs");
+    expect(format.duration(136_581_000, 2)).toBe("136.58 ms");
+    expect(format.duration(2_500_000_000, 1)).toBe("2.5 s");
+    expect(format.duration(-4_670_000, 2)).toBe("−4.67 ms");
+  });
+
+  test("bytes are binary and say so", () => {
+    expect(format.bytes(1023)).toBe("1023 B".replace("1023", `1${THIN}023`));
+    expect(format.bytes(1024 ** 2 * 1.5)).toBe("1.50 MiB");
+    expect(format.exactBytes(1048577)).toBe(`1${THIN}048${THIN}577 B`);
+  });
+
+  test("a column has the unit of its largest value", () => {
+    expect(format.columnUnit(format.TIME_UNITS, [12, null, 1_959_077]).name).toBe("ms");
+    expect(format.columnUnit(format.TIME_UNITS, []).name).toBe("ns");
+  });
+
+  test("decimals: as few as write all values exactly, three at most", () => {
+    expect(format.columnDecimals([653_020, 24_970], 1e3)).toBe(2);
+    expect(format.columnDecimals([653_026], 1e3)).toBe(3);
+    expect(format.columnDecimals([5000, 1000], 1e3)).toBe(0);
+    expect(format.columnDecimals([1_234_567], 1e6)).toBe(3);
+    expect(format.columnDecimals([8_873_756], 1e3)).toBe(3);
+  });
+});
+
+test("absolute times keep every digit", () => {
+  expect(format.absoluteNs("1736408883573957920", 1)).toBe("1736408883573957921");
+  expect(format.absoluteNs("1736408883573957920", null)).toBeNull();
+  expect(format.moment("not a time")).toBe("–");
+});
+
+test("time left is coarse", () => {
+  expect(format.remaining(3.4)).toBe("3 s");
+  expect(format.remaining(125)).toBe("2 min 05 s");
+  expect(format.remaining(4320)).toBe("1 h 12 min");
+});
+
+test("long names are cut in the middle", () => {
+  expect(format.shorten("abcdefghij", 10)).toBe("abcdefghij");
+  expect(format.shorten("abcdefghijklmno", 10)).toBe("abcdef…mno");
+});

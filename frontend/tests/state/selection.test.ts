@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import type { CatalogJson, SpanJson } from "../../src/api/types.gen";
+import type { Place } from "../../src/state/catalog";
+import { resolve } from "../../src/state/selection";
+
+function span(id: string): SpanJson {
+  return {
+    id,
+    label: id,
+    start_ns: null,
+    bytes: 0,
+    fingerprint: "",
+    state: "new",
+    problems: 0,
+    views: [],
+    has_trace: true,
+  };
+}
+
+function worker(id: string, rank: number, spans: string[]) {
+  return { id, label: id, rank, rank_source: "", host: null, pid: null, spans: spans.map(span) };
+}
+
+const CATALOG: CatalogJson = {
+  generation: 1,
+  scanning: false,
+  logdir: "/x",
+  runs: [
+    { id: "r1", label: "r1", workers: [worker("w1", 0, ["s1", "s2"]), worker("w2", 1, ["s3"])] },
+    { id: "r2", label: "r2", workers: [worker("w3", 0, ["s4"])] },
+  ],
+  skipped: [],
+  version: "",
+};
+const PLACES = new Map<string, Place>();
+for (const run of CATALOG.runs)
+  for (const w of run.workers) for (const s of w.spans) PLACES.set(s.id, { run, worker: w, span: s });
+
+test("nothing asked for: the first of everything, compared with another worker of the run", () => {
+  expect(resolve(CATALOG, PLACES, {})).toEqual({
+    view: "overview",
+    run: "r1",
+    worker: "w1",
+    span: "s1",
+    baseline: "s1",
+    experimental: "s3",
+  });
+});
+
+test("a span alone finds its run and worker", () => {
+  expect(resolve(CATALOG, PLACES, { span: "s4", view: "trace" })).toMatchObject({
+    view: "trace",
+    run: "r2",
+    worker: "w3",
+    span: "s4",
+  });
+});
+
+test("what is not there falls back", () => {
+  expect(resolve(CATALOG, PLACES, { run: "gone", worker: "w2", span: "gone", view: "nonsense" })).toMatchObject({
+    view: "overview",
+    run: "r1",
+    worker: "w2",
+    span: "s3",
+  });
+  expect(resolve(null, new Map(), {})).toMatchObject({ run: "", span: "", baseline: "", experimental: "" });
+});
+
+test("the sides of Diff are kept, a stale one is replaced", () => {
+  expect(resolve(CATALOG, PLACES, { baseline: "s4", experimental: "gone" })).toMatchObject({
+    baseline: "s4",
+    experimental: "s1",
+  });
+  expect(resolve(CATALOG, PLACES, { baseline: "s2", experimental: "s1" })).toMatchObject({
+    baseline: "s2",
+    experimental: "s1",
+  });
+});

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { budgetParts, stepTotal } from "../../src/widgets/budget";
+import { wholeOf } from "../../src/widgets/stacked_bar";
+
+// Rank 0 of the real level-1 sample, ns.
+const STEP = {
+  computing: 8_873_756,
+  communication_not_overlapped: 101_963_203,
+  overlapped: 4_028_675,
+  free: 25_744_050,
+  bubble: 0,
+  preparing: 17_902_500,
+};
+
+test("the parts of the bar sum to the step, preparing apart", () => {
+  const parts = budgetParts(STEP);
+  expect(wholeOf(parts)).toBe(stepTotal(STEP));
+  expect(parts.find((part) => part.id === "computing")?.value).toBe(8_873_756 - 4_028_675);
+  expect(parts.find((part) => part.id === "preparing")?.outside).toBe(true);
+});
+
+test("a bubble is part of the communication", () => {
+  const parts = budgetParts({ ...STEP, bubble: 1_000_000 });
+  expect(wholeOf(parts)).toBe(stepTotal(STEP));
+  expect(parts.find((part) => part.id === "communication")?.value).toBe(100_963_203);
+});
+
+test("unknown stays unknown", () => {
+  expect(stepTotal({ ...STEP, free: null })).toBeNull();
+  expect(budgetParts({ ...STEP, computing: null }).find((part) => part.id === "computing")?.value).toBeNull();
+});
