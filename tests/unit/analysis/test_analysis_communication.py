@@ -131,6 +131,14 @@ def test_links_have_ranks_of_the_world_where_something_tells() -> None:
     assert found[0].bandwidth == 2.5
 
 
+def test_a_group_whose_links_start_at_several_ranks_does_not_tell_which_is_this_one() -> None:
+    table = table_of("comm_links", [link("x", 0, 1), link("x", 1, 0)])
+
+    ranks = WorldRanks([(Capture(rank=4), table)])
+
+    assert ranks.of("x", 0) is None
+
+
 def test_world_size() -> None:
     links = table_of("comm_links", [link("x", 0, 7)])
     group = {"a": {"global_ranks": [0, 15]}}

@@ -9,6 +9,7 @@ import pytest
 
 from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.model import Capture
+from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import empty
 from tb_npu_plugin.views import diff, distributed, kernel, memory, operator, overview
 from tb_npu_plugin.views.availability import facts_of_span, is_available
@@ -60,6 +61,12 @@ def test_overview_without_step_trace_computes_the_steps_and_says_so() -> None:
         ("1", 10, None),
         ("2", 30, None),
     ]
+
+
+def test_a_step_trace_without_rows_is_no_source() -> None:
+    span = TestSpan({"kernels": KERNELS, "step_trace": empty(TABLES["step_trace"])})
+
+    assert build(overview, span).data["steps_source"] == "kernel_details.csv"
 
 
 def test_overview_of_an_empty_span() -> None:
@@ -217,6 +224,10 @@ def test_diff_pairs_the_nth_steps() -> None:
         ("2", "8"),
         (None, None),
     ]
+    computing = [
+        sum(entry["baseline_ns"] for entry in step["classes"] if entry["id"] != "idle") for step in data["steps"]
+    ]
+    assert computing == [10, 30, 45]
 
 
 def test_diff_kernels_of_a_step() -> None:
@@ -242,8 +253,6 @@ def test_diff_shows_what_both_sides_have() -> None:
 
 @pytest.mark.parametrize("view", [view for view in VIEWS if view.id != "trace"], ids=lambda view: view.id)
 def test_tables_without_rows_give_a_view_and_valid_json(view: View) -> None:
-    from tb_npu_plugin.schema.registry import TABLES
-
     span = TestSpan({name: empty(columns) for name, columns in TABLES.items()})
     assert is_available(view, facts_of_span(span))
 
