@@ -15,8 +15,21 @@ interface Props<T> {
   problems?: "banner" | "plain";
 }
 
-/** Every state of a view's answer: loading, being read, missing, failed, ready. Never blank. */
-export function ViewFrame<T>({ view, children, problems = "banner" }: Props<T>) {
+/**
+ * Every state of a view's answer: loading, being read, missing, failed, ready. Never blank. `data-state` tells which,
+ * for tests and for styles.
+ */
+export function ViewFrame<T>(props: Props<T>) {
+  const { answer, error } = props.view;
+  const state = error ? "error" : (answer?.state ?? "loading");
+  return (
+    <div class="view-frame" data-state={state} aria-busy={state === "loading" || state === "reading"}>
+      <Content {...props} />
+    </div>
+  );
+}
+
+function Content<T>({ view, children, problems = "banner" }: Props<T>) {
   const { answer, error } = view;
   if (error) return <ErrorPanel error={error} onRetry={view.retry} />;
   if (!answer) return <Loading />;
