@@ -23,7 +23,6 @@ export function barAt(row: SliceRow, time: number, slack: number): number {
       best = index;
       distance = away;
     }
-    if (away === 0) break;
   }
   return best;
 }

@@ -1,5 +1,6 @@
 /** Folding, pinning and filtering rows without the mouse on the canvas. */
 
+import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../i18n";
 import { layOut, processKey, processLabel, trackLabel } from "../../timeline/rows";
 import type { TraceSession } from "./session";
@@ -9,6 +10,8 @@ const MOST = 200;
 
 export function RowsMenu({ session }: { session: TraceSession }) {
   const state = session.layout.value;
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
   const all = layOut(session.data.processes, { ...state, collapsedProcesses: new Set(), pinned: [] });
   const flip = <T,>(set: ReadonlySet<T>, value: T) => {
     const next = new Set(set);
@@ -24,6 +27,7 @@ export function RowsMenu({ session }: { session: TraceSession }) {
   return (
     <div class="trace-menu">
       <input
+        ref={field}
         class="field"
         type="search"
         placeholder={t("trace.rows.filter")}

@@ -275,11 +275,13 @@ export class TraceSession {
     if (hit) void this.select(hit[0], "fit");
   }
 
-  /** Finds a slice by name for a link from another view; the one nearest to `time` where that is known. */
+  /** Shows a slice by name, for a link from another view; the one nearest to `time` where that is known. */
   async goToName(name: string, time: number | null): Promise<void> {
-    await this.find(name, false);
-    const hit = this.search.best(name, time);
+    const search = new SearchState(this.span);
+    await search.run(name);
+    const hit = search.best(name, time);
     if (hit) await this.select(hit[0], "fit");
+    else if (search.error.peek()) this.fail(search.error.peek());
     else this.say(t("trace.search.missing", { name }));
   }
 

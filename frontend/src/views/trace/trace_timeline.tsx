@@ -113,6 +113,8 @@ function useDeepLinks(session: TraceSession): void {
     if (name !== "" || at !== "") setParams({ find: null, at: null });
   }, [name, at]);
   useEffect(() => {
-    if (text !== session.search.text.peek()) void session.find(text, true);
+    // The first effect may have begun a search of its own since `text` was read.
+    const now = params.peek()[KEYS.search] ?? "";
+    if (now !== session.search.text.peek()) void session.find(now, true);
   }, [text]);
 }
