@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { Query } from "../../api/client";
 import type { TableJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { t } from "../../i18n";
+import { lang, t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { Card, DataTable, Empty, type Row, Segments, Select, type Where } from "../../widgets";
 import { className } from "./class_chart";
@@ -71,7 +71,7 @@ function Operators({ answer, query, table, tools, filter, change }: TableProps) 
     `ratio_${time}`,
   ];
   const cells = Object.fromEntries(TIMES.flatMap((id) => Object.entries(differenceCells(`_${id}`))));
-  const sorted = useMemo(() => byChange(table, `difference_${time}_ns`), [table, time]);
+  const sorted = useMemo(() => byChange(titled(table), `difference_${time}_ns`), [table, time, lang.value]);
   return (
     <DataTable
       table={sorted}
@@ -108,7 +108,7 @@ function Kernels({
 }: TableProps & Omit<Props, "answer" | "query">) {
   const where: Where[] = [...changeWhere(change, "ratio")];
   if (chosen) where.push({ column: "class", value: chosen });
-  const sorted = useMemo(() => byChange(table, "difference_ns"), [table]);
+  const sorted = useMemo(() => byChange(titled(table), "difference_ns"), [table, lang.value]);
   return (
     <DataTable
       table={sorted}
@@ -139,6 +139,19 @@ function Kernels({
       }
     />
   );
+}
+
+/** The table with the titles of both sides in the user's language: "Baseline, device self". */
+function titled(table: TableJson): TableJson {
+  const columns = table.columns.map((column) => {
+    const found = /^(baseline|experimental|difference|ratio)(?:_(device|host)_(self|total))?(?:_ns)?$/.exec(column.key);
+    if (!found) return column;
+    const side = found[1] as "baseline" | "experimental" | "difference" | "ratio";
+    const time = TIMES.find((id) => id === `${found[2]}_${found[3]}`);
+    const title = t(`diff.col.${side}`) + (time ? `, ${t(`diff.time.${time}`)}` : "");
+    return { ...column, title, doc: t(`diff.col.${side}.help`) };
+  });
+  return { ...table, columns };
 }
 
 /** "2 → 3": calls of both sides. */

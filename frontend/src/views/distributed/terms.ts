@@ -104,7 +104,7 @@ export const zh: Record<keyof typeof en, string> = {
   "distributed.part.wait.help": "等待其他 rank，不含同步",
   "distributed.part.synchronization": "同步",
   "distributed.part.synchronization.help": "首次传输之前的等待：各 rank 互相就绪",
-  "distributed.part.idle": "空闲",
+  "distributed.part.idle": "闲置",
   "distributed.part.idle.help": "总耗时 − 传输 − 等待 − 同步",
   "distributed.ops": "通信算子",
   "distributed.ops.help":

@@ -1,9 +1,11 @@
+import { Fragment } from "preact";
 import type { MemoryJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t, tOr } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { Button, Card, DataTable, type Row, Select } from "../../widgets";
 import { sumOf, useLive } from "./live";
+import { momentParam, setMoment } from "./place";
 import { limitOf, sizeWhere } from "./size";
 import { SizeFilter } from "./size_filter";
 
@@ -27,14 +29,16 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
   const live = useLive(span, device, liveAt);
   const shown = liveAt === null ? table : (live.table ?? table);
   const limits = { least: limitOf(param("m.min")), most: limitOf(param("m.max")) };
+  const isPeak = momentParam("m.live", span) === "peak";
+  const setLive = (live: string | null) => setMoment(span, { "m.live": live });
   const moments = [
     { id: "all", label: t("memory.live.all"), note: format.integer(table.total) },
     { id: "peak", label: t("memory.live.peak"), disabled: peakAt === null },
-    ...(liveAt !== null && param("m.live") !== "peak"
+    ...(liveAt !== null && !isPeak
       ? [{ id: "moment", label: t("memory.live.at", { time: format.duration(liveAt) }) }]
       : []),
   ];
-  const chosen = liveAt === null ? "all" : param("m.live") === "peak" ? "peak" : "moment";
+  const chosen = liveAt === null ? "all" : isPeak ? "peak" : "moment";
   return (
     <Card title={t("memory.allocations")} help={t("memory.allocations.help")}>
       <DataTable
@@ -50,9 +54,11 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
               label={t("memory.live")}
               options={moments}
               value={chosen}
-              onChange={(id) => id !== "moment" && setParams({ "m.live": id === "all" ? null : id })}
+              onChange={(id) => id !== "moment" && setLive(id === "all" ? null : id)}
             />
-            {liveAt !== null && <LiveChip at={liveAt} table={live.table} all={table.total} />}
+            {liveAt !== null && (
+              <LiveChip at={liveAt} table={live.table} all={table.total} onClear={() => setLive(null)} />
+            )}
             {live.error && <span class="muted">{live.error.message}</span>}
           </>
         }
@@ -74,7 +80,7 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
           active_release_ns: (row, text) => released(row, text, "memory.held"),
           active_dur_ns: (row, text) => released(row, text, "memory.held.short"),
         }}
-        details={(row) => <Details row={row} table={shown} />}
+        details={(row) => <Details row={row} table={shown} onMoment={(at) => setLive(String(at))} />}
       />
     </Card>
   );
@@ -86,7 +92,14 @@ function released(row: Row, text: string, held: "memory.held" | "memory.held.sho
   return isHeld ? <span class="muted">{t(held)}</span> : text;
 }
 
-function LiveChip({ at, table, all }: { at: number; table: TableJson | null; all: number }) {
+interface ChipProps {
+  at: number;
+  table: TableJson | null;
+  all: number;
+  onClear: () => void;
+}
+
+function LiveChip({ at, table, all, onClear }: ChipProps) {
   const sum = table === null ? null : sumOf(table);
   return (
     <span class="mem-live" data-tip={t("memory.live.tip")}>
@@ -96,7 +109,7 @@ function LiveChip({ at, table, all }: { at: number; table: TableJson | null; all
         all: format.integer(all),
         sum: format.bytes(sum),
       })}
-      <button type="button" aria-label={t("memory.live.clear")} onClick={() => setParams({ "m.live": null })}>
+      <button type="button" aria-label={t("memory.live.clear")} onClick={onClear}>
         ✕
       </button>
     </span>
@@ -104,22 +117,20 @@ function LiveChip({ at, table, all }: { at: number; table: TableJson | null; all
 }
 
 /** All that the file says of one allocation, and a way to see what else was held then. */
-function Details({ row, table }: { row: Row; table: TableJson }) {
+function Details({ row, table, onMoment }: { row: Row; table: TableJson; onMoment: (at: number) => void }) {
   const at = row.get("alloc_ns");
   const known = table.columns.filter((column) => column.kind === "bytes" && row.get(column.key) !== null);
   return (
     <div class="row" style={{ alignItems: "flex-start", gap: "24px" }}>
       <dl class="facts">
         {known.map((column) => (
-          <>
-            <dt key={column.key}>{tOr(`col.${column.key}`, column.title)}</dt>
+          <Fragment key={column.key}>
+            <dt>{tOr(`col.${column.key}`, column.title)}</dt>
             <dd class="mono">{format.bytes(row.get(column.key) as number)}</dd>
-          </>
+          </Fragment>
         ))}
       </dl>
-      {typeof at === "number" && (
-        <Button onClick={() => setParams({ "m.live": String(at) })}>{t("memory.live.then")}</Button>
-      )}
+      {typeof at === "number" && <Button onClick={() => onMoment(at)}>{t("memory.live.then")}</Button>}
     </div>
   );
 }

@@ -48,7 +48,16 @@ export async function savePng(svg: SVGSVGElement | null, name: string): Promise<
   canvas.toBlob((blob) => blob && save(blob, `${name}.png`), "image/png");
 }
 
-const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "opacity"] as const;
+const STYLES = [
+  "fill",
+  "stroke",
+  "stroke-width",
+  "stroke-dasharray",
+  "paint-order",
+  "font-size",
+  "font-family",
+  "opacity",
+] as const;
 
 /** A copy that carries its colours with it: outside the page there is no style sheet. */
 function styled(svg: SVGSVGElement): SVGSVGElement {

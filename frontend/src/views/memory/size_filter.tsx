@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { UNKNOWN } from "../../base/format";
+import { bytes } from "../../base/format";
 import { t } from "../../i18n";
 import { Popover } from "../../widgets";
 import { parseSize, type SizeLimits, sizeText } from "./size";
@@ -40,8 +40,8 @@ export function SizeFilter({ limits, bounds, onChange }: Props) {
           />
           <p class="muted small">
             {t("memory.size.bounds", {
-              least: sizeText(bounds?.[0] ?? null) || UNKNOWN,
-              most: sizeText(bounds?.[1] ?? null) || UNKNOWN,
+              least: bytes(bounds?.[0]),
+              most: bytes(bounds?.[1]),
             })}
           </p>
           <button type="button" class="control" onClick={() => onChange({ least: null, most: null })}>
@@ -73,8 +73,8 @@ function Field({ label, value, onChange }: FieldProps) {
         aria-invalid={parsed === undefined}
         onInput={(event) => {
           setText(event.currentTarget.value);
-          const bytes = parseSize(event.currentTarget.value);
-          if (bytes !== undefined) onChange(bytes);
+          const size = parseSize(event.currentTarget.value);
+          if (size !== undefined) onChange(size);
         }}
       />
     </label>

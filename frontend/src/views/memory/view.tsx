@@ -10,6 +10,7 @@ import type { Marker } from "./chart";
 import { Curves } from "./curves";
 import { momentOf } from "./live";
 import { Peaks } from "./peaks";
+import { momentParam, setMoment } from "./place";
 import { componentSeries, extent, METRICS, type Metric, moduleSeries, operatorSeries, peakOf } from "./series";
 import { formatRange, parseRange, type Range, useDetail } from "./zoom";
 
@@ -39,11 +40,11 @@ interface Props {
 function Memory({ data, answer, span, device }: Props) {
   const tab = TABS.find((id) => id === param("m.tab")) ?? "operators";
   const metric = METRICS.find((id) => id === param("m.metric")) ?? "reserved";
-  const range = parseRange(param("m.range"));
+  const range = parseRange(momentParam("m.range", span));
   const detail = useDetail(data, span, device, range);
   const peak = peakOf(data.peaks);
-  const liveAt = momentOf(param("m.live"), peak?.at ?? null);
-  const onMoment = (at: number) => setParams({ "m.live": String(at), "m.tab": null });
+  const liveAt = momentOf(momentParam("m.live", span), peak?.at ?? null);
+  const onMoment = (at: number) => setMoment(span, { "m.live": String(at), "m.tab": null });
   const words = { allocated: t("memory.allocated"), reserved: t("memory.reserved"), active: t("memory.active") };
   const lines = (of: MemoryJson) => {
     if (tab === "operators") return operatorSeries(of, words);
@@ -58,9 +59,9 @@ function Memory({ data, answer, span, device }: Props) {
         series={lines(detail)}
         whole={whole}
         range={range}
-        markers={markersOf(tab, peak, liveAt)}
-        onRange={(next) => setParams({ "m.range": formatRange(next) })}
-        {...(tab === "operators" ? { onPick: (at: number) => onMoment(at) } : {})}
+        markers={markersOf(tab, metric, peak, liveAt)}
+        onRange={(next) => setMoment(span, { "m.range": formatRange(next) })}
+        {...(tab === "operators" ? { onPick: onMoment } : {})}
       >
         {tab === "operators" && (
           <span class="muted" data-tip={t("memory.fragmentation.help")}>
@@ -83,14 +84,15 @@ function Memory({ data, answer, span, device }: Props) {
         />
       )}
       {tab === "components" && <Peaks data={data} baseNs={answer.base_ns} onMoment={onMoment} />}
-      {tab === "modules" && <Modules answer={answer} span={span} device={device} />}
+      {tab === "modules" && <Modules data={data} answer={answer} span={span} device={device} />}
     </div>
   );
 }
 
-function markersOf(tab: Tab, peak: ReturnType<typeof peakOf>, liveAt: number | null): Marker[] {
+function markersOf(tab: Tab, metric: Metric, peak: ReturnType<typeof peakOf>, liveAt: number | null): Marker[] {
   const markers: Marker[] = [];
-  if (peak && tab !== "modules") {
+  const hasAllocated = tab === "operators" || (tab === "components" && metric === "allocated");
+  if (peak && hasAllocated) {
     const text = t("memory.peak", { size: format.bytes(peak.bytes), time: format.duration(peak.at) });
     markers.push({ at: peak.at, text, kind: "peak" });
   }
@@ -130,15 +132,22 @@ function Tools({ data, tab, device, metric }: { data: MemoryJson; tab: Tab; devi
   );
 }
 
-function Modules({ answer, span, device }: Omit<Props, "data">) {
+function Modules({ data, answer, span, device }: Props) {
   const table = answer.tables.modules;
   if (!table) return null;
+  const keys = table.columns.map((column) => column.key);
   return (
     <Card title={t("memory.tab.modules")} help={t("memory.modules.help")}>
       {table.total === 0 ? (
         <Empty text={t("memory.modules.none")} />
       ) : (
-        <DataTable table={table} query={{ span, device }} baseNs={answer.base_ns} bar={{ column: "peak_bytes" }} />
+        <DataTable
+          table={table}
+          query={{ span, device }}
+          baseNs={answer.base_ns}
+          columns={data.devices.length > 1 ? keys : keys.filter((key) => key !== "device")}
+          bar={{ column: "peak_bytes" }}
+        />
       )}
     </Card>
   );
