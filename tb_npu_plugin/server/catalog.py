@@ -43,16 +43,17 @@ def progress(library: Library, spans: Sequence[str]) -> list[ProgressJson]:
     return [item for place in found for item in span_progress(library, place)]
 
 
-def span_progress(library: Library, place: Place) -> list[ProgressJson]:
-    """How far the stages of a span are; those that nobody asked for are left out."""
-    stands = [library.stand(place, stage) for stage in stages_of(place.span)]
+def span_progress(library: Library, place: Place, known: Sequence[Stand] = ()) -> list[ProgressJson]:
+    """How far the stages of a span are, `known` ones as they are given; those that nobody asked for are left out."""
+    given = {stand.stage: stand for stand in known}
+    stands = [given.get(stage) or library.stand(place, stage) for stage in stages_of(place.span)]
     return [of_stand(place, stand) for stand in stands if stand.state != "new"]
 
 
 def of_stand(place: Place, stand: Stand) -> ProgressJson:
-    """Progress of one stage."""
-    if stand.job is not None:
-        return of_job(stand.job)
+    """Progress of one stage, as it stood: its job may have ended since."""
+    if stand.job is not None and stand.state != "new":
+        return {**of_job(stand.job), "state": stand.state}
     size = sum(file.size for file in files_of(place.span, stand.stage))
     done = size if stand.state == "ready" else 0
     return {

@@ -15,7 +15,7 @@ from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.server import catalog
 from tb_npu_plugin.store.library import Library, Stand
 from tb_npu_plugin.store.span import Span
-from tb_npu_plugin.store.stages import STAGES, Stage
+from tb_npu_plugin.store.stages import STAGES, Stage, stages_of
 from tb_npu_plugin.views.availability import SpanFacts, facts_of_span, is_available, missing
 from tb_npu_plugin.views.base import MissingJson, ProgressJson, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import RankStateJson, RankStepJson, ViewJson
@@ -41,11 +41,13 @@ class Asked:
     state: str
     facts: SpanFacts
     problems: Sequence[Problem]
+    fingerprint: str
+    progress: list[ProgressJson]
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What a built result depends on."""
-        return (self.view.id, tuple(sorted(self.params.items())), tuple(span.fingerprint for span in self.ready))
+        return (self.view.id, tuple(sorted(self.params.items())), self.fingerprint)
 
 
 class Service:
@@ -80,7 +82,11 @@ class Service:
             state = "ready"
         else:
             state = "missing" if not is_available(view, facts) else "failed"
-        return Asked(view, view_params(view, params), places, ready, state, facts, problems)
+        read = ".".join(self._read(span.place, stands[span.token]) for span in ready)
+        progress = [
+            item for place in places for item in catalog.span_progress(self.library, place, stands[place.span.token])
+        ]
+        return Asked(view, view_params(view, params), places, ready, state, facts, problems, read, progress)
 
     def view(self, view_id: str, params: Mapping[str, str]) -> ViewJson:
         """Answer of /api/view. A view that cannot be built says so in `state` and `problems`."""
@@ -98,8 +104,7 @@ class Service:
         if any(span.damaged for span in asked.ready):
             asked, result = self._again(asked, view_id, params), None
             state = asked.state if asked.state != "ready" else "failed"
-        progress = [item for place in asked.places for item in catalog.span_progress(self.library, place)]
-        return self._view_json(asked, state, problems, result, progress)
+        return self._view_json(asked, state, problems, result)
 
     def _again(self, asked: Asked, view_id: str, params: Mapping[str, str]) -> Asked:
         """A cache entry turned out to be damaged while the view was built: drop it and have it read once more."""
@@ -166,6 +171,15 @@ class Service:
             self.library.want(place, STAGES, urgent=False)
         return stands
 
+    def _read(self, place: Place, stands: Sequence[Stand]) -> str:
+        """Which readings a view of a span shows. Their names change with the files; not with stages that the view
+        does not use, so that it need not be drawn again when those are done."""
+        used = {stand.stage: stand.entry for stand in stands}
+        tables = used.get("tables")
+        if tables is not None and "operators" not in tables.meta["rows"] and "trace" in stages_of(place.span):
+            used["trace"] = self.library.stand(place, "trace").entry  # the operators may come from there
+        return "-".join([place.span.token[:8], *(entry.folder.name[:12] for entry in used.values() if entry)])
+
     def _facts(self, places: Sequence[Place]) -> SpanFacts:
         """What all the spans have."""
         each = [catalog.span_facts(place, self.library.stand(place, "tables")) for place in places]
@@ -187,12 +201,7 @@ class Service:
         return made
 
     def _view_json(
-        self,
-        asked: Asked,
-        state: str,
-        problems: Sequence[Problem],
-        result: ViewResult | None,
-        progress: list[ProgressJson],
+        self, asked: Asked, state: str, problems: Sequence[Problem], result: ViewResult | None
     ) -> ViewJson:
         lacking: list[MissingJson] = missing(asked.facts, asked.view.id)
         data = dict(result.data) if result is not None else None
@@ -201,13 +210,13 @@ class Service:
         return {
             "view": asked.view.id,
             "state": state,  # type: ignore[typeddict-item]
-            "fingerprint": ".".join(span.fingerprint for span in asked.ready),
+            "fingerprint": asked.fingerprint,
             "base_ns": str(result.base_ns if result else 0),
             "data": data,
             "tables": inline_tables(asked.view.id, result) if result is not None else {},
             "problems": [problem.as_json() for problem in problems],  # type: ignore[misc]
             "missing": lacking,
-            "progress": progress,
+            "progress": asked.progress,
         }
 
     def _other_ranks(self, asked: Asked) -> list[RankStateJson]:

@@ -69,6 +69,10 @@ class Library:
     @property
     def generation(self) -> int:
         """Grows when the scan finds a change, a reading ends or a file has settled."""
+        for span, stage in list(self._growing):
+            place = self.watcher.place(span)
+            if place is not None:
+                self.stand(place, stage)  # notes that it has settled
         return self.watcher.generation + self._events
 
     def close(self) -> None:

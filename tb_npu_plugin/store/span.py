@@ -6,6 +6,7 @@ import dataclasses
 import logging
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -61,12 +62,6 @@ class Span:
         self.capture = self._capture()
 
     @property
-    def fingerprint(self) -> str:
-        """Changes when what the span shows does: with its files, and with what of them is read."""
-        read = [entry.folder.name[:8] for entry in (self._tables, self._trace) if entry is not None]
-        return ".".join([self.place.span.fingerprint, *read])
-
-    @property
     def label(self) -> str:
         """When it was recorded and which steps."""
         return span_label(self.place.span, self._tables.meta if self._tables else None)
@@ -89,18 +84,21 @@ class Span:
     def rows(self, table: str) -> int | None:
         """Row count of a logical table; None when its file is not there or not read."""
         count = self._tables.meta["rows"].get(table) if self._tables else None
-        return None if count is None else int(count)
+        if count is None:
+            rebuilt = self._rebuilt(table)
+            return None if rebuilt is None else len(rebuilt)
+        return int(count)
 
     def table(self, table: str) -> Table | None:
-        """A logical table; None when its file is not there. A damaged cache file gives None and a Problem."""
-        if self._tables is None or self.rows(table) is None:
-            return None
+        """A logical table; None when its file is not there. The operators are rebuilt from the trace where only that
+        is there. A damaged cache file gives None and a Problem."""
+        if self._tables is None or table not in self._tables.meta["rows"]:
+            return self._rebuilt(table)
         folder = self._tables.folder
         try:
             return self._kept.get((folder.name, table), lambda: read_table(folder / TABLES_FILE, table))
         except (duckdb.Error, OSError) as error:
-            logger.warning("cache entry %s: %s", folder, error)
-            self._damage.append(_damaged(table, str(error)))
+            self._note_damage(folder, table, error)
             return None
 
     @property
@@ -118,14 +116,28 @@ class Span:
                 from tb_npu_plugin.store.timeline import Timeline
 
                 source = next(file.relative for file in self.place.span.files if file.is_trace)
+                trace = self.place.span.folder / source
                 try:
-                    self._timeline = Timeline.open(
-                        self._trace.folder / TIMELINE_FOLDER, self.place.span.folder / source
-                    )
+                    self._timeline = Timeline.open(self._trace.folder / TIMELINE_FOLDER, trace)
                 except (OSError, ValueError, KeyError) as error:
-                    logger.warning("cache entry %s: %s", self._trace.folder, error)
-                    self._damage.append(_damaged("trace", str(error)))
+                    self._note_damage(self._trace.folder, "trace", error)
             return self._timeline
+
+    def _rebuilt(self, table: str) -> Table | None:
+        """The operators as the trace tells them; None for other tables and where the trace has none."""
+        timeline = self.timeline if table == "operators" else None
+        if timeline is None or self._trace is None:
+            return None
+        try:
+            found = self._kept.get((self._trace.folder.name, table), timeline.operators)
+        except (OSError, ValueError, KeyError) as error:
+            self._note_damage(self._trace.folder, table, error)
+            return None
+        return found if found is not None and len(found) else None
+
+    def _note_damage(self, folder: Path, table: str, error: Exception) -> None:
+        logger.warning("cache entry %s: %s", folder, error)
+        self._damage.append(_damaged(table, str(error)))
 
     def _capture(self) -> Capture:
         """How it was recorded; what the files do not tell is taken from the folders' names."""

@@ -53,6 +53,20 @@ def test_a_span_is_read_and_opened(tmp_path: Path, library: Library) -> None:
     assert [problem.code for problem in span.problems] == []
 
 
+def test_operators_are_rebuilt_from_the_trace_where_only_that_is_there(tmp_path: Path, library: Library) -> None:
+    write_result(tmp_path / "logs" / NAME)
+    place = only(library)
+    library.read([place], ["tables"])
+    assert library.open(place).table("operators") is None
+    library.read([place], ["trace"])
+    span = library.open(place)
+    operators = span.table("operators")
+    assert operators is not None and operators.text("name").tolist() == ["aten::add"]
+    assert span.rows("operators") == 1 and operators.ints("host_total_ns").tolist() == [9500]
+    assert span.base_ns == 1736408883704643212, "the origin does not move when the trace is read"
+    assert span.timeline is not None and span.timeline.base_ns == 1736408883704000500
+
+
 def test_a_second_server_reads_nothing_again(tmp_path: Path, library: Library) -> None:
     write_result(tmp_path / "logs" / NAME, trace=None)
     place = only(library)
@@ -65,7 +79,7 @@ def test_a_second_server_reads_nothing_again(tmp_path: Path, library: Library) -
 def test_a_changed_file_is_read_again(tmp_path: Path, library: Library) -> None:
     folder = write_result(tmp_path / "logs" / NAME, trace=None)
     library.read([only(library)], ["tables"])
-    before = library.open(only(library)).fingerprint
+    before = library.stand(only(library), "tables").key
     more = KERNELS + "8,aclnnSub_Sub,Sub,AI_VECTOR_CORE,1736408883704900.000,1,0,8\r\n"
     (folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").write_text(more, newline="")
     settle(folder, seconds=30)
@@ -73,7 +87,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path, library: Library) -> None:
     assert library.stand(place, "tables").state == "new"
     library.read([place], ["tables"])
     span = library.open(place)
-    assert span.rows("kernels") == 3 and span.fingerprint != before
+    assert span.rows("kernels") == 3 and library.stand(place, "tables").key != before
 
 
 def test_a_file_added_and_one_removed_are_noticed(tmp_path: Path, library: Library) -> None:
@@ -110,8 +124,8 @@ def test_a_file_still_being_written_is_shown_said_and_read_again_when_it_has_set
 
     before = library.generation
     monkeypatch.setattr(stages, "SETTLED_AFTER", 0)
-    assert library.stand(place, "tables").state == "new"
     assert library.generation > before, "that it has settled is news"
+    assert library.stand(place, "tables").state == "new"
     library.read([place], ["tables"])
     span = library.open(place)
     assert span.rows("kernels") == 3 and list(span.problems) == []
