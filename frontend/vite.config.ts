@@ -26,14 +26,12 @@ export default defineConfig({
         format: "es",
         entryFileNames: "index.js",
         chunkFileNames: (chunk) => `${chunkName(chunk.facadeModuleId, chunk.name)}.js`,
-        // What several views share is one chunk; ECharts, the biggest part, is only loaded for a chart.
+        // What several views share is one chunk.
         codeSplitting: {
           groups: [
-            { name: "echarts", test: /node_modules\/(echarts|zrender|tslib)\/|widgets\/echarts\.ts/, priority: 2 },
             {
               name: "core",
               test: /node_modules|src\/(?!index\.tsx|views\/|timeline\/)|views\/[^/]+\/terms\.ts/,
-              priority: 1,
             },
           ],
         },

@@ -122,10 +122,8 @@ export const en = {
 
   "chart.other": "other ({count})",
   "chart.none": "Nothing to draw",
-  "chart.loading": "Loading the chart…",
   "chart.png": "Save as PNG",
   "chart.reset": "Whole range",
-  "chart.filter": "Click to filter the table",
   "chart.summary": "{name}: {value}, {share}",
 
   "core.unknown": "unknown",
@@ -272,10 +270,8 @@ export const zh: Record<keyof typeof en, string> = {
 
   "chart.other": "其他（{count}）",
   "chart.none": "没有可绘制的数据",
-  "chart.loading": "正在加载图表…",
   "chart.png": "保存为 PNG",
   "chart.reset": "全部范围",
-  "chart.filter": "点击可筛选下方表格",
   "chart.summary": "{name}：{value}，{share}",
 
   "core.unknown": "未知",

@@ -31,7 +31,8 @@ export function Donut({ parts, kind, most = MOST, unlisted, under, selected = nu
   const unit = format.columnUnit(kind === "bytes" ? format.BYTE_UNITS : format.TIME_UNITS, [drawn[0]?.value]);
   const decimals = kind === "bytes" ? 2 : unit.scale === 1 ? 0 : 3;
   const valueText = (value: number) => `${format.fixed(value / unit.scale, decimals)} ${unit.name}`;
-  const focus = hovered ?? selected;
+  const wanted = hovered ?? selected;
+  const focus = drawn.some((part) => part.id === wanted) ? wanted : null;
   const choose = (part: DrawnPart) => {
     if (onSelect && part.id !== OTHER) onSelect(part.id === selected ? null : part.id);
   };

@@ -6,6 +6,7 @@ interface Props {
 
 /** A bar within a table cell. */
 export function HBar({ ratio, color = "var(--c-compute)" }: Props) {
+  if (!(ratio > 0)) return null;
   const width = Math.max(0, Math.min(1, ratio)) * 100;
   return <span class="hbar" aria-hidden="true" style={{ width: `${width}%`, background: color }} />;
 }

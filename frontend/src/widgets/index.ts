@@ -7,7 +7,6 @@ export { Donut } from "./donut";
 export type { Part } from "./donut_parts";
 export { HBar } from "./hbar";
 export { type HeatCell, HeatMap } from "./heat_map";
-export { LineChart, type Series } from "./line_chart";
 export { formatPick, PickChip, parsePick, pickWhere } from "./pick";
 export { Popover } from "./popover";
 export { RowFacts } from "./row_facts";

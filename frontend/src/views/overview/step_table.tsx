@@ -28,7 +28,8 @@ function stepTable(steps: readonly StepJson[]): TableJson {
   ];
   const data: TableJson["data"] = { total: steps.map(stepTotal) };
   for (const { key } of columns) data[key] ??= steps.map((step) => step[key as keyof StepJson]);
-  const known = columns.filter(({ key }) => key === "step" || data[key]?.some((value) => value !== null));
+  const isThere = (key: string, value: unknown) => value !== null && !(key === "bubble" && value === 0);
+  const known = columns.filter(({ key }) => key === "step" || data[key]?.some((value) => isThere(key, value)));
   const rows = steps.length;
   return { id: "overview.steps", columns: known, data, offset: 0, rows, total: rows, sort: "", desc: false };
 }

@@ -52,8 +52,8 @@ export interface DataTableProps {
 const FILTER_FROM = 8;
 /** Text columns shrink to this, px. */
 const LEAST_TEXT = 130;
-/** Bars take of the width that is left what a text of so many px would. */
-const BAR_GROW = 300;
+/** Least width of a strip of bars, px. */
+const BAR_PX = 60;
 const NO_CELLS = {};
 const NO_WHERE: readonly Where[] = [];
 
@@ -257,7 +257,7 @@ function useColumns(
       const width = naturalWidth(format, values);
       // Texts give way first: they can be cut, figures cannot.
       const least = format.isFigure ? width : Math.min(width, LEAST_TEXT);
-      found.set(column.key, { column, format, bar: false, width: least, grow: format.isFigure ? 0 : width });
+      found.set(column.key, { column, format, bar: false, width: least, natural: width });
     }
     return found;
     // Titles change with the language.
@@ -267,8 +267,8 @@ function useColumns(
     const column = made.get(key);
     if (!column) continue;
     const own = widths[key];
-    shown.push(own === undefined ? column : { ...column, width: own, grow: 0 });
-    if (key === bar) shown.push({ ...column, bar: true, width: 60, grow: BAR_GROW });
+    shown.push(own === undefined ? column : { ...column, width: own, natural: own });
+    if (key === bar) shown.push({ ...column, bar: true, width: BAR_PX });
   }
   return shown;
 }

@@ -8,9 +8,9 @@ export interface ShownColumn {
   column: ColumnJson;
   format: ColumnFormat;
   bar: boolean;
-  /** Least width in px; `grow` is its part of what is left over. */
+  /** Least width and the one that shows everything, px. */
   width: number;
-  grow: number;
+  natural: number;
 }
 
 /** Rows that are looked at for the width of a column. */
@@ -30,9 +30,19 @@ export function naturalWidth(format: ColumnFormat, values: readonly unknown[]): 
   return Math.ceil(Math.min(most, Math.max(48, widest + PADDING)));
 }
 
-/** `grid-template-columns` of a row. */
+/**
+ * `grid-template-columns` of a row. Texts grow to their natural width, then bars take what is left; without bars the
+ * texts do.
+ */
 export function template(columns: readonly ShownColumn[]): string {
-  return columns.map(({ width, grow }) => (grow > 0 ? `minmax(${width}px, ${grow}fr)` : `${width}px`)).join(" ");
+  const hasBar = columns.some((column) => column.bar);
+  return columns
+    .map(({ bar, format, width, natural }) => {
+      if (bar) return `minmax(${width}px, 1fr)`;
+      if (format.isFigure) return `${width}px`;
+      return hasBar ? `minmax(${width}px, ${natural}px)` : `minmax(${width}px, ${natural}fr)`;
+    })
+    .join(" ");
 }
 
 /** Least width of the whole table. */

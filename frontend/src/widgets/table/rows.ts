@@ -70,6 +70,7 @@ export function useRemoteRows(table: TableJson, viewQuery: Query, query: RowQuer
   const pending = useRef(new Map<number, AbortController>());
   const [total, setTotal] = useState<number | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
+  const [, setArrived] = useState(0);
 
   const fetchPage = (page: number) => {
     if (pages.current.get(page) || pending.current.has(page)) return;
@@ -80,6 +81,7 @@ export function useRemoteRows(table: TableJson, viewQuery: Query, query: RowQuer
         pending.current.delete(page);
         pages.current.set(page, answer);
         setTotal(answer.total);
+        setArrived((count) => count + 1);
         setError(null);
       },
       (reason: ApiError) => {
