@@ -80,3 +80,7 @@ class SpanData(Protocol):
 
     def table(self, table: str) -> Table | None:
         """A logical table; None when its file is not there."""
+
+    @property
+    def timeline(self) -> Any:
+        """The timeline (store.timeline.Timeline); None when there is no trace, or it is not read."""

@@ -174,8 +174,9 @@ class Scanner:
 
     def _whole(self, buffer: bytes) -> list[_Event] | None:
         if not self._wrapper:
-            return _decode(_LIST, b"[" + buffer)
-        wrapped = _decode(_WRAPPED, b'{"traceEvents":[' + buffer)
+            whole: list[_Event] | None = _decode(_LIST, b"[" + buffer)
+            return whole
+        wrapped: _Wrapped | None = _decode(_WRAPPED, b'{"traceEvents":[' + buffer)
         return None if wrapped is None else wrapped.traceEvents
 
     def _slow(self, buffer: bytes, final: bool) -> int:

@@ -64,8 +64,8 @@ def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: Pr
     time = np.frombuffer(when, dtype=np.int64) if when else np.zeros(0, dtype=np.int64)
     order = np.lexsort((time, code))
     ends = np.searchsorted(code[order], np.arange(len(series)), side="right")
-    value = np.frombuffer(values) if values else np.zeros(0)
-    return Counters(list(series), ends, time[order], value[order])
+    figures = np.frombuffer(values) if values else np.zeros(0)
+    return Counters(list(series), ends, time[order], figures[order])
 
 
 def _values(data: bytes) -> list[tuple[str, float]] | None:

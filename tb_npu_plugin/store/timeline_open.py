@@ -79,7 +79,7 @@ class Timeline:
         if not 0 <= track < len(self.tracks):
             return -1
         row = int(self.rows.track_row[track]) + depth
-        return row if 0 <= depth and row < int(self.rows.track_row[track + 1]) else -1
+        return row if depth >= 0 and row < int(self.rows.track_row[track + 1]) else -1
 
     def brief(self, slice_id: int) -> dict[str, Any]:
         """Where and when a slice is: one end of FlowJson."""

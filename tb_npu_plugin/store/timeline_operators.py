@@ -83,7 +83,7 @@ def _launches(events: TraceEvents) -> tuple[Index, Index]:
     begins, ends = begins[found], ends[first[place[found]]]
     tasks = np.flatnonzero((events.phase == ord("X")) & (events.dur != NULL_INT) & (events.ts != NULL_INT))
     wanted = np.isin(events.ts[tasks], events.ts[ends])
-    at = {key: task for key, task in zip(_places(events, tasks[wanted]), tasks[wanted].tolist())}
+    at = dict(zip(_places(events, tasks[wanted]), tasks[wanted].tolist()))
     task = np.array([at.get(key, -1) for key in _places(events, ends)], dtype=np.int64)
     return begins[task >= 0], task[task >= 0]
 

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tb_npu_plugin.errors import BadRequest, NotFound
-from tb_npu_plugin.views import diff, distributed, kernel, memory, operator, overview
+from tb_npu_plugin.views import diff, distributed, kernel, memory, operator, overview, trace
 from tb_npu_plugin.views.base import View
 
-VIEWS: tuple[View, ...] = (overview.VIEW, kernel.VIEW, operator.VIEW, memory.VIEW, distributed.VIEW, diff.VIEW)
+VIEWS: tuple[View, ...] = (
+    overview.VIEW,
+    trace.VIEW,
+    kernel.VIEW,
+    operator.VIEW,
+    memory.VIEW,
+    distributed.VIEW,
+    diff.VIEW,
+)
 
 
 def find_view(view_id: str) -> View:

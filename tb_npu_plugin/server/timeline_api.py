@@ -1,0 +1,115 @@
+"""The routes below /api/timeline: checked parameters in, one question to the timeline, an answer out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Union
+
+import numpy as np
+
+from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.server import timeline_params as read
+from tb_npu_plugin.server.timeline_binary import Scale, encode
+from tb_npu_plugin.server.timeline_params import Params
+from tb_npu_plugin.store.timeline import Timeline
+from tb_npu_plugin.store.timeline_stats import search as find
+from tb_npu_plugin.store.timeline_stats import stats as statistics
+from tb_npu_plugin.store.timeline_window import bars, curves
+from tb_npu_plugin.views.base import ViewTable
+from tb_npu_plugin.views.table_query import TableQuery
+from tb_npu_plugin.views.tables_json import table_json
+
+Answer = tuple[Union[bytes, dict[str, Any]], str]
+
+BINARY = "application/octet-stream"
+JSON = "application/json"
+#: Hits of one search, and rows of one statistics table, at most.
+MAX_HITS = 10_000
+MAX_STATS = 20_000
+
+
+def slices(timeline: Timeline, params: Params) -> Answer:
+    """Bars of the rows in [t0, t1)."""
+    t0, t1 = read.window(params)
+    found = bars(timeline, read.rows(timeline, params), t0, t1, read.pixel(params))
+    scale = Scale(t0, t1, int(found.start.min()) if len(found.start) else t0)
+    used, name = np.unique(timeline.name[found.id], return_inverse=True)
+    header = {
+        "base": str(timeline.base_ns + scale.base),
+        "unit": scale.unit,
+        "names": [timeline.names[index] for index in used.tolist()],
+        "rows": found.parts,
+    }
+    columns = {
+        "start": scale.times(found.start),
+        "dur": scale.lengths(found.dur),
+        "id": found.id,
+        "name": name,
+        "count": found.count,
+        "end": scale.times(found.end),
+    }
+    return encode(header, {key: ("u32", values) for key, values in columns.items()}), BINARY
+
+
+def counter(timeline: Timeline, params: Params) -> Answer:
+    """Curves of one counter in [t0, t1)."""
+    t0, t1 = read.window(params)
+    found = curves(timeline, read.track(timeline, params, "counter"), t0, t1, read.pixel(params))
+    scale = Scale(t0, t1, min((int(curve.time[0]) for curve in found if len(curve.time)), default=t0))
+    columns: dict[str, Any] = {}
+    for index, curve in enumerate(found):
+        columns[f"t{index}"] = ("u32", scale.times(curve.time))
+        columns[f"min{index}"] = ("f64", curve.low)
+        columns[f"max{index}"] = ("f64", curve.high)
+        columns[f"last{index}"] = ("f64", curve.last)
+    header = {
+        "base": str(timeline.base_ns + scale.base),
+        "unit": scale.unit,
+        "series": [curve.name for curve in found],
+    }
+    return encode(header, columns), BINARY
+
+
+def slice_detail(timeline: Timeline, params: Params) -> Answer:
+    """SliceDetail."""
+    return timeline.detail(read.slice_id(timeline, params)), JSON
+
+
+def flows(timeline: Timeline, params: Params) -> Answer:
+    """Flows of one slice."""
+    return {"flows": timeline.flows(read.slice_id(timeline, params))}, JSON
+
+
+def search(timeline: Timeline, params: Params) -> Answer:
+    """Slices by name."""
+    text = params.get("q", "")
+    if not text:
+        raise BadRequest("the parameter q is missing", "Give a part of a name.")
+    limit = read.integer(params, "limit", 200)
+    if not 1 <= limit <= MAX_HITS:
+        raise BadRequest(f"limit={limit} is out of range", f"Give 1 to {MAX_HITS}.")
+    track = read.track(timeline, params, "slices") if params.get("track") else None
+    found = find(timeline, text, limit, track)
+    start, dur = timeline.rows.start[found.id], timeline.rows.dur[found.id]
+    columns = (found.id, start, dur, found.track, found.depth, found.name)
+    hits = [list(hit) for hit in zip(*(column.tolist() for column in columns))]
+    return {"total": found.total, "names": found.names, "hits": hits}, JSON
+
+
+def stats(timeline: Timeline, params: Params) -> Answer:
+    """Statistics of [t0, t1) by track and name."""
+    t0, t1 = read.window(params)
+    table = statistics(timeline, t0, t1, read.tracks(timeline, params))
+    page = table_json("timeline.stats", ViewTable(table, "total"), timeline.base_ns, TableQuery(limit=MAX_STATS))
+    return {"table": page, "wall": t1 - t0, "slices": int(table.ints("count").sum())}, JSON
+
+
+#: (path below /api/timeline/, function)
+ROUTES: tuple[tuple[str, Callable[[Timeline, Params], Answer]], ...] = (
+    ("slices", slices),
+    ("counter", counter),
+    ("slice", slice_detail),
+    ("flows", flows),
+    ("search", search),
+    ("stats", stats),
+)

@@ -1,0 +1,58 @@
+"""The binary container of docs/http_api.md: magic, JSON header, columns aligned to 8 bytes."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAGIC = 0x5542504E
+U32_MAX = 2**32 - 1
+_ALIGN = 8
+_TYPES: dict[str, np.dtype[Any]] = {"u32": np.dtype("<u4"), "f64": np.dtype("<f8")}
+
+
+def encode(header: Mapping[str, Any], columns: Mapping[str, tuple[str, NDArray[Any]]]) -> bytes:
+    """Header and columns (type "u32" or "f64", values) as bytes. u32 values must be in range."""
+    placed: dict[str, list[Any]] = {}
+    body: list[bytes] = []
+    offset = 0
+    for name, (kind, values) in columns.items():
+        data = values.astype(_TYPES[kind], copy=False).tobytes()
+        placed[name] = [kind, offset, len(values)]
+        padding = -len(data) % _ALIGN
+        body += [data, b"\0" * padding]
+        offset += len(data) + padding
+    text = json.dumps({**header, "columns": placed}, ensure_ascii=False, allow_nan=False).encode()
+    text += b" " * (-(len(text)) % _ALIGN)  # the two u32 before it are 8 bytes
+    return b"".join([struct.pack("<II", MAGIC, len(text)), text, *body])
+
+
+class Scale:
+    """Times of one answer as u32: steps of `unit` ns after `base`.
+
+    unit is the smallest power of two that spans the window. `base` lies up to one window before t0; what began
+    earlier still gets 0, what ends later than can be told the largest value.
+    """
+
+    def __init__(self, t0: int, t1: int, earliest: int) -> None:
+        window = max(t1 - t0, 1)
+        self.unit = 1
+        while window > U32_MAX * self.unit:
+            self.unit *= 2
+        if self.unit > 1:  # twice as far, for a margin as wide as the window
+            self.unit *= 2
+        margin = min(window, U32_MAX * self.unit - window)
+        self.base = max(t0 - margin, min(earliest, t0))
+
+    def times(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Moments as steps after base."""
+        return self.lengths(values - self.base)
+
+    def lengths(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Durations as steps."""
+        return np.asarray(np.clip(values // self.unit, 0, U32_MAX), dtype=np.int64)

@@ -1,0 +1,100 @@
+"""Parameters of the timeline routes: text to checked values."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from tb_npu_plugin.errors import BadRequest, NotFound
+from tb_npu_plugin.store.timeline import Timeline
+
+#: A row's number is track * ROW_STEP + depth.
+ROW_STEP = 4096
+#: Rows of one request.
+MAX_ROWS = 20_000
+_ROWS = re.compile(r"(\d{1,12})(?:-(\d{1,12}))?")
+_INT = re.compile(r"-?\d{1,18}")
+
+Params = Mapping[str, str]
+
+
+def integer(params: Params, name: str, default: int | None = None) -> int:
+    """A whole number; without a default it must be given."""
+    text = params.get(name, "")
+    if not text and default is not None:
+        return default
+    if not _INT.fullmatch(text):
+        raise BadRequest(f"{name}={text[:80]!r} is no whole number", "See docs/http_api.md.")
+    return int(text)
+
+
+def window(params: Params) -> tuple[int, int]:
+    """t0 and t1, t0 < t1."""
+    t0, t1 = integer(params, "t0"), integer(params, "t1")
+    if t0 >= t1:
+        raise BadRequest(f"t0={t0} is not before t1={t1}", "Give t0 < t1, ns after the base of the trace view.")
+    return t0, t1
+
+
+def pixel(params: Params) -> float:
+    """ns per pixel; a fraction is allowed."""
+    text = params.get("px", "")
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < 2.0**62:
+        raise BadRequest(f"px={text[:80]!r} is no positive number", "Give the ns that one pixel stands for.")
+    return value
+
+
+def rows(timeline: Timeline, params: Params) -> list[tuple[int, int]]:
+    """(row of the row table, row number) of all rows asked for that exist, each once, in the order asked."""
+    out: dict[int, int] = {}
+    for part in params.get("rows", "").split(","):
+        match = _ROWS.fullmatch(part.strip())
+        if not match:
+            raise BadRequest(f"rows={part[:80]!r} is no row or range", "Give e.g. rows=0,4096-4099.")
+        first = int(match.group(1))
+        last = int(match.group(2) or first)
+        for track in range(first // ROW_STEP, min(last // ROW_STEP + 1, len(timeline.tracks))):
+            begin = int(timeline.rows.track_row[track])
+            depths = int(timeline.rows.track_row[track + 1]) - begin
+            low = max(0, first - track * ROW_STEP)
+            high = min(depths, last - track * ROW_STEP + 1)
+            for depth in range(low, high):
+                out[track * ROW_STEP + depth] = begin + depth
+        if len(out) > MAX_ROWS:
+            raise BadRequest(f"more than {MAX_ROWS} rows", "Ask for fewer at a time.")
+    return [(row, number) for number, row in out.items()]
+
+
+def slice_id(timeline: Timeline, params: Params) -> int:
+    """A slice that exists."""
+    found = integer(params, "id")
+    if not 0 <= found < timeline.slice_count:
+        raise NotFound(f"no slice {found}", f"Slices are 0 to {timeline.slice_count - 1}.")
+    return found
+
+
+def track(timeline: Timeline, params: Params, kind: str, name: str = "track") -> int:
+    """Number of a track of this kind."""
+    return check_track(timeline, integer(params, name), kind)
+
+
+def check_track(timeline: Timeline, number: int, kind: str) -> int:
+    """The number, if there is such a track of this kind."""
+    if not 0 <= number < len(timeline.tracks) or timeline.tracks[number]["kind"] != kind:
+        raise NotFound(f"no {kind} track {number}", "Take track numbers from /api/view/trace.")
+    return number
+
+
+def tracks(timeline: Timeline, params: Params) -> list[int]:
+    """Slice tracks of a comma list, each once; all of them when it is not given."""
+    text = params.get("tracks", "")
+    if not text:
+        return list(timeline.tracks_of("slices"))
+    if not re.fullmatch(r"\d{1,9}(,\d{1,9})*", text):
+        raise BadRequest(f"tracks={text[:80]!r} is no comma list of numbers", "Give e.g. tracks=4,5.")
+    return [check_track(timeline, number, "slices") for number in dict.fromkeys(map(int, text.split(",")))]

@@ -1,0 +1,53 @@
+"""Trace: the rows of the timeline. Their slices come from /api/timeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tb_npu_plugin.errors import NotReady
+from tb_npu_plugin.views.base import View, ViewInput, ViewResult
+from tb_npu_plugin.views.contract import ProcessJson, ThreadJson, TraceJson
+
+
+def build(source: ViewInput) -> ViewResult:
+    """See TraceJson. Offsets count from the timeline's own base: the first event of the trace."""
+    timeline = source.spans[0].timeline
+    if timeline is None:
+        raise NotReady("the trace is not read", "Ask again.")
+    data: TraceJson = {
+        "processes": _processes(timeline.tracks),
+        "start": timeline.start_ns - timeline.base_ns,
+        "end": timeline.end_ns - timeline.base_ns,
+        "events": timeline.event_count,
+        "slices": timeline.slice_count,
+        "flow_kinds": timeline.flow_kinds,
+        "scanner": timeline.scanner,
+        "source": timeline.source,
+    }
+    return ViewResult(data, {}, timeline.base_ns)
+
+
+def _processes(tracks: list[dict[str, Any]]) -> list[ProcessJson]:
+    """Tracks, which come in display order, under their processes."""
+    out: list[ProcessJson] = []
+    for number, track in enumerate(tracks):
+        if not out or (out[-1]["pid"], out[-1]["name"]) != (track["pid"], track["process"]):
+            out.append({"name": track["process"], "pid": track["pid"], "label": track["label"], "threads": []})
+        out[-1]["threads"].append(_thread(number, track))
+    return out
+
+
+def _thread(number: int, track: dict[str, Any]) -> ThreadJson:
+    return {
+        "track": number,
+        "name": track["name"],
+        "tid": track["tid"],
+        "kind": track["kind"],
+        "rows": track["rows"],
+        "slices": track["slices"],
+        "unit": track["unit"],
+        "max_value": track["max_value"],
+    }
+
+
+VIEW = View(id="trace", title="Trace", scope="span", needs=(("trace",),), build=build)

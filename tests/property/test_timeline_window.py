@@ -1,0 +1,138 @@
+"""What a window shows, against brute force over all slices."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tb_npu_plugin.server.timeline_api import slices, stats
+from tb_npu_plugin.server.timeline_binary import Scale
+from tb_npu_plugin.store import timeline_levels
+from tb_npu_plugin.store.timeline import Timeline
+from tests.support.trace import event, open_trace
+
+TINY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLICES = st.lists(
+    st.tuples(
+        st.integers(0, 3000), st.sampled_from([0, 1, 3, 20, 150, 900]), st.integers(1, 2), st.sampled_from("abc")
+    ),
+    min_size=1,
+    max_size=60,
+)
+
+
+@pytest.fixture(autouse=True)
+def _small_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Levels of detail that small traces reach."""
+    monkeypatch.setattr(timeline_levels, "SHIFTS", (2, 3, 5, 8))
+
+
+def build(items: list[tuple[int, int, int, str]], folder: Path) -> Timeline:
+    events = [event(name, 1000 + start / 1000, dur / 1000, tid) for start, dur, tid, name in items]
+    return open_trace(events, folder)[0]
+
+
+def decode(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
+    magic, length = struct.unpack_from("<II", data)
+    assert magic == 0x5542504E
+    assert length % 8 == 0
+    header = json.loads(data[8 : 8 + length])
+    columns = {}
+    for name, (kind, offset, count) in header["columns"].items():
+        assert offset % 8 == 0
+        columns[name] = np.frombuffer(data, {"u32": "<u4", "f64": "<f8"}[kind], count, 8 + length + offset)
+    return header, columns
+
+
+@TINY
+@given(items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), px=st.sampled_from([0.5, 1, 5, 32, 300]))
+def test_every_slice_is_in_exactly_one_bar(
+    items: list[tuple[int, int, int, str]], t0: int, width: int, px: float, tmp_path: Path
+) -> None:
+    timeline = build(items, tmp_path)
+    t1 = t0 + width
+    header, columns = decode(
+        slices(timeline, {"rows": "0-99999", "t0": str(t0), "t1": str(t1), "px": str(px)})[0]  # type: ignore[arg-type]
+    )
+    size = 1 << max(0, int(px).bit_length() - 1)
+    base = int(header["base"]) - timeline.base_ns
+    starts, durs = timeline.rows.start, timeline.rows.dur
+    assert header["unit"] == 1
+    shown = set()
+    for number, first, count in header["rows"]:
+        row = timeline.row_number(number // 4096, number % 4096)
+        low, high = timeline.rows.bounds(row)
+        bins: dict[int, list[int]] = {}
+        for one in range(low, high):
+            bins.setdefault(int(starts[one]) // size, []).append(one)
+        inside = [
+            one for one in range(low, high) if starts[one] < t1 and (starts[one] + durs[one] > t0 or starts[one] >= t0)
+        ]
+        wanted = sorted({int(starts[one]) // size for one in inside})
+        bars = range(first, first + count)
+        longest = [max(bins[key], key=lambda one: (durs[one], -one)) for key in wanted]
+        assert columns["id"][bars].tolist() == longest
+        assert columns["count"][bars].tolist() == [len(bins[key]) for key in wanted]
+        assert columns["dur"][bars].tolist() == [int(durs[one]) for one in longest]
+        assert columns["start"][bars].tolist() == [max(0, int(starts[bins[key][0]]) - base) for key in wanted]
+        assert columns["end"][bars].tolist() == [
+            max(0, int(starts[bins[key][-1]] + durs[bins[key][-1]]) - base) for key in wanted
+        ]
+        names = [header["names"][code] for code in columns["name"][bars]]
+        assert names == [timeline.names[int(timeline.name[one])] for one in longest]
+        assert {one for one in inside if durs[one] > px} <= set(longest)
+        shown |= {one for key in wanted for one in bins[key]}
+    every = [one for one in range(timeline.slice_count) if starts[one] < t1 and starts[one] + max(durs[one], 1) > t0]
+    assert set(every) <= shown
+
+
+@TINY
+@given(items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000))
+def test_statistics_are_those_of_the_raw_slices(
+    items: list[tuple[int, int, int, str]], t0: int, width: int, tmp_path: Path
+) -> None:
+    timeline = build(items, tmp_path)
+    t1 = t0 + width
+    answer = stats(timeline, {"t0": str(t0), "t1": str(t1)})[0]
+    data = answer["table"]["data"]  # type: ignore[index, call-overload]
+    origin = min(start for start, *_ in items)
+    wanted: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for start, dur, tid, name in items:
+        start -= origin
+        if start < t1 and (start + dur > t0 or start >= t0):
+            wanted.setdefault((f"tid {tid}", name), []).append((start, dur))
+    found = {key: row for row, key in enumerate(zip(data["thread"], data["name"]))}
+    assert set(found) == set(wanted)
+    for key, members in wanted.items():
+        row = found[key]
+        durs = [dur for _, dur in members]
+        assert data["count"][row] == len(durs)
+        assert data["total"][row] == sum(durs)
+        assert (data["min"][row], data["max"][row]) == (min(durs), max(durs))
+        assert data["avg"][row] == round(sum(durs) / len(durs))
+        assert data["clipped"][row] == sum(max(0, min(s + d, t1) - max(s, t0)) for s, d in members)
+    assert answer["slices"] == sum(map(len, wanted.values()))  # type: ignore[index, call-overload]
+
+
+@given(t0=st.integers(0, 2**50), window=st.integers(1, 2**50), before=st.integers(0, 2**50), inside=st.floats(0, 1))
+def test_times_of_a_window_are_told_within_one_unit(t0: int, window: int, before: int, inside: float) -> None:
+    scale = Scale(t0, t0 + window, t0 - before)
+    assert scale.unit == 1 or window > 2**32 - 1
+    assert scale.base <= t0
+    moment = t0 + int(window * inside)
+    told = scale.base + int(scale.times(np.array([moment]))[0]) * scale.unit
+    assert 0 <= moment - told < scale.unit
+    early = scale.base + int(scale.times(np.array([t0 - before]))[0]) * scale.unit
+    assert early <= t0
+
+
+def test_levels_are_kept_where_they_save_bars(tmp_path: Path) -> None:
+    dense = build([(start, 1, 1, "a") for start in range(0, 3000, 2)], tmp_path)
+    sparse = build([(start, 1, 1, "a") for start in range(0, 30000, 1000)], tmp_path)
+    assert [list(timeline.levels._levels) for timeline in (dense, sparse)] == [[2, 3, 5, 8], []]

@@ -1,0 +1,38 @@
+"""Small traces for tests: written, built and opened."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.store.timeline import Timeline, build_timeline
+
+
+def event(name: str, start: float, dur: float, tid: int = 1, pid: int = 1, **more: Any) -> dict[str, Any]:
+    """A complete event; times in us."""
+    return {"ph": "X", "name": name, "pid": pid, "tid": tid, "ts": f"{start:.3f}", "dur": dur, **more}
+
+
+def metadata(kind: str, pid: int, tid: int = 0, **args: Any) -> dict[str, Any]:
+    """A metadata event."""
+    return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": args}
+
+
+def flow(phase: str, flow_id: Any, time: float, tid: int = 1, cat: str = "k", **more: Any) -> dict[str, Any]:
+    """A flow event; time in us."""
+    return {"ph": phase, "name": "arrow", "cat": cat, "id": flow_id, "pid": 1, "tid": tid, "ts": time, **more}
+
+
+def open_trace(events: Any, folder: Path | None = None) -> tuple[Timeline, list[Problem]]:
+    """Build and open the timeline of some events (or of a file's text) in a new folder."""
+    folder = Path(tempfile.mkdtemp(dir=folder))
+    path = folder / "trace_view.json"
+    path.write_text(events if isinstance(events, str) else json.dumps(events), encoding="utf-8")
+    out = folder / "timeline"
+    out.mkdir()
+    log = ProblemLog()
+    build_timeline(path, out, log, lambda n: None)
+    return Timeline.open(out, path), log.list()

@@ -1,0 +1,154 @@
+"""The timeline routes: parameters, answers, and the trace view."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tb_npu_plugin.errors import BadRequest, NotFound, NotReady
+from tb_npu_plugin.server.timeline_api import ROUTES
+from tb_npu_plugin.store.timeline import Timeline
+from tb_npu_plugin.views.base import ViewInput
+from tb_npu_plugin.views.trace import VIEW
+from tests.support.trace import event, metadata, open_trace
+
+GET = dict(ROUTES)
+
+
+@pytest.fixture(scope="module")
+def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
+    events: list[dict[str, Any]] = [
+        metadata("process_name", 1, name="Python"),
+        event("aten::Add", 1000, 100, args={"a": 1}),
+        event("aten::add_", 1010, 20),
+        event("mul", 1040, 10),
+        event("add", 1200, 10, 2),
+        *({"ph": "C", "name": "mem", "pid": 1, "ts": 1000 + t, "args": {"KB": v}}
+          for t, v in ((0, 5), (10, 7), (11, 9), (12, 3), (300, 1))),
+    ]  # fmt: skip
+    return open_trace(events, tmp_path_factory.mktemp("api"))[0]
+
+
+def columns(data: bytes) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    _, length = struct.unpack_from("<II", data)
+    header = json.loads(data[8 : 8 + length])
+    types = {"u32": "<u4", "f64": "<f8"}
+    return header, {
+        name: np.frombuffer(data, types[kind], count, 8 + length + offset).tolist()
+        for name, (kind, offset, count) in header["columns"].items()
+    }
+
+
+def test_the_trace_view_lists_the_rows(timeline: Timeline) -> None:
+    result = VIEW.build(ViewInput([SimpleNamespace(timeline=timeline)], {}))  # type: ignore[list-item]
+    assert result.base_ns == 1_000_000
+    assert (result.data["start"], result.data["end"], result.data["slices"]) == (0, 300_000, 4)
+    (process,) = result.data["processes"]
+    assert [(t["track"], t["name"], t["kind"], t["rows"], t["slices"]) for t in process["threads"]] == [
+        (0, "tid 1", "slices", 2, 3),
+        (1, "tid 2", "slices", 1, 1),
+        (2, "mem", "counter", 1, 0),
+    ]
+    with pytest.raises(NotReady):
+        VIEW.build(ViewInput([SimpleNamespace(timeline=None)], {}))  # type: ignore[list-item]
+
+
+def test_slices(timeline: Timeline) -> None:
+    data, mime = GET["slices"](timeline, {"rows": "0-4096,1", "t0": "0", "t1": "300000", "px": "1"})
+    assert mime == "application/octet-stream"
+    header, found = columns(data)  # type: ignore[arg-type]
+    assert header["rows"] == [[0, 0, 1], [1, 1, 2], [4096, 3, 1]]
+    assert [header["names"][code] for code in found["name"]] == ["aten::Add", "aten::add_", "mul", "add"]
+    base = int(header["base"]) - timeline.base_ns
+    assert [start + base for start in found["start"]] == [0, 10_000, 40_000, 200_000]
+    assert found["dur"] == [100_000, 20_000, 10_000, 10_000]
+
+
+def test_what_began_long_before_the_window_does_not_cost_its_precision(tmp_path: Path) -> None:
+    timeline, _ = open_trace([event("long", 0, 100_000_000), event("short", 90_000_000.001, 0.003)], tmp_path)
+    t0 = 90_000_000_000
+    data, _ = GET["slices"](timeline, {"rows": "0-1", "t0": str(t0), "t1": str(t0 + 10), "px": "1"})
+    header, found = columns(data)  # type: ignore[arg-type]
+    base = int(header["base"]) - timeline.base_ns
+    assert header["unit"] == 1
+    assert (found["start"][1] + base, found["dur"][1]) == (t0 + 1, 3)
+    assert (found["start"][0], found["end"][0]) == (0, 2**32 - 1)
+
+
+def test_counter_with_the_value_in_force_and_bins(timeline: Timeline) -> None:
+    data, _ = GET["counter"](timeline, {"track": "2", "t0": "5000", "t1": "100000", "px": "2048"})
+    header, found = columns(data)  # type: ignore[arg-type]
+    base = int(header["base"]) - timeline.base_ns
+    assert header["series"] == ["KB"]
+    assert [time + base for time in found["t0"]] == [0, 10_000, 11_000]
+    assert found["min0"] == [5, 7, 3]
+    assert found["max0"] == [5, 7, 9]
+    assert found["last0"] == [5, 7, 3]
+
+
+def test_search_is_by_start_and_counts_all(timeline: Timeline) -> None:
+    answer, _ = GET["search"](timeline, {"q": "ADD", "limit": "2"})
+    assert answer["total"] == 3  # type: ignore[call-overload, index]
+    found = [(answer["names"][hit[5]], *hit[1:5]) for hit in answer["hits"]]  # type: ignore[call-overload, index]
+    assert found == [("aten::Add", 0, 100_000, 0, 0), ("aten::add_", 10_000, 20_000, 0, 1)]
+    assert GET["search"](timeline, {"q": "add", "track": "1"})[0]["total"] == 1  # type: ignore[call-overload, index]
+    assert GET["search"](timeline, {"q": "nothing"})[0] == {"total": 0, "names": [], "hits": []}
+
+
+def test_stats_of_one_track(timeline: Timeline) -> None:
+    answer, _ = GET["stats"](timeline, {"t0": "15000", "t1": "45000", "tracks": "0"})
+    data = answer["table"]["data"]  # type: ignore[call-overload, index]
+    rows = dict(zip(data["name"], zip(data["count"], data["total"], data["self"], data["clipped"])))
+    assert rows == {
+        "aten::Add": (1, 100_000, 70_000, 30_000),
+        "aten::add_": (1, 20_000, 20_000, 15_000),
+        "mul": (1, 10_000, 10_000, 5_000),
+    }
+    assert (answer["wall"], answer["slices"]) == (30_000, 3)  # type: ignore[call-overload, index]
+
+
+def test_slice_and_flows(timeline: Timeline) -> None:
+    assert GET["slice"](timeline, {"id": "0"})[0]["args"] == {"a": 1}  # type: ignore[call-overload, index]
+    assert GET["flows"](timeline, {"id": "0"})[0] == {"flows": []}
+
+
+WINDOW = {"t0": "0", "t1": "10", "px": "1"}
+
+
+@pytest.mark.parametrize(
+    ("route", "params", "error"),
+    [
+        ("slices", {**WINDOW, "rows": "x"}, BadRequest),
+        ("slices", WINDOW, BadRequest),
+        ("slices", {**WINDOW, "rows": "0", "t1": "0"}, BadRequest),
+        ("slices", {**WINDOW, "rows": "0", "t1": "9" * 30}, BadRequest),
+        ("slices", {**WINDOW, "rows": "0", "px": "0"}, BadRequest),
+        ("slices", {**WINDOW, "rows": "0", "px": "nan"}, BadRequest),
+        ("slices", {**WINDOW, "rows": "0", "px": "1e300"}, BadRequest),
+        ("counter", {**WINDOW, "track": "0"}, NotFound),
+        ("counter", WINDOW, BadRequest),
+        ("slice", {"id": "4"}, NotFound),
+        ("slice", {"id": "-1"}, NotFound),
+        ("slice", {"id": "1.5"}, BadRequest),
+        ("flows", {}, BadRequest),
+        ("search", {}, BadRequest),
+        ("search", {"q": "a", "limit": "0"}, BadRequest),
+        ("search", {"q": "a", "track": "2"}, NotFound),
+        ("stats", {**WINDOW, "tracks": "0,x"}, BadRequest),
+        ("stats", {**WINDOW, "tracks": "2"}, NotFound),
+    ],
+)
+def test_bad_parameters(route: str, params: dict[str, str], error: type[Exception], timeline: Timeline) -> None:
+    with pytest.raises(error):
+        GET[route](timeline, params)
+
+
+def test_rows_that_do_not_exist_give_none(timeline: Timeline) -> None:
+    data, _ = GET["slices"](timeline, {**WINDOW, "rows": "5,8192,99999999999"})
+    assert columns(data)[0]["rows"] == []  # type: ignore[arg-type]

@@ -1,0 +1,239 @@
+"""From trace events to tracks, slices, flows and counters."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tb_npu_plugin.errors import BadFile
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.store.timeline import Timeline, build_timeline
+from tests.support.trace import event, flow, metadata, open_trace
+
+
+def slices_of(timeline: Timeline) -> list[dict[str, Any]]:
+    return [timeline.brief(index) for index in range(timeline.slice_count)]
+
+
+def test_names_and_order_of_processes_and_threads(tmp_path: Path) -> None:
+    events = [
+        metadata("process_name", 1, name="Something"),
+        metadata("process_sort_index", 1, sort_index=0),
+        metadata("process_name", 2, name="CANN"),
+        metadata("process_name", 3, name="Overlap Analysis"),
+        metadata("process_labels", 3, labels="NPU"),
+        metadata("process_name", 4, name="<script>alert(1)</script>"),
+        metadata("process_labels", 5, labels="orphan of level 0"),
+        metadata("process_name", 6, name="HBM"),
+        metadata("process_sort_index", 6, sort_index=-5),
+        metadata("thread_name", 3, 0, name="Computing"),
+        metadata("thread_name", 2, 10, name="Thread 10"),
+        metadata("thread_sort_index", 2, 9, sort_index=11),
+        metadata("thread_sort_index", 2, 10, sort_index=10),
+        event("a", 1, 1, 0, 3),
+        event("b", 1, 1, 9, 2),
+        event("b", 1, 1, 10, 2),
+        event("c", 1, 1, 1, 1),
+        event("d", 1, 1, 1, 4),
+        event("e", 1, 1, 1, 77),
+        {"ph": "C", "name": "HBM 0", "pid": 6, "ts": 1, "args": {"Read(MB/s)": 5}},
+    ]
+    timeline, problems = open_trace(events, tmp_path)
+    assert [(track["process"], track["label"], track["name"], track["kind"]) for track in timeline.tracks] == [
+        ("Overlap Analysis", "NPU", "Computing", "slices"),
+        ("CANN", "", "Thread 10", "slices"),
+        ("CANN", "", "tid 9", "slices"),
+        ("Something", "", "tid 1", "slices"),
+        ("<script>alert(1)</script>", "", "tid 1", "slices"),
+        ("pid 77", "", "tid 1", "slices"),
+        ("HBM", "", "HBM 0", "counter"),
+    ]
+    assert problems == []
+
+
+def test_begin_end_pairs_and_instants(tmp_path: Path) -> None:
+    def mark(phase: str, name: str, time: int, tid: int = 1) -> dict[str, Any]:
+        return {"ph": phase, "name": name, "pid": 1, "tid": tid, "ts": time}
+
+    events = [
+        mark("B", "outer", 10),
+        mark("B", "inner", 20),
+        {"ph": "E", "pid": 1, "tid": 1, "ts": 30},
+        mark("E", "outer", 50),
+        mark("E", "alone", 55),
+        mark("B", "never ends", 60),
+        mark("i", "moment", 70),
+        mark("I", "moment", 80, 2),
+    ]
+    timeline, problems = open_trace(events, tmp_path)
+    found = [(s["name"], s["start"], s["dur"], s["depth"]) for s in slices_of(timeline)]
+    assert found == [
+        ("outer", 0, 40_000, 0),
+        ("never ends", 50_000, 20_000, 0),
+        ("inner", 10_000, 10_000, 1),
+        ("moment", 60_000, 0, 1),
+        ("moment", 70_000, 0, 0),
+    ]
+    assert [(p.code, p.found) for p in problems] == [("unpaired_event", '1 "E" without "B", 1 "B" without "E"')]
+
+
+def test_an_event_without_what_a_slice_needs_costs_itself(tmp_path: Path) -> None:
+    events = [
+        event("good", 1, 1),
+        {"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 1},
+        {"ph": "X", "name": "x", "pid": 1, "tid": 1, "ts": "soon", "dur": 1},
+        {"ph": "X", "name": "x", "pid": 1, "tid": 1, "ts": 1},
+        {"ph": "X", "name": "x", "pid": 1, "tid": 1, "ts": 1, "dur": -5},
+        {"ph": "Z", "name": "x", "pid": 1, "tid": 1, "ts": 1},
+    ]
+    timeline, problems = open_trace(events, tmp_path)
+    assert [s["name"] for s in slices_of(timeline)] == ["good"]
+    assert [(p.code, p.count) for p in problems] == [("incomplete_event", 4), ("unknown_phase", 1)]
+
+
+def flows_of(timeline: Timeline, name: str) -> list[tuple[str, str, str]]:
+    (one,) = (s["id"] for s in slices_of(timeline) if s["name"] == name)
+    return [(f["kind"], f["from"]["name"], f["to"]["name"]) for f in timeline.flows(one)]
+
+
+def test_flows_join_the_slices_they_start_and_end_in(tmp_path: Path) -> None:
+    big = 340282366920938463463374607431768211455
+    events = [
+        event("outer", 0, 100),
+        event("launch", 10, 20),
+        event("copy 1", 200, 5, 2),
+        event("copy 2", 210, 5, 2),
+        event("later", 400, 5, 3),
+        flow("s", big, 15),  # inside launch, not at its start; ids beyond 64 bits
+        flow("f", str(big), 200, 2, bp="e"),
+        flow("f", big, 210, 2, bp="e"),
+        flow("s", big + 1, 16),  # one more id that a float would take for the same
+        flow("f", big + 1, 390, 3),  # no bp: binds to the next slice
+        flow("s", 1, 5, cat="other"),
+        flow("s", 2, 9_999),
+        flow("f", 3, 200, 2, bp="e"),
+    ]
+    timeline, _ = open_trace(events, tmp_path)
+    assert flows_of(timeline, "launch") == [
+        ("k", "launch", "copy 1"),
+        ("k", "launch", "copy 2"),
+        ("k", "launch", "later"),
+    ]
+    assert flows_of(timeline, "copy 2") == [("k", "launch", "copy 2")]
+    assert flows_of(timeline, "outer") == []
+    assert timeline.flows_unmatched == {"other": 1, "k": 2}
+    assert timeline.flow_kinds == ["k"]
+
+
+def test_flow_steps_make_a_chain_and_reused_ids_new_arrows(tmp_path: Path) -> None:
+    events = [event(name, start, 5) for name, start in (("a", 0), ("b", 10), ("c", 20), ("d", 30), ("e", 40))]
+    events += [flow("s", 1, 0), flow("t", 1, 10), flow("f", 1, 20, bp="e"), flow("s", 1, 30), flow("f", 1, 40, bp="e")]
+    timeline, _ = open_trace(events, tmp_path)
+    assert flows_of(timeline, "b") == [("k", "a", "b"), ("k", "b", "c")]
+    assert flows_of(timeline, "e") == [("k", "d", "e")]
+
+
+def test_a_flow_into_the_past_is_kept(tmp_path: Path) -> None:
+    events = [event("a", 0, 5), event("b", 10, 5), flow("s", 1, 10), flow("f", 1, 0, bp="e")]
+    timeline, _ = open_trace(events, tmp_path)
+    assert flows_of(timeline, "a") == [("k", "b", "a")]
+
+
+def test_counters_by_key_and_dimension(tmp_path: Path) -> None:
+    def point(name: str, time: int, **args: Any) -> dict[str, Any]:
+        return {"ph": "C", "name": name, "pid": 1, "tid": time, "ts": time, "args": args}
+
+    events = [
+        point("mem", 20, KB=2.5),
+        point("mem", 10, KB="1.5"),
+        point("acc", 10, value=1, acc_id=0),
+        point("acc", 10, value=2, acc_id=1),
+        point("bad", 10, value="N/A"),
+    ]
+    timeline, problems = open_trace(events, tmp_path)
+    assert [(t["name"], t["unit"], t["max_value"], [s[0] for s in t["series"]]) for t in timeline.tracks] == [
+        ("acc", "", 2.0, ["value (acc_id 0)", "value (acc_id 1)"]),
+        ("mem", "KB", 2.5, ["KB"]),
+    ]
+    _, start, end = timeline.tracks[1]["series"][0]
+    assert timeline.counter_time[start:end].tolist() == [0, 10_000]
+    assert timeline.counter_value[start:end].tolist() == [1.5, 2.5]
+    assert [p.code for p in problems] == ["bad_counter"]
+
+
+def test_details_of_a_slice(tmp_path: Path) -> None:
+    args = {"big": 2**63, "small": 5, "exact": 0.1, "Call stack": "b.py(1): f;\r\na.py(2): g"}
+    text = json.dumps([event("parent", 0, 10), event("child", 2, 3, cat="cpu_op", args=args), event("next", 20, 1)])
+    text = text.replace('"exact": 0.1', '"exact": 1736408883688177.930, "nan": NaN')
+    timeline, _ = open_trace(text, tmp_path)
+    (child,) = (s["id"] for s in slices_of(timeline) if s["name"] == "child")
+    (parent,) = (s["id"] for s in slices_of(timeline) if s["name"] == "parent")
+    found = timeline.detail(child)
+    assert found["args"] == {
+        "big": str(2**63), "small": 5, "exact": "1736408883688177.930", "nan": "NaN", "Call stack": args["Call stack"],
+    }  # fmt: skip
+    assert found["stack"] == ["b.py(1): f", "a.py(2): g"]
+    assert (found["category"], found["parent"], found["self"]) == ("cpu_op", {"id": parent, "name": "parent"}, 3000)
+    assert found["start_epoch_ns"] == "2000"
+    above = timeline.detail(parent)
+    assert (above["children"], above["self"], above["previous"], above["next"]) == (1, 7000, None, parent + 1)
+    assert (above["args"], above["args_error"], above["stack"]) == ({}, "", None)
+
+
+def test_args_of_a_file_that_changed_or_went(tmp_path: Path) -> None:
+    timeline, _ = open_trace([event("a", 0, 1, args={"x": 1})], tmp_path)
+    path = next(tmp_path.glob("*/trace_view.json"))
+    path.write_text(path.read_text() + " ")
+    assert timeline.args(0) == (None, "trace_view.json has changed since it was read")
+    path.unlink()
+    found, why = timeline.args(0)
+    assert found is None
+    assert "cannot be read" in why
+
+
+def test_gzip_keeps_its_args_when_the_file_is_gone(tmp_path: Path) -> None:
+    path, out = tmp_path / "trace_view.json.gz", tmp_path / "out"
+    path.write_bytes(gzip.compress(json.dumps([event("a", 0, 1, args={"x": 1})]).encode()))
+    out.mkdir()
+    build_timeline(path, out, ProblemLog(), lambda n: None)
+    path.unlink()
+    assert Timeline.open(out, path).detail(0)["args"] == {"x": 1}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "hello", '[{"ph": "M", "name": "process_name", "pid": 1}]'])
+def test_nothing_to_show_is_a_bad_file(text: str, tmp_path: Path) -> None:
+    with pytest.raises(BadFile):
+        open_trace(text, tmp_path)
+
+
+def test_operators_are_there_without_their_file(tmp_path: Path) -> None:
+    call = {"Input Dims": "2,3", "Call stack": "a;\r\nb"}
+    events = [
+        event("ProfilerStep#5", 0, 100, cat="cpu_op"),
+        event("aten::add", 10, 50, cat="cpu_op", args=call),
+        event("aten::empty", 20, 10, cat="cpu_op"),
+        event("slice", 20, 10),
+    ]
+    timeline, _ = open_trace(events, tmp_path)
+    table = timeline.operators()
+    assert table.text("name").tolist() == ["aten::add", "aten::empty"]
+    assert table.ints("host_self_ns").tolist() == [40_000, 10_000]
+    assert table.text("input_shapes").tolist() == ["2,3", None]
+    assert table.text("call_stack").tolist() == ["a;\r\nb", None]
+
+
+def test_rows_are_sorted_and_free_of_overlap(tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    events = [event("a", int(t), int(d), int(k)) for t, d, k in random.integers(0, [300, 40, 3], size=(400, 3))]
+    timeline, _ = open_trace(events, tmp_path)
+    rows = timeline.rows
+    for row in range(len(rows.first) - 1):
+        low, high = rows.bounds(row)
+        start, dur = rows.start[low:high], rows.dur[low:high]
+        assert (start[1:] >= start[:-1] + np.maximum(dur[:-1], 1)).all()
+    assert sum(track["slices"] for track in timeline.tracks) == timeline.slice_count == 400
