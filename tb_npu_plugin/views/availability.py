@@ -48,7 +48,9 @@ USES: dict[str, Use] = {
     ),
     "kernels": Use(("kernel", "overview", "diff"), "No device time by kernel, type and core."),
     "op_statistic": Use(("kernel",), "Time by type and core is computed from the kernels."),
-    "operators": Use(("operator", "overview", "diff"), "No host and device time by operator."),
+    "operators": Use(
+        ("operator", "overview", "diff"), "Times by operator are rebuilt from the trace, where that is there."
+    ),
     "op_memory": Use(("memory",), "No table of allocations."),
     "memory_record": Use(("memory",), "No memory curves and peaks."),
     "module_memory": Use(("memory",), "No memory by CANN module."),
