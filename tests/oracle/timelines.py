@@ -1,0 +1,48 @@
+"""Timelines of result folders, built once in a test run, and what their routes answer."""
+
+from __future__ import annotations
+
+import json
+import struct
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.server.timeline_api import ROUTES
+from tb_npu_plugin.store.timeline import Timeline, build_timeline
+from tests.oracle.raw import raw
+
+MAGIC = 0x5542504E
+_FORMATS = {"u32": "I", "f64": "d"}
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []  # removed when the test run ends
+
+
+@cache
+def timeline(folder: Path) -> Timeline:
+    """The timeline of one result folder."""
+    trace = raw(folder).path("trace_view.json")
+    _FOLDERS.append(tempfile.TemporaryDirectory(prefix="timeline-"))
+    log, out = ProblemLog(), Path(_FOLDERS[-1].name)
+    build_timeline(trace, out, log, lambda _: None)
+    assert log.list() == []
+    return Timeline.open(out, trace)
+
+
+def ask(folder: Path, route: str, **params: Any) -> Any:
+    """Answer of /api/timeline/<route>."""
+    answer = next(function for suffix, function in ROUTES if suffix == route)
+    return answer(timeline(folder), {key: str(value) for key, value in params.items()})[0]
+
+
+def columns(body: bytes) -> tuple[dict[str, Any], dict[str, tuple[Any, ...]]]:
+    """Header and columns of a binary answer, as docs/http_api.md words it."""
+    magic, length = struct.unpack_from("<II", body)
+    assert magic == MAGIC
+    header = json.loads(body[8 : 8 + length])
+    found = {}
+    for name, (kind, offset, count) in header["columns"].items():
+        assert (8 + length + offset) % 8 == 0
+        found[name] = struct.unpack_from(f"<{count}{_FORMATS[kind]}", body, 8 + length + offset)
+    return header, found
