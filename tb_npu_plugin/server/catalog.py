@@ -84,13 +84,20 @@ def of_job(job: Job) -> ProgressJson:
     }
 
 
-def span_facts(place: Place, tables: Stand) -> SpanFacts:
+def span_facts(library: Library, place: Place) -> SpanFacts:
     """What is known of a span's tables: from what was read, else from the names of the files."""
-    facts = facts_of_files(file.relative for file in place.span.files)
-    if tables.entry is None:
-        return facts
-    rows = tables.entry.meta["rows"]
-    return SpanFacts(frozenset(rows) | (facts.tables & {"trace"}), rows)
+    named = facts_of_files(file.relative for file in place.span.files)
+    tables = library.stand(place, "tables").entry
+    rows = dict(tables.meta["rows"]) if tables else {}
+    have = set(rows) | (named.tables & {"trace"}) if tables else set(named.tables)
+    if "trace" in have and "operators" not in have:  # they can be rebuilt from the trace
+        trace = library.stand(place, "trace").entry
+        if trace is None:
+            have.add("operators")
+        elif trace.meta["operators"]:
+            have.add("operators")
+            rows["operators"] = trace.meta["operators"]
+    return SpanFacts(frozenset(have), rows)
 
 
 def _worker(library: Library, first: Place) -> WorkerJson:
@@ -126,7 +133,7 @@ def _span(library: Library, place: Place) -> SpanJson:
         "fingerprint": span.fingerprint + ("+" if growing else ""),
         "state": _state(list(stands.values())),
         "problems": counted,
-        "views": view_states(span_facts(place, tables)),
+        "views": view_states(span_facts(library, place)),
         "has_trace": span.has_trace,
     }
 

@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 #: Built views that are kept.
 KEPT_RESULTS = 16
+#: Needs that the trace satisfies: itself, and what is rebuilt from it where its own file is not there.
+FROM_TRACE = frozenset({"trace", "operators"})
 T = TypeVar("T")
 
 
@@ -162,14 +164,17 @@ class Service:
         urgent = view.scope != "run"
         stages: set[Stage] = {"trace"} if view.needs == (("trace",),) else {"tables"}
         stands = self.library.want(place, sorted(stages, key=STAGES.index), urgent)
-        tables = self.library.stand(place, "tables")
-        if stages == {"tables"} and tables.state == "ready":
-            facts = catalog.span_facts(place, tables)
-            if any("trace" in group and not facts.tables & (set(group) - {"trace"}) for group in view.needs):
-                stands += self.library.want(place, ["trace"], urgent)
+        tables = next((stand.entry for stand in stands if stand.stage == "tables"), None)
+        if tables is not None and any(self._in_trace(group, tables.meta["rows"]) for group in view.needs):
+            stands += self.library.want(place, ["trace"], urgent)
         if urgent and self._ahead:
             self.library.want(place, STAGES, urgent=False)
         return stands
+
+    @staticmethod
+    def _in_trace(group: Sequence[str], read: Mapping[str, int]) -> bool:
+        """No table of the group was there to be read, but the trace is one or may have one."""
+        return not any(table in read for table in group) and any(table in FROM_TRACE for table in group)
 
     def _read(self, place: Place, stands: Sequence[Stand]) -> str:
         """Which readings a view of a span shows. Their names change with the files; not with stages that the view
@@ -182,7 +187,7 @@ class Service:
 
     def _facts(self, places: Sequence[Place]) -> SpanFacts:
         """What all the spans have."""
-        each = [catalog.span_facts(place, self.library.stand(place, "tables")) for place in places]
+        each = [catalog.span_facts(self.library, place) for place in places]
         if len(each) == 1:
             return each[0]
         return SpanFacts(frozenset.intersection(*(facts.tables for facts in each)))

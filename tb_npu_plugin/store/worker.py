@@ -128,7 +128,7 @@ def _starts(table: Table) -> list[int]:
 
 def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, Any]:
     """The trace into the timeline's arrays."""
-    from tb_npu_plugin.store.timeline import build_timeline
+    from tb_npu_plugin.store.timeline import Timeline, build_timeline
 
     file = request.files[0]
     out = request.out / TIMELINE_FOLDER
@@ -138,7 +138,10 @@ def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, A
     def build(relative: str) -> None:
         build_timeline(request.folder / relative, out, log, progress)
 
-    return {"timeline": _guarded(file.relative, log, build)}
+    if not _guarded(file.relative, log, build):
+        return {"timeline": False, "operators": 0}
+    rebuilt = Timeline.open(out, request.folder / file.relative).operators()
+    return {"timeline": True, "operators": len(rebuilt)}
 
 
 def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> bool:

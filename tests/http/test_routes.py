@@ -84,6 +84,22 @@ def test_a_view_whose_files_are_not_there_says_which_and_how_to_get_them(browser
     assert all(item["option"] for item in found["missing"])
 
 
+def test_operators_come_from_the_trace_where_their_own_file_is_not_there(browser: Browser, logs: Path) -> None:
+    device_only = TRACE.replace("cpu_op", "other")
+    write_result(logs / "other" / NAME, trace=device_only)
+    without_host, with_trace, without_trace = browser.spans()  # runs "other", "run" rank 0 and rank 1
+    found = browser.view("operator", span=with_trace)
+    assert found["state"] == "ready" and found["data"]["source"] == "trace_view.json"
+    assert found["tables"]["by_name"]["data"]["host_total_ns"] == [9500]
+    for span in (without_host, without_trace):
+        found = browser.view("operator", span=span)
+        assert found["state"] == "missing" and found["missing"][0]["file"] == "operator_details.csv"
+    runs = browser.json("/api/catalog")["runs"]
+    spans = [span for run in runs for worker in run["workers"] for span in worker["spans"]]
+    states = [next(view for view in span["views"] if view["id"] == "operator") for span in spans]
+    assert [(state["available"], state["count"]) for state in states] == [(False, None), (True, 1), (False, None)]
+
+
 def test_distributed_takes_all_ranks_that_can_be_read(browser: Browser) -> None:
     browser.spans()
     run = browser.json("/api/catalog")["runs"][0]
