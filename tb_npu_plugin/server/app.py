@@ -10,7 +10,7 @@ from typing import Any
 from werkzeug.wrappers import Request, Response
 
 from tb_npu_plugin.discovery.watch import Watcher
-from tb_npu_plugin.errors import BadRequest, NotFound, NotReady
+from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.server import catalog, respond, static
 from tb_npu_plugin.server.service import Service
 from tb_npu_plugin.store.library import Library
@@ -127,11 +127,7 @@ class App:
         if not token:
             raise BadRequest("the parameter span is missing", "Take its value from /api/catalog.")
         self._watcher.wait(FIRST_SCAN)
-        place = self.library.place(token)
-        self.library.want(place, ["trace"])
-        timeline = self.library.open(place).timeline
-        if timeline is None:
-            raise NotReady("the trace is not read", "Ask /api/view/trace for the reason.")
+        timeline = self.service.timeline(token)
         content, mime = handler(timeline, request.args)
         if isinstance(content, bytes):
             return respond.binary(request, content, mime)

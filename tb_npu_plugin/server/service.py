@@ -16,6 +16,7 @@ from tb_npu_plugin.server import catalog
 from tb_npu_plugin.store.library import Library, Stand
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES, Stage, stages_of
+from tb_npu_plugin.store.timeline import Timeline
 from tb_npu_plugin.views.availability import SpanFacts, facts_of_span, is_available, missing
 from tb_npu_plugin.views.base import MissingJson, ProgressJson, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import RankStateJson, RankStepJson, ViewJson
@@ -134,6 +135,17 @@ class Service:
             known = ", ".join(sorted({*result.tables, *asked.view.extra_tables}))
             raise NotFound(f"{view_id} has no table {name[:80]!r}", f"Its tables: {known}.")
         return result.tables[name], result.base_ns
+
+    def timeline(self, span: str) -> Timeline:
+        """The timeline of a span, which is read if it is not. Raises NotFound, NotReady."""
+        place = self.library.place(span)
+        stands = self.library.want(place, ["trace"])
+        found = self.library.open(place).timeline
+        if found is not None:
+            return found
+        if stands and stands[0].state in ("waiting", "reading"):
+            raise NotReady("the trace is being read", "Ask again when /api/progress says that it is done.")
+        raise NotFound("this span has no trace that can be read", "Ask /api/view/trace for the reason.")
 
     def ranks(self, run: str) -> list[RankStepJson]:
         """Step budgets of the ranks of a run that are read already; starts nothing."""

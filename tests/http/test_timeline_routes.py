@@ -1,0 +1,38 @@
+"""The timeline's routes through the plugin: reading starts, answers are binary or JSON, errors are JSON."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+from tests.http.conftest import Browser
+from tests.unit.discovery.test_watch import until
+
+
+def test_the_timeline_is_read_when_it_is_asked_for(browser: Browser) -> None:
+    span = browser.spans()[0]
+    query = {"span": span, "rows": "0-100", "t0": "0", "t1": "10000", "px": "1"}
+    first = browser.ask("/api/timeline/slices", **query)
+    assert first.status_code == 503 and first.get_json()["code"] == "not_ready"
+    assert until(lambda: browser.ask("/api/timeline/slices", **query).status_code == 200)
+    response = browser.ask("/api/timeline/slices", **query)
+    magic, length = struct.unpack_from("<II", response.data)
+    header = json.loads(response.data[8 : 8 + length])
+    assert magic == 0x5542504E and response.mimetype == "application/octet-stream"
+    assert header["names"] == ["aten::add"] and header["base"] == "1736408883704000500"
+    detail = browser.json("/api/timeline/slice", span=span, id="0")
+    assert detail["dur"] == 9500 and detail["args"] == {"Input Dims": "2,2"}
+
+
+def test_the_trace_view_waits_for_the_trace_only(browser: Browser) -> None:
+    found = browser.view("trace", span=browser.spans()[0])
+    assert found["state"] == "ready" and found["base_ns"] == "1736408883704000500"
+    before = found["fingerprint"]
+    assert until(lambda: not browser.json("/api/progress")["jobs"])
+    assert browser.view("trace", span=browser.spans()[0])["fingerprint"] == before, "it is not drawn again"
+
+
+def test_a_span_without_a_trace_has_no_timeline(browser: Browser) -> None:
+    span = browser.spans()[1]
+    assert browser.view("trace", span=span)["state"] == "missing"
+    assert browser.ask("/api/timeline/slice", span=span, id="0").status_code == 404
