@@ -16,7 +16,7 @@ import { makeSurface, measure, resizeAll, type Surface } from "./surface";
 import { readTheme } from "./theme";
 import { barUnder, type Under } from "./under";
 import { clamp, fit, type Limits, reveal, sameView, show, type View } from "./viewport";
-import { minimapRows, wishOf } from "./wish";
+import { minimapRows, sliceBounds, wishOf } from "./wish";
 
 /** What the engine tells its view. */
 export interface TimelineEvents {
@@ -46,6 +46,8 @@ const GUTTER = 210;
 const GUTTER_NARROW = 130;
 const NARROW = 760;
 const SETTLE_MS = 200;
+/** Room beside the first and last slice, as a share. */
+const MARGIN = 0.02;
 
 export class TimelineEngine {
   readonly scene: Scene;
@@ -64,6 +66,10 @@ export class TimelineEngine {
   private baseDirty = true;
   private settle: ReturnType<typeof setTimeout> | undefined;
   private wantedView: View | null;
+  /** Nobody chose a view yet: the first data may. */
+  private untouched: boolean;
+  /** From the first to the last slice, when that was the view to begin with. */
+  private home: Range | null = null;
 
   /** `start`: the view to begin with; null: everything. */
   constructor(
@@ -81,6 +87,7 @@ export class TimelineEngine {
       () => this.arrived(),
       (error) => events.failed(error),
     );
+    this.untouched = start === null;
     this.wantedView = start && { start: start.start, scale: start.end - start.start };
     this.scene = {
       processes: data.processes,
@@ -116,6 +123,7 @@ export class TimelineEngine {
       this.scene.scroll = this.surface.scroller.scrollTop;
       this.draw(true);
     });
+    document.fonts?.addEventListener("loadingdone", this.fontsLoaded);
     this.observer = new ResizeObserver(() => this.resized());
     this.observer.observe(this.surface.scroller);
     this.surface.spacer.style.height = `${this.contentHeight()}px`;
@@ -124,6 +132,7 @@ export class TimelineEngine {
 
   destroy(): void {
     this.observer.disconnect();
+    document.fonts?.removeEventListener("loadingdone", this.fontsLoaded);
     this.stopPointer();
     this.loader.stop();
     cancelAnimationFrame(this.frame);
@@ -192,8 +201,11 @@ export class TimelineEngine {
     this.surface.scroller.scrollTop = this.scene.scroll + place.y - middle;
   }
 
+  /** Shows what happened; again: also the counters before and after. */
   reset(): void {
-    this.go(fit(this.data.limits, this.width));
+    const home = this.home && this.homeView(this.home);
+    const isThere = home && sameView(home, this.motion.target(this.scene.view));
+    this.go(home && !isThere ? home : fit(this.data.limits, this.width));
   }
 
   undo(): void {
@@ -244,6 +256,12 @@ export class TimelineEngine {
     if (this.frame === 0 && this.scene.height > 0) this.frame = requestAnimationFrame((now) => this.paint(now));
   }
 
+  private readonly fontsLoaded = () => {
+    this.rows.forgetWidths();
+    this.gutter.forgetWidths();
+    this.draw(true);
+  };
+
   private contentHeight(): number {
     return this.scene.layout.pinnedHeight + this.scene.layout.height + 24;
   }
@@ -255,6 +273,7 @@ export class TimelineEngine {
   }
 
   private move(view: View, animated: boolean): void {
+    this.untouched = false;
     const still = !animated || this.reduced.matches;
     this.scene.view = this.motion.go(this.scene.view, view, performance.now(), still ? 0 : undefined);
     this.draw(true);
@@ -286,7 +305,17 @@ export class TimelineEngine {
   }
 
   private arrived(): void {
+    if (this.untouched && !this.loader.loading && this.scene.height > 0) {
+      this.untouched = false;
+      // Counters often run long before and after what happened.
+      this.home = sliceBounds(this.scene, wishOf(this.scene).rows);
+      if (this.home) this.scene.view = this.homeView(this.home);
+    }
     this.draw(true);
+  }
+
+  private homeView({ start, end }: Range): View {
+    return clamp(show(start, end, this.width, MARGIN), this.data.limits, this.width);
   }
 
   private paint(now: number): void {

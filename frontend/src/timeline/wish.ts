@@ -1,9 +1,10 @@
 /** What the scene needs: the rows in sight and some around them. */
 
 import type { ProcessJson } from "../api/types.gen";
+import { endOf, startOf } from "./decode";
 import type { Wish } from "./loader";
 import { barsIn, type Item, itemsIn, ROWS_PER_TRACK, type TrackItem } from "./rows";
-import { type Scene, sections, timeWidth } from "./scene";
+import { type Range, type Scene, sections, timeWidth } from "./scene";
 
 const MINIMAP_LANES = 4;
 
@@ -23,6 +24,21 @@ export function wishOf(scene: Scene): Wish {
   }
   const { view, ratio } = scene;
   return { view, width: timeWidth(scene), ratio, rows: [...rows], counters: [...counters] };
+}
+
+/** From the first to the last slice of `rows`, as far as they are loaded; null when there is none. */
+export function sliceBounds(scene: Scene, rows: readonly number[]): Range | null {
+  const { caches, limits } = scene;
+  let [start, end] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const row of rows) {
+    for (const { data } of caches.slices.pieces(row, limits.start, limits.end, 0)) {
+      const last = data.start.length - 1;
+      if (last < 0) continue;
+      start = Math.min(start, startOf(data, 0));
+      end = Math.max(end, Math.min(endOf(data, last), limits.end));
+    }
+  }
+  return end > start ? { start, end } : null;
 }
 
 /** Rows that tell most at a glance: Overlap Analysis where there is one, else the fullest tracks. */

@@ -45,6 +45,11 @@ export class GutterPainter {
     }
   }
 
+  forgetWidths(): void {
+    this.fitter.forget();
+    this.headers.forget();
+  }
+
   private paintItem(scene: Scene, section: Section, item: Item): void {
     const y = item.y + section.shift;
     if (item.kind === "process") this.paintProcess(scene, item, y);

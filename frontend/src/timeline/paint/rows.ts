@@ -52,6 +52,10 @@ export class RowPainter {
     this.paintLabels(scene, labels);
   }
 
+  forgetWidths(): void {
+    this.fitter.forget();
+  }
+
   private paintSection(scene: Scene, section: Section, pixels: Uint32Array, blank: Uint32Array, labels: Label[]): void {
     const { ratio, theme, caches, view } = scene;
     const from = section.top - section.shift;

@@ -18,6 +18,11 @@ export class TextFitter {
     return width;
   }
 
+  /** After a change of fonts. */
+  forget(): void {
+    this.widths.clear();
+  }
+
   /** `text`, or as much of it as fits before an ellipsis; "" where not even two letters fit. */
   fit(text: string, room: number): string {
     const width = this.width(text);

@@ -3,9 +3,8 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ProblemJson, TraceJson } from "../../api/types.gen";
 import { t } from "../../i18n";
-import { param, params, setParams } from "../../state/params";
+import { param, params, parentDocument, setParams } from "../../state/params";
 import { theme } from "../../state/theme";
-import { inOrder } from "../../timeline/order";
 import { ProblemBanner } from "../../widgets";
 import { HoverTip } from "./hover_tip";
 import { listenKeys } from "./keyboard";
@@ -23,10 +22,7 @@ interface Props {
 }
 
 export function TraceTimeline({ span, data, base, problems }: Props) {
-  const session = useMemo(() => {
-    const ordered = { ...data, processes: inOrder(data.processes) };
-    return new TraceSession(span, ordered, base, parseLink(params.peek(), span));
-  }, []);
+  const session = useMemo(() => new TraceSession(span, data, base, parseLink(params.peek(), span)), []);
   const root = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const [isHelpOpen, setHelpOpen] = useState(false);
@@ -34,6 +30,7 @@ export function TraceTimeline({ span, data, base, problems }: Props) {
   useEffect(() => {
     if (!root.current) return;
     session.attach(root.current);
+    if (isFocusFree()) root.current.focus({ preventScroll: true });
     const stopKeys = listenKeys(session, {
       focusSearch: () => field.current?.select(),
       openHelp: () => setHelpOpen(true),
@@ -64,6 +61,12 @@ export function TraceTimeline({ span, data, base, problems }: Props) {
       <KeysHelp isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />
     </div>
   );
+}
+
+/** Whether nobody has the focus, in TensorBoard's page and in ours: then the keys may work at once. */
+function isFocusFree(): boolean {
+  const pages = [document, parentDocument()];
+  return pages.every((page) => !page || [null, page.body, window.frameElement].includes(page.activeElement));
 }
 
 function NoteLine({ session }: { session: TraceSession }) {
