@@ -68,6 +68,21 @@ def test_slices_of_one_row_never_overlap(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
+def test_what_contains_stands_above_what_it_contains(folder: Path) -> None:
+    by_track: dict[int, list[Bar]] = defaultdict(list)
+    for bar in _bars(folder, px=1):
+        by_track[bar["track"]].append(bar)
+    for bars in by_track.values():
+        open_: list[Bar] = []
+        for bar in sorted(bars, key=lambda s: (s["start"], -s["end"])):
+            while open_ and open_[-1]["end"] <= bar["start"]:
+                open_.pop()
+            if open_ and bar["end"] <= open_[-1]["end"]:
+                assert open_[-1]["depth"] < bar["depth"], bar["name"]
+            open_.append(bar)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
 @pytest.mark.parametrize("px", [1_000, 37_000, 1_000_000])
 def test_zoomed_out_bars_count_every_slice(folder: Path, px: int) -> None:
     """Bars stand for the slices of their row in order: `count` of them each."""
