@@ -113,6 +113,23 @@ describe("ranks", () => {
     expect(ranks.sumOf(ranks.communicationParts(figures))).toBe(figures.elapse);
   });
 
+  it("brings the longest to the top, those without a bar to the end; what stands outside does not count", () => {
+    const data = distributed({
+      ranks: [state("a", 0), state("b", 1, "reading"), state("c", 2)],
+      steps: ["1"],
+      budgets: [budget("a", "1", { preparing: 500 }), budget("c", "1", { free: 100 })],
+    });
+    const lines = ranks.rankLines(data, "1");
+    const ids = (isLongestFirst: boolean) =>
+      ranks.barsOf(lines, ranks.budgetParts, "preparing", isLongestFirst).map((bar) => [bar.line.id, bar.total]);
+    expect(ids(true)).toEqual([
+      ["c", 140],
+      ["a", 45],
+      ["b", null],
+    ]);
+    expect(ids(false).map(([id]) => id)).toEqual(["a", "b", "c"]);
+  });
+
   it("tells a run without communication", () => {
     const silent = budget("a", "1", { elapse: null, communication_not_overlapped: 0 });
     expect(ranks.hasCommunication(distributed({ budgets: [silent] }))).toBe(false);

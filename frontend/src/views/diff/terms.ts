@@ -61,7 +61,7 @@ export const en = {
   "diff.col.difference.help": "Experimental − baseline: + is slower, − is faster",
   "diff.col.ratio": "Change",
   "diff.col.ratio.help": "Difference / baseline; unknown where the baseline is 0",
-  "col.baseline_calls": "Calls",
+  "col.baseline_calls": "Calls a → b",
   "doc.baseline_calls": "Calls in the baseline → calls in the experimental capture; sorts by the baseline",
   "diff.none.title": "Nothing to compare",
   "diff.none.one":
@@ -133,7 +133,7 @@ export const zh: Record<keyof typeof en, string> = {
   "diff.col.difference.help": "实验 − 基线：+ 变慢，− 变快",
   "diff.col.ratio": "变化",
   "diff.col.ratio.help": "差值 / 基线；基线为 0 时未知",
-  "col.baseline_calls": "调用次数",
+  "col.baseline_calls": "调用次数 a → b",
   "doc.baseline_calls": "基线中的调用次数 → 实验中的调用次数；按基线排序",
   "diff.none.title": "没有可对比的内容",
   "diff.none.one": "只有一次采集。请在同一 logdir 下再采集一次：其他 rank 或其他运行均可。",

@@ -126,18 +126,32 @@ function tipOf(cell: LinkCell): string {
   ].join("\n");
 }
 
+/** More than this many figures side by side would not be read; their range is. */
+const LOCAL_MOST = 8;
+
 /** LOCAL: copies within a device. They are no links and would drown the colours of those. */
 function LocalLinks({ cells }: { cells: readonly LinkCell[] }) {
+  const speeds = cells.map((cell) => cell.bandwidth).filter((value) => value !== null);
   return (
     <div class="dist-local">
       <span class="muted" data-tip={t("distributed.local.help")}>
         {t("distributed.local")}
       </span>
-      {cells.map((cell) => (
-        <span key={cell.src} data-tip={tipOf(cell)}>
-          rank {cell.src} <span class="mono">{format.bandwidth(cell.bandwidth)}</span>
+      {cells.length > LOCAL_MOST ? (
+        <span class="mono" data-tip={cells.map(localText).join("\n")}>
+          {format.bandwidth(Math.min(...speeds))} … {format.bandwidth(Math.max(...speeds))}
         </span>
-      ))}
+      ) : (
+        cells.map((cell) => (
+          <span key={cell.src} data-tip={tipOf(cell)}>
+            rank {cell.src} <span class="mono">{format.bandwidth(cell.bandwidth)}</span>
+          </span>
+        ))
+      )}
     </div>
   );
+}
+
+function localText(cell: LinkCell): string {
+  return `rank ${cell.src}: ${format.bandwidth(cell.bandwidth)}`;
 }

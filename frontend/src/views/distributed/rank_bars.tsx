@@ -1,7 +1,7 @@
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { type BarPart, Card, Empty, Legend, StackedBar } from "../../widgets";
-import { type Figures, type Part, type RankLine, rankName, sumOf } from "./ranks";
+import { type Bar, barsOf, type Figures, type Part, type RankLine, rankName, sumOf } from "./ranks";
 
 interface Props {
   title: string;
@@ -13,6 +13,8 @@ interface Props {
   describe: (id: string) => { label: string; color: string; help: string };
   /** Parts that are drawn but stand outside of the sum. */
   outside?: string;
+  /** By total instead of by rank. */
+  isLongestFirst: boolean;
   /** Span whose rank is singled out in the table below; "" for none. */
   chosen: string;
   onChoose: (line: RankLine) => void;
@@ -22,14 +24,14 @@ interface Props {
 const CLOSE_FROM = 12;
 
 /** One bar per rank, all to the same scale, so that a rank that differs is seen at once. */
-export function RankBars({ title, subtitle, help, lines, partsOf, describe, outside, chosen, onChoose }: Props) {
-  const bars = lines.map((line) => ({ line, parts: line.figures ? partsOf(line.figures) : [] }));
+export function RankBars(props: Props) {
+  const { title, subtitle, help, lines, describe, chosen } = props;
+  const bars = barsOf(lines, props.partsOf, props.outside ?? "", props.isLongestFirst);
   const whole = Math.max(1, ...bars.map(({ parts }) => sumOf(parts) ?? 0));
-  const inside = (parts: readonly Part[]) => sumOf(parts.filter((part) => part.id !== outside));
-  const totals = bars.map(({ parts }) => inside(parts));
+  const totals = bars.map((bar) => bar.total);
   const unit = format.columnUnit(format.TIME_UNITS, totals);
-  const drawn = legendOf(bars.map(({ parts }) => parts)).map((id) => toBar({ id, value: null }, describe));
-  if (totals.every((total) => total === null) && lines.every((line) => line.state.state === "ready")) {
+  const isRead = lines.every((line) => line.state.state === "ready");
+  if (isRead && totals.every((total) => total === null)) {
     return (
       <Card title={title} help={help} class="span-6">
         <Empty text={t("distributed.none.figures")} />
@@ -39,38 +41,38 @@ export function RankBars({ title, subtitle, help, lines, partsOf, describe, outs
   return (
     <Card title={title} subtitle={`${subtitle}, ${unit.name}`} help={help} class="span-6">
       <div class={`dist-bars ${lines.length > CLOSE_FROM ? "close" : ""}`}>
-        {bars.map(({ line, parts }, index) => (
+        {bars.map(({ line, parts, total }) => (
           <button
             type="button"
             key={line.id}
             class="dist-bar"
             aria-pressed={line.id === chosen}
-            onClick={() => onChoose(line)}
+            onClick={() => props.onChoose(line)}
             disabled={line.figures === null}
           >
             <span class="ellipsis" data-tip-cut>
               {rankName(line.state)}
             </span>
-            {totals[index] === null || totals[index] === undefined ? (
+            {total === null ? (
               <span class="muted ellipsis" data-tip-cut>
                 {whyEmpty(line)}
               </span>
             ) : (
               <StackedBar thin whole={whole} parts={parts.map((part) => toBar(part, describe))} />
             )}
-            <span class="mono" data-tip={format.exactDuration(totals[index])}>
-              {figure(totals[index], unit)}
+            <span class="mono" data-tip={format.exactDuration(total)}>
+              {figure(total, unit)}
             </span>
           </button>
         ))}
       </div>
-      <Legend parts={drawn} />
+      <Legend parts={legendOf(bars).map((id) => toBar({ id, value: null }, describe))} />
     </Card>
   );
 }
 
-function figure(total: number | null | undefined, unit: format.Unit): string {
-  return typeof total === "number" ? format.fixed(total / unit.scale, unit.scale === 1 ? 0 : 2) : format.UNKNOWN;
+function figure(total: number | null, unit: format.Unit): string {
+  return total !== null ? format.fixed(total / unit.scale, unit.scale === 1 ? 0 : 2) : format.UNKNOWN;
 }
 
 /** Why a rank has no bar. */
@@ -81,9 +83,9 @@ function whyEmpty({ state, figures }: RankLine): string {
 }
 
 /** Parts that occur anywhere, in the order of the bars. */
-function legendOf(bars: readonly (readonly Part[])[]): string[] {
-  const longest = [...bars].sort((a, b) => b.length - a.length)[0] ?? [];
-  return longest.map((part) => part.id);
+function legendOf(bars: readonly Bar[]): string[] {
+  const [longest] = [...bars].sort((a, b) => b.parts.length - a.parts.length);
+  return longest?.parts.map((part) => part.id) ?? [];
 }
 
 function toBar(part: Part, describe: Props["describe"]): BarPart {

@@ -147,3 +147,24 @@ export function countStates(ranks: readonly RankStateJson[]): Readonly<Record<Ra
 export function linksOf(data: DistributedJson, step: string): LinkJson[] {
   return data.links.filter((link) => isInStep(link.step, step));
 }
+
+/** A rank's bar: its parts, and the sum of those that belong to it. */
+export interface Bar {
+  line: RankLine;
+  parts: Part[];
+  total: number | null;
+}
+
+/** Bars in the order of the ranks, or the longest first (ranks without one at the end). `outside`: a part drawn apart. */
+export function barsOf(
+  lines: readonly RankLine[],
+  partsOf: (figures: Figures) => Part[],
+  outside: string,
+  isLongestFirst: boolean,
+): Bar[] {
+  const bars = lines.map((line) => {
+    const parts = line.figures ? partsOf(line.figures) : [];
+    return { line, parts, total: sumOf(parts.filter((part) => part.id !== outside)) };
+  });
+  return isLongestFirst ? bars.sort((a, b) => (b.total ?? -1) - (a.total ?? -1)) : bars;
+}

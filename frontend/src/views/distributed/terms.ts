@@ -12,6 +12,9 @@ export const en = {
   "distributed.state.failed": "could not be read",
   "distributed.state.missing": "no data",
   "distributed.step.all": "all steps",
+  "distributed.order": "Order of the ranks",
+  "distributed.order.rank": "by rank",
+  "distributed.order.time": "longest first",
   "distributed.budget": "Step by rank",
   "distributed.budget.help":
     "Where the step went on the device of each rank. The figure is the step's time: computing + communication not overlapped + free. Click a rank to see its operators only.",
@@ -81,6 +84,9 @@ export const zh: Record<keyof typeof en, string> = {
   "distributed.state.failed": "无法读取",
   "distributed.state.missing": "没有数据",
   "distributed.step.all": "全部 step",
+  "distributed.order": "rank 的顺序",
+  "distributed.order.rank": "按 rank",
+  "distributed.order.time": "最长在前",
   "distributed.budget": "各 rank 的 step 耗时",
   "distributed.budget.help":
     "每个 rank 的设备时间分布。数值为 step 时间：计算 + 未掩盖通信 + 空闲。单击某个 rank 只看它的算子。",

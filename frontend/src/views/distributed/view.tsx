@@ -2,7 +2,7 @@ import type { DistributedJson, ViewJson } from "../../api/types.gen";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { useView } from "../../state/use_view";
-import { Card, DataTable, Empty, Select, ViewFrame, type Where } from "../../widgets";
+import { Card, DataTable, Empty, Segments, Select, ViewFrame, type Where } from "../../widgets";
 import type { ViewProps } from "../view";
 import { LinkMatrix } from "./link_matrix";
 import { RankBars } from "./rank_bars";
@@ -27,17 +27,19 @@ interface Props {
 function Distributed({ data, answer, run }: Props) {
   const step = ranks.chosenStep(data, param("d.step"));
   const lines = ranks.rankLines(data, step);
+  const isLongestFirst = param("d.order") === "time";
   const chosen = lines.find((line) => line.id === param("d.rank")) ?? null;
   const onChoose = (line: ranks.RankLine) => setParams({ "d.rank": line.id === chosen?.id ? null : line.id });
   const stepText = stepName(step);
   const where = [...stepWhere(data, step), ...rankWhere(chosen)];
-  const shared = { answer, run, where, chosen };
+  const isSilent = !ranks.hasCommunication(data);
+  const shared = { answer, run, where, chosen, isSilent };
   // The step of every row is the chosen one, so it need not be told.
   const keys = step === ranks.ALL_STEPS ? ["rank", "step"] : ["rank"];
   return (
     <div class="grid">
-      <RunBar data={data} step={step} />
-      {!ranks.hasCommunication(data) && <NoCommunication data={data} />}
+      <RunBar data={data} step={step} isLongestFirst={isLongestFirst} />
+      {isSilent && <NoCommunication data={data} />}
       <RankBars
         title={t("distributed.budget")}
         subtitle={stepText}
@@ -46,6 +48,7 @@ function Distributed({ data, answer, run }: Props) {
         partsOf={ranks.budgetParts}
         describe={describe}
         outside="preparing"
+        isLongestFirst={isLongestFirst}
         chosen={chosen?.id ?? ""}
         onChoose={onChoose}
       />
@@ -56,12 +59,13 @@ function Distributed({ data, answer, run }: Props) {
         lines={lines}
         partsOf={ranks.communicationParts}
         describe={describe}
+        isLongestFirst={isLongestFirst}
         chosen={chosen?.id ?? ""}
         onChoose={onChoose}
       />
-      <RankTable name="ops" {...shared} columns={[...keys, ...OPS]} bar="elapse_ns" />
       {data.links.length > 0 && <LinkMatrix data={data} links={ranks.linksOf(data, step)} />}
       <RankTable name="transports" {...shared} columns={[...keys, ...TRANSPORTS]} />
+      <RankTable name="ops" {...shared} columns={[...keys, ...OPS]} bar="elapse_ns" />
     </div>
   );
 }
@@ -81,8 +85,11 @@ const OPS = [
 
 const TRANSPORTS = ["transport", "size_bytes", "time_ns", "bandwidth", "large_packet_ratio"];
 
+/** From this many ranks on it pays to bring the longest to the top. */
+const ORDER_FROM = 4;
+
 /** Which ranks there are and how far they are read; the choice of the step. */
-function RunBar({ data, step }: { data: DistributedJson; step: string }) {
+function RunBar({ data, step, isLongestFirst }: { data: DistributedJson; step: string; isLongestFirst: boolean }) {
   const counts = ranks.countStates(data.ranks);
   const options = data.steps.map((name) => ({ id: ranks.stepId(name), label: stepName(ranks.stepId(name)) }));
   const all = options.length > 1 ? [{ id: ranks.ALL_STEPS, label: t("distributed.step.all") }] : [];
@@ -95,6 +102,17 @@ function RunBar({ data, step }: { data: DistributedJson; step: string }) {
           options={[...options, ...all]}
           value={step}
           onChange={(id) => setParams({ "d.step": id, "d.rank": null })}
+        />
+      )}
+      {data.ranks.length > ORDER_FROM && (
+        <Segments
+          label={t("distributed.order")}
+          options={[
+            { id: "rank", label: t("distributed.order.rank") },
+            { id: "time", label: t("distributed.order.time") },
+          ]}
+          value={isLongestFirst ? "time" : "rank"}
+          onChange={(id) => setParams({ "d.order": id === "rank" ? null : id })}
         />
       )}
       <span data-tip={t("distributed.world.help")}>
@@ -132,13 +150,15 @@ interface TableProps {
   run: string;
   where: readonly Where[];
   chosen: ranks.RankLine | null;
+  /** The page says already that there is no communication. */
+  isSilent: boolean;
   columns: readonly string[];
   bar?: string;
 }
 
-function RankTable({ name, answer, run, where, chosen, columns, bar }: TableProps) {
+function RankTable({ name, answer, run, where, chosen, isSilent, columns, bar }: TableProps) {
   const table = answer.tables[name];
-  if (!table) return null;
+  if (!table || (table.total === 0 && isSilent)) return null;
   return (
     <Card
       title={t(`distributed.${name}`)}
