@@ -11,8 +11,7 @@ export function shareFonts(): void {
   const faces: string[] = [];
   for (const sheet of host.styleSheets) {
     try {
-      for (const rule of sheet.cssRules)
-        if (isRobotoFace(rule)) faces.push(absolute(rule.cssText, sheet.href ?? host.baseURI));
+      for (const rule of sheet.cssRules) if (isRobotoFace(rule)) faces.push(belowPage(rule.cssText, host.baseURI));
     } catch {
       // a sheet of another origin: not TensorBoard's own
     }
@@ -24,6 +23,7 @@ function isRobotoFace(rule: CSSRule): boolean {
   return rule.cssText.startsWith("@font-face") && /font-family:\s*"?Roboto"?;/.test(rule.cssText);
 }
 
-function absolute(css: string, base: string): string {
-  return css.replace(/url\("?([^")]+)"?\)/g, (_, url: string) => `url("${new URL(url, base).href}")`);
+/** TensorBoard writes /font-roboto/… without its --path_prefix; the files are below its page. */
+function belowPage(css: string, page: string): string {
+  return css.replace(/url\("?\/?([^")]+)"?\)/g, (_, path: string) => `url("${new URL(path, page).href}")`);
 }

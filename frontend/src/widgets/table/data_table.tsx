@@ -4,7 +4,7 @@ import { apiUrl, type Query } from "../../api/client";
 import type { ColumnJson, TableJson } from "../../api/types.gen";
 import { copyText } from "../../base/clipboard";
 import * as text from "../../base/format";
-import { t } from "../../i18n";
+import { lang, t } from "../../i18n";
 import { Empty } from "../states";
 import { TableBody, VIRTUAL_FROM } from "./body";
 import { ColumnMenu } from "./column_menu";
@@ -74,8 +74,8 @@ export function DataTable(props: DataTableProps) {
   const remote = useRemoteRows(table, query, asked, isRemote);
   const rows = isRemote ? remote : inline;
   const shown = shownKeys(table.columns, props.columns, state);
-  const columns = useColumns(table, shown, state.widths, baseNs, props.bar?.column);
-  const barOf = useBars(table, props.bar);
+  const columns = useColumns(table, rows.sample, shown, state.widths, baseNs, props.bar?.column);
+  const barOf = barsOf(rows.sample, props.bar);
   const isLink = details !== undefined || onOpen !== undefined;
 
   const reset = () => {
@@ -244,6 +244,7 @@ function shownKeys(all: readonly ColumnJson[], chosen: readonly string[] | undef
 
 function useColumns(
   table: TableJson,
+  sample: TableJson["data"],
   keys: readonly string[],
   widths: Readonly<Record<string, number>>,
   baseNs: string,
@@ -252,7 +253,7 @@ function useColumns(
   const made = useMemo(() => {
     const found = new Map<string, ShownColumn>();
     for (const column of table.columns) {
-      const values = table.data[column.key] ?? [];
+      const values = sample[column.key] ?? [];
       const format = columnFormat(column, values, baseNs);
       const width = naturalWidth(format, values);
       // Texts give way first: they can be cut, figures cannot.
@@ -261,7 +262,7 @@ function useColumns(
     }
     return found;
     // Titles change with the language.
-  }, [table, baseNs, t("app.name"), t("table.columns")]);
+  }, [table, sample, baseNs, lang.value]);
   const shown: ShownColumn[] = [];
   for (const key of keys) {
     const column = made.get(key);
@@ -274,18 +275,13 @@ function useColumns(
 }
 
 /** 0..1 of the largest value of the bars' column; null: no bar. */
-function useBars(table: TableJson, bar: DataTableProps["bar"]): (row: Row) => number | null {
+function barsOf(sample: TableJson["data"], bar: DataTableProps["bar"]): (row: Row) => number | null {
   const key = bar?.column ?? "";
   const isApart = bar?.isApart ?? (() => false);
-  const scale = (values: readonly unknown[]) => {
-    let most = 0;
-    for (let index = 0; index < values.length; index++) {
-      const value = values[index];
-      if (typeof value === "number" && value > most && !isApart(rowAt(table.data, index))) most = value;
-    }
-    return most;
-  };
-  const most = scale(table.data[key] ?? []);
+  let most = 0;
+  for (const [index, value] of (sample[key] ?? []).entries()) {
+    if (typeof value === "number" && value > most && !isApart(rowAt(sample, index))) most = value;
+  }
   return (row) => {
     const value = row.get(key);
     return typeof value === "number" && most > 0 && !isApart(row) ? value / most : null;

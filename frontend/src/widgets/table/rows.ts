@@ -15,6 +15,8 @@ export interface Rows {
   /** Say which places are on screen. */
   want: (from: number, to: number) => void;
   error: ApiError | null;
+  /** Values that stand for the whole, to choose units and widths by. */
+  sample: TableJson["data"];
 }
 
 export interface RowQuery {
@@ -49,6 +51,7 @@ export function useInlineRows(table: TableJson, query: RowQuery): Rows {
     },
     want: () => {},
     error: null,
+    sample: table.data,
   };
 }
 
@@ -114,5 +117,7 @@ export function useRemoteRows(table: TableJson, viewQuery: Query, query: RowQuer
       for (let page = Math.floor(from / PAGE); page <= Math.floor(to / PAGE); page++) fetchPage(page);
     },
     error,
+    // The view sent the first rows in its own order; the first in the asked order may be far larger.
+    sample: pages.current.get(0)?.data ?? table.data,
   };
 }
