@@ -79,7 +79,7 @@ class TraceEvents:
 
 
 class Interner(dict[Any, int]):
-    """Text to index, in order of first use. `interner[text]` adds what is new."""
+    """Value to index, in order of first use. `interner[value]` adds what is new."""
 
     def __missing__(self, key: Any) -> int:
         index = self[key] = len(self)

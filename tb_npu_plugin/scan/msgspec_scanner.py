@@ -8,9 +8,9 @@ token by token.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import IO, Any, Optional
+from typing import IO, Any, Optional, Union
 
 import msgspec
 import numpy as np
@@ -36,12 +36,12 @@ class _Event(msgspec.Struct, gc=False):
     ph: str = ""
     name: Optional[str] = None
     cat: Optional[str] = None
-    pid: _Raw = _ABSENT
-    tid: _Raw = _ABSENT
+    pid: Union[int, str, None] = None
+    tid: Union[int, str, None] = None
     ts: _Raw = _ABSENT
     dur: _Raw = _ABSENT
     id: _Raw = _ABSENT
-    bp: _Raw = _ABSENT
+    bp: Optional[str] = None
     args: _Raw = _ABSENT
 
 
@@ -71,16 +71,29 @@ _ONE = msgspec.json.Decoder(_Event)
 _ONE_LOOSE = msgspec.json.Decoder(_Loose)
 
 
-class _Texts(dict[bytes, int]):
-    """JSON value to index of its text; 12 and "12" are the same text."""
+class _Texts(dict[Any, int]):
+    """Value to index of its text, -1 for none; 12 and "12" are the same text, and so are their JSON texts as bytes."""
 
     def __init__(self) -> None:
-        super().__init__({b"": -1, b"null": -1})
+        super().__init__({None: -1, b"": -1, b"null": -1})
         self.texts = Interner()
 
-    def __missing__(self, raw: bytes) -> int:
-        index = self[raw] = self.texts[_text(raw) or ""]
+    def __missing__(self, value: Any) -> int:
+        text = _text(value) if isinstance(value, bytes) else str(value)
+        index = self[value] = self.texts[text]
         return index
+
+    def codes(self, values: Iterable[Any]) -> NDArray[np.int32]:
+        """Indices of many values."""
+        return np.array(list(map(self.__getitem__, values)), dtype=np.int32)
+
+
+class _Phases(dict[str, int]):
+    """Phase to its code in TraceEvents."""
+
+    def __missing__(self, phase: str) -> int:
+        code = self[phase] = ord(phase) if len(phase) == 1 and phase.isascii() else 0
+        return code
 
 
 def _text(raw: bytes) -> str | None:
@@ -100,8 +113,8 @@ class Scanner:
         self._blob = blob
         self._blob_size = 0
         self._columns = Columns()
-        self._names = Interner()
-        self._categories = Interner()
+        self._phases = _Phases()
+        self._names, self._categories = _Texts(), _Texts()
         self._pids, self._tids, self._flows = _Texts(), _Texts(), _Texts()
         self._wrapper = False
         self._offset = 0  # of the buffer in the decompressed text
@@ -189,8 +202,9 @@ class Scanner:
             self._salvage(text, start, end, events)
         for start, end in stretch.bad:
             self._bad_event(text, start, end)
-        if text != buffer and stretch.good:
-            self._repaired(buffer, text)
+        done = stretch.rest  # what follows is seen again, whole
+        if text[:done] != buffer[:done]:
+            self._repaired(buffer[:done], text[:done])
         self._add(events, text)
         return stretch.rest
 
@@ -240,22 +254,21 @@ class Scanner:
         """Columns of a batch. `text` holds the events' JSON, in order."""
         if not events:
             return
-        names, categories = self._names, self._categories
         args = [event.args for event in events]
         lengths = np.fromiter(map(len, args), dtype=np.int64, count=len(args))
         dur, dur_rest = figures.durations([event.dur for event in events])
         self._columns.add(
             {
-                "phase": np.array([ord(event.ph) if len(event.ph) == 1 else 0 for event in events]).clip(0, 255),
-                "name": _codes(-1 if event.name is None else names[event.name] for event in events),
-                "category": _codes(-1 if event.cat is None else categories[event.cat] for event in events),
-                "pid": _codes(map(self._pids.__getitem__, map(bytes, [event.pid for event in events]))),
-                "tid": _codes(map(self._tids.__getitem__, map(bytes, [event.tid for event in events]))),
+                "phase": np.array([self._phases[event.ph] for event in events], dtype=np.uint8),
+                "name": self._names.codes([event.name for event in events]),
+                "category": self._categories.codes([event.cat for event in events]),
+                "pid": self._pids.codes([event.pid for event in events]),
+                "tid": self._tids.codes([event.tid for event in events]),
                 "ts": figures.times([event.ts for event in events]),
                 "dur": dur,
                 "dur_rest": dur_rest,
-                "flow": _codes(map(self._flows.__getitem__, map(bytes, [event.id for event in events]))),
-                "enclosing": np.array([bytes(event.bp) == b'"e"' if len(event.bp) else False for event in events]),
+                "flow": self._flows.codes([bytes(event.id) if event.id else b"" for event in events]),
+                "enclosing": np.array([event.bp == "e" for event in events], dtype=np.uint8),
                 "args_offset": self._keep_args(args, lengths, text),
                 "args_length": lengths,
             }
@@ -293,8 +306,8 @@ class Scanner:
     def _result(self) -> TraceEvents:
         return TraceEvents(
             **self._columns.take(),
-            names=list(self._names),
-            categories=list(self._categories),
+            names=list(self._names.texts),
+            categories=list(self._categories.texts),
             pids=list(self._pids.texts),
             tids=list(self._tids.texts),
             flows=list(self._flows.texts),
@@ -317,12 +330,11 @@ def _strict(loose: _Loose) -> _Event:
         ph=_text(bytes(loose.ph)) or "",
         name=_text(bytes(loose.name)),
         cat=_text(bytes(loose.cat)),
-        **{key: getattr(loose, key) for key in ("pid", "tid", "ts", "dur", "id", "bp", "args")},
+        pid=_text(bytes(loose.pid)),
+        tid=_text(bytes(loose.tid)),
+        bp=_text(bytes(loose.bp)),
+        **{key: getattr(loose, key) for key in ("ts", "dur", "id", "args")},
     )
-
-
-def _codes(codes: Any) -> NDArray[np.int32]:
-    return np.fromiter(codes, dtype=np.int32)
 
 
 def _last_separator(buffer: bytes) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.events import Interner
 from tb_npu_plugin.schema import trace
-from tb_npu_plugin.store.timeline_args import ArgsFile, decode
+from tb_npu_plugin.store.timeline_args import ArgsFile, read_object
 from tb_npu_plugin.tables import NULL_INT, IntArray
 from tb_npu_plugin.units import number, unit_of
 
@@ -70,7 +70,7 @@ def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: Pr
 
 def _values(data: bytes) -> list[tuple[str, float]] | None:
     """(series key, value) of one event; None where a value is no number."""
-    found = decode(data)
+    found = read_object(data)
     if not found:
         return None
     marks = [f"{key} {found[key]}" for key in trace.COUNTER_DIMENSIONS if key in found]

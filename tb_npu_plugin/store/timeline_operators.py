@@ -11,7 +11,7 @@ from tb_npu_plugin.analysis.operator_tree import FRACTION, OperatorEvents, Opera
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.schema import trace
 from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.store.timeline_args import ArgsFile, decode
+from tb_npu_plugin.store.timeline_args import ArgsFile, read_object
 from tb_npu_plugin.store.timeline_files import Texts, load, save, save_texts
 from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, Text
 
@@ -96,12 +96,14 @@ def _args(events: TraceEvents, rows: Index, args: ArgsFile | None) -> list[dict[
     if args is None:
         return [None] * len(rows)
     spans = zip(events.args_offset[rows].tolist(), events.args_length[rows].tolist())
-    return [decode(data) for data in args.each(spans)]
+    return [read_object(data) for data in args.each(spans)]
 
 
 def _correlation(events: TraceEvents, rows: Index, args: ArgsFile | None) -> IntArray:
     found = [(item or {}).get(trace.CORRELATION_ID, NULL_INT) for item in _args(events, rows, args)]
-    return np.array([value if isinstance(value, int) else NULL_INT for value in found], dtype=np.int64)
+    return np.array(
+        [value if isinstance(value, int) and abs(value) < 2**63 else NULL_INT for value in found], dtype=np.int64
+    )
 
 
 def _table(events: TraceEvents, ops: Index, rows: Index, times: OperatorTimes, args: ArgsFile | None) -> Table:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.schema import trace
-from tb_npu_plugin.store.timeline_args import ArgsFile, decode
+from tb_npu_plugin.store.timeline_args import ArgsFile, read_object
 from tb_npu_plugin.units import scaled
 
 _LAST = float("inf")
@@ -47,7 +47,7 @@ def read_names(events: TraceEvents, args: ArgsFile | None) -> Names:
         return out
     spans = zip(events.args_offset[rows].tolist(), events.args_length[rows].tolist())
     for row, data in zip(rows.tolist(), args.each(spans)):
-        value = decode(data)
+        value = read_object(data)
         if value is None or events.name[row] < 0:
             continue
         kind = events.names[events.name[row]]
