@@ -11,7 +11,7 @@ from werkzeug.wrappers import Request, Response
 
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import BadRequest, NotFound
-from tb_npu_plugin.server import catalog, respond, static
+from tb_npu_plugin.server import catalog, ranks, respond, static
 from tb_npu_plugin.server.service import Service
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.views.table_query import parse_query
@@ -100,7 +100,7 @@ class App:
         return respond.json(request, table_json(name, source, base_ns, query))
 
     def _ranks(self, request: Request) -> Response:
-        return respond.json(request, {"ranks": self.service.ranks(request.args.get("run", ""))})
+        return respond.json(request, {"ranks": ranks.steps(self.library, request.args.get("run", ""))})
 
     def _download(self, request: Request) -> Response:
         place = self.library.place(request.args.get("span", ""))

@@ -12,16 +12,15 @@ from typing import Any, TypeVar
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.server import catalog
+from tb_npu_plugin.server import catalog, ranks
 from tb_npu_plugin.store.library import Library, Stand
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES, Stage, stages_of
 from tb_npu_plugin.store.timeline import Timeline
 from tb_npu_plugin.views.availability import SpanFacts, facts_of_span, is_available, missing
 from tb_npu_plugin.views.base import MissingJson, ProgressJson, View, ViewInput, ViewResult, ViewTable
-from tb_npu_plugin.views.contract import RankStateJson, RankStepJson, ViewJson
+from tb_npu_plugin.views.contract import ViewJson
 from tb_npu_plugin.views.registry import find_view, view_params
-from tb_npu_plugin.views.steps import steps_of
 from tb_npu_plugin.views.tables_json import inline_tables
 
 logger = logging.getLogger(__name__)
@@ -147,27 +146,9 @@ class Service:
             raise NotReady("the trace is being read", "Ask again when /api/progress says that it is done.")
         raise NotFound("this span has no trace that can be read", "Ask /api/view/trace for the reason.")
 
-    def ranks(self, run: str) -> list[RankStepJson]:
-        """Step budgets of the ranks of a run that are read already; starts nothing."""
-        out: list[RankStepJson] = []
-        for place in first_spans(self.library.run_places(run)):
-            stand = self.library.stand(place, "tables")
-            steps = steps_of(self.library.open(place))[0] if stand.state == "ready" else []
-            state = {"waiting": "reading", "new": "missing"}.get(stand.state, stand.state)
-            out.append(
-                {
-                    "span": place.span.token,
-                    "worker": place.worker.label,
-                    "rank": place.worker.rank,
-                    "state": state,  # type: ignore[typeddict-item]
-                    "steps": steps,
-                }
-            )
-        return out
-
     def _places(self, view: View, params: Mapping[str, str]) -> list[Place]:
         if view.scope == "run":
-            return first_spans(self.library.run_places(_required(params, "run")), params.get("span", ""))
+            return ranks.first_spans(self.library.run_places(_required(params, "run")), params.get("span", ""))
         names = ("baseline", "experimental") if view.scope == "diff" else ("span",)
         return [self.library.place(_required(params, name)) for name in names]
 
@@ -223,7 +204,9 @@ class Service:
         lacking: list[MissingJson] = missing(asked.facts, asked.view.id)
         data = dict(result.data) if result is not None else None
         if data is not None and asked.view.scope == "run":
-            data["ranks"] = [*data.get("ranks", []), *self._other_ranks(asked)]
+            there = {span.token for span in asked.ready}
+            others = [place for place in asked.places if place.span.token not in there]
+            data["ranks"] = [*data.get("ranks", []), *ranks.states(self.library, others)]
         return {
             "view": asked.view.id,
             "state": state,  # type: ignore[typeddict-item]
@@ -235,38 +218,6 @@ class Service:
             "missing": lacking,
             "progress": asked.progress,
         }
-
-    def _other_ranks(self, asked: Asked) -> list[RankStateJson]:
-        """Ranks of the run that are not in the result, and why."""
-        there = {span.token for span in asked.ready}
-        out: list[RankStateJson] = []
-        for place in asked.places:
-            if place.span.token in there:
-                continue
-            stand = self.library.stand(place, "tables")
-            state = {"waiting": "reading", "new": "reading", "ready": "missing"}.get(stand.state, stand.state)
-            reason = stand.job.message if stand.job else ("It has no tables for this view." if state == "missing" else "")
-            out.append(
-                {
-                    "span": place.span.token,
-                    "worker": place.worker.label,
-                    "rank": place.worker.rank,
-                    "state": state,  # type: ignore[typeddict-item]
-                    "reason": reason,
-                }
-            )
-        return out
-
-
-def first_spans(places: Sequence[Place], span: str = "") -> list[Place]:
-    """One span of each worker: the n-th of all, where the given one is the n-th of its own; else the first.
-    A worker that has fewer is left out."""
-    number = next((place.worker.spans.index(place.span) for place in places if place.span.token == span), 0)
-    return [
-        place
-        for place in places
-        if number < len(place.worker.spans) and place.worker.spans[number].token == place.span.token
-    ]
 
 
 def _satisfied(view: View, span: Span) -> bool:

@@ -1,0 +1,65 @@
+"""The ranks of a run: which span stands for each, and how far each is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from tb_npu_plugin.discovery.model import Place
+from tb_npu_plugin.store.library import Library, StageState
+from tb_npu_plugin.views.contract import RankStateJson, RankStepJson
+from tb_npu_plugin.views.steps import steps_of
+
+RankState = Literal["ready", "reading", "failed", "missing"]
+
+
+def first_spans(places: Sequence[Place], span: str = "") -> list[Place]:
+    """One span of each worker: the n-th of all, where the given one is the n-th of its own; else the first.
+    A worker that has fewer is left out."""
+    number = next((place.worker.spans.index(place.span) for place in places if place.span.token == span), 0)
+    return [
+        place
+        for place in places
+        if number < len(place.worker.spans) and place.worker.spans[number].token == place.span.token
+    ]
+
+
+def steps(library: Library, run: str) -> list[RankStepJson]:
+    """Step budgets of the ranks of a run that are read already; starts nothing. Raises NotFound."""
+    out: list[RankStepJson] = []
+    for place in first_spans(library.run_places(run)):
+        state = library.stand(place, "tables").state
+        out.append(
+            {
+                "span": place.span.token,
+                "worker": place.worker.label,
+                "rank": place.worker.rank,
+                "state": "missing" if state == "new" else _rank_state(state),
+                "steps": steps_of(library.open(place))[0] if state == "ready" else [],
+            }
+        )
+    return out
+
+
+def states(library: Library, places: Sequence[Place]) -> list[RankStateJson]:
+    """Ranks that a view of the run does not show, and why."""
+    out: list[RankStateJson] = []
+    for place in places:
+        stand = library.stand(place, "tables")
+        reason = "It has no tables for this view." if stand.state == "ready" else ""
+        out.append(
+            {
+                "span": place.span.token,
+                "worker": place.worker.label,
+                "rank": place.worker.rank,
+                "state": "missing" if stand.state == "ready" else _rank_state(stand.state),
+                "reason": stand.job.message if stand.job else reason,
+            }
+        )
+    return out
+
+
+def _rank_state(state: StageState) -> RankState:
+    if state == "new" or state == "waiting":
+        return "reading"
+    return state
