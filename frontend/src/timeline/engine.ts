@@ -11,12 +11,12 @@ import { RowPainter } from "./paint/rows";
 import { TopPainter } from "./paint/top";
 import { listenPointer } from "./pointer";
 import { itemsIn, type LayoutState, layOut } from "./rows";
-import { type Area, type HoverBar, type Range, rowPlaces, type Scene, timeWidth } from "./scene";
+import { type Area, GUTTER, type HoverBar, newScene, type Range, rowPlaces, type Scene, timeWidth } from "./scene";
 import { makeSurface, measure, resizeAll, type Surface } from "./surface";
 import { readTheme } from "./theme";
 import { barUnder, type Under } from "./under";
 import { clamp, fit, type Limits, reveal, sameView, show, type View } from "./viewport";
-import { minimapRows, sliceBounds, wishOf } from "./wish";
+import { sliceBounds, wishOf } from "./wish";
 
 /** What the engine tells its view. */
 export interface TimelineEvents {
@@ -42,7 +42,6 @@ export interface TimelineData {
   source: TimelineSource;
 }
 
-const GUTTER = 210;
 const GUTTER_NARROW = 130;
 const NARROW = 760;
 const SETTLE_MS = 200;
@@ -89,30 +88,7 @@ export class TimelineEngine {
     );
     this.untouched = start === null;
     this.wantedView = start && { start: start.start, scale: start.end - start.start };
-    this.scene = {
-      processes: data.processes,
-      limits: data.limits,
-      layoutState,
-      layout: layOut(data.processes, layoutState),
-      caches: this.loader.caches,
-      theme: readTheme(root),
-      ratio: window.devicePixelRatio || 1,
-      gutter: GUTTER,
-      width: 0,
-      height: 0,
-      scroll: 0,
-      view: { start: data.limits.start, scale: 1 },
-      selected: null,
-      hover: null,
-      hoverItem: null,
-      pointer: null,
-      area: null,
-      marks: [],
-      flows: [],
-      needle: "",
-      hits: [],
-      minimapRows: minimapRows(data.processes),
-    };
+    this.scene = newScene(data.processes, data.limits, layoutState, this.loader.caches, readTheme(root));
     const { contexts } = this.surface;
     this.rows = new RowPainter(contexts.base);
     this.gutter = new GutterPainter(contexts.base);
@@ -306,10 +282,10 @@ export class TimelineEngine {
 
   private arrived(): void {
     if (this.untouched && !this.loader.loading && this.scene.height > 0) {
-      this.untouched = false;
       // Counters often run long before and after what happened.
       this.home = sliceBounds(this.scene, wishOf(this.scene).rows);
       if (this.home) this.scene.view = this.homeView(this.home);
+      if (this.home) this.untouched = false;
     }
     this.draw(true);
   }

@@ -3,9 +3,20 @@
 import type { ProcessJson } from "../api/types.gen";
 import type { PieceCache } from "./cache";
 import type { CounterSeries, SliceRow } from "./decode";
-import { HEADER_HEIGHT, type Item, type Layout, type LayoutState, PITCH, type TrackItem } from "./rows";
+import {
+  HEADER_HEIGHT,
+  type Item,
+  type Layout,
+  type LayoutState,
+  layOut,
+  PITCH,
+  rowNumber,
+  type TrackItem,
+} from "./rows";
 import type { Theme } from "./theme";
 import type { Limits, View } from "./viewport";
+
+const MINIMAP_LANES = 4;
 
 export interface Range {
   start: number;
@@ -71,6 +82,53 @@ export interface Scene {
   hits: number[];
   /** Rows whose bars the minimap shows. */
   minimapRows: number[];
+}
+
+/** Width of the column of names. */
+export const GUTTER = 210;
+
+/** A scene before it has a size. */
+export function newScene(
+  processes: readonly ProcessJson[],
+  limits: Limits,
+  layoutState: LayoutState,
+  caches: Caches,
+  theme: Theme,
+): Scene {
+  return {
+    processes,
+    limits,
+    layoutState,
+    layout: layOut(processes, layoutState),
+    caches,
+    theme,
+    ratio: 1,
+    gutter: GUTTER,
+    width: 0,
+    height: 0,
+    scroll: 0,
+    view: { start: limits.start, scale: 1 },
+    selected: null,
+    hover: null,
+    hoverItem: null,
+    pointer: null,
+    area: null,
+    marks: [],
+    flows: [],
+    needle: "",
+    hits: [],
+    minimapRows: minimapRows(processes),
+  };
+}
+
+/** Rows that tell most at a glance: Overlap Analysis where there is one, else the fullest tracks. */
+function minimapRows(processes: readonly ProcessJson[]): number[] {
+  const overlap = processes.find((process) => process.name === "Overlap Analysis");
+  const threads = (overlap ? overlap.threads : processes.flatMap((process) => process.threads)).filter(
+    (thread) => thread.kind === "slices" && thread.slices > 0,
+  );
+  const chosen = overlap ? threads : threads.sort((a, b) => b.slices - a.slices);
+  return chosen.slice(0, MINIMAP_LANES).map((thread) => rowNumber(thread.track, 0));
 }
 
 /** Width of the part that shows time. */

@@ -1,12 +1,9 @@
 /** What the scene needs: the rows in sight and some around them. */
 
-import type { ProcessJson } from "../api/types.gen";
 import { endOf, startOf } from "./decode";
 import type { Wish } from "./loader";
-import { barsIn, type Item, itemsIn, ROWS_PER_TRACK, type TrackItem } from "./rows";
+import { barsIn, type Item, itemsIn, type TrackItem } from "./rows";
 import { type Range, type Scene, sections, timeWidth } from "./scene";
-
-const MINIMAP_LANES = 4;
 
 function isCounter(item: Item): item is TrackItem {
   return item.kind === "track" && item.thread.kind === "counter";
@@ -26,12 +23,14 @@ export function wishOf(scene: Scene): Wish {
   return { view, width: timeWidth(scene), ratio, rows: [...rows], counters: [...counters] };
 }
 
-/** From the first to the last slice of `rows`, as far as they are loaded; null when there is none. */
+/** From the first to the last slice of `rows`; null when there is none, or not all rows are loaded. */
 export function sliceBounds(scene: Scene, rows: readonly number[]): Range | null {
   const { caches, limits } = scene;
   let [start, end] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const row of rows) {
-    for (const { data } of caches.slices.pieces(row, limits.start, limits.end, 0)) {
+    const pieces = caches.slices.pieces(row, limits.start, limits.end, 0);
+    if (pieces.length === 0) return null;
+    for (const { data } of pieces) {
       const last = data.start.length - 1;
       if (last < 0) continue;
       start = Math.min(start, startOf(data, 0));
@@ -39,14 +38,4 @@ export function sliceBounds(scene: Scene, rows: readonly number[]): Range | null
     }
   }
   return end > start ? { start, end } : null;
-}
-
-/** Rows that tell most at a glance: Overlap Analysis where there is one, else the fullest tracks. */
-export function minimapRows(processes: readonly ProcessJson[]): number[] {
-  const overlap = processes.find((process) => process.name === "Overlap Analysis");
-  const threads = (overlap ? overlap.threads : processes.flatMap((process) => process.threads)).filter(
-    (thread) => thread.kind === "slices" && thread.slices > 0,
-  );
-  const chosen = overlap ? threads : threads.sort((a, b) => b.slices - a.slices);
-  return chosen.slice(0, MINIMAP_LANES).map((thread) => thread.track * ROWS_PER_TRACK);
 }
