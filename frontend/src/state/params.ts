@@ -36,7 +36,17 @@ function isOurTab(): boolean {
   return host === window || tab === "" || tab === PLUGIN;
 }
 
+/** Browsers refuse more than a hundred or two changes of the address within 30 s; a drag makes more. */
+const CALM_MS = 150;
+let pending: ReturnType<typeof setTimeout> | undefined;
+
 function write(push: boolean): void {
+  clearTimeout(pending);
+  if (push) writeNow(true);
+  else pending = setTimeout(() => isOurTab() && writeNow(false), CALM_MS);
+}
+
+function writeNow(push: boolean): void {
   const { pathname, search, hash } = host.location;
   const url = pathname + search + formatHash(hash, params.peek());
   if (push) host.history.pushState(host.history.state, "", url);
@@ -50,7 +60,7 @@ function onHashChange(): void {
   }
   const found = parseHash(host.location.hash).params;
   const isBare = Object.keys(found).length === 0;
-  if (away && isBare) write(false);
+  if (away && isBare) writeNow(false);
   else params.value = found;
   away = false;
 }

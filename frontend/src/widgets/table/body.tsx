@@ -8,6 +8,8 @@ import type { Rows } from "./rows";
 import { offsetOf, ROW_PX, rowWindow } from "./window";
 
 export interface BodyProps {
+  /** Of the table, for the ids of its rows. */
+  id: string;
   rows: Rows;
   columns: readonly ShownColumn[];
   /** 0..1: length of a row's bar; null: none. */
@@ -97,6 +99,7 @@ function keepInSight(
 }
 
 function TableRow({
+  id,
   place,
   row,
   columns,
@@ -114,6 +117,7 @@ function TableRow({
       role="row"
       aria-rowindex={place + 2}
       aria-expanded={isLink ? place === open : undefined}
+      id={`${id} ${place}`}
       data-place={place}
       style={isLink ? { cursor: "pointer" } : {}}
       tabIndex={-1}

@@ -96,8 +96,8 @@ export function useRemoteRows(table: TableJson, viewQuery: Query, query: RowQuer
   };
   useEffect(() => {
     if (!enabled) return;
+    // The count of before stays until the new one is known: the table keeps its place on the page.
     pages.current.clear();
-    setTotal(null);
     fetchPage(0);
     return () => {
       for (const controller of pending.current.values()) controller.abort();

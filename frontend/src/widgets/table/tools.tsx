@@ -1,0 +1,75 @@
+import { apiUrl } from "../../api/client";
+import * as text from "../../base/format";
+import { t } from "../../i18n";
+import { ColumnMenu } from "./column_menu";
+import { localCsv } from "./local_csv";
+import type { DataTableProps } from "./props";
+import { type RowQuery, type Rows, serverQuery } from "./rows";
+import type { TableState } from "./state";
+
+/** A table of fewer rows needs no filter. */
+const FILTER_FROM = 8;
+
+interface ToolsProps extends DataTableProps {
+  rows: Rows;
+  state: TableState;
+  asked: RowQuery;
+  shown: readonly string[];
+  change: (changes: Partial<TableState>) => void;
+}
+
+/** The line above a table: filter, column choice, count, CSV, and the view's own controls. */
+export function Tools({
+  table,
+  query,
+  tools,
+  moreTools,
+  placeholder,
+  isLocal,
+  rows,
+  state,
+  asked,
+  shown,
+  change,
+}: ToolsProps) {
+  const csv = { ...query, ...serverQuery(asked), columns: shown.join(","), format: "csv" };
+  const link = isLocal ? dataUrl(localCsv(rows, shown)) : apiUrl(`table/${table.id}`, csv);
+  return (
+    <div class="table-tools">
+      {tools}
+      {(rows.all > FILTER_FROM || state.filter !== "") && (
+        <input
+          class="field"
+          type="search"
+          placeholder={placeholder ?? t("table.filter")}
+          aria-label={placeholder ?? t("table.filter")}
+          value={state.filter}
+          onInput={(event) => change({ filter: event.currentTarget.value })}
+        />
+      )}
+      {moreTools}
+      <ColumnMenu all={table.columns} shown={shown} onChange={(columns) => change({ columns })} />
+      <span class="grow" />
+      <span class="muted" role="status">
+        {countText(rows)}
+      </span>
+      <a
+        class="control"
+        style={{ color: "inherit" }}
+        href={link}
+        download={`${table.id}.csv`}
+        data-tip={t("table.csv")}
+      >
+        CSV ↓
+      </a>
+    </div>
+  );
+}
+
+const dataUrl = (csv: string) => `data:text/csv;charset=utf-8,${encodeURIComponent(csv)}`;
+
+function countText({ count, all }: Rows): string {
+  if (count === null) return t("table.loading");
+  if (count !== all) return t("table.rows.some", { shown: text.integer(count), all: text.integer(all) });
+  return count === 1 ? t("table.rows.one") : t("table.rows", { count: text.integer(count) });
+}

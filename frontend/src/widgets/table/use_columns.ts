@@ -1,0 +1,71 @@
+import { useMemo } from "preact/hooks";
+import type { ColumnJson, TableJson } from "../../api/types.gen";
+import { lang } from "../../i18n";
+import { type Row, rowAt } from "./columnar";
+import { columnFormat } from "./columns";
+import { naturalWidth, type ShownColumn } from "./layout";
+import type { DataTableProps } from "./props";
+import type { TableState } from "./state";
+
+/** Text columns shrink to this, px. */
+const LEAST_TEXT = 130;
+/** Least width of a strip of bars, px. */
+const BAR_PX = 60;
+
+/** Keys of the visible columns: the user's choice, else the view's, else all; only those that the table has. */
+export function shownKeys(
+  all: readonly ColumnJson[],
+  chosen: readonly string[] | undefined,
+  state: TableState,
+): string[] {
+  const has = new Set(all.map((column) => column.key));
+  const wanted = state.columns ?? chosen ?? all.map((column) => column.key);
+  const found = wanted.filter((key) => has.has(key));
+  return found.length > 0 ? found : [...has];
+}
+
+export function useColumns(
+  table: TableJson,
+  sample: TableJson["data"],
+  keys: readonly string[],
+  widths: Readonly<Record<string, number>>,
+  baseNs: string,
+  bar: string | undefined,
+): ShownColumn[] {
+  const made = useMemo(() => {
+    const found = new Map<string, ShownColumn>();
+    for (const column of table.columns) {
+      const values = sample[column.key] ?? [];
+      const format = columnFormat(column, values, baseNs);
+      const width = naturalWidth(format, values);
+      // Texts give way first: they can be cut, figures cannot.
+      const least = format.isFigure ? width : Math.min(width, LEAST_TEXT);
+      found.set(column.key, { column, format, bar: false, width: least, natural: width });
+    }
+    return found;
+    // Titles change with the language.
+  }, [table, sample, baseNs, lang.value]);
+  const shown: ShownColumn[] = [];
+  for (const key of keys) {
+    const column = made.get(key);
+    if (!column) continue;
+    const own = widths[key];
+    shown.push(own === undefined ? column : { ...column, width: own, natural: own });
+    if (key === bar) shown.push({ ...column, bar: true, width: BAR_PX });
+  }
+  return shown;
+}
+
+/** 0..1 of the largest value of the bars' column; null: no bar. */
+export function barsOf(sample: TableJson["data"], bar: DataTableProps["bar"]): (row: Row) => number | null {
+  const key = bar?.column ?? "";
+  const isApart = bar?.isApart ?? (() => false);
+  let most = 0;
+  for (const [index, value] of (sample[key] ?? []).entries()) {
+    if (typeof value === "number" && value > most && !isApart(rowAt(sample, index))) most = value;
+  }
+  return (row) => {
+    const value = row.get(key);
+    return typeof value === "number" && most > 0 && !isApart(row) ? value / most : null;
+  };
+}

@@ -1,0 +1,66 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { copyText } from "../../base/clipboard";
+import type { Row } from "./columnar";
+import type { Rows } from "./rows";
+
+export interface RowChoice {
+  /** Active row (keyboard and last click) and the one with open details; -1: none. */
+  at: number;
+  open: number;
+  /** No row is active any more: what stands at a place has changed. */
+  reset: () => void;
+  onKeyDown: (event: KeyboardEvent) => void;
+  onClick: (event: MouseEvent) => void;
+  onPointerOver: (event: PointerEvent) => void;
+}
+
+interface Options {
+  rows: Rows;
+  /** Rows have details to open. */
+  hasDetails: boolean;
+  onOpen: ((row: Row) => void) | undefined;
+  /** A change of it resets the choice. */
+  of: string;
+}
+
+/** Up, Down and Enter, clicks on rows, and Ctrl C for the cell under the pointer. */
+export function useRowChoice({ rows, hasDetails, onOpen, of }: Options): RowChoice {
+  const [at, setAt] = useState(-1);
+  const [open, setOpen] = useState(-1);
+  const hovered = useRef<HTMLElement | null>(null);
+  const reset = () => {
+    setAt(-1);
+    setOpen(-1);
+  };
+  useEffect(reset, [of]);
+
+  const choose = (place: number) => {
+    setAt(place);
+    const row = rows.at(place);
+    if (onOpen && row) onOpen(row);
+    else if (hasDetails) setOpen(open === place ? -1 : place);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const target = event.target as HTMLElement;
+    if (target.closest("input, .row-details")) return;
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step !== 0) {
+      event.preventDefault();
+      setAt(Math.max(0, Math.min((rows.count ?? 1) - 1, at + step)));
+    } else if (event.key === "Enter" && at >= 0 && target.tagName !== "BUTTON") {
+      choose(at);
+    } else if (event.key === "c" && (event.ctrlKey || event.metaKey) && window.getSelection()?.isCollapsed) {
+      const copied = hovered.current?.dataset.copy;
+      if (copied !== undefined) void copyText(copied);
+    }
+  };
+  const onClick = (event: MouseEvent) => {
+    const row = (event.target as HTMLElement).closest<HTMLElement>(".data-row.body");
+    const isMarking = window.getSelection()?.isCollapsed === false;
+    if (row && !isMarking && (hasDetails || onOpen)) choose(Number(row.dataset.place));
+  };
+  const onPointerOver = (event: PointerEvent) => {
+    hovered.current = (event.target as HTMLElement).closest<HTMLElement>("[data-copy]");
+  };
+  return { at, open, reset, onKeyDown, onClick, onPointerOver };
+}
