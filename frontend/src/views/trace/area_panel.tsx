@@ -1,19 +1,23 @@
 /** Statistics of the dragged range, from the raw slices. */
 
+import { useMemo } from "preact/hooks";
+import type { ColumnJson, TableJson } from "../../api/types.gen";
 import { integer } from "../../base/format";
 import { t } from "../../i18n";
+import { findTrack, trackLabel } from "../../timeline/rows";
 import { DataTable, Empty, Help } from "../../widgets";
 import { CsvLink } from "./csv_link";
 import { duration, exactDuration, offset } from "./format";
 import { zoomToArea } from "./keyboard";
 import type { TraceSession } from "./session";
 
-const COLUMNS = ["name", "count", "total", "self", "avg", "min", "max", "track"];
+const COLUMNS = ["name", "count", "total", "self", "avg", "min", "max", "row"];
 
 export function AreaPanel({ session }: { session: TraceSession }) {
   const area = session.area.area.value;
   const stats = session.area.stats.value;
   const error = session.area.error.value;
+  const table = useMemo(() => stats && withRows(session, stats.table), [stats]);
   if (!area) return <Empty text={t("trace.panel.none")} />;
   const length = area.end - area.start;
   const rows = area.tracks ? t("trace.area.rows", { count: area.tracks.length }) : t("trace.area.all");
@@ -43,13 +47,13 @@ export function AreaPanel({ session }: { session: TraceSession }) {
         <button type="button" class="link" onClick={() => void session.setArea(null)}>
           {t("trace.area.clear")}
         </button>
-        {stats && <CsvLink table={stats.table} name="range" />}
+        {table && <CsvLink table={table} name="range" />}
       </div>
       {error && <Empty text={t("trace.area.failed", { message: error })} />}
       {!stats && !error && <Empty text={t("state.loading")} />}
-      {stats && (
+      {table && (
         <DataTable
-          table={{ ...stats.table, id: "trace.range" }}
+          table={table}
           query={{}}
           baseNs={session.base}
           hasTools={false}
@@ -59,4 +63,20 @@ export function AreaPanel({ session }: { session: TraceSession }) {
       )}
     </div>
   );
+}
+
+/** The table with the names of the rows instead of their numbers. */
+function withRows(session: TraceSession, table: TableJson): TableJson {
+  const names = new Map<unknown, string>();
+  for (const track of new Set(table.data.track)) {
+    const found = findTrack(session.data.processes, Number(track));
+    names.set(track, found ? `${found.process.name} · ${trackLabel(found.thread)}` : String(track));
+  }
+  const row: ColumnJson = { key: "row", kind: "text", title: "Row", doc: "", group: "" };
+  return {
+    ...table,
+    id: "trace.range",
+    columns: [...table.columns.filter((column) => column.key !== "track"), row],
+    data: { ...table.data, row: (table.data.track ?? []).map((track) => names.get(track) ?? "") },
+  };
 }

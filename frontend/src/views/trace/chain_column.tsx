@@ -18,40 +18,38 @@ interface Props {
 export function ChainColumn({ session, selected, detail }: Props) {
   const links = useChain(session, selected, detail);
   const cause = causeOf(detail.id, selected.flows);
+  if (links.length < 2) return <div />;
+  return (
+    <div>
+      <h3 class="trace-sub">{t("trace.slice.chain")}</h3>
+      <p class="trace-chain">
+        {links.map((link, index) => (
+          <span key={link.id}>
+            {link.id === detail.id ? <b>{link.name}</b> : <SliceLink session={session} id={link.id} name={link.name} />}
+            {index < links.length - 1 && <span class="muted"> ▸ </span>}
+          </span>
+        ))}
+      </p>
+      {cause && (
+        <p class="muted small">
+          {t("trace.slice.launch", { time: duration(detail.start - cause.from.start) })} ({cause.kind})
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Flows in and out as links. */
+export function FlowList({ session, selected, detail }: Props) {
+  if (selected.flows.length === 0) return null;
   return (
     <>
-      {links.length > 1 && (
-        <>
-          <h3 class="trace-sub">{t("trace.slice.chain")}</h3>
-          <p class="trace-chain">
-            {links.map((link, index) => (
-              <span key={link.id}>
-                {link.id === detail.id ? (
-                  <b>{link.name}</b>
-                ) : (
-                  <SliceLink session={session} id={link.id} name={link.name} />
-                )}
-                {index < links.length - 1 && <span class="muted"> ▸ </span>}
-              </span>
-            ))}
-          </p>
-          {cause && (
-            <p class="muted small">
-              {t("trace.slice.launch", { time: duration(detail.start - cause.from.start) })} ({cause.kind})
-            </p>
-          )}
-        </>
-      )}
-      {selected.flows.length > 0 && (
-        <>
-          <h3 class="trace-sub">{t("trace.slice.flows")}</h3>
-          <ul>
-            {selected.flows.map((flow) => (
-              <Flow key={`${flow.kind} ${flow.from.id} ${flow.to.id}`} session={session} flow={flow} id={detail.id} />
-            ))}
-          </ul>
-        </>
-      )}
+      <h3 class="trace-sub">{t("trace.slice.flows")}</h3>
+      <ul>
+        {selected.flows.map((flow) => (
+          <Flow key={`${flow.kind} ${flow.from.id} ${flow.to.id}`} session={session} flow={flow} id={detail.id} />
+        ))}
+      </ul>
     </>
   );
 }

@@ -7,7 +7,7 @@ import { integer, moment } from "../../base/format";
 import { t } from "../../i18n";
 import { Empty } from "../../widgets";
 import type { SliceDetail } from "./api";
-import { ChainColumn } from "./chain_column";
+import { ChainColumn, FlowList } from "./chain_column";
 import { argument, duration, exactDuration, offset } from "./format";
 import { focus } from "./keyboard";
 import type { Selected, TraceSession } from "./session";
@@ -26,8 +26,9 @@ export function SlicePanel({ session }: { session: TraceSession }) {
       <div class="trace-columns">
         <Facts session={session} selected={selected} detail={detail} />
         <Arguments detail={detail} />
+        <ChainColumn session={session} selected={selected} detail={detail} />
         <div>
-          <ChainColumn session={session} selected={selected} detail={detail} />
+          <FlowList session={session} selected={selected} detail={detail} />
           <Stack detail={detail} />
         </div>
       </div>

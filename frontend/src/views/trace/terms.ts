@@ -145,6 +145,17 @@ export const en = {
   "trace.help.m.pan.does": "Move",
   "trace.help.m.wheel": "Ctrl wheel",
   "trace.help.m.wheel.does": "Zoom at the pointer",
+  "col.count": "Count",
+  "col.total": "Total",
+  "col.self": "Self",
+  "col.avg": "Average",
+  "col.min": "Min",
+  "col.max": "Max",
+  "col.start": "Start",
+  "col.duration": "Duration",
+  "col.process": "Process",
+  "col.thread": "Thread",
+  "col.row": "Row",
 };
 
 export const zh: Record<keyof typeof en, string> = {
@@ -291,4 +302,15 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.help.m.pan.does": "平移",
   "trace.help.m.wheel": "Ctrl 滚轮",
   "trace.help.m.wheel.does": "在指针处缩放",
+  "col.count": "次数",
+  "col.total": "总耗时",
+  "col.self": "自身耗时",
+  "col.avg": "平均",
+  "col.min": "最小",
+  "col.max": "最大",
+  "col.start": "开始",
+  "col.duration": "耗时",
+  "col.process": "进程",
+  "col.thread": "线程",
+  "col.row": "泳道",
 };
