@@ -132,7 +132,7 @@ describe("axes", () => {
     const x = linear(5, 15, 0, 100);
     const y = linear(0, 10, 100, 0);
     expect(stepPath([0, 10, 20], [2, 4, 6], x, y)).toBe("M0,80H50V60H100");
-    expect(stepPath([6, 7], [null, 4], x, y)).toBe("M20,60");
+    expect(stepPath([6, 7], [null, 4], x, y)).toBe("M20,60h4");
     expect(stepPath([6, 8, 10], [1, null, 2], x, y)).toBe("M10,90H50V80");
   });
 });

@@ -39,8 +39,8 @@ export function ClassChart({ pair, chosen, onChoose }: Props) {
           >
             <span class="link">{className(row.id)}</span>
             <span>
-              <i class="diff-bar" style={{ width: `${row.baseline * 100}%`, background: "var(--c-compute)" }} />
-              <i class="diff-bar" style={{ width: `${row.experimental * 100}%`, background: "var(--c-over)" }} />
+              <Bar ratio={row.baseline} color="var(--c-compute)" />
+              <Bar ratio={row.experimental} color="var(--c-over)" />
             </span>
             <span class="mono" data-tip={format.exactDuration(row.baseline_ns)}>
               {text(row.baseline_ns)}
@@ -71,6 +71,11 @@ export function ClassChart({ pair, chosen, onChoose }: Props) {
       </div>
     </Card>
   );
+}
+
+function Bar({ ratio, color }: { ratio: number; color: string }) {
+  const minWidth = ratio > 0 ? "1px" : "0";
+  return <i class="diff-bar" style={{ width: `${ratio * 100}%`, minWidth, background: color }} />;
 }
 
 /** The bar grows to the right for slower, to the left for faster; the figure stands on the other side. */

@@ -21,7 +21,7 @@ interface Props {
 
 /** Operators or kernels of both sides, row by row. */
 export function Tables({ answer, query, chosen }: Props) {
-  const tab = TABS.find((id) => id === param("x.tab")) ?? "operators";
+  const tab = TABS.find((id) => id === param("x.tab")) ?? (answer.tables.operators ? "operators" : "kernels");
   const change = CHANGES.find((id) => id === param("x.change")) ?? "any";
   const table = answer.tables[tab];
   const tools = (
@@ -29,7 +29,7 @@ export function Tables({ answer, query, chosen }: Props) {
       label={t("diff.tables")}
       options={TABS.map((id) => ({ id, label: t(`diff.tab.${id}`), tip: t(`diff.tab.${id}.tip`) }))}
       value={tab}
-      onChange={(id) => setParams({ "x.tab": id === "operators" ? null : id, "x.class": null })}
+      onChange={(id) => setParams({ "x.tab": id, "x.class": null })}
     />
   );
   const filter = (

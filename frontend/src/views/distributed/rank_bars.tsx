@@ -84,8 +84,8 @@ function whyEmpty({ state, figures }: RankLine): string {
 
 /** Parts that occur anywhere, in the order of the bars. */
 function legendOf(bars: readonly Bar[]): string[] {
-  const [longest] = [...bars].sort((a, b) => b.parts.length - a.parts.length);
-  return longest?.parts.map((part) => part.id) ?? [];
+  const longest = [...bars].sort((a, b) => b.parts.length - a.parts.length);
+  return [...new Set(longest.flatMap((bar) => bar.parts.map((part) => part.id)))];
 }
 
 function toBar(part: Part, describe: Props["describe"]): BarPart {

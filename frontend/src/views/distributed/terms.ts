@@ -1,7 +1,7 @@
 /** Words of the Distributed view. */
 export const en = {
   "distributed.title": "Distributed",
-  "distributed.ranks": "{count} ranks profiled",
+  "distributed.ranks": "Ranks profiled: {count}",
   "distributed.world": "{count} of {all} ranks profiled",
   "distributed.world.help":
     "Ranks of this run that have a capture, of all ranks of the job (from profiler_metadata.json, else the largest rank in the links)",

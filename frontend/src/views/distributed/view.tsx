@@ -158,7 +158,9 @@ interface TableProps {
 
 function RankTable({ name, answer, run, where, chosen, isSilent, columns, bar }: TableProps) {
   const table = answer.tables[name];
-  if (!table || (table.total === 0 && isSilent)) return null;
+  if (!table) return null;
+  // Why there is nothing is said once.
+  if (table.total === 0 && (isSilent || name === "transports")) return null;
   return (
     <Card
       title={t(`distributed.${name}`)}

@@ -38,14 +38,9 @@ export function Curves({ label, tools, series, whole, range, markers, onRange, o
       <div class="row" style={{ marginBottom: "8px" }}>
         {tools}
         <span class="grow" />
-        <span class="muted small">{t(onPick ? "memory.hint" : "memory.hint.zoom")}</span>
+        {series.length > 0 && <span class="muted small">{t(onPick ? "memory.hint" : "memory.hint.zoom")}</span>}
         {range && <Button onClick={() => onRange(null)}>{t("chart.reset")}</Button>}
-        <Button tip={t("chart.png")} onClick={() => void savePng(box.current?.querySelector("svg") ?? null, label)}>
-          PNG ↓
-        </Button>
-        <Button tip={t("memory.csv")} onClick={() => saveCsv(curvesCsv(visible), label)}>
-          CSV ↓
-        </Button>
+        {series.length > 0 && <Saves box={box} label={label} visible={visible} />}
       </div>
       {series.length === 0 ? (
         <Empty text={t("memory.none.curves")} />
@@ -78,6 +73,27 @@ export function Curves({ label, tools, series, whole, range, markers, onRange, o
         {children}
       </div>
     </Card>
+  );
+}
+
+interface SavesProps {
+  /** Holds the drawing. */
+  box: { readonly current: HTMLDivElement | null };
+  label: string;
+  visible: readonly Series[];
+}
+
+/** The picture as PNG, its points as CSV. */
+function Saves({ box, label, visible }: SavesProps) {
+  return (
+    <>
+      <Button tip={t("chart.png")} onClick={() => void savePng(box.current?.querySelector("svg") ?? null, label)}>
+        PNG ↓
+      </Button>
+      <Button tip={t("memory.csv")} onClick={() => saveCsv(curvesCsv(visible), label)}>
+        CSV ↓
+      </Button>
+    </>
   );
 }
 

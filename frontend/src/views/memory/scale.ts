@@ -76,7 +76,10 @@ export function stepPath(time: readonly number[], values: readonly (number | nul
     if (moment > x.to) return parts.join("");
     if (parts.length > 1) parts.push(`V${px(y.pixel(value))}`);
   }
-  return parts.join("");
+  // A lone record has no length: a short dash shows that it is there.
+  return parts.length === 1 ? `${parts[0]}h${LONE_PX}` : parts.join("");
 }
+
+const LONE_PX = 4;
 
 const px = (pixel: number) => Math.round(pixel * 100) / 100;

@@ -63,7 +63,7 @@ function Memory({ data, answer, span, device }: Props) {
         onRange={(next) => setMoment(span, { "m.range": formatRange(next) })}
         {...(tab === "operators" ? { onPick: onMoment } : {})}
       >
-        {tab === "operators" && (
+        {tab === "operators" && data.fragmentation_at_peak !== null && (
           <span class="muted" data-tip={t("memory.fragmentation.help")}>
             {t("memory.fragmentation")} <b>{format.share(data.fragmentation_at_peak)}</b>
           </span>
