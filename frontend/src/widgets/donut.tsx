@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import * as format from "../base/format";
 import { t } from "../i18n";
-import { arcPath, type DrawnPart, largestParts, OTHER, type Part } from "./donut_parts";
+import { arcPath, type DrawnPart, largestParts, type Part } from "./donut_parts";
 import { Empty } from "./states";
 
 interface Props {
@@ -34,7 +34,7 @@ export function Donut({ parts, kind, most = MOST, unlisted, under, selected = nu
   const wanted = hovered ?? selected;
   const focus = drawn.some((part) => part.id === wanted) ? wanted : null;
   const choose = (part: DrawnPart) => {
-    if (onSelect && part.id !== OTHER) onSelect(part.id === selected ? null : part.id);
+    if (onSelect && !part.isFixed) onSelect(part.id === selected ? null : part.id);
   };
   const labelled = drawn.map((part) => ({
     ...part,
@@ -53,7 +53,7 @@ export function Donut({ parts, kind, most = MOST, unlisted, under, selected = nu
       />
       <ul class="legend-table">
         {labelled.map((part) => {
-          const canChoose = onSelect !== undefined && part.id !== OTHER;
+          const canChoose = onSelect !== undefined && !part.isFixed;
           return (
             <li
               key={part.id}

@@ -7,6 +7,8 @@ export interface Part {
   value: number;
   /** A CSS colour; by order of size when left out. */
   color?: string;
+  /** No table can be filtered by it. */
+  isFixed?: boolean;
 }
 
 /** A part as it is drawn. `count`: parts that were put together, 0 for a part of its own. */
@@ -17,6 +19,7 @@ export interface DrawnPart {
   color: string;
   share: number;
   count: number;
+  isFixed: boolean;
 }
 
 /** Id of the part that holds the rest. */
@@ -37,12 +40,13 @@ export function largestParts(parts: readonly Part[], most: number, unlisted = { 
     color: part.color ?? PARTS[index % PARTS.length] ?? FREE,
     share: part.value / whole,
     count: 0,
+    isFixed: part.isFixed === true,
   }));
   const rest = sized.slice(keep);
   const count = rest.length + unlisted.count;
   if (count > 0) {
     const value = rest.reduce((sum, part) => sum + part.value, unlisted.value);
-    drawn.push({ id: OTHER, label: "", value, color: FREE, share: value / whole, count });
+    drawn.push({ id: OTHER, label: "", value, color: FREE, share: value / whole, count, isFixed: true });
   }
   return drawn;
 }

@@ -21,9 +21,11 @@ export function KernelCharts({ data, statistic, types }: Props) {
   const top = Number(param("kernel.top")) || TOP;
   const pick = parsePick(param("kernel.pick"));
   const table = key === "name" ? statistic : types;
-  const whole = data.computing_ns + (isIncluded ? data.communication_ns : 0);
-  const skipped: ReadonlySet<string | null> = isIncluded ? new Set() : communicationCores(data.cores);
-  const { parts, unlisted } = kernelParts(table, key, whole, skipped);
+  const { parts, unlisted } = kernelParts(table, key, {
+    computingNs: data.computing_ns,
+    communication: isIncluded ? { label: t("kernel.comm.label"), ns: data.communication_ns } : null,
+    cores: communicationCores(data.cores),
+  });
   const count = data.kernels - (isIncluded ? 0 : data.communication_calls);
   const selectedOf = (column: string) => (pick?.column === column ? pick.value : null);
   const onSelect = (column: string) => (id: string | null) => setParams({ "kernel.pick": formatPick(column, id) });

@@ -1,5 +1,5 @@
 import type { CoreShareJson, TableJson } from "../../api/types.gen";
-import { coreColor } from "../../base/color";
+import { COMMUNICATION, coreColor } from "../../base/color";
 import type { Part } from "../../widgets";
 
 /** What a donut is drawn from. `unlisted`: what the view did not send of a long table. */
@@ -27,18 +27,37 @@ export function communicationCores(cores: readonly CoreShareJson[]): ReadonlySet
   return new Set(cores.filter((core) => core.communication).map((core) => core.core));
 }
 
-/** Parts of the left donut. `whole`: time of all rows meant, ns; what the table does not list is the difference. */
-export function kernelParts(
-  table: TableJson,
-  key: "name" | "type",
-  whole: number,
-  skipped: ReadonlySet<string | null>,
-): Parts {
+/** What the left donut is about. `communication`: its name and time where it is included. */
+export interface Meant {
+  computingNs: number;
+  communication: { label: string; ns: number } | null;
+  /** Cores that communicate. */
+  cores: ReadonlySet<string | null>;
+}
+
+/** Parts of the left donut. Of a long table that came in part, the rest of the computing time is unlisted. */
+export function kernelParts(table: TableJson, key: "name" | "type", meant: Meant): Parts {
   const cores = table.data.core ?? [];
-  const parts = partsBy(table, key, (row) => !skipped.has((cores[row] ?? null) as string | null));
+  const isComputing = (row: number) => !meant.cores.has((cores[row] ?? null) as string | null);
+  const parts = partsBy(table, key, isComputing);
   const listed = parts.reduce((sum, part) => sum + part.value, 0);
   const count = table.total - table.rows;
-  return { parts, unlisted: count > 0 ? { value: Math.max(0, whole - listed), count } : { value: 0, count: 0 } };
+  if (meant.communication) parts.push(...communicationParts(table, key, isComputing, meant.communication));
+  return {
+    parts,
+    unlisted: count > 0 ? { value: Math.max(0, meant.computingNs - listed), count } : { value: 0, count: 0 },
+  };
+}
+
+/** Communication by name or type; as one part where the table (op_statistic.csv) does not list it. */
+function communicationParts(
+  table: TableJson,
+  key: "name" | "type",
+  isComputing: (row: number) => boolean,
+  { label, ns }: { label: string; ns: number },
+): Part[] {
+  const parts = partsBy(table, key, (row) => !isComputing(row));
+  return parts.length > 0 ? parts : [{ id: label, label, value: ns, color: COMMUNICATION, isFixed: true }];
 }
 
 /** Parts of the right donut. */

@@ -1,0 +1,1 @@
+import{A as e,C as t,D as n,Dt as r,E as i,L as a,O as o,S as s,T as c,V as l,ct as u,k as d,ut as f,w as p,xt as m,z as h,zt as g}from"./core.js";function _(){for(let e of[t,i,s,p,c])d(e);o(),r(),a(),m(),l(),n(()=>void f(!0)),h();let _=document.createElement(`div`);_.id=`app`,document.body.replaceChildren(_),g(u(e,{}),_)}export{_ as render};
