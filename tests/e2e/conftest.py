@@ -28,6 +28,8 @@ FLAGS = [
     "--disable-lcd-text",
 ]  # fmt: skip
 PLUGIN = "npu_profiler"
+#: A wait that takes longer is a defect, in ms.
+PATIENCE = 15_000
 VIEWS = ("overview", "trace", "kernel", "operator", "memory", "distributed", "diff")
 
 
@@ -86,21 +88,27 @@ class Plugin:
         self.page.on("pageerror", lambda error: self.defects.append(f"page error: {error}"))
         self.page.on(
             "console",
-            lambda message: self.defects.append(f"console {message.type}: {message.text} ({message.location})")
-            if message.type == "error" and PLUGIN in str(message.location) + message.text
-            else None,
+            lambda message: (
+                self.defects.append(f"console {message.type}: {message.text} ({message.location})")
+                if message.type == "error" and PLUGIN in str(message.location) + message.text
+                else None
+            ),
         )
         self.page.on(
             "request",
-            lambda request: self.defects.append(f"foreign request: {request.url}")
-            if urlsplit(request.url).scheme in ("http", "https") and urlsplit(request.url).netloc != host
-            else None,
+            lambda request: (
+                self.defects.append(f"foreign request: {request.url}")
+                if urlsplit(request.url).scheme in ("http", "https") and urlsplit(request.url).netloc != host
+                else None
+            ),
         )
         self.page.on(
             "response",
-            lambda response: self.defects.append(f"status {response.status}: {response.url}")
-            if response.status >= 500 and PLUGIN in response.url
-            else None,
+            lambda response: (
+                self.defects.append(f"status {response.status}: {response.url}")
+                if response.status >= 500 and PLUGIN in response.url
+                else None
+            ),
         )
 
     def open(self, view: str = "", **state: str) -> FrameLocator:
@@ -115,19 +123,28 @@ class Plugin:
             self.ready(view)
         return self.frame
 
+    def close(self) -> None:
+        """Leave the page, before its server ends."""
+        self.page.goto("about:blank")
+
     @property
     def frame(self) -> FrameLocator:
         return self.page.frame_locator(f'iframe[src*="name={PLUGIN}"]')
 
     def ready(self, view: str) -> None:
-        """Wait until this view shows its data (or says why it has none)."""
-        self.frame.locator(f'main[data-view="{view}"][data-state]:not([data-state="loading"])').wait_for(timeout=60_000)
+        """Wait until this view shows its data, or says why it has none."""
+        settled = ", ".join(
+            f'#shell[data-view="{view}"] .view-frame[data-state="{state}"]' for state in ("ready", "missing", "failed")
+        )
+        self.frame.locator(settled).wait_for(state="attached", timeout=2 * PATIENCE)
+
+    def state(self) -> str:
+        """State of the view that is shown: loading, reading, ready, missing, failed or error."""
+        return self.frame.locator(".view-frame").get_attribute("data-state") or ""
 
 
 @pytest.fixture
-def open_plugin(
-    browser: Browser, request: pytest.FixtureRequest
-) -> Iterator[Callable[..., Plugin]]:
+def open_plugin(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Callable[..., Plugin]]:
     """`open_plugin(url, **context options)`: a fresh page; at the end of the test no defect may be recorded."""
     contexts: list[BrowserContext] = []
     plugins: list[Plugin] = []
@@ -136,6 +153,7 @@ def open_plugin(
         settings: dict[str, object] = {"viewport": {"width": 1440, "height": 900}, "locale": "en-US",
                                        "timezone_id": "UTC", "reduced_motion": "reduce", **options}  # fmt: skip
         context = browser.new_context(**settings)  # type: ignore[arg-type]
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         plugin = Plugin(context.new_page(), url)
         plugin.watch()

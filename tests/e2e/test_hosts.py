@@ -1,0 +1,48 @@
+"""The ways in which TensorBoard is started."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.conftest import FIXTURES
+from tests.e2e.conftest import Plugin
+from tests.e2e.tensorboard import tensorboard
+
+Open = Callable[..., Plugin]
+
+
+def test_path_prefix(open_plugin: Open, cache: Path) -> None:
+    with tensorboard("--logdir", str(FIXTURES / "demo"), cache=cache, prefix="/some/prefix") as url:
+        plugin = open_plugin(url)
+        for view in ("overview", "trace"):
+            plugin.open(view)
+            assert plugin.state() == "ready"
+        plugin.close()
+
+
+def test_logdir_spec(open_plugin: Open, cache: Path) -> None:
+    demo = FIXTURES / "demo"
+    spec = f"before:{demo / 'transformer_910b'},after:{demo / 'transformer_910b_tuned'}"
+    with tensorboard("--logdir_spec", spec, cache=cache) as url:
+        plugin = open_plugin(url)
+        plugin.open("diff")
+        text = plugin.frame.locator("main").inner_text()
+        assert "before" in text
+        assert "after" in text
+        plugin.close()
+
+
+def test_a_result_that_appears_is_picked_up(open_plugin: Open, cache: Path, tmp_path: Path) -> None:
+    with tensorboard("--logdir", str(tmp_path), "--reload_interval", "1", cache=cache) as url:
+        plugin = open_plugin(url)
+        # No result: TensorBoard keeps the tab in its list of inactive plugins; the address still opens it.
+        plugin.open()
+        plugin.frame.locator("main").get_by_text(str(tmp_path)).first.wait_for()
+        source = next((FIXTURES / "demo" / "transformer_910b").iterdir())
+        shutil.copytree(source, tmp_path / "late" / source.name)
+        plugin.frame.locator("nav.side").get_by_text("late").first.wait_for(timeout=30_000)
+        plugin.ready("overview")
+        assert plugin.state() == "ready"
+        plugin.close()
