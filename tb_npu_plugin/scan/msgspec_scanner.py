@@ -7,102 +7,34 @@ token by token.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any, Optional, Union
+from typing import IO, Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import figures, tokens
-from tb_npu_plugin.scan.events import Columns, Interner, TraceEvents
+from tb_npu_plugin.scan.events import Columns, TraceEvents
+from tb_npu_plugin.scan.msgspec_events import (
+    LIST,
+    ONE,
+    ONE_LOOSE,
+    WRAPPED,
+    Event,
+    Phases,
+    Texts,
+    Wrapped,
+    decode,
+    strict,
+)
 from tb_npu_plugin.scan.prelude import find_events
 from tb_npu_plugin.scan.source import Source
 
 NAME = "msgspec"
 #: An event longer than this is taken for damaged.
 MAX_EVENT = 8 << 20
-
-_Raw = msgspec.Raw
-_ABSENT = _Raw()
-
-
-class _Event(msgspec.Struct, gc=False):
-    """One event; what needs its digits stays JSON text."""
-
-    ph: str = ""
-    name: Optional[str] = None
-    cat: Optional[str] = None
-    pid: Union[int, str, None] = None
-    tid: Union[int, str, None] = None
-    ts: _Raw = _ABSENT
-    dur: _Raw = _ABSENT
-    id: _Raw = _ABSENT
-    bp: Optional[str] = None
-    args: _Raw = _ABSENT
-
-
-class _Loose(msgspec.Struct, gc=False):
-    """One event of which nothing is taken for granted."""
-
-    ph: _Raw = _ABSENT
-    name: _Raw = _ABSENT
-    cat: _Raw = _ABSENT
-    pid: _Raw = _ABSENT
-    tid: _Raw = _ABSENT
-    ts: _Raw = _ABSENT
-    dur: _Raw = _ABSENT
-    id: _Raw = _ABSENT
-    bp: _Raw = _ABSENT
-    args: _Raw = _ABSENT
-
-
-class _Wrapped(msgspec.Struct, gc=False):
-    traceEvents: list[_Event]
-
-
-_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_LIST = msgspec.json.Decoder(list[_Event])
-_WRAPPED = msgspec.json.Decoder(_Wrapped)
-_ONE = msgspec.json.Decoder(_Event)
-_ONE_LOOSE = msgspec.json.Decoder(_Loose)
-
-
-class _Texts(dict[Any, int]):
-    """Value to index of its text, -1 for none; 12 and "12" are the same text, and so are their JSON texts as bytes."""
-
-    def __init__(self) -> None:
-        super().__init__({None: -1, b"": -1, b"null": -1})
-        self.texts = Interner()
-
-    def __missing__(self, value: Any) -> int:
-        text = _text(value) if isinstance(value, bytes) else str(value)
-        index = self[value] = self.texts[text]
-        return index
-
-    def codes(self, values: Iterable[Any]) -> NDArray[np.int32]:
-        """Indices of many values."""
-        return np.array(list(map(self.__getitem__, values)), dtype=np.int32)
-
-
-class _Phases(dict[str, int]):
-    """Phase to its code in TraceEvents."""
-
-    def __missing__(self, phase: str) -> int:
-        code = self[phase] = ord(phase) if len(phase) == 1 and phase.isascii() else 0
-        return code
-
-
-def _text(raw: bytes) -> str | None:
-    """Text of a JSON string, or the digits of a number; None where there is none."""
-    if not raw or raw == b"null":
-        return None
-    if not raw.startswith(b'"'):
-        return raw.decode("utf-8", "replace")
-    return str(json.loads(raw, strict=False)).encode("utf-8", "replace").decode()
 
 
 class Scanner:
@@ -113,9 +45,9 @@ class Scanner:
         self._blob = blob
         self._blob_size = 0
         self._columns = Columns()
-        self._phases = _Phases()
-        self._names, self._categories = _Texts(), _Texts()
-        self._pids, self._tids, self._flows = _Texts(), _Texts(), _Texts()
+        self._phases = Phases()
+        self._names, self._categories = Texts(), Texts()
+        self._pids, self._tids, self._flows = Texts(), Texts(), Texts()
         self._wrapper = False
         self._offset = 0  # of the buffer in the decompressed text
         self._ended = False
@@ -179,17 +111,17 @@ class Scanner:
                 return len(buffer)
         end, following = _last_separator(buffer)
         if end > 0:
-            events = _decode(_LIST, b"[" + buffer[:end] + b"]")
+            events = decode(LIST, b"[" + buffer[:end] + b"]")
             if events is not None:
                 self._add(events, buffer)
                 return following
         return self._slow(buffer, final)
 
-    def _whole(self, buffer: bytes) -> list[_Event] | None:
+    def _whole(self, buffer: bytes) -> list[Event] | None:
         if not self._wrapper:
-            whole: list[_Event] | None = _decode(_LIST, b"[" + buffer)
+            whole: list[Event] | None = decode(LIST, b"[" + buffer)
             return whole
-        wrapped: _Wrapped | None = _decode(_WRAPPED, b'{"traceEvents":[' + buffer)
+        wrapped: Wrapped | None = decode(WRAPPED, b'{"traceEvents":[' + buffer)
         return None if wrapped is None else wrapped.traceEvents
 
     def _slow(self, buffer: bytes, final: bool) -> int:
@@ -197,7 +129,7 @@ class Scanner:
         text = tokens.repaired(buffer)
         stretch = tokens.split(text, final, MAX_EVENT)
         self._ended = stretch.ended
-        events: list[_Event] = []
+        events: list[Event] = []
         for start, end in stretch.good:
             self._salvage(text, start, end, events)
         for start, end in stretch.bad:
@@ -208,15 +140,15 @@ class Scanner:
         self._add(events, text)
         return stretch.rest
 
-    def _salvage(self, text: bytes, start: int, end: int, events: list[_Event]) -> None:
+    def _salvage(self, text: bytes, start: int, end: int, events: list[Event]) -> None:
         data = text[start:end]
-        event = _decode(_ONE, data)
+        event = decode(ONE, data)
         if event is not None:
             events.append(event)
             return
-        loose = _decode(_ONE_LOOSE, data)
+        loose = decode(ONE_LOOSE, data)
         if loose is not None:
-            events.append(_strict(loose))
+            events.append(strict(loose))
             return
         # Perhaps a brace is missing and neighbours hang on: only what stands before the next event is lost.
         following = tokens.RESUME.search(data)
@@ -250,7 +182,7 @@ class Scanner:
             "The value there (NaN, Infinity) or the character; the rest was read.",
         )
 
-    def _add(self, events: Sequence[_Event], text: bytes) -> None:
+    def _add(self, events: Sequence[Event], text: bytes) -> None:
         """Columns of a batch. `text` holds the events' JSON, in order."""
         if not events:
             return
@@ -316,25 +248,6 @@ class Scanner:
             bytes_read=self._offset,
             complete=not self._source.failed,
         )
-
-
-def _decode(decoder: msgspec.json.Decoder[Any], data: bytes) -> Any:
-    try:
-        return decoder.decode(data)
-    except _ERRORS:
-        return None
-
-
-def _strict(loose: _Loose) -> _Event:
-    return _Event(
-        ph=_text(bytes(loose.ph)) or "",
-        name=_text(bytes(loose.name)),
-        cat=_text(bytes(loose.cat)),
-        pid=_text(bytes(loose.pid)),
-        tid=_text(bytes(loose.tid)),
-        bp=_text(bytes(loose.bp)),
-        **{key: getattr(loose, key) for key in ("ts", "dur", "id", "args")},
-    )
 
 
 def _last_separator(buffer: bytes) -> tuple[int, int]:

@@ -94,6 +94,13 @@ def test_an_entry_belongs_to_the_innermost_operator_of_its_own_thread() -> None:
     assert found("device_total_aicore") == [1001, 1000, 0]
 
 
+def test_a_task_launched_at_the_very_end_of_a_dequeue_belongs_to_it() -> None:
+    found = times(
+        [(0, 100, 1)], [(15, 1, 7), (20, 1, 8)], [(200, 10, 7), (211, 10, 9)], [(210, 5, True), (211, 3, True)]
+    )
+    assert found("device_self") == [5]
+
+
 def test_without_a_task_queue_the_operator_that_runs_launches() -> None:
     found = times([(0, 100, 1), (10, 20, 1)], launches=[(15, 40, True), (90, 2, False), (500, 1, True)])
     assert found("device_self") == [2, 40]

@@ -150,6 +150,20 @@ def test_a_bad_event_costs_itself(
     assert {problem.code for problem in log.list()} == ({code} if code else set())
 
 
+def test_a_key_that_is_written_with_an_escape(tmp_path: Path) -> None:
+    plain = '{"ph": "X", "name": "a", "ts": 1, "dur": 1, "args": {}}'
+    one, two = plain.replace('"args"', '"\\u0061rgs"'), plain
+    data = f"[{one}, {two}, {one}]"
+    events, log, _ = scan(data, tmp_path)
+    assert [data[start : start + 2] for start in events.args_offset.tolist()] == ["{}"] * 3
+    assert log.list() == []
+
+
+def test_a_raw_tab_in_a_name_is_a_space(tmp_path: Path) -> None:
+    events, log, _ = scan('[{"ph": "X", "name": "a\tb", "ts": 1, "dur": 1, "args": {"x": "\t"}}]', tmp_path)
+    assert (events.names, log.list()) == (["a b"], [])
+
+
 def test_bytes_that_are_no_utf8(tmp_path: Path) -> None:
     data = b'[{"ph": "X", "name": "a\xff\xfe", "ts": 1, "dur": 1}, {"ph": "X", "name": "b", "ts": 2, "dur": 1}]'
     events, log, _ = scan(data, tmp_path)

@@ -92,6 +92,18 @@ def test_counter_with_the_value_in_force_and_bins(timeline: Timeline) -> None:
     assert found["last0"] == [5, 7, 3]
 
 
+def test_the_value_in_force_is_not_mixed_with_the_bin_it_lies_in(timeline: Timeline) -> None:
+    data, _ = GET["counter"](timeline, {"track": "2", "t0": "10500", "t1": "100000", "px": "4096"})
+    _, found = columns(data)  # type: ignore[arg-type]
+    assert (found["min0"], found["max0"], found["last0"]) == ([7, 3], [7, 9], [7, 3])
+
+
+def test_search_gives_the_first_of_those_that_start_together(tmp_path: Path) -> None:
+    timeline, _ = open_trace([event("a", 5, 1, tid) for tid in range(50)] + [event("a", 1, 1, 99)], tmp_path)
+    hits = GET["search"](timeline, {"q": "a", "limit": "3"})[0]["hits"]  # type: ignore[call-overload, index]
+    assert [hit[0] for hit in hits] == [50, 0, 1]
+
+
 def test_search_is_by_start_and_counts_all(timeline: Timeline) -> None:
     answer, _ = GET["search"](timeline, {"q": "ADD", "limit": "2"})
     assert answer["total"] == 3  # type: ignore[call-overload, index]

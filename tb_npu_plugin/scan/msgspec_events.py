@@ -1,0 +1,114 @@
+"""Events as msgspec decodes them, and their texts as indices."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Optional, Union
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.scan.events import Interner
+
+_Raw = msgspec.Raw
+_ABSENT = _Raw()
+
+
+class Event(msgspec.Struct, gc=False):
+    """One event; what needs its digits stays JSON text."""
+
+    ph: str = ""
+    name: Optional[str] = None
+    cat: Optional[str] = None
+    pid: Union[int, str, None] = None
+    tid: Union[int, str, None] = None
+    ts: _Raw = _ABSENT
+    dur: _Raw = _ABSENT
+    id: _Raw = _ABSENT
+    bp: Optional[str] = None
+    args: _Raw = _ABSENT
+
+
+class Loose(msgspec.Struct, gc=False):
+    """One event of which nothing is taken for granted."""
+
+    ph: _Raw = _ABSENT
+    name: _Raw = _ABSENT
+    cat: _Raw = _ABSENT
+    pid: _Raw = _ABSENT
+    tid: _Raw = _ABSENT
+    ts: _Raw = _ABSENT
+    dur: _Raw = _ABSENT
+    id: _Raw = _ABSENT
+    bp: _Raw = _ABSENT
+    args: _Raw = _ABSENT
+
+
+class Wrapped(msgspec.Struct, gc=False):
+    """The object form of a trace."""
+
+    traceEvents: list[Event]
+
+
+_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+LIST = msgspec.json.Decoder(list[Event])
+WRAPPED = msgspec.json.Decoder(Wrapped)
+ONE = msgspec.json.Decoder(Event)
+ONE_LOOSE = msgspec.json.Decoder(Loose)
+
+
+class Texts(dict[Any, int]):
+    """Value to index of its text, -1 for none; 12 and "12" are the same text, and so are their JSON texts as bytes."""
+
+    def __init__(self) -> None:
+        super().__init__({None: -1, b"": -1, b"null": -1})
+        self.texts = Interner()
+
+    def __missing__(self, value: Any) -> int:
+        text = _text(value) if isinstance(value, bytes) else str(value)
+        index = self[value] = self.texts[text]
+        return index
+
+    def codes(self, values: Iterable[Any]) -> NDArray[np.int32]:
+        """Indices of many values."""
+        return np.array(list(map(self.__getitem__, values)), dtype=np.int32)
+
+
+class Phases(dict[str, int]):
+    """Phase to its code in TraceEvents."""
+
+    def __missing__(self, phase: str) -> int:
+        code = self[phase] = ord(phase) if len(phase) == 1 and phase.isascii() else 0
+        return code
+
+
+def _text(raw: bytes) -> str | None:
+    """Text of a JSON string, or the digits of a number; None where there is none."""
+    if not raw or raw == b"null":
+        return None
+    if not raw.startswith(b'"'):
+        return raw.decode("utf-8", "replace")
+    return str(json.loads(raw, strict=False)).encode("utf-8", "replace").decode()
+
+
+def decode(decoder: msgspec.json.Decoder[Any], data: bytes) -> Any:
+    """The decoded value, or None where the data are no such JSON."""
+    try:
+        return decoder.decode(data)
+    except _ERRORS:
+        return None
+
+
+def strict(loose: Loose) -> Event:
+    """The same event with what can be used of its fields."""
+    return Event(
+        ph=_text(bytes(loose.ph)) or "",
+        name=_text(bytes(loose.name)),
+        cat=_text(bytes(loose.cat)),
+        pid=_text(bytes(loose.pid)),
+        tid=_text(bytes(loose.tid)),
+        bp=_text(bytes(loose.bp)),
+        **{key: getattr(loose, key) for key in ("ts", "dur", "id", "args")},
+    )
