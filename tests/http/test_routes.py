@@ -100,6 +100,20 @@ def test_operators_come_from_the_trace_where_their_own_file_is_not_there(browser
     assert [(state["available"], state["count"]) for state in states] == [(False, None), (True, 1), (False, None)]
 
 
+def test_a_view_is_drawn_again_when_the_trace_brings_its_operators(browser: Browser) -> None:
+    span = browser.spans()[0]
+    place = browser.plugin.app().library.place(span)
+    library = browser.plugin.app().library
+    library.read([place], ["tables"])
+    asked = browser.plugin.app().service
+    asked._ahead = False  # nothing but what the view needs
+    before = browser.view("overview", span=span)
+    library.read([place], ["trace"])
+    after = browser.view("overview", span=span)
+    assert "operators" not in before["tables"] and "operators" in after["tables"]
+    assert after["fingerprint"] != before["fingerprint"]
+
+
 def test_distributed_takes_all_ranks_that_can_be_read(browser: Browser) -> None:
     browser.spans()
     run = browser.json("/api/catalog")["runs"][0]
