@@ -68,11 +68,20 @@ export function paintCounter(context: CanvasRenderingContext2D, scene: Scene, se
     trace(context, scene, one, one.last, y, null);
     context.stroke();
   });
-  context.fillStyle = scene.theme.muted;
+  if (series.length > 0 && item.height > 20) paintTop(context, scene, topLabel(item, top), bottom - height);
+  context.restore();
+}
+
+/** What the full height stands for, on a ground of its own so that the curve does not cross it. */
+function paintTop(context: CanvasRenderingContext2D, scene: Scene, text: string, y: number): void {
   context.font = LABEL_FONT;
   context.textBaseline = "top";
-  if (series.length > 0 && item.height > 20) context.fillText(topLabel(item, top), scene.gutter + 4, bottom - height);
-  context.restore();
+  context.fillStyle = scene.theme.surfaceText;
+  context.globalAlpha = 0.8;
+  context.fillRect(scene.gutter + 2, y - 1, context.measureText(text).width + 4, 13);
+  context.globalAlpha = 1;
+  context.fillStyle = scene.theme.muted;
+  context.fillText(text, scene.gutter + 4, y);
 }
 
 function topLabel(item: TrackItem, top: number): string {

@@ -30,6 +30,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
         <span class="muted">
           {rows}
           {stats && ` · ${t("trace.area.slices", { count: integer(stats.slices) })}`}
+          {stats && stats.table.rows < stats.table.total && ` · ${someNames(stats.table)}`}
         </span>
         <Help text={t("trace.area.about")} />
         <span class="grow" />
@@ -65,6 +66,11 @@ export function AreaPanel({ session }: { session: TraceSession }) {
   );
 }
 
+/** The server gives the names with the largest totals only. */
+function someNames({ rows, total }: TableJson): string {
+  return t("trace.area.some", { shown: integer(rows), total: integer(total) });
+}
+
 /** The table with the names of the rows instead of their numbers. */
 function withRows(session: TraceSession, table: TableJson): TableJson {
   const names = new Map<unknown, string>();
@@ -76,6 +82,7 @@ function withRows(session: TraceSession, table: TableJson): TableJson {
   return {
     ...table,
     id: "trace.range",
+    total: table.rows, // what is here is all that can be paged; the title says when there are more
     columns: [...table.columns.filter((column) => column.key !== "track"), row],
     data: { ...table.data, row: (table.data.track ?? []).map((track) => names.get(track) ?? "") },
   };

@@ -86,6 +86,7 @@ export const en = {
 
   "trace.area.title": "{duration} from {start}",
   "trace.area.slices": "{count} slices",
+  "trace.area.some": "the {shown} names with the largest totals of {total}",
   "trace.area.rows": "{count} rows",
   "trace.area.all": "all rows",
   "trace.area.whole": "Count all rows",
@@ -244,6 +245,7 @@ export const zh: Record<keyof typeof en, string> = {
 
   "trace.area.title": "{duration}，起点 {start}",
   "trace.area.slices": "{count} 个 slice",
+  "trace.area.some": "共 {total} 个名称，列出总耗时最大的 {shown} 个",
   "trace.area.rows": "{count} 条泳道",
   "trace.area.all": "全部泳道",
   "trace.area.whole": "统计全部泳道",
