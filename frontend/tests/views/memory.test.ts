@@ -81,6 +81,24 @@ describe("lines", () => {
     expect(series.largestWithin(lines, 10, 15)).toBe(2);
   });
 
+  it("goes from record to record over all lines", () => {
+    const lines = series.componentSeries(memory([curve("PTA"), curve("GE", { time: [5, 10, 25] })]), "reserved");
+    const steps = (from: number, direction: 1 | -1) => {
+      const found = [];
+      for (
+        let at = series.neighbour(lines, from, direction);
+        at !== null;
+        at = series.neighbour(lines, at, direction)
+      ) {
+        found.push(at);
+      }
+      return found;
+    };
+    expect(steps(0, 1)).toEqual([5, 10, 20, 25]);
+    expect(steps(25, -1)).toEqual([20, 10, 5, 0]);
+    expect(steps(12, -1)).toEqual([10, 5, 0]);
+  });
+
   it("finds the peak of the allocators, whatever the parts held", () => {
     expect(series.peakOf([peak("PTA", 9, 1), peak("PTA+GE", 5, 2), peak("PTA+GE", 6, 3)])).toEqual({
       component: "PTA+GE",

@@ -21,14 +21,7 @@ export function ClassChart({ pair, chosen, onChoose }: Props) {
   return (
     <Card title={t("diff.classes")} subtitle={t("diff.classes.hint")} help={t("diff.classes.help")}>
       <div class="diff-classes">
-        <div class="diff-row head">
-          <span>{t("diff.class")}</span>
-          <span>{t("diff.bars", { unit: unit.name })}</span>
-          <span>{t("diff.baseline")}</span>
-          <span>{t("diff.experimental")}</span>
-          <span class="middle">{t("diff.difference", { unit: unit.name })}</span>
-          <span data-tip={t("diff.running.help")}>{t("diff.running")}</span>
-        </div>
+        <Head unit={unit.name} />
         {rows.map((row) => (
           <button
             type="button"
@@ -70,6 +63,19 @@ export function ClassChart({ pair, chosen, onChoose }: Props) {
         </div>
       </div>
     </Card>
+  );
+}
+
+function Head({ unit }: { unit: string }) {
+  return (
+    <div class="diff-row head">
+      <span>{t("diff.class")}</span>
+      <span>{t("diff.bars", { unit })}</span>
+      <span>{t("diff.baseline")}</span>
+      <span>{t("diff.experimental")}</span>
+      <span class="middle">{t("diff.difference", { unit })}</span>
+      <span data-tip={t("diff.running.help")}>{t("diff.running")}</span>
+    </div>
   );
 }
 

@@ -37,35 +37,14 @@ export function LinkMatrix({ data, links }: Props) {
       help={t("distributed.links.help")}
       class={cellRoom(matrix.columns.length) === "full" ? "span-6" : ""}
     >
-      <div class="row" style={{ marginBottom: "8px" }}>
-        <Segments
-          label={t("distributed.links")}
-          options={FIGURES.map((id) => ({ id, label: t(`distributed.figure.${id}`) }))}
-          value={figure}
-          onChange={(id) => setParams({ "d.figure": id === "bandwidth" ? null : id })}
-        />
-        {data.op_types.length > 1 && (
-          <Select
-            prefix
-            label={t("distributed.op")}
-            options={[{ id: "", label: t("step.all") }, ...data.op_types.map((id) => ({ id, label: id }))]}
-            value={opType}
-            onChange={(id) => setParams({ "d.op": id })}
-          />
-        )}
-        {groups.length > 1 && (
-          <Select
-            prefix
-            label={t("distributed.group")}
-            options={[
-              ...(isJoined ? [{ id: "", label: t("step.all") }] : []),
-              ...groups.map((id) => ({ id, label: id || format.UNKNOWN })),
-            ]}
-            value={group}
-            onChange={(id) => setParams({ "d.group": id })}
-          />
-        )}
-      </div>
+      <Tools
+        opTypes={data.op_types}
+        groups={groups}
+        isJoined={isJoined}
+        figure={figure}
+        opType={opType}
+        group={group}
+      />
       {matrix.cells.length === 0 ? (
         <Empty text={t("distributed.none.links")} />
       ) : (
@@ -82,6 +61,50 @@ export function LinkMatrix({ data, links }: Props) {
       {matrix.isGroupRank && matrix.cells.length > 0 && <p class="muted small">{t("distributed.links.groupRanks")}</p>}
       {matrix.local.length > 0 && <LocalLinks cells={matrix.local} />}
     </Card>
+  );
+}
+
+interface ToolsProps {
+  opTypes: readonly string[];
+  groups: readonly string[];
+  /** Links of all groups can stand in one matrix. */
+  isJoined: boolean;
+  figure: Figure;
+  opType: string;
+  group: string;
+}
+
+function Tools({ opTypes, groups, isJoined, figure, opType, group }: ToolsProps) {
+  return (
+    <div class="row" style={{ marginBottom: "8px" }}>
+      <Segments
+        label={t("distributed.links")}
+        options={FIGURES.map((id) => ({ id, label: t(`distributed.figure.${id}`) }))}
+        value={figure}
+        onChange={(id) => setParams({ "d.figure": id === "bandwidth" ? null : id })}
+      />
+      {opTypes.length > 1 && (
+        <Select
+          prefix
+          label={t("distributed.op")}
+          options={[{ id: "", label: t("step.all") }, ...opTypes.map((id) => ({ id, label: id }))]}
+          value={opType}
+          onChange={(id) => setParams({ "d.op": id })}
+        />
+      )}
+      {groups.length > 1 && (
+        <Select
+          prefix
+          label={t("distributed.group")}
+          options={[
+            ...(isJoined ? [{ id: "", label: t("step.all") }] : []),
+            ...groups.map((id) => ({ id, label: id || format.UNKNOWN })),
+          ]}
+          value={group}
+          onChange={(id) => setParams({ "d.group": id })}
+        />
+      )}
+    </div>
   );
 }
 

@@ -174,3 +174,14 @@ export function extent(series: readonly Series[]): [number, number] | null {
   const [from, to] = [Math.min(...ends), Math.max(...ends)];
   return [from, to > from ? to : from + 1];
 }
+
+/** The next record of any line after (or before) a moment. */
+export function neighbour(series: readonly Series[], at: number, direction: 1 | -1): number | null {
+  let best: number | null = null;
+  for (const { time } of series) {
+    // Times are whole ns.
+    const found = direction === 1 ? time[upperBound(time, at)] : time[upperBound(time, at - 1) - 1];
+    if (found !== undefined && (best === null || (found - best) * direction < 0)) best = found;
+  }
+  return best;
+}

@@ -1,0 +1,88 @@
+import { type MutableRef, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Scale } from "./scale";
+import { neighbour, type Series } from "./series";
+
+/** Less movement than this (px) is a click. */
+const CLICK_PX = 4;
+/** A second click within this time (ms) is a double click, and the first one did not mean anything. */
+const DOUBLE_MS = 250;
+
+interface Actions {
+  onZoom: (from: number, to: number) => void;
+  onReset: () => void;
+  onPick?: (at: number) => void;
+}
+
+/**
+ * Mouse and keys of a chart: drag zooms, double click and Escape reset, click and Enter pick a moment, arrows go from
+ * record to record, "+" zooms in. `at`: the moment read, ns; `from`: where a drag began; null while there is none.
+ */
+export function useChartInput(
+  box: MutableRef<HTMLElement | null>,
+  x: Scale,
+  series: readonly Series[],
+  actions: Actions,
+) {
+  const [at, setAt] = useState<number | null>(null);
+  const [from, setFrom] = useState<number | null>(null);
+  const picking = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  useEffect(() => () => clearTimeout(picking.current), []);
+
+  const clamp = (moment: number) => Math.round(Math.max(x.from, Math.min(x.to, moment)));
+  const momentOf = (event: PointerEvent) =>
+    clamp(x.value(event.clientX - (box.current?.getBoundingClientRect().left ?? 0)));
+  const pick = (moment: number, delayMs: number) => {
+    clearTimeout(picking.current);
+    picking.current = setTimeout(() => actions.onPick?.(moment), delayMs);
+  };
+  const handlers = {
+    onPointerDown: (event: PointerEvent) => {
+      if (event.button !== 0) return;
+      (event.currentTarget as Element).setPointerCapture(event.pointerId);
+      setFrom(momentOf(event));
+    },
+    onPointerMove: (event: PointerEvent) => setAt(momentOf(event)),
+    onPointerUp: (event: PointerEvent) => {
+      if (from === null) return;
+      const to = momentOf(event);
+      setFrom(null);
+      if (Math.abs(x.pixel(to) - x.pixel(from)) < CLICK_PX) pick(to, DOUBLE_MS);
+      else actions.onZoom(Math.min(from, to), Math.max(from, to));
+    },
+    onPointerCancel: () => setFrom(null),
+    onPointerLeave: () => setAt(null),
+    onDblClick: () => {
+      clearTimeout(picking.current);
+      actions.onReset();
+    },
+    onKeyDown: (event: KeyboardEvent) => {
+      const direction = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+      const here = at ?? clamp((x.from + x.to) / 2);
+      if (direction !== 0) {
+        event.preventDefault();
+        setAt(clamp(neighbour(series, here, direction) ?? here));
+      } else if (event.key === "Enter") pick(here, 0);
+      else if (event.key === "Escape") actions.onReset();
+      else if (event.key === "+") {
+        const quarter = (x.to - x.from) / 4;
+        actions.onZoom(clamp(here - quarter), clamp(here + quarter));
+      }
+    },
+  };
+  return { at, from, handlers };
+}
+
+/** Width of an element in px, followed; 0 until it is known. */
+export function useWidth(box: MutableRef<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const read = () => setWidth(element.clientWidth);
+    read();
+    const observer = new ResizeObserver(read);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [box]);
+  return width;
+}
