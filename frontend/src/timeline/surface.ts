@@ -56,8 +56,9 @@ export function resizeCanvas(element: HTMLCanvasElement, width: number, height: 
   return true;
 }
 
-/** Size of the rows' part and of the ruler's; zero while the tab is hidden. */
+/** Size of the rows' part; zero while TensorBoard hides the tab, which it does by giving the frame no height. */
 export function measure(surface: Surface): { width: number; height: number } {
+  if (window.innerHeight === 0) return { width: 0, height: 0 };
   return { width: surface.scroller.clientWidth, height: surface.scroller.clientHeight };
 }
 

@@ -19,12 +19,12 @@ export function counterSeries(scene: Scene, item: TrackItem): CounterSeries[] {
   return pieces[0]?.data ?? [];
 }
 
-/** Largest value that the row's height stands for. */
+/** Largest value, which the row's height stands for; 0 where nothing is above. */
 export function counterTop(item: TrackItem, series: readonly CounterSeries[]): number {
   if (item.thread.max_value !== null && item.thread.max_value > 0) return item.thread.max_value;
   let top = 0;
   for (const { max } of series) for (const value of max) top = Math.max(top, value);
-  return top || 1;
+  return top;
 }
 
 /** Index of the value in force at `time`; -1 before the first. */
@@ -58,7 +58,7 @@ export function paintCounter(context: CanvasRenderingContext2D, scene: Scene, se
   context.clip();
   series.forEach((one, index) => {
     const colour = counterColour(scene, index);
-    const y = (value: number) => bottom - (Math.max(value, 0) / top) * height;
+    const y = (value: number) => bottom - (Math.max(value, 0) / (top || 1)) * height;
     context.fillStyle = colour;
     context.globalAlpha = 0.28;
     trace(context, scene, one, one.max, y, bottom);
@@ -85,7 +85,7 @@ function paintTop(context: CanvasRenderingContext2D, scene: Scene, text: string,
 }
 
 function topLabel(item: TrackItem, top: number): string {
-  return `${fixed(top, top < 10 ? 2 : 0)} ${item.thread.unit}`.trim();
+  return `${fixed(top, top > 0 && top < 10 ? 2 : 0)} ${item.thread.unit}`.trim();
 }
 
 function trace(
