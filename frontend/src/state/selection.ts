@@ -25,9 +25,8 @@ export function resolve(found: CatalogJson | null, all: ReadonlyMap<string, Plac
   const run = runs.find((item) => item.id === wanted.run) ?? linked?.run ?? runs[0];
   const worker = run?.workers.find((item) => item.id === wanted.worker) ?? workerOf(run, linked) ?? run?.workers[0];
   const span = worker?.spans.find((item) => item.id === wanted.span) ?? worker?.spans[0];
-  const baseline = sideOf(all, wanted.baseline) ?? span?.id ?? "";
-  const experimental = sideOf(all, wanted.experimental) ?? other(all, baseline);
-  return { view, run: run?.id ?? "", worker: worker?.id ?? "", span: span?.id ?? "", baseline, experimental };
+  const chosen = { run: run?.id ?? "", worker: worker?.id ?? "", span: span?.id ?? "" };
+  return { view, ...chosen, ...sides(all, chosen.span, wanted) };
 }
 
 function workerOf(run: RunJson | undefined, linked: Place | undefined): WorkerJson | undefined {
@@ -38,16 +37,32 @@ function sideOf(all: ReadonlyMap<string, Place>, token: string | undefined): str
   return token && all.has(token) ? token : undefined;
 }
 
-/** What to compare with when nobody said: another worker of the run, else another span, else another run. */
-function other(all: ReadonlyMap<string, Place>, baseline: string): string {
-  const from = all.get(baseline);
+/** What to compare with when nobody said: the same rank of another run, else another worker, else another span. */
+function other(all: ReadonlyMap<string, Place>, span: string): string {
+  const from = all.get(span);
   if (!from) return "";
-  const rest = [...all.values()].filter((place) => place.span.id !== baseline);
+  const rest = [...all.values()].filter((place) => place.span.id !== span);
   const best =
+    rest.find((place) => place.run !== from.run && place.worker.rank === from.worker.rank) ??
     rest.find((place) => place.run === from.run && place.worker !== from.worker) ??
-    rest.find((place) => place.worker === from.worker) ??
     rest[0];
-  return best?.span.id ?? baseline;
+  return best?.span.id ?? span;
+}
+
+/** Both sides of Diff. What was recorded first is the baseline unless somebody chose. */
+function sides(
+  all: ReadonlyMap<string, Place>,
+  span: string,
+  wanted: Params,
+): { baseline: string; experimental: string } {
+  const baseline = sideOf(all, wanted.baseline);
+  const experimental = sideOf(all, wanted.experimental);
+  if (baseline) return { baseline, experimental: experimental ?? other(all, baseline) };
+  if (experimental) return { baseline: other(all, experimental), experimental };
+  const pair = [span, other(all, span)];
+  const starts = pair.map((id) => BigInt(all.get(id)?.span.start_ns ?? 0));
+  if (starts[0] && starts[1] && starts[1] < starts[0]) pair.reverse();
+  return { baseline: pair[0] ?? "", experimental: pair[1] ?? "" };
 }
 
 export const selection = computed<Selection>(() => resolve(catalog.value, places.value, params.value));

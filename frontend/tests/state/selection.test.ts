@@ -36,15 +36,31 @@ const PLACES = new Map<string, Place>();
 for (const run of CATALOG.runs)
   for (const w of run.workers) for (const s of w.spans) PLACES.set(s.id, { run, worker: w, span: s });
 
-test("nothing asked for: the first of everything, compared with another worker of the run", () => {
+test("nothing asked for: the first of everything, compared with the same rank of another run", () => {
   expect(resolve(CATALOG, PLACES, {})).toEqual({
     view: "overview",
     run: "r1",
     worker: "w1",
     span: "s1",
     baseline: "s1",
-    experimental: "s3",
+    experimental: "s4",
   });
+});
+
+test("without another run of that rank another worker is compared with", () => {
+  expect(resolve(CATALOG, PLACES, { worker: "w2" })).toMatchObject({ baseline: "s3", experimental: "s1" });
+});
+
+test("what was recorded first is the baseline", () => {
+  const dated = new Map(PLACES);
+  for (const [id, start_ns] of [
+    ["s1", "2000"],
+    ["s4", "1000"],
+  ] as const) {
+    const there = PLACES.get(id);
+    if (there) dated.set(id, { ...there, span: { ...there.span, start_ns } });
+  }
+  expect(resolve(CATALOG, dated, {})).toMatchObject({ span: "s1", baseline: "s4", experimental: "s1" });
 });
 
 test("a span alone finds its run and worker", () => {
