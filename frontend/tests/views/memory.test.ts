@@ -85,18 +85,16 @@ describe("lines", () => {
     const lines = series.componentSeries(memory([curve("PTA"), curve("GE", { time: [5, 10, 25] })]), "reserved");
     const steps = (from: number, direction: 1 | -1) => {
       const found = [];
-      for (
-        let at = series.neighbour(lines, from, direction);
-        at !== null;
-        at = series.neighbour(lines, at, direction)
-      ) {
+      let at: number | null = from;
+      for (let step = 0; step < 5 && at !== null; step++) {
+        at = series.neighbour(lines, at, direction);
         found.push(at);
       }
       return found;
     };
-    expect(steps(0, 1)).toEqual([5, 10, 20, 25]);
-    expect(steps(25, -1)).toEqual([20, 10, 5, 0]);
-    expect(steps(12, -1)).toEqual([10, 5, 0]);
+    expect(steps(0, 1)).toEqual([5, 10, 20, 25, null]);
+    expect(steps(25, -1)).toEqual([20, 10, 5, 0, null]);
+    expect(steps(12, -1)).toEqual([10, 5, 0, null]);
   });
 
   it("finds the peak of the allocators, whatever the parts held", () => {
