@@ -30,7 +30,8 @@ class Kind(str, enum.Enum):
     FLOAT = "float"  # a plain figure, no unit
     TIME = "time"  # int64 ns since the Unix epoch
     DURATION = "duration"  # int64 ns
-    BYTES = "bytes"  # int64 bytes
+    BYTES = "bytes"  # int64 bytes that the producer counts in 1024 (KB = 1024): shown in KiB, MiB
+    TRAFFIC = "traffic"  # int64 bytes that it counts in 1000 (MB = 1e6, as bandwidths): shown in kB, MB
     RATIO = "ratio"  # float 0..1
     PERCENT = "percent"  # float 0..100
     BANDWIDTH = "bandwidth"  # float, 1e9 bytes per second
@@ -38,7 +39,7 @@ class Kind(str, enum.Enum):
     @property
     def is_int(self) -> bool:
         """Stored as int64."""
-        return self in (Kind.INT, Kind.TIME, Kind.DURATION, Kind.BYTES)
+        return self in (Kind.INT, Kind.TIME, Kind.DURATION, Kind.BYTES, Kind.TRAFFIC)
 
 
 @dataclass(frozen=True)

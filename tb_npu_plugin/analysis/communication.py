@@ -24,7 +24,7 @@ GROUP = Column("group", Kind.TEXT, "Group", "Communicator, as a hash.", "identit
 TRANSPORT = Column(
     "transport", Kind.TEXT, "Transport", "HCCS, PCIE, RDMA, SIO; SDMA where no part is given.", "identity"
 )
-SIZE = Column("size_bytes", Kind.BYTES, "Size", "Bytes moved; SDMA is not added to what it contains.", "")
+SIZE = Column("size_bytes", Kind.TRAFFIC, "Size", "Bytes moved; SDMA is not added to what it contains.", "")
 OPS_COLUMNS = (
     RANK,
     STEP,
@@ -33,7 +33,7 @@ OPS_COLUMNS = (
     GROUP,
     Column("calls", Kind.INT, "Calls", "How often it ran.", ""),
     SIZE,
-    Column("avg_size_bytes", Kind.BYTES, "Avg Size", "Mean size of a call, rounded to the byte.", ""),
+    Column("avg_size_bytes", Kind.TRAFFIC, "Avg Size", "Mean size of a call, rounded to the byte.", ""),
     Column("elapse_ns", Kind.DURATION, "Elapsed", "Wall time: transit + wait + synchronization + idle.", "time"),
     Column("avg_elapse_ns", Kind.DURATION, "Avg Elapsed", "Elapsed / calls, rounded to the nanosecond.", "time"),
     Column("transit_ns", Kind.DURATION, "Transit", "Data moves, on the main plane.", "time"),

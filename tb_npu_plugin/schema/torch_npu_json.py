@@ -14,7 +14,7 @@ _COMM = Condition(
 _ALWAYS = Condition("export_type with text", "Always written by the text export.")
 
 T, I, F = Kind.TEXT, Kind.INT, Kind.FLOAT
-TIME, DUR, BYTES, RATIO, BANDWIDTH = Kind.TIME, Kind.DURATION, Kind.BYTES, Kind.RATIO, Kind.BANDWIDTH
+TIME, DUR, TRAFFIC, RATIO, BANDWIDTH = Kind.TIME, Kind.DURATION, Kind.TRAFFIC, Kind.RATIO, Kind.BANDWIDTH
 
 _STEP = Column("step", T, "Step", "Step number; unknown without step marks.", "identity")
 _SORT = Column("kind", T, "Kind", "collective or p2p.", "identity")
@@ -63,7 +63,7 @@ COMM_BANDWIDTH_COLUMNS = (
     _STEP, _SORT, _NAME, _GROUP,
     Column("transport", T, "Transport", "HCCS, PCIE, RDMA, SIO, SDMA.", "identity", required=True),
     Column("rollup", I, "Rollup", "1 when the row already contains others (SDMA = HCCS + PCIE + SIO).", "identity"),
-    Column("size_bytes", BYTES, "Size", "Bytes moved.", "", (SIZE,)),
+    Column("size_bytes", TRAFFIC, "Size", "Bytes moved.", "", (SIZE,)),
     Column("time_ns", DUR, "Transit", "Sum over the tasks of all links.", "time", (TRANSIT,)),
     Column("bandwidth", BANDWIDTH, "Bandwidth", "Size / time.", "", (BANDWIDTH_GBS,)),
     Column("large_packet_ratio", RATIO, "Large packets", "Share of large packets.", "", (LARGE_PACKETS,)),
@@ -71,7 +71,7 @@ COMM_BANDWIDTH_COLUMNS = (
 COMM_PACKETS_COLUMNS = (
     _STEP, _SORT, _NAME, _GROUP,
     Column("transport", T, "Transport", "HCCS, PCIE, RDMA, SIO.", "identity"),
-    Column("packet_bytes", BYTES, "Packet", "Size of one packet.", ""),
+    Column("packet_bytes", TRAFFIC, "Packet", "Size of one packet.", ""),
     Column("count", I, "Packets", "How many.", ""),
     Column("time_ns", DUR, "Time", "Sum over these packets.", "time"),
 )  # fmt: skip
@@ -83,7 +83,7 @@ COMM_LINKS_COLUMNS = (
     Column("src", I, "From", "Source, rank inside the group.", "identity"),
     Column("dst", I, "To", "Destination, rank inside the group.", "identity"),
     Column("transport", T, "Transport", "LOCAL, HCCS, PCIE, RDMA, SIO.", "identity", (TRANSPORT,)),
-    Column("size_bytes", BYTES, "Size", "Bytes moved.", "", (SIZE,)),
+    Column("size_bytes", TRAFFIC, "Size", "Bytes moved.", "", (SIZE,)),
     Column("time_ns", DUR, "Transit", "Time of the moves.", "time", (TRANSIT,)),
     Column("bandwidth", BANDWIDTH, "Bandwidth", "Size / time.", "", (BANDWIDTH_GBS,)),
     Column("op_name", T, "Operator", "The operator that this statistic was taken from.", "identity", (OP_NAME,)),

@@ -17,7 +17,7 @@ class ColumnJson(TypedDict):
     """One column of a table. `kind` is tables.Kind; a "time" is ns after the view's `base_ns`."""
 
     key: str
-    kind: Literal["text", "int", "float", "time", "duration", "bytes", "ratio", "percent", "bandwidth"]
+    kind: Literal["text", "int", "float", "time", "duration", "bytes", "traffic", "ratio", "percent", "bandwidth"]
     title: str
     doc: str
     group: str

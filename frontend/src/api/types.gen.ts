@@ -39,7 +39,7 @@ export interface CatalogJson {
 /** One column of a table. `kind` is tables.Kind; a "time" is ns after the view's `base_ns`. */
 export interface ColumnJson {
   key: string;
-  kind: "text" | "int" | "float" | "time" | "duration" | "bytes" | "ratio" | "percent" | "bandwidth";
+  kind: "text" | "int" | "float" | "time" | "duration" | "bytes" | "traffic" | "ratio" | "percent" | "bandwidth";
   title: string;
   doc: string;
   group: string;

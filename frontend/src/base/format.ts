@@ -31,6 +31,15 @@ export const BYTE_UNITS: readonly Unit[] = [
   { name: "TiB", scale: 1024 ** 4 },
 ];
 
+/** For traffic: communication.json counts in 1e6 bytes, as bandwidths do. */
+export const TRAFFIC_UNITS: readonly Unit[] = [
+  { name: "B", scale: 1 },
+  { name: "kB", scale: 1e3 },
+  { name: "MB", scale: 1e6 },
+  { name: "GB", scale: 1e9 },
+  { name: "TB", scale: 1e12 },
+];
+
 export function isKnown(value: Maybe): value is number {
   return typeof value === "number" && Number.isFinite(value);
 }
@@ -102,8 +111,17 @@ export function exactDuration(ns: Maybe): string {
 
 /** A size with a binary unit: "1 261.0 MiB". */
 export function bytes(value: Maybe, decimals = 2): string {
+  return size(value, BYTE_UNITS, decimals);
+}
+
+/** Bytes that were moved, with a decimal unit: "427.60 MB". */
+export function traffic(value: Maybe, decimals = 2): string {
+  return size(value, TRAFFIC_UNITS, decimals);
+}
+
+function size(value: Maybe, units: readonly Unit[], decimals: number): string {
   if (!isKnown(value)) return UNKNOWN;
-  const unit = unitFor(BYTE_UNITS, value);
+  const unit = unitFor(units, value);
   return `${fixed(value / unit.scale, unit.scale === 1 ? 0 : decimals)} ${unit.name}`;
 }
 

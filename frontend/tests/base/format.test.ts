@@ -45,6 +45,8 @@ describe("units", () => {
   test("bytes are binary and say so", () => {
     expect(format.bytes(1023)).toBe("1023 B".replace("1023", `1${THIN}023`));
     expect(format.bytes(1024 ** 2 * 1.5)).toBe("1.50 MiB");
+    expect(format.traffic(427_596_000)).toBe("427.60 MB");
+    expect(format.traffic(999)).toBe("999 B");
     expect(format.exactBytes(1048577)).toBe(`1${THIN}048${THIN}577 B`);
   });
 

@@ -42,6 +42,12 @@ def test_times_name_their_unit() -> None:
                 assert spec.unit or base_of(column.headers[0]) != column.headers[0], column.key
 
 
+def test_sizes_of_communication_are_decimal() -> None:
+    for table, columns in TABLES.items():
+        sizes = {column.kind for column in columns if column.kind in (Kind.BYTES, Kind.TRAFFIC)}
+        assert sizes <= {Kind.TRAFFIC if table.startswith("comm_") else Kind.BYTES}, table
+
+
 def test_every_table_has_a_file() -> None:
     for table in TABLES:
         spec = file_of(table)

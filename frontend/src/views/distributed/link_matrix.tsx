@@ -122,7 +122,11 @@ function scaleOf(figure: Figure, cells: readonly LinkCell[], room: ReturnType<ty
     const name = (value: number) => names[value] ?? "";
     return { unit: "", value: (cell) => names.indexOf(cell.transports[0] ?? ""), text: text(name) };
   }
-  const units = { bandwidth: [{ name: "GB/s", scale: 1 }], size_bytes: format.BYTE_UNITS, time_ns: format.TIME_UNITS };
+  const units = {
+    bandwidth: [{ name: "GB/s", scale: 1 }],
+    size_bytes: format.TRAFFIC_UNITS,
+    time_ns: format.TIME_UNITS,
+  };
   const unit = format.columnUnit(
     units[figure],
     cells.map((cell) => cell[figure]),
@@ -143,7 +147,7 @@ function tipOf(cell: LinkCell): string {
   return [
     `rank ${cell.src} → rank ${cell.dst}`,
     `${t("distributed.figure.transport")}: ${cell.transports.join(", ") || format.UNKNOWN}`,
-    `${t("distributed.figure.size_bytes")}: ${format.bytes(cell.size_bytes)} (${format.exactBytes(cell.size_bytes)})`,
+    `${t("distributed.figure.size_bytes")}: ${format.traffic(cell.size_bytes)} (${format.exactBytes(cell.size_bytes)})`,
     `${t("distributed.figure.time_ns")}: ${format.duration(cell.time_ns)} (${format.exactDuration(cell.time_ns)})`,
     `${t("distributed.figure.bandwidth")}: ${cell.bandwidth === null ? format.UNKNOWN : `${format.decimal(cell.bandwidth, 6)} GB/s`}`,
   ].join("\n");

@@ -36,6 +36,8 @@ export function columnFormat(column: ColumnJson, values: readonly unknown[], bas
       });
     case "bytes":
       return scaled(title, numbers, format.columnUnit(format.BYTE_UNITS, numbers), format.exactBytes, 2);
+    case "traffic":
+      return scaled(title, numbers, format.columnUnit(format.TRAFFIC_UNITS, numbers), format.exactBytes, 2);
     case "ratio":
       return figures(
         title,
