@@ -27,7 +27,7 @@ setup(
         "numpy>=1.22",
         "pandas>=1.5",
         "duckdb>=1.0",
-        "msgspec>=0.18",
+        "msgspec>=0.18.5",
         "click>=8.0",
         "rich>=12.0",
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Optional, Protocol
 
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.tables import Table
@@ -14,25 +14,25 @@ from tb_npu_plugin.tables import Table
 class Capture:
     """How a span was recorded (profiler_info.json, profiler_metadata.json, names). None is unknown.
 
-    Times are int ns since the epoch.
+    Times are int ns since the epoch. Optional[]: msgspec evaluates the annotations, and Python 3.9 has no X | None.
     """
 
-    rank: int | None = None
+    rank: Optional[int] = None
     rank_source: str = ""  # "profiler_info_0.json", "rank_id", "folder name", ""
     worker_name: str = ""
-    host: str | None = None
-    pid: int | None = None
-    level: str | None = None  # "Level0" ...
-    aic_metrics: str | None = None  # "ACL_AICORE_PIPE_UTILIZATION" ...
-    activities: tuple[str, ...] | None = None  # ("CPU", "NPU")
-    schedule: dict[str, int] | None = None
+    host: Optional[str] = None
+    pid: Optional[int] = None
+    level: Optional[str] = None  # "Level0" ...
+    aic_metrics: Optional[str] = None  # "ACL_AICORE_PIPE_UTILIZATION" ...
+    activities: Optional[tuple[str, ...]] = None  # ("CPU", "NPU")
+    schedule: Optional[dict[str, int]] = None
     switches: dict[str, bool] = field(default_factory=dict)  # record_shapes, profile_memory, with_stack, l2_cache ...
-    export_types: tuple[str, ...] | None = None
-    torch_npu_version: str | None = None
-    cann_version: str | None = None
-    device_name: str | None = None
-    start_ns: int | None = None
-    end_ns: int | None = None
+    export_types: Optional[tuple[str, ...]] = None
+    torch_npu_version: Optional[str] = None
+    cann_version: Optional[str] = None
+    device_name: Optional[str] = None
+    start_ns: Optional[int] = None
+    end_ns: Optional[int] = None
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)  # parallel_group_info
     distributed_args: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)

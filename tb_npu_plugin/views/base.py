@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, Optional, TypedDict
 
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
@@ -70,8 +70,8 @@ class ProgressJson(TypedDict):
     file: str
     bytes_done: int
     bytes_total: int
-    rate: float | None
-    eta_s: float | None
+    rate: Optional[float]
+    eta_s: Optional[float]
     message: str
 
 

@@ -43,7 +43,7 @@ def write_result(
     if trace is not None:
         contents["trace_view.json"] = trace
     for name, content in contents.items():
-        (output / name).write_text(content, encoding="utf-8", newline="")
+        (output / name).write_bytes(content.encode())
     info = "profiler_info.json" if rank is None else f"profiler_info_{rank}.json"
     (folder / info).write_text(json.dumps({"config": {"common_config": {"with_stack": True}}}))
     if settled:

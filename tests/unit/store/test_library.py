@@ -81,7 +81,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path, library: Library) -> None:
     library.read([only(library)], ["tables"])
     before = library.stand(only(library), "tables").key
     more = KERNELS + "8,aclnnSub_Sub,Sub,AI_VECTOR_CORE,1736408883704900.000,1,0,8\r\n"
-    (folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").write_text(more, newline="")
+    (folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").write_bytes(more.encode())
     settle(folder, seconds=30)
     place = only(library)
     assert library.stand(place, "tables").state == "new"
@@ -116,7 +116,7 @@ def test_a_file_still_being_written_is_shown_said_and_read_again_when_it_has_set
     assert [(problem.code, problem.severity) for problem in span.problems] == [("still_written", "info")]
 
     kernels = folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
-    kernels.write_text(KERNELS + "8,aclnnSub_Sub,Sub,AI_VECTOR_CORE,1736408883704900.000,1,0,8\r\n", newline="")
+    kernels.write_bytes((KERNELS + "8,aclnnSub_Sub,Sub,AI_VECTOR_CORE,1736408883704900.000,1,0,8\r\n").encode())
     place = only(library)
     stand = library.want(place, ["tables"])[0]
     assert stand.state == "ready" and stand.growing, "the reading before is shown while the file grows"
