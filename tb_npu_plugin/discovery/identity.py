@@ -12,6 +12,11 @@ from pathlib import Path
 from tb_npu_plugin.discovery import layout
 from tb_npu_plugin.discovery.report import shown
 
+#: A profiler_info file has some kilobytes; the scan runs in the server, which a huge one must not stop. Bytes.
+MAX_INFO = 4 << 20
+#: A rank has no more digits; int() refuses thousands of them with an error.
+MAX_DIGITS = 9
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -106,15 +111,17 @@ def _rank(folder: Path, names: Sequence[str], infos: Sequence[tuple[str, int, in
 
 @lru_cache(maxsize=20_000)
 def _rank_id(path: str, size: int, mtime_ns: int) -> int | None:
-    """`rank_id` of a profiler_info file; None where it has none. Size and time are part of the key only.
+    """`rank_id` of a profiler_info file; None where it has none. The time is part of the key only.
     A file that cannot be read is no matter here: readers.capture reports it."""
+    if size > MAX_INFO:
+        return None
     try:
         content = json.loads(Path(path).read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(content, dict):
         return None
     nested = content.get("ms_profiler_info")
     value = content.get("rank_id", nested.get("rank_id") if isinstance(nested, dict) else None)
     text = str(value).strip()
-    return int(text) if text.isdecimal() else None
+    return int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else None

@@ -112,6 +112,17 @@ def test_damaged_profiler_info_costs_only_the_rank_in_it(tmp_path: Path) -> None
     assert tree(scan({"": tmp_path / "logs"})) == {"logs": {"host1_4242": [NAME]}}
 
 
+@pytest.mark.parametrize(
+    "content", ['{"rank_id": "' + "9" * 5000 + '"}', "[" * 100_000, '{"rank_id": 7}' + " " * (4 << 20)]
+)
+def test_a_hostile_profiler_info_does_not_stop_the_scan(tmp_path: Path, content: str) -> None:
+    # int() refuses thousands of digits and json thousands of levels, by errors that ended the scan of everything.
+    folder = write_result(tmp_path / "exp" / NAME, rank=None)
+    (folder / "profiler_info.json").write_text(content)
+    (place,) = scan({"": tmp_path}).places()
+    assert place.worker.rank is None
+
+
 def test_ranks_are_in_numeric_order(tmp_path: Path) -> None:
     for rank in (10, 9, 100):
         write_result(tmp_path / f"rank_{rank}" / NAME, rank=rank)
