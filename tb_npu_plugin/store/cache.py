@@ -41,11 +41,11 @@ class Entry:
 
 
 def cache_root() -> Path:
-    """TB_NPU_CACHE_DIR, else tb-npu-plugin in the user's cache directory."""
+    """TB_NPU_CACHE_DIR, else tb-npu-plugin in the user's cache directory; absolute, as workers run in a folder of
+    their own. Raises RuntimeError for a user without a home."""
     own = os.environ.get("TB_NPU_CACHE_DIR")
-    if own:
-        return Path(own).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tb-npu-plugin"
+    root = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "tb-npu-plugin"
+    return root.expanduser().absolute()
 
 
 def max_bytes() -> int:
@@ -66,7 +66,7 @@ def entry_key(folder: Path, stage: str, files: Sequence[FoundFile]) -> str:
 
 
 class Cache:
-    """The entries below `root`. Thread-safe and safe between processes."""
+    """The entries below `root`. Thread-safe and safe between processes. Raises OSError where it cannot be written."""
 
     def __init__(self, root: Path | None = None, limit: int | None = None) -> None:
         self.root = root or cache_root()
@@ -75,6 +75,7 @@ class Cache:
         self._building = self.root / "building"
         for folder in (self.root, self._entries, self._building):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.discard(self.new_folder())  # the folders may be there already, but of another user or read-only
         self._clear_abandoned()
 
     def get(self, key: str) -> Entry | None:

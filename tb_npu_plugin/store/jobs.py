@@ -128,7 +128,8 @@ class Pool:
                 return job
             self._jobs[job.key] = job
             self._push(job)
-            if not self._idle and self._threads < self._size:
+            # An idle thread counts as such until it wakes, so one of them may be called for several jobs.
+            if len(self._queue) > self._idle and self._threads < self._size:
                 self._threads += 1
                 threading.Thread(target=self._serve, name="npu-pool", daemon=True).start()
             return job

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import shutil
 import tempfile
 import threading
 import time
@@ -21,7 +22,7 @@ from tb_npu_plugin.discovery.model import FoundSpan, Place, Scan
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.store.cache import Cache, Entry, cache_root, entry_key
+from tb_npu_plugin.store.cache import Cache, Entry, entry_key
 from tb_npu_plugin.store.jobs import Job, Pool
 from tb_npu_plugin.store.memory import Kept
 from tb_npu_plugin.store.span import Span
@@ -73,6 +74,8 @@ class Library:
             place = self.watcher.place(span)
             if place is not None:
                 self.stand(place, stage)  # notes that it has settled
+            else:
+                self._note_growth((span, stage), False)
         return self.watcher.generation + self._events
 
     def close(self) -> None:
@@ -107,7 +110,8 @@ class Library:
         key = self._key(span, stage, settled)
         entry = self._entry(key)
         if entry is not None:
-            self._shown[span.token, stage] = entry
+            with self._lock:
+                self._shown[span.token, stage] = entry
             return Stand(stage, "ready", key, entry, growing=not settled)
         job = self.pool.job(key)
         before = None if settled else self._shown.get((span.token, stage))
@@ -165,6 +169,9 @@ class Library:
         again when it has settled, even if neither size nor time changed since."""
         fingerprint, key = self._keys.get((span.token, stage), ("", ""))
         if fingerprint != span.fingerprint:
+            with self._lock:  # what was read of the files as they were is not asked for again
+                self._entries.pop(key, None)
+                self._entries.pop(f"{key}-growing", None)
             key = entry_key(span.folder, stage, files_of(span, stage))
             self._keys[span.token, stage] = (span.fingerprint, key)
         return key if settled else f"{key}-growing"
@@ -225,9 +232,10 @@ def open_cache() -> Cache:
     """The user's cache, or one for this process only where there is no place for it."""
     try:
         return Cache()
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
         root = Path(tempfile.mkdtemp(prefix="tb-npu-plugin-"))
-        logger.warning("no cache in %s (%s); using %s until the end", cache_root(), error, root)
+        atexit.register(shutil.rmtree, root, ignore_errors=True)
+        logger.warning("no cache (%s); using %s until the end", error, root)
         return Cache(root)
 
 

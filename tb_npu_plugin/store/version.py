@@ -9,7 +9,18 @@ from pathlib import Path
 import tb_npu_plugin
 
 #: Parts of the package that decide what a cache entry contains.
-_PARTS = ("units.py", "tables.py", "problems.py", "model.py", "schema", "scan", "readers", "store")
+_PARTS = (
+    "units.py",
+    "tables.py",
+    "problems.py",
+    "model.py",
+    "schema",
+    "analysis",
+    "discovery",
+    "scan",
+    "readers",
+    "store",
+)
 
 
 @lru_cache(maxsize=1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 import traceback
@@ -65,6 +66,8 @@ def main() -> None:
     # Whatever prints must not get between the lines of the protocol.
     protocol = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    # A terminal sends ^C to all processes of the server; this one ends with its input, without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(OSError):
         os.nice(5)  # the server that answers requests goes first
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import stat
+import tempfile
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.store import cache as cache_module
 from tb_npu_plugin.store.cache import Cache, cache_root, entry_key, max_bytes
+from tb_npu_plugin.store.library import open_cache
 
 FILES = (FoundFile("a.csv", 10, 1000), FoundFile("b.csv", 20, 2000))
 
@@ -125,6 +127,36 @@ def test_files_of_a_dropped_entry_stay_readable_for_who_has_them_open(tmp_path: 
     with (fill(cache, "k") / "data").open("rb") as stream:
         cache.drop("k")
         assert cache.get("k") is None and stream.read() == b"x" * 100
+
+
+def test_the_cache_is_found_from_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Workers run in "/": with a relative TB_NPU_CACHE_DIR they could not find where to write.
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TB_NPU_CACHE_DIR", "here")
+    assert cache_root() == tmp_path / "here"
+
+
+def test_without_a_place_for_it_the_cache_lasts_as_long_as_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def homeless(path: Path) -> Path:  # as for a container's user that is in no list of users
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", homeless)
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda prefix: tmp_path.mkdir(exist_ok=True) or str(tmp_path))
+    assert open_cache().root == tmp_path
+
+
+def test_a_cache_that_cannot_be_written_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Its folders are there, of another user or on a read-only disk: each reading failed, and nothing was shown.
+    fill(Cache(tmp_path), "key")
+
+    def refuse(cache: Cache) -> Path:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Cache, "new_folder", refuse)
+    with pytest.raises(PermissionError):
+        Cache(tmp_path)
 
 
 def test_place_and_size_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

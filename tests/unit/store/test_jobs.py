@@ -142,6 +142,21 @@ def test_no_more_workers_than_asked_for(tmp_path: Path) -> None:
     pool.close()
 
 
+def test_jobs_that_come_together_are_shared_out_after_a_pause(tmp_path: Path) -> None:
+    # The one idle thread was counted for every job that came before it woke: they ran one after the other.
+    seen: list[Job] = []
+    pool = make(tmp_path, size=3, done=seen.append)
+    pool.submit(job("good"))
+    assert until(lambda: len(seen) == 1 and pool._idle == 1)
+    with pool._changed:  # the idle thread cannot wake meanwhile
+        for number in range(3):
+            pool.submit(job(f"wait {number}"))
+    assert until(lambda: sum(item.state == "reading" for item in pool.jobs()) == 3)
+    Played.gate.set()
+    assert until(lambda: len(seen) == 4)
+    pool.close()
+
+
 def test_closing_ends_the_workers_and_drops_what_waits(tmp_path: Path) -> None:
     seen: list[Job] = []
     pool = make(tmp_path, done=seen.append)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +27,9 @@ from tb_npu_plugin.store.tables_db import read_table
 from tb_npu_plugin.store.version import reader_version
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, write_result
+
+#: A user without rights, on every system.
+NOBODY = 65534
 
 
 def request(tmp_path: Path, **content: Any) -> Request:
@@ -82,12 +89,27 @@ def test_lack_of_memory_is_not_taken_for_a_bad_file(tmp_path: Path, monkeypatch:
         worker.run(request(tmp_path), lambda message: None)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission_costs_itself(tmp_path: Path) -> None:
-    asked = request(tmp_path)
+@pytest.fixture
+def as_a_user() -> Iterator[Path]:
+    """A folder of a user who may not read everything: root becomes nobody meanwhile."""
+    home = Path(tempfile.mkdtemp())  # not tmp_path: only its owner may go into the folders above that one
+    root = os.geteuid() == 0
+    if root:
+        os.chown(home, NOBODY, -1)
+        os.seteuid(NOBODY)
+    try:
+        yield home
+    finally:
+        if root:
+            os.seteuid(0)
+        shutil.rmtree(home)
+
+
+def test_a_file_without_permission_costs_itself(as_a_user: Path) -> None:
+    asked = request(as_a_user)
     (asked.folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").chmod(0)
     meta = worker.run(asked, lambda message: None)
-    assert list(meta["rows"]) == ["step_trace"] and [item["code"] for item in meta["problems"]] == ["no_permission"]
+    assert list(meta["rows"]) == ["step_trace"] and [item["code"] for item in meta["problems"]] == ["permission_denied"]
 
 
 def test_a_file_that_changes_meanwhile_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +122,9 @@ def test_a_file_that_changes_meanwhile_is_noted(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(registry, "read_file", read_file)
     changed = worker.run(asked, lambda message: None)["changed"]
-    assert sorted(changed) == [f"ASCEND_PROFILER_OUTPUT/{name}" for name in ("kernel_details.csv", "step_trace_time.csv")]
+    assert sorted(changed) == [
+        f"ASCEND_PROFILER_OUTPUT/{name}" for name in ("kernel_details.csv", "step_trace_time.csv")
+    ]
 
 
 def test_one_process_serves_many_requests(tmp_path: Path) -> None:
@@ -150,6 +174,19 @@ def test_a_killed_process_is_told_by_its_signal(tmp_path: Path) -> None:
     assert "SIGKILL" in str(ended[0]) and "memory" in str(ended[0])
 
 
+def test_a_keyboard_interrupt_is_left_to_the_server(tmp_path: Path) -> None:
+    # ^C goes to all processes of a terminal: each worker printed a traceback over the server's last words.
+    process = WorkerProcess()
+    asked = request(tmp_path)
+    process.run(asked, lambda message: None)
+    process._child.send_signal(signal.SIGINT)
+    (tmp_path / "again").mkdir()
+    again = Request("tables", asked.folder, asked.files, tmp_path / "again")
+    assert process.run(again, lambda message: None)["rows"]["kernels"] == 2
+    process.close()
+    assert process._child.returncode == 0
+
+
 def test_what_prints_does_not_get_between_the_lines(tmp_path: Path) -> None:
     noisy = (
         "import tb_npu_plugin.readers.registry as r; old = r.read_file\n"
@@ -179,7 +216,14 @@ def test_the_version_follows_the_sources_that_read(tmp_path: Path, monkeypatch: 
     before = version()
     (copy / "views" / "overview.py").write_text("# does not read files")
     assert version() == before
-    for part in ("schema/core.py", "units.py", "readers/registry.py", "store/tables_db.py"):
+    for part in (
+        "schema/core.py",
+        "units.py",
+        "readers/registry.py",
+        "store/tables_db.py",
+        "analysis/packing.py",
+        "discovery/identity.py",
+    ):
         with (copy / part).open("a") as source:
             source.write("# changed\n")
         after = version()
