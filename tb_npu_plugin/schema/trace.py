@@ -7,6 +7,9 @@ CPU_OP = "cpu_op"
 ENQUEUE = "enqueue"
 DEQUEUE = "dequeue"
 HOST_TO_DEVICE = "HostToDevice"
+ASYNC_TASK_QUEUE = "async_task_queue"
+ASYNC_NPU = "async_npu"
+FORWARD_BACKWARD = "fwdbwd"
 
 # Keys of args.
 CORRELATION_ID = "correlation_id"
@@ -36,6 +39,9 @@ PROCESS_ORDER: tuple[tuple[str, ...], ...] = (
     ("Python GC",),
     ("CANN",),
 )
+#: Processes of the program itself, and of the CANN calls that it makes; their threads share ids.
+PROGRAM = ("Python",)
+CANN = ("CANN",)
 #: Keys of counter args that tell series apart and are no values.
 COUNTER_DIMENSIONS = ("acc_id",)
 #: Keys of counter args that are a unit themselves.

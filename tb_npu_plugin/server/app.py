@@ -12,6 +12,7 @@ from werkzeug.wrappers import Request, Response
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.server import catalog, ranks, respond, static
+from tb_npu_plugin.server.kernel_facts import kernel_facts
 from tb_npu_plugin.server.service import Service
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.views.table_query import parse_query
@@ -117,8 +118,12 @@ class App:
         mime = "application/gzip" if name.endswith(".gz") else "application/json"
         return respond.download(request, iter(lambda: stream.read(CHUNK), b""), mime, name, size, stream.close)
 
+    def _kernel(self, token: str, detail: dict[str, Any]) -> dict[str, Any] | None:
+        span = self.library.open(self.library.place(token))
+        return kernel_facts(span, detail["name"], int(detail["start_epoch_ns"]))
+
     def _timeline(self, request: Request, name: str) -> Response:
-        from tb_npu_plugin.server.timeline_api import ROUTES
+        from tb_npu_plugin.server.timeline_api import CSV, ROUTES
 
         handler = dict(ROUTES).get(name)
         if handler is None:
@@ -129,6 +134,10 @@ class App:
         self._watcher.wait(FIRST_SCAN)
         timeline = self.service.timeline(token)
         content, mime = handler(timeline, request.args)
-        if isinstance(content, bytes):
-            return respond.binary(request, content, mime)
-        return respond.json(request, content)
+        if not isinstance(content, bytes):
+            if name == "slice":
+                content["kernel"] = self._kernel(token, content)
+            return respond.json(request, content)
+        if mime == CSV:
+            return respond.download(request, content, mime, f"trace_{name}.csv")
+        return respond.binary(request, content, mime)

@@ -12,20 +12,23 @@ from tb_npu_plugin.server import timeline_params as read
 from tb_npu_plugin.server.timeline_binary import Scale, encode
 from tb_npu_plugin.server.timeline_params import Params
 from tb_npu_plugin.store.timeline import Timeline
-from tb_npu_plugin.store.timeline_stats import search as find
+from tb_npu_plugin.store.timeline_chain import chain as trace_back
+from tb_npu_plugin.store.timeline_stats import find as find_slice
+from tb_npu_plugin.store.timeline_stats import search as search_names
 from tb_npu_plugin.store.timeline_stats import stats as statistics
 from tb_npu_plugin.store.timeline_window import bars, curves
 from tb_npu_plugin.views.base import ViewTable
 from tb_npu_plugin.views.table_query import TableQuery
-from tb_npu_plugin.views.tables_json import table_json
+from tb_npu_plugin.views.tables_json import table_json, to_csv
 
 Answer = tuple[Union[bytes, dict[str, Any]], str]
 
 BINARY = "application/octet-stream"
 JSON = "application/json"
+CSV = "text/csv"
 #: Hits of one search, and rows of one statistics table, at most.
 MAX_HITS = 10_000
-MAX_STATS = 20_000
+MAX_STATS = 2_000
 
 
 def slices(timeline: Timeline, params: Params) -> Answer:
@@ -39,6 +42,7 @@ def slices(timeline: Timeline, params: Params) -> Answer:
         "unit": scale.unit,
         "names": [timeline.names[index] for index in used.tolist()],
         "rows": found.parts,
+        "far": scale.far(found.start, found.end),
     }
     columns = {
         "start": scale.times(found.start),
@@ -89,7 +93,7 @@ def search(timeline: Timeline, params: Params) -> Answer:
     if not 1 <= limit <= MAX_HITS:
         raise BadRequest(f"limit={limit} is out of range", f"Give 1 to {MAX_HITS}.")
     track = read.track(timeline, params, "slices") if params.get("track") else None
-    found = find(timeline, text, limit, track)
+    found = search_names(timeline, text, limit, track)
     start, dur = timeline.rows.start[found.id], timeline.rows.dur[found.id]
     columns = (found.id, start, dur, found.track, found.depth, found.name)
     hits = [list(hit) for hit in zip(*(column.tolist() for column in columns))]
@@ -97,11 +101,29 @@ def search(timeline: Timeline, params: Params) -> Answer:
 
 
 def stats(timeline: Timeline, params: Params) -> Answer:
-    """Statistics of [t0, t1) by track and name."""
+    """Statistics of [t0, t1) by track and name: the rows with the largest totals, or as CSV all of them."""
     t0, t1 = read.window(params)
-    table = statistics(timeline, t0, t1, read.tracks(timeline, params))
-    page = table_json("timeline.stats", ViewTable(table, "total"), timeline.base_ns, TableQuery(limit=MAX_STATS))
-    return {"table": page, "wall": t1 - t0, "slices": int(table.ints("count").sum())}, JSON
+    tracks = read.tracks(timeline, params)
+    if params.get("format") == "csv":
+        everything = ViewTable(statistics(timeline, t0, t1, tracks).table, "")
+        return to_csv(everything, timeline.base_ns, TableQuery()).encode(), CSV
+    found = statistics(timeline, t0, t1, tracks, MAX_STATS)
+    page = table_json("timeline.stats", ViewTable(found.table, ""), timeline.base_ns, TableQuery(limit=MAX_STATS))
+    page["total"], page["sort"], page["desc"] = found.total, "total", True
+    return {"table": page, "wall": t1 - t0, "slices": found.slices}, JSON
+
+
+def chain(timeline: Timeline, params: Params) -> Answer:
+    """How one slice came to be."""
+    return trace_back(timeline, read.slice_id(timeline, params)), JSON
+
+
+def find(timeline: Timeline, params: Params) -> Answer:
+    """The slice that a record of a table means."""
+    name = params.get("name", "")
+    if not name:
+        raise BadRequest("the parameter name is missing", "Give the whole name of a slice.")
+    return {"id": find_slice(timeline, name, read.integer(params, "at", 0))}, JSON
 
 
 #: (path below /api/timeline/, function)
@@ -110,6 +132,8 @@ ROUTES: tuple[tuple[str, Callable[[Timeline, Params], Answer]], ...] = (
     ("counter", counter),
     ("slice", slice_detail),
     ("flows", flows),
+    ("chain", chain),
+    ("find", find),
     ("search", search),
     ("stats", stats),
 )

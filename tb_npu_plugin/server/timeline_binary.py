@@ -56,3 +56,8 @@ class Scale:
     def lengths(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Durations as steps."""
         return np.asarray(np.clip(values // self.unit, 0, U32_MAX), dtype=np.int64)
+
+    def far(self, start: NDArray[np.int64], end: NDArray[np.int64]) -> list[list[int]]:
+        """[index, start, end] of the bars that `times` cannot tell, in ns: at most one on each side of each row."""
+        beyond = np.flatnonzero((start < self.base) | (end - self.base >= U32_MAX * self.unit))
+        return [list(bar) for bar in zip(beyond.tolist(), start[beyond].tolist(), end[beyond].tolist())]

@@ -59,3 +59,12 @@ class Texts:
         """Mask of the texts that contain `part`, whatever the case."""
         wanted = part.casefold()
         return np.fromiter((wanted in text for text in self._folded), dtype=np.bool_, count=len(self))
+
+    def equal(self, wanted: str) -> NDArray[np.bool_]:
+        """Mask of the texts that are exactly `wanted`."""
+        encoded = wanted.encode("utf-8", "replace")
+        mask = np.diff(self._ends) == len(encoded)
+        for index in np.flatnonzero(mask).tolist():
+            start = int(self._ends[index])
+            mask[index] = self._blob[start : start + len(encoded)] == encoded
+        return np.asarray(mask, dtype=np.bool_)

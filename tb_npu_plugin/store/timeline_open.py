@@ -68,6 +68,15 @@ class Timeline:
         """The logical table "operators" as rebuilt from the trace."""
         return load_operators(self._folder)
 
+    @cached_property
+    def slice_bounds(self) -> tuple[int, int] | None:
+        """(start of the first slice, end of the last), ns after base_ns; None without slices. Counters may run longer."""
+        if not self.slice_count:
+            return None
+        heads, ends = self.rows.first[:-1], self.rows.first[1:] - 1  # within a row starts and ends both grow
+        last = self.rows.start[ends] + self.rows.dur[ends]
+        return int(self.rows.start[heads].min()), int(last.max())
+
     def place(self, slice_id: int) -> tuple[int, int]:
         """(track, depth) of a slice."""
         row = int(self.rows.row_of(np.array([slice_id]))[0])
@@ -96,6 +105,11 @@ class Timeline:
             "thread": shown["name"],
         }
 
+    def category_of(self, slice_id: int) -> str:
+        """Category of a slice; "" where it has none."""
+        category = int(self.category[slice_id])
+        return self._categories[category] if category >= 0 else ""
+
     def detail(self, slice_id: int) -> dict[str, Any]:
         """SliceDetail of docs/http_api.md. `slice_id` must be valid."""
         out = self.brief(slice_id)
@@ -105,11 +119,10 @@ class Timeline:
         low = int(self.rows.first[self.rows.track_row[track]])
         high = int(self.rows.first[self.rows.track_row[track + 1]])
         parent = int(self.parent[slice_id])
-        category = int(self.category[slice_id])
         args, error = self.args(slice_id)
         return {
             **out,
-            "category": self._categories[category] if category >= 0 else "",
+            "category": self.category_of(slice_id),
             "start_epoch_ns": str(self.base_ns + out["start"]),
             "self": int(self.self_time[slice_id]),
             "parent": {"id": parent, "name": self.names[int(self.name[parent])]} if parent >= 0 else None,

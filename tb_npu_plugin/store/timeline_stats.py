@@ -60,20 +60,40 @@ def search(timeline: Timeline, text: str, limit: int, track: int | None = None) 
     return Hits(total, names, ids, tracks, row - timeline.rows.track_row[tracks], code)
 
 
+def find(timeline: Timeline, name: str, moment: int) -> int | None:
+    """The slice of exactly this name that a record of a table means: the one that starts at the moment (within a ns,
+    the rounding of the files), else the last to start that is open then, else the nearest. None without any."""
+    ids = np.flatnonzero(timeline.names.equal(name)[timeline.name])
+    if not len(ids):
+        return None
+    start = timeline.rows.start[ids]
+    away = np.abs(start - moment)
+    is_open = (start <= moment) & (moment <= start + timeline.rows.dur[ids])
+    rank = np.where(away <= 1, 0, np.where(is_open, 1, 2))
+    return int(ids[np.lexsort((away, rank))[0]])
+
+
 def _track_bounds(timeline: Timeline, track: int) -> tuple[int, int]:
     rows = timeline.rows
     return int(rows.first[rows.track_row[track]]), int(rows.first[rows.track_row[track + 1]])
 
 
-def stats(timeline: Timeline, t0: int, t1: int, tracks: Sequence[int]) -> Table:
-    """One row per track and name of the slices that overlap [t0, t1), by total time. Columns: STATS_COLUMNS."""
+@dataclass
+class Stats:
+    """Statistics of a range: `table` has the `len(table)` rows with the largest totals of the `total` there are."""
+
+    table: Table
+    total: int
+    slices: int
+
+
+def stats(timeline: Timeline, t0: int, t1: int, tracks: Sequence[int], limit: int | None = None) -> Stats:
+    """One row per track and name of the slices that overlap [t0, t1), by total time. Columns: STATS_COLUMNS.
+
+    limit: rows at most, None for all; names are read for the rows that are given only.
+    """
+    ids = _overlapping(timeline, t0, t1, tracks)
     rows = timeline.rows
-    spans = [
-        rows.overlapping(row, t0, t1)
-        for track in tracks
-        for row in range(int(rows.track_row[track]), int(rows.track_row[track + 1]))
-    ]
-    ids = np.concatenate([np.zeros(0, dtype=np.int64), *(np.arange(low, high) for low, high in spans if low < high)])
     owner = rows.track_of_row(rows.row_of(ids))
     key = owner * max(len(timeline.names), 1) + timeline.name[ids]
     order = np.argsort(key, kind="stable")
@@ -83,25 +103,37 @@ def stats(timeline: Timeline, t0: int, t1: int, tracks: Sequence[int]) -> Table:
     clipped = np.minimum(start + dur, t1) - np.maximum(start, t0)
     count = np.diff(np.append(heads, len(ids)))
     total = _sums(dur, heads)
-    used, code = np.unique(timeline.name[ids[heads]], return_inverse=True)
-    shown = timeline.tracks
+    top = np.argsort(-total, kind="stable")[:limit]
+    used, code = np.unique(timeline.name[ids[heads[top]]], return_inverse=True)
+    track, shown = owner[heads[top]], timeline.tracks
     table = Table(
         STATS_COLUMNS,
         {
             "name": Text(code.astype(np.int32), [timeline.names[index] for index in used.tolist()]),
-            "track": owner[heads],
-            "process": Text(owner[heads].astype(np.int32), [track["process"] for track in shown]),
-            "thread": Text(owner[heads].astype(np.int32), [track["name"] for track in shown]),
-            "count": count,
-            "total": total,
-            "self": _sums(timeline.self_time[ids], heads),
-            "avg": np.rint(total / count).astype(np.int64),
-            "min": np.minimum.reduceat(dur, heads) if len(heads) else total,
-            "max": np.maximum.reduceat(dur, heads) if len(heads) else total,
-            "clipped": _sums(np.maximum(clipped, 0), heads),
+            "track": track,
+            "process": Text(track.astype(np.int32), [one["process"] for one in shown]),
+            "thread": Text(track.astype(np.int32), [one["name"] for one in shown]),
+            "count": count[top],
+            "total": total[top],
+            "self": _sums(timeline.self_time[ids], heads)[top],
+            "avg": np.rint(total[top] / count[top]).astype(np.int64),
+            "min": (np.minimum.reduceat(dur, heads) if len(heads) else total)[top],
+            "max": (np.maximum.reduceat(dur, heads) if len(heads) else total)[top],
+            "clipped": _sums(np.maximum(clipped, 0), heads)[top],
         },
     )
-    return table.take(np.argsort(-total, kind="stable"))
+    return Stats(table, len(heads), len(ids))
+
+
+def _overlapping(timeline: Timeline, t0: int, t1: int, tracks: Sequence[int]) -> Index:
+    """Slices of the tracks that overlap [t0, t1)."""
+    rows = timeline.rows
+    spans = [
+        rows.overlapping(row, t0, t1)
+        for track in tracks
+        for row in range(int(rows.track_row[track]), int(rows.track_row[track + 1]))
+    ]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *(np.arange(low, high) for low, high in spans if low < high)])
 
 
 def _sums(values: Index, heads: Index) -> Index:

@@ -176,6 +176,9 @@ class TraceJson(TypedDict):
     processes: list[ProcessJson]
     start: int
     end: int
+    # From the first slice to the end of the last; null without slices. Counters may run longer.
+    slices_start: Optional[int]
+    slices_end: Optional[int]
     events: int
     slices: int
     flow_kinds: list[str]

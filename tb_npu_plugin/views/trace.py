@@ -10,14 +10,17 @@ from tb_npu_plugin.views.contract import ProcessJson, ThreadJson, TraceJson
 
 
 def build(source: ViewInput) -> ViewResult:
-    """See TraceJson. Offsets count from the timeline's own base: the first event of the trace."""
+    """See TraceJson. Offsets count from the timeline's own base: the first slice or counter value of the trace."""
     timeline = source.spans[0].timeline
     if timeline is None:
         raise NotReady("the trace is not read", "Ask again.")
+    first, last = timeline.slice_bounds or (None, None)
     data: TraceJson = {
         "processes": _processes(timeline.tracks),
         "start": timeline.start_ns - timeline.base_ns,
         "end": timeline.end_ns - timeline.base_ns,
+        "slices_start": first,
+        "slices_end": last,
         "events": timeline.event_count,
         "slices": timeline.slice_count,
         "flow_kinds": timeline.flow_kinds,

@@ -342,6 +342,8 @@ export interface TraceJson {
   processes: ProcessJson[];
   start: number;
   end: number;
+  slices_start: number | null;
+  slices_end: number | null;
   events: number;
   slices: number;
   flow_kinds: string[];

@@ -1,0 +1,46 @@
+"""What kernel_details.csv says of a device slice; the trace itself knows neither core nor shapes."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.tables import Text, known
+
+#: Starts differ by this much between the files at most, in ns: both are written with three decimals of a microsecond.
+_ROUNDING = 1
+#: Keys of the answer: columns of the table.
+_FACTS = (
+    "step", "type", "core", "wait_ns", "block_dim", "mix_block_dim", "input_shapes", "input_types", "input_formats",
+    "output_shapes", "output_types", "output_formats",
+)  # fmt: skip
+
+
+def kernel_facts(span: SpanData, name: str, start_ns: int) -> dict[str, Any] | None:
+    """KernelFacts of docs/http_api.md for the kernel of this name that starts then (ns since the epoch); None without."""
+    table = span.table("kernels")
+    if table is None:
+        return None
+    start, names = table.ints("start_ns"), table.text("name")
+    near = np.flatnonzero(known(start) & (np.abs(start - start_ns) <= _ROUNDING))
+    row = next((index for index in near.tolist() if names[index] == name), None)
+    if row is None:
+        return None
+    facts: dict[str, Any] = {"source": _source(span)}
+    for key in _FACTS:
+        facts[key] = _value(table.data[key], row) if table.has(key) else None
+    return facts
+
+
+def _value(column: Any, row: int) -> Any:
+    if isinstance(column, Text):
+        return column[row]
+    return int(column[row]) if bool(known(column[row : row + 1])[0]) else None
+
+
+def _source(span: SpanData) -> str:
+    files = (PurePosixPath(file).name for file in span.files)
+    return next((file for file in files if file.startswith("kernel_details")), "")
