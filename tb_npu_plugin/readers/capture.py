@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.json_file import load_object, read_text
 from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.schema import torch_npu_json as names
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 def read_capture(folder: Path, log: ProblemLog) -> Capture:
@@ -201,12 +204,10 @@ def _text(value: Any) -> str | None:
 
 
 def _integer(value: Any) -> int | None:
-    """An int, or text that is one."""
-    if isinstance(value, bool):
+    """An int, or text that is one of usual size."""
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
         return None
     if isinstance(value, int):
         return value
-    try:
-        return int(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
+    text = value.strip()
+    return int(text) if _WHOLE.fullmatch(text) else None

@@ -30,7 +30,7 @@ def read_text(path: Path, report: FileReport, progress: Progress) -> str | None:
 
 def load_object(text: str, report: FileReport, *, exact: bool) -> dict[str, Any] | None:
     """The JSON object that a text holds; None after a problem. `exact` keeps numbers as the text they stand as,
-    NaN and infinities included; otherwise those are None."""
+    NaN and infinities included; otherwise those are None, and integers of more than 19 digits are text."""
     try:
         value = _sound(_decoder(exact).decode(text), text)
     except json.JSONDecodeError as error:
@@ -98,4 +98,9 @@ def _repaired(value: Any) -> Any:
 def _decoder(exact: bool) -> json.JSONDecoder:
     if exact:
         return json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str, strict=False)
-    return json.JSONDecoder(parse_constant=lambda text: None, strict=False)
+    return json.JSONDecoder(parse_int=_int_or_text, parse_constant=lambda text: None, strict=False)
+
+
+def _int_or_text(digits: str) -> int | str:
+    """An int of usual size; longer ones stay text: int() raises an error for thousands of them."""
+    return int(digits) if len(digits) < 20 else digits

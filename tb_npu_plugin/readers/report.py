@@ -29,6 +29,8 @@ _WORDS: dict[str, _Words] = {
     "unreadable": _Words("a file that can be read", "The whole file.", "Check the disk, then copy the file again."),
     "empty_file": _Words("a header and rows", "The whole file.", _PARSE_AGAIN),
     "file_cut": _Words("the rest of the file", "What would have followed.", _PARSE_AGAIN),
+    "long_line": _Words("lines of a CSV file", "What follows.", _PARSE_AGAIN),
+    "too_large": _Words("a smaller file", "The whole file.", "Record fewer steps at a time."),
     "no_rows": _Words("rows after the header", "Nothing.", "Nothing to do if the capture held no such event.", "info"),
     "missing_column": _Words("a required column", "The whole file.", _PARSE_AGAIN),
     "unknown_headers": _Words(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import stat
 import zlib
 from collections.abc import Callable, Iterator
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import IO, cast
 
 from tb_npu_plugin.readers.damage import is_damaged, repaired
-from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.report import MAX_FOUND, FileReport
+from tb_npu_plugin.scan.source import BOMB, unpacked_limit
 
 Progress = Callable[[int], None]
 
@@ -21,6 +23,11 @@ READ_ERRORS = (OSError, EOFError, zlib.error)
 #: Stands for a NUL byte in decoded text: a lone surrogate, as undecodable bytes are.
 _NUL = "\udc00"
 _BLOCK = 1 << 20
+#: Longest line of a CSV file, in characters: more without a line break is no CSV (zeros after a crash, for instance)
+#: and must not fill the memory.
+MAX_LINE = 1 << 25
+#: Largest JSON file, in bytes: decoding one takes more than ten times its size in memory.
+MAX_JSON = 1 << 30
 
 
 class _Counting(io.FileIO):
@@ -36,6 +43,28 @@ class _Counting(io.FileIO):
         if count:
             self._progress(count)
         return count
+
+
+class _Gunzip(gzip.GzipFile):
+    """Unpacks a gzip file of `size` bytes. Raises OSError when it unpacks to more than any result file does."""
+
+    def __init__(self, packed: IO[bytes], size: int) -> None:
+        super().__init__(fileobj=packed, mode="rb")
+        self._left = unpacked_limit(size)
+
+    def read(self, size: int | None = -1) -> bytes:
+        """As that of GzipFile."""
+        return self._checked(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        """As that of GzipFile."""
+        return self._checked(super().read1(size))
+
+    def _checked(self, data: bytes) -> bytes:
+        self._left -= len(data)
+        if self._left < 0:
+            raise OSError(BOMB)
+        return data
 
 
 @contextmanager
@@ -62,7 +91,7 @@ def opened(path: Path, report: FileReport, progress: Progress) -> Iterator[IO[by
         return
     with io.BufferedReader(raw, _BLOCK) as buffered:
         if path.name.endswith(".gz"):
-            with gzip.open(buffered) as unpacked:
+            with _Gunzip(buffered, os.fstat(raw.fileno()).st_size) as unpacked:
                 yield cast("IO[bytes]", unpacked)
         else:
             yield buffered
@@ -73,7 +102,10 @@ def text_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
     `is_damaged` finds the cells that hold them. A failure in the middle ends the lines with a problem."""
     wrapper = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
     try:
-        for line in wrapper:
+        while line := wrapper.readline(MAX_LINE):
+            if len(line) == MAX_LINE:
+                report.add("long_line", found=line[:MAX_FOUND])
+                return
             yield line.replace("\0", _NUL) if "\0" in line else line
     except READ_ERRORS as error:
         report.add("file_cut", found=str(error))
@@ -82,12 +114,17 @@ def text_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
 def read_all(path: Path, report: FileReport, progress: Progress) -> bytes | None:
     """The whole file; what could be read of a damaged .gz; None after a problem."""
     blocks = []
+    size = 0
     with opened(path, report, progress) as stream:
         if stream is None:
             return None
         try:
             for block in iter(lambda: stream.read(_BLOCK), b""):
                 blocks.append(block)
+                size += len(block)
+                if size > MAX_JSON:
+                    report.add("too_large", expected=f"at most {MAX_JSON} bytes")
+                    return None
         except READ_ERRORS as error:
             report.add("file_cut", found=str(error))
     return b"".join(blocks)

@@ -15,6 +15,10 @@ CHUNK = 4 << 20
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP = 31  # zlib: expect a gzip header and check sum
 _GZIP_READ = 256 << 10
+#: Result files unpack to 10 to 50 times their size; what exceeds this is no result, and must not fill the memory.
+_MAX_RATIO = 300
+_ALWAYS_ALLOWED = 1 << 26
+BOMB = f"it unpacks to more than {_MAX_RATIO} times its size"
 _REREAD = "Export the trace again; if the profiler still runs, open it again when it has finished."
 
 
@@ -42,7 +46,7 @@ class Source:
                 yield from self._pieces(file, size)
                 grown = _size(file) - size
         except OSError as error:
-            self._fail("unreadable_file", "a readable file", error.strerror or str(error))
+            self._damaged("unreadable_file", "a readable file", error.strerror or str(error))
             return
         if grown:
             self.problem(
@@ -56,7 +60,7 @@ class Source:
     def _pieces(self, file: IO[bytes], size: int) -> Iterator[bytes]:
         """`size`: as many bytes are read; a file that grows would never end."""
         if self.compressed:
-            stream = self._gunzip(file)
+            stream = self._gunzip(file, size)
         else:
             stream = iter(lambda: file.read(max(0, min(CHUNK, size - file.tell()))), b"")
         done = 0
@@ -66,8 +70,9 @@ class Source:
             done = position
             yield piece
 
-    def _gunzip(self, file: IO[bytes]) -> Iterator[bytes]:
-        """Decompressed pieces; all that can be recovered of a damaged file."""
+    def _gunzip(self, file: IO[bytes], size: int) -> Iterator[bytes]:
+        """Decompressed pieces; all that can be recovered of a damaged file. `size`: bytes of the file."""
+        unpacked = 0
         member = zlib.decompressobj(_GZIP)
         data = b""
         parts: list[bytes] = []
@@ -78,7 +83,11 @@ class Source:
             try:
                 parts.append(member.decompress(data, CHUNK))
             except zlib.error as error:
-                self._fail("broken_gzip", "a sound gzip file", str(error))
+                self._damaged("broken_gzip", "a sound gzip file", str(error))
+                break
+            unpacked += len(parts[-1])
+            if unpacked > unpacked_limit(size):
+                self._damaged("broken_gzip", "a gzip file of trace events", BOMB)
                 break
             data = member.unconsumed_tail
             if member.eof:
@@ -88,13 +97,18 @@ class Source:
                 yield b"".join(parts)
                 parts = []
         if not self.failed and not member.eof:
-            self._fail("truncated_gzip", "a complete gzip file", "the end of the file")
+            self._damaged("truncated_gzip", "a complete gzip file", "the end of the file")
         if parts:
             yield b"".join(parts)
 
-    def _fail(self, code: str, expected: str, found: str) -> None:
+    def _damaged(self, code: str, expected: str, found: str) -> None:
         self.failed = True
         self.problem(code, "", expected, found, "The timeline, from the point of damage on.")
+
+
+def unpacked_limit(size: int) -> int:
+    """Bytes to which a gzip file of `size` bytes may unpack."""
+    return max(_ALWAYS_ALLOWED, _MAX_RATIO * size)
 
 
 def _size(file: IO[bytes]) -> int:

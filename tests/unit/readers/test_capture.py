@@ -217,3 +217,12 @@ def test_a_pipe_in_place_of_the_settings(tmp_path: Path) -> None:
     log = ProblemLog()
     assert read_capture(tmp_path, log).rank == 0
     assert codes(log.list()) == ["not_a_file x1"]
+
+
+def test_numbers_of_thousands_of_digits_cost_themselves(tmp_path: Path) -> None:
+    # int() raises an error for them, which ended the reading of all tables.
+    content = json.dumps({**INFO, "rank_id": "@"}).replace('"@"', "9" * 5000)
+    (tmp_path / "profiler_info.json").write_text(content)
+    log = ProblemLog()
+    capture = read_capture(tmp_path, log)
+    assert capture.rank is None and capture.level == "Level2" and codes(log.list()) == ["not_a_number x1"]

@@ -102,6 +102,18 @@ def test_gzip_keeps_args_in_a_blob(tmp_path: Path) -> None:
     assert log.list() == []
 
 
+def test_gzip_that_unpacks_to_more_than_any_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A few megabytes of zeros, packed, filled the memory.
+    monkeypatch.setattr("tb_npu_plugin.scan.source._ALWAYS_ALLOWED", 5_000_000)
+    one = json.dumps({"ph": "X", "name": "a", "ts": 1, "dur": 1, "x": "y" * 100_000})
+    path = tmp_path / "trace_view.json.gz"
+    path.write_bytes(gzip.compress(f"[{', '.join([one] * 300)}]".encode()))
+    log = ProblemLog()
+    events = scan_trace(path, log, lambda count: None)
+    assert 0 < len(events) < 300 and not events.complete
+    assert [(problem.code, "300 times" in problem.found) for problem in log.list()] == [("broken_gzip", True)]
+
+
 def test_broken_gzip_keeps_what_came_before(tmp_path: Path) -> None:
     many = json.dumps([{"ph": "X", "name": f"op{i}", "ts": i, "dur": 1, "pid": i * i} for i in range(3000)])
     whole = gzip.compress(many.encode())
