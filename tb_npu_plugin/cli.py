@@ -161,13 +161,14 @@ def _view(service: Service, view: str, params: dict[str, str]) -> dict[str, Any]
     """The answer of the view's route, waited for, with whole tables and with its data at the top as well."""
     with cli_print.progress() as bar:
         while True:
-            found = service.view(view, params)
-            if not any(item["state"] in ("waiting", "reading") for item in found["progress"]):
+            found, result = service.answer(view, params)
+            # "reading" without a job: what was asked for ended between the looks at the cache and at the jobs.
+            is_busy = any(item["state"] in ("waiting", "reading") for item in found["progress"])
+            if found["state"] != "reading" and not is_busy:
                 break
             bar(found["progress"])
     out: dict[str, Any] = {**found, **(found["data"] or {})}
-    if found["state"] == "ready":
-        result = service.result(service.ask(view, params))
+    if result is not None:
         out["tables"] = {
             name: table_json(f"{view}.{name}", source, result.base_ns, TableQuery(limit=len(source.table)))
             for name, source in result.tables.items()

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { useMedia } from "./base/use_media";
 import { t } from "./i18n";
+import { Boundary } from "./shell/boundary";
 import { HelpDialog } from "./shell/help";
 import { NoRuns } from "./shell/no_runs";
 import { SideBar } from "./shell/side_bar";
@@ -42,8 +43,12 @@ export function App() {
   const shape = hasSide ? (isNarrow ? "narrow open" : "") : "narrow";
   return (
     <div id="shell" class={shape} data-ready={catalog.value !== null} data-view={view}>
-      <TopBar onToggleSide={() => setSideOpen(!hasSide)} onHelp={() => setHelpOpen(true)} />
-      <SideBar />
+      <Boundary of={view}>
+        <TopBar onToggleSide={() => setSideOpen(!hasSide)} onHelp={() => setHelpOpen(true)} />
+      </Boundary>
+      <Boundary of={view}>
+        <SideBar />
+      </Boundary>
       <main class="main" tabIndex={-1}>
         <Content />
       </main>

@@ -7,10 +7,14 @@ from typing import Literal
 
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.store.library import Library, StageState
+from tb_npu_plugin.store.stages import files_of
 from tb_npu_plugin.views.contract import RankStateJson, RankStepJson
 from tb_npu_plugin.views.steps import steps_of
 
 RankState = Literal["ready", "reading", "failed", "missing"]
+#: Runs of more ranks, or of more bytes beside the traces, are read only where somebody asks for their ranks.
+READ_RANKS = 64
+READ_BYTES = 1 << 30
 
 
 def first_spans(places: Sequence[Place], span: str = "") -> list[Place]:
@@ -25,9 +29,14 @@ def first_spans(places: Sequence[Place], span: str = "") -> list[Place]:
 
 
 def steps(library: Library, run: str) -> list[RankStepJson]:
-    """Step budgets of the ranks of a run that are read already; starts nothing. Raises NotFound."""
+    """Step budgets of the ranks of a run that are read; has the others read, without hurry, where the run is not too
+    large for that. Raises NotFound."""
+    places = first_spans(library.run_places(run))
+    if _is_small(places):
+        for place in places:
+            library.want(place, ["tables"], urgent=False)
     out: list[RankStepJson] = []
-    for place in first_spans(library.run_places(run)):
+    for place in places:
         state = library.stand(place, "tables").state
         out.append(
             {
@@ -39,6 +48,12 @@ def steps(library: Library, run: str) -> list[RankStepJson]:
             }
         )
     return out
+
+
+def _is_small(places: Sequence[Place]) -> bool:
+    """All ranks can be read without anybody asking for each."""
+    size = sum(file.size for place in places for file in files_of(place.span, "tables"))
+    return len(places) <= READ_RANKS and size <= READ_BYTES
 
 
 def states(library: Library, places: Sequence[Place]) -> list[RankStateJson]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import threading
 from collections import OrderedDict
@@ -72,7 +73,7 @@ class Service:
         ready = [self.library.open(place) for place in done]
         usable = [span for span in ready if _satisfied(view, span)]
         others = ready + [self.library.open(place) for place in failed]
-        problems = [problem for span in others for problem in span.problems]
+        problems = [_told(problem, span, view, len(places)) for span in others for problem in span.problems]
         facts = self._facts(places)
         if view.scope == "run" and usable:
             state, ready = "ready", usable
@@ -92,6 +93,10 @@ class Service:
 
     def view(self, view_id: str, params: Mapping[str, str]) -> ViewJson:
         """Answer of /api/view. A view that cannot be built says so in `state` and `problems`."""
+        return self.answer(view_id, params)[0]
+
+    def answer(self, view_id: str, params: Mapping[str, str]) -> tuple[ViewJson, ViewResult | None]:
+        """Answer of /api/view, and what it was made of where it is ready."""
         asked = self.ask(view_id, params)
         state, problems, result = asked.state, list(asked.problems), None
         if state == "ready":
@@ -106,7 +111,7 @@ class Service:
         if any(span.damaged for span in asked.ready):
             asked, result = self._again(asked, view_id, params), None
             state = asked.state if asked.state != "ready" else "failed"
-        return self._view_json(asked, state, problems, result)
+        return self._view_json(asked, state, problems, result), result
 
     def _again(self, asked: Asked, view_id: str, params: Mapping[str, str]) -> Asked:
         """A cache entry turned out to be damaged while the view was built: drop it and have it read once more."""
@@ -124,7 +129,7 @@ class Service:
         """A table of a view and the origin of its times. Raises NotFound, BadRequest, NotReady."""
         asked = self.ask(view_id, params)
         if asked.state != "ready":
-            raise NotReady(f"{view_id} is {asked.state}", f"Ask /api/view/{view_id} for the reason.")
+            raise NotReady(f"the view {view_id} is not ready: {asked.state}", f"Ask /api/view/{view_id} for the reason.")
         if name in asked.view.extra_tables:
             source = ViewInput(asked.ready, asked.params)
             made = self._kept((*asked.key, name), lambda: asked.view.extra_tables[name](source))
@@ -226,6 +231,14 @@ def _satisfied(view: View, span: Span) -> bool:
     if span.timeline is None:
         have -= {"trace"}
     return all(have.intersection(group) for group in view.needs)
+
+
+def _told(problem: Problem, span: Span, view: View, places: int) -> Problem:
+    """The problem as a view tells it: one of several spans says whose file it is."""
+    if places == 1:
+        return problem
+    whose = span.worker_label if view.scope == "run" else f"{span.run_label} · {span.worker_label}"
+    return dataclasses.replace(problem, file=f"{whose}: {problem.file}" if problem.file else whose)
 
 
 def _required(params: Mapping[str, str], name: str) -> str:

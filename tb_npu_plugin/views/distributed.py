@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import cast
 
 from tb_npu_plugin.analysis import communication as analysis
@@ -91,7 +90,7 @@ def _links(spans: Sequence[SpanData]) -> list[LinkJson]:
     profiled = [(span.capture, table) for span in spans if (table := span.table("comm_links")) is not None]
     ranks = WorldRanks(profiled)
     return [
-        cast(LinkJson, {"rank": capture.rank, **asdict(link)})
+        cast(LinkJson, {"rank": capture.rank, **vars(link)})
         for capture, table in profiled
         for link in analysis.links(table, ranks)
     ]

@@ -74,6 +74,28 @@ def test_distributed_waits_for_all_ranks(logs: Path) -> None:
     assert [item["state"] for item in shown("distributed", logs)["ranks"]] == ["ready", "ready"]
 
 
+def test_a_view_that_reads_without_a_job_is_asked_for_again(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that ends between the look at the cache and the look at the jobs leaves "reading" and no progress."""
+    from tb_npu_plugin import cli
+    from tb_npu_plugin.server.service import Service
+
+    real, asked = Service.answer, []
+
+    def answer(service: Service, view: str, params: dict[str, str]) -> Any:
+        found, result = real(service, view, params)
+        asked.append(found["state"])
+        if found["state"] == "ready" and asked.count("ready") == 1:
+            return {**found, "state": "reading", "data": None, "tables": {}}, None
+        return found, result
+
+    monkeypatch.setattr(Service, "answer", answer)
+    with cli._library((logs,)) as library:
+        span = library.scan().places()[0].span.token
+        found = cli._view(Service(library, ahead=False), "kernel", {"span": span})
+    assert found["state"] == "ready" and found["tables"]["all"]["total"] == 2
+    assert asked.count("ready") == 2  # and the whole tables are of the same answer
+
+
 def test_without_json_it_prints_for_people(logs: Path) -> None:
     done = run("show", "overview", logs)
     assert done.returncode == 0 and "13,750" in done.stdout and "steps" in done.stdout

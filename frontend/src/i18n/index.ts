@@ -1,8 +1,8 @@
 import { effect, signal } from "@preact/signals";
 import { param, params, setParams } from "../state/params";
 import { store, stored } from "../state/storage";
-import { ZH_COLUMNS } from "./columns";
 import { EN, type Key, ZH } from "./dictionary";
+import { translate, translatePlaces } from "./server";
 
 export type { Key } from "./dictionary";
 export type Lang = "en" | "zh-CN";
@@ -22,15 +22,25 @@ export function chooseLang(choice: Lang): void {
 
 /** Text of a key in the current language; `{name}` stands for a value. Subscribes the component that asks. */
 export function t(key: Key, values: Readonly<Record<string, string | number>> = {}): string {
-  const text = (lang.value === "zh-CN" ? ZH : EN)[key];
+  // Keys made of data (a state, a stage) may be newer than this page: the key is better than no page.
+  const text: string = (lang.value === "zh-CN" ? ZH : EN)[key] ?? key;
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
 }
 
-/** Text of a key that comes from data (a column, a reason); `fallback`, the server's English, where there is none. */
+/** Text of a key that comes from data (a column, a group); `fallback`, a text of the server, where there is none. */
 export function tOr(key: string, fallback: string): string {
-  const isChinese = lang.value === "zh-CN";
-  const dictionary: Readonly<Record<string, string>> = isChinese ? ZH : EN;
-  return dictionary[key] ?? (isChinese ? ZH_COLUMNS[key] : undefined) ?? fallback;
+  const dictionary: Readonly<Record<string, string>> = lang.value === "zh-CN" ? ZH : EN;
+  return dictionary[key] ?? say(fallback);
+}
+
+/** A text that the server says in English, in the current language. */
+export function say(text: string): string {
+  return lang.value === "zh-CN" ? translate(text) : text;
+}
+
+/** Where in a file, as a Problem tells it. */
+export function sayPlaces(places: string): string {
+  return lang.value === "zh-CN" ? translatePlaces(places) : places;
 }
 
 /** Tell the page its language, for fonts and screen readers. */

@@ -4,6 +4,7 @@ import { selection } from "../state/selection";
 import { VIEWS } from "../views/registry";
 import type { ViewId, ViewModule } from "../views/view";
 import { ErrorPanel } from "../widgets/states";
+import { Boundary } from "./boundary";
 
 const loaded = new Map<ViewId, ViewModule>();
 
@@ -37,5 +38,9 @@ export function ViewHost() {
   if (error) return <ErrorPanel error={error} onRetry={() => window.location.reload()} />;
   if (!module) return null;
   const { Component } = module;
-  return <Component selection={selection.value} />;
+  return (
+    <Boundary of={JSON.stringify(selection.value)}>
+      <Component key={id} selection={selection.value} />
+    </Boundary>
+  );
 }

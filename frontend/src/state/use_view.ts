@@ -2,9 +2,10 @@ import { useEffect, useState } from "preact/hooks";
 import { ApiError, getView, type Query } from "../api/client";
 import type { ViewJson } from "../api/types.gen";
 import { Lru } from "../base/lru";
+import { useCalm } from "../base/use_calm";
 import type { ViewId } from "../views/view";
 import { places } from "./catalog";
-import { jobs, ticks, waitForData } from "./progress";
+import { isActive, jobs, ticks, waitForData } from "./progress";
 
 /** An answer of /api/view as a component needs it. `data` is set when the state is "ready". */
 export interface ViewState<T> {
@@ -27,6 +28,8 @@ interface Held {
 const seen = new Lru<string, ViewJson>(24);
 /** A view that still reads is asked for again every so many progress answers (0.5 s each), job change or not. */
 const PATIENCE = 4;
+/** The view of a run is asked for again at most this often: each of many ranks that becomes ready changes it. */
+const RUN_CALM_MS = 2000;
 
 /**
  * The answer of a view, asked for again when its data change: files (fingerprint), reading work that begins or ends,
@@ -39,14 +42,16 @@ export function useView<T>(id: ViewId, query: Query): ViewState<T> {
   const [tries, setTries] = useState(0);
   const isReading = current.answer?.state === "reading";
   const round = isReading ? Math.floor(ticks.value / PATIENCE) : 0;
-  const revision = revisionOf(query);
+  const revision = useCalm(revisionOf(query), query.run ? RUN_CALM_MS : 0);
 
   useEffect(() => {
     const controller = new AbortController();
     getView(id, query, controller.signal).then(
-      (answer) => {
+      (found) => {
+        const before = seen.get(key);
+        const answer = before && isSame(before, found) ? before : found;
         seen.set(key, answer);
-        setHeld({ key, answer, error: null });
+        setHeld((held) => (held.key === key && held.answer === answer ? held : { key, answer, error: null }));
       },
       (error: unknown) => {
         if (controller.signal.aborted) return;
@@ -56,7 +61,9 @@ export function useView<T>(id: ViewId, query: Query): ViewState<T> {
     return () => controller.abort();
   }, [key, revision, round, tries]);
 
-  useEffect(() => (isReading ? waitForData() : undefined), [isReading]);
+  // The ranks of a run that is shown already may still be under way.
+  const isWaiting = current.answer?.progress.some(isActive) === true;
+  useEffect(() => (isReading || isWaiting ? waitForData() : undefined), [isReading || isWaiting]);
 
   const data = current.answer?.state === "ready" ? (current.answer.data as T | null) : null;
   return { answer: current.answer, data, error: current.error, query, retry: () => setTries(tries + 1) };
@@ -66,14 +73,22 @@ function asApiError(error: unknown): ApiError {
   return error instanceof ApiError ? error : new ApiError("client", String(error), "", 0);
 }
 
-/** Changes when the data behind the query may have: fingerprints and job states of its spans. */
+/** Nothing in it has changed, so that nothing need be drawn again: the fingerprint names what it was built of. */
+export function isSame(before: ViewJson, after: ViewJson): boolean {
+  const rest = ({ state, fingerprint, problems, missing, progress, data }: ViewJson) =>
+    JSON.stringify([state, fingerprint, problems, missing, progress, (data as { ranks?: unknown } | null)?.ranks]);
+  return before.state === "ready" && rest(before) === rest(after);
+}
+
+/** Changes when the data behind the query may have: fingerprints and states of its spans, as scan and jobs tell them. */
 function revisionOf(query: Query): string {
   const spans = new Set<string>();
   for (const name of ["span", "baseline", "experimental"]) if (query[name]) spans.add(String(query[name]));
   const parts: string[] = [];
-  for (const place of places.value.values()) {
-    if (query.run && place.run.id === query.run) spans.add(place.span.id);
-    if (spans.has(place.span.id)) parts.push(place.span.fingerprint);
+  for (const { run, span } of places.value.values()) {
+    if (query.run && run.id === query.run) spans.add(span.id);
+    // The state too: work that began and ended between two looks at the jobs leaves no other trace.
+    if (spans.has(span.id)) parts.push(`${span.fingerprint} ${span.state}`);
   }
   for (const job of jobs.value) if (spans.has(job.span)) parts.push(`${job.span} ${job.stage} ${job.state}`);
   return parts.join("|");

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import type { MissingJson, ProblemJson, ProgressJson } from "../api/types.gen";
 import * as format from "../base/format";
-import { t } from "../i18n";
+import { say, sayPlaces, t } from "../i18n";
 import { Button } from "./button";
 
 /** A quiet line or two where there is nothing to show. */
@@ -64,7 +64,7 @@ export function MissingList({ missing }: { missing: readonly MissingJson[] }) {
     <ul>
       {missing.map((item) => (
         <li key={item.table}>
-          <strong>{item.title || item.file || item.table}</strong> <span>{item.text}</span>
+          <strong>{say(item.title) || item.file || item.table}</strong> <span>{say(item.text)}</span>
           {item.option && (
             <span class="muted">
               {" "}
@@ -84,24 +84,24 @@ export function ProblemList({ problems }: { problems: readonly ProblemJson[] }) 
       {problems.map((problem, index) => (
         <li key={index} class={`problem ${problem.severity === "error" ? "error" : ""}`}>
           <div>
-            <strong>{problem.file}</strong> {problem.where && <span class="muted">{problem.where}</span>}
+            <strong>{problem.file}</strong> {problem.where && <span class="muted">{sayPlaces(problem.where)}</span>}
             {problem.count > 1 && <span class="muted"> · {t("problem.times", { count: problem.count })}</span>}
           </div>
           {(problem.expected || problem.found) && (
             <div class="small">
-              {problem.expected && `${t("problem.expected")} ${problem.expected}`}
+              {problem.expected && `${t("problem.expected")} ${say(problem.expected)}`}
               {problem.expected && problem.found && ", "}
-              {problem.found && `${t("problem.found")} ${problem.found}`}
+              {problem.found && `${t("problem.found")} ${say(problem.found)}`}
             </div>
           )}
           {problem.lost && (
             <div class="small">
-              {t("problem.lost")}: {problem.lost}
+              {t("problem.lost")}: {say(problem.lost)}
             </div>
           )}
           {problem.action && (
             <div class="small muted">
-              {t("problem.action")}: {problem.action}
+              {t("problem.action")}: {say(problem.action)}
             </div>
           )}
         </li>
@@ -130,12 +130,12 @@ export function ProblemBanner({ problems }: { problems: readonly ProblemJson[] }
 }
 
 /** A request that failed, with what the server said and a way to try again. */
-export function ErrorPanel({ error, onRetry }: { error: ApiError; onRetry?: () => void }) {
+export function ErrorPanel({ error, onRetry, title }: { error: ApiError; onRetry?: () => void; title?: string }) {
   return (
     <section class="card panel" role="alert">
-      <h2>{t("state.error")}</h2>
-      <p>{error.message}</p>
-      {error.hint && <p class="muted">{error.hint}</p>}
+      <h2>{title ?? t("state.error")}</h2>
+      <p>{say(error.message)}</p>
+      {error.hint && <p class="muted">{say(error.hint)}</p>}
       {onRetry && (
         <p>
           <Button onClick={onRetry}>{t("state.retry")}</Button>

@@ -2,17 +2,21 @@ import { useEffect, useState } from "preact/hooks";
 import { getRanks } from "../../api/client";
 import type { RankStepJson, StepJson } from "../../api/types.gen";
 import * as format from "../../base/format";
+import { useCalm } from "../../base/use_calm";
 import { t } from "../../i18n";
 import { catalog, places } from "../../state/catalog";
 import { setParams } from "../../state/params";
-import { jobs } from "../../state/progress";
+import { waitForData } from "../../state/progress";
 import { Card, stepTotal } from "../../widgets";
 
-/** Steps of all ranks of a run, asked for again as ranks become ready. */
+/** Ranks become ready one after the other; asking for each would be too much. */
+const CALM_MS = 1000;
+
+/** Steps of all ranks of a run, which the server reads without hurry; asked for again as ranks become ready. */
 export function useRanks(run: string): readonly RankStepJson[] {
   const [ranks, setRanks] = useState<readonly RankStepJson[]>([]);
-  const revision = jobs.value.map((job) => `${job.span}${job.stage}${job.state}`).join();
   const { generation } = catalog.value ?? { generation: 0 };
+  const revision = useCalm(generation, CALM_MS);
   useEffect(() => {
     const controller = new AbortController();
     getRanks(run, controller.signal).then(
@@ -20,7 +24,9 @@ export function useRanks(run: string): readonly RankStepJson[] {
       () => {}, // the card is an addition: without an answer it is left out
     );
     return () => controller.abort();
-  }, [run, revision, generation]);
+  }, [run, revision]);
+  const isReading = ranks.some((rank) => rank.state === "reading");
+  useEffect(() => (isReading ? waitForData() : undefined), [isReading]);
   return ranks;
 }
 
