@@ -25,6 +25,7 @@ check: $(VENV)/.check ## lint, types, import rules, generated files, the built f
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/gen_types.py --check
+	$(BIN)/python tools/gen_texts.py --check
 	$(BIN)/python fixtures/make.py --check
 	sh tools/frontend.sh check
 

@@ -7,6 +7,8 @@ from typing import Any
 
 #: How many places one Problem lists before it only counts.
 MAX_PLACES = 5
+#: The places that are listed, and how many are not.
+MORE_PLACES = "{0} and {1} more"
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,6 @@ class ProblemLog:
         for first, places, count in self._seen.values():
             where = ", ".join(places)
             if count > len(places) > 0:
-                where += f" and {count - len(places)} more"
+                where = MORE_PLACES.format(where, count - len(places))
             out.append(Problem(**{**asdict(first), "where": where, "count": count}))
         return out

@@ -142,15 +142,33 @@ def _kernel_sums(kernels: Table) -> Table:
 
 def _difference_columns(what: str, title: str) -> list[Column]:
     """Columns baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X."""
-    middle, name = (f"_{what}", f"{title}, ") if what else ("", "")
+    middle = f"_{what}" if what else ""
     return [
-        Column(f"baseline{middle}_ns", Kind.DURATION, f"{name}baseline", "Time in the baseline.", "time"),
-        Column(f"experimental{middle}_ns", Kind.DURATION, f"{name}experimental", "Time in the experimental.", "time"),
-        Column(f"difference{middle}_ns", Kind.DURATION, f"{name}difference", "Experimental minus baseline.", "time"),
+        Column(
+            f"baseline{middle}_ns",
+            Kind.DURATION,
+            f"{title}, baseline" if title else "Baseline",
+            "Time in the baseline.",
+            "time",
+        ),
+        Column(
+            f"experimental{middle}_ns",
+            Kind.DURATION,
+            f"{title}, experimental" if title else "Experimental",
+            "Time in the experimental.",
+            "time",
+        ),
+        Column(
+            f"difference{middle}_ns",
+            Kind.DURATION,
+            f"{title}, difference" if title else "Difference",
+            "Experimental minus baseline.",
+            "time",
+        ),
         Column(
             f"ratio{middle}",
             Kind.RATIO,
-            f"{name}ratio",
+            f"{title}, change" if title else "Change",
             "Difference / baseline; unknown when the baseline is 0.",
             "time",
         ),

@@ -28,8 +28,8 @@ class _Rule:
     doc: str
 
 
-_CORES = {"aic": "cube cores", "aiv": "vector cores", "aicore": "AI Cores"}
-_UNITS = {
+CORES = {"aic": "cube cores", "aiv": "vector cores", "aicore": "AI Cores"}
+UNITS = {
     "mac": "the matrix unit",
     "cube": "the matrix unit",
     "vec": "the vector unit",
@@ -41,7 +41,7 @@ _UNITS = {
     "icache_miss": "instruction cache misses",
 }
 #: First match wins. {unit} is the part that the header names, {core} the cores it was measured on.
-_RULES = tuple(
+RULES = tuple(
     _Rule(re.compile(pattern, re.IGNORECASE), kind, doc)
     for pattern, kind, doc in (
         (
@@ -70,7 +70,7 @@ def metric_column(header: str) -> tuple[Column, Guess]:
     header = normalise(header)
     base = base_of(header)
     key = _NO_KEY.sub("_", base).strip("_").lower() or "column"
-    for rule in _RULES:
+    for rule in RULES:
         if rule.header.search(header):
             guess = Guess.FRACTIONS if rule.kind is Kind.INT else Guess.NOTHING
             return Column(key, rule.kind, base, _doc(rule, base), GROUP, (header,)), guess
@@ -80,6 +80,6 @@ def metric_column(header: str) -> tuple[Column, Guess]:
 def _doc(rule: _Rule, base: str) -> str:
     """The rule's sentence for one metric: "aic_mac_time" is of the unit "mac" on the cores "aic"."""
     first, _, rest = base.partition("_")
-    core = _CORES.get(first.lower())
+    core = CORES.get(first.lower())
     unit = _NOISE.sub("", rest if core else base)
-    return rule.doc.format(unit=_UNITS.get(unit.lower(), unit.replace("_", " ")), core=core or "AI Cores")
+    return rule.doc.format(unit=UNITS.get(unit.lower(), unit.replace("_", " ")), core=core or "AI Cores")

@@ -86,6 +86,7 @@ class WorkerProcess:
             return f"the reading process ended early (exit code {code})"
         with suppress(ValueError):
             name = signal.Signals(-code).name
-            hint = ", perhaps for lack of memory" if name == "SIGKILL" else ""
-            return f"the reading process was ended by {name}{hint}"
+            if name == "SIGKILL":
+                return f"the reading process was ended by {name}, perhaps for lack of memory"
+            return f"the reading process was ended by {name}"
         return f"the reading process was ended by signal {-code}"

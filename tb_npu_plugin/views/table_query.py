@@ -15,7 +15,7 @@ from tb_npu_plugin.tables import Kind, Table, Text, known
 
 OPERATORS = ("eq", "ne", "lt", "le", "gt", "ge", "has")
 DEFAULT_LIMIT = 200
-MAX_LIMIT = 1_000_000
+MAX_LIMIT = 100_000
 
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
@@ -147,7 +147,7 @@ def _holds(table: Table, base_ns: int, condition: Where) -> Mask:
         return _text_holds(data, condition)
     is_known = known(table.ints(condition.column)) if kind.is_int else ~np.isnan(data)
     if condition.op == "has":
-        raise BadRequest(f"{condition.column} holds numbers", "Use eq, ne, lt, le, gt or ge.")
+        raise BadRequest(f"the column {condition.column} holds numbers", "Use eq, ne, lt, le, gt or ge.")
     if not condition.value:
         if condition.op not in ("eq", "ne"):
             raise BadRequest("a comparison needs a value", "Only eq and ne take none: unknown.")
@@ -165,7 +165,7 @@ def _text_holds(data: Text, condition: Where) -> Mask:
     if condition.op == "has":
         return _contains(data, condition.value)
     if condition.op not in ("eq", "ne"):
-        raise BadRequest(f"{condition.column} holds text", "Use eq, ne or has.")
+        raise BadRequest(f"the column {condition.column} holds text", "Use eq, ne or has.")
     if not condition.value:
         return ~is_known if condition.op == "eq" else is_known
     equal = data.equals(condition.value)

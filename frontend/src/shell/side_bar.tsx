@@ -1,6 +1,6 @@
 import type { RunJson, SpanJson, ViewStateJson, WorkerJson } from "../api/types.gen";
 import * as format from "../base/format";
-import { t, tOr } from "../i18n";
+import { say, t } from "../i18n";
 import { catalog, workerName } from "../state/catalog";
 import { chooseRun, chooseSpan, chooseWorker, openView, place, selection, VIEW_IDS } from "../state/selection";
 import type { ViewId } from "../views/view";
@@ -94,7 +94,7 @@ function Views({ current, span }: { current: ViewId; span: SpanJson | undefined 
 
 function ViewLink({ id, isCurrent, state }: { id: ViewId; isCurrent: boolean; state: ViewStateJson | undefined }) {
   const isMissing = state?.available === false;
-  const reason = isMissing ? tOr(`reason.${state.reason}`, state.reason) : "";
+  const reason = isMissing ? say(state.reason) : "";
   const tip = isMissing
     ? [reason, state.option && `${t("state.option")} ${state.option}`].filter(Boolean).join("\n")
     : undefined;

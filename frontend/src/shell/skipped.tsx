@@ -1,5 +1,5 @@
 import type { SkippedJson } from "../api/types.gen";
-import { t } from "../i18n";
+import { say, t } from "../i18n";
 import { Popover } from "../widgets/popover";
 
 /** Folders that were not taken, and why. */
@@ -30,8 +30,8 @@ export function SkippedItems({ skipped }: { skipped: readonly SkippedJson[] }) {
       {skipped.map((item) => (
         <li key={item.path} class="problem" style={{ marginBottom: "8px" }}>
           <strong>{item.path}</strong>
-          <div class="small">{item.reason}</div>
-          {item.action && <div class="small muted">{item.action}</div>}
+          <div class="small">{say(item.reason)}</div>
+          {item.action && <div class="small muted">{say(item.action)}</div>}
         </li>
       ))}
     </ul>

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { TableJson } from "../api/types.gen";
-import { tOr } from "../i18n";
+import { say, tOr } from "../i18n";
 import type { Row } from "./table/columnar";
 import { columnFormat } from "./table/columns";
 
@@ -28,7 +28,7 @@ export function RowFacts({ table, row, baseNs, children }: Props) {
                 const value = row.get(column.key);
                 const format = columnFormat(column, [value], baseNs);
                 return [
-                  <dt key={column.key} data-tip={column.doc || undefined}>
+                  <dt key={column.key} data-tip={say(column.doc) || undefined}>
                     {format.header}
                   </dt>,
                   <dd

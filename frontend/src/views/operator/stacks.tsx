@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { type ApiError, getTable, type Query } from "../../api/client";
 import type { TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { t } from "../../i18n";
+import { say, t } from "../../i18n";
 import { openView } from "../../state/selection";
 import { Empty, type Row } from "../../widgets";
 import { type Cell, rowAt } from "../../widgets/table/columnar";
@@ -34,7 +34,7 @@ export function Stacks({ query, name, shapes, hasStacks }: Props) {
     return () => controller.abort();
   }, [JSON.stringify(asked)]);
 
-  if (error) return <Empty text={error.message} />;
+  if (error) return <Empty text={say(error.message)} />;
   if (!table) return <Empty text={t("state.loading")} />;
   const rows = Array.from({ length: table.rows }, (_, index) => rowAt(table.data, index));
   return (

@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { Latest } from "../../base/async";
+import { say } from "../../i18n";
 import type { Area } from "../../timeline/scene";
 import { rangeStats, type StatsAnswer } from "./api";
 
@@ -27,7 +28,7 @@ export class AreaStats {
       if (stats) this.stats.value = stats;
     } catch (error) {
       this.stats.value = null;
-      this.error.value = error instanceof Error ? error.message : String(error);
+      this.error.value = say(error instanceof Error ? error.message : String(error));
     }
   }
 

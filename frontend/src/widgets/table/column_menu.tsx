@@ -1,5 +1,5 @@
 import type { ColumnJson } from "../../api/types.gen";
-import { t, tOr } from "../../i18n";
+import { say, t, tOr } from "../../i18n";
 import { Popover } from "../popover";
 import { columnTitle } from "./columns";
 
@@ -74,7 +74,7 @@ export function ColumnMenu({ all, shown, onChange }: Props) {
 
 function Choice({ column, on, onToggle }: { column: ColumnJson; on: boolean; onToggle: () => void }) {
   return (
-    <label data-tip={column.doc || undefined}>
+    <label data-tip={say(column.doc) || undefined}>
       <input type="checkbox" checked={on} onChange={onToggle} />
       <span class="ellipsis">{columnTitle(column)}</span>
     </label>

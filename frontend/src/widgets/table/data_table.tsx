@@ -1,5 +1,5 @@
 import { useRef } from "preact/hooks";
-import { t } from "../../i18n";
+import { say, t } from "../../i18n";
 import { Empty } from "../states";
 import { TableBody, VIRTUAL_FROM } from "./body";
 import { nextOrder, type Where } from "./columnar";
@@ -57,7 +57,7 @@ export function DataTable(props: DataTableProps) {
   return (
     <div>
       {hasTools && <Tools {...props} rows={rows} state={state} asked={asked} shown={shown} change={changeRows} />}
-      {rows.error && <Empty text={t("table.failed", { message: rows.error.message })} />}
+      {rows.error && <Empty text={t("table.failed", { message: say(rows.error.message) })} />}
       <div
         ref={scroller}
         class={`table-scroll ${(rows.count ?? 0) > VIRTUAL_FROM ? "tall" : ""}`}

@@ -1,0 +1,76 @@
+import { ANSWERS } from "./answers";
+import { COLUMN_DOCS } from "./column_docs";
+import { PROBLEMS } from "./problems";
+import type { ServerText } from "./texts.gen";
+import { TITLES } from "./titles";
+
+/** The Chinese of every text of the server; a text without one does not compile. */
+export const SERVER_ZH: Readonly<Record<ServerText, string>> = { ...TITLES, ...COLUMN_DOCS, ...PROBLEMS, ...ANSWERS };
+
+/** What the frontend says in the server's place, when that does not answer. */
+const CLIENT_ZH: Readonly<Record<string, string>> = {
+  "TensorBoard does not answer.": "TensorBoard 没有应答。",
+  "Is it still running?": "它是否仍在运行？",
+  "The server answered {0}.": "服务器返回 {0}。",
+};
+
+const TEXTS: Readonly<Record<string, string>> = { ...SERVER_ZH, ...CLIENT_ZH };
+const BLANK = /\{(\d)\}/g;
+/** Blanks stand apart from Chinese, as names do; one that is filled with Chinese does not. */
+const GAP = /(?<=\p{sc=Han}) (?=\p{sc=Han})/gu;
+
+/** Texts with blanks, those that say most first: "{0} is there. {1}" before "{0}, {1}". */
+const PATTERNS = Object.keys(TEXTS)
+  .filter((text) => text.search(BLANK) >= 0)
+  .sort((left, right) => literal(right) - literal(left))
+  .map((text) => ({ pattern: patternOf(text), blanks: blanksOf(text), chinese: TEXTS[text] as string }));
+
+function literal(text: string): number {
+  return text.replace(BLANK, "").length;
+}
+
+function blanksOf(text: string): string[] {
+  return [...text.matchAll(BLANK)].map((match) => match[1] as string);
+}
+
+function patternOf(text: string): RegExp {
+  const escaped = text.replace(/[.*+?^$()|[\]\\]/g, "\\$&");
+  return new RegExp(`^${escaped.replace(BLANK, "(.+?)")}$`, "s");
+}
+
+/** A text of the server in Chinese; what fills its blanks too, where that is a text. Unknown ones (names) as they are. */
+export function translate(text: string): string {
+  return known(text) ?? sentences(text) ?? text;
+}
+
+function known(text: string): string | undefined {
+  if (Object.hasOwn(TEXTS, text)) return TEXTS[text];
+  for (const { pattern, blanks, chinese } of PATTERNS) {
+    const found = pattern.exec(text);
+    if (!found) continue;
+    const values = new Map(blanks.map((blank, index) => [blank, translate(found[index + 1] as string)]));
+    return chinese.replace(BLANK, (_, blank: string) => values.get(blank) ?? "").replace(GAP, "");
+  }
+  return undefined;
+}
+
+/** Two texts one after the other: "No timeline. Always written by the text export." */
+function sentences(text: string): string | undefined {
+  for (let at = text.indexOf(". "); at >= 0; at = text.indexOf(". ", at + 1)) {
+    const [first, second] = [known(text.slice(0, at + 1)), known(text.slice(at + 2))];
+    if (first && second) return first + second;
+  }
+  return undefined;
+}
+
+const PLACE = /^[a-z]+ \d+$/;
+
+/** Places in a file: "line 3, Name, line 9, Name and 2 more". Names of columns and of keys stay as they are. */
+export function translatePlaces(places: string): string {
+  const [, listed = places, more = ""] = /^(.+) and (\d+) more$/.exec(places) ?? [];
+  const inChinese = listed
+    .split(", ")
+    .map((part) => (PLACE.test(part) ? translate(part) : part))
+    .join(", ");
+  return more ? SERVER_ZH["{0} and {1} more"].replace("{0}", () => inChinese).replace("{1}", more) : inChinese;
+}

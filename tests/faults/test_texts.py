@@ -1,0 +1,100 @@
+"""Every sentence that the server sends is one that tools/gen_texts.py found, so that the frontend can translate it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.plugin import NpuPlugin
+from tb_npu_plugin.views.registry import VIEWS
+from tests.conftest import FIXTURES
+from tests.http.conftest import Browser, context
+from tests.support.texts import Texts, gen_texts
+
+RESULTS = ("level2", "metrics_Memory", "metrics_PipeUtilization", "no_memory", "cpu_only")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One server over broken results and such that lack files."""
+    spec = ",".join(f"{name}:{FIXTURES / 'results' / name}" for name in RESULTS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TB_NPU_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        plugin = NpuPlugin(context("", f"broken:{FIXTURES / 'broken'},{spec}"))
+        plugin.watcher().update()
+        yield Browser(plugin)
+        plugin.app().library.close()
+
+
+@pytest.fixture(scope="module")
+def texts() -> Texts:
+    return Texts()
+
+
+def sentences(answer: dict[str, Any]) -> Iterator[str]:
+    """What an answer says: `expected` and `found` may quote the file instead."""
+    for problem in answer["problems"]:
+        yield from (problem["lost"], problem["action"])
+    for item in answer["missing"]:
+        yield from (item["title"], item["text"])
+    for table in answer["tables"].values():
+        for column in table["columns"]:
+            yield column["doc"]
+            if column["group"] != "metric":  # those are named by the headers of the file
+                yield column["title"]
+
+
+def test_views(browser: Browser, texts: Texts) -> None:
+    said = set()
+    for run in browser.json("/api/catalog")["runs"]:
+        span = run["workers"][0]["spans"][0]["id"]
+        for view in VIEWS:
+            query = {"span": {"span": span}, "run": {"run": run["id"]}}.get(
+                view.scope, {"baseline": span, "experimental": span}
+            )
+            said.update(sentences(browser.view(view.id, **query)))
+    assert len(said) > 100
+    assert not {text for text in said if text and not texts.knows(text)}
+
+
+def test_catalog(browser: Browser, texts: Texts) -> None:
+    catalog = browser.json("/api/catalog")
+    said = {text for item in catalog["skipped"] for text in (item["reason"], item["action"])}
+    for run in catalog["runs"]:
+        for state in run["workers"][0]["spans"][0]["views"]:
+            said.add(state["reason"])
+    assert len(said) > 5
+    assert not {text for text in said if text and not texts.knows(text)}
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("/api/view/nothing", {}),
+        ("/api/view/kernel", {"span": "gone"}),
+        ("/api/view/kernel", {}),
+        ("/api/view/distributed", {"run": "gone"}),
+        ("/api/table/kernel.nothing", {}),
+        ("/api/table/kernel.all", {"sort": "nothing"}),
+        ("/api/table/kernel.all", {"where": "name:lt:3"}),
+        ("/api/table/kernel.all", {"where": "dur_ns:eq:many"}),
+        ("/api/timeline/slices", {"t0": "5", "t1": "3"}),
+        ("/api/nothing", {}),
+    ],
+)
+def test_errors(browser: Browser, texts: Texts, path: str, query: dict[str, str]) -> None:
+    run = next(run for run in browser.json("/api/catalog")["runs"] if run["label"].startswith("level2"))
+    span = run["workers"][0]["spans"][0]["id"]
+    browser.view("kernel", span=span)
+    response = browser.ask(path, **({} if path.startswith("/api/view") else {"span": span}), **query)
+    error = response.get_json()
+    assert response.status_code >= 400
+    assert texts.knows(error["message"]), error
+    assert not error["hint"] or texts.knows(error["hint"]), error
+
+
+def test_generated_file_is_fresh() -> None:
+    tool = gen_texts()
+    assert tool.TARGET.read_text(encoding="utf-8") == tool.render()
