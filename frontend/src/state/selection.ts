@@ -74,6 +74,12 @@ export function openView(view: ViewId, more: Readonly<Record<string, string | nu
   setParams({ view, ...more }, true);
 }
 
+/** Shows the slice of this name that starts `start` ns after `baseNs` (ns since 1970); where unknown, the first one. */
+export function openSlice(name: string, baseNs: string, start: unknown, duration: unknown): void {
+  const at = typeof start === "number" ? `${BigInt(baseNs) + BigInt(start)},${Number(duration ?? 0)}` : null;
+  openView("trace", { find: name, at });
+}
+
 export function chooseRun(run: string): void {
   setParams({ run, worker: null, span: null }, true);
 }

@@ -12,6 +12,7 @@ interface FrameHeader {
   names?: string[];
   series?: string[];
   rows?: [number, number, number][];
+  far?: [number, number, number][];
 }
 
 export interface Frame {
@@ -35,6 +36,8 @@ export interface SliceRow {
   end: Uint32Array;
   id: Uint32Array;
   count: Uint32Array;
+  /** Start and end (ns after the span's base) of the bars whose columns cannot tell them, by index. */
+  far: ReadonlyMap<number, readonly [number, number]>;
 }
 
 /** One curve of a counter, by time; a value holds until the next one. */
@@ -100,6 +103,7 @@ export function decodeSlices(buffer: ArrayBuffer, spanBase: string): SliceRow[] 
   const rows = header.rows ?? fail("no rows");
   const origin = originOf(header.base, spanBase);
   const unit = header.unit ?? 1;
+  const far = header.far ?? [];
   return rows.map(([row, first, count]) => {
     if (first + count > columns.start.length) fail(`row ${row} runs past the columns`);
     const part = (values: Uint32Array) => values.subarray(first, first + count);
@@ -114,6 +118,11 @@ export function decodeSlices(buffer: ArrayBuffer, spanBase: string): SliceRow[] 
       id: part(columns.id),
       name: part(columns.name),
       count: part(columns.count),
+      far: new Map(
+        far
+          .filter(([index]) => index >= first && index < first + count)
+          .map(([index, start, end]) => [index - first, [start, end]]),
+      ),
     };
   });
 }
@@ -133,11 +142,14 @@ export function decodeCounter(buffer: ArrayBuffer, spanBase: string): CounterSer
 }
 
 export function startOf(row: SliceRow, index: number): number {
-  return row.origin + (row.start[index] as number) * row.unit;
+  const start = row.start[index] as number;
+  if (start === 0 && row.far.size > 0) return row.far.get(index)?.[0] ?? row.origin;
+  return row.origin + start * row.unit;
 }
 
-/** End of a bar. A saturated end means "beyond the answer's range". */
 export function endOf(row: SliceRow, index: number): number {
   const end = row.end[index] as number;
-  return end === SATURATED ? Number.MAX_SAFE_INTEGER : row.origin + end * row.unit;
+  if ((end === SATURATED || end === 0) && row.far.size > 0)
+    return row.far.get(index)?.[1] ?? row.origin + end * row.unit;
+  return row.origin + end * row.unit;
 }

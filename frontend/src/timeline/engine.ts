@@ -15,8 +15,8 @@ import { type Area, GUTTER, type HoverBar, newScene, type Range, rowPlaces, type
 import { makeSurface, measure, resizeAll, type Surface } from "./surface";
 import { readTheme } from "./theme";
 import { barUnder, type Under } from "./under";
-import { clamp, fit, type Limits, reveal, sameView, show, type View } from "./viewport";
-import { sliceBounds, wishOf } from "./wish";
+import { clamp, fit, type Limits, reveal, sameView, show, timeAt, type View } from "./viewport";
+import { wishOf } from "./wish";
 
 /** What the engine tells its view. */
 export interface TimelineEvents {
@@ -37,6 +37,8 @@ export interface TimelineEvents {
 export interface TimelineData {
   processes: readonly ProcessJson[];
   limits: Limits;
+  /** From the first to the last slice: the view to begin with. Counters may run longer. */
+  home: Range;
   /** Epoch time (ns) that all times count from. */
   base: string;
   source: TimelineSource;
@@ -65,12 +67,8 @@ export class TimelineEngine {
   private baseDirty = true;
   private settle: ReturnType<typeof setTimeout> | undefined;
   private wantedView: View | null;
-  /** Nobody chose a view yet: the first data may. */
-  private untouched: boolean;
-  /** From the first to the last slice, when that was the view to begin with. */
-  private home: Range | null = null;
 
-  /** `start`: the view to begin with; null: everything. */
+  /** `start`: the view to begin with; null: all slices. */
   constructor(
     readonly root: HTMLElement,
     private readonly data: TimelineData,
@@ -83,10 +81,9 @@ export class TimelineEngine {
       data.source,
       data.base,
       data.limits,
-      () => this.arrived(),
+      () => this.draw(true),
       (error) => events.failed(error),
     );
-    this.untouched = start === null;
     this.wantedView = start && { start: start.start, scale: start.end - start.start };
     this.scene = newScene(data.processes, data.limits, layoutState, this.loader.caches, readTheme(root));
     const { contexts } = this.surface;
@@ -161,6 +158,12 @@ export class TimelineEngine {
     this.go(show(range.start, range.end, this.width, margin));
   }
 
+  /** Moves a moment to the middle, zoom unchanged. */
+  center(time: number): void {
+    const { scale } = this.motion.target(this.scene.view);
+    this.go({ start: time - (scale * this.width) / 2, scale });
+  }
+
   /** Moves as little as needed to have the range and its row in sight. */
   bringIntoSight(range: Range, track: number, depth: number): void {
     const target = this.motion.target(this.scene.view);
@@ -179,9 +182,12 @@ export class TimelineEngine {
 
   /** Shows what happened; again: also the counters before and after. */
   reset(): void {
-    const home = this.home && this.homeView(this.home);
-    const isThere = home && sameView(home, this.motion.target(this.scene.view));
-    this.go(home && !isThere ? home : fit(this.data.limits, this.width));
+    this.go(this.isHome(this.motion.target(this.scene.view)) ? fit(this.data.limits, this.width) : this.homeView());
+  }
+
+  /** Whether a view is the one to begin with. */
+  isHome(view: View): boolean {
+    return sameView(view, this.homeView());
   }
 
   undo(): void {
@@ -221,6 +227,12 @@ export class TimelineEngine {
     this.loader.retry();
   }
 
+  /** The moment under the pointer; in the middle of the view where the pointer is elsewhere. */
+  get moment(): number {
+    const { start, end } = this.data.limits;
+    return Math.round(Math.min(Math.max(timeAt(this.scene.view, this.focusX()), start), end));
+  }
+
   /** The bar under a point of the canvas, and what stands there. */
   barUnder(x: number, y: number): Under {
     return barUnder(this.scene, x, y);
@@ -235,6 +247,7 @@ export class TimelineEngine {
   private readonly fontsLoaded = () => {
     this.rows.forgetWidths();
     this.gutter.forgetWidths();
+    this.top.forgetWidths();
     this.draw(true);
   };
 
@@ -249,7 +262,6 @@ export class TimelineEngine {
   }
 
   private move(view: View, animated: boolean): void {
-    this.untouched = false;
     const still = !animated || this.reduced.matches;
     this.scene.view = this.motion.go(this.scene.view, view, performance.now(), still ? 0 : undefined);
     this.draw(true);
@@ -274,23 +286,14 @@ export class TimelineEngine {
       scene.view = { start: this.wantedView.start, scale: this.wantedView.scale / this.width };
       this.wantedView = null;
     } else if (range) scene.view = { start: range.start, scale: range.length / this.width };
-    else scene.view = fit(limits, this.width);
+    else scene.view = this.homeView();
     scene.view = clamp(scene.view, limits, this.width);
     this.loader.overview(scene.minimapRows, this.width, scene.ratio);
     this.draw(true);
   }
 
-  private arrived(): void {
-    if (this.untouched && !this.loader.loading && this.scene.height > 0) {
-      // Counters often run long before and after what happened.
-      this.home = sliceBounds(this.scene, wishOf(this.scene).rows);
-      if (this.home) this.scene.view = this.homeView(this.home);
-      if (this.home) this.untouched = false;
-    }
-    this.draw(true);
-  }
-
-  private homeView({ start, end }: Range): View {
+  private homeView(): View {
+    const { start, end } = this.data.home;
     return clamp(show(start, end, this.width, MARGIN), this.data.limits, this.width);
   }
 

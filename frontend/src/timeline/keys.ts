@@ -12,7 +12,7 @@ export type Action =
   | "reset"
   | "focus"
   | "mark"
-  | "keepMark"
+  | "flag"
   | "nextSlice"
   | "previousSlice"
   | "parentSlice"
@@ -56,8 +56,8 @@ export const BINDINGS: readonly Binding[] = [
   { action: "zoomToArea", code: "KeyZ", shift: true, shown: "Shift Z" },
   { action: "undoZoom", code: "Backspace", shown: "Backspace" },
   { action: "reset", code: "Digit0", control: true, shown: "Ctrl 0" },
-  { action: "mark", code: "KeyM", shift: false, shown: "M" },
-  { action: "keepMark", code: "KeyM", shift: true, shown: "Shift M" },
+  { action: "mark", code: "KeyM", shown: "M" },
+  { action: "flag", code: "KeyK", shown: "K" },
   { action: "nextSlice", key: ".", shown: "." },
   { action: "previousSlice", key: ",", shown: "," },
   { action: "parentSlice", key: "p", shown: "P" },

@@ -199,6 +199,7 @@ function emptyPiece(row: number, window: Window): Piece<SliceRow> {
     end: none,
     id: none,
     count: none,
+    far: new Map(),
   };
   return { window, exact: true, data };
 }

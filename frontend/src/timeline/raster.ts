@@ -40,14 +40,12 @@ export function drawRow(row: SliceRow, line: Line, colours: Uint32Array, edges: 
   const { start, scale, pixels } = line;
   const width = pixels.length;
   const stop = start + width * scale;
-  const factor = row.unit / scale;
-  const shift = (row.origin - start) / scale;
   let lastPixel = -1;
   let lastLength = -1;
   for (let index = firstAfter(row, start); index < row.start.length; index++) {
     const from = startOf(row, index);
     if (from >= stop) break;
-    const left = Math.floor((row.start[index] as number) * factor + shift);
+    const left = Math.floor((from - start) / scale);
     const right = Math.floor((endOf(row, index) - start) / scale);
     const name = row.name[index] as number;
     const length = row.dur[index] as number;

@@ -31,6 +31,11 @@ export interface SliceMark extends Range {
   depth: number;
 }
 
+/** A range, or a moment (start = end), that the user named. */
+export interface Mark extends Range {
+  name: string;
+}
+
 /** A bar under the pointer: a slice, or several merged into one. */
 export interface HoverBar extends SliceMark {
   merged: number;
@@ -74,7 +79,7 @@ export interface Scene {
   hoverItem: TrackItem | null;
   pointer: { x: number; y: number } | null;
   area: Area | null;
-  marks: Range[];
+  marks: readonly Mark[];
   flows: FlowCurve[];
   /** Lower-case text that names must contain; others are dimmed. Empty: no search. */
   needle: string;

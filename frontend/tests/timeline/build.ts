@@ -45,6 +45,7 @@ export function row(bars: [number, number, number?, number?][], names = ["a", "b
     id: column((_, index) => index + 100),
     name: column((bar) => bar[2] ?? 0),
     count: column((bar) => bar[3] ?? 1),
+    far: new Map(),
   };
 }
 

@@ -4,12 +4,13 @@ import { frame } from "./build";
 
 const BASE = "1736409284123456789";
 
-function slices(start: number[], base = "1736409284123457789") {
+function slices(start: number[], far: number[][] = [], base = "1736409284123457789") {
   const u32 = (values: number[]) => ({ type: "u32" as const, values });
   return frame(
     {
       base,
       unit: 2,
+      far,
       names: ["Add", "矩阵"],
       rows: [
         [4096, 0, 2],
@@ -42,13 +43,15 @@ test("rows get their part of the columns and exact times after the span's base",
   expect(startOf(second, 0)).toBe(1060);
 });
 
-test("a saturated end is later than everything", () => {
-  const [, second] = decodeSlices(slices([10, 20, 30]), BASE);
-  expect(endOf(second as NonNullable<typeof second>, 0)).toBeGreaterThan(2 ** 52);
+test("what the columns cannot tell has its own times", () => {
+  const [first, second] = decodeSlices(slices([0, 20, 0], [[2, -500, 9_000_000_000_000]]), BASE);
+  if (!first || !second) throw new Error("no rows");
+  expect([startOf(second, 0), endOf(second, 0)]).toEqual([-500, 9_000_000_000_000]);
+  expect([startOf(first, 0), endOf(first, 0)]).toEqual([1000, 1030]);
 });
 
 test("a base before the span's base gives negative times", () => {
-  const [first] = decodeSlices(slices([10, 20, 30], "1736409284123456689"), BASE);
+  const [first] = decodeSlices(slices([10, 20, 30], [], "1736409284123456689"), BASE);
   expect(startOf(first as NonNullable<typeof first>, 0)).toBe(-80);
 });
 

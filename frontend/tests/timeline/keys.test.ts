@@ -11,7 +11,7 @@ test("letters go by place, signs by what they write", () => {
   expect(actionOf(press({ code: "Slash", key: "?", shiftKey: true }))).toBe("help");
   expect(actionOf(press({ code: "Digit7", key: "/", shiftKey: true }))).toBe("search");
   expect(actionOf(press({ code: "Enter", key: "Enter", shiftKey: true }))).toBe("previousHit");
-  expect(actionOf(press({ code: "KeyM", shiftKey: true }))).toBe("keepMark");
+  expect(actionOf(press({ code: "KeyK", key: "k" }))).toBe("flag");
 });
 
 test("browser combinations are left alone, but for Ctrl 0", () => {

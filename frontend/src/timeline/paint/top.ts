@@ -11,11 +11,15 @@ import { type Scene, timeWidth } from "../scene";
 import { LABEL_FONT } from "../theme";
 import { fit, timeAt, type View, xAt } from "../viewport";
 import { TICK_SPACING } from "./rows";
+import { TextFitter } from "./text";
 
 export const MINIMAP_HEIGHT = 22;
 export const RULER_HEIGHT = 22;
 export const TOP_HEIGHT = MINIMAP_HEIGHT + RULER_HEIGHT;
 const LANE_TOP = 3;
+const MARK_HEIGHT = 15;
+/** Width of a mark's name at most. */
+const MARK_MOST = 160;
 
 /** The view of the minimap: everything. */
 export function minimapView(scene: Scene): View {
@@ -24,8 +28,15 @@ export function minimapView(scene: Scene): View {
 
 export class TopPainter {
   private readonly lookups = new Lookups();
+  private readonly fitter: TextFitter;
 
-  constructor(private readonly context: CanvasRenderingContext2D) {}
+  constructor(private readonly context: CanvasRenderingContext2D) {
+    this.fitter = new TextFitter(context);
+  }
+
+  forgetWidths(): void {
+    this.fitter.forget();
+  }
 
   paint(scene: Scene): void {
     const { context } = this;
@@ -81,7 +92,7 @@ export class TopPainter {
     context.fillStyle = theme.text;
     for (const hit of scene.hits) context.fillRect(Math.round(x(hit)), MINIMAP_HEIGHT - 4, 1, 3);
     context.fillStyle = theme.accent;
-    for (const mark of scene.marks) context.fillRect(x(mark.start), 0, Math.max(x(mark.end) - x(mark.start), 2), 2);
+    for (const mark of scene.marks) context.fillRect(x(mark.start), 0, Math.max(x(mark.end) - x(mark.start), 2), 3);
     const left = Math.max(x(view.start), gutter);
     const right = Math.min(x(timeAt(view, width)), gutter + width);
     context.fillStyle = theme.text;
@@ -120,6 +131,7 @@ export class TopPainter {
       const hidden = own && x < own.right && end > own.left;
       if (tick.label && !hidden) context.fillText(tick.label, x + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
     }
+    this.paintMarks(scene);
     if (own) {
       context.fillStyle = theme.accent;
       context.fillRect(own.left, MINIMAP_HEIGHT + 3, own.right - own.left, RULER_HEIGHT - 6);
@@ -127,6 +139,26 @@ export class TopPainter {
       context.fillText(own.text, own.left + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
     }
     context.restore();
+  }
+
+  /** Names of the marks, each cut where the next one begins. */
+  private paintMarks(scene: Scene): void {
+    const { context } = this;
+    const { theme, gutter, view } = scene;
+    const places = scene.marks.map((mark) => ({ mark, x: Math.round(gutter + xAt(view, mark.start)) }));
+    places.sort((a, b) => a.x - b.x);
+    places.forEach(({ mark, x }, index) => {
+      const end = gutter + xAt(view, mark.end);
+      if (end < gutter || x > scene.width) return;
+      const left = Math.max(x, gutter);
+      const room = Math.min((places[index + 1]?.x ?? scene.width) - left - 2, MARK_MOST);
+      const text = this.fitter.fit(mark.name, room - 8);
+      const width = text ? this.fitter.width(text) + 8 : 4;
+      context.fillStyle = theme.accent;
+      context.fillRect(left, TOP_HEIGHT - MARK_HEIGHT, width, MARK_HEIGHT);
+      context.fillStyle = theme.surfaceText;
+      if (text) context.fillText(text, left + 4, TOP_HEIGHT - MARK_HEIGHT / 2 + 0.5);
+    });
   }
 
   /** The time under the pointer, with the digits that a pixel can tell, and where it is written. */

@@ -3,7 +3,7 @@ import type { KernelJson, TableJson } from "../../api/types.gen";
 import { coreColor } from "../../base/color";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { openView } from "../../state/selection";
+import { openSlice } from "../../state/selection";
 import { Card, DataTable, PickChip, parsePick, pickWhere, type Row, RowFacts, Segments, Select } from "../../widgets";
 import { communicationCores } from "./parts";
 
@@ -100,12 +100,14 @@ function StepSelect({ steps }: { steps: KernelJson["steps"] }) {
 
 function KernelDetails({ table, row, baseNs }: { table: TableJson; row: Row; baseNs: string }) {
   const name = row.get("name");
-  const start = row.get("start_ns");
-  const at = typeof start === "number" ? `${start},${row.get("dur_ns") ?? 0}` : null;
   return (
     <RowFacts table={table} row={row} baseNs={baseNs}>
       {typeof name === "string" && (
-        <button type="button" class="link" onClick={() => openView("trace", { find: name, at })}>
+        <button
+          type="button"
+          class="link"
+          onClick={() => openSlice(name, baseNs, row.get("start_ns"), row.get("dur_ns"))}
+        >
           {t("kernel.trace")} →
         </button>
       )}

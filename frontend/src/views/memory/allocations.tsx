@@ -1,8 +1,9 @@
 import { Fragment } from "preact";
 import type { MemoryJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { t, tOr } from "../../i18n";
+import { say, t, tOr } from "../../i18n";
 import { param, setParams } from "../../state/params";
+import { openSlice } from "../../state/selection";
 import { Button, Card, DataTable, type Row, Select } from "../../widgets";
 import { sumOf, useLive } from "./live";
 import { momentParam, setMoment } from "./place";
@@ -59,7 +60,7 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
             {liveAt !== null && (
               <LiveChip at={liveAt} table={live.table} all={table.total} onClear={() => setLive(null)} />
             )}
-            {live.error && <span class="muted">{live.error.message}</span>}
+            {live.error && <span class="muted">{say(live.error.message)}</span>}
           </>
         }
         moreTools={
@@ -80,7 +81,7 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
           active_release_ns: (row, text) => released(row, text, "memory.held"),
           active_dur_ns: (row, text) => released(row, text, "memory.held.short"),
         }}
-        details={(row) => <Details row={row} table={shown} onMoment={(at) => setLive(String(at))} />}
+        details={(row) => <Details row={row} table={shown} baseNs={baseNs} onMoment={(at) => setLive(String(at))} />}
       />
     </Card>
   );
@@ -116,9 +117,17 @@ function LiveChip({ at, table, all, onClear }: ChipProps) {
   );
 }
 
+interface DetailsProps {
+  row: Row;
+  table: TableJson;
+  baseNs: string;
+  onMoment: (at: number) => void;
+}
+
 /** All that the file says of one allocation, and a way to see what else was held then. */
-function Details({ row, table, onMoment }: { row: Row; table: TableJson; onMoment: (at: number) => void }) {
+function Details({ row, table, baseNs, onMoment }: DetailsProps) {
   const at = row.get("alloc_ns");
+  const name = row.get("name");
   const known = table.columns.filter((column) => column.kind === "bytes" && row.get(column.key) !== null);
   return (
     <div class="row" style={{ alignItems: "flex-start", gap: "24px" }}>
@@ -131,6 +140,9 @@ function Details({ row, table, onMoment }: { row: Row; table: TableJson; onMomen
         ))}
       </dl>
       {typeof at === "number" && <Button onClick={() => onMoment(at)}>{t("memory.live.then")}</Button>}
+      {typeof at === "number" && typeof name === "string" && (
+        <Button onClick={() => openSlice(name, baseNs, at, 0)}>{t("memory.trace")}</Button>
+      )}
     </div>
   );
 }

@@ -37,6 +37,7 @@ export const en = {
   "memory.live.peak": "live at the peak",
   "memory.live.at": "live at {time}",
   "memory.live.then": "What was live then",
+  "memory.trace": "Show in the trace",
   "memory.live.chip": "live at {time}: {count} of {all}, {sum}",
   "memory.live.tip":
     "Allocations made at or before this moment and released after it, and the sum of their sizes. What was allocated before the recording began is in the curves but in no row.",
@@ -93,6 +94,7 @@ export const zh: Record<keyof typeof en, string> = {
   "memory.live.peak": "峰值时存活",
   "memory.live.at": "{time} 时存活",
   "memory.live.then": "查看当时存活的内存",
+  "memory.trace": "在 Trace 时间线中显示",
   "memory.live.chip": "{time} 时存活：{count} / {all}，共 {sum}",
   "memory.live.tip":
     "在该时刻或之前申请、在其之后释放的内存及其大小之和。采集开始之前申请的内存体现在曲线中，但没有对应的行。",

@@ -3,6 +3,7 @@
 import { apiUrl, getBinary, getJson } from "../../api/client";
 import type { TableJson } from "../../api/types.gen";
 import type { TimelineSource } from "../../timeline/loader";
+import type { Area } from "../../timeline/scene";
 
 export interface SliceDetail {
   id: number;
@@ -24,6 +25,24 @@ export interface SliceDetail {
   stack: string[] | null;
   previous: number | null;
   next: number | null;
+  kernel: KernelFacts | null;
+}
+
+/** What kernel_details.csv says of a device slice; null where unknown. */
+export interface KernelFacts {
+  source: string;
+  step: string | null;
+  type: string | null;
+  core: string | null;
+  wait_ns: number | null;
+  block_dim: number | null;
+  mix_block_dim: number | null;
+  input_shapes: string | null;
+  input_types: string | null;
+  input_formats: string | null;
+  output_shapes: string | null;
+  output_types: string | null;
+  output_formats: string | null;
 }
 
 export interface FlowEnd {
@@ -41,6 +60,19 @@ export interface FlowJson {
   kind: string;
   from: FlowEnd;
   to: FlowEnd;
+}
+
+export interface ChainLink extends FlowEnd {
+  category: string;
+  /** Kind of the flow to the next link; "" for a call. */
+  via: string;
+}
+
+/** How a slice came to be: from the outermost caller to the slice itself. */
+export interface ChainJson {
+  links: ChainLink[];
+  forward: FlowEnd | null;
+  backward: FlowEnd | null;
 }
 
 /** Slice id, start, dur, track, depth, name index. */
@@ -78,6 +110,15 @@ export async function getFlows(span: string, id: number, signal?: AbortSignal): 
   return (await getJson<{ flows: FlowJson[] }>("timeline/flows", { span, id }, signal)).flows;
 }
 
+export function getChain(span: string, id: number, signal?: AbortSignal): Promise<ChainJson> {
+  return getJson("timeline/chain", { span, id }, signal);
+}
+
+/** Id of the slice of this name that starts at `at` or is nearest to it; null where no slice has the name. */
+export async function findSlice(span: string, name: string, at: number, signal?: AbortSignal): Promise<number | null> {
+  return (await getJson<{ id: number | null }>("timeline/find", { span, name, at }, signal)).id;
+}
+
 export function searchSlices(span: string, text: string, signal?: AbortSignal): Promise<SearchAnswer> {
   return getJson("timeline/search", { span, q: text, limit: SEARCH_LIMIT }, signal);
 }
@@ -91,6 +132,11 @@ export function rangeStats(
   signal?: AbortSignal,
 ): Promise<StatsAnswer> {
   return getJson("timeline/stats", { span, t0: start, t1: end, tracks: tracks?.join(",") ?? null }, signal);
+}
+
+/** All rows of the statistics as CSV. */
+export function rangeCsvUrl(span: string, { start, end, tracks }: Area): string {
+  return apiUrl("timeline/stats", { span, t0: start, t1: end, tracks: tracks?.join(",") ?? null, format: "csv" });
 }
 
 export function downloadUrl(span: string): string {

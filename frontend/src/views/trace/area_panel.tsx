@@ -6,7 +6,7 @@ import { integer } from "../../base/format";
 import { t } from "../../i18n";
 import { findTrack, trackLabel } from "../../timeline/rows";
 import { DataTable, Empty, Help } from "../../widgets";
-import { CsvLink } from "./csv_link";
+import { rangeCsvUrl } from "./api";
 import { duration, exactDuration, offset } from "./format";
 import { zoomToArea } from "./keyboard";
 import type { TraceSession } from "./session";
@@ -42,13 +42,15 @@ export function AreaPanel({ session }: { session: TraceSession }) {
         <button type="button" class="link" onClick={() => zoomToArea(session)}>
           {t("trace.area.zoom")}
         </button>
-        <button type="button" class="link" onClick={() => session.mark(true)}>
+        <button type="button" class="link" onClick={() => session.mark()}>
           {t("trace.area.mark")}
         </button>
         <button type="button" class="link" onClick={() => void session.setArea(null)}>
           {t("trace.area.clear")}
         </button>
-        {table && <CsvLink table={table} name="range" />}
+        <a class="link" href={rangeCsvUrl(session.span, area)} download data-tip={t("trace.area.csv")}>
+          CSV ↓
+        </a>
       </div>
       {error && <Empty text={t("trace.area.failed", { message: error })} />}
       {!stats && !error && <Empty text={t("state.loading")} />}

@@ -1,11 +1,12 @@
 /** How the slice came to be, and its flows as links. */
 
 import { useEffect, useState } from "preact/hooks";
+import { integer } from "../../base/format";
 import { t } from "../../i18n";
 import { flowToken } from "../../timeline/flow_kinds";
-import type { FlowJson, SliceDetail } from "./api";
-import { type ChainLink, causeOf, chainOf } from "./chain";
-import { duration } from "./format";
+import { type ChainJson, type FlowJson, getChain, type SliceDetail } from "./api";
+import { causeOf, hiddenLinks } from "./chain";
+import { duration, exactDuration } from "./format";
 import type { Selected, TraceSession } from "./session";
 import { SliceLink } from "./slice_panel";
 
@@ -16,23 +17,61 @@ interface Props {
 }
 
 export function ChainColumn({ session, selected, detail }: Props) {
-  const links = useChain(session, selected, detail);
+  const chain = useChain(session, detail);
+  const [isWhole, setWhole] = useState(false);
+  useEffect(() => setWhole(false), [detail.id]);
   const cause = causeOf(detail.id, selected.flows);
-  if (links.length < 2) return <div />;
+  if (!chain || (chain.links.length < 2 && !chain.forward && !chain.backward)) return <div />;
+  const hidden = isWhole ? 0 : hiddenLinks(chain.links);
   return (
     <div>
       <h3 class="trace-sub">{t("trace.slice.chain")}</h3>
       <p class="trace-chain">
-        {links.map((link, index) => (
+        {hidden > 0 && (
+          <span>
+            <button
+              type="button"
+              class="link"
+              data-tip={t("trace.slice.chain.more", { count: integer(hidden) })}
+              aria-label={t("trace.slice.chain.more", { count: integer(hidden) })}
+              onClick={() => setWhole(true)}
+            >
+              …
+            </button>
+            <span class="muted"> ▸ </span>
+          </span>
+        )}
+        {chain.links.slice(hidden).map((link) => (
           <span key={link.id}>
-            {link.id === detail.id ? <b>{link.name}</b> : <SliceLink session={session} id={link.id} name={link.name} />}
-            {index < links.length - 1 && <span class="muted"> ▸ </span>}
+            {link.id === detail.id ? (
+              <b>{link.name}</b>
+            ) : (
+              <>
+                <SliceLink session={session} id={link.id} name={link.name} />
+                <span class="muted" data-tip={link.via || t("trace.slice.chain.call")}>
+                  {" "}
+                  ▸{" "}
+                </span>
+              </>
+            )}
           </span>
         ))}
       </p>
       {cause && (
-        <p class="muted small">
-          {t("trace.slice.launch", { time: duration(detail.start - cause.from.start) })} ({cause.kind})
+        <p class="muted small" data-tip={exactDuration(detail.start - cause.from.start)}>
+          {t("trace.slice.launch", { time: duration(detail.start - cause.from.start), name: cause.from.name })}
+        </p>
+      )}
+      {chain.backward && (
+        <p class="small">
+          <span class="muted">{t("trace.slice.backward")}</span>{" "}
+          <SliceLink session={session} id={chain.backward.id} name={chain.backward.name} />
+        </p>
+      )}
+      {chain.forward && (
+        <p class="small">
+          <span class="muted">{t("trace.slice.forward")}</span>{" "}
+          <SliceLink session={session} id={chain.forward.id} name={chain.forward.name} />
         </p>
       )}
     </div>
@@ -71,17 +110,15 @@ function Flow({ session, flow, id }: { session: TraceSession; flow: FlowJson; id
   );
 }
 
-function useChain(session: TraceSession, selected: Selected, detail: SliceDetail): readonly ChainLink[] {
-  const [chain, setChain] = useState<{ id: number; links: readonly ChainLink[] }>({ id: -1, links: [] });
+function useChain(session: TraceSession, detail: SliceDetail): ChainJson | null {
+  const [found, setFound] = useState<{ id: number; chain: ChainJson } | null>(null);
   useEffect(() => {
-    let isGone = false;
-    chainOf(detail, selected.flows, { slice: (id) => session.load(id), flows: (id) => session.loadFlows(id) }).then(
-      (links) => !isGone && setChain({ id: detail.id, links }),
+    const abort = new AbortController();
+    getChain(session.span, detail.id, abort.signal).then(
+      (chain) => setFound({ id: detail.id, chain }),
       () => {}, // the chain is an extra; the flows below are there
     );
-    return () => {
-      isGone = true;
-    };
+    return () => abort.abort();
   }, [detail.id]);
-  return chain.id === detail.id ? chain.links : [];
+  return found?.id === detail.id ? found.chain : null;
 }

@@ -1,7 +1,7 @@
 /** The part of the view that its link carries. */
 
 import type { LayoutState } from "../../timeline/rows";
-import type { Range } from "../../timeline/scene";
+import type { Mark, Range } from "../../timeline/scene";
 
 /** Keys of the parameters, all under "trace." so that no other view meets them. */
 export const KEYS = {
@@ -21,7 +21,7 @@ export interface LinkState {
   slice: number | null;
   search: string;
   layout: LayoutState;
-  marks: Range[];
+  marks: Mark[];
 }
 
 function numbers(text: string): number[] {
@@ -34,8 +34,38 @@ export function parseRange(text: string): Range | null {
   return start !== undefined && end !== undefined && end > start ? { start, end } : null;
 }
 
+/** "start,duration" with the start in ns since 1970, as a range in ns after `base` (ns since 1970). */
+export function parseMoment(text: string, base: string): Range | null {
+  const match = /^(\d+)(?:,(\d+))?$/.exec(text);
+  if (!match) return null;
+  const start = Number(BigInt(match[1] as string) - BigInt(base));
+  return { start, end: start + Math.max(Number(match[2] ?? 0), 1) };
+}
+
 export function formatRange({ start, end }: Range): string {
   return `${round(start)},${round(end)}`;
+}
+
+/** "start,end,name;..."; the name is escaped, so that it may hold anything. What cannot be read is left out. */
+export function parseMarks(text: string): Mark[] {
+  return text.split(";").flatMap((part) => {
+    const [start, end, name = ""] = part.split(",");
+    const range = { start: Number(start), end: Number(end) };
+    if (!start || !end || !Number.isFinite(range.start) || !(range.end >= range.start)) return [];
+    return [{ ...range, name: unescaped(name) }];
+  });
+}
+
+export function formatMarks(marks: readonly Mark[]): string {
+  return marks.map((mark) => `${formatRange(mark)},${encodeURIComponent(mark.name)}`).join(";");
+}
+
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Hundredths of a ns: enough at the closest zoom. */
@@ -58,7 +88,7 @@ export function parseLink(params: Readonly<Record<string, string>>, span: string
       pinned: own ? numbers(get("pinned")) : [],
       filter: get("filter"),
     },
-    marks: own ? (get("marks").split(";").map(parseRange).filter(Boolean) as Range[]) : [],
+    marks: own ? parseMarks(get("marks")) : [],
   };
 }
 

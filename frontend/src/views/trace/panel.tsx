@@ -7,6 +7,7 @@ import { type Key, t } from "../../i18n";
 import { store, stored } from "../../state/storage";
 import { AreaPanel } from "./area_panel";
 import { HitsPanel } from "./hits_panel";
+import { MarksPanel } from "./marks_panel";
 import type { PanelId, TraceSession } from "./session";
 import { SlicePanel } from "./slice_panel";
 
@@ -18,6 +19,7 @@ const TITLES: Record<PanelId, Key> = {
   slice: "trace.panel.slice",
   area: "trace.panel.area",
   hits: "trace.panel.hits",
+  marks: "trace.panel.marks",
 };
 
 export function Panel({ session }: { session: TraceSession }) {
@@ -82,12 +84,15 @@ function tabsOf(session: TraceSession): { id: PanelId; note: string }[] {
   const stats = session.area.stats.value;
   if (session.area.area.value) tabs.push({ id: "area", note: stats ? integer(stats.slices) : "" });
   if (session.search.text.value) tabs.push({ id: "hits", note: integer(session.search.total.value) });
+  const marks = session.marks.value.length;
+  if (marks > 0) tabs.push({ id: "marks", note: integer(marks) });
   return tabs;
 }
 
 function content(session: TraceSession, shown: PanelId): ComponentChildren {
   if (shown === "area") return <AreaPanel session={session} />;
   if (shown === "hits") return <HitsPanel session={session} />;
+  if (shown === "marks") return <MarksPanel session={session} />;
   return <SlicePanel session={session} />;
 }
 

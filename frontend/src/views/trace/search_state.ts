@@ -57,17 +57,6 @@ export class SearchState {
     return hit;
   }
 
-  /** The hit named exactly `name` (else any) whose start is nearest to `time`. */
-  best(name: string, time: number | null): Hit | null {
-    const hits = this.hits.peek();
-    const names = this.names.peek();
-    const exact = hits.filter((hit) => names[hit[5]] === name);
-    const pool = exact.length > 0 ? exact : hits;
-    const away = (hit: Hit) => (time === null ? hit[1] : Math.abs(hit[1] - time));
-    const best = pool.reduce<Hit | null>((a, b) => (!a || away(b) < away(a) ? b : a), null);
-    return best && this.open(hits.indexOf(best));
-  }
-
   stop(): void {
     this.request.cancel();
   }

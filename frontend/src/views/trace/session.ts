@@ -3,14 +3,15 @@
 import { type Signal, signal } from "@preact/signals";
 import type { TraceJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
-import { t } from "../../i18n";
+import { say, t } from "../../i18n";
 import { setParams } from "../../state/params";
 import { TimelineEngine } from "../../timeline/engine";
 import { findTrack, type LayoutState, layOut, processKey } from "../../timeline/rows";
-import type { Area, HoverBar, Range, SliceMark } from "../../timeline/scene";
-import { type FlowEnd, type FlowJson, getFlows, getSlice, type SliceDetail, timelineSource } from "./api";
+import type { Area, HoverBar, Mark, SliceMark } from "../../timeline/scene";
+import type { View } from "../../timeline/viewport";
+import { type FlowEnd, type FlowJson, findSlice, getFlows, getSlice, type SliceDetail, timelineSource } from "./api";
 import { AreaStats } from "./area_stats";
-import { formatLayout, formatRange, KEYS, type LinkState } from "./link";
+import { formatLayout, formatMarks, formatRange, KEYS, type LinkState } from "./link";
 import { Memo } from "./memo";
 import { SearchState } from "./search_state";
 
@@ -19,7 +20,7 @@ const KEPT = 500;
 
 /** What a selection does to the view: nothing, bring it into sight, or fit it. */
 export type Follow = "stay" | "sight" | "fit";
-export type PanelId = "slice" | "area" | "hits";
+export type PanelId = "slice" | "area" | "hits" | "marks";
 
 export interface Note {
   text: string;
@@ -45,7 +46,7 @@ export class TraceSession {
   readonly layout: Signal<LayoutState>;
   readonly selected = signal<Selected | null>(null);
   readonly hovered = signal<Hovered | null>(null);
-  readonly marks: Signal<readonly Range[]>;
+  readonly marks: Signal<readonly Mark[]>;
   readonly note = signal<Note | null>(null);
   readonly busy = signal(false);
   readonly panel = signal<PanelId>("slice");
@@ -66,7 +67,7 @@ export class TraceSession {
     private readonly link: LinkState,
   ) {
     this.layout = signal(link.layout);
-    this.marks = signal<readonly Range[]>(link.marks);
+    this.marks = signal<readonly Mark[]>(link.marks);
     this.area = new AreaStats(span);
     this.details = new Memo(KEPT, (id) => getSlice(span, id));
     this.flows = new Memo(KEPT, (id) => getFlows(span, id));
@@ -79,13 +80,14 @@ export class TraceSession {
       {
         processes: this.data.processes,
         limits: { start: this.data.start, end: this.data.end },
+        home: { start: this.data.slices_start ?? this.data.start, end: this.data.slices_end ?? this.data.end },
         base: this.base,
         source: timelineSource(this.span),
       },
       this.layout.peek(),
       this.link.range,
       {
-        settled: (view) => this.remember(view.start, view.start + view.scale * (this.engine?.width ?? 0)),
+        settled: (view) => this.remember(view),
         picked: (bar) => this.pick(bar),
         area: (area) => void this.setArea(area),
         hovered: (bar, x, y) => this.hover(bar, x, y),
@@ -96,7 +98,7 @@ export class TraceSession {
         },
       },
     );
-    this.engine.update({ marks: [...this.marks.peek()] });
+    this.engine.update({ marks: this.marks.peek() });
     if (this.link.slice !== null) void this.select(this.link.slice, this.link.range ? "stay" : "fit");
     if (this.link.search) void this.find(this.link.search, false);
   }
@@ -230,19 +232,51 @@ export class TraceSession {
     }
   }
 
-  setMarks(marks: readonly Range[]): void {
+  setMarks(marks: readonly Mark[]): void {
     this.marks.value = marks;
-    this.engine?.update({ marks: [...marks] });
-    this.save({ [KEYS.marks]: marks.map(formatRange).join(";") });
+    this.engine?.update({ marks });
+    this.save({ [KEYS.marks]: formatMarks(marks) });
   }
 
   /** Marks the dragged range, else the selected slice. */
-  mark(keepOthers: boolean): void {
+  mark(): void {
     const detail = this.selected.peek()?.detail;
-    const range = this.area.area.peek() ?? (detail && { start: detail.start, end: detail.start + detail.dur });
-    if (!range) return;
-    const { start, end } = range;
-    this.setMarks([...(keepOthers ? this.marks.peek() : []), { start, end }]);
+    const area = this.area.area.peek();
+    if (area) this.addMark({ start: area.start, end: area.end, name: this.newName("trace.mark.range") });
+    else if (detail) this.addMark({ start: detail.start, end: detail.start + detail.dur, name: detail.name });
+    else this.say(t("trace.mark.none"));
+  }
+
+  /** Marks the moment under the pointer. */
+  flag(): void {
+    const moment = this.engine?.moment;
+    if (moment === undefined) return;
+    this.addMark({ start: moment, end: moment, name: this.newName("trace.mark.flag") });
+  }
+
+  private newName(key: "trace.mark.range" | "trace.mark.flag"): string {
+    const taken = new Set(this.marks.peek().map((mark) => mark.name));
+    let number = 1;
+    while (taken.has(t(key, { number }))) number += 1;
+    return t(key, { number });
+  }
+
+  private addMark(mark: Mark): void {
+    this.setMarks([...this.marks.peek(), mark].sort((a, b) => a.start - b.start));
+    this.said.value = t("trace.said.mark", { name: mark.name, start: `${mark.start} ns` });
+  }
+
+  renameMark(index: number, name: string): void {
+    this.setMarks(this.marks.peek().map((mark, place) => (place === index ? { ...mark, name } : mark)));
+  }
+
+  removeMark(index: number): void {
+    this.setMarks(this.marks.peek().filter((_, place) => place !== index));
+  }
+
+  showMark(mark: Mark): void {
+    if (mark.end > mark.start) this.engine?.goTo(mark);
+    else this.engine?.center(mark.start);
   }
 
   // Search
@@ -275,14 +309,15 @@ export class TraceSession {
     if (hit) void this.select(hit[0], "fit");
   }
 
-  /** Shows a slice by name, for a link from another view; the one nearest to `time` where that is known. */
+  /** Shows a slice by name, for a link from another view: the one at `time` where that is known, else the first. */
   async goToName(name: string, time: number | null): Promise<void> {
-    const search = new SearchState(this.span);
-    await search.run(name);
-    const hit = search.best(name, time);
-    if (hit) await this.select(hit[0], "fit");
-    else if (search.error.peek()) this.fail(search.error.peek());
-    else this.say(t("trace.search.missing", { name }));
+    try {
+      const id = await findSlice(this.span, name, time ?? 0);
+      if (id !== null) await this.select(id, "fit");
+      else this.say(t("trace.search.missing", { name }));
+    } catch (error) {
+      this.fail(error);
+    }
   }
 
   // Rows
@@ -317,10 +352,11 @@ export class TraceSession {
     };
   }
 
-  private remember(start: number, end: number): void {
-    const { start: first, end: last } = this.data;
-    const whole = start <= first && end >= last;
-    this.save({ [KEYS.range]: whole ? null : formatRange({ start, end }) });
+  private remember(view: View): void {
+    const { engine } = this;
+    if (!engine) return;
+    const range = { start: view.start, end: view.start + view.scale * engine.width };
+    this.save({ [KEYS.range]: engine.isHome(view) ? null : formatRange(range) });
   }
 
   private save(changes: Record<string, string | null>): void {
@@ -329,7 +365,7 @@ export class TraceSession {
 }
 
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return say(error instanceof Error ? error.message : String(error));
 }
 
 function markOf(end: FlowEnd | SliceDetail): SliceMark {

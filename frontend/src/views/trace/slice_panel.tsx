@@ -4,13 +4,14 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { copyText } from "../../base/clipboard";
 import { integer, moment } from "../../base/format";
-import { t } from "../../i18n";
+import { say, t } from "../../i18n";
 import { Empty } from "../../widgets";
-import type { SliceDetail } from "./api";
+import type { KernelFacts, SliceDetail } from "./api";
 import { ChainColumn, FlowList } from "./chain_column";
 import { argument, duration, exactDuration, offset } from "./format";
 import { focus } from "./keyboard";
 import type { Selected, TraceSession } from "./session";
+import { tensors } from "./tensors";
 
 const COPIED_MS = 1200;
 
@@ -24,7 +25,10 @@ export function SlicePanel({ session }: { session: TraceSession }) {
     <div class="trace-slice">
       <Title session={session} detail={detail} />
       <div class="trace-columns">
-        <Facts session={session} selected={selected} detail={detail} />
+        <div>
+          <Facts session={session} selected={selected} detail={detail} />
+          {detail.kernel && <Kernel facts={detail.kernel} />}
+        </div>
         <Arguments detail={detail} />
         <ChainColumn session={session} selected={selected} detail={detail} />
         <div>
@@ -182,12 +186,44 @@ export function SliceLink({ session, id, name }: { session: TraceSession; id: nu
   );
 }
 
+/** What the table of kernels says of the slice; the trace does not know it. */
+function Kernel({ facts }: { facts: KernelFacts }) {
+  const blocks = [facts.block_dim, facts.mix_block_dim || null].filter((count) => count !== null);
+  const core = [facts.core, blocks.length > 0 && t("trace.kernel.blocks", { count: blocks.map(integer).join(" + ") })];
+  const inputs = tensors(facts.input_shapes, facts.input_types, facts.input_formats);
+  const outputs = tensors(facts.output_shapes, facts.output_types, facts.output_formats);
+  return (
+    <>
+      <h3 class="trace-sub">{t("trace.kernel.source", { file: facts.source })}</h3>
+      <dl class="facts">
+        {facts.core !== null && <Fact name={t("trace.kernel.core")}>{core.filter(Boolean).join(" · ")}</Fact>}
+        {facts.type !== null && <Fact name={t("trace.kernel.type")}>{facts.type}</Fact>}
+        {facts.wait_ns !== null && (
+          <Fact name={t("trace.kernel.wait")} tip={t("trace.kernel.wait.tip")}>
+            <Time ns={facts.wait_ns} />
+          </Fact>
+        )}
+        {inputs.length > 0 && <Fact name={t("trace.kernel.inputs")}>{inputs.map(tensorLine)}</Fact>}
+        {outputs.length > 0 && <Fact name={t("trace.kernel.outputs")}>{outputs.map(tensorLine)}</Fact>}
+      </dl>
+    </>
+  );
+}
+
+function tensorLine(text: string, index: number) {
+  return (
+    <div key={index} class="mono">
+      {text}
+    </div>
+  );
+}
+
 function Arguments({ detail }: { detail: SliceDetail }) {
   const pairs = Object.entries(detail.args ?? {}).filter(([key]) => key !== "Call stack");
   return (
     <div>
       <h3 class="trace-sub">{t("trace.slice.args")}</h3>
-      {detail.args_error && <p class="muted">{detail.args_error}</p>}
+      {detail.args_error && <p class="muted">{say(detail.args_error)}</p>}
       {pairs.length === 0 && !detail.args_error && <p class="muted">{t("trace.slice.args.none")}</p>}
       <dl class="facts">
         {pairs.map(([key, value]) => (

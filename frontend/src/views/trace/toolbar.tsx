@@ -27,8 +27,15 @@ export function Toolbar({ session, field, onHelp }: Props) {
       <FlowsMenu session={session} />
       <SearchBox session={session} field={field} />
       {marks > 0 && (
-        <button type="button" class="control" onClick={() => session.setMarks([])}>
-          {t("trace.marks.clear", { count: marks })}
+        <button
+          type="button"
+          class="control"
+          onClick={() => {
+            session.panel.value = "marks";
+            session.panelOpen.value = true;
+          }}
+        >
+          {t("trace.marks.count", { count: marks })}
         </button>
       )}
       <span class="grow" />

@@ -9,7 +9,7 @@ import { ProblemBanner } from "../../widgets";
 import { HoverTip } from "./hover_tip";
 import { listenKeys } from "./keyboard";
 import { KeysHelp } from "./keys_help";
-import { KEYS, parseLink, parseRange } from "./link";
+import { KEYS, parseLink, parseMoment } from "./link";
 import { Panel } from "./panel";
 import { TraceSession } from "./session";
 import { Toolbar } from "./toolbar";
@@ -99,19 +99,17 @@ function useFollowTheme(session: TraceSession): void {
   useEffect(() => session.engine?.themeChanged(), [mode, session]);
 }
 
-/** Links from other views: `find` (a name), `at` ("start,duration" in ns), and a search typed elsewhere. */
+/** Links from other views: `find` (a name), `at` ("start,duration": ns since 1970, ns), a search typed elsewhere. */
 function useDeepLinks(session: TraceSession): void {
   const name = param("find");
   const at = param("at");
   const text = param(KEYS.search);
   useEffect(() => {
-    const [start, length] = at.split(",").map(Number);
-    const isTimed = at !== "" && Number.isFinite(start);
-    if (name !== "") void session.goToName(name, isTimed ? (start as number) : null);
-    else if (isTimed) {
-      const range = parseRange(`${start},${(start as number) + Math.max(length || 0, 1)}`);
-      if (range) session.engine?.goTo(range, 0.5);
-      if (range) void session.setArea({ ...range, tracks: null });
+    const range = parseMoment(at, session.base);
+    if (name !== "") void session.goToName(name, range?.start ?? null);
+    else if (range) {
+      session.engine?.goTo(range, 0.5);
+      void session.setArea({ ...range, tracks: null });
     }
     if (name !== "" || at !== "") setParams({ find: null, at: null });
   }, [name, at]);

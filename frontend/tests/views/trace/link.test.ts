@@ -1,9 +1,37 @@
 import { expect, test } from "vitest";
-import { formatLayout, formatRange, KEYS, parseLink, parseRange } from "../../../src/views/trace/link";
+import {
+  formatLayout,
+  formatMarks,
+  formatRange,
+  KEYS,
+  parseLink,
+  parseMarks,
+  parseMoment,
+  parseRange,
+} from "../../../src/views/trace/link";
 
 test("a range survives the link; nonsense does not", () => {
   expect(parseRange(formatRange({ start: 12.3456, end: 99 }))).toEqual({ start: 12.35, end: 99 });
   for (const text of ["", "5", "9,2", "a,b", "3,3"]) expect(parseRange(text)).toBeNull();
+});
+
+test("marks survive with any name; a flag has no length", () => {
+  const marks = [
+    { start: 0, end: 12, name: "a;b,c%|=矩阵" },
+    { start: 7, end: 7, name: "" },
+  ];
+  expect(parseMarks(formatMarks(marks))).toEqual(marks);
+  expect(parseMarks("1,2;x,3;;9,4,late;5,6,50%")).toEqual([
+    { start: 1, end: 2, name: "" },
+    { start: 5, end: 6, name: "50%" },
+  ]);
+});
+
+test("a moment since 1970 keeps its ns", () => {
+  const base = "1736408883704000500";
+  expect(parseMoment("1736408883704000523,40", base)).toEqual({ start: 23, end: 63 });
+  expect(parseMoment("1736408883704000523", base)).toEqual({ start: 23, end: 24 });
+  for (const text of ["", "5.5", "x,1", "-3,4"]) expect(parseMoment(text, base)).toBeNull();
 });
 
 test("rows survive the link", () => {

@@ -36,14 +36,6 @@ test("the first step back goes to the hit before the view", async () => {
   expect((await searched()).step(1, 5000)?.[0]).toBe(10);
 });
 
-test("a link by name takes the exact name nearest in time", async () => {
-  const state = await searched();
-  expect(state.best("MatMul", 220)?.[0]).toBe(12);
-  expect(state.best("MatMul", null)?.[0]).toBe(10);
-  expect(state.best("MatMulV2", 0)?.[0]).toBe(11);
-  expect(state.at.value).toBe(1);
-});
-
 test("a failed search keeps no hits and says why", async () => {
   const state = await searched();
   vi.stubGlobal("fetch", async () => new Response("{}", { status: 503 }));

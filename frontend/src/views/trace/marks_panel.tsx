@@ -1,0 +1,80 @@
+/** The marks: named, in order, with the time from one to the next. */
+
+import { t } from "../../i18n";
+import type { Mark } from "../../timeline/scene";
+import { duration, exactDuration, offset } from "./format";
+import type { TraceSession } from "./session";
+
+export function MarksPanel({ session }: { session: TraceSession }) {
+  const marks = session.marks.value;
+  return (
+    <div>
+      <div class="trace-title">
+        <h2>{t("trace.panel.marks")}</h2>
+        <span class="muted">{t("trace.marks.about")}</span>
+        <span class="grow" />
+        <button type="button" class="link" onClick={() => session.setMarks([])}>
+          {t("trace.marks.clear")}
+        </button>
+      </div>
+      <table class="trace-marks">
+        <thead>
+          <tr>
+            <th>{t("trace.marks.column")}</th>
+            <th class="figure">{t("col.start")}</th>
+            <th class="figure">{t("col.duration")}</th>
+            <th class="figure" data-tip={t("trace.marks.since.tip")}>
+              {t("trace.marks.since")}
+            </th>
+            <th />
+          </tr>
+        </thead>
+        <tbody>
+          {marks.map((mark, index) => (
+            <MarkRow key={index} session={session} mark={mark} index={index} before={marks[index - 1] ?? null} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface RowProps {
+  session: TraceSession;
+  mark: Mark;
+  index: number;
+  before: Mark | null;
+}
+
+function MarkRow({ session, mark, index, before }: RowProps) {
+  const { start, end, name } = mark;
+  return (
+    <tr>
+      <td>
+        <input
+          class="field"
+          type="text"
+          value={name}
+          aria-label={t("trace.marks.name")}
+          onChange={(event) => session.renameMark(index, event.currentTarget.value)}
+          onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()}
+        />
+      </td>
+      <td class="figure mono">{offset(start)}</td>
+      <td class="figure mono" data-tip={exactDuration(end - start)}>
+        {end > start ? duration(end - start) : ""}
+      </td>
+      <td class="figure mono" data-tip={before ? exactDuration(start - before.start) : undefined}>
+        {before && duration(start - before.start)}
+      </td>
+      <td>
+        <button type="button" class="link" onClick={() => session.showMark(mark)}>
+          {t("trace.marks.show")}
+        </button>{" "}
+        <button type="button" class="link" onClick={() => session.removeMark(index)}>
+          {t("trace.marks.remove")}
+        </button>
+      </td>
+    </tr>
+  );
+}
