@@ -125,6 +125,8 @@ export const en = {
   "chart.other": "other ({count})",
   "chart.none": "Nothing to draw",
   "chart.png": "Save as PNG",
+  "chart.csv": "Save its figures as CSV",
+  "chart.menu": "Save this chart",
   "chart.reset": "Whole range",
   "chart.summary": "{name}: {value}, {share}",
 
@@ -275,6 +277,8 @@ export const zh: Record<keyof typeof en, string> = {
   "chart.other": "其他（{count}）",
   "chart.none": "没有可绘制的数据",
   "chart.png": "保存为 PNG",
+  "chart.csv": "将数据保存为 CSV",
+  "chart.menu": "保存此图",
   "chart.reset": "全部范围",
   "chart.summary": "{name}：{value}，{share}",
 

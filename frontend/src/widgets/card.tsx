@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { type ChartFile, ChartMenu } from "./chart_menu";
 import { Help } from "./tooltip";
 
 interface Props {
@@ -10,14 +11,16 @@ interface Props {
   help?: string;
   /** Controls at the right end of the title line. */
   actions?: ComponentChildren;
+  /** The card is a chart that can be saved. */
+  chart?: ChartFile;
   /** More classes, for instance "span-6" on the grid. */
   class?: string;
   children: ComponentChildren;
 }
 
 /** A framed part of a view. */
-export function Card({ title, subtitle, help, actions, class: more = "", children }: Props) {
-  const hasHead = title !== undefined || subtitle !== undefined || actions !== undefined;
+export function Card({ title, subtitle, help, actions, chart, class: more = "", children }: Props) {
+  const hasHead = title !== undefined || subtitle !== undefined || actions !== undefined || chart !== undefined;
   return (
     <section class={`card ${more}`}>
       {hasHead && (
@@ -25,12 +28,9 @@ export function Card({ title, subtitle, help, actions, class: more = "", childre
           {title !== undefined && <h2>{title}</h2>}
           {help !== undefined && <Help text={help} />}
           {subtitle !== undefined && <span class="muted">{subtitle}</span>}
-          {actions !== undefined && (
-            <>
-              <span class="grow" />
-              {actions}
-            </>
-          )}
+          {(actions !== undefined || chart !== undefined) && <span class="grow" />}
+          {actions}
+          {chart && <ChartMenu {...chart} />}
         </div>
       )}
       {children}

@@ -1,4 +1,5 @@
 import { FREE, PARTS } from "../base/color";
+import { csvText } from "../base/csv";
 
 /** A part of a whole, before it is drawn. */
 export interface Part {
@@ -49,6 +50,17 @@ export function largestParts(parts: readonly Part[], most: number, unlisted = { 
     drawn.push({ id: OTHER, label: "", value, color: FREE, share: value / whole, count, isFixed: true });
   }
   return drawn;
+}
+
+/** All parts, also those that the donut puts together: name, ns and share of the whole. */
+export function partsCsv(key: string, parts: readonly Part[], unlisted = { value: 0, count: 0 }): string {
+  const whole = parts.reduce((sum, part) => sum + part.value, unlisted.value);
+  const rows: [string, number, number][] = parts.map(({ label, value }) => [label, value, value / whole]);
+  if (unlisted.count > 0) rows.push([`(${unlisted.count} more)`, unlisted.value, unlisted.value / whole]);
+  return csvText(
+    [key, "total_ns", "share"],
+    rows.sort((a, b) => b[1] - a[1]),
+  );
 }
 
 /** SVG path of a ring's piece from `start` to `end` (0..1 of a turn, from the top, clockwise) around (0, 0). */

@@ -4,7 +4,7 @@ export { BUDGET, budgetParts, stepTotal } from "./budget";
 export { Button } from "./button";
 export { Card } from "./card";
 export { Donut } from "./donut";
-export type { Part } from "./donut_parts";
+export { type Part, partsCsv } from "./donut_parts";
 export { HBar } from "./hbar";
 export { type HeatCell, HeatMap } from "./heat_map";
 export { formatPick, PickChip, parsePick, pickWhere } from "./pick";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { CurveJson, MemoryJson, MemoryPeakJson } from "../../src/api/types.gen";
 import { BYTE_UNITS, TIME_UNITS } from "../../src/base/format";
-import { curvesCsv, tableCsv } from "../../src/views/memory/export";
+import { curvesCsv } from "../../src/views/memory/export";
 import { momentOf, sumOf } from "../../src/views/memory/live";
 import { linear, roundStep, roundTop, stepPath, ticks } from "../../src/views/memory/scale";
 import * as series from "../../src/views/memory/series";
@@ -212,17 +212,5 @@ describe("links and files", () => {
       "reserved",
     );
     expect(curvesCsv(lines)).toBe('curve,time_ns,bytes\r\n"a,""b""",0,1\r\n"a,""b""",1,\r\n"a,""b""",2,3\r\n');
-    const column = { key: "x", kind: "text" as const, title: "", doc: "", group: "" };
-    const table = {
-      id: "",
-      columns: [column],
-      data: { x: ["a\nb"] },
-      offset: 0,
-      rows: 1,
-      total: 1,
-      sort: "",
-      desc: false,
-    };
-    expect(tableCsv(table)).toBe('x\r\n"a\nb"\r\n');
   });
 });

@@ -1,4 +1,5 @@
 import type { DiffStepJson } from "../../api/types.gen";
+import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t, tOr } from "../../i18n";
 import { Card } from "../../widgets";
@@ -19,7 +20,12 @@ export function ClassChart({ pair, chosen, onChoose }: Props) {
   const text = (ns: number) => format.fixed(ns / unit.scale, unit.scale === 1 ? 0 : 3);
   const signed = (ns: number) => format.signed(ns / unit.scale, unit.scale === 1 ? 0 : 3);
   return (
-    <Card title={t("diff.classes")} subtitle={t("diff.classes.hint")} help={t("diff.classes.help")}>
+    <Card
+      title={t("diff.classes")}
+      subtitle={t("diff.classes.hint")}
+      help={t("diff.classes.help")}
+      chart={{ name: "diff-classes", csv: () => classesCsv(rows) }}
+    >
       <div class="diff-classes">
         <Head unit={unit.name} />
         {rows.map((row) => (
@@ -63,6 +69,13 @@ export function ClassChart({ pair, chosen, onChoose }: Props) {
         </div>
       </div>
     </Card>
+  );
+}
+
+function classesCsv(rows: readonly ClassRow[]): string {
+  return csvText(
+    ["class", "baseline_ns", "experimental_ns", "difference_ns", "running_ns"],
+    rows.map((row) => [row.id, row.baseline_ns, row.experimental_ns, row.difference_ns, row.running_ns]),
   );
 }
 

@@ -10,6 +10,7 @@ import {
   type Figure,
   groupsOf,
   type LinkCell,
+  linksCsv,
   matrixOf,
   transportsOf,
 } from "./links";
@@ -28,14 +29,16 @@ export function LinkMatrix({ data, links }: Props) {
   const group = groups.includes(param("d.group")) ? param("d.group") : isJoined ? "" : (groups[0] ?? "");
   const opType = data.op_types.includes(param("d.op")) ? param("d.op") : "";
   const matrix = matrixOf(links, group, opType);
-  const scale = scaleOf(figure, matrix.cells, cellRoom(matrix.columns.length));
+  const room = cellRoom(matrix.columns.length);
+  const scale = scaleOf(figure, matrix.cells, room);
   const subtitle = `${t(`distributed.figure.${figure}`)}${scale.unit ? `, ${scale.unit}` : ""}`;
   return (
     <Card
       title={t("distributed.links")}
       subtitle={subtitle}
       help={t("distributed.links.help")}
-      class={cellRoom(matrix.columns.length) === "full" ? "span-6" : ""}
+      class={room === "full" ? "span-6" : ""}
+      chart={{ name: "links", csv: () => linksCsv(matrix.cells) }}
     >
       <Tools
         opTypes={data.op_types}
@@ -48,13 +51,14 @@ export function LinkMatrix({ data, links }: Props) {
       {matrix.cells.length === 0 ? (
         <Empty text={t("distributed.none.links")} />
       ) : (
-        <div class={`dist-matrix ${cellRoom(matrix.columns.length)}`}>
+        <div class={`dist-matrix ${room}`}>
           <HeatMap
             label={subtitle}
             rows={matrix.rows.map((rank) => ({ id: String(rank), label: `rank ${rank}` }))}
             columns={matrix.columns.map((rank) => ({ id: String(rank), label: String(rank) }))}
             cells={matrix.cells.map((cell) => heatCell(cell, scale))}
             text={scale.text}
+            isSmall={room === "spot"}
           />
         </div>
       )}
@@ -116,11 +120,10 @@ interface CellScale {
 }
 
 function scaleOf(figure: Figure, cells: readonly LinkCell[], room: ReturnType<typeof cellRoom>): CellScale {
-  const text = (write: (value: number) => string) => (room === "spot" ? () => "" : write);
   if (figure === "transport") {
     const names = transportsOf(cells);
     const name = (value: number) => names[value] ?? "";
-    return { unit: "", value: (cell) => names.indexOf(cell.transports[0] ?? ""), text: text(name) };
+    return { unit: "", value: (cell) => names.indexOf(cell.transports[0] ?? ""), text: name };
   }
   const units = {
     bandwidth: [{ name: "GB/s", scale: 1 }],
@@ -134,7 +137,7 @@ function scaleOf(figure: Figure, cells: readonly LinkCell[], room: ReturnType<ty
   return {
     unit: unit.name,
     value: (cell) => cell[figure],
-    text: text((value) => format.fixed(value / unit.scale, room === "full" ? 1 : 0)),
+    text: (value) => format.fixed(value / unit.scale, room === "narrow" ? 0 : 1),
   };
 }
 

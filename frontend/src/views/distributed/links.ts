@@ -1,4 +1,5 @@
 import type { LinkJson } from "../../api/types.gen";
+import { csvText } from "../../base/csv";
 
 /** What a cell of the matrix tells. */
 export type Figure = "bandwidth" | "size_bytes" | "time_ns" | "transport";
@@ -68,6 +69,24 @@ export function matrixOf(links: readonly LinkJson[], group: string, opType: stri
     local: all.filter(isLocal).sort((a, b) => a.src - b.src),
     isGroupRank,
   };
+}
+
+/** The matrix of all these links needs half the page at most. */
+export function isSmallMatrix(links: readonly LinkJson[]): boolean {
+  return cellRoom(matrixOf(links, "", "").columns.length) === "full";
+}
+
+/** Every figure of the cells. */
+export function linksCsv(cells: readonly LinkCell[]): string {
+  const rows = cells.map((cell) => [
+    cell.src,
+    cell.dst,
+    cell.transports.join(" "),
+    cell.size_bytes,
+    cell.time_ns,
+    cell.bandwidth,
+  ]);
+  return csvText(["src", "dst", "transport", "size_bytes", "time_ns", "bandwidth_gb_per_s"], rows);
 }
 
 function plus(sum: number | null, value: number | null): number | null {

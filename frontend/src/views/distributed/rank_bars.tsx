@@ -1,5 +1,6 @@
+import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
-import { t } from "../../i18n";
+import { say, t } from "../../i18n";
 import { type BarPart, Card, Empty, Legend, StackedBar } from "../../widgets";
 import { type Bar, barsOf, type Figures, type Part, type RankLine, rankName, sumOf } from "./ranks";
 
@@ -7,6 +8,8 @@ interface Props {
   title: string;
   subtitle: string;
   help: string;
+  /** Of the files that are saved. */
+  name: string;
   lines: readonly RankLine[];
   partsOf: (figures: Figures) => Part[];
   /** Colour and words of a part. */
@@ -39,7 +42,13 @@ export function RankBars(props: Props) {
     );
   }
   return (
-    <Card title={title} subtitle={`${subtitle}, ${unit.name}`} help={help} class="span-6">
+    <Card
+      title={title}
+      subtitle={`${subtitle}, ${unit.name}`}
+      help={help}
+      class="span-6"
+      chart={{ name: props.name, csv: () => barsCsv(bars) }}
+    >
       <div class={`dist-bars ${lines.length > CLOSE_FROM ? "close" : ""}`}>
         {bars.map(({ line, parts, total }) => (
           <button
@@ -71,6 +80,12 @@ export function RankBars(props: Props) {
   );
 }
 
+/** What the bars are drawn from: one row per rank and part. */
+function barsCsv(bars: readonly Bar[]): string {
+  const rows = bars.flatMap(({ line, parts }) => parts.map(({ id, value }) => [rankName(line.state), id, value]));
+  return csvText(["rank", "part", "ns"], rows);
+}
+
 function figure(total: number | null, unit: format.Unit): string {
   return total !== null ? format.fixed(total / unit.scale, unit.scale === 1 ? 0 : 2) : format.UNKNOWN;
 }
@@ -79,7 +94,7 @@ function figure(total: number | null, unit: format.Unit): string {
 function whyEmpty({ state, figures }: RankLine): string {
   if (state.state === "ready") return figures ? t("distributed.none.figures") : t("distributed.none.step");
   const text = t(`distributed.state.${state.state}`);
-  return state.reason ? `${text}: ${state.reason}` : text;
+  return state.reason ? `${text}: ${say(state.reason)}` : text;
 }
 
 /** Parts that occur anywhere, in the order of the bars. */

@@ -5,6 +5,7 @@ import { useView } from "../../state/use_view";
 import { Card, DataTable, Empty, Segments, Select, ViewFrame, type Where } from "../../widgets";
 import type { ViewProps } from "../view";
 import { LinkMatrix } from "./link_matrix";
+import { isSmallMatrix } from "./links";
 import { RankBars } from "./rank_bars";
 import * as ranks from "./ranks";
 
@@ -34,6 +35,9 @@ function Distributed({ data, answer, run }: Props) {
   const where = [...stepWhere(data, step), ...rankWhere(chosen)];
   const isSilent = !ranks.hasCommunication(data);
   const shared = { answer, run, where, chosen, isSilent };
+  const links = ranks.linksOf(data, step);
+  // Half the width only beside a matrix that needs no more.
+  const isWide = links.length === 0 || !isSmallMatrix(links);
   // The step of every row is the chosen one, so it need not be told.
   const keys = step === ranks.ALL_STEPS ? ["rank", "step"] : ["rank"];
   return (
@@ -44,6 +48,7 @@ function Distributed({ data, answer, run }: Props) {
         title={t("distributed.budget")}
         subtitle={stepText}
         help={t("distributed.budget.help")}
+        name="step-by-rank"
         lines={lines}
         partsOf={ranks.budgetParts}
         describe={describe}
@@ -56,6 +61,7 @@ function Distributed({ data, answer, run }: Props) {
         title={t("distributed.split")}
         subtitle={stepText}
         help={t("distributed.split.help")}
+        name="communication-by-rank"
         lines={lines}
         partsOf={ranks.communicationParts}
         describe={describe}
@@ -63,8 +69,8 @@ function Distributed({ data, answer, run }: Props) {
         chosen={chosen?.id ?? ""}
         onChoose={onChoose}
       />
-      {data.links.length > 0 && <LinkMatrix data={data} links={ranks.linksOf(data, step)} />}
-      <RankTable name="transports" {...shared} columns={[...keys, ...TRANSPORTS]} />
+      {data.links.length > 0 && <LinkMatrix data={data} links={links} />}
+      <RankTable name="transports" {...shared} columns={[...keys, ...TRANSPORTS]} isWide={isWide} />
       <RankTable name="ops" {...shared} columns={[...keys, ...OPS]} bar="elapse_ns" />
     </div>
   );
@@ -154,9 +160,11 @@ interface TableProps {
   isSilent: boolean;
   columns: readonly string[];
   bar?: string;
+  /** It has no neighbour. */
+  isWide?: boolean;
 }
 
-function RankTable({ name, answer, run, where, chosen, isSilent, columns, bar }: TableProps) {
+function RankTable({ name, answer, run, where, chosen, isSilent, columns, bar, isWide = false }: TableProps) {
   const table = answer.tables[name];
   if (!table) return null;
   // Why there is nothing is said once.
@@ -165,7 +173,7 @@ function RankTable({ name, answer, run, where, chosen, isSilent, columns, bar }:
     <Card
       title={t(`distributed.${name}`)}
       help={t(`distributed.${name}.help`)}
-      class={name === "transports" ? "span-6" : ""}
+      class={name === "transports" && !isWide ? "span-6" : ""}
     >
       {table.total === 0 ? (
         <Empty text={t("distributed.none.files", { file: "communication.json" })} />

@@ -2,7 +2,7 @@ import type { KernelJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { Card, Donut, formatPick, parsePick, Select } from "../../widgets";
+import { Card, Donut, formatPick, parsePick, partsCsv, Select } from "../../widgets";
 import { communicationCores, coreParts, kernelParts } from "./parts";
 
 interface Props {
@@ -27,6 +27,7 @@ export function KernelCharts({ data, statistic, types }: Props) {
     cores: communicationCores(data.cores),
   });
   const count = data.kernels - (isIncluded ? 0 : data.communication_calls);
+  const cores = coreParts(data.cores, isIncluded, t("core.unknown"));
   const selectedOf = (column: string) => (pick?.column === column ? pick.value : null);
   const onSelect = (column: string) => (id: string | null) => setParams({ "kernel.pick": formatPick(column, id) });
   return (
@@ -36,6 +37,7 @@ export function KernelCharts({ data, statistic, types }: Props) {
         title={t(`kernel.by.${key}`)}
         help={t("kernel.by.help")}
         actions={<ByAndTop by={key} top={top} />}
+        chart={{ name: `kernels-by-${key}`, csv: () => partsCsv(key, parts, unlisted) }}
       >
         <Donut
           parts={parts}
@@ -52,9 +54,10 @@ export function KernelCharts({ data, statistic, types }: Props) {
         title={t("kernel.core")}
         help={t("kernel.core.help")}
         actions={<CommunicationChoice data={data} isIncluded={isIncluded} />}
+        chart={{ name: "kernels-by-core", csv: () => partsCsv("core", cores) }}
       >
         <Donut
-          parts={coreParts(data.cores, isIncluded, t("core.unknown"))}
+          parts={cores}
           kind="duration"
           under={t(isIncluded ? "kernel.all.under" : "kernel.computing")}
           selected={selectedOf("core")}

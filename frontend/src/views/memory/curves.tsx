@@ -1,10 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import * as format from "../../base/format";
+import { saveCsv, savePng } from "../../base/save";
 import { t } from "../../i18n";
 import { Button, Card, Empty } from "../../widgets";
 import { type Marker, StepChart } from "./chart";
-import { curvesCsv, saveCsv, savePng } from "./export";
+import { curvesCsv } from "./export";
 import type { Series } from "./series";
 import type { Range } from "./zoom";
 
@@ -87,7 +88,7 @@ interface SavesProps {
 function Saves({ box, label, visible }: SavesProps) {
   return (
     <>
-      <Button tip={t("chart.png")} onClick={() => void savePng(box.current?.querySelector("svg") ?? null, label)}>
+      <Button tip={t("chart.png")} onClick={() => void savePng(box.current, label)}>
         PNG ↓
       </Button>
       <Button tip={t("memory.csv")} onClick={() => saveCsv(curvesCsv(visible), label)}>

@@ -1,7 +1,6 @@
 import type { ColumnJson, MemoryJson, MemoryPeakJson, TableJson } from "../../api/types.gen";
 import { t } from "../../i18n";
-import { Button, Card, DataTable } from "../../widgets";
-import { saveCsv, tableCsv } from "./export";
+import { Card, DataTable } from "../../widgets";
 import { METRICS } from "./series";
 
 interface Props {
@@ -15,20 +14,12 @@ interface Props {
 export function Peaks({ data, baseNs, onMoment }: Props) {
   const table = peaksTable(data.peaks);
   return (
-    <Card
-      title={t("memory.peaks")}
-      help={t("memory.peaks.help")}
-      actions={
-        <Button tip={t("table.csv")} onClick={() => saveCsv(tableCsv(table), "memory-peaks")}>
-          CSV ↓
-        </Button>
-      }
-    >
+    <Card title={t("memory.peaks")} help={t("memory.peaks.help")}>
       <DataTable
         table={table}
         query={{}}
         baseNs={baseNs}
-        hasTools={false}
+        isLocal
         {...(data.devices.length > 1 ? {} : { columns: table.columns.map((column) => column.key).filter(isNoDevice) })}
         onOpen={(row) => {
           const at = row.get("allocated_at") ?? row.get("reserved_at") ?? row.get("active_at");

@@ -3,7 +3,7 @@ import * as format from "../../base/format";
 import { useMedia } from "../../base/use_media";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { Card, Donut, formatPick, parsePick, Select } from "../../widgets";
+import { Card, Donut, formatPick, parsePick, partsCsv, Select } from "../../widgets";
 import { METRICS, type Metric, operatorParts } from "./parts";
 
 const CHARTS = ["self", "total", "all"] as const;
@@ -46,6 +46,7 @@ export function OperatorCharts({ data, table }: { data: OperatorJson; table: Tab
                 <span class="muted">{t(hasCommunication ? "operator.comm.included" : "operator.comm.apart")}</span>
               )
             }
+            chart={{ name: `operators-${metric.replace("_", "-")}`, csv: () => partsCsv("name", parts, unlisted) }}
           >
             <Donut
               parts={parts}

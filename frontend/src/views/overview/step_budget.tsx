@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { StepJson } from "../../api/types.gen";
+import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
@@ -32,13 +33,16 @@ export function StepBudget({ steps, source }: Props) {
   const shown = all ? steps : steps.slice(0, FIRST);
   const longest = Math.max(...shown.map((step) => (stepTotal(step) ?? 0) + (step.preparing ?? 0)));
   return (
-    <Card>
-      <p style={{ fontSize: "16px", marginBottom: "8px" }}>
-        <strong>{stepName(chosen.step)}</strong>{" "}
+    <Card
+      title={stepName(chosen.step)}
+      subtitle={
         <span data-tip={format.exactDuration(stepTotal(chosen))}>
           {t("overview.step.took", { time: format.duration(stepTotal(chosen), 2) })}
         </span>
-      </p>
+      }
+      class="budget-card"
+      chart={{ name: "step-budget", csv: () => budgetCsv(steps) }}
+    >
       <StackedBar parts={parts} />
       <div style={{ marginTop: "8px" }}>
         <Legend parts={parts} hasValues />
@@ -66,6 +70,14 @@ export function StepBudget({ steps, source }: Props) {
       </p>
     </Card>
   );
+}
+
+/** What the bars are drawn from: one row per step and part. */
+function budgetCsv(steps: readonly StepJson[]): string {
+  const rows = steps.flatMap((step) =>
+    budgetParts(step).map(({ id, value }) => [step.step, step.device_id, id, value]),
+  );
+  return csvText(["step", "device_id", "part", "ns"], rows);
 }
 
 interface LineProps {

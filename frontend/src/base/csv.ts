@@ -1,0 +1,13 @@
+/** A field of a CSV, null for unknown. */
+export type Field = string | number | boolean | null | undefined;
+
+/** CSV text (RFC 4180): figures with every digit, unknown as an empty cell. */
+export function csvText(header: readonly string[], rows: Iterable<readonly Field[]>): string {
+  const lines = [header.map(quoted).join(",")];
+  for (const row of rows) lines.push(row.map((field) => quoted(String(field ?? ""))).join(","));
+  return `${lines.join("\r\n")}\r\n`;
+}
+
+function quoted(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

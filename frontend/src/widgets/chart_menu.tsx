@@ -1,0 +1,46 @@
+import { useRef } from "preact/hooks";
+import { saveCsv, savePng } from "../base/save";
+import { t } from "../i18n";
+import { Popover } from "./popover";
+
+export interface ChartFile {
+  /** Of the files, without their ending. */
+  name: string;
+  /** What the chart is drawn from; see csvText. */
+  csv: () => string;
+}
+
+/** What can be saved of the chart in whose card it stands. */
+export function ChartMenu({ name, csv }: ChartFile) {
+  const place = useRef<HTMLSpanElement>(null);
+  return (
+    <span ref={place} class="chart-menu">
+      <Popover label="⋯" tip={t("chart.menu")} class="plain" popup="menu">
+        {(close) => (
+          <>
+            <button
+              type="button"
+              class="option"
+              onClick={() => {
+                close();
+                void savePng(place.current?.closest<HTMLElement>(".card") ?? null, name);
+              }}
+            >
+              {t("chart.png")}
+            </button>
+            <button
+              type="button"
+              class="option"
+              onClick={() => {
+                close();
+                saveCsv(csv(), name);
+              }}
+            >
+              {t("chart.csv")}
+            </button>
+          </>
+        )}
+      </Popover>
+    </span>
+  );
+}

@@ -1,0 +1,13 @@
+import { expect, it } from "vitest";
+import { csvText } from "../../src/base/csv";
+
+it("quotes what needs it, keeps every digit and leaves the unknown empty", () => {
+  const text = csvText(
+    ["a", "b,c"],
+    [
+      ["x\ny", 9007199254740991],
+      ['say "no"', null],
+    ],
+  );
+  expect(text).toBe('a,"b,c"\r\n"x\ny",9007199254740991\r\n"say ""no""",\r\n');
+});
