@@ -22,11 +22,11 @@ setup(
     python_requires=">=3.9",
     install_requires=[
         "tensorboard>=2.11",
-        "werkzeug>=2.0",
+        "werkzeug>=2.1",
         "protobuf>=3.20",
         "numpy>=1.22",
         "pandas>=1.5",
-        "duckdb>=1.0",
+        "duckdb>=1.1",
         "msgspec>=0.18.5",
         "click>=8.0",
         "rich>=12.0",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from functools import cached_property
-from typing import Any
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Any
 
 from werkzeug.wrappers import Request, Response
 
@@ -33,6 +33,8 @@ class App:
     def __init__(self, watcher: Watcher, library: Library | None = None) -> None:
         self._watcher = watcher
         self._given = library
+        self._lock = threading.Lock()
+        self._service: Service | None = None
         self._exact: dict[str, Callable[[Request], Response]] = {
             "api/catalog": self._catalog,
             "api/progress": self._progress,
@@ -47,15 +49,18 @@ class App:
             "api/timeline/": self._timeline,
         }
 
-    @cached_property
+    @property
     def library(self) -> Library:
-        """The results; made with the first request that needs them."""
-        return self._given or Library(self._watcher)
+        """The results."""
+        return self.service.library
 
-    @cached_property
+    @property
     def service(self) -> Service:
-        """The views over the library."""
-        return Service(self.library)
+        """The views over the library; made, once, with the first request that needs them."""
+        with self._lock:
+            if self._service is None:
+                self._service = Service(self._given or Library(self._watcher))
+            return self._service
 
     def serve(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """WSGI entry."""
@@ -97,7 +102,7 @@ class App:
         query = parse_query(request.args.to_dict(flat=False))
         source, base_ns = self.service.table(view, table, request.args.to_dict())
         if request.args.get("format", "json") == "csv":
-            return respond.download(request, to_csv(source, base_ns, query).encode(), "text/csv", f"{view}_{table}.csv")
+            return respond.download(request, to_csv(source, base_ns, query), "text/csv", f"{view}_{table}.csv")
         return respond.json(request, table_json(name, source, base_ns, query))
 
     def _ranks(self, request: Request) -> Response:
@@ -111,12 +116,14 @@ class App:
         try:
             stream = (place.span.folder / file.relative).open("rb")
         except OSError as error:
-            raise NotFound(f"the trace cannot be opened: {error.strerror}", "Look at the file's permissions.") from error
+            raise NotFound(
+                f"the trace cannot be opened: {error.strerror}", "Look at the file's permissions."
+            ) from error
         name = f"{place.worker.label}_{file.relative.rpartition('/')[2]}"
         size = stream.seek(0, 2)
         stream.seek(0)
         mime = "application/gzip" if name.endswith(".gz") else "application/json"
-        return respond.download(request, iter(lambda: stream.read(CHUNK), b""), mime, name, size, stream.close)
+        return respond.download(request, _blocks(stream, size), mime, name, size, stream.close)
 
     def _kernel(self, token: str, detail: dict[str, Any]) -> dict[str, Any] | None:
         span = self.library.open(self.library.place(token))
@@ -141,3 +148,10 @@ class App:
         if mime == CSV:
             return respond.download(request, content, mime, f"trace_{name}.csv")
         return respond.binary(request, content, mime)
+
+
+def _blocks(stream: IO[bytes], size: int) -> Iterator[bytes]:
+    """The first `size` bytes of a file: it may grow meanwhile, and the answer must be as long as it says."""
+    while size > 0 and (block := stream.read(min(CHUNK, size))):
+        size -= len(block)
+        yield block

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.server import catalog, ranks
 from tb_npu_plugin.store.library import Library, Stand
+from tb_npu_plugin.store.memory import Kept, table_bytes
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES, Stage, stages_of
 from tb_npu_plugin.store.timeline import Timeline
@@ -26,11 +25,11 @@ from tb_npu_plugin.views.tables_json import inline_tables
 
 logger = logging.getLogger(__name__)
 
-#: Built views that are kept.
+#: Bytes of the tables of built views that are kept, and how many views at most.
+RESULT_BYTES = 1 << 29
 KEPT_RESULTS = 16
 #: Needs that the trace satisfies: itself, and what is rebuilt from it where its own file is not there.
 FROM_TRACE = frozenset({"trace", "operators"})
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -60,8 +59,7 @@ class Service:
     def __init__(self, library: Library, ahead: bool = True) -> None:
         self.library = library
         self._ahead = ahead
-        self._lock = threading.Lock()
-        self._built: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+        self._built: Kept[tuple[Any, ...], Any] = Kept(RESULT_BYTES, _result_bytes)
 
     def ask(self, view_id: str, params: Mapping[str, str]) -> Asked:
         """Find the view's spans and have them read. Raises NotFound, BadRequest."""
@@ -115,24 +113,26 @@ class Service:
 
     def _again(self, asked: Asked, view_id: str, params: Mapping[str, str]) -> Asked:
         """A cache entry turned out to be damaged while the view was built: drop it and have it read once more."""
-        with self._lock:
-            self._built.pop(asked.key, None)
+        self._built.drop(asked.key)
         for place in asked.places:
             self.library.open(place)  # drops what is damaged
         return self.ask(view_id, params)
 
     def result(self, asked: Asked) -> ViewResult:
         """The built view, from what is kept if it is there."""
-        return self._kept(asked.key, lambda: asked.view.build(ViewInput(asked.ready, asked.params)))
+        made: ViewResult = self._built.get(asked.key, lambda: asked.view.build(ViewInput(asked.ready, asked.params)))
+        return made
 
     def table(self, view_id: str, name: str, params: Mapping[str, str]) -> tuple[ViewTable, int]:
         """A table of a view and the origin of its times. Raises NotFound, BadRequest, NotReady."""
         asked = self.ask(view_id, params)
         if asked.state != "ready":
-            raise NotReady(f"the view {view_id} is not ready: {asked.state}", f"Ask /api/view/{view_id} for the reason.")
+            raise NotReady(
+                f"the view {view_id} is not ready: {asked.state}", f"Ask /api/view/{view_id} for the reason."
+            )
         if name in asked.view.extra_tables:
             source = ViewInput(asked.ready, asked.params)
-            made = self._kept((*asked.key, name), lambda: asked.view.extra_tables[name](source))
+            made = self._built.get((*asked.key, name), lambda: asked.view.extra_tables[name](source))
             return made, asked.ready[0].base_ns
         result = self.result(asked)
         if name not in result.tables:
@@ -190,22 +190,7 @@ class Service:
             return each[0]
         return SpanFacts(frozenset.intersection(*(facts.tables for facts in each)))
 
-    def _kept(self, key: tuple[Any, ...], build: Callable[[], T]) -> T:
-        with self._lock:
-            if key in self._built:
-                self._built.move_to_end(key)
-                kept: T = self._built[key]
-                return kept
-        made = build()
-        with self._lock:
-            self._built[key] = made
-            while len(self._built) > KEPT_RESULTS:
-                self._built.popitem(last=False)
-        return made
-
-    def _view_json(
-        self, asked: Asked, state: str, problems: Sequence[Problem], result: ViewResult | None
-    ) -> ViewJson:
+    def _view_json(self, asked: Asked, state: str, problems: Sequence[Problem], result: ViewResult | None) -> ViewJson:
         lacking: list[MissingJson] = missing(asked.facts, asked.view.id)
         data = dict(result.data) if result is not None else None
         if data is not None and asked.view.scope == "run":
@@ -225,10 +210,16 @@ class Service:
         }
 
 
+def _result_bytes(made: ViewResult | ViewTable) -> int:
+    """About what a built view takes; a part of the limit that lets through as many views as may be kept."""
+    tables = made.tables.values() if isinstance(made, ViewResult) else (made,)
+    return max(sum(table_bytes(source.table) for source in tables), RESULT_BYTES // KEPT_RESULTS)
+
+
 def _satisfied(view: View, span: Span) -> bool:
     """Every group of needs has a member that was really read."""
     have = facts_of_span(span).tables
-    if span.timeline is None:
+    if any("trace" in group for group in view.needs) and span.timeline is None:
         have -= {"trace"}
     return all(have.intersection(group) for group in view.needs)
 

@@ -106,7 +106,7 @@ def stats(timeline: Timeline, params: Params) -> Answer:
     tracks = read.tracks(timeline, params)
     if params.get("format") == "csv":
         everything = ViewTable(statistics(timeline, t0, t1, tracks).table, "")
-        return to_csv(everything, timeline.base_ns, TableQuery()).encode(), CSV
+        return b"".join(to_csv(everything, timeline.base_ns, TableQuery())), CSV
     found = statistics(timeline, t0, t1, tracks, MAX_STATS)
     page = table_json("timeline.stats", ViewTable(found.table, ""), timeline.base_ns, TableQuery(limit=MAX_STATS))
     page["total"], page["sort"], page["desc"] = found.total, "total", True

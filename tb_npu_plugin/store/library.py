@@ -24,7 +24,7 @@ from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.store.cache import Cache, Entry, entry_key
 from tb_npu_plugin.store.jobs import Job, Pool
-from tb_npu_plugin.store.memory import Kept
+from tb_npu_plugin.store.memory import Memory
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES, Stage, files_of, is_settled, stages_of
 
@@ -63,7 +63,7 @@ class Library:
         self._shown: dict[tuple[str, Stage], Entry] = {}
         self._growing: set[tuple[str, Stage]] = set()
         self._open: OrderedDict[tuple[str, ...], Span] = OrderedDict()
-        self._kept = Kept()
+        self._memory = Memory()
         self._events = 0
         atexit.register(self.close)
 
@@ -157,7 +157,7 @@ class Library:
         if span is not None:  # damaged: what it was made of goes, and is not there for the new one either
             self._drop(entries.values())
             return Span(place, None, None, problems)
-        span = Span(place, entries.get("tables"), entries.get("trace"), problems, self._kept)
+        span = Span(place, entries.get("tables"), entries.get("trace"), problems, self._memory)
         with self._lock:
             self._open[key] = span
             while len(self._open) > OPEN_SPANS:
@@ -194,6 +194,7 @@ class Library:
         for entry in entries:
             if entry is not None:
                 self.cache.drop(entry.folder.name)
+                self._memory.timelines.drop(entry.folder.name)
                 with self._lock:
                     self._entries.pop(entry.folder.name, None)
                     self._shown = {place: shown for place, shown in self._shown.items() if shown is not entry}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.store.cache import Entry
 from tb_npu_plugin.store.labels import span_label
-from tb_npu_plugin.store.memory import Kept
+from tb_npu_plugin.store.memory import Memory
 from tb_npu_plugin.store.stages import TABLES_FILE, TIMELINE_FOLDER
 from tb_npu_plugin.store.tables_db import read_table
 from tb_npu_plugin.tables import Table
@@ -33,7 +32,7 @@ class Span:
 
     tables, trace   cache entries of the two stages; None while a stage is not read
     problems        of the scan, of both stages, and what the library adds
-    kept            where loaded tables stay
+    memory          where loaded tables and open timelines stay
     """
 
     def __init__(
@@ -42,7 +41,7 @@ class Span:
         tables: Entry | None,
         trace: Entry | None,
         problems: Sequence[Problem] = (),
-        kept: Kept | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self.place = place
         self.token = place.span.token
@@ -51,9 +50,7 @@ class Span:
         self.files = tuple(file.relative for file in place.span.files)
         self._tables = tables
         self._trace = trace
-        self._lock = threading.Lock()
-        self._kept = kept or Kept()
-        self._timeline: Timeline | None = None
+        self._memory = memory or Memory()
         self._damage: list[Problem] = []
         self._problems = [*place.span.notes, *problems]
         for entry in (tables, trace):
@@ -78,16 +75,14 @@ class Span:
         start = self._tables.meta.get("start_ns") if self._tables else None
         if start is not None:
             return int(start)
-        timeline = self.timeline
-        return int(timeline.base_ns) if timeline is not None else 0
+        return int(self._trace.meta["base_ns"]) if self._trace and self._trace.meta["timeline"] else 0
 
     def rows(self, table: str) -> int | None:
         """Row count of a logical table; None when its file is not there or not read."""
         count = self._tables.meta["rows"].get(table) if self._tables else None
-        if count is None:
-            rebuilt = self._rebuilt(table)
-            return None if rebuilt is None else len(rebuilt)
-        return int(count)
+        if count is None and table == "operators" and self._trace is not None:
+            count = self._trace.meta["operators"] or None
+        return None if count is None else int(count)
 
     def table(self, table: str) -> Table | None:
         """A logical table; None when its file is not there. The operators are rebuilt from the trace where only that
@@ -96,7 +91,7 @@ class Span:
             return self._rebuilt(table)
         folder = self._tables.folder
         try:
-            return self._kept.get((folder.name, table), lambda: read_table(folder / TABLES_FILE, table))
+            return self._memory.tables.get((folder.name, table), lambda: read_table(folder / TABLES_FILE, table))
         except (duckdb.Error, OSError) as error:
             self._note_damage(folder, table, error)
             return None
@@ -109,19 +104,18 @@ class Span:
     @property
     def timeline(self) -> Timeline | None:
         """The timeline; None when there is no trace, or it is not read, or could not be."""
-        if self._trace is None or not self._trace.meta.get("timeline"):
+        if self._trace is None or not self._trace.meta["timeline"]:
             return None
-        with self._lock:
-            if self._timeline is None:
-                from tb_npu_plugin.store.timeline import Timeline
+        from tb_npu_plugin.store.timeline import Timeline
 
-                source = next(file.relative for file in self.place.span.files if file.is_trace)
-                trace = self.place.span.folder / source
-                try:
-                    self._timeline = Timeline.open(self._trace.folder / TIMELINE_FOLDER, trace)
-                except (OSError, ValueError, KeyError) as error:
-                    self._note_damage(self._trace.folder, "trace", error)
-            return self._timeline
+        folder = self._trace.folder
+        source = next(file.relative for file in self.place.span.files if file.is_trace)
+        trace = self.place.span.folder / source
+        try:
+            return self._memory.timelines.get(folder.name, lambda: Timeline.open(folder / TIMELINE_FOLDER, trace))
+        except (OSError, ValueError, KeyError) as error:
+            self._note_damage(folder, "trace", error)
+            return None
 
     def _rebuilt(self, table: str) -> Table | None:
         """The operators as the trace tells them; None for other tables and where the trace has none."""
@@ -129,7 +123,7 @@ class Span:
         if timeline is None or self._trace is None:
             return None
         try:
-            found = self._kept.get((self._trace.folder.name, table), timeline.operators)
+            found = self._memory.tables.get((self._trace.folder.name, table), timeline.operators)
         except (OSError, ValueError, KeyError) as error:
             self._note_damage(self._trace.folder, table, error)
             return None

@@ -35,13 +35,12 @@ def read_table(path: Path, table_id: str) -> Table | None:
     """One table; None when the file does not have it. Raises duckdb.Error for a damaged file."""
     with duckdb.connect(str(path), read_only=True, config=_READ_SETTINGS) as connection:
         declared = connection.execute(
-            'select key, kind, title, doc, group_name from raw."columns" where table_id = ? order by position', [table_id]
+            'select key, kind, title, doc, group_name from raw."columns" where table_id = ? order by position',
+            [table_id],
         ).fetchall()
         if not declared:
             return None
-        columns = tuple(
-            Column(key, Kind(kind), title, doc, group) for key, kind, title, doc, group in declared
-        )
+        columns = tuple(Column(key, Kind(kind), title, doc, group) for key, kind, title, doc, group in declared)
         selected = ", ".join(_selected(column) for column in columns)
         arrays = connection.execute(f"select {selected} from raw.{_quoted(table_id)}").fetchnumpy()
         return Table(columns, {column.key: _data(connection, table_id, column, arrays) for column in columns})
@@ -63,7 +62,7 @@ def _write(connection: duckdb.DuckDBPyConnection, table_id: str, table: Table) -
             dictionary = _dictionary(table_id, column.key)
             _write_dictionary(connection, dictionary, data.values)
             source[column.key] = data.codes
-            joins.append(f'left join raw.{dictionary} d{position} on d{position}.code = t.{key}')
+            joins.append(f"left join raw.{dictionary} d{position} on d{position}.code = t.{key}")
             shown.append(f"d{position}.value as {key}")
         else:
             source[column.key] = data
@@ -107,12 +106,12 @@ def _selected(column: Column) -> str:
     return f"coalesce({key}, {unknown}) as {key}"
 
 
-def _data(
-    connection: duckdb.DuckDBPyConnection, table_id: str, column: Column, arrays: Mapping[str, Any]
-) -> Data:
+def _data(connection: duckdb.DuckDBPyConnection, table_id: str, column: Column, arrays: Mapping[str, Any]) -> Data:
     values = np.asarray(arrays[column.key])
     if column.kind is Kind.TEXT:
-        words = connection.execute(f"select value from raw.{_dictionary(table_id, column.key)} order by code").fetchall()
+        words = connection.execute(
+            f"select value from raw.{_dictionary(table_id, column.key)} order by code"
+        ).fetchall()
         return Text(values.astype(np.int32, copy=False), [word for (word,) in words])
     return values.astype(np.int64, copy=False) if column.kind.is_int else values.astype(np.float64, copy=False)
 

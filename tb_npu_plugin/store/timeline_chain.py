@@ -55,7 +55,11 @@ def _caller(timeline: Timeline, slice_id: int) -> int:
         found = -1
         for row in range(int(timeline.rows.track_row[number]), int(timeline.rows.track_row[number + 1])):
             low, high = timeline.rows.overlapping(row, start, start + 1)
-            if low < high and timeline.rows.start[low] <= start and timeline.rows.start[low] + timeline.rows.dur[low] >= end:
+            if (
+                low < high
+                and timeline.rows.start[low] <= start
+                and timeline.rows.start[low] + timeline.rows.dur[low] >= end
+            ):
                 found = low
         if found >= 0:
             return found

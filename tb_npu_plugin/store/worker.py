@@ -142,9 +142,9 @@ def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, A
         build_timeline(request.folder / relative, out, log, progress)
 
     if not _guarded(file.relative, log, build):
-        return {"timeline": False, "operators": 0}
-    rebuilt = Timeline.open(out, request.folder / file.relative).operators()
-    return {"timeline": True, "operators": len(rebuilt)}
+        return {"timeline": False, "operators": 0, "base_ns": None}
+    built = Timeline.open(out, request.folder / file.relative)
+    return {"timeline": True, "operators": len(built.operators()), "base_ns": built.base_ns}
 
 
 def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,9 @@ import numpy as np
 from tb_npu_plugin.tables import Column, Kind, Table, Text, known
 from tb_npu_plugin.views.base import INLINE_ROWS, ColumnJson, TableJson, ViewResult, ViewTable
 from tb_npu_plugin.views.table_query import DEFAULT_LIMIT, Rows, TableQuery, check_column, matching_rows, ordered_rows
+
+#: Rows of one piece of a CSV file.
+CSV_ROWS = 20_000
 
 
 def table_json(table_id: str, source: ViewTable, base_ns: int, query: TableQuery) -> TableJson:
@@ -40,16 +45,22 @@ def inline_tables(view_id: str, result: ViewResult) -> dict[str, TableJson]:
     return out
 
 
-def to_csv(source: ViewTable, base_ns: int, query: TableQuery) -> str:
-    """All matching rows (not the page) as CSV; headers are the column keys, which name the unit (dur_ns).
-    Times are ns since the epoch, whole; unknown is an empty cell. `base_ns` is the origin of times in `where`."""
+def to_csv(source: ViewTable, base_ns: int, query: TableQuery) -> Iterator[bytes]:
+    """All matching rows (not the page) as CSV in pieces: millions of rows at once would not fit the memory. Headers are
+    the column keys, which name the unit (dur_ns). Times are ns since the epoch, whole; unknown is an empty cell.
+    `base_ns` is the origin of times in `where`. Raises BadRequest, before the first piece."""
     table = _chosen(source.table, query)
     rows, _, _ = _rows(source, base_ns, query)
+    head = _csv_lines([[column.key for column in table.columns]])
+    pieces = (rows[first : first + CSV_ROWS] for first in range(0, len(rows), CSV_ROWS))
+    body = (_csv_lines(zip(*(_json_values(table, column, piece, 0) for column in table.columns))) for piece in pieces)
+    return chain([head], body)
+
+
+def _csv_lines(rows: Iterable[Sequence[Any]]) -> bytes:
     out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow([column.key for column in table.columns])
-    writer.writerows(zip(*(_json_values(table, column, rows, 0) for column in table.columns)))
-    return out.getvalue()
+    csv.writer(out).writerows(rows)
+    return out.getvalue().encode()
 
 
 def column_json(column: Column) -> ColumnJson:

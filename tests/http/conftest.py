@@ -86,5 +86,3 @@ def empty_browser(tmp_path: Path) -> Iterator[Browser]:
     plugin = NpuPlugin(context(str(tmp_path / "nothing")))
     yield Browser(plugin)
     plugin.app().library.close()
-
-

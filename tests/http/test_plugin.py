@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 
 from tb_npu_plugin.plugin import NpuPlugin
 from tests.http.conftest import Browser, context
@@ -46,3 +50,22 @@ def test_logdir_spec(tmp_path: Path) -> None:
 def test_without_any_logdir_it_is_there_and_empty() -> None:
     plugin = NpuPlugin(context(""))
     assert plugin.is_active() is False and Browser(plugin).json("/api/catalog")["runs"] == []
+
+
+def test_two_first_requests_share_one_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # functools.cached_property has no lock since Python 3.12: each request made a library with workers of its own.
+    app = NpuPlugin(context(str(tmp_path))).app()
+    made: list[object] = []
+    other = threading.Thread(target=lambda: app.library, daemon=True)
+
+    def library(watcher: object) -> object:
+        made.append(watcher)
+        if len(made) == 1:
+            other.start()
+            other.join(0.2)  # without a lock it gets here as well; with one it waits
+        return SimpleNamespace()
+
+    monkeypatch.setattr("tb_npu_plugin.server.app.Library", library)
+    assert app.library is app.library
+    other.join()
+    assert len(made) == 1

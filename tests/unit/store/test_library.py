@@ -15,6 +15,7 @@ from tb_npu_plugin.store import stages
 from tb_npu_plugin.store.cache import Cache
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.stages import TABLES_FILE
+from tb_npu_plugin.store.timeline import Timeline
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import KERNELS, NAME, settle, write_result
 
@@ -65,6 +66,28 @@ def test_operators_are_rebuilt_from_the_trace_where_only_that_is_there(tmp_path:
     assert span.rows("operators") == 1 and operators.ints("host_total_ns").tolist() == [9500]
     assert span.base_ns == 1736408883704643212, "the origin does not move when the trace is read"
     assert span.timeline is not None and span.timeline.base_ns == 1736408883704000500
+
+
+def test_lists_of_spans_open_no_timelines_and_few_stay_open(
+    tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each open timeline holds dozens of files; a run of 64 ranks went beyond what a process may have open.
+    write_result(tmp_path / "logs" / NAME)
+    write_result(tmp_path / "logs" / NAME.replace("4242", "4243"), rank=1)
+    library.watcher.update()
+    places = library.scan().places()
+    library.read(places, ["tables", "trace"])
+    opened: list[Path] = []
+    real = Timeline.open
+    monkeypatch.setattr(Timeline, "open", lambda folder, trace: opened.append(folder) or real(folder, trace))
+    monkeypatch.setattr(library._memory.timelines, "_limit", 1)
+    spans = [library.open(place) for place in places]
+    assert [(span.rows("operators"), span.base_ns) for span in spans] == [(1, 1736408883704643212)] * 2
+    assert opened == []
+    first, second = (span.timeline for span in spans)
+    assert first is not None and second is not None and spans[1].timeline is second and len(opened) == 2
+    assert spans[0].timeline is not first and len(opened) == 3, "it was closed, and is opened again"
+    assert first.detail(0)["name"] == "aten::add", "who has it still may use it"
 
 
 def test_a_second_server_reads_nothing_again(tmp_path: Path, library: Library) -> None:

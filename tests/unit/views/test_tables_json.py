@@ -82,9 +82,19 @@ def test_conditions(where: Where, starts: list[int | None]) -> None:
 
 
 def test_csv_has_whole_times_and_chosen_columns() -> None:
-    text = to_csv(SOURCE, BASE, TableQuery(columns=("start_ns", "step"), filter="9"))
+    text = b"".join(to_csv(SOURCE, BASE, TableQuery(columns=("start_ns", "step"), filter="9"))).decode()
 
     assert text == f"start_ns,step\r\n{BASE + 7},9\r\n{BASE + 1},9\r\n"
+
+
+def test_a_long_csv_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    # All rows of a long table at once, as Python objects, took gigabytes.
+    monkeypatch.setattr("tb_npu_plugin.views.tables_json.CSV_ROWS", 2)
+    source = ViewTable(from_lists((Column("calls", Kind.INT),), {"calls": range(5)}))
+
+    pieces = list(to_csv(source, 0, TableQuery()))
+
+    assert pieces == [b"calls\r\n", b"0\r\n1\r\n", b"2\r\n3\r\n", b"4\r\n"]
 
 
 def test_a_large_table_travels_as_its_first_page() -> None:
