@@ -17,6 +17,10 @@ from tb_npu_plugin.tables import NULL_INT, Column, Data, Kind, Table, Text
 
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {"memory_limit": "1GB", "threads": 2}
 _READ_SETTINGS: dict[str, str | bool | int | float | list[str]] = {**_SETTINGS, "enable_external_access": "false"}
+#: Every table takes a block at least. Small ones make the file of a usual rank 13 times smaller (1.4 against 17 MB);
+#: large ones pack long tables better.
+_SMALL_BLOCK, _LARGE_BLOCK = 1 << 14, 1 << 18
+_SMALL_ROWS = 100_000
 _UNKNOWN = f"'{NULL_INT}'::bigint"  # quoted: SQL reads a bare -n as the negative of n, which is out of range here
 _COLUMNS = """create table raw."columns"
     (table_id varchar, position integer, key varchar, kind varchar, title varchar, doc varchar, group_name varchar)"""
@@ -24,11 +28,15 @@ _COLUMNS = """create table raw."columns"
 
 def write_tables(path: Path, tables: Mapping[str, Table]) -> None:
     """Write all tables into a new file. Raises duckdb.Error, OSError."""
-    with duckdb.connect(str(path), config=_SETTINGS) as connection:
+    rows = sum(len(table) for table in tables.values())
+    config = {**_SETTINGS, "default_block_size": _SMALL_BLOCK if rows < _SMALL_ROWS else _LARGE_BLOCK}
+    with duckdb.connect(str(path), config=config) as connection:
+        connection.execute("begin")  # one for all: each waits for the disk
         connection.execute("create schema raw")
         connection.execute(_COLUMNS)
         for table_id, table in tables.items():
             _write(connection, table_id, table)
+        connection.execute("commit")
 
 
 def read_table(path: Path, table_id: str) -> Table | None:

@@ -75,3 +75,8 @@ def test_a_damaged_file_raises(tmp_path: Path) -> None:
     (tmp_path / "t.duckdb").write_bytes(b"x" * 5000)
     with pytest.raises(duckdb.Error):
         read_table(tmp_path / "t.duckdb", "kernels")
+
+
+def test_many_short_tables_take_little_room(tmp_path: Path) -> None:
+    write_tables(tmp_path / "t.duckdb", {f"t{number}": from_lists(COLUMNS, LISTS) for number in range(16)})
+    assert (tmp_path / "t.duckdb").stat().st_size < 2_000_000  # 12.6 MB with DuckDB's own block size
