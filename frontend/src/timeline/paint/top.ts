@@ -8,7 +8,7 @@ import { drawRow, type Line, stamp } from "../raster";
 import { findTrack, ROWS_PER_TRACK } from "../rows";
 import { niceStep, tickLabel, ticks } from "../ruler";
 import { type Scene, timeWidth } from "../scene";
-import { LABEL_FONT } from "../theme";
+import { LABEL_FONT, type Theme } from "../theme";
 import { fit, timeAt, type View, xAt } from "../viewport";
 import { TICK_SPACING } from "./rows";
 import { TextFitter } from "./text";
@@ -17,9 +17,15 @@ export const MINIMAP_HEIGHT = 22;
 export const RULER_HEIGHT = 22;
 export const TOP_HEIGHT = MINIMAP_HEIGHT + RULER_HEIGHT;
 const LANE_TOP = 3;
-const MARK_HEIGHT = 15;
 /** Width of a mark's name at most. */
 const MARK_MOST = 160;
+
+/** A text on the ruler and its box. */
+interface Label {
+  text: string;
+  left: number;
+  right: number;
+}
 
 /** The view of the minimap: everything. */
 export function minimapView(scene: Scene): View {
@@ -121,48 +127,46 @@ export class TopPainter {
     context.rect(gutter, MINIMAP_HEIGHT, width, RULER_HEIGHT);
     context.clip();
     context.textAlign = "left";
-    const own = this.pointerLabel(scene);
+    const pointer = this.pointerLabel(scene);
+    const labels = [...this.markLabels(scene), ...(pointer ? [pointer] : [])];
     for (const tick of ticks(view, width, TICK_SPACING)) {
       const x = Math.round(gutter + tick.x);
       context.fillStyle = theme.line;
       context.fillRect(x, tick.label ? MINIMAP_HEIGHT : TOP_HEIGHT - 5, 1, tick.label ? RULER_HEIGHT : 5);
       context.fillStyle = theme.muted;
       const end = x + 6 + context.measureText(tick.label).width;
-      const hidden = own && x < own.right && end > own.left;
+      const hidden = labels.some((label) => x < label.right && end > label.left);
       if (tick.label && !hidden) context.fillText(tick.label, x + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
     }
-    this.paintMarks(scene);
-    if (own) {
-      context.fillStyle = theme.accent;
-      context.fillRect(own.left, MINIMAP_HEIGHT + 3, own.right - own.left, RULER_HEIGHT - 6);
-      context.fillStyle = theme.surfaceText;
-      context.fillText(own.text, own.left + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
-    }
+    for (const label of labels) this.paintLabel(label, theme);
     context.restore();
   }
 
-  /** Names of the marks, each cut where the next one begins. */
-  private paintMarks(scene: Scene): void {
-    const { context } = this;
-    const { theme, gutter, view } = scene;
-    const places = scene.marks.map((mark) => ({ mark, x: Math.round(gutter + xAt(view, mark.start)) }));
-    places.sort((a, b) => a.x - b.x);
-    places.forEach(({ mark, x }, index) => {
-      const end = gutter + xAt(view, mark.end);
-      if (end < gutter || x > scene.width) return;
-      const left = Math.max(x, gutter);
-      const room = Math.min((places[index + 1]?.x ?? scene.width) - left - 2, MARK_MOST);
-      const text = this.fitter.fit(mark.name, room - 8);
-      const width = text ? this.fitter.width(text) + 8 : 4;
-      context.fillStyle = theme.accent;
-      context.fillRect(left, TOP_HEIGHT - MARK_HEIGHT, width, MARK_HEIGHT);
-      context.fillStyle = theme.surfaceText;
-      if (text) context.fillText(text, left + 4, TOP_HEIGHT - MARK_HEIGHT / 2 + 0.5);
+  /** Names of the marks and where they are written, each cut where the next one begins. */
+  private markLabels(scene: Scene): Label[] {
+    const { gutter, view, width } = scene;
+    const places = scene.marks
+      .map((mark) => ({ name: mark.name, x: gutter + xAt(view, mark.start), end: gutter + xAt(view, mark.end) }))
+      .filter(({ x, end }) => end >= gutter && x <= width)
+      .sort((a, b) => a.x - b.x);
+    return places.map(({ name, x }, index) => {
+      const left = Math.max(Math.round(x), gutter);
+      const room = Math.min((places[index + 1]?.x ?? width) - left - 2, MARK_MOST);
+      const text = this.fitter.fit(name, room - 8);
+      return { text, left, right: left + (text ? this.fitter.width(text) + 8 : 4) };
     });
   }
 
+  private paintLabel({ text, left, right }: Label, theme: Theme): void {
+    const { context } = this;
+    context.fillStyle = theme.accent;
+    context.fillRect(left, MINIMAP_HEIGHT + 3, right - left, RULER_HEIGHT - 6);
+    context.fillStyle = theme.surfaceText;
+    context.fillText(text, left + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
+  }
+
   /** The time under the pointer, with the digits that a pixel can tell, and where it is written. */
-  private pointerLabel(scene: Scene): { text: string; left: number; right: number } | null {
+  private pointerLabel(scene: Scene): Label | null {
     const { pointer, gutter, view } = scene;
     if (!pointer || pointer.x < gutter) return null;
     const step = niceStep(view.scale);

@@ -12,7 +12,10 @@ const TYPING_MS = 250;
 export function SearchBox({ session, field }: { session: TraceSession; field: RefObject<HTMLInputElement> }) {
   const { search } = session;
   const [typed, setTyped] = useState<string | null>(null);
-  const find = useMemo(() => debounce((text: string) => void session.find(text, false), TYPING_MS), [session]);
+  const find = useMemo(
+    () => debounce((text: string) => search.text.peek() !== text && void session.find(text, false), TYPING_MS),
+    [session],
+  );
   const step = async (direction: 1 | -1) => {
     const text = (typed ?? search.text.peek()).trim();
     if (text !== search.text.peek()) await session.find(text, true);

@@ -17,6 +17,8 @@ import { SearchState } from "./search_state";
 
 /** Slices whose details are kept. */
 const KEPT = 500;
+/** Letters of a mark's name. */
+const MARK_NAME = 60;
 
 /** What a selection does to the view: nothing, bring it into sight, or fit it. */
 export type Follow = "stay" | "sight" | "fit";
@@ -243,7 +245,8 @@ export class TraceSession {
     const detail = this.selected.peek()?.detail;
     const area = this.area.area.peek();
     if (area) this.addMark({ start: area.start, end: area.end, name: this.newName("trace.mark.range") });
-    else if (detail) this.addMark({ start: detail.start, end: detail.start + detail.dur, name: detail.name });
+    else if (detail)
+      this.addMark({ start: detail.start, end: detail.start + detail.dur, name: shortened(detail.name) });
     else this.say(t("trace.mark.none"));
   }
 
@@ -267,7 +270,9 @@ export class TraceSession {
   }
 
   renameMark(index: number, name: string): void {
-    this.setMarks(this.marks.peek().map((mark, place) => (place === index ? { ...mark, name } : mark)));
+    this.setMarks(
+      this.marks.peek().map((mark, place) => (place === index ? { ...mark, name: shortened(name) } : mark)),
+    );
   }
 
   removeMark(index: number): void {
@@ -366,6 +371,11 @@ export class TraceSession {
 
 export function messageOf(error: unknown): string {
   return say(error instanceof Error ? error.message : String(error));
+}
+
+/** Names go into the link, which must stay usable. */
+function shortened(name: string): string {
+  return name.length > MARK_NAME ? `${name.slice(0, MARK_NAME - 1)}…` : name;
 }
 
 function markOf(end: FlowEnd | SliceDetail): SliceMark {

@@ -25,11 +25,11 @@ export function SlicePanel({ session }: { session: TraceSession }) {
     <div class="trace-slice">
       <Title session={session} detail={detail} />
       <div class="trace-columns">
+        <Facts session={session} selected={selected} detail={detail} />
         <div>
-          <Facts session={session} selected={selected} detail={detail} />
           {detail.kernel && <Kernel facts={detail.kernel} />}
+          <Arguments detail={detail} />
         </div>
-        <Arguments detail={detail} />
         <ChainColumn session={session} selected={selected} detail={detail} />
         <div>
           <FlowList session={session} selected={selected} detail={detail} />
@@ -221,7 +221,7 @@ function tensorLine(text: string, index: number) {
 function Arguments({ detail }: { detail: SliceDetail }) {
   const pairs = Object.entries(detail.args ?? {}).filter(([key]) => key !== "Call stack");
   return (
-    <div>
+    <>
       <h3 class="trace-sub">{t("trace.slice.args")}</h3>
       {detail.args_error && <p class="muted">{say(detail.args_error)}</p>}
       {pairs.length === 0 && !detail.args_error && <p class="muted">{t("trace.slice.args.none")}</p>}
@@ -232,7 +232,7 @@ function Arguments({ detail }: { detail: SliceDetail }) {
           </Fact>
         ))}
       </dl>
-    </div>
+    </>
   );
 }
 
