@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.readers.damage import repaired
-from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.report import MAX_FOUND, FileReport
 from tb_npu_plugin.readers.source import Progress, decoded, read_all
 
 #: A key and the brace of its object.
@@ -34,7 +34,7 @@ def load_object(text: str, report: FileReport, *, exact: bool) -> dict[str, Any]
     try:
         value = _sound(_decoder(exact).decode(text), text)
     except json.JSONDecodeError as error:
-        report.add("bad_json", f"line {error.lineno}, character {error.colno}", expected=error.msg)
+        report.add("bad_json", f"line {error.lineno}, character {error.colno}", found=_rest(text, error.pos))
         return None
     except RecursionError:
         report.add("bad_json", expected="fewer levels of nesting")
@@ -72,6 +72,11 @@ def complete_objects(text: str, wanted: Callable[[dict[str, Any]], bool]) -> Ite
             yield key, value
         else:
             yield key, None
+
+
+def _rest(text: str, position: int) -> str:
+    """What stands where valid JSON ends."""
+    return text[position : position + MAX_FOUND] or "the end of the file"
 
 
 def _unescaped(key: str) -> str:

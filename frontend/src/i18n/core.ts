@@ -80,10 +80,11 @@ export const en = {
   "state.hide": "Hide",
   "state.empty": "No data",
 
-  "problem.expected": "expected",
-  "problem.found": "found",
-  "problem.lost": "Lost",
-  "problem.action": "What to do",
+  "problem.expected": "expected {text}",
+  "problem.found": "found {text}",
+  "problem.both": "{expected}, {found}",
+  "problem.lost": "Lost: {text}",
+  "problem.action": "What to do: {text}",
   "problem.times": "{count} times",
 
   "none.title": "No Ascend results found",
@@ -232,10 +233,11 @@ export const zh: Record<keyof typeof en, string> = {
   "state.hide": "收起",
   "state.empty": "没有数据",
 
-  "problem.expected": "期望",
-  "problem.found": "实际",
-  "problem.lost": "丢失",
-  "problem.action": "处理办法",
+  "problem.expected": "期望：{text}",
+  "problem.found": "实际：{text}",
+  "problem.both": "{expected}；{found}",
+  "problem.lost": "丢失：{text}",
+  "problem.action": "处理办法：{text}",
   "problem.times": "{count} 次",
 
   "none.title": "没有找到昇腾采集结果",

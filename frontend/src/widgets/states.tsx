@@ -87,27 +87,19 @@ export function ProblemList({ problems }: { problems: readonly ProblemJson[] }) 
             <strong>{problem.file}</strong> {problem.where && <span class="muted">{sayPlaces(problem.where)}</span>}
             {problem.count > 1 && <span class="muted"> · {t("problem.times", { count: problem.count })}</span>}
           </div>
-          {(problem.expected || problem.found) && (
-            <div class="small">
-              {problem.expected && `${t("problem.expected")} ${say(problem.expected)}`}
-              {problem.expected && problem.found && ", "}
-              {problem.found && `${t("problem.found")} ${say(problem.found)}`}
-            </div>
-          )}
-          {problem.lost && (
-            <div class="small">
-              {t("problem.lost")}: {say(problem.lost)}
-            </div>
-          )}
-          {problem.action && (
-            <div class="small muted">
-              {t("problem.action")}: {say(problem.action)}
-            </div>
-          )}
+          {(problem.expected || problem.found) && <div class="small">{expectation(problem)}</div>}
+          {problem.lost && <div class="small">{t("problem.lost", { text: say(problem.lost) })}</div>}
+          {problem.action && <div class="small muted">{t("problem.action", { text: say(problem.action) })}</div>}
         </li>
       ))}
     </ul>
   );
+}
+
+function expectation(problem: ProblemJson): string {
+  const expected = problem.expected && t("problem.expected", { text: say(problem.expected) });
+  const found = problem.found && t("problem.found", { text: say(problem.found) });
+  return expected && found ? t("problem.both", { expected, found }) : expected || found;
 }
 
 /** A line above a view whose data are not complete; opens the list. */

@@ -141,7 +141,7 @@ export const TITLES = {
   Total: "总时间",
   "Total Time": "总时间",
   Trace: "Trace 时间线",
-  Track: "轨道",
+  Track: "泳道",
   Transit: "传输时间",
   Transport: "链路类型",
   Type: "类型",
