@@ -97,6 +97,11 @@ def ratio(part: IntArray, whole: IntArray) -> FloatArray:
     return out
 
 
+def largest_first(values: IntArray) -> IntArray:
+    """Row numbers by value, the largest first, of equal ones the first; unknown last."""
+    return np.argsort(~values, kind="stable")  # ~: the order of -values, but that of the smallest integer is itself
+
+
 def known_sum(values: IntArray) -> int | None:
     """Sum of the known values as a Python int; None when none is known."""
     certain = values[known(values)]

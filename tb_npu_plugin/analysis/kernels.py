@@ -8,7 +8,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.grouping import Groups, known_sum
+from tb_npu_plugin.analysis.grouping import Groups, known_sum, largest_first
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Table, Text, known
 
@@ -80,7 +80,7 @@ def by_name(kernels: Table) -> Table:
 def by_type(kernels: Table) -> Table:
     """One row per type and core of the computing kernels, as op_statistic.csv has them, by total time."""
     table = _statistic(kernels.take(~is_communication(kernels)), (TYPE, CORE), share=False)
-    return table.take(np.argsort(-table.ints("total_ns"), kind="stable"))
+    return table.take(largest_first(table.ints("total_ns")))
 
 
 def by_core(kernels: Table) -> list[CoreTime]:
@@ -101,7 +101,7 @@ def top_computing(kernels: Table, count: int) -> Table:
     computing = kernels.take(~is_communication(kernels))
     typed = bool((computing.text("type").codes >= 0).any())
     table = _statistic(computing, (TYPE if typed else NAME, CORE), share=True)
-    return table.take(np.argsort(-table.ints("total_ns"), kind="stable")[:count])
+    return table.take(largest_first(table.ints("total_ns"))[:count])
 
 
 def _statistic(kernels: Table, keys: tuple[Column, ...], share: bool) -> Table:

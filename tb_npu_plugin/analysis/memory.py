@@ -77,12 +77,11 @@ def curves(records: Table, points: int, start: int | None = None, end: int | Non
     bins of time keeps its first and last record and the extremes of every series."""
     out = []
     for rows in _by_component(records):
-        count = len(rows)
+        component, device, count = rows.text("component")[0] or "", rows.text("device")[0], len(rows)
         rows = _range(rows, start, end)
         if len(rows) > points:
             rows = rows.take(_thinned(rows, max(points // _ROWS_PER_BIN, 1)))
         series = [rows.ints(key) for key in SERIES]
-        component, device = rows.text("component")[0] or "", rows.text("device")[0]
         out.append(Curve(component, device, count, rows.ints("time_ns"), *series))
     return out
 

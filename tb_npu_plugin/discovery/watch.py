@@ -57,6 +57,8 @@ class Watcher:
         """Have the logdirs scanned: `now`, or if the last scan is old. Returns at once."""
         if not self._background:
             return
+        if self.scanning and not now:
+            return  # the scan under way is the answer; another one would follow it at once
         age = time.monotonic() - self._finished
         if now or not self._first.is_set() or age > max(MAX_AGE, self._took / MAX_SHARE):
             with self._lock:

@@ -12,6 +12,7 @@ from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.tables import NULL_INT, IntArray
 
 _DRAWN = "XBEiICMsft"
+_LAST = np.iinfo(np.int64).max
 
 
 @dataclass
@@ -27,7 +28,9 @@ def make_slices(events: TraceEvents, file: str, log: ProblemLog) -> Slices:
     """All slices of a trace. What cannot be drawn becomes a Problem."""
     named = (events.name >= 0) & (events.ts != NULL_INT)
     complete = events.of_phase("X")
-    good = named[complete] & (events.dur[complete] != NULL_INT) & (events.dur[complete] >= 0)
+    # What ends where no int64 can tell is as broken as what has no end.
+    good = named[complete] & (events.dur[complete] >= 0)
+    good &= events.dur[complete] <= _LAST - np.maximum(events.ts[complete], 0)
     _report_lost(events, complete[~good], file, log)
     complete = complete[good]
     instants = events.of_phase("iI")

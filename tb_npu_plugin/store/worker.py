@@ -6,6 +6,7 @@ Protocol: see store/stages.py.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER, PROFILER_INFO
 from tb_npu_plugin.store.stages import TABLES_FILE, TIMELINE_FOLDER, Request
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
     """All small files into one DuckDB file."""
     import msgspec
 
+    from tb_npu_plugin.model import Capture
     from tb_npu_plugin.readers.capture import read_capture
     from tb_npu_plugin.readers.registry import read_file
     from tb_npu_plugin.store.tables_db import write_tables
@@ -107,7 +109,13 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
     def read(relative: str) -> None:
         tables.update(read_file(request.folder / relative, relative, log, progress))
 
-    capture = read_capture(request.folder, log)
+    capture = Capture()
+
+    def settings(relative: str) -> None:
+        nonlocal capture
+        capture = read_capture(request.folder, log)
+
+    _guarded(PROFILER_INFO.name, log, settings)
     for file in request.files:
         progress.begin(file.relative)
         if file.relative.startswith(OUTPUT_FOLDER):  # the others are the capture's own and are read above
@@ -138,13 +146,18 @@ def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, A
     out.mkdir()
     progress.begin(file.relative)
 
-    def build(relative: str) -> None:
-        build_timeline(request.folder / relative, out, log, progress)
+    found = ProblemLog()
 
-    if not _guarded(file.relative, log, build):
+    def build(relative: str) -> None:
+        build_timeline(request.folder / relative, out, found, progress)
+
+    built = _guarded(file.relative, log, build)
+    # The builder knows the trace by its name only; problems tell where it lies, as those of other files do.
+    log.extend([dataclasses.replace(problem, file=file.relative) for problem in found.list()])
+    if not built:
         return {"timeline": False, "operators": 0, "base_ns": None}
-    built = Timeline.open(out, request.folder / file.relative)
-    return {"timeline": True, "operators": len(built.operators()), "base_ns": built.base_ns}
+    timeline = Timeline.open(out, request.folder / file.relative)
+    return {"timeline": True, "operators": len(timeline.operators()), "base_ns": timeline.base_ns}
 
 
 def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> bool:

@@ -10,6 +10,7 @@ from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTab
 from tb_npu_plugin.views.contract import CurveJson, MemoryJson, MemoryPeakJson
 
 DEFAULT_POINTS = 2000
+MAX_POINTS = 100_000
 
 
 def build(source: ViewInput) -> ViewResult:
@@ -23,7 +24,9 @@ def build(source: ViewInput) -> ViewResult:
     device = source.params.get("device", "")
     records, modules, allocations = (analysis.of_device(part, device) for part in (records, modules, allocations))
     start, end = (_moment(source, name, base) for name in ("t0", "t1"))
-    points = _number(source, "points") or DEFAULT_POINTS
+    if start is not None and end is not None and start > end:
+        raise BadRequest(f"t0={start - base} is after t1={end - base}", "Give t0 <= t1, ns after base_ns.")
+    points = min(_number(source, "points") or DEFAULT_POINTS, MAX_POINTS)
     sizes = analysis.bounds([allocations.ints("size_bytes")])
     data: MemoryJson = {
         "devices": names,
@@ -113,7 +116,7 @@ VIEW = View(
         Param("device", doc="Only this device; empty: all."),
         Param("t0", doc="Curves from here, ns after base_ns."),
         Param("t1", doc="Curves up to here, ns after base_ns."),
-        Param("points", doc="Most points of a curve before it is thinned; default 2000."),
+        Param("points", doc="Most points of a curve before it is thinned; default 2000, at most 100000."),
         Param("live_at", doc='Table "allocations": only what is held at this moment, ns after base_ns.'),
     ),
     count="op_memory",

@@ -58,7 +58,7 @@ def _source(span: SpanData) -> str:
     """The file that the rows come from: operator_details.csv, or the trace that they were rebuilt from."""
     declared = file_of("operators")
     names = (path.rsplit("/", 1)[-1] for path in span.files)
-    return declared.name if any(declared.matches(name) for name in names) else "trace_view.json"
+    return declared.name if any(declared.matches(name) for name in names) else file_of("trace").name
 
 
 VIEW = View(

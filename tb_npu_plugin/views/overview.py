@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis import kernels as kernel_analysis
 from tb_npu_plugin.analysis import operators as operator_analysis
+from tb_npu_plugin.analysis.grouping import largest_first
 from tb_npu_plugin.analysis.ranks import world_size
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.settings import AIC_METRICS
@@ -88,16 +89,14 @@ def _top_kernels(span: SpanData) -> Table | None:
     if kernels is not None:
         return kernel_analysis.top_computing(kernels, TOP)
     statistic = span.table("op_statistic")
-    return None if statistic is None else statistic.take(np.argsort(-statistic.ints("total_ns"), kind="stable")[:TOP])
+    return None if statistic is None else statistic.take(largest_first(statistic.ints("total_ns"))[:TOP])
 
 
 def _top_operators(operators: Table) -> ViewTable:
     """By device self time; by host self time where nothing ran on a device."""
     table = operator_analysis.by_name(operators)
     sort = "device_self_ns" if (table.ints("device_self_ns") > 0).any() else "host_self_ns"
-    times = table.ints(sort)
-    rows = np.argsort(-np.where(known(times), times, -1), kind="stable")[:TOP]
-    return ViewTable(table.take(rows), sort)
+    return ViewTable(table.take(largest_first(table.ints(sort))[:TOP]), sort)
 
 
 VIEW = View(id="overview", title="Overview", scope="span", needs=(), build=build)

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.analysis.grouping import Groups, largest_first
 from tb_npu_plugin.tables import NULL_INT, Text
 
 rows = st.lists(
@@ -48,3 +48,11 @@ def half_even(values: list[int]) -> int:
     if not values:
         return NULL_INT
     return int((Decimal(sum(values)) / len(values)).quantize(Decimal(1), rounding=ROUND_HALF_EVEN))
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63) + 1, 2**63 - 1))))
+def test_the_largest_come_first_and_unknown_last(values: list[int | None]) -> None:
+    # The smallest integer, which stands for unknown, is its own negative: unknown totals came first.
+    column = np.asarray([NULL_INT if value is None else value for value in values], dtype=np.int64)
+    expected = sorted(range(len(values)), key=lambda row: (values[row] is None, -(values[row] or 0)))
+    assert largest_first(column).tolist() == expected

@@ -78,6 +78,23 @@ def test_a_scan_is_not_repeated_before_it_is_old(tmp_path: Path) -> None:
     assert until(lambda: len(calls) == 2)
 
 
+def test_questions_during_a_scan_do_not_lead_to_another(tmp_path: Path) -> None:
+    calls = []
+    going = threading.Event()
+
+    def slow(logdirs: object, seen: Callable[[], None]) -> Scan:
+        calls.append(1)
+        assert going.wait(20)
+        return Scan()
+
+    watcher = Watcher({"": tmp_path}, slow)
+    watcher.ask()
+    assert until(lambda: len(calls) == 1)
+    watcher.ask()
+    going.set()
+    assert until(lambda: not watcher.scanning) and len(calls) == 1
+
+
 def test_a_defect_in_a_scan_does_not_end_the_thread(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     calls = []
 

@@ -19,7 +19,8 @@ import pytest
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.errors import BadFile
-from tb_npu_plugin.readers import registry
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers import capture, registry
 from tb_npu_plugin.store import worker
 from tb_npu_plugin.store.process import Failed, Killed, WorkerProcess
 from tb_npu_plugin.store.stages import Request, files_of
@@ -78,6 +79,26 @@ def test_a_file_that_cannot_be_read_costs_itself(
     (problem,) = meta["problems"]
     assert (problem["code"], problem["file"]) == (code, "ASCEND_PROFILER_OUTPUT/step_trace_time.csv")
     assert problem["lost"] and problem["action"]
+
+
+def test_a_defect_in_reading_the_settings_does_not_cost_the_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_capture(folder: Path, log: ProblemLog) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(capture, "read_capture", read_capture)
+    meta = worker.run(request(tmp_path), lambda message: None)
+    assert meta["rows"] == {"kernels": 2, "step_trace": 1} and meta["capture"]["rank"] is None
+    assert [(item["code"], item["file"]) for item in meta["problems"]] == [("reader_defect", "profiler_info.json")]
+
+
+def test_problems_of_the_trace_tell_where_it_lies(tmp_path: Path) -> None:
+    asked = request(tmp_path, trace="[" + json.dumps({"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}))
+    file = FoundFile("ASCEND_PROFILER_OUTPUT/trace_view.json", 1, 1)
+    meta = worker.run(Request("trace", asked.folder, (file,), asked.out), lambda message: None)
+    assert meta["timeline"] is True and meta["base_ns"] == 1000
+    assert [(item["code"], item["file"]) for item in meta["problems"]] == [("truncated_file", file.relative)]
 
 
 def test_lack_of_memory_is_not_taken_for_a_bad_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

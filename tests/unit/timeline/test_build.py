@@ -56,6 +56,13 @@ def test_names_and_order_of_processes_and_threads(tmp_path: Path) -> None:
     assert problems == []
 
 
+def test_a_slice_that_ends_beyond_all_time_costs_itself(tmp_path: Path) -> None:
+    good, endless = event("a", 1, 1, 0, 3), {**event("b", 1, 1, 0, 3), "ts": 8e15, "dur": 8e15}
+    timeline, problems = open_trace([good, endless], tmp_path)
+    assert [found["name"] for found in slices_of(timeline)] == ["a"]
+    assert [(problem.code, problem.count) for problem in problems] == [("incomplete_event", 1)]
+
+
 def test_begin_end_pairs_and_instants(tmp_path: Path) -> None:
     def mark(phase: str, name: str, time: int, tid: int = 1) -> dict[str, Any]:
         return {"ph": phase, "name": name, "pid": 1, "tid": tid, "ts": time}

@@ -82,6 +82,13 @@ def test_overview_falls_back_to_the_files_statistic() -> None:
     assert tables["kernels"].table.text("type").tolist() == ["X"]
 
 
+def test_a_type_without_a_total_does_not_lead() -> None:
+    rows = [{"type": "unknown", "core": "Y"}, {"type": "X", "core": "Y", "total_ns": 9}]
+    tables = build(overview, TestSpan({"op_statistic": table_of("op_statistic", rows)})).tables
+
+    assert tables["kernels"].table.text("type").tolist() == ["X", "unknown"]
+
+
 def test_capture_facts() -> None:
     capture = Capture(
         rank=3,
@@ -162,6 +169,18 @@ def test_memory_times_are_offsets() -> None:
     assert data["peaks"][0]["allocated_at"] == 10
     assert data["range_ns"] == [0, 20]
     assert data["size_range"] == [7, 7]
+
+
+@pytest.mark.parametrize(("t0", "t1", "times"), [("-9", "-5", [0]), ("50", "60", [10]), ("5", "5", [0, 10])])
+def test_memory_of_a_range(t0: str, t1: str, times: list[int]) -> None:
+    data = build(memory, MEMORY, device="NPU:0", t0=t0, t1=t1).data
+
+    assert [curve["time"] for curve in data["curves"]] == [times]
+
+
+def test_a_range_that_ends_before_it_begins_is_refused() -> None:
+    with pytest.raises(BadRequest):
+        build(memory, MEMORY, t0="20", t1="10")
 
 
 def test_memory_of_one_device() -> None:
