@@ -83,7 +83,7 @@ function Head({ unit }: { unit: string }) {
   return (
     <div class="diff-row head">
       <span>{t("diff.class")}</span>
-      <span>{t("diff.bars", { unit })}</span>
+      <span data-tip-cut>{t("diff.bars", { unit })}</span>
       <span>{t("diff.baseline")}</span>
       <span>{t("diff.experimental")}</span>
       <span class="middle">{t("diff.difference", { unit })}</span>

@@ -50,7 +50,7 @@ function Memory({ data, answer, span, device }: Props) {
     if (tab === "operators") return operatorSeries(of, words);
     return tab === "components" ? componentSeries(of, metric) : moduleSeries(of, MODULE_LINES);
   };
-  const whole: Range = extent(lines(data)) ?? [0, 1];
+  const whole = widened(extent(lines(data)) ?? [0, 0]);
   return (
     <div class="grid">
       <Curves
@@ -87,6 +87,11 @@ function Memory({ data, answer, span, device }: Props) {
       {tab === "modules" && <Modules data={data} answer={answer} span={span} device={device} />}
     </div>
   );
+}
+
+/** Room around a single moment, which has no width: 1 ms. */
+function widened([from, to]: Range): Range {
+  return to - from > 1 ? [from, to] : [from - 500_000, to + 500_000];
 }
 
 function markersOf(tab: Tab, metric: Metric, peak: ReturnType<typeof peakOf>, liveAt: number | null): Marker[] {

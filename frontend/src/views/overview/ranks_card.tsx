@@ -41,6 +41,8 @@ interface Props {
 /** The same step of all ranks, in one unit. */
 export function RanksCard({ ranks, span, step }: Props) {
   const lines = ranks.map((rank) => ({ rank, step: rank.steps.find((item) => item.step === step) ?? rank.steps[0] }));
+  // A rank that was recorded twice is told apart by its worker's name.
+  const isTwice = (rank: number | null) => ranks.filter((other) => other.rank === rank).length > 1;
   const unit = format.columnUnit(
     format.TIME_UNITS,
     lines.map((line) => line.step && stepTotal(line.step)),
@@ -68,6 +70,7 @@ export function RanksCard({ ranks, span, step }: Props) {
                 key={line.rank.span}
                 rank={line.rank}
                 step={line.step}
+                name={line.rank.rank === null || isTwice(line.rank.rank) ? line.rank.worker : String(line.rank.rank)}
                 isHere={line.rank.span === span}
                 unit={unit}
               />
@@ -82,6 +85,7 @@ export function RanksCard({ ranks, span, step }: Props) {
 interface LineProps {
   rank: RankStepJson;
   step: StepJson | undefined;
+  name: string;
   isHere: boolean;
   unit: format.Unit;
 }
@@ -93,7 +97,7 @@ const STATES = {
   failed: "overview.ranks.failed",
 } as const;
 
-function RankLine({ rank, step, isHere, unit }: LineProps) {
+function RankLine({ rank, step, name, isHere, unit }: LineProps) {
   const place = places.value.get(rank.span);
   const open = () => place && setParams({ run: place.run.id, worker: place.worker.id, span: rank.span }, true);
   const isUnread = place?.span.state === "new" || place?.span.state === "reading";
@@ -106,7 +110,7 @@ function RankLine({ rank, step, isHere, unit }: LineProps) {
     <tr class={isHere ? "at" : ""}>
       <td>
         <button type="button" class="link" onClick={open}>
-          {rank.rank ?? place?.worker.label ?? rank.worker}
+          {name}
         </button>
       </td>
       {step ? (
