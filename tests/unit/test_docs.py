@@ -1,4 +1,4 @@
-"""docs/problems.md names every problem that the package can report."""
+"""The documents name every problem, key and environment variable that there is."""
 
 from __future__ import annotations
 
@@ -42,3 +42,20 @@ def test_every_code_is_explained_once() -> None:
     assert len(explained) == len(set(explained))
     assert set(explained) == used()
     assert len(explained) > 40
+
+
+def test_every_key_of_the_timeline_is_in_its_page() -> None:
+    page = (ROOT / "docs" / "trace.md").read_text(encoding="utf-8")
+    cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    keys = [found for cell in cells for found in re.findall(r"`([^`]+)`(\+?)", cell)]
+    written = [key for key, mouse in keys if not mouse]  # `Ctrl`+wheel
+    table = (ROOT / "frontend" / "src" / "timeline" / "keys.ts").read_text(encoding="utf-8")
+    assert sorted(written) == sorted(re.findall(r'shown: "([^"]+)"', table))
+
+
+def test_readme_has_the_environment_variables() -> None:
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tb_npu_plugin").rglob("*.py"))
+    read = set(re.findall(r'environ\.get\("(TB_NPU_\w+)"', sources))
+    assert len(read) > 2
+    for name in ("README.md", "README.zh-CN.md"):
+        assert set(re.findall(r"`(TB_NPU_\w+)`", (ROOT / name).read_text(encoding="utf-8"))) == read
