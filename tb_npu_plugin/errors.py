@@ -41,10 +41,3 @@ class BadFile(NpuPluginError):
 
     status = 200
     code = "bad_file"
-
-
-class Cancelled(NpuPluginError):
-    """The work was cancelled before it finished."""
-
-    status = 503
-    code = "cancelled"

@@ -6,15 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
-
-# No test is timed: a machine may be busy.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
 
 # No test is timed: how long an example takes says how busy the machine is.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -144,5 +144,3 @@ SIMULATED = "tb_npu_simulated"
 OUTPUT_FOLDER = "ASCEND_PROFILER_OUTPUT"
 #: Core names of communication rows in kernel_details.csv (older, newer).
 COMMUNICATION_CORES = ("HCCL", "COMMUNICATION")
-#: Process names of communication rows in trace_view.json (older, newer).
-COMMUNICATION_PROCESSES = ("HCCL", "Communication")

@@ -172,6 +172,21 @@ def test_a_failure_is_told_with_its_traceback_and_the_process_goes_on(tmp_path: 
     process.close()
 
 
+def test_a_worker_ends_with_a_server_that_was_killed(tmp_path: Path) -> None:
+    server = (
+        "from tb_npu_plugin.store.process import WorkerProcess; import time\n"
+        "print(WorkerProcess()._child.pid, flush=True); time.sleep(600)"
+    )
+    killed = subprocess.Popen([sys.executable, "-c", server], stdout=subprocess.PIPE, text=True)
+    assert killed.stdout is not None
+    worker_id = int(killed.stdout.readline())
+    assert Path(f"/proc/{worker_id}").exists()
+    killed.kill()
+    killed.wait()
+    assert until(lambda: not Path(f"/proc/{worker_id}/exe").exists())
+    killed.stdout.close()
+
+
 def test_a_killed_process_is_told_by_its_signal(tmp_path: Path) -> None:
     folder = tmp_path / "x_ascend_pt"
     (folder / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
