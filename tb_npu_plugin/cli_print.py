@@ -50,7 +50,9 @@ def view(found: Mapping[str, Any]) -> None:
         if isinstance(value, list) and value and isinstance(value[0], dict):
             _records(console, name, value)
         elif isinstance(value, dict):
-            plain = {key: item for key, item in value.items() if not isinstance(item, (dict, list)) and item is not None}
+            plain = {
+                key: item for key, item in value.items() if not isinstance(item, (dict, list)) and item is not None
+            }
             console.print(f"{name}: {escape(', '.join(f'{key} {item}' for key, item in plain.items()))}")
         elif not isinstance(value, list):
             console.print(f"{name}: {escape(str(value))}")

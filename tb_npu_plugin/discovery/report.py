@@ -78,7 +78,9 @@ def dangling(path: str) -> Skipped:
 def cycle(path: str) -> Skipped:
     """A symbolic link to a folder above itself."""
     return Skipped(
-        path, "A symbolic link to a folder that contains it; not followed.", "Nothing: its target is read where it lies."
+        path,
+        "A symbolic link to a folder that contains it; not followed.",
+        "Nothing: its target is read where it lies.",
     )
 
 

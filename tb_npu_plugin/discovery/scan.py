@@ -55,9 +55,7 @@ def natural(text: str) -> list[tuple[bool, int, str]]:
 
 def _span(name: str, found: Found) -> FoundSpan:
     infos = [
-        (file.relative, file.size, file.mtime_ns)
-        for file in found.files
-        if layout.INFO_NAME.fullmatch(file.relative)
+        (file.relative, file.size, file.mtime_ns) for file in found.files if layout.INFO_NAME.fullmatch(file.relative)
     ]
     identity = identify(found.folder, found.parts or (found.folder.name,), infos)
     time = identity.time
