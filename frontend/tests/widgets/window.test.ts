@@ -32,3 +32,10 @@ test("more rows than a browser can stack: the end of the scroll is the last row"
   // The drawn rows reach exactly the bottom.
   expect(end.top + (end.to - end.from) * ROW_PX).toBeCloseTo(top.height, 0);
 });
+
+test("a place beyond the end, left by rows that went, shows the last rows", () => {
+  const shown = rowWindow(1000, 300_000 * ROW_PX, 20 * ROW_PX, -1, 0);
+  expect(shown.to).toBe(1000);
+  expect(shown.top).toBe(shown.from * ROW_PX);
+  expect(shown.top).toBeLessThan(shown.height);
+});

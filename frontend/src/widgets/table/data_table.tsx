@@ -40,7 +40,10 @@ export function DataTable(props: DataTableProps) {
   });
 
   const changeRows = (changes: Partial<TableState>) => {
-    if (changes.columns === undefined) choice.reset();
+    if (changes.columns === undefined) {
+      choice.reset();
+      if (scroller.current) scroller.current.scrollTop = 0;
+    }
     change(changes);
   };
   const sort = (key: string) => {

@@ -24,10 +24,12 @@ export function rowWindow(count: number, scrollTop: number, viewPx: number, open
   const height = Math.min(real, MOST_PX);
   const travel = height - viewPx;
   const ratio = travel > 0 ? Math.max(1, (real - viewPx) / travel) : 1;
-  const top = Math.max(0, Math.min(scrollTop * ratio, real - viewPx));
+  // Rows that went (a filter) may leave the place that was scrolled to beyond the end, until the browser notices.
+  const at = Math.max(0, Math.min(scrollTop, travel));
+  const top = Math.max(0, Math.min(at * ratio, real - viewPx));
   const from = Math.max(0, placeAt(top, open, openPx) - OVERSCAN);
   const to = viewPx > 0 ? Math.min(count, placeAt(top + viewPx, open, openPx) + 1 + OVERSCAN) : from;
-  return { from, to, top: Math.max(0, scrollTop - (top - offsetOf(from, open, openPx))), height };
+  return { from, to, top: Math.max(0, at - (top - offsetOf(from, open, openPx))), height };
 }
 
 function placeAt(px: number, open: number, openPx: number): number {
