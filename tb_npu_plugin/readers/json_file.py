@@ -40,7 +40,7 @@ def load_object(text: str, report: FileReport, *, exact: bool) -> dict[str, Any]
         report.add("bad_json", expected="fewer levels of nesting")
         return None
     if not isinstance(value, dict):
-        report.add("unexpected_shape", expected="a JSON object", found=type(value).__name__)
+        report.add("unexpected_shape", expected="a JSON object", found=text.strip()[:MAX_FOUND])
         return None
     return value
 
