@@ -91,7 +91,7 @@ export interface StatsAnswer {
 }
 
 /** Hits that one search brings; more are counted only. */
-export const SEARCH_LIMIT = 5000;
+export const SEARCH_LIMIT = 10_000;
 
 export function timelineSource(span: string): TimelineSource {
   return {
