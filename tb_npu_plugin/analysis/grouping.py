@@ -12,6 +12,10 @@ from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray, Text, known
 Key = Union[IntArray, Text]
 
 
+#: Up to here a place is kept for every combination of keys, whether it occurs or not.
+_DENSE = 1 << 16
+
+
 class Groups:
     """Rows that share the values of some columns; groups in the order of their first row.
 
@@ -19,19 +23,24 @@ class Groups:
     """
 
     def __init__(self, keys: Sequence[Key], rows: int) -> None:
-        numbers = np.zeros(rows, dtype=np.int64)
+        numbers, width = np.zeros(rows, dtype=np.int64), 1
         for key in keys:
-            values = key.codes if isinstance(key, Text) else key
-            _, codes = np.unique(values, return_inverse=True)
-            _, numbers = np.unique(numbers * (rows + 1) + codes.reshape(-1), return_inverse=True)
-            numbers = numbers.reshape(-1)
-        _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
-        rank = np.empty(len(first), dtype=np.int64)
-        rank[np.argsort(first, kind="stable")] = np.arange(len(first))
-        self.first: IntArray = np.sort(first).astype(np.int64)
-        self.of_row: IntArray = rank[inverse.reshape(-1)]
-        self._order = np.argsort(self.of_row, kind="stable")
-        self._starts = np.searchsorted(self.of_row[self._order], np.arange(len(self.first)))
+            codes, size = _dense(key)
+            numbers, width = numbers * size + codes, width * size
+            if width > max(_DENSE, rows):
+                numbers, width = _unique(numbers)
+        # No sorting: a table may have millions of rows, but few groups.
+        first = np.full(width, rows, dtype=np.int64)
+        first[numbers[::-1]] = np.arange(rows - 1, -1, -1)  # of several the last one written stays: the first row
+        found = np.flatnonzero(first < rows)
+        found = found[np.argsort(first[found])]
+        rank = np.zeros(width, dtype=np.int64)
+        rank[found] = np.arange(len(found))
+        self.first: IntArray = first[found]
+        self.of_row: IntArray = rank[numbers]
+        small = self.of_row.astype(np.uint16) if len(found) < 1 << 16 else self.of_row  # these are sorted in linear time
+        self._order = np.argsort(small, kind="stable")
+        self._starts = np.cumsum(self.count()) - self.count()
 
     def __len__(self) -> int:
         return len(self.first)
@@ -78,6 +87,18 @@ class Groups:
         filled = np.where(known(values), values, neutral)[self._order]
         reduced = np.asarray(how.reduceat(filled, self._starts), dtype=np.int64)
         return np.where(self.count_known(values) > 0, reduced, NULL_INT)
+
+
+def _dense(key: Key) -> tuple[IntArray, int]:
+    """Numbers from 0 that are equal where the key is, and how many there may be."""
+    if isinstance(key, Text):
+        return key.codes.astype(np.int64) + 1, len(key.values) + 1
+    return _unique(key)
+
+
+def _unique(values: IntArray) -> tuple[IntArray, int]:
+    distinct, codes = np.unique(values, return_inverse=True)
+    return codes.reshape(-1).astype(np.int64), max(len(distinct), 1)
 
 
 def divide_half_even(total: IntArray, count: IntArray) -> IntArray:
