@@ -1,0 +1,191 @@
+"""What a person does on the pages: filters, charts, problems, keys, and what must come of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Route, expect
+
+from tests.e2e.conftest import Plugin
+from tests.e2e.test_broken import span_of
+
+Open = Callable[..., Plugin]
+
+
+def rows_of(plugin: Plugin) -> Locator:
+    """How many rows the table shows, in words."""
+    return plugin.frame.locator(".table-tools [role=status]").first
+
+
+def pick(plugin: Plugin, face: str, option: str) -> None:
+    """Choose in a dropdown of the page by what is written on it."""
+    plugin.frame.locator("main button", has_text=re.compile(f"^{face}")).first.click()
+    plugin.frame.get_by_role("option", name=option, exact=True).click()
+
+
+def saved(plugin: Plugin, card: str, what: str) -> bytes:
+    """Content of a file saved from the menu of a chart."""
+    place = plugin.frame.locator("section.card", has=plugin.frame.get_by_role("heading", name=card, exact=True))
+    place.locator(".chart-menu button").click()
+    with plugin.page.expect_download() as download:
+        plugin.frame.get_by_role("button", name=what).click()
+    return download.value.path().read_bytes()
+
+
+def test_the_banner_lists_every_problem(open_plugin: Open, broken_server: str) -> None:
+    plugin = open_plugin(broken_server)
+    plugin.open("overview", **span_of(plugin, "short_row"))
+    plugin.frame.locator(".banner").get_by_role("button", name="Show").click()
+    told = plugin.frame.locator(".banner .problem").inner_text()
+    for part in ("kernel_details.csv", "line 4", "Lost", "What to do"):
+        assert part in told
+    plugin.frame.get_by_role("button", name="Hide", exact=True).click()
+    expect(plugin.frame.locator(".banner .problem")).to_have_count(0)
+
+
+def test_what_was_not_opened_is_listed_with_reason_and_help(open_plugin: Open, broken_server: str) -> None:
+    plugin = open_plugin(broken_server)
+    plugin.open("overview")
+    plugin.frame.locator("nav.side").get_by_text("Not opened").click()
+    listed = plugin.frame.locator(".popover")
+    expect(listed.get_by_text("never_parsed/", exact=False).first).to_be_visible()
+    assert "analyse(" in listed.inner_text()
+    assert "export_type" in listed.inner_text()
+
+
+def test_the_step_filter_of_kernels(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("kernel")
+    plugin.frame.get_by_role("tab", name="All", exact=True).click()
+    expect(rows_of(plugin)).to_have_text(re.compile(r"^\d+ rows$"))
+    every = int(re.sub(r"\D", "", rows_of(plugin).inner_text()))
+    pick(plugin, "Step:", "12")
+    expect(rows_of(plugin)).not_to_have_text(f"{every} rows")
+    steps = plugin.frame.locator('[aria-label="kernel.all"]')
+    expect(steps.locator(".data-row.body").first).to_be_visible()
+    with plugin.page.expect_download() as download:
+        plugin.frame.get_by_text("CSV ↓").first.click()
+    lines = list(csv.DictReader(download.value.path().read_text().splitlines()))
+    assert 0 < len(lines) < every
+
+
+def test_a_part_of_a_chart_filters_the_table(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("kernel")
+    plugin.frame.locator(".legend-table button", has_text="AI_CPU").click()
+    cores = plugin.frame.locator('[aria-label="kernel.statistic"] .data-row.body')
+    expect(cores.filter(has_not_text="AI_CPU")).to_have_count(0)
+    expect(cores.first).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("view", "card", "first"),
+    [
+        ("kernel", "Accelerator core", "core,total_ns,share"),
+        ("operator", "Host self", "name,total_ns,share"),
+        ("overview", "Step 11", "step,device_id,part,ns"),
+        ("distributed", "Links", "src,dst,transport,size_bytes,time_ns,bandwidth_gb_per_s"),
+        ("diff", "Where the time changed", "class,baseline_ns,experimental_ns,difference_ns,running_ns"),
+    ],
+)
+def test_charts_are_saved(open_plugin: Open, demo_server: str, view: str, card: str, first: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open(view)
+    lines = saved(plugin, card, "Save its figures as CSV").decode().splitlines()
+    assert lines[0] == first
+    assert len(lines) > 1
+    picture = saved(plugin, card, "Save as PNG")
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+    assert len(picture) > 5_000  # an empty one of this size is smaller
+
+
+def test_memory_zooms_tells_what_is_live_and_comes_back(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("memory")
+    chart = plugin.frame.locator("main svg").first
+    box = chart.bounding_box()
+    assert box is not None
+    mouse, top = plugin.page.mouse, box["y"] + 90
+    expect(rows_of(plugin)).to_have_text("222 rows")
+    mouse.move(box["x"] + box["width"] * 0.3, top)
+    mouse.down()
+    mouse.move(box["x"] + box["width"] * 0.5, top, steps=4)
+    mouse.up()
+    plugin.frame.get_by_role("button", name="Whole range").wait_for()
+    mouse.click(box["x"] + box["width"] * 0.6, top)
+    plugin.frame.locator("main").get_by_text(re.compile(r"live at .*: \d+ of 222")).wait_for()
+    expect(rows_of(plugin)).not_to_have_text("222 rows")
+    plugin.frame.get_by_role("button", name="Whole range").click()
+    expect(plugin.frame.get_by_role("button", name="Whole range")).to_have_count(0)
+    plugin.frame.get_by_role("tab", name="Components").click()
+    with plugin.page.expect_download() as download:
+        plugin.frame.get_by_text("CSV ↓").last.click()
+    peaks = list(csv.DictReader(download.value.path().read_text().splitlines()))
+    assert {row["component"] for row in peaks} >= {"APP", "PTA", "PTA+GE"}
+
+
+def test_the_link_matrix_changes_its_figure(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("distributed")
+    heat = plugin.frame.locator("table.heat")
+    before = heat.inner_text()
+    for figure in ("Size", "Time"):
+        plugin.frame.get_by_role("tab", name=figure, exact=True).click()
+        expect(heat).not_to_have_text(before)
+    plugin.frame.get_by_role("tab", name="Transport", exact=True).click()
+    expect(heat).to_contain_text("HCCS")
+
+
+def test_diff_drills_down_by_class(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("diff")
+    plugin.frame.locator("button.diff-row", has_text="Attention").click()
+    kernels = plugin.frame.locator('[aria-label="diff.kernels"] .data-row.body')
+    expect(kernels.first).to_be_visible()
+    assert all("attention" in text.lower() for text in kernels.all_inner_texts())
+
+
+def test_keys_alone_reach_a_kernel(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("overview")
+    keys = plugin.page.keyboard
+    plugin.frame.locator("main").press("3")
+    plugin.ready("kernel")
+    plugin.frame.locator('[aria-label="kernel.statistic"]').focus()
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        keys.press(key)
+    expect(plugin.frame.locator(".row-details")).to_be_visible()
+    keys.press("/")
+    keys.type("matmul")
+    keys.press("Enter")
+    plugin.frame.locator('[aria-label="kernel.all"]').get_by_text("MatMul").first.wait_for()
+    keys.press("Escape")
+    plugin.frame.locator("main").press("?")
+    expect(plugin.frame.locator("dialog")).to_be_visible()
+    keys.press("Escape")
+    expect(plugin.frame.locator("dialog")).not_to_be_visible()
+
+
+def test_a_defect_of_a_view_does_not_empty_the_page(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("overview")
+
+    def spoil(route: Route) -> None:
+        answer = route.fetch().json()
+        answer["data"]["cores"] = None
+        route.fulfill(body=json.dumps(answer), content_type="application/json")
+
+    plugin.page.route("**/api/view/kernel*", spoil)
+    plugin.frame.locator('a[data-view="kernel"]').click()
+    plugin.frame.get_by_role("alert").get_by_text("could not be drawn").wait_for()
+    assert plugin.defects
+    assert all("TypeError" in defect for defect in plugin.defects)
+    plugin.defects.clear()
+    plugin.page.unroute("**/api/view/kernel*")
+    plugin.frame.locator('a[data-view="operator"]').click()
+    plugin.ready("operator")
+    assert plugin.state() == "ready"
