@@ -93,11 +93,11 @@ def search(timeline: Timeline, params: Params) -> Answer:
     if not 1 <= limit <= MAX_HITS:
         raise BadRequest(f"limit={limit} is out of range", f"Give 1 to {MAX_HITS}.")
     track = read.track(timeline, params, "slices") if params.get("track") else None
-    found = search_names(timeline, text, limit, track)
+    found = search_names(timeline, text, limit, track, read.integer(params, "near", 0))
     start, dur = timeline.rows.start[found.id], timeline.rows.dur[found.id]
     columns = (found.id, start, dur, found.track, found.depth, found.name)
     hits = [list(hit) for hit in zip(*(column.tolist() for column in columns))]
-    return {"total": found.total, "names": found.names, "hits": hits}, JSON
+    return {"total": found.total, "first": found.first, "names": found.names, "hits": hits}, JSON
 
 
 def stats(timeline: Timeline, params: Params) -> Answer:

@@ -30,9 +30,11 @@ STATS_COLUMNS = (
 
 @dataclass
 class Hits:
-    """Slices found by name, by start: at most as many as asked for, of `total`. name: index into `names`."""
+    """Slices found by name, by start: as many as asked for from number `first` on, of `total`. name: index into
+    `names`."""
 
     total: int
+    first: int
     names: list[str]
     id: Index
     track: Index
@@ -40,24 +42,23 @@ class Hits:
     name: Index
 
 
-def search(timeline: Timeline, text: str, limit: int, track: int | None = None) -> Hits:
-    """The first slices whose name contains `text`, whatever the case; on one track or all."""
+def search(timeline: Timeline, text: str, limit: int, track: int | None = None, near: int = 0) -> Hits:
+    """Slices whose name contains `text`, whatever the case, on one track or all: those around the first that starts
+    at `near` or later."""
     mask = timeline.names.containing(text)
     low, high = (0, len(timeline.name)) if track is None else _track_bounds(timeline, track)
     ids = low + np.flatnonzero(mask[timeline.name[low:high]])
     total = len(ids)
     starts = timeline.rows.start[ids]
-    if total > limit:
-        nearest = np.argpartition(starts, limit - 1)[:limit]
-        latest = starts[nearest].max()
-        nearest = np.flatnonzero(starts <= latest)  # with all of the last moment, so that ties fall by id
-        ids, starts = ids[nearest], starts[nearest]
-    ids = ids[np.lexsort((ids, starts))][:limit]
+    order = np.argsort(starts, kind="stable")  # of one moment by id
+    place = int(np.count_nonzero(starts < near))
+    first = max(0, min(place - limit // 2, total - limit))
+    ids = ids[order[first : first + limit]]
     row = timeline.rows.row_of(ids)
     tracks = timeline.rows.track_of_row(row)
     used, code = np.unique(timeline.name[ids], return_inverse=True)
     names = [timeline.names[index] for index in used.tolist()]
-    return Hits(total, names, ids, tracks, row - timeline.rows.track_row[tracks], code)
+    return Hits(total, first, names, ids, tracks, row - timeline.rows.track_row[tracks], code)
 
 
 def find(timeline: Timeline, name: str, moment: int) -> int | None:

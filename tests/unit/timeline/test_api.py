@@ -49,6 +49,7 @@ def test_the_trace_view_lists_the_rows(timeline: Timeline) -> None:
     result = VIEW.build(ViewInput([SimpleNamespace(timeline=timeline)], {}))  # type: ignore[list-item]
     assert result.base_ns == 1_000_000
     assert (result.data["start"], result.data["end"], result.data["slices"]) == (0, 300_000, 4)
+    assert (result.data["slices_start"], result.data["slices_end"]) == (0, 210_000), "counters run longer"
     (process,) = result.data["processes"]
     assert [(t["track"], t["name"], t["kind"], t["rows"], t["slices"]) for t in process["threads"]] == [
         (0, "tid 1", "slices", 2, 3),
@@ -79,6 +80,7 @@ def test_what_began_long_before_the_window_does_not_cost_its_precision(tmp_path:
     assert header["unit"] == 1
     assert (found["start"][1] + base, found["dur"][1]) == (t0 + 1, 3)
     assert (found["start"][0], found["end"][0]) == (0, 2**32 - 1)
+    assert header["far"] == [[0, 0, 100_000_000_000]], "its own times are told apart"
 
 
 def test_counter_with_the_value_in_force_and_bins(timeline: Timeline) -> None:
@@ -110,7 +112,7 @@ def test_search_is_by_start_and_counts_all(timeline: Timeline) -> None:
     found = [(answer["names"][hit[5]], *hit[1:5]) for hit in answer["hits"]]  # type: ignore[call-overload, index]
     assert found == [("aten::Add", 0, 100_000, 0, 0), ("aten::add_", 10_000, 20_000, 0, 1)]
     assert GET["search"](timeline, {"q": "add", "track": "1"})[0]["total"] == 1  # type: ignore[call-overload, index]
-    assert GET["search"](timeline, {"q": "nothing"})[0] == {"total": 0, "names": [], "hits": []}
+    assert GET["search"](timeline, {"q": "nothing"})[0] == {"total": 0, "first": 0, "names": [], "hits": []}
 
 
 def test_stats_of_one_track(timeline: Timeline) -> None:
@@ -123,6 +125,85 @@ def test_stats_of_one_track(timeline: Timeline) -> None:
         "mul": (1, 10_000, 10_000, 5_000),
     }
     assert (answer["wall"], answer["slices"]) == (30_000, 3)  # type: ignore[call-overload, index]
+
+
+def test_search_near_a_moment(timeline: Timeline) -> None:
+    def hits(near: int) -> tuple[int, list[int]]:
+        answer: Any = GET["search"](timeline, {"q": "add", "limit": "2", "near": str(near)})[0]
+        assert answer["total"] == 3
+        return answer["first"], [hit[1] for hit in answer["hits"]]
+
+    assert hits(0) == (0, [0, 10_000])
+    assert hits(10_000) == (0, [0, 10_000])
+    assert hits(11_000) == (1, [10_000, 200_000])
+    assert hits(2**53 - 1) == (1, [10_000, 200_000])
+
+
+def test_statistics_are_bounded_and_whole_as_csv(timeline: Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_npu_plugin.server.timeline_api.MAX_STATS", 2)
+    params = {"t0": "0", "t1": "300000"}
+    table: Any = GET["stats"](timeline, params)[0]["table"]  # type: ignore[call-overload, index]
+    assert (table["data"]["name"], table["rows"], table["total"]) == (["aten::Add", "aten::add_"], 2, 4)
+    text, mime = GET["stats"](timeline, {**params, "format": "csv"})
+    lines = text.decode().splitlines()  # type: ignore[union-attr]
+    assert (mime, len(lines), lines[0].split(",")[0]) == ("text/csv", 5, "name")
+
+
+def test_find_means_the_slice_of_a_record(tmp_path: Path) -> None:
+    found, _ = open_trace([event("a", 0, 100), event("a", 10, 20), event("a", 200, 5), event("ab", 12, 1)], tmp_path)
+
+    def start(at: int) -> int:
+        answer: Any = GET["find"](found, {"name": "a", "at": str(at)})[0]
+        return int(found.rows.start[answer["id"]])
+
+    assert [start(at) for at in (10_001, 12_000, 40_000, 150_000, 999_999)] == [10_000, 10_000, 0, 200_000, 200_000]
+    assert GET["find"](found, {"name": "A"})[0] == {"id": None}
+    with pytest.raises(BadRequest):
+        GET["find"](found, {})
+
+
+def test_chain_goes_over_queue_and_launch_to_the_frame(tmp_path: Path) -> None:
+    python, cann, device = 1, 2, 3
+
+    def arrow(kind: str, pids: tuple[int, int], tids: tuple[int, int], times: tuple[float, float]) -> list[Any]:
+        return [
+            {"ph": phase, "name": kind, "cat": kind, "id": 7, "pid": pid, "tid": tid, "ts": time, "bp": "e"}
+            for phase, pid, tid, time in zip("sf", pids, tids, times)
+        ]
+
+    found, log = open_trace(
+        [
+            *(metadata("process_name", pid, name=name)
+              for pid, name in ((python, "Python"), (cann, "CANN"), (device, "Ascend Hardware"))),
+            event("frame", 0, 100, 11, python, cat="python_function"),
+            event("aten::mm", 10, 50, 11, python, cat="cpu_op"),
+            event("Enqueue@mm", 20, 5, 11, python, cat="enqueue"),
+            event("Dequeue@mm", 30, 20, 12, python, cat="dequeue"),
+            event("AscendCL@mm", 32, 10, 12, cann),
+            event("Node@launch", 33, 5, 12, cann),
+            event("kernel", 70, 9, 2, device),
+            event("MmBackward0", 200, 9, 13, python, cat="cpu_op"),
+            *arrow("async_task_queue", (python, python), (11, 12), (20, 30)),
+            *arrow("HostToDevice", (cann, device), (12, 2), (34, 70)),
+            *arrow("async_npu", (python, device), (11, 2), (10, 70)),
+            *arrow("fwdbwd", (python, python), (11, 13), (10, 200)),
+        ],
+        tmp_path,
+    )  # fmt: skip
+    assert log == []
+
+    def chain(name: str) -> Any:
+        chosen: Any = GET["find"](found, {"name": name})[0]
+        return GET["chain"](found, {"id": str(chosen["id"])})[0]
+
+    kernel = chain("kernel")
+    assert [(link["name"], link["via"]) for link in kernel["links"]] == [
+        ("frame", ""), ("aten::mm", ""), ("Enqueue@mm", "async_task_queue"), ("Dequeue@mm", ""), ("AscendCL@mm", ""),
+        ("Node@launch", "HostToDevice"), ("kernel", ""),
+    ]  # fmt: skip
+    assert (kernel["forward"], kernel["backward"]["name"]) == (None, "MmBackward0")
+    assert chain("MmBackward0")["forward"]["name"] == "aten::mm"
+    assert [link["name"] for link in chain("frame")["links"]] == ["frame"]
 
 
 def test_slice_and_flows(timeline: Timeline) -> None:

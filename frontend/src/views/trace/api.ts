@@ -80,6 +80,8 @@ export type Hit = [number, number, number, number, number, number];
 
 export interface SearchAnswer {
   total: number;
+  /** Number of the first hit that is here. */
+  first: number;
   names: string[];
   hits: Hit[];
 }
@@ -90,7 +92,7 @@ export interface StatsAnswer {
   slices: number;
 }
 
-/** Hits that one search brings; more are counted only. */
+/** Hits that one answer brings; others come when they are stepped to. */
 export const SEARCH_LIMIT = 10_000;
 
 export function timelineSource(span: string): TimelineSource {
@@ -119,8 +121,9 @@ export async function findSlice(span: string, name: string, at: number, signal?:
   return (await getJson<{ id: number | null }>("timeline/find", { span, name, at }, signal)).id;
 }
 
-export function searchSlices(span: string, text: string, signal?: AbortSignal): Promise<SearchAnswer> {
-  return getJson("timeline/search", { span, q: text, limit: SEARCH_LIMIT }, signal);
+/** Hits around the first that starts at `near` (ns) or later. */
+export function searchSlices(span: string, text: string, near: number, signal?: AbortSignal): Promise<SearchAnswer> {
+  return getJson("timeline/search", { span, q: text, near: Math.round(near), limit: SEARCH_LIMIT }, signal);
 }
 
 /** Statistics of all slices in [start, end) on `tracks` (null: all). */

@@ -18,14 +18,14 @@ export function HitsPanel({ session }: { session: TraceSession }) {
   const hits = search.hits.value;
   const table = useMemo(() => tableOf(session), [hits]);
   if (hits.length === 0) return <Empty text={t("trace.search.none")} />;
-  const [shown, total] = [hits.length, search.total.value];
+  const [first, shown, total] = [search.first.value, hits.length, search.total.value];
   return (
     <div>
       <div class="trace-title">
         <h2>{search.text.value}</h2>
         <span class="muted">
           {shown < total
-            ? t("trace.search.some", { shown: integer(shown), total: integer(total) })
+            ? t("trace.search.some", { from: integer(first + 1), to: integer(first + shown), total: integer(total) })
             : t("trace.search.total", { total: integer(total) })}
         </span>
         <span class="grow" />

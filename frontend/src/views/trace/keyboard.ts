@@ -68,8 +68,8 @@ function perform(session: TraceSession, action: Action, targets: KeyTargets): vo
     nextFlow: () => session.followFlow("next"),
     previousFlow: () => session.followFlow("previous"),
     search: targets.focusSearch,
-    nextHit: () => session.stepHit(1),
-    previousHit: () => session.stepHit(-1),
+    nextHit: () => void session.stepHit(1),
+    previousHit: () => void session.stepHit(-1),
     togglePanel: () => {
       session.panelOpen.value = !session.panelOpen.peek();
     },

@@ -19,7 +19,7 @@ export function SearchBox({ session, field }: { session: TraceSession; field: Re
   const step = async (direction: 1 | -1) => {
     const text = (typed ?? search.text.peek()).trim();
     if (text !== search.text.peek()) await session.find(text, true);
-    else session.stepHit(direction);
+    else await session.stepHit(direction);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter") void step(event.shiftKey ? -1 : 1);
@@ -59,8 +59,13 @@ export function SearchBox({ session, field }: { session: TraceSession; field: Re
           >
             {placeText(session)}
           </button>
-          <Step tip={t("trace.search.previous")} disabled={!hasHits} onClick={() => session.stepHit(-1)} face="‹" />
-          <Step tip={t("trace.search.next")} disabled={!hasHits} onClick={() => session.stepHit(1)} face="›" />
+          <Step
+            tip={t("trace.search.previous")}
+            disabled={!hasHits}
+            onClick={() => void session.stepHit(-1)}
+            face="‹"
+          />
+          <Step tip={t("trace.search.next")} disabled={!hasHits} onClick={() => void session.stepHit(1)} face="›" />
           <Step tip={t("trace.search.clear")} disabled={false} onClick={() => void session.find("", false)} face="✕" />
         </span>
       )}

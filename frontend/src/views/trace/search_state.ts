@@ -7,9 +7,11 @@ import { type Hit, searchSlices } from "./api";
 export class SearchState {
   readonly text = signal("");
   readonly total = signal(0);
+  /** Hits that are here: those from number `first` on, by start. */
   readonly hits = signal<readonly Hit[]>([]);
+  readonly first = signal(0);
   readonly names = signal<readonly string[]>([]);
-  /** Index of the hit on show; -1: none yet. */
+  /** Number of the hit on show, among all; -1: none yet. */
   readonly at = signal(-1);
   readonly busy = signal(false);
   readonly error = signal<unknown>(null);
@@ -17,7 +19,8 @@ export class SearchState {
 
   constructor(private readonly span: string) {}
 
-  async run(text: string): Promise<void> {
+  /** Searches; brings the hits around time `near`. */
+  async run(text: string, near = 0): Promise<void> {
     this.text.value = text;
     this.error.value = null;
     if (text === "") {
@@ -27,10 +30,11 @@ export class SearchState {
     }
     this.busy.value = true;
     try {
-      const answer = await this.request.run((abort) => searchSlices(this.span, text, abort));
+      const answer = await this.request.run((abort) => searchSlices(this.span, text, near, abort));
       if (!answer) return;
       this.total.value = answer.total;
       this.names.value = answer.names;
+      this.first.value = answer.first;
       this.hits.value = answer.hits;
       this.at.value = -1;
     } catch (error) {
@@ -41,20 +45,43 @@ export class SearchState {
   }
 
   /** The next (1) or previous (-1) hit, around the ends; the first time the one at or after time `from`. */
-  step(step: 1 | -1, from: number): Hit | null {
-    const hits = this.hits.peek();
-    if (hits.length === 0) return null;
+  async step(step: 1 | -1, from: number): Promise<Hit | null> {
+    const total = this.total.peek();
+    if (total === 0) return null;
     if (this.at.peek() < 0) {
-      const next = hits.findIndex((hit) => hit[1] >= from);
-      return this.open(step === 1 ? Math.max(next, 0) : (next <= 0 ? hits.length : next) - 1);
+      await this.bring(from);
+      const next = this.hits.peek().findIndex((hit) => hit[1] >= from);
+      const number = next < 0 ? total : this.first.peek() + next;
+      return this.show(step === 1 ? number % total : (number || total) - 1);
     }
-    return this.open((this.at.peek() + step + hits.length) % hits.length);
+    return this.show((this.at.peek() + step + total) % total);
   }
 
+  /** The hit at `index` of those that are here. */
   open(index: number): Hit | null {
     const hit = this.hits.peek()[index] ?? null;
-    if (hit) this.at.value = index;
+    if (hit) this.at.value = this.first.peek() + index;
     return hit;
+  }
+
+  /** Hit number `number` of all; fetched with its neighbours where it is not here. */
+  private async show(number: number): Promise<Hit | null> {
+    const first = this.first.peek();
+    const hits = this.hits.peek();
+    if (number < first) await this.run(this.text.peek(), number === 0 ? 0 : hits[0]?.[1]);
+    else if (number >= first + hits.length) {
+      const isLast = number === this.total.peek() - 1;
+      await this.run(this.text.peek(), isLast ? Number.MAX_SAFE_INTEGER : hits[hits.length - 1]?.[1]);
+    }
+    return this.open(number - this.first.peek());
+  }
+
+  /** Sees to it that the first hit from time `from` on is here. */
+  private async bring(from: number): Promise<void> {
+    const hits = this.hits.peek();
+    const isWhole = hits.length === this.total.peek();
+    const [first, last] = [hits[0], hits[hits.length - 1]];
+    if (!isWhole && (!first || !last || from < first[1] || from > last[1])) await this.run(this.text.peek(), from);
   }
 
   stop(): void {
@@ -65,6 +92,7 @@ export class SearchState {
     this.total.value = 0;
     this.names.value = [];
     this.hits.value = [];
+    this.first.value = 0;
     this.at.value = -1;
     this.busy.value = false;
   }

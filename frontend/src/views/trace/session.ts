@@ -289,11 +289,11 @@ export class TraceSession {
   /** Searches; `go`: and shows the first hit after the left edge of the view. */
   async find(text: string, go: boolean): Promise<void> {
     this.save({ [KEYS.search]: text });
-    await this.search.run(text);
+    await this.search.run(text, this.engine?.scene.view.start);
     this.showHits();
     if (text === "" && this.panel.peek() === "hits") this.panel.value = "slice";
     if (this.search.error.peek()) this.fail(this.search.error.peek());
-    if (text !== "" && go) this.stepHit(1);
+    if (text !== "" && go) await this.stepHit(1);
     if (text !== "") this.said.value = t("trace.said.hits", { total: this.search.total.value });
   }
 
@@ -303,10 +303,11 @@ export class TraceSession {
     this.engine?.update({ needle: hits.length > 0 ? text.toLowerCase() : "", hits: hits.map((hit) => hit[1]) });
   }
 
-  stepHit(step: 1 | -1): void {
-    const from = this.engine?.scene.view.start ?? 0;
-    const hit = this.search.step(step, from);
-    if (hit) void this.select(hit[0], "sight");
+  async stepHit(step: 1 | -1): Promise<void> {
+    const hit = await this.search.step(step, this.engine?.scene.view.start ?? 0);
+    this.showHits();
+    if (hit) await this.select(hit[0], "sight");
+    else if (this.search.error.peek()) this.fail(this.search.error.peek());
   }
 
   openHit(index: number): void {

@@ -40,7 +40,7 @@ export const en = {
   "trace.search.next": "Next (Enter)",
   "trace.search.previous": "Previous (Shift Enter)",
   "trace.search.list": "List of what was found",
-  "trace.search.some": "first {shown} of {total}",
+  "trace.search.some": "{from} to {to} of {total}",
   "trace.search.missing": "The trace has no slice named {name}.",
 
   "trace.panel.slice": "Slice",
@@ -227,7 +227,7 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.search.next": "下一个（Enter）",
   "trace.search.previous": "上一个（Shift Enter）",
   "trace.search.list": "列出搜索结果",
-  "trace.search.some": "前 {shown} 个，共 {total} 个",
+  "trace.search.some": "第 {from} 到 {to} 个，共 {total} 个",
   "trace.search.missing": "该 trace 中没有名为 {name} 的 slice。",
 
   "trace.panel.slice": "Slice",

@@ -15,7 +15,7 @@ function answer(body: object): void {
 afterEach(() => vi.unstubAllGlobals());
 
 async function searched(): Promise<SearchState> {
-  answer({ total: 7, names: ["MatMul", "MatMulV2"], hits: HITS });
+  answer({ total: 3, first: 0, names: ["MatMul", "MatMulV2"], hits: HITS });
   const state = new SearchState("span");
   await state.run("matmul");
   return state;
@@ -23,17 +23,37 @@ async function searched(): Promise<SearchState> {
 
 test("the first step goes to the hit at or after the view, then around the ends", async () => {
   const state = await searched();
-  expect(state.total.value).toBe(7);
-  expect(state.step(1, 150)?.[0]).toBe(11);
-  expect(state.step(1, 150)?.[0]).toBe(12);
-  expect(state.step(1, 150)?.[0]).toBe(10);
-  expect(state.step(-1, 150)?.[0]).toBe(12);
+  for (const id of [11, 12, 10]) expect((await state.step(1, 150))?.[0]).toBe(id);
+  expect((await state.step(-1, 150))?.[0]).toBe(12);
+  expect(state.at.value).toBe(2);
 });
 
 test("the first step back goes to the hit before the view", async () => {
-  expect((await searched()).step(-1, 150)?.[0]).toBe(10);
-  expect((await searched()).step(-1, 50)?.[0]).toBe(12);
-  expect((await searched()).step(1, 5000)?.[0]).toBe(10);
+  expect((await (await searched()).step(-1, 150))?.[0]).toBe(10);
+  expect((await (await searched()).step(-1, 50))?.[0]).toBe(12);
+  expect((await (await searched()).step(1, 5000))?.[0]).toBe(10);
+});
+
+test("hits that are not here are fetched when they are stepped to", async () => {
+  const all: Hit[] = Array.from({ length: 9 }, (_, id) => [id, id * 10, 5, 0, 0, 0]);
+  const asked: number[] = [];
+  vi.stubGlobal("fetch", async (url: string) => {
+    const near = Number(new URL(url).searchParams.get("near"));
+    asked.push(near);
+    const place = all.filter((hit) => hit[1] < near).length;
+    const first = Math.max(0, Math.min(place - 2, all.length - 4));
+    return new Response(JSON.stringify({ total: 9, first, names: ["a"], hits: all.slice(first, first + 4) }));
+  });
+  const state = new SearchState("span");
+  await state.run("a", 0);
+  expect((await state.step(1, 55))?.[0]).toBe(6);
+  const ids = [7, 8, 0, 1, 2, 3, 4];
+  for (const id of ids) {
+    expect((await state.step(1, 0))?.[0]).toBe(id);
+    expect(state.at.value).toBe(id);
+  }
+  for (const id of [3, 2, 1, 0, 8, 7, 6, 5, 4, 3]) expect((await state.step(-1, 0))?.[0]).toBe(id);
+  expect(asked.length).toBeLessThan(14);
 });
 
 test("a failed search keeps no hits and says why", async () => {
@@ -42,7 +62,7 @@ test("a failed search keeps no hits and says why", async () => {
   await state.run("other");
   expect(state.hits.value).toEqual([]);
   expect(state.error.value).toBeTruthy();
-  answer({ total: 0, names: [], hits: [] });
+  answer({ total: 0, first: 0, names: [], hits: [] });
   await state.run("");
   expect(state.error.value).toBeNull();
 });

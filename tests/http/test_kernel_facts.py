@@ -1,0 +1,45 @@
+"""What the table of kernels adds to a slice of the timeline."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.server.kernel_facts import kernel_facts
+from tb_npu_plugin.tables import from_lists
+
+KEYS = ("name", "start_ns", "dur_ns", "core", "block_dim", "wait_ns", "input_shapes")
+ROWS = [
+    ("MatMul", 1000, 50, "AI_CORE", 20, 7, "2,3"),
+    ("MatMul", 1050, 10, "AI_VECTOR_CORE", None, None, None),
+    ("Add", 1050, 10, "AI_VECTOR_CORE", 1, 0, "4"),
+]
+
+
+def span(rows: list[tuple[Any, ...]] | None) -> Any:
+    columns = [column for column in TABLES["kernels"] if column.key in KEYS]
+    lists = {key: [row[place] for row in rows or ()] for place, key in enumerate(KEYS)}
+    table = None if rows is None else from_lists(columns, lists)
+    return SimpleNamespace(table=lambda name: table, files=["ASCEND_PROFILER_OUTPUT/kernel_details.csv", "x.csv"])
+
+
+def test_kernel_is_known_by_name_and_start() -> None:
+    facts = kernel_facts(span(ROWS), "MatMul", 1001)
+    assert facts is not None
+    assert {key: facts[key] for key in ("source", "core", "block_dim", "wait_ns", "input_shapes", "output_shapes")} == {
+        "source": "kernel_details.csv", "core": "AI_CORE", "block_dim": 20, "wait_ns": 7, "input_shapes": "2,3",
+        "output_shapes": None,
+    }  # fmt: skip
+    second = kernel_facts(span(ROWS), "MatMul", 1050)
+    assert second is not None and (second["core"], second["block_dim"], second["wait_ns"]) == (
+        "AI_VECTOR_CORE",
+        None,
+        None,
+    )
+
+
+def test_other_slices_have_no_facts() -> None:
+    assert kernel_facts(span(ROWS), "MatMul", 1002) is None
+    assert kernel_facts(span(ROWS), "Sub", 1050) is None
+    assert kernel_facts(span(None), "MatMul", 1000) is None
