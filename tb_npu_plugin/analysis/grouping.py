@@ -38,7 +38,9 @@ class Groups:
         rank[found] = np.arange(len(found))
         self.first: IntArray = first[found]
         self.of_row: IntArray = rank[numbers]
-        small = self.of_row.astype(np.uint16) if len(found) < 1 << 16 else self.of_row  # these are sorted in linear time
+        small = (
+            self.of_row.astype(np.uint16) if len(found) < 1 << 16 else self.of_row
+        )  # these are sorted in linear time
         self._order = np.argsort(small, kind="stable")
         self._starts = np.cumsum(self.count()) - self.count()
 
