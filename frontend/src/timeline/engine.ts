@@ -146,11 +146,11 @@ export class TimelineEngine {
   }
 
   /** Shows `view`; a step that Backspace takes back. */
-  go(view: View, animated = true): void {
+  go(view: View, isJump = true): void {
     const aim = clamp(view, this.data.limits, this.width);
     if (sameView(aim, this.motion.target(this.scene.view))) return;
-    this.history.push(this.motion.target(this.scene.view), performance.now());
-    this.move(aim, animated);
+    this.history.push(this.motion.target(this.scene.view), performance.now(), isJump);
+    this.move(aim, true);
   }
 
   /** Shows [start, end) with some room. */
@@ -197,7 +197,7 @@ export class TimelineEngine {
 
   /** Follows the pointer: no animation, part of one step. */
   follow(view: View): void {
-    this.history.push(this.scene.view, performance.now());
+    this.history.push(this.scene.view, performance.now(), false);
     this.move(clamp(view, this.data.limits, this.width), false);
   }
 
@@ -206,7 +206,7 @@ export class TimelineEngine {
     this.motion.fast = fast;
     if (repeated && !this.reduced.matches) return;
     const target = this.motion.target(this.scene.view);
-    this.go(tap(target, action, fast, this.focusX(), this.width));
+    this.go(tap(target, action, fast, this.focusX(), this.width), false);
     if (!this.reduced.matches) this.motion.press(action, now);
     this.draw(true);
   }
@@ -241,6 +241,7 @@ export class TimelineEngine {
   /** Asks for a frame. `all`: the rows changed too, not only what lies over them. */
   draw(all: boolean): void {
     this.baseDirty ||= all;
+    if (all) this.root.dataset.ready = "no";
     if (this.frame === 0 && this.scene.height > 0) this.frame = requestAnimationFrame((now) => this.paint(now));
   }
 
@@ -297,6 +298,14 @@ export class TimelineEngine {
     return clamp(show(start, end, this.width, MARGIN), this.data.limits, this.width);
   }
 
+  /** The view came to rest. `data-ready` and `data-range` say so in the page, for tests. */
+  private rest(): void {
+    const { view } = this.scene;
+    this.root.dataset.range = `${view.start},${view.start + view.scale * this.width}`;
+    if (!this.loader.loading && !this.motion.moving) this.root.dataset.ready = "yes";
+    this.events.settled(view);
+  }
+
   private paint(now: number): void {
     this.frame = 0;
     const { scene } = this;
@@ -312,12 +321,11 @@ export class TimelineEngine {
       this.gutter.paint(scene);
       this.loader.want(wishOf(scene));
       clearTimeout(this.settle);
-      this.settle = setTimeout(() => this.events.settled(scene.view), SETTLE_MS);
+      this.settle = setTimeout(() => this.rest(), SETTLE_MS);
     }
     this.top.paint(scene);
     this.overlay.paint(scene);
     const busy = this.loader.loading;
-    this.root.dataset.ready = busy || this.motion.moving ? "no" : "yes";
     this.events.loading(busy);
     if (this.motion.moving) this.draw(true);
   }

@@ -10,9 +10,9 @@ export class ViewHistory {
   private views: View[] = [];
   private last = Number.NEGATIVE_INFINITY;
 
-  /** Remembers `view`, the one that is about to be left. */
-  push(view: View, now: number): void {
-    const joined = now - this.last < TOGETHER_MS;
+  /** Remembers `view`, the one that is about to be left. A jump is a step of its own, however soon it follows. */
+  push(view: View, now: number, isJump: boolean): void {
+    const joined = !isJump && now - this.last < TOGETHER_MS;
     this.last = now;
     const top = this.views[this.views.length - 1];
     if (joined || (top && sameView(top, view))) return;

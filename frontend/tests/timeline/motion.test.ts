@@ -39,10 +39,18 @@ test("a key that stays down moves on until it is released", () => {
 
 test("Backspace goes back step by step; quick steps are one", () => {
   const history = new ViewHistory();
-  history.push({ start: 1, scale: 1 }, 0);
-  history.push({ start: 2, scale: 1 }, 100);
-  history.push({ start: 3, scale: 1 }, 5000);
+  history.push({ start: 1, scale: 1 }, 0, false);
+  history.push({ start: 2, scale: 1 }, 100, false);
+  history.push({ start: 3, scale: 1 }, 5000, false);
   expect(history.pop()?.start).toBe(3);
   expect(history.pop()?.start).toBe(1);
   expect(history.pop()).toBeNull();
+});
+
+test("a jump right after a movement is a step of its own", () => {
+  const history = new ViewHistory();
+  history.push({ start: 1, scale: 1 }, 0, false);
+  history.push({ start: 2, scale: 1 }, 100, true);
+  expect(history.pop()?.start).toBe(2);
+  expect(history.pop()?.start).toBe(1);
 });
