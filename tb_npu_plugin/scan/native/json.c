@@ -2,37 +2,7 @@
 
 #include <string.h>
 
-#if defined(__SSE2__) && !defined(TB_NPU_NO_SIMD)
-#include <emmintrin.h>
-#endif
-
 #define MAX_DEPTH 64 /* one bit each */
-
-/* First byte from `at` on that is a quote, a backslash, a control character or not ASCII; `end` if there is none. */
-static const uint8_t *plain_end(const uint8_t *at, const uint8_t *end) {
-#if defined(__SSE2__) && !defined(TB_NPU_NO_SIMD)
-    const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\'), space = _mm_set1_epi8(' ');
-    for (; end - at >= 16; at += 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
-        __m128i found = _mm_or_si128(_mm_cmpeq_epi8(bytes, quote), _mm_cmpeq_epi8(bytes, backslash));
-        found = _mm_or_si128(found, _mm_cmplt_epi8(bytes, space)); /* signed: not ASCII is below, too */
-        int mask = _mm_movemask_epi8(found);
-        if (mask) return at + __builtin_ctz((unsigned)mask);
-    }
-#else
-    const uint64_t ones = UINT64_C(0x0101010101010101), high = UINT64_C(0x8080808080808080);
-    for (; end - at >= 8; at += 8) {
-        uint64_t bytes, quote, backslash;
-        memcpy(&bytes, at, 8);
-        quote = bytes ^ (ones * '"');
-        backslash = bytes ^ (ones * '\\');
-        /* A borrow may mark the byte after a find as well, never a word without one. */
-        if (((bytes - ones * ' ') | (quote - ones) | (backslash - ones) | bytes) & high) break;
-    }
-#endif
-    while (at < end && *at != '"' && *at != '\\' && *at >= ' ' && *at < 0x80) at++;
-    return at;
-}
 
 /* Behind one character that is not ASCII; NULL if it is not UTF-8. The quote that must follow bounds the reading. */
 static const uint8_t *wide_end(const uint8_t *at, const uint8_t *end) {
@@ -83,12 +53,9 @@ static JsonStatus escape_end(const uint8_t **at, const uint8_t *end) {
     }
 }
 
-JsonStatus json_string(const uint8_t **at, const uint8_t *end, Span *content, int *escaped) {
-    const uint8_t *p = *at + 1;
-    content->start = p;
-    *escaped = 0;
-    for (;;) {
-        p = plain_end(p, end);
+JsonStatus json_string_rest(const uint8_t **at, const uint8_t *end, int *escaped) {
+    const uint8_t *p = *at;
+    for (;; p = plain_end(p, end)) {
         if (p == end) return JSON_SHORT;
         if (*p == '"') break;
         if (*p == '\\') {
@@ -101,8 +68,7 @@ JsonStatus json_string(const uint8_t **at, const uint8_t *end, Span *content, in
             return JSON_ODD;
         }
     }
-    content->end = p;
-    *at = p + 1;
+    *at = p;
     return JSON_OK;
 }
 
