@@ -30,6 +30,7 @@ class BuildScanner(build_ext):
     """Builds the trace scanner where a C compiler is; without it the package reads traces in Python."""
 
     def build_extension(self, ext: Extension) -> None:
+        """Build, or say what is missing for it."""
         try:
             super().build_extension(ext)
         except Exception as error:  # whatever the compiler's trouble is, the package works

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import _native
 from tb_npu_plugin.scan.events import DTYPES, TEXT_COLUMNS, Interner, TraceEvents
-from tb_npu_plugin.scan.msgspec_events import Texts, json_text
+from tb_npu_plugin.scan.msgspec_events import json_text
 from tb_npu_plugin.scan.msgspec_scanner import MAX_EVENT, Scanner
 from tb_npu_plugin.scan.source import Source
 

@@ -43,8 +43,12 @@ WORDS = st.sampled_from(["null", "true", "false", "nul", "[]", "{}", "[1 , {}]",
                          "[" * 65 + "]" * 65, "[" * 300 + "]" * 300, "[}", "{]", "[1,]", '{"a" 1}', '{"a":1,}', ""])  # fmt: skip
 VALUES = st.recursive(
     STRINGS | NUMBERS | WORDS,
-    lambda inner: st.lists(inner, max_size=3).map(lambda parts: "[" + ",".join(parts) + "]")
-    | st.lists(st.tuples(STRINGS, inner), max_size=3).map(lambda parts: "{" + ", ".join(map(": ".join, parts)) + "}"),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda parts: "[" + ",".join(parts) + "]")
+        | st.lists(st.tuples(STRINGS, inner), max_size=3).map(
+            lambda parts: "{" + ", ".join(map(": ".join, parts)) + "}"
+        )
+    ),
     max_leaves=5,
 )
 KEYS = st.sampled_from(
@@ -76,7 +80,9 @@ def traces(draw: st.DrawFn) -> bytes:
     data = bytearray((text + tail).encode("utf-8", "surrogatepass"))
     for _ in range(draw(st.sampled_from([0, 0, 0, 1, 3]))):
         place = draw(st.integers(0, len(data)))
-        data[place : place + draw(st.integers(0, 2))] = draw(st.binary(max_size=3) | st.sampled_from([b'"', b"{", b"\\"]))
+        data[place : place + draw(st.integers(0, 2))] = draw(
+            st.binary(max_size=3) | st.sampled_from([b'"', b"{", b"\\"])
+        )
     return bytes(data[: draw(st.integers(0, len(data)))] if draw(st.integers(0, 3)) == 0 else data)
 
 
