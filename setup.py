@@ -22,7 +22,7 @@ SCANNER = Extension(
     # Contracted, a product and a sum would round otherwise than Python does.
     extra_compile_args=["-std=c11", "-O3", "-ffp-contract=off", "-Wall", "-Wextra"],
     py_limited_api=True,
-    optional=True,
+    optional=True,  # an editable install must not miss it, either
 )
 
 
@@ -48,8 +48,8 @@ setup(
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     packages=find_packages(include=["tb_npu_plugin", "tb_npu_plugin.*"]),
-    include_package_data=True,
-    exclude_package_data={"tb_npu_plugin.scan": ["native/*"]},
+    include_package_data=False,  # it would bring the C sources along
+    package_data={"tb_npu_plugin": ["py.typed", "static/*"], "tb_npu_plugin.scan": ["*.pyi"]},
     ext_modules=[SCANNER],
     cmdclass={"build_ext": BuildScanner},
     options={"bdist_wheel": {"py_limited_api": "cp39"}},
