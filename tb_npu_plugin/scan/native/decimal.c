@@ -36,16 +36,14 @@ int decimal_of(Span text, Decimal *out) {
 int decimal_thousandfold(const Decimal *value, int64_t *out) {
     uint64_t result;
     if (value->decimals <= 3) {
-        uint64_t factor = POWERS[3 - value->decimals];
-        if (value->mantissa > INT64_MAX / factor) return 0;
-        result = value->mantissa * factor;
+        if (__builtin_mul_overflow(value->mantissa, POWERS[3 - value->decimals], &result)) return 0;
     } else {
         uint64_t divisor = POWERS[value->decimals - 3];
         uint64_t rest = value->mantissa % divisor, half = divisor / 2; /* a power of ten is even */
         result = value->mantissa / divisor;
         if (rest > half || (rest == half && (result & 1))) result++;
-        if (result > INT64_MAX) return 0;
     }
+    if (result > INT64_MAX) return 0;
     *out = value->negative ? -(int64_t)result : (int64_t)result;
     return 1;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define FIRST_SLOTS 1024
+#define LARGE (1 << 20) /* tables below grow fourfold: moving them is most of what they cost */
 #define MAX_TEXTS (INT32_MAX - 1)
 
 void interner_init(Interner *self, uint64_t seed) {
@@ -52,7 +53,9 @@ uint32_t interner_hash(const Interner *self, const uint8_t *text, size_t length)
 }
 
 static int grow_slots(Interner *self) {
-    size_t count = self->slot_count ? self->slot_count * 2 : FIRST_SLOTS, mask = count - 1;
+    size_t count = FIRST_SLOTS;
+    if (self->slot_count) count = self->slot_count * (self->slot_count < LARGE ? 4 : 2);
+    size_t mask = count - 1;
     uint64_t *slots = calloc(count, sizeof *slots);
     if (!slots) return 0;
     for (size_t old = 0; old < self->slot_count; old++) {
