@@ -49,7 +49,7 @@ setup(
     long_description_content_type="text/markdown",
     packages=find_packages(include=["tb_npu_plugin", "tb_npu_plugin.*"]),
     include_package_data=False,  # it would bring the C sources along
-    package_data={"tb_npu_plugin": ["py.typed", "static/*"], "tb_npu_plugin.scan": ["*.pyi"]},
+    package_data={"tb_npu_plugin": ["py.typed", "*.txt", "static/*"], "tb_npu_plugin.scan": ["*.pyi"]},
     ext_modules=[SCANNER],
     cmdclass={"build_ext": BuildScanner},
     options={"bdist_wheel": {"py_limited_api": "cp39"}},
