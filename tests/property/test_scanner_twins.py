@@ -105,6 +105,11 @@ def check_twins(path: Path, data: bytes, patch: pytest.MonkeyPatch) -> None:
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=traces(), chunk=st.sampled_from([1, 7, 40, 300, 1 << 20]), zipped=st.sampled_from([False, False, True]))
 @example(data=b'[{"name": "a", "args": {"x": "\xff"}}, {"name": "b", "ts": NaN}]', chunk=1 << 20, zipped=False)
+@example(
+    data=b'[{"ts": 1, "dur": 1.25, "ts": null, "dur": null}, {"dur": 1.1, "dur": "2"}]', chunk=1 << 20, zipped=False
+)
+@example(data=b'[{"name": "\xed\xa0\x80"}, {"name": "\xe0\x80\x80"}]', chunk=1 << 20, zipped=False)
+@example(data=b'[{"name": "\xf4\x90\x80\x80"}, {"name": "\xf0\x80\x80\x80"}]', chunk=1 << 20, zipped=False)
 @example(data=b'[{"dur": "1.5"}, {"dur": 3.6500000000000004}, {"dur": null}]', chunk=1 << 20, zipped=False)
 def test_any_bytes(data: bytes, chunk: int, zipped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "CHUNK", chunk)
