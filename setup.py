@@ -3,13 +3,43 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
 
 HERE = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "tb_npu_plugin/__init__.py").read_text(), re.M)
 assert VERSION
+
+NATIVE = "tb_npu_plugin/scan/native"
+SCANNER = Extension(
+    "tb_npu_plugin.scan._native",
+    sources=[f"{NATIVE}/{name}.c" for name in ("module", "walker", "json", "decimal", "interner")],
+    depends=[f"{NATIVE}/{name}.h" for name in ("walker", "json", "interner")],
+    define_macros=[("Py_LIMITED_API", "0x03090000")],
+    # Contracted, a product and a sum would round otherwise than Python does.
+    extra_compile_args=["-std=c11", "-O3", "-ffp-contract=off", "-Wall", "-Wextra"],
+    py_limited_api=True,
+    optional=True,  # an editable install must not miss it, either
+)
+
+
+class BuildScanner(build_ext):
+    """Builds the trace scanner where a C compiler is; without it the package reads traces in Python."""
+
+    def build_extension(self, ext: Extension) -> None:
+        """Build, or say what is missing for it."""
+        try:
+            super().build_extension(ext)
+        except Exception as error:  # whatever the compiler's trouble is, the package works
+            print(
+                f"tb-npu-plugin: the native trace scanner was not built ({error}). Traces are read by the slower "
+                "Python scanner, with the same results. A C compiler and Python's headers are needed to build it.",
+                file=sys.stderr,
+            )
+
 
 setup(
     name="tb-npu-plugin",
@@ -18,7 +48,11 @@ setup(
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     packages=find_packages(include=["tb_npu_plugin", "tb_npu_plugin.*"]),
-    include_package_data=True,
+    include_package_data=False,  # it would bring the C sources along
+    package_data={"tb_npu_plugin": ["py.typed", "*.txt", "static/*"], "tb_npu_plugin.scan": ["*.pyi"]},
+    ext_modules=[SCANNER],
+    cmdclass={"build_ext": BuildScanner},
+    options={"bdist_wheel": {"py_limited_api": "cp39"}},
     python_requires=">=3.9",
     install_requires=[
         "tensorboard>=2.11",

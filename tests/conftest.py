@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.scanners import scanner  # noqa: F401
+
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
@@ -10,6 +11,9 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan.events import TraceEvents
 
 __all__ = ["TraceEvents", "scan_trace"]
+
+#: "c" or "python"; by default C where it was built. TraceEvents.scanner tells which one read a trace.
+SCANNER_VARIABLE = "TB_NPU_SCANNER"
 
 
 def scan_trace(
@@ -21,7 +25,23 @@ def scan_trace(
     blob: for a gzip file, where its args are written one after the other; `args_offset` then counts in it. Without
     it the args of a gzip file are left out.
     Whatever is wrong with the file goes to `log`; what could be read is returned. Never raises for a bad file.
+    Raises ValueError when TB_NPU_SCANNER names no scanner, ImportError when it asks for one that was not built.
     """
+    return _chosen()(path, log, progress, blob)
+
+
+def _chosen() -> Callable[..., TraceEvents]:
+    wanted = os.environ.get(SCANNER_VARIABLE, "")
+    if wanted not in ("", "c", "python"):
+        raise ValueError(f"{SCANNER_VARIABLE} is {wanted!r}; it may be c or python")
+    if wanted != "python":
+        try:
+            from tb_npu_plugin.scan.native_scanner import scan_native
+
+            return scan_native
+        except ImportError:
+            if wanted:
+                raise
     from tb_npu_plugin.scan.msgspec_scanner import scan_msgspec  # heavy import on first use
 
-    return scan_msgspec(path, log, progress, blob)
+    return scan_msgspec

@@ -30,6 +30,9 @@ DTYPES: dict[str, Any] = {
     "args_length": np.int64,
 }
 
+#: Columns that are indices into a list of texts, and the name of that list.
+TEXT_COLUMNS = {"name": "names", "category": "categories", "pid": "pids", "tid": "tids", "flow": "flows"}
+
 
 @dataclass
 class TraceEvents:
@@ -45,7 +48,8 @@ class TraceEvents:
     args_length  its length in bytes
 
     `args_path` is the file itself, or the blob that the scanner wrote for a compressed one. `complete` is False where
-    the file ends too early or could not be read to its end. `scanner` names the implementation.
+    the file ends too early or could not be read to its end. `scanner` names the implementation. `bytes_read` counts the
+    JSON up to the end of the list of events.
     """
 
     phase: UInt8
@@ -97,9 +101,9 @@ class Columns:
         for key, parts in self._parts.items():
             parts.append(np.asarray(batch[key], dtype=DTYPES[key]))
 
-    def take(self) -> dict[str, NDArray[Any]]:
+    def take(self) -> dict[str, Any]:
         """The joined columns; the batches are given up column by column, so memory peaks at one column extra."""
-        out = {}
+        out: dict[str, Any] = {}
         for key, dtype in DTYPES.items():
             parts = self._parts.pop(key)
             out[key] = np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)

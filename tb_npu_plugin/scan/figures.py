@@ -66,20 +66,28 @@ def _same_length(values: Sequence[bytes], length: int) -> IntArray:
     return out
 
 
+def _number(value: bytes) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        return np.nan
+
+
 def durations(values: Sequence[bytes]) -> tuple[IntArray, NDArray[np.float32]]:
     """Durations in ns, rounded half to even, and what was rounded off. `values` as for `times`."""
+    text = np.zeros(len(values), dtype=bool)
     try:
         micros = np.array([float(value) if value else np.nan for value in values], dtype=np.float64)
     except ValueError:  # a text, null or an object among them
-        slow = np.array([from_json(bytes(value)) if value else NULL_INT for value in values], dtype=np.int64)
-        return slow, np.zeros(len(values), dtype=np.float32)
+        micros = np.array([_number(bytes(value)) for value in values], dtype=np.float64)
+        text = np.isnan(micros) & np.array([bool(value) for value in values])
     nanos = micros * _UNIT
     out = no_time(len(values))
     with np.errstate(invalid="ignore"):
         near_tie = np.abs(nanos - np.floor(nanos) - 0.5) < _TIE
         fine = (np.abs(nanos) < _EXACT) & ~near_tie
     out[fine] = np.rint(nanos[fine]).astype(np.int64)
-    for row in np.flatnonzero(~fine & ~np.isnan(micros)).tolist():
+    for row in np.flatnonzero(~fine & (text | ~np.isnan(micros))).tolist():
         out[row] = from_json(bytes(values[row]))
     rest = np.zeros(len(values), dtype=np.float32)
     close = (out != NULL_INT) & (np.abs(micros) < _EXACT)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, Optional, Union
+from typing import Any, Optional, Protocol, Union
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.scan.events import Interner
+from tb_npu_plugin.scan.events import TEXT_COLUMNS, Columns, Interner
 
 _Raw = msgspec.Raw
 _ABSENT = _Raw()
@@ -46,15 +46,8 @@ class Loose(msgspec.Struct, gc=False):
     args: _Raw = _ABSENT
 
 
-class Wrapped(msgspec.Struct, gc=False):
-    """The object form of a trace."""
-
-    traceEvents: list[Event]
-
-
 _ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 LIST = msgspec.json.Decoder(list[Event])
-WRAPPED = msgspec.json.Decoder(Wrapped)
 ONE = msgspec.json.Decoder(Event)
 ONE_LOOSE = msgspec.json.Decoder(Loose)
 
@@ -67,7 +60,7 @@ class Texts(dict[Any, int]):
         self.texts = Interner()
 
     def __missing__(self, value: Any) -> int:
-        text = _text(value) if isinstance(value, bytes) else str(value)
+        text = json_text(value) if isinstance(value, bytes) else str(value)
         index = self[value] = self.texts[text]
         return index
 
@@ -76,15 +69,41 @@ class Texts(dict[Any, int]):
         return np.array(list(map(self.__getitem__, values)), dtype=np.int32)
 
 
-class Phases(dict[str, int]):
-    """Phase to its code in TraceEvents."""
+class Rows(Protocol):
+    """Where a scan puts what it reads."""
 
-    def __missing__(self, phase: str) -> int:
-        code = self[phase] = ord(phase) if len(phase) == 1 and phase.isascii() else 0
-        return code
+    def codes(self, column: str, values: Iterable[Any]) -> NDArray[np.int32]:
+        """Indices of texts for one of TEXT_COLUMNS; `values` as for Texts."""
+
+    def add(self, batch: dict[str, NDArray[Any]]) -> None:
+        """Append one batch: every column of DTYPES, equal lengths."""
+
+    def take(self) -> dict[str, Any]:
+        """Columns and lists of texts, by their names in TraceEvents. To be called once."""
 
 
-def _text(raw: bytes) -> str | None:
+class PythonRows(Columns):
+    """Rows as arrays, their texts as dicts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._texts = {column: Texts() for column in TEXT_COLUMNS}
+
+    def codes(self, column: str, values: Iterable[Any]) -> NDArray[np.int32]:
+        """See Rows."""
+        return self._texts[column].codes(values)
+
+    def take(self) -> dict[str, Any]:
+        """See Rows."""
+        return {**super().take(), **{TEXT_COLUMNS[key]: list(texts.texts) for key, texts in self._texts.items()}}
+
+
+def phase_code(phase: str) -> int:
+    """Phase as TraceEvents has it."""
+    return ord(phase) if len(phase) == 1 and phase.isascii() else 0
+
+
+def json_text(raw: bytes) -> str | None:
     """Text of a JSON string, or the digits of a number; None where there is none."""
     if not raw or raw == b"null":
         return None
@@ -104,11 +123,11 @@ def decode(decoder: msgspec.json.Decoder[Any], data: bytes) -> Any:
 def strict(loose: Loose) -> Event:
     """The same event with what can be used of its fields."""
     return Event(
-        ph=_text(bytes(loose.ph)) or "",
-        name=_text(bytes(loose.name)),
-        cat=_text(bytes(loose.cat)),
-        pid=_text(bytes(loose.pid)),
-        tid=_text(bytes(loose.tid)),
-        bp=_text(bytes(loose.bp)),
+        ph=json_text(bytes(loose.ph)) or "",
+        name=json_text(bytes(loose.name)),
+        cat=json_text(bytes(loose.cat)),
+        pid=json_text(bytes(loose.pid)),
+        tid=json_text(bytes(loose.tid)),
+        bp=json_text(bytes(loose.bp)),
         **{key: getattr(loose, key) for key in ("ts", "dur", "id", "args")},
     )

@@ -16,38 +16,36 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import figures, tokens
-from tb_npu_plugin.scan.events import Columns, TraceEvents
+from tb_npu_plugin.scan.events import TraceEvents
 from tb_npu_plugin.scan.msgspec_events import (
     LIST,
     ONE,
     ONE_LOOSE,
-    WRAPPED,
     Event,
-    Phases,
-    Texts,
-    Wrapped,
+    PythonRows,
+    Rows,
     decode,
+    phase_code,
     strict,
 )
 from tb_npu_plugin.scan.prelude import find_events
 from tb_npu_plugin.scan.source import Source
 
-NAME = "msgspec"
+_BLANKS = b" \t\r\n"
 #: An event longer than this is taken for damaged.
 MAX_EVENT = 8 << 20
 
 
 class Scanner:
-    """State of one scan. Use `scan`."""
+    """State of one scan. Use `scan`. A faster scanner overrides `_take` and leaves to it what it cannot read."""
 
-    def __init__(self, source: Source, blob: IO[bytes] | None) -> None:
+    name = "msgspec"
+
+    def __init__(self, source: Source, blob: IO[bytes] | None, rows: Rows | None = None) -> None:
         self._source = source
         self._blob = blob
         self._blob_size = 0
-        self._columns = Columns()
-        self._phases = Phases()
-        self._names, self._categories = Texts(), Texts()
-        self._pids, self._tids, self._flows = Texts(), Texts(), Texts()
+        self._rows = PythonRows() if rows is None else rows
         self._wrapper = False
         self._offset = 0  # of the buffer in the decompressed text
         self._ended = False
@@ -70,11 +68,11 @@ class Scanner:
                 buffer = self._drop(buffer, start)
                 if self._ended:
                     break
-            buffer = self._drop(buffer, self._take(buffer, not following))
+            buffer = self._take(buffer, not following)
+            if not following and not self._ended:  # all but the last events are taken, or it is damaged
+                buffer = self._slow(buffer, True)
             if self._ended:
                 break
-            if not following:  # all but the last events are taken, or it is damaged
-                buffer = self._drop(buffer, self._slow(buffer, True))
         self._finish(started, buffer, pieces)
         return self._result()
 
@@ -101,44 +99,41 @@ class Scanner:
             return len(buffer)
         return found.start
 
-    def _take(self, buffer: bytes, final: bool) -> int:
-        """Add the events of `buffer`, which begins between two events; how many bytes of it are done with."""
+    def _take(self, buffer: bytes, final: bool) -> bytes:
+        """Add the events of `buffer`, which begins between two events; what is left of it."""
         if final:
-            events = self._whole(buffer)
-            if events is not None:
+            end = buffer.rfind(b"]")  # the list's own, unless something follows it
+            if end >= 0 and self._add_list(buffer, end):
                 self._ended = True
-                self._add(events, buffer)
-                return len(buffer)
+                return self._drop(buffer, end)
         end, following = _last_separator(buffer)
-        if end > 0:
-            events = decode(LIST, b"[" + buffer[:end] + b"]")
-            if events is not None:
-                self._add(events, buffer)
-                return following
+        if end > 0 and self._add_list(buffer, end):
+            return self._drop(buffer, following)
         return self._slow(buffer, final)
 
-    def _whole(self, buffer: bytes) -> list[Event] | None:
-        if not self._wrapper:
-            whole: list[Event] | None = decode(LIST, b"[" + buffer)
-            return whole
-        wrapped: Wrapped | None = decode(WRAPPED, b'{"traceEvents":[' + buffer)
-        return None if wrapped is None else wrapped.traceEvents
+    def _add_list(self, buffer: bytes, end: int) -> bool:
+        """Add all events up to `end`, if what stands there is a list of them and nothing else."""
+        text = buffer[:end]
+        events = decode(LIST, b"[" + text + b"]")
+        if events is None or not tokens.is_utf8(text):  # the decoder skips args without looking at their characters
+            return False
+        self._add(events, text)
+        return True
 
-    def _slow(self, buffer: bytes, final: bool) -> int:
+    def _slow(self, buffer: bytes, final: bool) -> bytes:
         """As `_take`, for a stretch with something wrong in it or an unlucky cut."""
         text = tokens.repaired(buffer)
         stretch = tokens.split(text, final, MAX_EVENT)
         self._ended = stretch.ended
         events: list[Event] = []
         for start, end in stretch.good:
+            if text[start:end] != buffer[start:end]:
+                self._repaired(buffer[start:end], text[start:end], start)
             self._salvage(text, start, end, events)
         for start, end in stretch.bad:
             self._bad_event(text, start, end)
-        done = stretch.rest  # what follows is seen again, whole
-        if text[:done] != buffer[:done]:
-            self._repaired(buffer[:done], text[:done])
         self._add(events, text)
-        return stretch.rest
+        return self._drop(buffer, stretch.rest)  # what follows is seen again, whole
 
     def _salvage(self, text: bytes, start: int, end: int, events: list[Event]) -> None:
         data = text[start:end]
@@ -170,36 +165,37 @@ class Scanner:
             "This event.",
         )
 
-    def _repaired(self, before: bytes, after: bytes) -> None:
+    def _repaired(self, before: bytes, after: bytes, start: int) -> None:
         first = next((i for i, (a, b) in enumerate(zip(before, after)) if a != b and a not in b"\t\r\n"), None)
         if first is None:  # white space: nothing is lost
             return
         self._source.problem(
             "bad_json",
-            f"byte {self._offset + first}",
+            f"byte {self._offset + start + first}",
             "valid JSON in UTF-8",
             before[max(0, first - 20) : first + 20].decode("utf-8", "replace"),
             "The value there (NaN, Infinity) or the character; the rest was read.",
         )
 
     def _add(self, events: Sequence[Event], text: bytes) -> None:
-        """Columns of a batch. `text` holds the events' JSON, in order."""
+        """Rows of a batch. `text` holds the events' JSON, in order."""
         if not events:
             return
         args = [event.args for event in events]
         lengths = np.fromiter(map(len, args), dtype=np.int64, count=len(args))
         dur, dur_rest = figures.durations([event.dur for event in events])
-        self._columns.add(
+        codes = self._rows.codes
+        self._rows.add(
             {
-                "phase": np.array([self._phases[event.ph] for event in events], dtype=np.uint8),
-                "name": self._names.codes([event.name for event in events]),
-                "category": self._categories.codes([event.cat for event in events]),
-                "pid": self._pids.codes([event.pid for event in events]),
-                "tid": self._tids.codes([event.tid for event in events]),
+                "phase": np.array([phase_code(event.ph) for event in events], dtype=np.uint8),
+                "name": codes("name", [event.name for event in events]),
+                "category": codes("category", [event.cat for event in events]),
+                "pid": codes("pid", [event.pid for event in events]),
+                "tid": codes("tid", [event.tid for event in events]),
                 "ts": figures.times([event.ts for event in events]),
                 "dur": dur,
                 "dur_rest": dur_rest,
-                "flow": self._flows.codes([bytes(event.id) if event.id else b"" for event in events]),
+                "flow": codes("flow", [bytes(event.id) if event.id else b"" for event in events]),
                 "enclosing": np.array([event.bp == "e" for event in events], dtype=np.uint8),
                 "args_offset": self._keep_args(args, lengths, text),
                 "args_length": lengths,
@@ -237,14 +233,9 @@ class Scanner:
 
     def _result(self) -> TraceEvents:
         return TraceEvents(
-            **self._columns.take(),
-            names=list(self._names.texts),
-            categories=list(self._categories.texts),
-            pids=list(self._pids.texts),
-            tids=list(self._tids.texts),
-            flows=list(self._flows.texts),
+            **self._rows.take(),
             args_path=None if self._source.compressed else self._source.path,
-            scanner=NAME,
+            scanner=self.name,
             bytes_read=self._offset,
             complete=not self._source.failed,
         )
@@ -257,8 +248,8 @@ def _last_separator(buffer: bytes) -> tuple[int, int]:
         position = buffer.rfind(b"{", 0, position)
         if position < 0:
             return 0, 0
-        before = buffer[max(0, position - 200) : position].rstrip()
-        if before.endswith(b",") and before[:-1].rstrip().endswith(b"}"):
+        before = buffer[max(0, position - 200) : position].rstrip(_BLANKS)
+        if before.endswith(b",") and before[:-1].rstrip(_BLANKS).endswith(b"}"):
             return buffer.rfind(b"}", 0, position) + 1, position
 
 

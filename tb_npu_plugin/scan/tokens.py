@@ -96,6 +96,17 @@ def split(data: bytes, final: bool, limit: int) -> Stretch:
     return out
 
 
+def is_utf8(data: bytes) -> bool:
+    """Whether the bytes decode."""
+    if data.isascii():
+        return True
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def repaired(data: bytes) -> bytes:
     """The same number of bytes with what JSON forbids but writers emit made harmless.
 
@@ -104,11 +115,7 @@ def repaired(data: bytes) -> bytes:
     data = data.translate(_TO_SPACE)
     if b"NaN" in data or b"Infinity" in data:
         data = _NOT_NUMBER.sub(_as_text, data)
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        data = data.decode("utf-8", _QUESTION_MARKS).encode()
-    return data
+    return data if is_utf8(data) else data.decode("utf-8", _QUESTION_MARKS).encode()
 
 
 def _as_text(match: re.Match[bytes]) -> bytes:

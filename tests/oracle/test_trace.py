@@ -13,6 +13,9 @@ from tb_npu_plugin.scan import scan_trace
 from tb_npu_plugin.tables import NULL_INT
 from tests.oracle.figures import us
 from tests.oracle.raw import every_result, raw
+from tests.support.scanners import both_scanners
+
+pytestmark = both_scanners
 
 FOLDERS = every_result("trace_view.json")
 

@@ -10,8 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import source
-from tb_npu_plugin.scan.msgspec_scanner import scan_msgspec
+from tb_npu_plugin.scan import scan_trace, source
+from tests.support.scanners import both_scanners
+
+pytestmark = both_scanners
 
 SMALL = [
     {"ph": "M", "name": "process_name", "pid": 7, "args": {"name": "x"}},
@@ -22,7 +24,7 @@ SMALL = [
 
 def names_of(path: Path) -> tuple[list[str], list[str]]:
     log = ProblemLog()
-    events = scan_msgspec(path, log, lambda n: None)
+    events = scan_trace(path, log, lambda n: None)
     keep = events.phase > 0
     return [events.names[code] for code in events.name[keep].tolist()], [problem.code for problem in log.list()]
 
@@ -71,7 +73,7 @@ def test_any_events_at_any_cut(
     data = data.encode("utf-8", "surrogatepass" if not escaped else "strict")
     path.write_bytes(data)
     log = ProblemLog()
-    found = scan_msgspec(path, log, lambda n: None)
+    found = scan_trace(path, log, lambda n: None)
     assert log.list() == []
     assert [found.names[code] for code in found.name.tolist()] == [event["name"] for event in events]
     for event, start, length in zip(events, found.args_offset.tolist(), found.args_length.tolist()):

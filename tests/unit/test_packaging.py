@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -38,6 +40,21 @@ def test_wheel_holds_the_bundle_and_every_module(wheel: zipfile.ZipFile) -> None
     bundle = {str(path.relative_to(ROOT)) for path in (ROOT / "tb_npu_plugin" / "static").iterdir()}
     assert "tb_npu_plugin/static/index.js" in bundle
     assert modules | bundle | {"tb_npu_plugin/py.typed"} <= names
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the wheel goes without the native scanner")
+def test_wheel_holds_the_native_scanner_and_not_its_source(wheel: zipfile.ZipFile) -> None:
+    names = [name for name in wheel.namelist() if "native" in name and not name.endswith((".py", ".pyi"))]
+    assert names == ["tb_npu_plugin/scan/_native.abi3.so"]
+
+
+def test_without_a_compiler_it_is_said_and_left_out(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "setup.py", "build_ext", "--build-lib", str(tmp_path), "--build-temp", str(tmp_path)],
+        cwd=ROOT, check=True, capture_output=True, text=True, env={**os.environ, "CC": "false"},
+    )  # fmt: skip
+    assert "the native trace scanner was not built" in done.stderr
+    assert not list(tmp_path.rglob("*.so"))
 
 
 def test_wheel_holds_nothing_else(wheel: zipfile.ZipFile) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import source
+from tb_npu_plugin.scan import scan_trace, source
 from tb_npu_plugin.scan.events import TraceEvents
-from tb_npu_plugin.scan.msgspec_scanner import scan_msgspec as scan_trace
 from tb_npu_plugin.tables import NULL_INT
+from tests.support.scanners import NAMES, both_scanners
+
+pytestmark = both_scanners
 
 EVENTS = [
     {"ph": "M", "name": "process_name", "pid": 7, "tid": 0, "args": {"name": "<script>alert(1)</script>"}},
@@ -231,3 +234,24 @@ def test_an_event_longer_than_a_chunk(tmp_path: Path, monkeypatch: pytest.Monkey
     events, log, _ = scan(data, tmp_path)
     check(events, [*EVENTS, long, *EVENTS], data.encode())
     assert log.list() == []
+
+
+def test_the_choice_is_told(tmp_path: Path, scanner: str) -> None:
+    events, _, _ = scan("[]", tmp_path)
+    assert events.scanner == NAMES[scanner]
+
+
+def test_an_unknown_choice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TB_NPU_SCANNER", "fast")
+    with pytest.raises(ValueError, match="'fast'"):
+        scan("[]", tmp_path)
+
+
+def test_a_file_that_shrinks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "CHUNK", 64)
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(EVENTS * 50))  # more than the reader keeps ready
+    log = ProblemLog()
+    events = scan_trace(path, log, lambda _: os.truncate(path, 200))
+    assert 0 < len(events) < len(EVENTS) * 50
+    assert {problem.code for problem in log.list()} == {"file_changed", "truncated_file"}

@@ -1,0 +1,20 @@
+"""The native scanner's fast path; see native/module.c."""
+
+class Walker:
+    """Collects the events of a trace as columns. Text columns are numbered as events.TEXT_COLUMNS orders them."""
+
+    def __init__(self, seed: int) -> None: ...
+    def walk(self, data: bytes, position: int, base: int, mode: int) -> tuple[int, int, int, bytes | None]:
+        """Read events from `position` on: why it stopped, where, the end of the odd event there, gathered args."""
+
+    def append(self, rows: int, columns: tuple[bytes, ...]) -> None:
+        """Add rows that were read elsewhere: the bytes of each column of events.DTYPES."""
+
+    def index(self, column: int, text: bytes) -> int:
+        """Index of a text, as it stands between the quotes of a JSON string."""
+
+    def take_texts(self, column: int) -> list[str | bytes]:
+        """Texts in the order of their indices; bytes where escapes must be resolved. They are given up."""
+
+    def take_columns(self) -> tuple[bytearray, ...]:
+        """The columns; nothing else can be called afterwards."""

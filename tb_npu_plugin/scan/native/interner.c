@@ -1,0 +1,112 @@
+#include "interner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_SLOTS 1024
+#define LARGE (1 << 20) /* tables below grow fourfold: moving them is most of what they cost */
+#define MAX_TEXTS (INT32_MAX - 1)
+
+void interner_init(Interner *self, uint64_t seed) {
+    memset(self, 0, sizeof *self);
+    self->seed = seed;
+    self->last = -1;
+}
+
+void interner_free(Interner *self) {
+    free(self->arena);
+    free(self->texts);
+    free(self->slots);
+    interner_init(self, self->seed);
+}
+
+static inline uint64_t load8(const uint8_t *at) {
+    uint64_t value;
+    memcpy(&value, at, 8);
+    return value;
+}
+
+static inline uint64_t load4(const uint8_t *at) {
+    uint32_t value;
+    memcpy(&value, at, 4);
+    return value;
+}
+
+/* The seed is drawn per scan, so that no file can be made to collide. */
+uint32_t interner_hash(const Interner *self, const uint8_t *text, size_t length) {
+    const uint64_t factor = self->seed | 1;
+    const uint8_t *end = text + length;
+    uint64_t hash = length;
+    if (length >= 8) {
+        for (; end - text > 8; text += 8) hash = ((hash << 7 | hash >> 57) ^ load8(text)) * factor;
+        hash ^= load8(end - 8);
+    } else if (length >= 4) {
+        hash ^= load4(text) << 32 | load4(end - 4);
+    } else {
+        for (; text < end; text++) hash = hash << 8 | *text;
+    }
+    hash *= factor;
+    hash ^= hash >> 32;
+    hash *= UINT64_C(0xD6E8FEB86659FD93);
+    if (self->slot_count) __builtin_prefetch(&self->slots[hash >> 32 & (self->slot_count - 1)]);
+    return (uint32_t)(hash >> 32);
+}
+
+static int grow_slots(Interner *self) {
+    size_t count = FIRST_SLOTS;
+    if (self->slot_count) count = self->slot_count * (self->slot_count < LARGE ? 4 : 2);
+    size_t mask = count - 1;
+    uint64_t *slots = calloc(count, sizeof *slots);
+    if (!slots) return 0;
+    for (size_t old = 0; old < self->slot_count; old++) {
+        if (!self->slots[old]) continue;
+        size_t slot = self->slots[old] >> 32 & mask;
+        while (slots[slot]) slot = (slot + 1) & mask;
+        slots[slot] = self->slots[old];
+    }
+    free(self->slots);
+    self->slots = slots;
+    self->slot_count = count;
+    return 1;
+}
+
+/* Room for one more text of this length. realloc of large blocks moves pages and copies nothing. */
+static int reserve(Interner *self, size_t length) {
+    if (self->count >= MAX_TEXTS) return 0;
+    if (self->count == self->size) {
+        size_t size = self->size + self->size / 2 + 256;
+        Text *texts = realloc(self->texts, size * sizeof *texts);
+        if (!texts) return 0;
+        self->texts = texts;
+        self->size = size;
+    }
+    if (self->arena_size - self->arena_used < length) {
+        size_t size = self->arena_size + self->arena_size / 2 + length + 4096;
+        uint8_t *arena = realloc(self->arena, size);
+        if (!arena) return 0;
+        self->arena = arena;
+        self->arena_size = size;
+    }
+    return (self->count + 1) * 4 <= self->slot_count * 3 || grow_slots(self);
+}
+
+static int equal(const Interner *self, const Text *known, const uint8_t *text, size_t length) {
+    return known->length == length && (!length || memcmp(self->arena + known->offset, text, length) == 0);
+}
+
+int32_t interner_index(Interner *self, const uint8_t *text, size_t length, uint32_t hash) {
+    if (self->last >= 0 && equal(self, &self->texts[self->last], text, length)) return self->last;
+    if (!reserve(self, length)) return -1;
+    size_t mask = self->slot_count - 1, slot = hash & mask;
+    for (uint64_t found; (found = self->slots[slot]); slot = (slot + 1) & mask) {
+        int32_t index = (int32_t)(uint32_t)found - 1;
+        if (found >> 32 == hash && equal(self, &self->texts[index], text, length)) return self->last = index;
+    }
+    Text *added = &self->texts[self->count];
+    added->offset = self->arena_used;
+    added->length = length;
+    if (length) memcpy(self->arena + self->arena_used, text, length);
+    self->arena_used += length;
+    self->slots[slot] = (uint64_t)hash << 32 | ++self->count;
+    return self->last = (int32_t)self->count - 1;
+}

@@ -1,0 +1,32 @@
+/* Texts to indices in order of first use. */
+#ifndef TB_NPU_INTERNER_H
+#define TB_NPU_INTERNER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    uint64_t offset; /* of the text in the arena */
+    uint64_t length;
+} Text;
+
+typedef struct {
+    uint64_t seed;
+    uint8_t *arena; /* all texts, one after the other */
+    size_t arena_used, arena_size;
+    Text *texts;
+    size_t count, size;
+    uint64_t *slots; /* open addressing: hash and index + 1, 0 for free; a power of two of them */
+    size_t slot_count;
+    int32_t last; /* what was asked for last: neighbours often share their texts */
+} Interner;
+
+void interner_init(Interner *self, uint64_t seed);
+void interner_free(Interner *self);
+
+/* The hash that interner_index wants; its place in the table is on the way to the cache when this returns. */
+uint32_t interner_hash(const Interner *self, const uint8_t *text, size_t length);
+/* Index of the text, added if new; -1 when memory (or the number of indices) does not suffice. */
+int32_t interner_index(Interner *self, const uint8_t *text, size_t length, uint32_t hash);
+
+#endif

@@ -1,0 +1,276 @@
+#include "walker.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+
+#define AHEAD 8
+#define CLOSE 1099511627776.0 /* 2^40 us: what lies beyond has no rest, as in figures.py */
+
+/* One event, before anything of it is kept. Spans are texts without their quotes, and numbers. */
+typedef struct {
+    uint8_t phase, enclosing;
+    Span text[TEXTS];
+    uint32_t hash[TEXTS];
+    int64_t ts, dur;
+    float dur_rest;
+    Span args;
+} Row;
+
+/* Bits of the known keys: one that comes twice is for Python to settle. */
+enum { SEEN_PH = 1 << TEXTS, SEEN_TS = 2 << TEXTS, SEEN_DUR = 4 << TEXTS, SEEN_BP = 8 << TEXTS, SEEN_ARGS = 16 << TEXTS };
+
+void walker_init(Walker *self, uint64_t seed) {
+    memset(self, 0, sizeof *self);
+    for (int kind = 0; kind < TEXTS; kind++) interner_init(&self->texts[kind], seed);
+}
+
+void walker_free(Walker *self) {
+    for (int kind = 0; kind < TEXTS; kind++) interner_free(&self->texts[kind]);
+    free(self->gathered);
+    self->gathered = NULL;
+}
+
+/* null, or a string; its content keeps its escapes. */
+static JsonStatus read_text(const uint8_t **at, const uint8_t *end, Span *out, int *escaped) {
+    *escaped = 0;
+    out->start = NULL;
+    if (**at == 'n') return json_word(at, end);
+    return **at == '"' ? json_string(at, end, out, escaped) : JSON_ODD;
+}
+
+/* A text or an integer as it stands. Python reads -0 as 0, and has its own view of very long ones. */
+static JsonStatus read_id(const uint8_t **at, const uint8_t *end, int kind, Span *out) {
+    int escaped;
+    if (**at != '-' && (**at < '0' || **at > '9')) return read_text(at, end, out, &escaped);
+    JsonStatus status = json_number(at, end, out);
+    if (status != JSON_OK || kind == FLOW) return status;
+    if (out->end - out->start > 18 || (*out->start == '-' && out->start[1] == '0')) return JSON_ODD;
+    for (const uint8_t *p = out->start + 1; p < out->end; p++)
+        if (*p < '0' || *p > '9') return JSON_ODD;
+    return JSON_OK;
+}
+
+/* null, or a number of plain form, be it as a text. `bare` tells a number from a text. */
+static JsonStatus read_time(const uint8_t **at, const uint8_t *end, int64_t *out, Decimal *value, int *bare) {
+    Span span;
+    int escaped;
+    *bare = **at == '-' || (**at >= '0' && **at <= '9');
+    JsonStatus status = *bare ? json_number(at, end, &span) : read_text(at, end, &span, &escaped);
+    if (status != JSON_OK || !span.start) return status; /* null: unknown, as it was set */
+    return decimal_of(span, value) && decimal_thousandfold(value, out) ? JSON_OK : JSON_ODD;
+}
+
+/* The duration, and what rounding took from it, in the double arithmetic of figures.durations. */
+static JsonStatus read_duration(const uint8_t **at, const uint8_t *end, Row *row) {
+    Decimal value;
+    int bare;
+    double micros;
+    JsonStatus status = read_time(at, end, &row->dur, &value, &bare);
+    if (status != JSON_OK || !bare) return status;
+    if (!decimal_double(&value, &micros)) return JSON_ODD;
+    if (fabs(micros) < CLOSE) row->dur_rest = (float)(micros * 1000.0 - (double)row->dur);
+    return JSON_OK;
+}
+
+static JsonStatus read_phase(const uint8_t **at, const uint8_t *end, Row *row) {
+    Span span;
+    int escaped;
+    if (**at != '"') return JSON_ODD;
+    JsonStatus status = json_string(at, end, &span, &escaped);
+    if (status != JSON_OK) return status;
+    if (span.end - span.start == 1) row->phase = *span.start;
+    return escaped ? JSON_ODD : JSON_OK;
+}
+
+static JsonStatus read_binding(const uint8_t **at, const uint8_t *end, Row *row) {
+    Span span;
+    int escaped;
+    JsonStatus status = read_text(at, end, &span, &escaped);
+    if (status != JSON_OK) return status;
+    row->enclosing = span.start && span.end - span.start == 1 && *span.start == 'e';
+    return escaped ? JSON_ODD : JSON_OK;
+}
+
+static JsonStatus read_args(const uint8_t **at, const uint8_t *end, Row *row) {
+    row->args.start = *at;
+    JsonStatus status = json_value(at, end);
+    row->args.end = *at;
+    return status;
+}
+
+static int is_key(Span key, const char *wanted, size_t length) {
+    return (size_t)(key.end - key.start) == length && memcmp(key.start, wanted, length) == 0;
+}
+#define IS_KEY(key, wanted) is_key(key, wanted, sizeof wanted - 1)
+
+static int bit_of(Span key) {
+    switch (key.end - key.start) {
+    case 2:
+        return IS_KEY(key, "ph") ? SEEN_PH : IS_KEY(key, "ts") ? SEEN_TS : IS_KEY(key, "id") ? 1 << FLOW
+             : IS_KEY(key, "bp") ? SEEN_BP : 0;
+    case 3:
+        return IS_KEY(key, "pid") ? 1 << PID : IS_KEY(key, "tid") ? 1 << TID : IS_KEY(key, "dur") ? SEEN_DUR
+             : IS_KEY(key, "cat") ? 1 << CATEGORY : 0;
+    case 4:
+        return IS_KEY(key, "name") ? 1 << NAME : IS_KEY(key, "args") ? SEEN_ARGS : 0;
+    default:
+        return 0;
+    }
+}
+
+static JsonStatus read_member(int bit, const uint8_t **at, const uint8_t *end, Row *row) {
+    Decimal value;
+    int flag;
+    switch (bit) {
+    case SEEN_PH: return read_phase(at, end, row);
+    case SEEN_TS: return read_time(at, end, &row->ts, &value, &flag);
+    case SEEN_DUR: return read_duration(at, end, row);
+    case SEEN_BP: return read_binding(at, end, row);
+    case SEEN_ARGS: return read_args(at, end, row);
+    case 1 << NAME: return read_text(at, end, &row->text[NAME], &flag);
+    case 1 << CATEGORY: return read_text(at, end, &row->text[CATEGORY], &flag);
+    case 1 << PID: return read_id(at, end, PID, &row->text[PID]);
+    case 1 << TID: return read_id(at, end, TID, &row->text[TID]);
+    case 1 << FLOW: return read_id(at, end, FLOW, &row->text[FLOW]);
+    default: return json_value(at, end);
+    }
+}
+
+/* At a brace: the event, and *at behind it. */
+static JsonStatus read_event(const uint8_t **at, const uint8_t *end, Row *row) {
+    const uint8_t *p = skip_blanks(*at + 1, end);
+    JsonStatus status;
+    Span key;
+    int escaped, seen = 0;
+    memset(row, 0, sizeof *row);
+    row->ts = row->dur = NULL_INT;
+    if (p == end) return JSON_SHORT;
+    if (*p == '}') {
+        *at = p + 1;
+        return JSON_OK;
+    }
+    for (;;) {
+        if (*p != '"') return JSON_ODD;
+        if ((status = json_string(&p, end, &key, &escaped)) != JSON_OK) return status;
+        int bit = bit_of(key);
+        if (escaped || (seen & bit)) return JSON_ODD; /* an escape may spell a known key */
+        seen |= bit;
+        if ((p = skip_blanks(p, end)) == end) return JSON_SHORT;
+        if (*p != ':') return JSON_ODD;
+        if ((p = skip_blanks(p + 1, end)) == end) return JSON_SHORT;
+        if ((status = read_member(bit, &p, end, row)) != JSON_OK) return status;
+        if ((p = skip_blanks(p, end)) == end) return JSON_SHORT;
+        if (*p == '}') break;
+        if (*p != ',') return JSON_ODD;
+        if ((p = skip_blanks(p + 1, end)) == end) return JSON_SHORT;
+    }
+    *at = p + 1;
+    return JSON_OK;
+}
+
+static void hash_texts(const Walker *self, Row *row) {
+    for (int kind = 0; kind < TEXTS; kind++) {
+        Span text = row->text[kind];
+        if (text.start) row->hash[kind] = interner_hash(&self->texts[kind], text.start, (size_t)(text.end - text.start));
+    }
+}
+
+static int gather(Walker *self, Span args) {
+    size_t length = (size_t)(args.end - args.start);
+    if (self->gathered_size - self->gathered_count < length) {
+        size_t size = self->gathered_size + self->gathered_size / 2 + length + 4096;
+        uint8_t *gathered = realloc(self->gathered, size);
+        if (!gathered) return 0;
+        self->gathered = gathered;
+        self->gathered_size = size;
+    }
+    memcpy(self->gathered + self->gathered_count, args.start, length);
+    self->gathered_count += length;
+    return 1;
+}
+
+/* Adds the row; 0 when memory does not suffice. */
+static int keep(Walker *self, const Row *row, const uint8_t *data) {
+    Columns *columns = &self->columns;
+    size_t index = columns->count;
+    for (int kind = 0; kind < TEXTS; kind++) {
+        Span text = row->text[kind];
+        int32_t code = -1;
+        if (text.start) {
+            code = interner_index(&self->texts[kind], text.start, (size_t)(text.end - text.start), row->hash[kind]);
+            if (code < 0) return 0;
+        }
+        columns->text[kind][index] = code;
+    }
+    columns->phase[index] = row->phase;
+    columns->enclosing[index] = row->enclosing;
+    columns->ts[index] = row->ts;
+    columns->dur[index] = row->dur;
+    columns->dur_rest[index] = row->dur_rest;
+    columns->args_offset[index] = -1;
+    columns->args_length[index] = row->args.end - row->args.start;
+    if (row->args.start && self->mode == ARGS_IN_FILE)
+        columns->args_offset[index] = self->base + (row->args.start - data);
+    if (row->args.start && self->mode == ARGS_GATHERED) {
+        columns->args_offset[index] = self->base + (int64_t)self->gathered_count;
+        if (!gather(self, row->args)) return 0;
+    }
+    columns->count++;
+    return 1;
+}
+
+/* Adds the rows; 0 when memory does not suffice. */
+static int keep_all(Walker *self, const Row *rows, int count, const uint8_t *data) {
+    for (int index = 0; index < count; index++)
+        if (!keep(self, &rows[index], data)) return 0;
+    return 1;
+}
+
+/* At a brace: reads one event; STOP_FULL stands for "go on". */
+static Stop read_one(const uint8_t **at, const uint8_t *end, Row *row, const uint8_t **odd_end) {
+    const uint8_t *start = *at;
+    JsonStatus status = read_event(at, end, row);
+    if (status == JSON_OK) return STOP_FULL;
+    if (status == JSON_ODD) {
+        *at = *odd_end = start;
+        status = json_rough_object(odd_end, end);
+        if (status == JSON_OK) return STOP_ODD;
+    }
+    *at = start;
+    return status == JSON_SHORT ? STOP_WAIT : STOP_BROKEN;
+}
+
+/* Some events are read before the first of them is kept: by then, their places in the tables of texts are in the
+ * cache. With many distinct names that wait would be the most of a scan. */
+Stop walker_walk(Walker *self, const uint8_t *data, size_t size, size_t *position, size_t *event_end) {
+    const uint8_t *p = data + *position, *end = data + size, *odd_end = p;
+    Row rows[AHEAD];
+    int count = 0;
+    Stop stop = STOP_FULL;
+    while (stop == STOP_FULL) {
+        while (p < end && (*p == ' ' || *p == ',' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
+        if (p == end) {
+            stop = STOP_WAIT;
+        } else if (*p == ']') {
+            stop = STOP_ENDED;
+        } else if (*p != '{') {
+            stop = STOP_BROKEN;
+        } else if (self->columns.count + (size_t)count == self->columns.capacity) {
+            break;
+        } else {
+            stop = read_one(&p, end, &rows[count], &odd_end);
+            if (stop == STOP_FULL) hash_texts(self, &rows[count++]);
+        }
+        if (count == AHEAD || stop != STOP_FULL) {
+            if (!keep_all(self, rows, count, data)) return STOP_MEMORY;
+            count = 0;
+        }
+    }
+    if (!keep_all(self, rows, count, data)) return STOP_MEMORY;
+    *position = (size_t)(p - data);
+    *event_end = (size_t)(odd_end - data);
+    return stop;
+}
