@@ -4,6 +4,8 @@ PORT   ?= 6006
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# What an install is made from: a change of these installs again.
+BUILT  := setup.py $(wildcard tb_npu_plugin/scan/native/*)
 
 .PHONY: help run test check format frontend fixtures screenshots clean
 .DEFAULT_GOAL := help
@@ -49,14 +51,14 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 # Editable: a change of the code is there at the next start.
-$(VENV)/.installed: setup.py | $(VENV)/bin/python
+$(VENV)/.installed: $(BUILT) | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-$(VENV)/.test: setup.py | $(VENV)/bin/python
+$(VENV)/.test: $(BUILT) | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.check: setup.py | $(VENV)/bin/python
+$(VENV)/.check: $(BUILT) | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check]'
 	@touch $@ $(VENV)/.installed $(VENV)/.test
