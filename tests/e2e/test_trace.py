@@ -179,7 +179,7 @@ def test_click_selects_the_bar_that_is_painted_there(open_plugin: Open, demo_ser
     width = plugin.frame.locator(".tl-scroll canvas").first.evaluate("c => c.clientWidth")
 
     def x_of(share: float) -> int:
-        return round(GUTTER + (one["ts"] - base + share * one["dur"] - start) / (end - start) * (width - GUTTER))
+        return int(round(GUTTER + (one["ts"] - base + share * one["dur"] - start) / (end - start) * (width - GUTTER)))
 
     canvas = plugin.frame.locator(".tl-scroll canvas").first
     inside, beside = (canvas.evaluate(PIXEL, [x_of(share), HEADER + 2]) for share in (0.5, -0.02))
