@@ -179,7 +179,8 @@ def test_click_selects_the_bar_that_is_painted_there(open_plugin: Open, demo_ser
     width = plugin.frame.locator(".tl-scroll canvas").first.evaluate("c => c.clientWidth")
 
     def x_of(share: float) -> int:
-        return int(round(GUTTER + (one["ts"] - base + share * one["dur"] - start) / (end - start) * (width - GUTTER)))
+        time = float(one["ts"] - base + share * one["dur"])
+        return int(GUTTER + (time - start) / (end - start) * float(width - GUTTER))
 
     canvas = plugin.frame.locator(".tl-scroll canvas").first
     inside, beside = (canvas.evaluate(PIXEL, [x_of(share), HEADER + 2]) for share in (0.5, -0.02))
