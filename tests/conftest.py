@@ -13,8 +13,11 @@ from tests.support.scanners import scanner  # noqa: F401
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
 
-# No test is timed: how long an example takes says how busy the machine is.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# No test is timed: how long an example takes says how busy the machine is. CI tries the same examples each time, so
+# that a change is judged by what it changed; developers' machines go on looking for new ones.
+settings.register_profile(
+    "untimed", deadline=None, derandomize="CI" in os.environ, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("untimed")
 
 

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -99,7 +100,12 @@ def check_twins(path: Path, data: bytes, patch: pytest.MonkeyPatch) -> None:
     two, same_problems = scan_with("c", path, blobs[1], patch)
     contents = tuple(re.sub(rb"[\t\r\n]", b" ", blob.getvalue()) for blob in blobs)
     assert differences(one, two, data, contents if one.args_path is None else None) == []  # type: ignore[arg-type]
-    assert problems == same_problems
+    # In which order kinds of problems are met depends on how much is read at once; each kind's own figures do not.
+    assert sorted(problems, key=code_of) == sorted(same_problems, key=code_of)
+
+
+def code_of(problem: dict[str, Any]) -> str:
+    return str(problem["code"])
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
@@ -110,6 +116,7 @@ def check_twins(path: Path, data: bytes, patch: pytest.MonkeyPatch) -> None:
 )
 @example(data=b'[{"name": "\xed\xa0\x80"}, {"name": "\xe0\x80\x80"}]', chunk=1 << 20, zipped=False)
 @example(data=b'[{"name": "\xf4\x90\x80\x80"}, {"name": "\xf0\x80\x80\x80"}]', chunk=1 << 20, zipped=False)
+@example(data=b'[{}, {}, "", {"\\u001f\\u001f": "", "\x1f": []}, ]', chunk=40, zipped=False)
 @example(data=b'[{"dur": "1.5"}, {"dur": 3.6500000000000004}, {"dur": null}]', chunk=1 << 20, zipped=False)
 def test_any_bytes(data: bytes, chunk: int, zipped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "CHUNK", chunk)
