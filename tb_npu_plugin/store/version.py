@@ -11,6 +11,7 @@ import tb_npu_plugin
 #: Parts of the package that decide what a cache entry contains.
 _PARTS = (
     "units.py",
+    "texts.py",
     "tables.py",
     "problems.py",
     "model.py",

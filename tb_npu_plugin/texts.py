@@ -1,0 +1,68 @@
+"""Many distinct texts in two arrays instead of as many Python objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Union, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+Blob = Union[bytes, bytearray, memoryview]
+
+
+class TextList(Sequence[str]):
+    """A list of texts: their UTF-8 one after the other in `blob`, text i from ends[i] to ends[i + 1]; decoded when
+    asked for. ends: int64, one more than there are texts."""
+
+    __slots__ = ("blob", "ends")
+
+    def __init__(self, blob: Blob, ends: NDArray[np.int64]) -> None:
+        self.blob = memoryview(blob)
+        self.ends = ends
+
+    @staticmethod
+    def of(texts: Iterable[str]) -> TextList:
+        """Pack texts; what is no Unicode (half surrogates) becomes "?"."""
+        parts = [text.encode("utf-8", "replace") for text in texts]
+        ends = np.zeros(len(parts) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(len, parts), dtype=np.int64, count=len(parts)), out=ends[1:])
+        return TextList(b"".join(parts), ends)
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return str(self.blob[int(self.ends[index]) : int(self.ends[index + 1])], "utf-8")
+
+    def __iter__(self) -> Iterator[str]:
+        ends = self.ends.tolist()
+        return (str(self.blob[start:end], "utf-8") for start, end in zip(ends, ends[1:]))
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to any sequence of the same texts."""
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def take(self, indices: NDArray[Any]) -> TextList:
+        """The texts at these indices, in their order."""
+        starts, stops = self.ends[indices], self.ends[np.asarray(indices) + 1]
+        ends = np.zeros(len(starts) + 1, dtype=np.int64)
+        np.cumsum(stops - starts, out=ends[1:])
+        blob = self.blob
+        return TextList(b"".join([blob[a:b] for a, b in zip(starts.tolist(), stops.tolist())]), ends)
