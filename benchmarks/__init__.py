@@ -1,0 +1,1 @@
+"""The bars of specs/performance.md, one script each; see README.md here."""

@@ -1,0 +1,69 @@
+"""The harness that the benchmarks judge themselves with; no figure of ours is measured here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.harness import LINES_VARIABLE, Bar, cpu_seconds, percentile, report, run
+
+MB = 1_000_000
+TAKES = """
+import mmap, subprocess, sys, time
+own = bytearray({own})
+own[::4096] = b"x" * len(own[::4096])
+{more}
+time.sleep(0.5)
+"""
+
+
+def takes(own: int, more: str = "") -> list[str]:
+    return [sys.executable, "-c", TAKES.format(own=own, more=more)]
+
+
+def test_a_bar_that_falls_short_fails_the_script(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report([Bar("good", 0.29, 0.3), Bar("told only", 9.0), Bar("small", 9.0, 1.0, unjudged="too small")]) == 0
+    assert report([Bar("good", 0.29, 0.3), Bar("bad", 0.31, 0.3)]) == 1
+    assert report([Bar("unknown", float("nan"), 0.3)]) == 1
+    assert "falls short" in capsys.readouterr().out
+
+
+def test_bars_are_handed_over_as_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LINES_VARIABLE, str(tmp_path / "lines"))
+    report([Bar.of_times("scan", [2.0, 1.0], [10.0, 20.0], 0.12, "json.load")])
+    line = json.loads((tmp_path / "lines").read_text())
+    assert (line["measured"], line["verdict"]) == (0.1, "ok")
+    assert line["rounds"] == {"ours": [2.0, 1.0], "json.load": [10.0, 20.0]}
+
+
+def test_memory_is_that_of_all_processes_together() -> None:
+    child = takes(60 * MB)
+    alone, both = run(takes(60 * MB)), run(takes(60 * MB, f"subprocess.Popen({child!r}).wait()"))
+    assert 60 * MB < alone.anonymous < 90 * MB
+    assert 120 * MB < both.anonymous < 180 * MB
+    assert both.high_water >= both.anonymous
+
+
+def test_mapped_files_are_no_anonymous_memory(tmp_path: Path) -> None:
+    path = tmp_path / "large"
+    path.write_bytes(bytes(80 * MB))
+    mapped = (
+        f"file = open({str(path)!r}, 'rb'); view = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ); sum(view[::4096])"
+    )
+    usage = run(takes(MB, mapped))
+    assert usage.anonymous < 40 * MB
+    assert usage.high_water > 80 * MB
+
+
+def test_cpu_time_holds_that_of_children() -> None:
+    spins = [sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass"]
+    (seconds,) = cpu_seconds(lambda: run(spins), 1)
+    assert seconds >= 0.3
+
+
+def test_percentile_is_a_value_that_was_measured() -> None:
+    values = list(range(1, 101))
+    assert (percentile(values, 0.99), percentile(values, 0.5), percentile([7.0], 0.99)) == (99, 50, 7.0)
