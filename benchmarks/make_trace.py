@@ -9,15 +9,37 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 BASE_US = 1_760_000_000_000_000
+#: From one operator to the next.
+OPERATOR_NS = 60_000
 PID, CANN, DEVICE, FREQUENCY = 4242, 4344193, 4344257, 4344289
 
 
 def us(ns: int) -> str:
     """Time as the vendor writes it: microseconds as a string with three digits."""
     return f'"{BASE_US + ns // 1000}.{ns % 1000:03d}"'
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The kernel that operator `number` launches, as make_kernels tells of it too; times in ns."""
+
+    name: str
+    stream: int
+    start: int
+    dur: int
+
+
+def kernel(number: int) -> Kernel:
+    """Durations up to 75 us every 60 us: those of one stream overlap partially now and then."""
+    mixed = number * 2_654_435_761 % (1 << 32)
+    return Kernel(
+        f"kernel_{number}_{mixed % 1_000_000}", 4 if number % 5 == 0 else 2, number * OPERATOR_NS + 70_000,
+        5000 + mixed // 1000 % 70_000,
+    )  # fmt: skip
 
 
 def metadata() -> Iterator[str]:
@@ -36,9 +58,9 @@ def metadata() -> Iterator[str]:
         )
 
 
-def operator(number: int, start: int, rng: random.Random) -> Iterator[str]:
-    """One operator with its frame, queue, launch, kernel and flows; takes 60 us from `start`."""
-    layer = number // 40
+def operator(number: int, rng: random.Random) -> Iterator[str]:
+    """One operator with its frame, queue, launch, kernel and flows."""
+    layer, start, launched = number // 40, number * OPERATOR_NS, kernel(number)
     dims = f"{rng.randrange(1, 64)},{rng.randrange(1, 8192)};\\r\\n{rng.randrange(1, 8192)},{rng.randrange(1, 8192)}"
     stack = ";\\r\\n".join(f"/opt/model/layer_{layer}.py({rng.randrange(900)}): forward_{k}" for k in range(8))
     name = f"aten::op_{number % 400}" if number % 3 else f"npu::fused_{layer}_{number % 40}"
@@ -78,16 +100,15 @@ def operator(number: int, start: int, rng: random.Random) -> Iterator[str]:
         f'{{"ph": "s", "name": "HostToDevice{flow}", "id": "{flow}", "pid": {CANN}, "tid": {PID + 7}, '
         f'"ts": {us(start + 40000)}, "cat": "HostToDevice"}}'
     )
-    stream, device = (4 if number % 5 == 0 else 2), start + 70000
     yield (
-        f'{{"ph": "X", "name": "kernel_{number}_{rng.randrange(10**6)}", "pid": {DEVICE}, "tid": {stream}, '
-        f'"ts": {us(device)}, "dur": {rng.randrange(5000, 75000) / 1000}, "args": {{"Model Id": 4294967295, '
-        f'"Task Type": "AI_CORE", "Physic Stream Id": {stream}, "Task Id": {number % 65536}, "Batch Id": 0, '
+        f'{{"ph": "X", "name": "{launched.name}", "pid": {DEVICE}, "tid": {launched.stream}, '
+        f'"ts": {us(launched.start)}, "dur": {launched.dur / 1000}, "args": {{"Model Id": 4294967295, '
+        f'"Task Type": "AI_CORE", "Physic Stream Id": {launched.stream}, "Task Id": {number % 65536}, "Batch Id": 0, '
         f'"Subtask Id": 4294967295, "connection_id": {number}}}}}'
     )
     yield (
-        f'{{"ph": "f", "bp": "e", "name": "HostToDevice{flow}", "id": "{flow}", "pid": {DEVICE}, "tid": {stream}, '
-        f'"ts": {us(device)}, "cat": "HostToDevice"}}'
+        f'{{"ph": "f", "bp": "e", "name": "HostToDevice{flow}", "id": "{flow}", "pid": {DEVICE}, "tid": {launched.stream}, '
+        f'"ts": {us(launched.start)}, "cat": "HostToDevice"}}'
     )
     if number % 10 == 0:
         yield (
@@ -102,7 +123,7 @@ def write(path: Path, megabytes: float, seed: int = 0) -> int:
     with path.open("w") as out:
         out.write("[" + ", ".join(metadata()))
         while written < megabytes * 1e6:
-            text = ", ".join(operator(number, number * 60_000, rng))
+            text = ", ".join(operator(number, rng))
             written += out.write(", " + text)
             events += text.count('"ph"')
             number += 1
