@@ -29,6 +29,12 @@ class NotFound(NpuPluginError):
     code = "not_found"
 
 
+class Stale(NotFound):
+    """The request is about a reading that another one has replaced; the client asks for the view again."""
+
+    code = "stale"
+
+
 class NotReady(NpuPluginError):
     """What was asked for is still being read; the client asks again."""
 

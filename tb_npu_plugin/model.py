@@ -84,3 +84,7 @@ class SpanData(Protocol):
     @property
     def timeline(self) -> Any:
         """The timeline (store.timeline.Timeline); None when there is no trace, or it is not read."""
+
+    @property
+    def trace_version(self) -> str:
+        """Which reading of the trace `timeline` shows; "" without one."""

@@ -47,7 +47,7 @@ CALLS: dict[str, tuple[int | str, ...]] = {
     "unreadable": (2, 3),
     "gone": (1,),
     "report_shape": (2,),
-    **dict.fromkeys(("BadRequest", "NotFound", "NotReady", "BadFile"), _ERROR),
+    **dict.fromkeys(("BadRequest", "NotFound", "Stale", "NotReady", "BadFile"), _ERROR),
 }
 #: Functions whose result, or a part of it by place, is a text.
 FUNCTIONS = {"_ending": 0, "_reason": 0, "args": 1}

@@ -139,7 +139,7 @@ class App:
         if not token:
             raise BadRequest("the parameter span is missing", "Take its value from /api/catalog.")
         self._watcher.wait(FIRST_SCAN)
-        timeline = self.service.timeline(token)
+        timeline = self.service.timeline(token, request.args.get("version", ""))
         content, mime = handler(timeline, request.args)
         if not isinstance(content, bytes):
             if name == "slice":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tb_npu_plugin.discovery.model import Place
-from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError
+from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError, Stale
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.server import catalog, ranks
 from tb_npu_plugin.store.library import Library, Stand
@@ -140,12 +140,16 @@ class Service:
             raise NotFound(f"{view_id} has no table {name[:80]!r}", f"Its tables: {known}.")
         return result.tables[name], result.base_ns
 
-    def timeline(self, span: str) -> Timeline:
-        """The timeline of a span, which is read if it is not. Raises NotFound, NotReady."""
+    def timeline(self, span: str, version: str = "") -> Timeline:
+        """The timeline of a span, which is read if it is not; where a version is given, none but that one. Raises
+        NotFound, Stale, NotReady."""
         place = self.library.place(span)
         stands = self.library.want(place, ["trace"])
-        found = self.library.open(place).timeline
+        opened = self.library.open(place)
+        found = opened.timeline
         if found is not None:
+            if version and version != opened.trace_version:
+                raise Stale("the timeline has been read anew since", "Ask /api/view/trace again.")
             return found
         if stands and stands[0].state in ("waiting", "reading"):
             raise NotReady("the trace is being read", "Ask again when /api/progress says that it is done.")

@@ -117,6 +117,11 @@ class Span:
             self._note_damage(folder, "trace", error)
             return None
 
+    @property
+    def trace_version(self) -> str:
+        """Which reading of the trace `timeline` shows; "" without one."""
+        return self._trace.folder.name if self._trace is not None else ""
+
     def _rebuilt(self, table: str) -> Table | None:
         """The operators as the trace tells them; None for other tables and where the trace has none."""
         timeline = self.timeline if table == "operators" else None

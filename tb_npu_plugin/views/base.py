@@ -62,11 +62,12 @@ class MissingJson(TypedDict):
 
 
 class ProgressJson(TypedDict):
-    """One piece of reading work. `eta_s` and `rate` (bytes per second) are null until they can be told."""
+    """One piece of reading work, of one rank. `eta_s` and `rate` (bytes per second) are null until they can be told.
+    "cancelled": it stays so until it is resumed (/api/reading)."""
 
     span: str
     stage: Literal["tables", "trace"]
-    state: Literal["waiting", "reading", "ready", "failed"]
+    state: Literal["waiting", "reading", "ready", "failed", "cancelled"]
     file: str
     bytes_done: int
     bytes_total: int

@@ -71,7 +71,8 @@ class CatalogJson(TypedDict):
 
 
 class ViewJson(TypedDict):
-    """Answer of /api/view/<id>. `data` is the view's own contract below when state is "ready", else null."""
+    """Answer of /api/view/<id>. `data` is the view's own contract below when state is "ready", else null; but the
+    trace has data while its state is "reading" as well, once its beginning can be shown."""
 
     view: str
     state: Literal["ready", "reading", "missing", "failed"]

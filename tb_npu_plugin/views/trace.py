@@ -16,6 +16,7 @@ def build(source: ViewInput) -> ViewResult:
         raise NotReady("the trace is not read", "Ask again.")
     first, last = timeline.slice_bounds or (None, None)
     data: TraceJson = {
+        "version": source.spans[0].trace_version,
         "processes": _processes(timeline.tracks),
         "start": timeline.start_ns - timeline.base_ns,
         "end": timeline.end_ns - timeline.base_ns,

@@ -32,6 +32,7 @@ class TestSpan:
     label: str = "span"
     worker_label: str = "rank 0"
     run_label: str = "run"
+    trace_version: str = ""
 
     @property
     def base_ns(self) -> int:

@@ -220,11 +220,11 @@ export interface ProcessJson {
   threads: ThreadJson[];
 }
 
-/** One piece of reading work. `eta_s` and `rate` (bytes per second) are null until they can be told. */
+/** One piece of reading work, of one rank. `eta_s` and `rate` (bytes per second) are null until they can be told. "cancelled": it stays so until it is resumed (/api/reading). */
 export interface ProgressJson {
   span: string;
   stage: "tables" | "trace";
-  state: "waiting" | "reading" | "ready" | "failed";
+  state: "waiting" | "reading" | "ready" | "failed" | "cancelled";
   file: string;
   bytes_done: number;
   bytes_total: number;
@@ -337,8 +337,9 @@ export interface ThreadJson {
   max_value: number | null;
 }
 
-/** The timeline's rows; slices come from /api/timeline. times: ns after base_ns (int, < 2^53). */
+/** The timeline's rows; slices come from /api/timeline. times: ns after base_ns (int, < 2^53). `version`: which reading this is; while the trace is read there is one after the other of its beginning, each longer. */
 export interface TraceJson {
+  version: string;
   processes: ProcessJson[];
   start: number;
   end: number;
@@ -351,7 +352,7 @@ export interface TraceJson {
   source: string;
 }
 
-/** Answer of /api/view/<id>. `data` is the view's own contract below when state is "ready", else null. */
+/** Answer of /api/view/<id>. `data` is the view's own contract below when state is "ready", else null; but the trace has data while its state is "reading" as well, once its beginning can be shown. */
 export interface ViewJson {
   view: string;
   state: "ready" | "reading" | "missing" | "failed";

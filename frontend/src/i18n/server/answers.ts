@@ -64,6 +64,7 @@ export const ANSWERS = {
   // Requests that failed, and what to do.
   "Ask /api/view/trace for the reason.": "原因见 /api/view/trace。",
   "Ask /api/view/{0} for the reason.": "原因见 /api/view/{0}。",
+  "Ask /api/view/trace again.": "请再次请求 /api/view/trace。",
   "Ask again when /api/progress says that it is done.": "请在 /api/progress 表明完成后再次请求。",
   "Ask again.": "请再次请求。",
   "Ask for fewer at a time.": "请减少单次请求的数量。",
@@ -122,6 +123,7 @@ export const ANSWERS = {
   "the parameter q is missing": "缺少参数 q",
   "the parameter span is missing": "缺少参数 span",
   "the parameter {0} is missing": "缺少参数 {0}",
+  "the timeline has been read anew since": "时间线在此之后已重新读取",
   "the trace cannot be opened: {0}": "无法打开 trace：{0}",
   "the trace is being read": "正在读取 trace",
   "the trace is not read": "trace 尚未读取",
