@@ -13,17 +13,24 @@ HERE = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "tb_npu_plugin/__init__.py").read_text(), re.M)
 assert VERSION
 
-NATIVE = "tb_npu_plugin/scan/native"
-SCANNER = Extension(
-    "tb_npu_plugin.scan._native",
-    sources=[f"{NATIVE}/{name}.c" for name in ("module", "walker", "json", "decimal", "interner")],
-    depends=[f"{NATIVE}/{name}.h" for name in ("walker", "json", "interner")],
-    define_macros=[("Py_LIMITED_API", "0x03090000")],
-    # Contracted, a product and a sum would round otherwise than Python does.
-    extra_compile_args=["-std=c11", "-O3", "-ffp-contract=off", "-Wall", "-Wextra"],
-    py_limited_api=True,
-    optional=True,  # an editable install must not miss it, either
-)
+
+def native(module: str, folder: str, sources: tuple[str, ...], headers: tuple[str, ...]) -> Extension:
+    """An extension in C from tb_npu_plugin/<folder>/native."""
+    native = f"tb_npu_plugin/{folder}/native"
+    return Extension(
+        f"tb_npu_plugin.{folder}.{module}",
+        sources=[f"{native}/{name}.c" for name in sources],
+        depends=[f"{native}/{name}.h" for name in headers],
+        define_macros=[("Py_LIMITED_API", "0x03090000")],
+        # Contracted, a product and a sum would round otherwise than Python does.
+        extra_compile_args=["-std=c11", "-O3", "-ffp-contract=off", "-Wall", "-Wextra"],
+        py_limited_api=True,
+        optional=True,  # an editable install must not miss it, either
+    )
+
+
+SCANNER = native("_native", "scan", ("module", "walker", "json", "decimal", "interner"), ("walker", "json", "interner"))
+PACKING = native("_packing", "analysis", ("module", "packing"), ("packing",))
 
 
 class BuildScanner(build_ext):
@@ -35,7 +42,7 @@ class BuildScanner(build_ext):
             super().build_extension(ext)
         except Exception as error:  # whatever the compiler's trouble is, the package works
             print(
-                f"tb-npu-plugin: the native trace scanner was not built ({error}). Traces are read by the slower "
+                f"tb-npu-plugin: the native trace scanner was not built ({ext.name}: {error}). Traces are read by the slower "
                 "Python scanner, with the same results. A C compiler and Python's headers are needed to build it.",
                 file=sys.stderr,
             )
@@ -49,8 +56,12 @@ setup(
     long_description_content_type="text/markdown",
     packages=find_packages(include=["tb_npu_plugin", "tb_npu_plugin.*"]),
     include_package_data=False,  # it would bring the C sources along
-    package_data={"tb_npu_plugin": ["py.typed", "*.txt", "static/*"], "tb_npu_plugin.scan": ["*.pyi"]},
-    ext_modules=[SCANNER],
+    package_data={
+        "tb_npu_plugin": ["py.typed", "*.txt", "static/*"],
+        "tb_npu_plugin.scan": ["*.pyi"],
+        "tb_npu_plugin.analysis": ["*.pyi"],
+    },
+    ext_modules=[SCANNER, PACKING],
     cmdclass={"build_ext": BuildScanner},
     options={"bdist_wheel": {"py_limited_api": "cp39"}},
     python_requires=">=3.9",

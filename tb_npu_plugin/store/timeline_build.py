@@ -20,6 +20,7 @@ from tb_npu_plugin.store.timeline_counters import Counters, read_counters, track
 from tb_npu_plugin.store.timeline_files import save, save_texts
 from tb_npu_plugin.store.timeline_flows import Flows, make_flows
 from tb_npu_plugin.store.timeline_levels import save_levels
+from tb_npu_plugin.store.timeline_native import chosen_packing
 from tb_npu_plugin.store.timeline_open import ARGS_BLOB, META
 from tb_npu_plugin.store.timeline_operators import operators_from_trace, save_operators
 from tb_npu_plugin.store.timeline_rows import Rows
@@ -109,10 +110,11 @@ class _Builder:
         parent = np.empty(len(order), dtype=np.int32)
         own = np.empty(len(order), dtype=np.int64)
         bounds = np.searchsorted(track, np.arange(tracks + 1))
+        packer = chosen_packing()
         for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist()):
             part = slice(low, high)
-            depth[part], above = packing.pack(start[part], dur[part])
-            own[part] = packing.self_time(start[part], dur[part], above)
+            depth[part], above = packer.pack(start[part], dur[part])
+            own[part] = packer.self_time(start[part], dur[part], above)
             parent[part] = np.where(above >= 0, above + low, -1)
         final = np.lexsort((start, depth, track))
         hidden = int((depth < 0).sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,7 +81,7 @@ class Track:
 
 
 def ordered(
-    tracks: Iterable[Track], names: Names, pids: list[str], tids: list[str]
+    tracks: Iterable[Track], names: Names, pids: Sequence[str], tids: Sequence[str]
 ) -> list[tuple[Track, dict[str, Any]]]:
     """Tracks in display order, each with what the view shows of it. Processes that hold nothing do not appear."""
     listed = list(tracks)
@@ -104,7 +104,7 @@ def ordered(
     return [(track, _shown(track, names, pids, tids)) for track in sorted(listed, key=key)]
 
 
-def _shown(track: Track, names: Names, pids: list[str], tids: list[str]) -> dict[str, Any]:
+def _shown(track: Track, names: Names, pids: Sequence[str], tids: Sequence[str]) -> dict[str, Any]:
     process = names.processes.get(track.pid, Named())
     pid, tid = _text(pids, track.pid), _text(tids, track.tid)
     named = names.threads.get((track.pid, track.tid), Named()).name
@@ -129,5 +129,5 @@ def _natural(text: str) -> tuple[int, int, str]:
     return (0, int(text), "") if text.isascii() and text.isdigit() else (1, 0, text)
 
 
-def _text(texts: list[str], code: int) -> str:
+def _text(texts: Sequence[str], code: int) -> str:
     return texts[code] if code >= 0 else ""
