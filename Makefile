@@ -4,10 +4,11 @@ PORT   ?= 6006
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+FUZZ_SECONDS ?= 60
 # What an install is made from: a change of these installs again.
 BUILT  := setup.py $(wildcard tb_npu_plugin/scan/native/*)
 
-.PHONY: help run test check format frontend fixtures screenshots clean
+.PHONY: help run test check bench fuzz format frontend fixtures screenshots clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -30,6 +31,12 @@ check: $(VENV)/.check ## lint, types, import rules, generated files, the built f
 	$(BIN)/python tools/gen_texts.py --check
 	$(BIN)/python fixtures/make.py --check
 	sh tools/frontend.sh check
+
+bench: $(VENV)/.test ## all benchmarks; writes benchmarks/RESULTS.md (BENCH_ARGS=--quick: small sizes)
+	$(BIN)/python benchmarks/all.py $(BENCH_ARGS)
+
+fuzz: ## fuzz the native scanner for FUZZ_SECONDS (default 60)
+	@if sh tools/ensure_clang.sh; then $(PYTHON) tests/fuzz/run.py $(FUZZ_SECONDS); fi
 
 format: $(VENV)/.check ## format the Python code
 	$(BIN)/ruff check --fix .
