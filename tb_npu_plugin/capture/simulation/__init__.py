@@ -1,0 +1,1 @@
+"""The simulated device: an explicit, seeded model that leaves records."""

@@ -1,0 +1,1 @@
+"""Records to the files that torch_npu writes."""
