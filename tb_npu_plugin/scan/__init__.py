@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -17,13 +17,23 @@ SCANNER_VARIABLE = "TB_NPU_SCANNER"
 
 
 def scan_trace(
-    path: Path, log: ProblemLog, progress: Callable[[int], None], blob: IO[bytes] | None = None
+    path: Path,
+    log: ProblemLog,
+    progress: Callable[[int], None],
+    blob: IO[bytes] | None = None,
+    *,
+    spool: Path | None = None,
+    peek: Callable[[TraceEvents], None] | None = None,
+    peek_at: Sequence[int] = (),
 ) -> TraceEvents:
     """Read a trace: a bare list of events or {"traceEvents": [...]}, plain or gzip, complete or not.
 
     progress: called with the bytes of the file that were read since the last call.
     blob: for a gzip file, where its args are written one after the other; `args_offset` then counts in it. Without
     it the args of a gzip file are left out.
+    spool: an existing folder. The columns are appended to files there while the trace is read and come back as
+    read-only maps of these, so that they take no memory of their own. Without it they are in memory.
+    peek: called with the events so far each time when as many bytes of the file were read as `peek_at` says next.
     Whatever is wrong with the file goes to `log`; what could be read is returned. Never raises for a bad file.
     Raises ValueError when TB_NPU_SCANNER names no scanner, ImportError when it asks for one that was not built.
     """

@@ -11,10 +11,10 @@ class Walker:
         """Add rows that were read elsewhere: the bytes of each column of events.DTYPES."""
 
     def index(self, column: int, text: bytes) -> int:
-        """Index of a text, as it stands between the quotes of a JSON string."""
+        """Index of a text in UTF-8."""
 
-    def take_texts(self, column: int) -> list[str | bytes]:
-        """Texts in the order of their indices; bytes where escapes must be resolved. They are given up."""
+    def take_texts(self, column: int) -> tuple[bytes, bytes]:
+        """Blob and ends (int64) of a texts.TextList, in the order of their indices. They are given up."""
 
     def take_columns(self) -> tuple[bytearray, ...]:
         """The columns; nothing else can be called afterwards."""

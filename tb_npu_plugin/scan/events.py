@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.tables import NULL_INT, IntArray
+from tb_npu_plugin.texts import TextList
 
 Int32 = NDArray[np.int32]
 UInt8 = NDArray[np.uint8]
@@ -64,11 +65,11 @@ class TraceEvents:
     enclosing: UInt8
     args_offset: IntArray
     args_length: IntArray
-    names: list[str]
-    categories: list[str]
-    pids: list[str]
-    tids: list[str]
-    flows: list[str]
+    names: TextList
+    categories: TextList
+    pids: TextList
+    tids: TextList
+    flows: TextList
     args_path: Path | None
     scanner: str
     bytes_read: int

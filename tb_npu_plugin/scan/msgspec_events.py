@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.scan.events import TEXT_COLUMNS, Columns, Interner
+from tb_npu_plugin.texts import TextList
 
 _Raw = msgspec.Raw
 _ABSENT = _Raw()
@@ -95,7 +96,7 @@ class PythonRows(Columns):
 
     def take(self) -> dict[str, Any]:
         """See Rows."""
-        return {**super().take(), **{TEXT_COLUMNS[key]: list(texts.texts) for key, texts in self._texts.items()}}
+        return {**super().take(), **{TEXT_COLUMNS[key]: TextList.of(texts.texts) for key, texts in self._texts.items()}}
 
 
 def phase_code(phase: str) -> int:

@@ -8,7 +8,6 @@ this one with SIGBUS, and a piece of a few megabytes is still in the processor's
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -19,10 +18,11 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import _native
-from tb_npu_plugin.scan.events import DTYPES, TEXT_COLUMNS, Interner, TraceEvents
+from tb_npu_plugin.scan.events import DTYPES, TEXT_COLUMNS, TraceEvents
 from tb_npu_plugin.scan.msgspec_events import json_text
 from tb_npu_plugin.scan.msgspec_scanner import MAX_EVENT, Scanner
 from tb_npu_plugin.scan.source import Source
+from tb_npu_plugin.texts import TextList
 
 # Stop and ArgsMode of native/walker.h.
 _WAIT, _ENDED, _ODD, _BROKEN = range(4)
@@ -44,7 +44,7 @@ class NativeRows:
         codes = []
         for value in values:
             text = json_text(value) if isinstance(value, bytes) else value
-            codes.append(-1 if text is None else self.walker.index(number, _as_json(str(text))))
+            codes.append(-1 if text is None else self.walker.index(number, str(text).encode("utf-8", "replace")))
         return np.array(codes, dtype=np.int32)
 
     def add(self, batch: dict[str, NDArray[Any]]) -> None:
@@ -54,24 +54,13 @@ class NativeRows:
 
     def take(self) -> dict[str, Any]:
         """See msgspec_events.Rows."""
-        texts = {column: self.walker.take_texts(number) for column, number in _NUMBERS.items()}
+        out: dict[str, Any] = {}
+        for column, number in _NUMBERS.items():
+            blob, ends = self.walker.take_texts(number)
+            out[TEXT_COLUMNS[column]] = TextList(blob, np.frombuffer(ends, dtype=np.int64))
         arrays = zip(DTYPES.items(), self.walker.take_columns())
-        out: dict[str, Any] = {key: np.frombuffer(data, dtype=dtype) for (key, dtype), data in arrays}
-        for column, found in texts.items():
-            out[TEXT_COLUMNS[column]] = found
-            if bytes in set(map(type, found)):
-                distinct = Interner()
-                codes = [distinct[json_text(b'"' + text + b'"') if isinstance(text, bytes) else text] for text in found]
-                out[column] = np.array([*codes, -1], dtype=np.int32)[out[column]]  # -1, absent, takes the last
-                out[TEXT_COLUMNS[column]] = list(distinct)
+        out.update({key: np.frombuffer(data, dtype=dtype) for (key, dtype), data in arrays})
         return out
-
-
-def _as_json(text: str) -> bytes:
-    """The text as C keeps it: what stands between the quotes in JSON."""
-    if '"' in text or "\\" in text or not text.isprintable():
-        return json.dumps(text)[1:-1].encode()
-    return text.encode()
 
 
 class NativeScanner(Scanner):

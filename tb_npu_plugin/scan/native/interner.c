@@ -15,7 +15,7 @@ void interner_init(Interner *self, uint64_t seed) {
 
 void interner_free(Interner *self) {
     free(self->arena);
-    free(self->texts);
+    free(self->ends);
     free(self->slots);
     interner_init(self, self->seed);
 }
@@ -73,14 +73,16 @@ static int grow_slots(Interner *self) {
 /* Room for one more text of this length. realloc of large blocks moves pages and copies nothing. */
 static int reserve(Interner *self, size_t length) {
     if (self->count >= MAX_TEXTS) return 0;
-    if (self->count == self->size) {
+    if (self->count + 1 >= self->size) {
         size_t size = self->size + self->size / 2 + 256;
-        Text *texts = realloc(self->texts, size * sizeof *texts);
-        if (!texts) return 0;
-        self->texts = texts;
+        uint64_t *ends = realloc(self->ends, size * sizeof *ends);
+        if (!ends) return 0;
+        ends[0] = 0;
+        self->ends = ends;
         self->size = size;
     }
-    if (self->arena_size - self->arena_used < length) {
+    size_t used = self->ends[self->count];
+    if (self->arena_size - used < length) {
         size_t size = self->arena_size + self->arena_size / 2 + length + 4096;
         uint8_t *arena = realloc(self->arena, size);
         if (!arena) return 0;
@@ -90,23 +92,22 @@ static int reserve(Interner *self, size_t length) {
     return (self->count + 1) * 4 <= self->slot_count * 3 || grow_slots(self);
 }
 
-static int equal(const Interner *self, const Text *known, const uint8_t *text, size_t length) {
-    return known->length == length && (!length || memcmp(self->arena + known->offset, text, length) == 0);
+static int equal(const Interner *self, int32_t index, const uint8_t *text, size_t length) {
+    uint64_t start = self->ends[index];
+    return self->ends[index + 1] - start == length && (!length || memcmp(self->arena + start, text, length) == 0);
 }
 
 int32_t interner_index(Interner *self, const uint8_t *text, size_t length, uint32_t hash) {
-    if (self->last >= 0 && equal(self, &self->texts[self->last], text, length)) return self->last;
+    if (self->last >= 0 && equal(self, self->last, text, length)) return self->last;
     if (!reserve(self, length)) return -1;
     size_t mask = self->slot_count - 1, slot = hash & mask;
     for (uint64_t found; (found = self->slots[slot]); slot = (slot + 1) & mask) {
         int32_t index = (int32_t)(uint32_t)found - 1;
-        if (found >> 32 == hash && equal(self, &self->texts[index], text, length)) return self->last = index;
+        if (found >> 32 == hash && equal(self, index, text, length)) return self->last = index;
     }
-    Text *added = &self->texts[self->count];
-    added->offset = self->arena_used;
-    added->length = length;
-    if (length) memcpy(self->arena + self->arena_used, text, length);
-    self->arena_used += length;
+    uint64_t start = self->ends[self->count];
+    if (length) memcpy(self->arena + start, text, length);
     self->slots[slot] = (uint64_t)hash << 32 | ++self->count;
+    self->ends[self->count] = start + length;
     return self->last = (int32_t)self->count - 1;
 }

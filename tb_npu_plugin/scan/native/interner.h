@@ -6,15 +6,10 @@
 #include <stdint.h>
 
 typedef struct {
-    uint64_t offset; /* of the text in the arena */
-    uint64_t length;
-} Text;
-
-typedef struct {
     uint64_t seed;
     uint8_t *arena; /* all texts, one after the other */
-    size_t arena_used, arena_size;
-    Text *texts;
+    size_t arena_size;
+    uint64_t *ends; /* of the texts in the arena; ends[0] is 0, text i is [ends[i], ends[i + 1]) */
     size_t count, size;
     uint64_t *slots; /* open addressing: hash and index + 1, 0 for free; a power of two of them */
     size_t slot_count;

@@ -72,6 +72,43 @@ JsonStatus json_string_rest(const uint8_t **at, const uint8_t *end, int *escaped
     return JSON_OK;
 }
 
+static unsigned unit_at(const uint8_t *at) {
+    unsigned unit = 0;
+    for (int i = 2; i < 6; i++) unit = unit << 4 | (at[i] <= '9' ? at[i] - (unsigned)'0' : (at[i] | 0x20u) - 'a' + 10);
+    return unit;
+}
+
+static uint8_t *put_utf8(uint8_t *out, unsigned point) {
+    int more = point < 0x80 ? 0 : point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+    static const uint8_t FIRST[] = {0, 0xC0, 0xE0, 0xF0};
+    *out++ = (uint8_t)(FIRST[more] | point >> 6 * more);
+    while (more--) *out++ = (uint8_t)(0x80 | (point >> 6 * more & 0x3F));
+    return out;
+}
+
+size_t json_unescape(Span content, uint8_t *out) {
+    static const char LETTERS[] = "bfnrt", MEANT[] = "\b\f\n\r\t";
+    uint8_t *start = out;
+    for (const uint8_t *p = content.start; p < content.end;) {
+        if (*p != '\\') {
+            *out++ = *p++;
+        } else if (p[1] == 'u') {
+            unsigned point = unit_at(p);
+            p += 6;
+            if (point >> 11 == 0x1B) { /* the first half of a pair; its second half was checked */
+                point = 0x10000 + ((point & 0x3FF) << 10) + (unit_at(p) & 0x3FF);
+                p += 6;
+            }
+            out = put_utf8(out, point);
+        } else {
+            const char *letter = strchr(LETTERS, p[1]);
+            *out++ = letter ? (uint8_t)MEANT[letter - LETTERS] : p[1];
+            p += 2;
+        }
+    }
+    return (size_t)(out - start);
+}
+
 static const uint8_t *skip_digits(const uint8_t *at, const uint8_t *end) {
     while (at < end && *at >= '0' && *at <= '9') at++;
     return at;

@@ -75,6 +75,8 @@ static inline JsonStatus json_string(const uint8_t **at, const uint8_t *end, Spa
     *at = p + 1;
     return JSON_OK;
 }
+/* Writes a string's content with its escapes resolved, which is never longer; returns its length. */
+size_t json_unescape(Span content, uint8_t *out);
 /* At a minus or digit: the number's text, by JSON's grammar. */
 JsonStatus json_number(const uint8_t **at, const uint8_t *end, Span *text);
 /* Any value, nested at most 64 deep. */

@@ -160,28 +160,17 @@ static PyObject *object_index(Object *self, PyObject *args) {
     return index < 0 ? PyErr_NoMemory() : PyLong_FromLong(index);
 }
 
-/* str of a text; bytes where it holds escapes, which Python resolves. */
-static PyObject *text_object(const Interner *interner, const Text *text) {
-    const char *start = (const char *)interner->arena + text->offset;
-    if (text->length && memchr(start, '\\', text->length)) return PyBytes_FromStringAndSize(start, text->length);
-    return PyUnicode_DecodeUTF8(text->length ? start : "", text->length, "strict");
-}
-
 static PyObject *object_take_texts(Object *self, PyObject *args) {
     int kind;
     if (!PyArg_ParseTuple(args, "i", &kind) || !check_kind(kind) || !usable(self)) return NULL;
     Interner *interner = &self->walker.texts[kind];
-    PyObject *list = PyList_New((Py_ssize_t)interner->count);
-    if (!list) return NULL;
-    for (size_t i = 0; i < interner->count; i++) {
-        PyObject *text = text_object(interner, &interner->texts[i]);
-        if (!text || PyList_SetItem(list, (Py_ssize_t)i, text) < 0) {
-            Py_DECREF(list);
-            return NULL;
-        }
-    }
-    interner_free(interner);
-    return list;
+    static const uint64_t NONE[] = {0};
+    const uint64_t *ends = interner->count ? interner->ends : NONE;
+    PyObject *pair = Py_BuildValue("(y#y#)", interner->arena ? (char *)interner->arena : "",
+                                   (Py_ssize_t)ends[interner->count], (const char *)ends,
+                                   (Py_ssize_t)((interner->count + 1) * sizeof *ends));
+    if (pair) interner_free(interner);
+    return pair;
 }
 
 static PyObject *object_take_columns(Object *self, PyObject *Py_UNUSED(ignored)) {
@@ -200,9 +189,9 @@ static PyMethodDef METHODS[] = {
     {"walk", (PyCFunction)(void (*)(void))object_walk, METH_VARARGS,
      "walk(data, position, base, mode) -> (stop, position, event_end, gathered args)"},
     {"append", (PyCFunction)(void (*)(void))object_append, METH_VARARGS, "append(rows, columns as bytes)"},
-    {"index", (PyCFunction)(void (*)(void))object_index, METH_VARARGS, "index(text column, text as JSON) -> index"},
+    {"index", (PyCFunction)(void (*)(void))object_index, METH_VARARGS, "index(text column, text in UTF-8) -> index"},
     {"take_texts", (PyCFunction)(void (*)(void))object_take_texts, METH_VARARGS,
-     "take_texts(text column) -> list of str, or bytes where escapes must be resolved"},
+     "take_texts(text column) -> their UTF-8 one after the other, and its int64 ends"},
     {"take_columns", (PyCFunction)(void (*)(void))object_take_columns, METH_NOARGS,
      "take_columns() -> a bytearray per column; the walker is of no use afterwards"},
     {NULL, NULL, 0, NULL},

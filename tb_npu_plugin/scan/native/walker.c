@@ -14,6 +14,7 @@ typedef struct {
     uint8_t phase, enclosing;
     Span text[TEXTS];
     uint32_t hash[TEXTS];
+    unsigned escaped; /* a bit for each text that has escapes: it has no hash yet */
     int64_t ts, dur;
     float dur_rest;
     Span args;
@@ -30,7 +31,8 @@ void walker_init(Walker *self, uint64_t seed) {
 void walker_free(Walker *self) {
     for (int kind = 0; kind < TEXTS; kind++) interner_free(&self->texts[kind]);
     free(self->gathered);
-    self->gathered = NULL;
+    free(self->scratch);
+    self->gathered = self->scratch = NULL;
 }
 
 /* null, or a string; its content keeps its escapes. */
@@ -41,10 +43,17 @@ static JsonStatus read_text(const uint8_t **at, const uint8_t *end, Span *out, i
     return **at == '"' ? json_string(at, end, out, escaped) : JSON_ODD;
 }
 
-/* A text or an integer as it stands. Python reads -0 as 0, and has its own view of very long ones. */
-static JsonStatus read_id(const uint8_t **at, const uint8_t *end, int kind, Span *out) {
+static JsonStatus read_name(const uint8_t **at, const uint8_t *end, int kind, Row *row) {
     int escaped;
-    if (**at != '-' && (**at < '0' || **at > '9')) return read_text(at, end, out, &escaped);
+    JsonStatus status = read_text(at, end, &row->text[kind], &escaped);
+    row->escaped |= (unsigned)escaped << kind;
+    return status;
+}
+
+/* A text or an integer as it stands. Python reads -0 as 0, and has its own view of very long ones. */
+static JsonStatus read_id(const uint8_t **at, const uint8_t *end, int kind, Row *row) {
+    Span *out = &row->text[kind];
+    if (**at != '-' && (**at < '0' || **at > '9')) return read_name(at, end, kind, row);
     JsonStatus status = json_number(at, end, out);
     if (status != JSON_OK || kind == FLOW) return status;
     if (out->end - out->start > 18 || (*out->start == '-' && out->start[1] == '0')) return JSON_ODD;
@@ -130,11 +139,11 @@ static JsonStatus read_member(int bit, const uint8_t **at, const uint8_t *end, R
     case SEEN_DUR: return read_duration(at, end, row);
     case SEEN_BP: return read_binding(at, end, row);
     case SEEN_ARGS: return read_args(at, end, row);
-    case 1 << NAME: return read_text(at, end, &row->text[NAME], &flag);
-    case 1 << CATEGORY: return read_text(at, end, &row->text[CATEGORY], &flag);
-    case 1 << PID: return read_id(at, end, PID, &row->text[PID]);
-    case 1 << TID: return read_id(at, end, TID, &row->text[TID]);
-    case 1 << FLOW: return read_id(at, end, FLOW, &row->text[FLOW]);
+    case 1 << NAME: return read_name(at, end, NAME, row);
+    case 1 << CATEGORY: return read_name(at, end, CATEGORY, row);
+    case 1 << PID: return read_id(at, end, PID, row);
+    case 1 << TID: return read_id(at, end, TID, row);
+    case 1 << FLOW: return read_id(at, end, FLOW, row);
     default: return json_value(at, end);
     }
 }
@@ -174,37 +183,54 @@ static JsonStatus read_event(const uint8_t **at, const uint8_t *end, Row *row) {
 static void hash_texts(const Walker *self, Row *row) {
     for (int kind = 0; kind < TEXTS; kind++) {
         Span text = row->text[kind];
-        if (text.start) row->hash[kind] = interner_hash(&self->texts[kind], text.start, (size_t)(text.end - text.start));
+        if (text.start && !(row->escaped >> kind & 1))
+            row->hash[kind] = interner_hash(&self->texts[kind], text.start, (size_t)(text.end - text.start));
     }
+}
+
+/* Room for `size` bytes at *at; its content may move. */
+static int grow(uint8_t **at, size_t *room, size_t size) {
+    if (*room >= size) return 1;
+    size_t wanted = *room + *room / 2 + size + 4096;
+    uint8_t *grown = realloc(*at, wanted);
+    if (!grown) return 0;
+    *at = grown;
+    *room = wanted;
+    return 1;
 }
 
 static int gather(Walker *self, Span args) {
     size_t length = (size_t)(args.end - args.start);
-    if (self->gathered_size - self->gathered_count < length) {
-        size_t size = self->gathered_size + self->gathered_size / 2 + length + 4096;
-        uint8_t *gathered = realloc(self->gathered, size);
-        if (!gathered) return 0;
-        self->gathered = gathered;
-        self->gathered_size = size;
-    }
+    if (!grow(&self->gathered, &self->gathered_size, self->gathered_count + length)) return 0;
     memcpy(self->gathered + self->gathered_count, args.start, length);
     self->gathered_count += length;
     return 1;
+}
+
+/* Index of a text of the row, -1 where it has none; 0 when memory does not suffice. */
+static int index_of(Walker *self, const Row *row, int kind, int32_t *out) {
+    Interner *interner = &self->texts[kind];
+    const uint8_t *text = row->text[kind].start;
+    size_t length = (size_t)(row->text[kind].end - text);
+    uint32_t hash = row->hash[kind];
+    *out = -1;
+    if (!text) return 1;
+    if (row->escaped >> kind & 1) {
+        if (!grow(&self->scratch, &self->scratch_size, length)) return 0;
+        length = json_unescape(row->text[kind], self->scratch);
+        text = self->scratch;
+        hash = interner_hash(interner, text, length);
+    }
+    *out = interner_index(interner, text, length, hash);
+    return *out >= 0;
 }
 
 /* Adds the row; 0 when memory does not suffice. */
 static int keep(Walker *self, const Row *row, const uint8_t *data) {
     Columns *columns = &self->columns;
     size_t index = columns->count;
-    for (int kind = 0; kind < TEXTS; kind++) {
-        Span text = row->text[kind];
-        int32_t code = -1;
-        if (text.start) {
-            code = interner_index(&self->texts[kind], text.start, (size_t)(text.end - text.start), row->hash[kind]);
-            if (code < 0) return 0;
-        }
-        columns->text[kind][index] = code;
-    }
+    for (int kind = 0; kind < TEXTS; kind++)
+        if (!index_of(self, row, kind, &columns->text[kind][index])) return 0;
     columns->phase[index] = row->phase;
     columns->enclosing[index] = row->enclosing;
     columns->ts[index] = row->ts;

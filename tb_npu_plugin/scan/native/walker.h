@@ -44,6 +44,8 @@ typedef struct {
     int64_t base; /* offset of the data in the file, or of the gathered bytes in what they are appended to */
     uint8_t *gathered;
     size_t gathered_count, gathered_size;
+    uint8_t *scratch; /* for one text without its escapes */
+    size_t scratch_size;
 } Walker;
 
 void walker_init(Walker *self, uint64_t seed);

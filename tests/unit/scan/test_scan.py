@@ -255,3 +255,19 @@ def test_a_file_that_shrinks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     events = scan_trace(path, log, lambda _: os.truncate(path, 200))
     assert 0 < len(events) < len(EVENTS) * 50
     assert {problem.code for problem in log.list()} == {"file_changed", "truncated_file"}
+
+
+def test_texts_that_are_written_in_two_ways_are_one(tmp_path: Path) -> None:
+    names = [
+        r"a\n\"b\"",
+        r"\u0061\u000a\u0022b\u0022",
+        r"\ud83d\ude00\/\u00e9\u6607",
+        "😀/é昇",
+        r"\\\b\f\r\t",
+        r"\u0000",
+    ]
+    data = "[" + ",".join(f'{{"name": "{name}", "id": "{name}"}}' for name in names) + "]"
+    events, log, _ = scan(data, tmp_path)
+    assert log.list() == []
+    assert events.names == events.flows == ['a\n"b"', "😀/é昇", "\\\b\f\r\t", "\x00"]
+    assert events.name.tolist() == events.flow.tolist() == [0, 0, 1, 1, 2, 3]
