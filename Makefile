@@ -12,7 +12,7 @@ BUILT  := setup.py $(wildcard tb_npu_plugin/scan/native/*)
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z_]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z_]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.installed ## open LOGDIR (default fixtures/demo) in TensorBoard on PORT (default 6006)
 	$(BIN)/tensorboard --logdir "$(LOGDIR)" --port $(PORT)

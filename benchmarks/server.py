@@ -41,13 +41,19 @@ def tensorboard(
     Raises:
         RuntimeError: it ended, or did not listen within a minute; with what it printed.
     """
-    command = [str(python), "-m", "tensorboard.main", "--host", "127.0.0.1", "--port", "0", "--logdir", str(logdir)]
+    command = [str(python), "-m", "tensorboard.main", "--host", "127.0.0.1", "--port", "0", "--logdir"]
+    command.append(str(logdir.absolute()))
     with tempfile.TemporaryDirectory(prefix="npu-bench-log-") as folder:
         log = Path(folder) / "log"
         with log.open("wb") as output:
             started = time.perf_counter()
             with subprocess.Popen(
-                command, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})}
+                # not in our folder: `python -m` would find the plugin there, installed or not
+                command,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(env or {})},
+                cwd=folder,
             ) as process:
                 try:
                     yield Server(process, f"http://127.0.0.1:{_port(process, log)}/", started, log)
