@@ -1,0 +1,190 @@
+"""The seam between the API (capture/api) and what records and parses (capture/mock; in tests a fake).
+
+One capture, which is one result folder, uses one Recorder:
+
+    prepare → [warmup] → start → (step_begin/step_end, mark, range_*, collection)* → stop → finalize
+                     └────────────── discard: the profile ended before it recorded ─────────────┘
+
+All calls come from the thread that drives the profile, except mark, range_*, collection and the child-thread pair,
+which come from any thread. Times are ns since the epoch (time.time_ns), sizes bytes. A Recorder may raise; the API
+turns that into one [ERROR] line and the training goes on.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, NamedTuple, Protocol
+
+#: Value of a JSON document.
+Json = Any
+#: Folder of the raw data inside a result folder; the files in it are the backend's own.
+RAW_FOLDER = "FRAMEWORK"
+
+
+@dataclass(frozen=True)
+class HostSwitches:
+    """What the host side records beside operators."""
+
+    record_shapes: bool = False
+    profile_memory: bool = False
+    with_stack: bool = False
+    with_flops: bool = False
+    with_modules: bool = False
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings of a capture, validated: what a Recorder may rely on.
+
+    level and aic_metrics are the strings of profiler_info ("Level1", "ACL_AICORE_PIPE_UTILIZATION"); gc_threshold is ms
+    or None; export_types is part of {"text", "db"}; rank None: not known, world is then 1; groups are those of
+    profiler_metadata.json (communicator → group_name, group_rank, global_ranks); environment are the variables of
+    ENV_VARIABLES, which the database export stores in META_DATA.
+    """
+
+    cpu: bool = True
+    npu: bool = True
+    host: HostSwitches = HostSwitches()
+    level: str = "Level0"
+    aic_metrics: str = "ACL_AICORE_NONE"
+    l2_cache: bool = False
+    mstx: bool = False
+    op_attr: bool = False
+    record_op_args: bool = False
+    data_simplification: bool = True
+    gc_threshold: float | None = None
+    export_types: tuple[str, ...] = ("text",)
+    host_sys: tuple[str, ...] = ()
+    sys_io: bool = False
+    sys_interconnection: bool = False
+    rank: int | None = None
+    world: int = 1
+    groups: Mapping[str, Json] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class MemoryAction(NamedTuple):
+    """One event of the memory timeline.
+
+    action: PREEXISTING, CREATE, INCREMENT_VERSION or DESTROY. category: PARAMETER, OPTIMIZER_STATE, INPUT, TEMPORARY,
+    ACTIVATION, GRADIENT, AUTOGRAD_DETAIL or UNKNOWN. time: ns since the epoch; -1 for PREEXISTING.
+    """
+
+    time: int
+    action: str
+    size: int
+    category: str
+
+
+class Recorder(Protocol):
+    """Records one capture into <folder>/FRAMEWORK."""
+
+    def prepare(self, folder: Path, settings: Settings) -> None:
+        """`folder` exists, FRAMEWORK in it does not. Raises OSError where it cannot be written."""
+
+    def warmup(self) -> None:
+        """Get ready, so that start is quick."""
+
+    def start(self) -> None:
+        """Record from now."""
+
+    def stop(self) -> None:
+        """Record no longer."""
+
+    def step_begin(self, number: int) -> None:
+        """Open the mark "ProfilerStep#<number>"; also called while nothing records."""
+
+    def step_end(self, number: int) -> None:
+        """Close it."""
+
+    def mark(self, message: str, domain: str, stream: int | None) -> None:
+        """A point in time; with `stream` (a stream id) on the device, too."""
+
+    def range_start(self, range_id: int, message: str, domain: str, stream: int | None) -> None:
+        """Open a range; ids are unique in the process."""
+
+    def range_end(self, range_id: int) -> None:
+        """Close it, from any thread."""
+
+    def collection(self, start: int, end: int) -> None:
+        """A garbage collection of at least Settings.gc_threshold."""
+
+    def enable_child_thread(self, switches: HostSwitches) -> None:
+        """Record the calling thread as well."""
+
+    def disable_child_thread(self) -> None:
+        """No longer."""
+
+    def finalize(self) -> Mapping[str, Json]:
+        """Raw data are on the disk when this returns, so that parse() works in any process at any later time.
+
+        Returns what profiler_metadata.json says in addition (the mock: {schema.SIMULATED: ...}).
+        """
+
+    def discard(self) -> None:
+        """Instead of finalize: give up; the API deletes the folder."""
+
+    def memory_actions(self, device: str) -> Sequence[MemoryAction]:
+        """After finalize: the memory of `device` ("npu:0", "cpu") by time; empty where it was not recorded."""
+
+
+class Progress(NamedTuple):
+    """How far parsing is. total 0: not known yet."""
+
+    done: int
+    total: int
+    what: str
+
+
+class Parse(Protocol):
+    """Raw data of a result folder to result files."""
+
+    def __call__(
+        self, folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]
+    ) -> None:
+        """Write the result files of `folder` into `out`.
+
+        out: an existing empty folder, ASCEND_PROFILER_OUTPUT or a temporary one. Needs no PyTorch. Raises BadFile when
+        the raw data cannot be used; raw data that an interrupted run left give what they hold.
+        """
+
+
+@dataclass(frozen=True)
+class Backend:
+    """What api/ works with. parser is "module:function" of a Parse: a child process imports it."""
+
+    name: str
+    recorder: Callable[[], Recorder]
+    parser: str
+
+    def parse(self) -> Parse:
+        """The parser itself."""
+        return load_parser(self.parser)
+
+
+def load_parser(name: str) -> Parse:
+    """Import "module:function"."""
+    module, _, function = name.partition(":")
+    found: Parse = getattr(importlib.import_module(module), function)
+    return found
+
+
+_chosen: list[Backend] = []
+
+
+def choose(backend: Backend | None) -> None:
+    """Use this backend from now; None: the default again. For tests."""
+    _chosen[:] = [] if backend is None else [backend]
+
+
+def current() -> Backend:
+    """The backend in use: the mock device, unless another was chosen."""
+    return _chosen[0] if _chosen else Backend("mock", _mock_recorder, "tb_npu_plugin.capture.mock.parse:parse")
+
+
+def _mock_recorder() -> Recorder:
+    recorder: Recorder = importlib.import_module("tb_npu_plugin.capture.mock.recorder").MockRecorder()
+    return recorder
