@@ -31,6 +31,7 @@ class Timeline:
     base_ns, start_ns, end_ns   ns since the epoch: origin of all offsets (the first event), first and last moment
     tracks                      what /api/view/trace shows of each track, by track number
     rows                        slice times and the row table
+    partial                     bytes of the file that were read; None: all
     """
 
     def __init__(self, folder: Path, trace: Path, meta: dict[str, Any]) -> None:
@@ -41,6 +42,7 @@ class Timeline:
         self.event_count, self.slice_count = int(meta["events"]), int(meta["slices"])
         self.flow_kinds: list[str] = meta["flow_kinds"]
         self.scanner, self.source = str(meta["scanner"]), str(meta["source"])
+        self.partial: int | None = meta.get("partial")
         self.rows = Rows(*(load(folder, name) for name in ("start", "dur", "row_first", "track_row")))
         self.name, self.category = load(folder, "name"), load(folder, "category")
         self.parent, self.self_time = load(folder, "parent"), load(folder, "self")

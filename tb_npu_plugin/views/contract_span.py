@@ -172,9 +172,11 @@ class ProcessJson(TypedDict):
 
 class TraceJson(TypedDict):
     """The timeline's rows; slices come from /api/timeline. times: ns after base_ns (int, < 2^53). `version`: which
-    reading this is; while the trace is read there is one after the other of its beginning, each longer."""
+    reading this is; while the trace is read there is one after the other of its beginning, each longer. `partial`:
+    bytes of the file that it shows, null: all."""
 
     version: str
+    partial: Optional[int]
     processes: list[ProcessJson]
     start: int
     end: int

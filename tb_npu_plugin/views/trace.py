@@ -17,6 +17,7 @@ def build(source: ViewInput) -> ViewResult:
     first, last = timeline.slice_bounds or (None, None)
     data: TraceJson = {
         "version": source.spans[0].trace_version,
+        "partial": timeline.partial,
         "processes": _processes(timeline.tracks),
         "start": timeline.start_ns - timeline.base_ns,
         "end": timeline.end_ns - timeline.base_ns,

@@ -337,9 +337,10 @@ export interface ThreadJson {
   max_value: number | null;
 }
 
-/** The timeline's rows; slices come from /api/timeline. times: ns after base_ns (int, < 2^53). `version`: which reading this is; while the trace is read there is one after the other of its beginning, each longer. */
+/** The timeline's rows; slices come from /api/timeline. times: ns after base_ns (int, < 2^53). `version`: which reading this is; while the trace is read there is one after the other of its beginning, each longer. `partial`: bytes of the file that it shows, null: all. */
 export interface TraceJson {
   version: string;
+  partial: number | null;
   processes: ProcessJson[];
   start: number;
   end: number;
