@@ -30,6 +30,7 @@ def native(module: str, folder: str, sources: tuple[str, ...], headers: tuple[st
 
 
 SCANNER = native("_native", "scan", ("module", "walker", "json", "decimal", "interner"), ("walker", "json", "interner"))
+ARGS = native("_args", "scan", ("args_module", "args", "json"), ("args", "json"))
 PACKING = native("_packing", "analysis", ("module", "packing"), ("packing",))
 
 
@@ -42,8 +43,8 @@ class BuildScanner(build_ext):
             super().build_extension(ext)
         except Exception as error:  # whatever the compiler's trouble is, the package works
             print(
-                f"tb-npu-plugin: the native trace scanner was not built ({ext.name}: {error}). Traces are read by the slower "
-                "Python scanner, with the same results. A C compiler and Python's headers are needed to build it.",
+                f"tb-npu-plugin: the native trace scanner was not built ({ext.name}: {error}). Traces are read by "
+                "slower Python code, with the same results. A C compiler and Python's headers are needed to build it.",
                 file=sys.stderr,
             )
 
@@ -61,7 +62,7 @@ setup(
         "tb_npu_plugin.scan": ["*.pyi"],
         "tb_npu_plugin.analysis": ["*.pyi"],
     },
-    ext_modules=[SCANNER, PACKING],
+    ext_modules=[SCANNER, ARGS, PACKING],
     cmdclass={"build_ext": BuildScanner},
     options={"bdist_wheel": {"py_limited_api": "cp39"}},
     python_requires=">=3.9",

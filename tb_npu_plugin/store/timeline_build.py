@@ -15,14 +15,14 @@ from tb_npu_plugin.analysis import packing
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.scan import TraceEvents, scan_trace
-from tb_npu_plugin.store.timeline_args import ArgsFile
+from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.store.timeline_counters import Counters, read_counters, track_fields
 from tb_npu_plugin.store.timeline_files import save, save_texts
 from tb_npu_plugin.store.timeline_flows import Flows, make_flows
 from tb_npu_plugin.store.timeline_levels import save_levels
 from tb_npu_plugin.store.timeline_native import chosen_packing
 from tb_npu_plugin.store.timeline_open import ARGS_BLOB, META
-from tb_npu_plugin.store.timeline_operators import operators_from_trace, save_operators
+from tb_npu_plugin.store.timeline_operators import write_operators
 from tb_npu_plugin.store.timeline_rows import Rows
 from tb_npu_plugin.store.timeline_slices import Slices, make_slices
 from tb_npu_plugin.store.timeline_tracks import Names, Track, ordered, read_names
@@ -85,7 +85,7 @@ class _Builder:
         flows = make_flows(events, rows, base, self._track_lookup(tracks))
         self._save_flows(flows)
         self._save_counters(counters, base)
-        save_operators(self._out, operators_from_trace(events, self._args))
+        write_operators(self._out, events, self._args)
         shown = self._shown_tracks(tracks, counters, rows)
         self._save_meta(shown, base, max(ends), rows, flows)
 

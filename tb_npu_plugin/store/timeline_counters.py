@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.scan import TraceEvents
+from tb_npu_plugin.scan.args import ArgsFile, read_object
 from tb_npu_plugin.scan.events import Interner
 from tb_npu_plugin.schema import trace
-from tb_npu_plugin.store.timeline_args import ArgsFile, read_object
 from tb_npu_plugin.tables import NULL_INT, IntArray
 from tb_npu_plugin.units import number, unit_of
 

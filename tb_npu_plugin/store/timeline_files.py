@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.texts import TextList
+
 
 def save(folder: Path, name: str, array: NDArray[Any]) -> None:
     """Write one array."""
@@ -25,10 +27,22 @@ def load(folder: Path, name: str) -> NDArray[Any]:
 
 def save_texts(folder: Path, name: str, texts: Sequence[str]) -> None:
     """Write a list of texts."""
-    parts = [text.encode("utf-8", "replace") for text in texts]
-    ends = np.cumsum([0, *map(len, parts)], dtype=np.int64)
-    save(folder, f"{name}_ends", ends)
-    (folder / f"{name}.txt").write_bytes(b"".join(parts))
+    packed = texts if isinstance(texts, TextList) else TextList.of(texts)
+    save(folder, f"{name}_ends", packed.ends)
+    texts_path(folder, name).write_bytes(packed.blob)
+
+
+def texts_path(folder: Path, name: str) -> Path:
+    """Where the texts of a list stand, one after the other; `<name>_ends.npy` says where each of them ends."""
+    return folder / f"{name}.txt"
+
+
+def compact(codes: NDArray[Any], count: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """(codes that occur, ascending; for each code its place among them). codes: 0 to count - 1."""
+    occurs = np.zeros(count, dtype=bool)
+    occurs[codes] = True
+    place = np.cumsum(occurs, dtype=np.int32) - 1
+    return np.flatnonzero(occurs), place[codes]
 
 
 class Texts:
@@ -36,7 +50,7 @@ class Texts:
 
     def __init__(self, folder: Path, name: str) -> None:
         self._ends = load(folder, f"{name}_ends")
-        self._path = folder / f"{name}.txt"
+        self._path = texts_path(folder, name)
 
     def __len__(self) -> int:
         return len(self._ends) - 1

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.scan.args import ArgsFile, decode
 from tb_npu_plugin.schema import trace as words
-from tb_npu_plugin.store.timeline_args import ArgsFile, decode
 from tb_npu_plugin.store.timeline_files import Texts, load
 from tb_npu_plugin.store.timeline_levels import Levels
-from tb_npu_plugin.store.timeline_operators import load_operators
+from tb_npu_plugin.store.timeline_operators import count_operators, load_operators
 from tb_npu_plugin.store.timeline_rows import Rows
 from tb_npu_plugin.tables import Table
 
@@ -69,6 +69,11 @@ class Timeline:
     def operators(self) -> Table:
         """The logical table "operators" as rebuilt from the trace."""
         return load_operators(self._folder)
+
+    @property
+    def operator_count(self) -> int:
+        """Rows of that table."""
+        return count_operators(self._folder)
 
     @cached_property
     def slice_bounds(self) -> tuple[int, int] | None:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.operator_tree import FRACTION, OperatorEvents, OperatorTimes, rebuild
+from tb_npu_plugin.analysis.operator_tree import FRACTION, OperatorEvents, rebuild
 from tb_npu_plugin.scan import TraceEvents
+from tb_npu_plugin.scan.args import ArgsFile
+from tb_npu_plugin.scan.args_columns import Key, read_columns
 from tb_npu_plugin.schema import trace
 from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.store.timeline_args import ArgsFile, read_object
-from tb_npu_plugin.store.timeline_files import Texts, load, save, save_texts
+from tb_npu_plugin.store.timeline_files import Texts, compact, load, save, save_texts, texts_path
+from tb_npu_plugin.store.timeline_launches import launches
 from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, Text
+from tb_npu_plugin.texts import TextList
 
 Index = NDArray[np.int64]
-_TEXTS = ("name", "input_shapes", "call_stack")
+#: Columns that are texts in the args of the operators, and their keys there.
+_FROM_ARGS = {"input_shapes": trace.INPUT_DIMS, "call_stack": trace.CALL_STACK}
+_TEXTS = ("name", *_FROM_ARGS)
 _TIMES = {
     "host_self_ns": "host_self",
     "host_total_ns": "host_total",
@@ -27,34 +37,101 @@ _TIMES = {
 }
 
 
-def operators_from_trace(events: TraceEvents, args: ArgsFile | None) -> Table:
-    """The logical table "operators": one row per host operator call, in start order, without step marks."""
-    ops = _slices(events, trace.CPU_OP)
-    ops = ops[np.argsort(events.ts[ops], kind="stable")]
-    times = rebuild(operator_events(events, ops, args))
-    marks = np.array([trace.STEP_MARK in name for name in events.names], dtype=bool)
-    keep = ~marks[events.name[ops]] if len(ops) else np.zeros(0, dtype=bool)
-    return _table(events, ops[keep], np.flatnonzero(keep), times, args)
+def write_operators(folder: Path, events: TraceEvents, args: ArgsFile | None) -> None:
+    """Write the logical table "operators" into a timeline folder: one row per host operator call, in start order,
+    without step marks. Its texts go from the trace to their files; they may be a fifth of the trace."""
+    chosen = _Chosen.of(events)
+    used, name = compact(events.name[chosen.ops], len(events.names))
+    names = events.names.take(used)
+    marks = np.array([trace.STEP_MARK in text for text in names], dtype=bool)
+    rows = np.flatnonzero(~marks[name])
+    ops = chosen.ops[rows]
+    with ExitStack() as stack:
+        sinks = {key: stack.enter_context(_texts_path(folder, key).open("wb")) for key in _FROM_ARGS}
+        found = _read_args(events, chosen, ops, args, sinks)
+    for key in _FROM_ARGS:
+        codes = found.values(key, ops)
+        save(folder, f"operators_{key}", np.where(codes == NULL_INT, -1, codes).astype(np.int32))
+        save(folder, f"operators_{key}_texts_ends", found.ends[key])
+    save(folder, "operators_name", name[rows])
+    save_texts(folder, "operators_name_texts", names)
+    times = rebuild(_operator_events(events, chosen, found))
+    for key, column in _TIMES.items():
+        save(folder, f"operators_{key}", getattr(times, column)[rows])
 
 
-def operator_events(events: TraceEvents, ops: Index, args: ArgsFile | None) -> OperatorEvents:
-    """What the rebuild needs, from the events of a trace. ops: events of the host operators, by start."""
-    enqueue, dequeue = _slices(events, trace.ENQUEUE), _slices(events, trace.DEQUEUE)
-    launch, task = _launches(events)
-    aicore = [(found or {}).get(trace.TASK_TYPE) == trace.AI_CORE for found in _args(events, task, args)]
+@dataclass(frozen=True)
+class _Chosen:
+    """The events that the table is made from. ops: by start; launch, task: as `launches` gives them."""
+
+    ops: Index
+    enqueue: Index
+    dequeue: Index
+    launch: Index
+    task: Index
+
+    @staticmethod
+    def of(events: TraceEvents) -> _Chosen:
+        ops = _slices(events, trace.CPU_OP)
+        ops = ops[np.argsort(events.ts[ops], kind="stable")]
+        return _Chosen(ops, _slices(events, trace.ENQUEUE), _slices(events, trace.DEQUEUE), *launches(events))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Values of the args of some events, whose numbers are `rows`. ends: of the texts of each key."""
+
+    rows: Index
+    columns: dict[str, IntArray]
+    ends: dict[str, IntArray]
+
+    def values(self, key: str, rows: Index) -> IntArray:
+        """The values at these events, which must have been read."""
+        return np.asarray(self.columns[key][np.searchsorted(self.rows, rows)])
+
+
+def _read_args(
+    events: TraceEvents, chosen: _Chosen, ops: Index, args: ArgsFile | None, sinks: Mapping[str, BinaryIO]
+) -> _Found:
+    """What is needed of the args, read in one go through the file. ops: the operators of the table."""
+    types = BytesIO()
+    keys = {name: Key(word, sinks[name]) for name, word in _FROM_ARGS.items()}
+    keys[trace.CORRELATION_ID] = Key(trace.CORRELATION_ID)
+    keys[trace.TASK_TYPE] = Key(trace.TASK_TYPE, types)
+    bits = {name: np.uint8(1 << number) for number, name in enumerate(keys)}
+    wanted = np.zeros(len(events), dtype=np.uint8)
+    for name in _FROM_ARGS:
+        wanted[ops] |= bits[name]
+    for entries in (chosen.enqueue, chosen.dequeue):
+        wanted[entries] |= bits[trace.CORRELATION_ID]
+    wanted[chosen.task] |= bits[trace.TASK_TYPE]
+    rows = np.flatnonzero(wanted)
+    found = read_columns(args, events.args_offset[rows], events.args_length[rows], wanted[rows], list(keys.values()))
+    columns = {name: found.values[:, number] for number, name in enumerate(keys)}
+    ends = dict(zip(keys, found.ends))
+    aicore = [
+        code for code, text in enumerate(TextList(types.getvalue(), ends[trace.TASK_TYPE])) if text == trace.AI_CORE
+    ]
+    columns[trace.TASK_TYPE] = np.isin(columns[trace.TASK_TYPE], aicore).astype(np.int64)
+    return _Found(rows, columns, ends)
+
+
+def _operator_events(events: TraceEvents, chosen: _Chosen, found: _Found) -> OperatorEvents:
+    """What the rebuild needs."""
+    ops, enqueue, dequeue, launch, task = chosen.ops, chosen.enqueue, chosen.dequeue, chosen.launch, chosen.task
     return OperatorEvents(
         events.ts[ops],
         events.dur[ops],
         events.tid[ops].astype(np.int64),
         events.ts[enqueue],
         events.tid[enqueue].astype(np.int64),
-        _correlation(events, enqueue, args),
+        found.values(trace.CORRELATION_ID, enqueue),
         events.ts[dequeue],
         events.dur[dequeue],
-        _correlation(events, dequeue, args),
+        found.values(trace.CORRELATION_ID, dequeue),
         events.ts[launch],
         events.dur[task] * FRACTION + np.rint(events.dur_rest[task] * FRACTION).astype(np.int64),
-        np.array(aicore, dtype=bool),
+        found.values(trace.TASK_TYPE, task) == 1,
     )
 
 
@@ -62,78 +139,23 @@ def _slices(events: TraceEvents, category: str) -> Index:
     """Complete events of a category."""
     if category not in events.categories:
         return np.zeros(0, dtype=np.int64)
-    mine = events.category == events.categories.index(category)
-    good = (events.phase == ord("X")) & (events.dur != NULL_INT) & (events.ts != NULL_INT) & (events.name >= 0)
-    return np.flatnonzero(mine & good)
+    rows = np.flatnonzero(events.category == events.categories.index(category))
+    good = (events.phase[rows] == ord("X")) & (events.name[rows] >= 0)
+    good &= (events.dur[rows] != NULL_INT) & (events.ts[rows] != NULL_INT)
+    return np.asarray(rows[good], dtype=np.int64)
 
 
-def _launches(events: TraceEvents) -> tuple[Index, Index]:
-    """(flow start, device task) events of every launch: the task stands exactly at the first end of the flow."""
-    none = np.zeros(0, dtype=np.int64)
-    if trace.HOST_TO_DEVICE not in events.categories:
-        return none, none
-    mine = (events.category == events.categories.index(trace.HOST_TO_DEVICE)) & (events.flow >= 0)
-    begins = np.flatnonzero(mine & (events.phase == ord("s")))
-    ends = np.flatnonzero(mine & (events.phase == ord("f")))
-    ids, first = np.unique(events.flow[ends], return_index=True)  # the first end of each id, in file order
-    if not len(ids):
-        return none, none
-    place = np.minimum(np.searchsorted(ids, events.flow[begins]), len(ids) - 1)
-    found = ids[place] == events.flow[begins]
-    begins, ends = begins[found], ends[first[place[found]]]
-    tasks = np.flatnonzero((events.phase == ord("X")) & (events.dur != NULL_INT) & (events.ts != NULL_INT))
-    wanted = np.isin(events.ts[tasks], events.ts[ends])
-    at = dict(zip(_places(events, tasks[wanted]), tasks[wanted].tolist()))
-    task = np.array([at.get(key, -1) for key in _places(events, ends)], dtype=np.int64)
-    return begins[task >= 0], task[task >= 0]
+def _texts_path(folder: Path, key: str) -> Path:
+    return texts_path(folder, f"operators_{key}_texts")
 
 
-def _places(events: TraceEvents, rows: Index) -> list[tuple[int, int, int]]:
-    return list(zip(events.pid[rows].tolist(), events.tid[rows].tolist(), events.ts[rows].tolist()))
-
-
-def _args(events: TraceEvents, rows: Index, args: ArgsFile | None) -> list[dict[str, object] | None]:
-    if args is None:
-        return [None] * len(rows)
-    spans = zip(events.args_offset[rows].tolist(), events.args_length[rows].tolist())
-    return [read_object(data) for data in args.each(spans)]
-
-
-def _correlation(events: TraceEvents, rows: Index, args: ArgsFile | None) -> IntArray:
-    found = [(item or {}).get(trace.CORRELATION_ID, NULL_INT) for item in _args(events, rows, args)]
-    return np.array(
-        [value if isinstance(value, int) and abs(value) < 2**63 else NULL_INT for value in found], dtype=np.int64
-    )
-
-
-def _table(events: TraceEvents, ops: Index, rows: Index, times: OperatorTimes, args: ArgsFile | None) -> Table:
-    shapes: list[str | None] = []
-    stacks: list[str | None] = []
-    for found in _args(events, ops, args):
-        for key, out in ((trace.INPUT_DIMS, shapes), (trace.CALL_STACK, stacks)):
-            value = (found or {}).get(key)
-            out.append(value if isinstance(value, str) and value else None)
-    data: dict[str, Data] = {
-        "name": Text.of(events.names[code] for code in events.name[ops].tolist()),
-        "input_shapes": Text.of(shapes),
-        "call_stack": Text.of(stacks),
-    }
-    for key, name in _TIMES.items():
-        data[key] = getattr(times, name)[rows]
-    return Table(TABLES["operators"], data)
-
-
-def save_operators(folder: Path, table: Table) -> None:
-    """Write the table into a timeline folder."""
-    for key in _TEXTS:
-        save(folder, f"operators_{key}", table.text(key).codes)
-        save_texts(folder, f"operators_{key}_texts", table.text(key).values)
-    for key in _TIMES:
-        save(folder, f"operators_{key}", table.ints(key))
+def count_operators(folder: Path) -> int:
+    """Rows of the table that `write_operators` wrote."""
+    return len(load(folder, "operators_name"))
 
 
 def load_operators(folder: Path) -> Table:
-    """Read what `save_operators` wrote."""
+    """Read what `write_operators` wrote."""
     data: dict[str, Data] = {}
     for key in _TEXTS:
         texts = Texts(folder, f"operators_{key}_texts")

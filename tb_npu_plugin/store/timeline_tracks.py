@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tb_npu_plugin.scan import TraceEvents
+from tb_npu_plugin.scan.args import ArgsFile, read_object
 from tb_npu_plugin.schema import trace
-from tb_npu_plugin.store.timeline_args import ArgsFile, read_object
 from tb_npu_plugin.units import scaled
 
 _LAST = float("inf")

@@ -14,8 +14,8 @@ import pytest
 from tb_npu_plugin.analysis.operator_tree import FRACTION, OperatorEvents, rebuild
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import scan_trace
-from tb_npu_plugin.store.timeline_args import ArgsFile
-from tb_npu_plugin.store.timeline_operators import operators_from_trace
+from tb_npu_plugin.scan.args import ArgsFile
+from tb_npu_plugin.store.timeline_operators import load_operators, write_operators
 
 REAL = Path(os.environ.get("NPU_REAL_DATA") or Path(__file__).parents[4] / "shared" / "real-data")
 TIMES = {
@@ -34,7 +34,7 @@ def nanos(text: str) -> int:
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_reproduces_operator_details(rank: int) -> None:
+def test_reproduces_operator_details(rank: int, tmp_path: Path) -> None:
     folder = REAL / f"ascend_pt_text_level1/rank{rank}_ascend_pt/ASCEND_PROFILER_OUTPUT"
     if not folder.is_dir():
         pytest.skip(f"real data are not at {REAL}")
@@ -44,7 +44,8 @@ def test_reproduces_operator_details(rank: int) -> None:
     trace = folder / "trace_view.json"
     events = scan_trace(trace, ProblemLog(), lambda n: None)
     with ArgsFile(trace) as args:
-        table = operators_from_trace(events, args)
+        write_operators(tmp_path, events, args)
+    table = load_operators(tmp_path)
     assert len(table) == len(wanted) == 859
     assert table.text("name").tolist() == [row["Name"] for row in wanted]
     for key, header in TIMES.items():

@@ -46,7 +46,7 @@ def columns(data: bytes) -> tuple[dict[str, Any], dict[str, list[Any]]]:
 
 
 def test_the_trace_view_lists_the_rows(timeline: Timeline) -> None:
-    result = VIEW.build(ViewInput([SimpleNamespace(timeline=timeline)], {}))  # type: ignore[list-item]
+    result = VIEW.build(ViewInput([SimpleNamespace(timeline=timeline, trace_version="1")], {}))  # type: ignore[list-item]
     assert result.base_ns == 1_000_000
     assert (result.data["start"], result.data["end"], result.data["slices"]) == (0, 300_000, 4)
     assert (result.data["slices_start"], result.data["slices_end"]) == (0, 210_000), "counters run longer"

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 #: Bytes read at once when many args are read in file order.
-_WINDOW = 1 << 20
+WINDOW = 1 << 20
 #: Integers beyond this and numbers with more digits are texts in JSON: JavaScript would round them.
 _SAFE = 2**53
 
@@ -49,7 +49,7 @@ class ArgsFile:
             local = offset - self._start
             if local < 0 or local + length > len(self._data):
                 self._start, local = offset, 0
-                self._data = self.read(offset, max(length, _WINDOW))
+                self._data = self.read(offset, max(length, WINDOW))
             yield self._data[local : local + length]
 
 

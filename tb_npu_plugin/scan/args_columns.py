@@ -1,0 +1,161 @@
+"""Values of chosen keys in the args of many events as columns; in C where it was built."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.scan import SCANNER_VARIABLE
+from tb_npu_plugin.scan.args import WINDOW, ArgsFile, read_object
+from tb_npu_plugin.tables import NULL_INT, IntArray
+
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of args to read. texts: where its distinct texts go, one after the other as UTF-8; without it the value
+    is an integer."""
+
+    name: str
+    texts: IO[bytes] | None = None
+
+
+@dataclass(frozen=True)
+class ArgsColumns:
+    """What was read, by place among the keys.
+
+    values  int64 per row and key: the integer, or the index of the text in order of first use; NULL_INT for none, for
+            one of another type and for an empty text
+    ends    per key int64, one more than it has texts: text i stands from ends[i] to ends[i + 1]
+    """
+
+    values: NDArray[np.int64]
+    ends: list[IntArray]
+
+
+class Reader(Protocol):
+    """What reads: in C scan._args.Reader, whose methods these are."""
+
+    def read(self, data: bytes, base: int, offsets: Index, lengths: Index, wanted: Any) -> tuple[int, Any]:
+        """(rows done, int64 per row and key). It may stop at a row that read_object must read."""
+
+    def index(self, key: int, text: bytes) -> int:
+        """Index of a text."""
+
+    def take(self, key: int) -> bytes:
+        """Texts added since this was called."""
+
+    def ends(self, key: int) -> Any:
+        """int64: where each text ends."""
+
+
+def read_columns(
+    args: ArgsFile | None, offsets: Index, lengths: Index, wanted: NDArray[np.uint8], keys: Sequence[Key]
+) -> ArgsColumns:
+    """Read the args at these places, which must be in file order. wanted: per row a bit for each key, the first lowest.
+
+    A row whose args are no JSON object, or not there (offset -1, or no file), has no values. At most 8 keys.
+    """
+    reader = _reader(keys)
+    values = np.full((len(offsets), len(keys)), NULL_INT, dtype=np.int64)
+    there = np.flatnonzero(offsets >= 0) if args is not None else np.zeros(0, dtype=np.int64)
+    offsets, lengths, wanted = offsets[there], lengths[there].astype(np.int64, copy=False), wanted[there]
+    for first, last, data in _windows(args, offsets, lengths):
+        base, row = int(offsets[first]), first
+        while row < last:
+            rows = slice(row, last)
+            done, found = reader.read(data, base, offsets[rows], lengths[rows], wanted[rows])
+            values[there[row : row + done]] = np.frombuffer(found, dtype=np.int64).reshape(-1, len(keys))[:done]
+            row += done
+            if row < last:
+                start = int(offsets[row]) - base
+                text = data[start : start + int(lengths[row])]
+                values[there[row]] = _slow(reader, text, int(wanted[row]), keys)
+                row += 1
+        _give(reader, keys)
+    ends = [np.append(0, np.frombuffer(reader.ends(key), dtype=np.int64)) for key in range(len(keys))]
+    return ArgsColumns(values, ends)
+
+
+def _windows(args: ArgsFile | None, offsets: Index, lengths: Index) -> Iterator[tuple[int, int, bytes]]:
+    """(first row, end, bytes from the first row's args on) of pieces of the file that hold the args of some rows."""
+    stops = offsets + lengths
+    first = 0
+    while args is not None and first < len(offsets):
+        start = int(offsets[first])
+        last = max(first + 1, int(np.searchsorted(stops, start + WINDOW, side="right")))
+        yield first, last, args.read(start, int(stops[last - 1]) - start)
+        first = last
+
+
+def _give(reader: Reader, keys: Sequence[Key]) -> None:
+    for number, key in enumerate(keys):
+        if key.texts is not None:
+            key.texts.write(reader.take(number))
+
+
+def _slow(reader: Reader, data: bytes, wanted: int, keys: Sequence[Key]) -> list[int]:
+    """The values of one row by read_object."""
+    found = (read_object(data) or {}) if wanted else {}
+    out = [NULL_INT] * len(keys)
+    for number, key in enumerate(keys):
+        value = found.get(key.name) if wanted >> number & 1 else None
+        if key.texts is not None:
+            if isinstance(value, str) and value:
+                out[number] = reader.index(number, value.encode("utf-8", "replace"))
+        elif isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
+            out[number] = value
+    return out
+
+
+class PythonReader:
+    """Reader that leaves every row to read_object."""
+
+    def __init__(self, keys: Sequence[Key]) -> None:
+        self._known: list[dict[bytes, int]] = [{} for _ in keys]
+        self._new: list[list[bytes]] = [[] for _ in keys]
+
+    def read(self, data: bytes, base: int, offsets: Index, lengths: Index, wanted: Any) -> tuple[int, Any]:
+        """See Reader."""
+        return 0, b""
+
+    def index(self, key: int, text: bytes) -> int:
+        """See Reader."""
+        known = self._known[key]
+        found = known.get(text)
+        if found is None:
+            found = known[text] = len(known)
+            self._new[key].append(text)
+        return found
+
+    def take(self, key: int) -> bytes:
+        """See Reader."""
+        out = b"".join(self._new[key])
+        self._new[key].clear()
+        return out
+
+    def ends(self, key: int) -> Any:
+        """See Reader."""
+        known = self._known[key]
+        return np.cumsum(np.fromiter(map(len, known), dtype=np.int64, count=len(known)))
+
+
+def _reader(keys: Sequence[Key]) -> Reader:
+    wanted = os.environ.get(SCANNER_VARIABLE, "")
+    if wanted != "python":
+        try:
+            from tb_npu_plugin.scan import _args
+        except ImportError:
+            if wanted:
+                raise
+        else:
+            named = tuple((key.name.encode(), key.texts is not None) for key in keys)
+            return _args.Reader(secrets.randbits(64), named)
+    return PythonReader(keys)

@@ -1,0 +1,54 @@
+"""Which call on the host launched which task on the device."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.scan import TraceEvents
+from tb_npu_plugin.schema import trace
+from tb_npu_plugin.tables import NULL_INT
+
+Index = NDArray[np.int64]
+
+
+def launches(events: TraceEvents) -> tuple[Index, Index]:
+    """(flow start, device task) events of every launch: the task stands exactly at the first end of the flow."""
+    none = np.zeros(0, dtype=np.int64)
+    if trace.HOST_TO_DEVICE not in events.categories:
+        return none, none
+    rows = np.flatnonzero(events.category == events.categories.index(trace.HOST_TO_DEVICE))
+    rows = rows[events.flow[rows] >= 0]
+    begins, ends = rows[events.phase[rows] == ord("s")], rows[events.phase[rows] == ord("f")]
+    ids, first = np.unique(events.flow[ends], return_index=True)  # the first end of each id, in file order
+    if not len(ids):
+        return none, none
+    place = np.minimum(np.searchsorted(ids, events.flow[begins]), len(ids) - 1)
+    found = ids[place] == events.flow[begins]
+    begins, ends = begins[found], ends[first[place[found]]]
+    task = _tasks_at(events, ends)
+    return begins[task >= 0], task[task >= 0]
+
+
+def _tasks_at(events: TraceEvents, rows: Index) -> Index:
+    """The last complete event in file order on the same thread at the same moment as each of these; -1 for none."""
+    tracks = np.unique(_track(events, rows))
+    tasks = np.flatnonzero(events.phase == ord("X"))
+    tasks = tasks[np.isin(_track(events, tasks), tracks)]
+    tasks = tasks[(events.dur[tasks] != NULL_INT) & (events.ts[tasks] != NULL_INT)]
+    if not len(tasks):
+        return np.full(len(rows), -1, dtype=np.int64)
+    times, code = np.unique(events.ts[tasks], return_inverse=True)
+    key = np.searchsorted(tracks, _track(events, tasks)) * len(times) + code
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    moment = np.minimum(np.searchsorted(times, events.ts[rows]), len(times) - 1)
+    wanted = np.searchsorted(tracks, _track(events, rows)) * len(times) + moment
+    place = np.maximum(np.searchsorted(key, wanted, side="right") - 1, 0)
+    found = (key[place] == wanted) & (times[moment] == events.ts[rows])
+    return np.where(found, tasks[order[place]], -1)
+
+
+def _track(events: TraceEvents, rows: Index) -> Index:
+    """A number for process and thread."""
+    return (events.pid[rows].astype(np.int64) + 1) * (len(events.tids) + 1) + events.tid[rows] + 1
