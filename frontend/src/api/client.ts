@@ -15,6 +15,11 @@ export class ApiError extends Error {
   }
 }
 
+/** The server has another reading of the trace than the one asked about: the view tells which. */
+export function isStale(error: unknown): boolean {
+  return error instanceof ApiError && (error.code === "stale" || error.code === "not_ready");
+}
+
 // TensorBoard's page has <base href="plugin/npu_profiler/">, with its --path_prefix in front; everything goes there.
 const base = () => new URL("api/", document.baseURI);
 
@@ -61,8 +66,17 @@ export async function getBinary(route: string, query?: Query, signal?: AbortSign
 export const getCatalog = (rescan: boolean, signal?: AbortSignal) =>
   getJson<CatalogJson>("catalog", { rescan: rescan ? 1 : null }, signal);
 
-export const getProgress = (signal?: AbortSignal) =>
-  getJson<{ generation: number; jobs: ProgressJson[] }>("progress", {}, signal);
+/** What the server reads, and a number that grows with every change of the catalog. */
+export interface ReadingAnswer {
+  generation: number;
+  jobs: ProgressJson[];
+}
+
+export const getProgress = (signal?: AbortSignal) => getJson<ReadingAnswer>("progress", {}, signal);
+
+/** Cancel or resume reading a stage of some spans. */
+export const setReading = (spans: readonly string[], stage: ProgressJson["stage"], action: "cancel" | "resume") =>
+  getJson<ReadingAnswer>("reading", { span: spans, stage, do: action });
 
 export const getView = (id: string, query: Query, signal?: AbortSignal) =>
   getJson<ViewJson>(`view/${id}`, query, signal);

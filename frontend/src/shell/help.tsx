@@ -1,6 +1,6 @@
-import { useEffect, useRef } from "preact/hooks";
 import { type Key, t } from "../i18n";
 import { catalog } from "../state/catalog";
+import { Dialog } from "../widgets/dialog";
 
 const KEYS: readonly [string, Key][] = [
   ["/", "help.search"],
@@ -14,16 +14,9 @@ const KEYS: readonly [string, Key][] = [
 
 /** Keys and words. */
 export function HelpDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    if (isOpen) dialog.current?.showModal();
-    else dialog.current?.close();
-  }, [isOpen]);
   return (
-    <dialog ref={dialog} onClose={onClose} aria-label={t("help.title")}>
-      <div class="card-head">
-        <h2>{t("help.keys")}</h2>
-      </div>
+    <Dialog isOpen={isOpen} onClose={onClose} title={t("help.title")}>
+      <h3 class="dialog-part">{t("help.keys")}</h3>
       <dl class="facts">
         {KEYS.map(([keys, text]) => [
           <dt key={keys}>
@@ -32,19 +25,11 @@ export function HelpDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () =
           <dd key={text}>{t(text)}</dd>,
         ])}
       </dl>
-      <div class="card-head" style={{ marginTop: "12px" }}>
-        <h2>{t("help.words")}</h2>
-      </div>
+      <h3 class="dialog-part">{t("help.words")}</h3>
       <p>{t("help.run")}</p>
       <p>{t("help.unknown")}</p>
       <p>{t("help.units")}</p>
-      <div class="row" style={{ marginTop: "12px" }}>
-        <span class="muted">{t("help.version", { version: catalog.value?.version ?? "–" })}</span>
-        <span class="grow" />
-        <button type="button" class="control" onClick={onClose}>
-          {t("help.close.button")}
-        </button>
-      </div>
-    </dialog>
+      <p class="muted dialog-part">{t("help.version", { version: catalog.value?.version ?? "–" })}</p>
+    </Dialog>
   );
 }

@@ -5,9 +5,10 @@ import { Lru } from "../base/lru";
 import { useCalm } from "../base/use_calm";
 import type { ViewId } from "../views/view";
 import { places } from "./catalog";
-import { isActive, jobs, ticks, waitForData } from "./progress";
+import { jobs, ticks, waitForData } from "./progress";
+import { isActive, isResumable } from "./reading";
 
-/** An answer of /api/view as a component needs it. `data` is set when the state is "ready". */
+/** An answer of /api/view as a component needs it. `data` is set when the state is "ready", or as far as it is read. */
 export interface ViewState<T> {
   answer: ViewJson | null;
   data: T | null;
@@ -26,8 +27,10 @@ interface Held {
 
 /** Answers seen lately, so that going back and forth shows something at once. */
 const seen = new Lru<string, ViewJson>(24);
-/** A view that still reads is asked for again every so many progress answers (0.5 s each), job change or not. */
+/** A view that still reads is asked for again every so many progress answers (0.5 s each), job change or not; more
+ * often while it has nothing to show. */
 const PATIENCE = 4;
+const EAGER = 1;
 /** The view of a run is asked for again at most this often: each of many ranks that becomes ready changes it. */
 const RUN_CALM_MS = 2000;
 
@@ -40,8 +43,8 @@ export function useView<T>(id: ViewId, query: Query): ViewState<T> {
   const [held, setHeld] = useState<Held>({ key: "", answer: null, error: null });
   const current: Held = held.key === key ? held : { key, answer: seen.get(key) ?? null, error: null };
   const [tries, setTries] = useState(0);
-  const isReading = current.answer?.state === "reading";
-  const round = isReading ? Math.floor(ticks.value / PATIENCE) : 0;
+  const isReading = current.answer?.state === "reading" && !isStopped(current.answer);
+  const round = isReading ? Math.floor(ticks.value / (current.answer?.data ? PATIENCE : EAGER)) : 0;
   const revision = useCalm(revisionOf(query), query.run ? RUN_CALM_MS : 0);
 
   useEffect(() => {
@@ -65,8 +68,14 @@ export function useView<T>(id: ViewId, query: Query): ViewState<T> {
   const isWaiting = current.answer?.progress.some(isActive) === true;
   useEffect(() => (isReading || isWaiting ? waitForData() : undefined), [isReading || isWaiting]);
 
-  const data = current.answer?.state === "ready" ? (current.answer.data as T | null) : null;
+  const hasData = current.answer?.state === "ready" || current.answer?.state === "reading";
+  const data = hasData ? ((current.answer?.data ?? null) as T | null) : null;
   return { answer: current.answer, data, error: current.error, query, retry: () => setTries(tries + 1) };
+}
+
+/** Nothing goes on until the user says so. */
+function isStopped({ progress }: ViewJson): boolean {
+  return progress.some(isResumable) && !progress.some(isActive);
 }
 
 function asApiError(error: unknown): ApiError {
@@ -76,8 +85,16 @@ function asApiError(error: unknown): ApiError {
 /** Nothing in it has changed, so that nothing need be drawn again: the fingerprint names what it was built of. */
 export function isSame(before: ViewJson, after: ViewJson): boolean {
   const rest = ({ state, fingerprint, problems, missing, progress, data }: ViewJson) =>
-    JSON.stringify([state, fingerprint, problems, missing, progress, (data as { ranks?: unknown } | null)?.ranks]);
+    JSON.stringify([state, fingerprint, problems, missing, progress, ranksOf(data), versionOf(data)]);
   return before.state === "ready" && rest(before) === rest(after);
+}
+
+function ranksOf(data: ViewJson["data"]): unknown {
+  return (data as { ranks?: unknown } | null)?.ranks;
+}
+
+function versionOf(data: ViewJson["data"]): unknown {
+  return (data as { version?: unknown } | null)?.version;
 }
 
 /** Changes when the data behind the query may have: fingerprints and states of its spans, as scan and jobs tell them. */

@@ -1,8 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
-import type { MissingJson, ProblemJson, ProgressJson } from "../api/types.gen";
-import * as format from "../base/format";
+import type { MissingJson, ProblemJson } from "../api/types.gen";
 import { say, sayPlaces, t } from "../i18n";
 import { Button } from "./button";
 
@@ -12,48 +11,6 @@ export function Empty({ text, children }: { text?: string; children?: ComponentC
     <div class="muted" style={{ padding: "12px 0" }}>
       {text ?? t("state.empty")}
       {children}
-    </div>
-  );
-}
-
-/** What is being read and how far: one bar per piece of work. */
-export function Progress({ jobs }: { jobs: readonly ProgressJson[] }) {
-  const active = jobs.filter((job) => job.state === "reading" || job.state === "waiting");
-  return (
-    <div role="status">
-      {active.length === 0 && <p class="muted">{t("state.reading.start")}</p>}
-      {active.map((job) => (
-        <ProgressLine key={`${job.span} ${job.stage}`} job={job} />
-      ))}
-    </div>
-  );
-}
-
-function ProgressLine({ job }: { job: ProgressJson }) {
-  const done = job.bytes_total > 0 ? Math.min(1, job.bytes_done / job.bytes_total) : 0;
-  const facts = [
-    t("state.bytes", { done: format.bytes(job.bytes_done, 1), total: format.bytes(job.bytes_total, 1) }),
-    job.rate === null ? "" : format.rate(job.rate),
-    job.eta_s === null ? "" : t("state.left", { time: format.remaining(job.eta_s) }),
-  ].filter(Boolean);
-  return (
-    <div>
-      <div class="row">
-        <span class="ellipsis" data-tip-cut>
-          {job.file || t(`state.reading.${job.stage}`)}
-        </span>
-        <span class="grow" />
-        <span class="mono muted">{job.state === "waiting" ? t("state.reading.wait") : facts.join(" · ")}</span>
-      </div>
-      <div
-        class="progress"
-        role="progressbar"
-        aria-valuemin={0}
-        aria-valuemax={100}
-        aria-valuenow={Math.round(done * 100)}
-      >
-        <div style={{ width: `${done * 100}%` }} />
-      </div>
     </div>
   );
 }

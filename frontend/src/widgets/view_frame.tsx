@@ -2,14 +2,18 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ViewJson } from "../api/types.gen";
 import { t } from "../i18n";
-import { jobs } from "../state/progress";
+import { control, freshJobs } from "../state/progress";
+import { isActive, isResumable } from "../state/reading";
 import type { ViewState } from "../state/use_view";
-import { ErrorPanel, MissingList, ProblemBanner, ProblemList, Progress } from "./states";
+import { Button } from "./button";
+import { JobList } from "./progress";
+import { ErrorPanel, MissingList, ProblemBanner, ProblemList } from "./states";
 
 interface Props<T> {
   /** From `useView`. */
   view: ViewState<T>;
-  /** The view itself, called with its data and the whole answer (tables, base_ns) once they are there. */
+  /** The view itself, called with its data and the whole answer (tables, base_ns) once they are there; also with those
+   * of what is read so far, where the server gives them. */
   children: (data: T, answer: ViewJson) => ComponentChildren;
   /** "plain": without the banner of problems above (a view that fills the page). */
   problems?: "banner" | "plain";
@@ -33,7 +37,7 @@ function Content<T>({ view, children, problems = "banner" }: Props<T>) {
   const { answer, error } = view;
   if (error) return <ErrorPanel error={error} onRetry={view.retry} />;
   if (!answer) return <Loading />;
-  if (answer.state === "reading") return <Reading answer={answer} />;
+  if (answer.state === "reading" && view.data === null) return <Reading answer={answer} />;
   if (answer.state === "missing") return <Missing answer={answer} />;
   if (answer.state === "failed" || view.data === null) return <Failed answer={answer} onRetry={view.retry} />;
   return (
@@ -58,13 +62,14 @@ function Loading() {
   ) : null;
 }
 
-function Reading({ answer }: { answer: ViewJson }) {
-  const spans = new Set(answer.progress.map((job) => job.span));
-  const fresh = jobs.value.filter((job) => spans.has(job.span));
+/** How far a view's data are read. */
+export function Reading({ answer }: { answer: ViewJson }) {
+  const jobs = freshJobs(answer.progress);
+  const isCancelled = !jobs.some(isActive) && jobs.some((job) => job.state === "cancelled");
   return (
     <section class="card panel">
-      <h2>{t("state.reading")}</h2>
-      <Progress jobs={fresh.length > 0 ? fresh : answer.progress} />
+      <h2>{t(isCancelled ? "state.cancelled" : "state.reading")}</h2>
+      <JobList jobs={jobs} />
       <ProblemList problems={answer.problems} />
     </section>
   );
@@ -81,14 +86,13 @@ function Missing({ answer }: { answer: ViewJson }) {
 }
 
 function Failed({ answer, onRetry }: { answer: ViewJson; onRetry: () => void }) {
+  const failed = freshJobs(answer.progress).filter(isResumable);
   return (
     <section class="card panel" role="alert">
       <h2>{t("state.failed")}</h2>
       <ProblemList problems={answer.problems} />
       <p>
-        <button type="button" class="control" onClick={onRetry}>
-          {t("state.retry")}
-        </button>
+        <Button onClick={() => void control("resume", failed).then(onRetry)}>{t("state.retry")}</Button>
       </p>
     </section>
   );

@@ -89,6 +89,7 @@ export const ANSWERS = {
   "Look at the file's permissions.": "请检查文件权限。",
   "One of {0}.": "可选值：{0}。",
   "Only eq and ne take none: unknown.": "只有 eq 和 ne 可以不带值，表示未知。",
+  "Reading it was cancelled.": "读取已取消。",
   "See docs/http_api.md.": "请参阅 docs/http_api.md。",
   "Slices are 0 to {0}.": "slice 编号为 0 到 {0}。",
   "Take its value from /api/catalog.": "请从 /api/catalog 取值。",

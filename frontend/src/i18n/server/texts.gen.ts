@@ -317,6 +317,7 @@ export type ServerText =
   | "Rate of {0} on the {1}; 0 to 1."
   | "Ratio"
   | "Raw profiling data that was never parsed: there is no ASCEND_PROFILER_OUTPUT with result files in it."
+  | "Reading it was cancelled."
   | "Receive operations of the pipeline."
   | "Record fewer steps at a time."
   | "Release Time"

@@ -5,7 +5,6 @@ export const en = {
   "distributed.world": "{count} of {all} ranks profiled",
   "distributed.world.help":
     "Ranks of this run that have a capture, of all ranks of the job (from profiler_metadata.json, else the largest rank in the links)",
-  "distributed.count.reading": "{count} being read",
   "distributed.count.failed": "{count} could not be read",
   "distributed.count.missing": "{count} without data",
   "distributed.state.reading": "being read",
@@ -77,7 +76,6 @@ export const zh: Record<keyof typeof en, string> = {
   "distributed.world": "已采集 {count} / {all} 个 rank",
   "distributed.world.help":
     "本次运行中有采集结果的 rank 数 / 作业的全部 rank 数（来自 profiler_metadata.json，否则取链路中最大的 rank）",
-  "distributed.count.reading": "{count} 个正在读取",
   "distributed.count.failed": "{count} 个无法读取",
   "distributed.count.missing": "{count} 个没有数据",
   "distributed.state.reading": "正在读取",

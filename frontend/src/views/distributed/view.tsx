@@ -1,8 +1,9 @@
 import type { DistributedJson, ViewJson } from "../../api/types.gen";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
+import { freshJobs } from "../../state/progress";
 import { useView } from "../../state/use_view";
-import { Card, DataTable, Empty, Segments, Select, ViewFrame, type Where } from "../../widgets";
+import { Card, DataTable, Empty, RunProgress, Segments, Select, ViewFrame, type Where } from "../../widgets";
 import type { ViewProps } from "../view";
 import { LinkMatrix } from "./link_matrix";
 import { isSmallMatrix } from "./links";
@@ -42,7 +43,7 @@ function Distributed({ data, answer, run }: Props) {
   const keys = step === ranks.ALL_STEPS ? ["rank", "step"] : ["rank"];
   return (
     <div class="grid">
-      <RunBar data={data} step={step} isLongestFirst={isLongestFirst} />
+      <RunBar data={data} answer={answer} step={step} isLongestFirst={isLongestFirst} />
       {isSilent && <NoCommunication data={data} />}
       <RankBars
         title={t("distributed.budget")}
@@ -94,9 +95,19 @@ const TRANSPORTS = ["transport", "size_bytes", "time_ns", "bandwidth", "large_pa
 /** From this many ranks on it pays to bring the longest to the top. */
 const ORDER_FROM = 4;
 
+interface BarProps {
+  data: DistributedJson;
+  answer: ViewJson;
+  step: string;
+  isLongestFirst: boolean;
+}
+
 /** Which ranks there are and how far they are read; the choice of the step. */
-function RunBar({ data, step, isLongestFirst }: { data: DistributedJson; step: string; isLongestFirst: boolean }) {
+function RunBar({ data, answer, step, isLongestFirst }: BarProps) {
   const counts = ranks.countStates(data.ranks);
+  const jobs = freshJobs(answer.progress).filter((job) => job.stage === "tables");
+  // Those that were cancelled are told, and can be resumed, with the work.
+  const missing = counts.missing - jobs.filter((job) => job.state === "cancelled").length;
   const options = data.steps.map((name) => ({ id: ranks.stepId(name), label: stepName(ranks.stepId(name)) }));
   const all = options.length > 1 ? [{ id: ranks.ALL_STEPS, label: t("distributed.step.all") }] : [];
   const size = data.world_size;
@@ -126,14 +137,9 @@ function RunBar({ data, step, isLongestFirst }: { data: DistributedJson; step: s
           ? t("distributed.ranks", { count: data.ranks.length })
           : t("distributed.world", { count: data.ranks.length, all: size })}
       </span>
-      {(["reading", "failed", "missing"] as const).map(
-        (state) =>
-          counts[state] > 0 && (
-            <span key={state} class={`chip ${state === "failed" ? "bad" : ""}`}>
-              {t(`distributed.count.${state}`, { count: counts[state] })}
-            </span>
-          ),
-      )}
+      {counts.failed > 0 && <span class="chip bad">{t("distributed.count.failed", { count: counts.failed })}</span>}
+      {missing > 0 && <span class="chip">{t("distributed.count.missing", { count: missing })}</span>}
+      <RunProgress jobs={jobs} />
     </div>
   );
 }

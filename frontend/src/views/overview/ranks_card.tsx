@@ -1,13 +1,14 @@
 import { useEffect, useState } from "preact/hooks";
 import { getRanks } from "../../api/client";
-import type { RankStepJson, StepJson } from "../../api/types.gen";
+import type { ProgressJson, RankStepJson, StepJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { useCalm } from "../../base/use_calm";
 import { t } from "../../i18n";
 import { catalog, places } from "../../state/catalog";
 import { setParams } from "../../state/params";
-import { waitForData } from "../../state/progress";
-import { Card, stepTotal } from "../../widgets";
+import { ended, jobs, waitForData } from "../../state/progress";
+import { isResumable, shareDone } from "../../state/reading";
+import { Card, JobControl, ProgressBar, RunProgress, stepTotal } from "../../widgets";
 
 /** Ranks become ready one after the other; asking for each would be too much. */
 const CALM_MS = 1000;
@@ -47,10 +48,12 @@ export function RanksCard({ ranks, span, step }: Props) {
     format.TIME_UNITS,
     lines.map((line) => line.step && stepTotal(line.step)),
   );
+  const work = workOf(ranks, [...jobs.value, ...ended.value.values()]);
   return (
     <Card
       title={t("overview.ranks")}
       help={t("overview.ranks.help")}
+      actions={<RunProgress jobs={work} small />}
       subtitle={`${step === null ? "" : `${t("overview.ranks.sub", { step })}, `}${unit.name}`}
     >
       <div class="table-scroll" style={{ maxHeight: "320px" }}>
@@ -70,6 +73,7 @@ export function RanksCard({ ranks, span, step }: Props) {
                 key={line.rank.span}
                 rank={line.rank}
                 step={line.step}
+                job={work.find((job) => job.span === line.rank.span && job.state !== "ready") ?? null}
                 name={line.rank.rank === null || isTwice(line.rank.rank) ? line.rank.worker : String(line.rank.rank)}
                 isHere={line.rank.span === span}
                 unit={unit}
@@ -82,9 +86,32 @@ export function RanksCard({ ranks, span, step }: Props) {
   );
 }
 
+/** Reading the tables of each rank; ranks that nobody asked for are left out. */
+function workOf(ranks: readonly RankStepJson[], known: readonly ProgressJson[]): ProgressJson[] {
+  const tables = new Map(known.filter((job) => job.stage === "tables").map((job) => [job.span, job]));
+  return ranks.flatMap(({ span, state }) => {
+    const job = tables.get(span);
+    return job ?? (state === "ready" ? [{ ...READ, span }] : []);
+  });
+}
+
+/** Work that was done before this page was opened; its bytes do not matter any more. */
+const READ = {
+  stage: "tables",
+  state: "ready",
+  file: "",
+  bytes_done: 0,
+  bytes_total: 0,
+  rate: null,
+  eta_s: null,
+  message: "",
+} as const;
+
 interface LineProps {
   rank: RankStepJson;
   step: StepJson | undefined;
+  /** Its reading, while it is not done. */
+  job: ProgressJson | null;
   name: string;
   isHere: boolean;
   unit: format.Unit;
@@ -97,7 +124,7 @@ const STATES = {
   failed: "overview.ranks.failed",
 } as const;
 
-function RankLine({ rank, step, name, isHere, unit }: LineProps) {
+function RankLine({ rank, step, job, name, isHere, unit }: LineProps) {
   const place = places.value.get(rank.span);
   const open = () => place && setParams({ run: place.run.id, worker: place.worker.id, span: rank.span }, true);
   const isUnread = place?.span.state === "new" || place?.span.state === "reading";
@@ -122,9 +149,21 @@ function RankLine({ rank, step, name, isHere, unit }: LineProps) {
         </>
       ) : (
         <td colSpan={4} class="muted">
-          {t(isUnread ? "overview.ranks.unread" : STATES[rank.state])}
+          {job ? <RankProgress job={job} /> : t(isUnread ? "overview.ranks.unread" : STATES[rank.state])}
         </td>
       )}
     </tr>
+  );
+}
+
+function RankProgress({ job }: { job: ProgressJson }) {
+  const share = shareDone({ done: job.bytes_done, total: job.bytes_total });
+  const isStopped = isResumable(job);
+  return (
+    <span class="rank-progress">
+      <ProgressBar label={job.file || job.stage} done={job.bytes_done} total={job.bytes_total} stopped={isStopped} />
+      <span class="mono">{format.share(share, 0)}</span>
+      <JobControl jobs={[job]} />
+    </span>
   );
 }

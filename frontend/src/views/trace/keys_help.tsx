@@ -1,8 +1,8 @@
 /** All keys of the timeline, and what the mouse does. */
 
-import { useEffect, useRef } from "preact/hooks";
 import { type Key, t } from "../../i18n";
 import { helpRows } from "../../timeline/keys";
+import { Dialog } from "../../widgets";
 
 const MOUSE: readonly [Key, Key][] = [
   ["trace.help.m.click", "trace.help.m.click.does"],
@@ -14,20 +14,8 @@ const MOUSE: readonly [Key, Key][] = [
 ];
 
 export function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    if (isOpen) dialog.current?.showModal();
-    else dialog.current?.close();
-  }, [isOpen]);
   return (
-    <dialog ref={dialog} class="trace-keys" onClose={onClose} aria-label={t("trace.help.title")}>
-      <div class="card-head">
-        <h2>{t("trace.help.title")}</h2>
-        <span class="grow" />
-        <button type="button" class="control" onClick={onClose}>
-          {t("help.close.button")}
-        </button>
-      </div>
+    <Dialog isOpen={isOpen} onClose={onClose} title={t("trace.help.title")} class="trace-keys">
       <dl class="trace-keys-list">
         {helpRows().map(({ action, keys }) => (
           <div key={action}>
@@ -46,6 +34,6 @@ export function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => 
           </div>
         ))}
       </dl>
-    </dialog>
+    </Dialog>
   );
 }

@@ -1,0 +1,90 @@
+/** What is being read, as figures: totals, order, and what became of work that left the server's list. */
+
+import type { ProgressJson } from "../api/types.gen";
+
+export type JobState = ProgressJson["state"];
+
+/** Names one piece of work. */
+export function jobKey(job: ProgressJson): string {
+  return `${job.span} ${job.stage}`;
+}
+
+export function isActive(job: ProgressJson): boolean {
+  return job.state === "waiting" || job.state === "reading";
+}
+
+/** Whether there is something to resume: the user stopped it, or it failed. */
+export function isResumable(job: ProgressJson): boolean {
+  return job.state === "cancelled" || job.state === "failed";
+}
+
+/** Of several pieces of work. Bytes are those of work that goes on or is done; what was stopped or failed is counted only. */
+export interface Totals {
+  done: number;
+  total: number;
+  /** Bytes per second of all that is being read; null until it can be told. */
+  rate: number | null;
+  /** Seconds to the end at this rate. */
+  left: number | null;
+  count: Readonly<Record<JobState, number>>;
+}
+
+export function totalsOf(jobs: readonly ProgressJson[]): Totals {
+  const count: Record<JobState, number> = { waiting: 0, reading: 0, ready: 0, failed: 0, cancelled: 0 };
+  let [done, total, rate] = [0, 0, 0];
+  for (const job of jobs) {
+    count[job.state] += 1;
+    if (isResumable(job)) continue;
+    done += job.state === "ready" ? job.bytes_total : job.bytes_done;
+    total += job.bytes_total;
+    if (job.state === "reading") rate += job.rate ?? 0;
+  }
+  const isGoing = count.waiting + count.reading > 0 && rate > 0;
+  return { done, total, rate: isGoing ? rate : null, left: isGoing ? (total - done) / rate : null, count };
+}
+
+/** Part that is done, 0 to 1. */
+export function shareDone({ done, total }: { done: number; total: number }): number {
+  return total > 0 ? Math.min(1, done / total) : 0;
+}
+
+const ORDER: Readonly<Record<JobState, number>> = { reading: 0, failed: 1, cancelled: 2, waiting: 3, ready: 4 };
+
+/** What is under way and what needs a decision first; otherwise the order given. */
+export function sortJobs(jobs: readonly ProgressJson[]): ProgressJson[] {
+  return [...jobs].sort((a, b) => ORDER[a.state] - ORDER[b.state]);
+}
+
+/**
+ * The server lists work until it ends well. `ended` keeps what left the list since work began, so that totals grow
+ * steadily; it is forgotten when nothing is under way any more.
+ */
+export function followEnded(
+  ended: ReadonlyMap<string, ProgressJson>,
+  before: readonly ProgressJson[],
+  now: readonly ProgressJson[],
+): ReadonlyMap<string, ProgressJson> {
+  const present = new Set(now.map(jobKey));
+  const left = before.filter((job) => isActive(job) && !present.has(jobKey(job)));
+  const back = [...ended.keys()].filter((key) => present.has(key));
+  if (left.length === 0 && back.length === 0 && (ended.size === 0 || now.some(isActive))) return ended;
+  if (!now.some(isActive)) return new Map();
+  const next = new Map(ended);
+  for (const key of back) next.delete(key);
+  for (const job of left) next.set(jobKey(job), asReady(job));
+  return next;
+}
+
+/** The work of a view's answer, as it stands by now. */
+export function freshen(
+  told: readonly ProgressJson[],
+  jobs: readonly ProgressJson[],
+  ended: ReadonlyMap<string, ProgressJson>,
+): ProgressJson[] {
+  const now = new Map(jobs.map((job) => [jobKey(job), job]));
+  return told.map((job) => now.get(jobKey(job)) ?? ended.get(jobKey(job)) ?? job);
+}
+
+function asReady(job: ProgressJson): ProgressJson {
+  return { ...job, state: "ready", bytes_done: job.bytes_total, rate: null, eta_s: null };
+}

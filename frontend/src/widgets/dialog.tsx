@@ -1,0 +1,32 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { t } from "../i18n";
+
+interface Props {
+  isOpen: boolean;
+  onClose: () => void;
+  title: string;
+  class?: string;
+  children: ComponentChildren;
+}
+
+/** A window over the page; Escape and its button close it. The browser keeps the focus inside and gives it back. */
+export function Dialog({ isOpen, onClose, title, class: more = "", children }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (isOpen) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [isOpen]);
+  return (
+    <dialog ref={dialog} class={more} onClose={onClose} aria-label={title}>
+      <div class="card-head">
+        <h2>{title}</h2>
+        <span class="grow" />
+        <button type="button" class="control" onClick={onClose}>
+          {t("help.close.button")}
+        </button>
+      </div>
+      {children}
+    </dialog>
+  );
+}

@@ -1,0 +1,168 @@
+/** What is being read: bars, figures, and how to stop it or go on. Widths are fixed, so that nothing moves with the figures. */
+
+import { useState } from "preact/hooks";
+import type { ProgressJson } from "../api/types.gen";
+import * as format from "../base/format";
+import { say, t } from "../i18n";
+import { places, workerName } from "../state/catalog";
+import { control, controlError } from "../state/progress";
+import { isActive, isResumable, jobKey, shareDone, sortJobs, type Totals, totalsOf } from "../state/reading";
+
+/** Lines of a list at most; the others are counted. */
+const MOST = 40;
+
+interface BarProps {
+  /** What is read. */
+  label: string;
+  done: number;
+  total: number;
+  /** It does not go on by itself. */
+  stopped?: boolean;
+}
+
+export function ProgressBar({ label, done, total, stopped = false }: BarProps) {
+  const share = shareDone({ done, total });
+  return (
+    <div
+      class={`progress ${stopped ? "stopped" : ""}`}
+      role="progressbar"
+      aria-label={label}
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={Math.round(share * 100)}
+    >
+      <div style={{ width: `${share * 100}%` }} />
+    </div>
+  );
+}
+
+/** "412.3 MiB of 1.0 GiB", "240.1 MiB/s", "3 s left": three columns; what is not known leaves its place empty. */
+export function Figures({ done, total, rate, left }: Pick<Totals, "done" | "total" | "rate" | "left">) {
+  return (
+    <span class="job-figures mono muted">
+      <span>{t("state.bytes", { done: format.bytes(done, 1), total: format.bytes(total, 1) })}</span>
+      <span class="job-rate">{rate === null ? "" : format.rate(rate)}</span>
+      <span>{left === null ? "" : t("state.left", { time: format.remaining(left) })}</span>
+    </span>
+  );
+}
+
+/** Stops the work, or goes on with it: whichever can be done. */
+export function JobControl({ jobs }: { jobs: readonly ProgressJson[] }) {
+  const [isBusy, setBusy] = useState(false);
+  const going = jobs.filter(isActive);
+  const stopped = jobs.filter(isResumable);
+  const act = (action: "cancel" | "resume") => {
+    setBusy(true);
+    void control(action, jobs).finally(() => setBusy(false));
+  };
+  const isMany = jobs.length > 1;
+  const isFailure = stopped.length > 0 && stopped.every((job) => job.state === "failed");
+  return (
+    <span class="job-control">
+      {stopped.length > 0 && (
+        <button type="button" class="link" disabled={isBusy} onClick={() => act("resume")}>
+          {t(isFailure ? "state.retry" : isMany ? "progress.resume.all" : "progress.resume")}
+        </button>
+      )}
+      {going.length > 0 && (
+        <button type="button" class="link" disabled={isBusy} onClick={() => act("cancel")}>
+          {t(isMany ? "progress.cancel.rest" : "progress.cancel")}
+        </button>
+      )}
+    </span>
+  );
+}
+
+/** One piece of work. `named`: with its rank, for lists of several. */
+export function JobLine({ job, named = false }: { job: ProgressJson; named?: boolean }) {
+  const what = job.file || t(`state.reading.${job.stage}`);
+  const name = named ? t("progress.name", { rank: rankName(job.span), what }) : what;
+  const figures = { done: job.bytes_done, total: job.bytes_total, rate: job.rate, left: job.eta_s };
+  return (
+    <div class="job" data-job={job.state}>
+      <div class="job-head">
+        <span class="ellipsis grow" data-tip-cut>
+          {name}
+        </span>
+        {job.state === "reading" ? <Figures {...figures} /> : <span class="muted">{stateText(job)}</span>}
+        <JobControl jobs={[job]} />
+      </div>
+      <ProgressBar
+        label={name}
+        done={job.state === "ready" ? job.bytes_total : job.bytes_done}
+        total={job.bytes_total}
+        stopped={isResumable(job)}
+      />
+      {job.state === "failed" && job.message && <div class="small muted">{say(job.message)}</div>}
+    </div>
+  );
+}
+
+/** The rank of a span, and the span where the rank has several. */
+function rankName(span: string): string {
+  const place = places.value.get(span);
+  if (!place) return "";
+  const name = workerName(place.worker);
+  return place.worker.spans.length > 1 ? `${name} ▸ ${place.span.label}` : name;
+}
+
+function stateText(job: ProgressJson): string {
+  const total = format.bytes(job.bytes_total, 1);
+  if (job.state === "cancelled") return t("progress.cancelled", { total });
+  return t(`progress.${job.state}`, { total });
+}
+
+/** All of several pieces of work in one line: what is read of how much, and how to stop the rest. */
+export function TotalsLine({ jobs, label }: { jobs: readonly ProgressJson[]; label: string }) {
+  const totals = totalsOf(jobs);
+  return (
+    <div class="job" data-job="totals">
+      <div class="job-head">
+        <span class="ellipsis grow">{countText(totals)}</span>
+        {totals.count.waiting + totals.count.reading > 0 && <Figures {...totals} />}
+        <JobControl jobs={jobs} />
+      </div>
+      <ProgressBar label={label} done={totals.done} total={totals.total} stopped={totals.rate === null} />
+    </div>
+  );
+}
+
+/** "3 of 8 read · 2 cancelled · 1 failed". */
+export function countText({ count }: Totals): string {
+  const going = count.waiting + count.reading + count.ready;
+  const parts = [
+    going > 0 && t("progress.count", { count: count.ready, all: going }),
+    count.cancelled > 0 && t("progress.count.cancelled", { count: count.cancelled }),
+    count.failed > 0 && t("progress.count.failed", { count: count.failed }),
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
+
+/** Work of one or many spans: totals first, then what matters most. */
+export function JobList({ jobs }: { jobs: readonly ProgressJson[] }) {
+  const open = sortJobs(jobs.filter((job) => job.state !== "ready"));
+  const isMany = jobs.length > 1;
+  const hasRanks = new Set(jobs.map((job) => job.span)).size > 1;
+  return (
+    <div class="jobs">
+      {isMany && <TotalsLine jobs={jobs} label={t("progress.all")} />}
+      {jobs.length === 0 && <p class="muted">{t("state.reading.start")}</p>}
+      {open.slice(0, MOST).map((job) => (
+        <JobLine key={jobKey(job)} job={job} named={hasRanks} />
+      ))}
+      {open.length > MOST && <p class="muted">{t("progress.more", { count: open.length - MOST })}</p>}
+      <ControlError />
+    </div>
+  );
+}
+
+/** Why Cancel or Resume did nothing. */
+export function ControlError() {
+  if (!controlError.value) return null;
+  return (
+    <p class="small" role="alert">
+      {t("progress.refused", { message: say(controlError.value) })}
+    </p>
+  );
+}
