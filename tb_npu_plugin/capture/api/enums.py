@@ -1,0 +1,90 @@
+"""Enumerations of the API (specs/ascend_pt.md 1.1). All but the first two are classes of plain strings."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class ProfilerActivity(Enum):
+    """What is recorded: the framework's side, the device's side."""
+
+    CPU = 0
+    NPU = 1
+
+    def __str__(self) -> str:
+        return f"ProfilerActivity.{self.name}"
+
+
+class ProfilerAction(Enum):
+    """What the profiler does in a step."""
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+
+
+class ProfilerLevel:
+    """How much of the device's side is recorded."""
+
+    Level0 = "Level0"
+    Level1 = "Level1"
+    Level2 = "Level2"
+    Level_none = "Level_none"
+
+
+class AiCMetrics:
+    """The set of counters that AI cores record."""
+
+    PipeUtilization = "ACL_AICORE_PIPE_UTILIZATION"
+    ArithmeticUtilization = "ACL_AICORE_ARITHMETIC_UTILIZATION"
+    Memory = "ACL_AICORE_MEMORY_BANDWIDTH"
+    MemoryL0 = "ACL_AICORE_L0B_AND_WIDTH"
+    MemoryUB = "ACL_AICORE_MEMORY_UB"
+    ResourceConflictRatio = "ACL_AICORE_RESOURCE_CONFLICT_RATIO"
+    L2Cache = "ACL_AICORE_L2_CACHE"
+    MemoryAccess = "ACL_AICORE_MEMORY_ACCESS"
+    AiCoreNone = "ACL_AICORE_NONE"
+
+
+class ExportType:
+    """Form of the result."""
+
+    Db = "db"
+    Text = "text"
+
+
+class HostSystem:
+    """Counters of the host."""
+
+    CPU = "cpu"
+    MEM = "mem"
+    DISK = "disk"
+    NETWORK = "network"
+    OSRT = "osrt"
+    NUMA = "numa"
+
+
+def values(cls: type) -> list[str]:
+    """The strings of one of the classes above."""
+    return [value for name, value in vars(cls).items() if not name.startswith("_")]
+
+
+def supported_activities() -> set[ProfilerActivity]:
+    """Both activities."""
+    return set(ProfilerActivity)
+
+
+def supported_profiler_level() -> set[str]:
+    """All levels."""
+    return set(values(ProfilerLevel))
+
+
+def supported_ai_core_metrics() -> set[str]:
+    """All sets of counters."""
+    return set(values(AiCMetrics))
+
+
+def supported_export_type() -> set[str]:
+    """Both forms."""
+    return set(values(ExportType))

@@ -1,0 +1,85 @@
+"""What the profiler prints, on stdout as torch_npu does; and the guard that keeps its errors out of the training."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from datetime import datetime
+from typing import Any, Callable, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Variables that silence warnings when they are "1"; the second is the deprecated name.
+WARNING_SWITCHES = ("TORCH_NPU_WARNING_DISABLE", "TORCH_NPU_DISABLED_WARNING")
+#: Set while msprof drives the profiling; two collections at once do not work.
+MSPROF_VARIABLES = ("PROFILER_SAMPLECONFIG", "PROFILING_MODE")
+
+
+def _print(kind: str, text: str) -> None:
+    moment = datetime.now().strftime("%Y-%m-%d %H:%M:%S")  # local time, as torch_npu
+    try:
+        print(f"[{moment}] [{kind}] [{os.getpid()}] profiler.py: {text}", flush=True)
+    except (OSError, ValueError):  # stdout is closed or full: not the training's problem
+        return
+
+
+def info(text: str) -> None:
+    """Print an INFO line."""
+    _print("INFO", text)
+
+
+def warn(text: str) -> None:
+    """Print a WARNING line, unless the user silenced them."""
+    switch = next((os.environ[name] for name in WARNING_SWITCHES if name in os.environ), "")
+    if switch != "1":
+        _print("WARNING", text)
+
+
+def error(text: str) -> None:
+    """Print an ERROR line."""
+    _print("ERROR", text)
+
+
+def driven_by_msprof() -> bool:
+    """msprof profiles this process: the API does nothing."""
+    return any(os.environ.get(name) for name in MSPROF_VARIABLES)
+
+
+def guarded(result: Callable[[], Any] = lambda: None) -> Callable[[F], F]:
+    """The decorated function never raises: an exception becomes one ERROR line and the answer is `result()`.
+
+    Nothing happens while msprof profiles the process. KeyboardInterrupt and SystemExit pass.
+    """
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if driven_by_msprof():
+                warn_msprof()
+                return result()
+            try:
+                return function(*args, **kwargs)
+            except Exception as problem:  # the training goes on, whatever it is
+                error(f"Call {function.__name__} failed. Exception: {problem}")
+                return result()
+
+        return cast(F, call)
+
+    return decorate
+
+
+_said_msprof: list[bool] = []
+
+
+def warn_msprof() -> None:
+    """Say once why nothing is recorded."""
+    if not _said_msprof:
+        _said_msprof.append(True)
+        names = " or ".join(MSPROF_VARIABLES)
+        warn(f"msprof is profiling this process ({names} is set), the profiler takes no effect.")
+
+
+def finalizing() -> bool:
+    """The interpreter is going down: destructors had better do nothing."""
+    return sys.is_finalizing()

@@ -1,0 +1,67 @@
+"""Which step does what (specs/ascend_pt.md 1.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tb_npu_plugin.capture.api.enums import ProfilerAction
+from tb_npu_plugin.capture.api.messages import warn
+
+#: Parameter → smallest allowed value, fallback. None: any int.
+_RULES: dict[str, tuple[int | None, int]] = {
+    "wait": (0, 0),
+    "warmup": (0, 0),
+    "active": (1, 1),
+    "repeat": (0, 0),
+    "skip_first": (0, 0),
+    "skip_first_wait": (None, 0),
+}
+
+
+class schedule:
+    """Cycles of `wait`, `warmup` and `active` steps, `repeat` of them (0: without end), after `skip_first` steps.
+
+    skip_first_wait ≠ 0: the first cycle does not wait. The attributes are named as the parameters: profiler_info lists
+    them. Values that are not allowed are replaced, with a warning.
+    """
+
+    def __init__(
+        self, wait: int, active: int, warmup: int = 0, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
+    ) -> None:
+        self.wait = wait
+        self.active = active
+        self.warmup = warmup
+        self.repeat = repeat
+        self.skip_first = skip_first
+        self.skip_first_wait = skip_first_wait
+        for name, (least, fallback) in _RULES.items():
+            value: Any = getattr(self, name)
+            if not isinstance(value, int) or (least is not None and value < least):
+                warn(f"Invalid parameter {name}, reset it to {fallback}.")
+                setattr(self, name, fallback)
+        if self.warmup == 0:
+            warn("Profiler won't be using warmup, this can skew profiler results")
+
+    def __call__(self, step: int) -> ProfilerAction:
+        """The action of a step; ValueError for a negative one."""
+        if step < 0:
+            raise ValueError("Invalid parameter step, which must be not less than 0.")
+        if step < self.skip_first:
+            return ProfilerAction.NONE
+        step -= self.skip_first
+        if self.skip_first_wait != 0:
+            step += self.wait
+        cycle = self.wait + self.warmup + self.active
+        if self.repeat > 0 and step / cycle >= self.repeat:
+            return ProfilerAction.NONE
+        at = step % cycle
+        if at < self.wait:
+            return ProfilerAction.NONE
+        if at < self.wait + self.warmup:
+            return ProfilerAction.WARMUP
+        return ProfilerAction.RECORD if at < cycle - 1 else ProfilerAction.RECORD_AND_SAVE
+
+
+def default_schedule(_: int) -> ProfilerAction:
+    """Without a schedule: record always."""
+    return ProfilerAction.RECORD

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable
+
+import pytest
+
+from tb_npu_plugin.capture import backend
+from tb_npu_plugin.capture.api import messages
+from tests.unit.capture.api import fake
+
+LINE = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] \[(INFO|WARNING|ERROR)\] \[\d+\] profiler\.py: (.*)")
+Said = Callable[[], list[tuple[str, str]]]
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    """(kind, text) of every line on stdout since the last call; each must have the documented form."""
+
+    def lines() -> list[tuple[str, str]]:
+        found = [LINE.fullmatch(line) for line in capsys.readouterr().out.splitlines()]
+        assert all(found)
+        return [(match[1], match[2]) for match in found if match]
+
+    return lines
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every test in a folder of its own, without the variables that steer the profiler."""
+    for name in (*messages.WARNING_SWITCHES, *messages.MSPROF_VARIABLES, "ASCEND_WORK_PATH", "RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(messages, "_said_msprof", [])
+    monkeypatch.chdir(tmp_path)
+
+
+@dataclass
+class Recorded:
+    """What the fake recorders of a test were asked."""
+
+    log: list[str] = field(default_factory=list)
+    fail: dict[str, Exception] = field(default_factory=dict)
+    recorders: list[fake.FakeRecorder] = field(default_factory=list)
+
+    def take(self) -> list[str]:
+        """The log, which is empty then."""
+        out, self.log[:] = list(self.log), []
+        return out
+
+
+@pytest.fixture
+def recorded() -> Iterator[Recorded]:
+    """The fake backend is in use."""
+    state = Recorded()
+
+    def recorder() -> fake.FakeRecorder:
+        return fake.FakeRecorder(state.log, state.fail, state.recorders)
+
+    backend.choose(backend.Backend("fake", recorder, fake.PARSER))
+    yield state
+    backend.choose(None)

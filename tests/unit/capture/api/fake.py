@@ -1,0 +1,106 @@
+"""A Recorder that writes down what it is asked to do; and a parser of the little that it leaves on the disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Callable
+
+from tb_npu_plugin.capture import backend
+from tb_npu_plugin.capture.backend import HostSwitches, MemoryAction, Progress, Settings
+
+RAW = "raw.json"
+
+
+class FakeRecorder:
+    """`log` is shared by all recorders of a test; `fail` maps the name of a call to what it raises."""
+
+    def __init__(self, log: list[str], fail: Mapping[str, Exception], seen: list[FakeRecorder]) -> None:
+        self.log = log
+        self.fail = fail
+        self.actions: list[MemoryAction] = []
+        self.collections: list[tuple[int, int]] = []
+        seen.append(self)
+
+    def _note(self, what: str) -> None:
+        self.log.append(what)
+        problem = self.fail.get(what.split()[0])
+        if problem:
+            raise problem
+
+    def prepare(self, folder: Path, settings: Settings) -> None:
+        self.folder, self.settings = folder, settings
+        self._note("prepare")
+        (folder / backend.RAW_FOLDER).mkdir()
+
+    def warmup(self) -> None:
+        self._note("warmup")
+
+    def start(self) -> None:
+        self._note("start")
+
+    def stop(self) -> None:
+        self._note("stop")
+
+    def step_begin(self, number: int) -> None:
+        self._note(f"step_begin {number}")
+
+    def step_end(self, number: int) -> None:
+        self._note(f"step_end {number}")
+
+    def mark(self, message: str, domain: str, stream: int | None) -> None:
+        self._note(f"mark {message} {domain} {stream}")
+
+    def range_start(self, range_id: int, message: str, domain: str, stream: int | None) -> None:
+        self._note(f"range_start {message} {domain} {stream}")
+        self.last_range = range_id
+
+    def range_end(self, range_id: int) -> None:
+        self._note("range_end")
+        self.last_range = range_id
+
+    def collection(self, start: int, end: int) -> None:
+        self.collections.append((start, end))
+
+    def enable_child_thread(self, switches: HostSwitches) -> None:
+        self._note(f"enable_child_thread {switches.with_stack}")
+
+    def disable_child_thread(self) -> None:
+        self._note("disable_child_thread")
+
+    def finalize(self) -> Mapping[str, Any]:
+        self._note("finalize")
+        (self.folder / backend.RAW_FOLDER / RAW).write_text(json.dumps({"operators": 3}))
+        return {"tb_npu_simulated": {"by": "fake"}}
+
+    def discard(self) -> None:
+        self._note("discard")
+
+    def memory_actions(self, device: str) -> Sequence[MemoryAction]:
+        return self.actions
+
+
+def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]) -> None:
+    """A result with one operator that has a stack and one that has none."""
+    raw = json.loads((folder / backend.RAW_FOLDER / RAW).read_text())
+    for done in range(raw["operators"] + 1):
+        progress(Progress(done, raw["operators"], "operators"))
+    if "db" in export_types:
+        (out / "ascend_pytorch_profiler.db").write_bytes(b"")
+    if "text" not in export_types:
+        return
+    (out / "trace_view.json").write_text('[{"name":"aten::add","ph":"X"}]')
+    head = (
+        "Name,Input Shapes,Call Stack,Host Self Duration(us),Host Total Duration(us),Device Self Duration(us),"
+        "Device Total Duration(us),Device Self Duration With AICore(us),Device Total Duration With AICore(us)\r\n"
+    )
+    rows = (
+        'aten::add,"2,2","inner.py(3): f;\r\nouter.py(1): main",12.9,12.9,40.5,40.5,0,0\r\n'
+        'aten::mul,"2,2",,5,5,6,6,0,0\r\n'
+        'aten::view,"2,2","inner.py(4): g;\r\nouter.py(1): main",3.2,3.2,0,0,0,0\r\n'
+    )
+    (out / "operator_details.csv").write_bytes((head + rows).encode())
+
+
+PARSER = f"{__name__}:parse"

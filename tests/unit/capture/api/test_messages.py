@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pytest
+
+from tb_npu_plugin.capture.api import messages
+from tests.unit.capture.api.conftest import Said
+
+
+@pytest.mark.parametrize(
+    ("variables", "shown"),
+    [
+        ({}, True),
+        ({"TORCH_NPU_WARNING_DISABLE": "1"}, False),
+        ({"TORCH_NPU_WARNING_DISABLE": "0"}, True),
+        ({"TORCH_NPU_DISABLED_WARNING": "1"}, False),
+        ({"TORCH_NPU_WARNING_DISABLE": "0", "TORCH_NPU_DISABLED_WARNING": "1"}, True),
+    ],
+)
+def test_warnings_can_be_silenced(
+    variables: dict[str, str], shown: bool, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    messages.warn("look")
+    messages.error("bad")
+    messages.info("fine")
+    assert said() == [("WARNING", "look")] * shown + [("ERROR", "bad"), ("INFO", "fine")]
+
+
+def test_a_guarded_function_never_raises(said: Said) -> None:
+    @messages.guarded(set)
+    def fail() -> set[str]:
+        raise KeyError("this")
+
+    assert fail() == set()
+    assert said() == [("ERROR", "Call fail failed. Exception: 'this'")]
+
+
+def test_control_c_gets_through() -> None:
+    @messages.guarded()
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stop()
+
+
+@pytest.mark.parametrize("variable", messages.MSPROF_VARIABLES)
+def test_nothing_happens_while_msprof_drives(variable: str, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "on")
+    calls: list[int] = []
+    call = messages.guarded()(lambda: calls.append(1))
+    call()
+    call()
+    assert calls == []
+    [(kind, text)] = said()  # once
+    assert kind == "WARNING"
+    assert variable in text
+
+
+def test_a_closed_stdout_is_not_the_trainings_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed:
+        def write(self, text: str) -> int:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sys.stdout", Closed())
+    messages.error("bad")

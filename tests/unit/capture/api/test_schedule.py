@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.capture.api.enums import ProfilerAction
+from tb_npu_plugin.capture.api.schedule import default_schedule, schedule
+from tests.unit.capture.api.conftest import Said
+
+LETTERS = dict(zip(ProfilerAction, "NWRS"))
+
+#: The vectors of specs/ascend_pt.md 1.2.
+VECTORS = [
+    ({"wait": 1, "active": 2, "warmup": 1, "repeat": 2, "skip_first": 3}, "NNNNWRSNWRSNNNNN"),
+    ({"wait": 2, "active": 2, "warmup": 1, "repeat": 2, "skip_first": 1, "skip_first_wait": 1}, "NWRSNNWRSNNNNNNN"),
+    ({"wait": 0, "active": 1, "warmup": 0, "repeat": 1, "skip_first": 1}, "NSNNNNNN"),
+    ({"wait": 0, "active": 1}, "SSSSSSSSSSSS"),
+    ({"wait": 0, "active": 1, "warmup": 10, "repeat": 1, "skip_first": 40}, "N" * 40 + "W" * 10 + "S" + "N" * 20),
+]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), VECTORS)
+def test_vectors(arguments: dict[str, int], expected: str) -> None:
+    plan = schedule(**arguments)
+    assert "".join(LETTERS[plan(step)] for step in range(len(expected))) == expected
+
+
+def test_second_position_is_active() -> None:
+    names = list(inspect.signature(schedule).parameters)
+    assert names == ["wait", "active", "warmup", "repeat", "skip_first", "skip_first_wait"]
+    assert vars(schedule(1, 2, 3, 4, 5, 6)) == dict(zip(names, range(1, 7)))
+
+
+RESETS = [
+    ("wait", -1, 0), ("wait", "1", 0), ("wait", None, 0), ("wait", 1.0, 0), ("wait", True, True),
+    ("warmup", -1, 0), ("warmup", [], 0),
+    ("active", 0, 1), ("active", -3, 1), ("active", "x", 1),
+    ("repeat", -1, 0), ("repeat", 0.5, 0),
+    ("skip_first", -1, 0), ("skip_first", None, 0),
+    ("skip_first_wait", "yes", 0), ("skip_first_wait", -1, -1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value", "stored"), RESETS)
+def test_validation(name: str, value: Any, stored: int, said: Said) -> None:
+    plan = schedule(**{"wait": 1, "active": 2, "warmup": 1, name: value})
+    assert getattr(plan, name) == stored
+    expected = [] if stored is value else [("WARNING", f"Invalid parameter {name}, reset it to {stored}.")]
+    if name == "warmup":
+        expected.append(("WARNING", "Profiler won't be using warmup, this can skew profiler results"))
+    assert said() == expected
+
+
+def test_no_warmup_warns(said: Said) -> None:
+    schedule(1, 1)
+    assert said() == [("WARNING", "Profiler won't be using warmup, this can skew profiler results")]
+
+
+def test_a_negative_step_raises() -> None:
+    with pytest.raises(ValueError, match="not less than 0"):
+        schedule(1, 1)(-1)
+
+
+def test_without_a_schedule_every_step_records() -> None:
+    assert {default_schedule(step) for step in range(9)} == {ProfilerAction.RECORD}
