@@ -38,6 +38,7 @@ class App:
         self._exact: dict[str, Callable[[Request], Response]] = {
             "api/catalog": self._catalog,
             "api/progress": self._progress,
+            "api/reading": self._reading,
             "api/ranks": self._ranks,
             "api/trace/download": self._download,
             "index.js": lambda request: self._static(request, "index.js"),
@@ -92,6 +93,12 @@ class App:
         jobs = catalog.progress(self.library, request.args.getlist("span"))
         return respond.json(request, {"generation": self.library.generation, "jobs": jobs})
 
+    def _reading(self, request: Request) -> Response:
+        run, stage, do = (request.args.get(name, "") for name in ("run", "stage", "do"))
+        places = self.service.reading(request.args.getlist("span"), run, stage, do)
+        jobs = [item for place in places for item in catalog.span_progress(self.library, place)]
+        return respond.json(request, {"generation": self.library.generation, "jobs": jobs})
+
     def _view(self, request: Request, view: str) -> Response:
         self._watcher.wait(FIRST_SCAN)
         return respond.json(request, self.service.view(view, request.args.to_dict()))
@@ -139,8 +146,13 @@ class App:
         if not token:
             raise BadRequest("the parameter span is missing", "Take its value from /api/catalog.")
         self._watcher.wait(FIRST_SCAN)
-        timeline = self.service.timeline(token, request.args.get("version", ""))
-        content, mime = handler(timeline, request.args)
+        version = request.args.get("version", "")
+        timeline = self.service.timeline(token, version)
+        try:
+            content, mime = handler(timeline, request.args)
+        except OSError:  # a preview whose files went while it was asked: then this says so
+            self.service.timeline(token, version)
+            raise
         if not isinstance(content, bytes):
             if name == "slice":
                 content["kernel"] = self._kernel(token, content)

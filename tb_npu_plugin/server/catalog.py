@@ -7,7 +7,7 @@ from typing import Literal
 
 from tb_npu_plugin import __version__
 from tb_npu_plugin.discovery.model import FoundWorker, Place
-from tb_npu_plugin.store.jobs import Job
+from tb_npu_plugin.store.job import Job
 from tb_npu_plugin.store.labels import span_label
 from tb_npu_plugin.store.library import Library, Stand
 from tb_npu_plugin.store.stages import STAGES, files_of, stages_of
@@ -36,9 +36,9 @@ def catalog(library: Library) -> CatalogJson:
 
 
 def progress(library: Library, spans: Sequence[str]) -> list[ProgressJson]:
-    """Work on these spans; without any, all work that is under way or failed. Unknown spans are passed over."""
+    """Work on these spans; without any, all work that is under way, cancelled or failed. Unknown spans are passed over."""
     if not spans:
-        return [of_job(job) for job in library.pool.jobs()]
+        return [of_job(job) for job in library.jobs()]
     found = [place for place in map(library.watcher.place, spans) if place is not None]
     return [item for place in found for item in span_progress(library, place)]
 
@@ -143,6 +143,8 @@ def _state(stands: list[Stand]) -> SpanState:
     tables, *rest = stands
     if tables.state == "waiting":
         return "reading"
+    if tables.state == "cancelled":
+        return "new"
     if tables.state != "ready":
         return tables.state
     return "ready" if all(stand.state == "ready" for stand in rest) else "partial"

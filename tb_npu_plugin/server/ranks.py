@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from tb_npu_plugin.discovery.model import Place
-from tb_npu_plugin.store.library import Library, StageState
+from tb_npu_plugin.store.library import Library, StageState, Stand
 from tb_npu_plugin.store.stages import files_of
 from tb_npu_plugin.views.contract import RankStateJson, RankStepJson
 from tb_npu_plugin.views.steps import steps_of
@@ -61,14 +61,13 @@ def states(library: Library, places: Sequence[Place]) -> list[RankStateJson]:
     out: list[RankStateJson] = []
     for place in places:
         stand = library.stand(place, "tables")
-        reason = "It has no tables for this view." if stand.state == "ready" else ""
         out.append(
             {
                 "span": place.span.token,
                 "worker": place.worker.label,
                 "rank": place.worker.rank,
                 "state": "missing" if stand.state == "ready" else _rank_state(stand.state),
-                "reason": stand.job.message if stand.job else reason,
+                "reason": _reason(stand),
             }
         )
     return out
@@ -77,4 +76,12 @@ def states(library: Library, places: Sequence[Place]) -> list[RankStateJson]:
 def _rank_state(state: StageState) -> RankState:
     if state == "new" or state == "waiting":
         return "reading"
-    return state
+    return "missing" if state == "cancelled" else state
+
+
+def _reason(stand: Stand) -> str:
+    if stand.state == "cancelled":
+        return "Reading it was cancelled."
+    if stand.job is not None:
+        return stand.job.message
+    return "It has no tables for this view." if stand.state == "ready" else ""

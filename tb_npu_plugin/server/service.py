@@ -30,6 +30,7 @@ RESULT_BYTES = 1 << 29
 KEPT_RESULTS = 16
 #: Needs that the trace satisfies: itself, and what is rebuilt from it where its own file is not there.
 FROM_TRACE = frozenset({"trace", "operators"})
+TRACE_ALONE = (("trace",),)
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Asked:
     problems: Sequence[Problem]
     fingerprint: str
     progress: list[ProgressJson]
+    preview: Span | None = None  # what the trace view shows while the trace is read
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -83,11 +85,14 @@ class Service:
             state = "ready"
         else:
             state = "missing" if not is_available(view, facts) else "failed"
+        preview = self._preview(view, places) if state == "reading" else None
         read = ".".join(self._read(span.place, stands[span.token]) for span in ready)
+        if preview is not None:
+            read = preview.trace_version
         progress = [
             item for place in places for item in catalog.span_progress(self.library, place, stands[place.span.token])
         ]
-        return Asked(view, view_params(view, params), places, ready, state, facts, problems, read, progress)
+        return Asked(view, view_params(view, params), places, ready, state, facts, problems, read, progress, preview)
 
     def view(self, view_id: str, params: Mapping[str, str]) -> ViewJson:
         """Answer of /api/view. A view that cannot be built says so in `state` and `problems`."""
@@ -97,13 +102,15 @@ class Service:
         """Answer of /api/view, and what it was made of where it is ready."""
         asked = self.ask(view_id, params)
         state, problems, result = asked.state, list(asked.problems), None
-        if state == "ready":
+        if state == "ready" or asked.preview is not None:
             try:
                 result = self.result(asked)
             except NpuPluginError:
                 raise
             except Exception as error:  # a defect of one view must not take the others with it
                 logger.exception("building %s failed", asked.view.id)
+                if asked.preview is not None:
+                    return self._view_json(asked, state, problems, None), None  # another one follows
                 state = "failed"
                 problems.append(_defect(asked.view, error))
         if any(span.damaged for span in asked.ready):
@@ -120,7 +127,8 @@ class Service:
 
     def result(self, asked: Asked) -> ViewResult:
         """The built view, from what is kept if it is there."""
-        made: ViewResult = self._built.get(asked.key, lambda: asked.view.build(ViewInput(asked.ready, asked.params)))
+        spans = [asked.preview] if asked.preview is not None else asked.ready
+        made: ViewResult = self._built.get(asked.key, lambda: asked.view.build(ViewInput(spans, asked.params)))
         return made
 
     def table(self, view_id: str, name: str, params: Mapping[str, str]) -> tuple[ViewTable, int]:
@@ -141,19 +149,30 @@ class Service:
         return result.tables[name], result.base_ns
 
     def timeline(self, span: str, version: str = "") -> Timeline:
-        """The timeline of a span, which is read if it is not; where a version is given, none but that one. Raises
-        NotFound, Stale, NotReady."""
+        """The timeline of a span, which is read if it is not; where a version is given, none but that one. While it is
+        read, that of its beginning. Raises NotFound, Stale, NotReady."""
         place = self.library.place(span)
         stands = self.library.want(place, ["trace"])
         opened = self.library.open(place)
         found = opened.timeline
+        if version and version != opened.trace_version:
+            raise Stale("the timeline has been read anew since", "Ask /api/view/trace again.")
         if found is not None:
-            if version and version != opened.trace_version:
-                raise Stale("the timeline has been read anew since", "Ask /api/view/trace again.")
             return found
-        if stands and stands[0].state in ("waiting", "reading"):
+        if stands and stands[0].state in ("waiting", "reading", "cancelled"):
             raise NotReady("the trace is being read", "Ask again when /api/progress says that it is done.")
         raise NotFound("this span has no trace that can be read", "Ask /api/view/trace for the reason.")
+
+    def reading(self, spans: Sequence[str], run: str, stage: str, do: str) -> list[Place]:
+        """Cancel or resume the reading of spans, or of all ranks of a run. Raises NotFound, BadRequest."""
+        _check_choice("stage", stage, (*STAGES, "all"))
+        _check_choice("do", do, ("cancel", "resume"))
+        if not spans and not run:
+            raise BadRequest("the parameter span is missing", "Take its value from /api/catalog.")
+        places = self.library.run_places(run) if run else [self.library.place(span) for span in spans]
+        act = self.library.cancel if do == "cancel" else self.library.resume
+        act(places, [one for one in STAGES if stage in (one, "all")])
+        return places
 
     def _places(self, view: View, params: Mapping[str, str]) -> list[Place]:
         if view.scope == "run":
@@ -164,14 +183,25 @@ class Service:
     def _want(self, view: View, place: Place) -> list[Stand]:
         """Have read what the view needs of a span; and then, without hurry, the rest of what is looked at."""
         urgent = view.scope != "run"
-        stages: set[Stage] = {"trace"} if view.needs == (("trace",),) else {"tables"}
+        stages: set[Stage] = {"trace"} if view.needs == TRACE_ALONE else {"tables"}
         stands = self.library.want(place, sorted(stages, key=STAGES.index), urgent)
         tables = next((stand.entry for stand in stands if stand.stage == "tables"), None)
         if tables is not None and any(self._in_trace(group, tables.meta["rows"]) for group in view.needs):
             stands += self.library.want(place, ["trace"], urgent)
-        if urgent and self._ahead:
+        if urgent and self._ahead and not self._is_cancelled(place):
             self.library.want(place, STAGES, urgent=False)
         return stands
+
+    def _is_cancelled(self, place: Place) -> bool:
+        """The user does not want the rest of it read."""
+        return any(self.library.stand(place, stage).state == "cancelled" for stage in stages_of(place.span))
+
+    def _preview(self, view: View, places: Sequence[Place]) -> Span | None:
+        """What a view of the trace alone can show before it is read."""
+        if view.needs != TRACE_ALONE:
+            return None
+        span = self.library.open(places[0])
+        return span if span.timeline is not None else None
 
     @staticmethod
     def _in_trace(group: Sequence[str], read: Mapping[str, int]) -> bool:
@@ -241,6 +271,11 @@ def _required(params: Mapping[str, str], name: str) -> str:
     if not value:
         raise BadRequest(f"the parameter {name} is missing", "Take its value from /api/catalog.")
     return value
+
+
+def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise BadRequest(f"{name}={value[:80]!r} is no choice", f"One of {', '.join(choices)}.")
 
 
 def _defect(view: View, error: Exception) -> Problem:

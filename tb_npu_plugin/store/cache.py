@@ -123,8 +123,15 @@ class Cache:
         self.shrink(keep=key)
         return entry
 
+    def take(self, built: Path) -> Path:
+        """Move a folder that lies within one of `new_folder` out of it, so that it does not go with that one. Returns
+        where it is now. Raises OSError."""
+        taken = self._building / uuid.uuid4().hex
+        built.rename(taken)
+        return taken
+
     def discard(self, built: Path) -> None:
-        """Remove a folder of `new_folder` that became no entry; nothing when it did."""
+        """Remove a folder of `new_folder` or `take` that became no entry; nothing when it did."""
         shutil.rmtree(built, ignore_errors=True)
 
     def drop(self, key: str) -> None:

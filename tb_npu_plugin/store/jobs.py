@@ -8,15 +8,15 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.store.budget import memory_budget, needed
 from tb_npu_plugin.store.cache import Cache
+from tb_npu_plugin.store.job import Job, Preview
 from tb_npu_plugin.store.process import Failed, Killed, WorkerProcess
-from tb_npu_plugin.store.stages import STAGES, Request, Stage, is_settled
+from tb_npu_plugin.store.stages import Request, is_settled
 
 logger = logging.getLogger(__name__)
 
@@ -24,10 +24,8 @@ logger = logging.getLogger(__name__)
 IDLE = 20.0
 #: How often a stage is tried when its worker is killed.
 TRIES = 2
-#: Before this no rate is told: it would be noise. In seconds.
-RATE_AFTER = 0.5
-
-JobState = Literal["waiting", "reading", "ready", "failed"]
+#: How long the end of the pool waits for its threads to clear up, in seconds.
+CLEARING = 5.0
 
 
 class Process(Protocol):
@@ -43,47 +41,13 @@ class Process(Protocol):
         """End it when it is done."""
 
 
-@dataclass
-class Job:
-    """One stage of one span to read. Written by one thread of the pool, read by all."""
-
-    key: str
-    span: str
-    stage: Stage
-    folder: Path
-    files: tuple[FoundFile, ...]
-    urgent: bool = False
-    state: JobState = "waiting"
-    file: str = ""
-    bytes_done: int = 0
-    message: str = ""
-    started: float = 0.0
-    problems: list[Problem] = field(default_factory=list)
-
-    @property
-    def bytes_total(self) -> int:
-        """Bytes of the files to read."""
-        return sum(file.size for file in self.files)
-
-    @property
-    def rate(self) -> float | None:
-        """Bytes per second so far."""
-        spent = time.monotonic() - self.started
-        return self.bytes_done / spent if self.state == "reading" and spent > RATE_AFTER and self.bytes_done else None
-
-    @property
-    def eta(self) -> float | None:
-        """Seconds to the end at this rate."""
-        rate = self.rate
-        return None if rate is None else max(0.0, (self.bytes_total - self.bytes_done) / rate)
-
-    def order(self) -> tuple[bool, int]:
-        """What somebody looks at goes first, and tables before traces."""
-        return (not self.urgent, STAGES.index(self.stage))
-
-
 class Pool:
-    """Runs jobs in at most `size` worker processes. Thread-safe. `done` is called after each job, in its thread."""
+    """Runs jobs in at most `size` worker processes, as many at a time as fit into the memory. Thread-safe.
+
+    done      called after each job, in its thread
+    process   makes a worker process
+    budget    bytes of memory for all of them; asked when the first of some jobs begins. One job always runs
+    """
 
     def __init__(
         self,
@@ -91,16 +55,21 @@ class Pool:
         size: int,
         done: Callable[[Job], None] = lambda job: None,
         process: Callable[[], Process] = WorkerProcess,
+        budget: Callable[[], int] = memory_budget,
     ) -> None:
         self._cache = cache
         self._size = max(1, size)
         self._done = done
         self._new_process = process
+        self._ask_budget = budget
+        self._budget = 0
         self._changed = threading.Condition()
-        self._queue: list[tuple[tuple[bool, int], int, Job]] = []
+        self._queue: list[tuple[tuple[bool, int, int], int, Job]] = []
         self._jobs: dict[str, Job] = {}
+        #: What is read now, with the process that reads it once there is one.
+        self._running: dict[Job, Process | None] = {}
         self._sequence = itertools.count()
-        self._threads = 0
+        self._threads: set[threading.Thread] = set()
         self._idle = 0
         self._processes: set[Process] = set()
         self._closed = False
@@ -116,7 +85,7 @@ class Pool:
 
     def submit(self, job: Job) -> Job:
         """Queue a job; one with the same key that is there already is returned instead, made urgent if this one is.
-        A failed one is not tried again: its key changes with its files."""
+        A failed one is not tried again, unless it was forgotten: its key changes with its files."""
         with self._changed:
             present = self._jobs.get(job.key)
             if present is not None:
@@ -128,45 +97,99 @@ class Pool:
                 return job
             self._jobs[job.key] = job
             self._push(job)
-            # An idle thread counts as such until it wakes, so one of them may be called for several jobs.
-            if len(self._queue) > self._idle and self._threads < self._size:
-                self._threads += 1
-                threading.Thread(target=self._serve, name="npu-pool", daemon=True).start()
+            self._hire()
             return job
 
+    def cancel(self, key: str) -> Job | None:
+        """Take back a job that waits or runs, and return it: it is "cancelled", and nothing stays of what it built but
+        its preview. None when there is no such job. Submitted again, it begins anew."""
+        with self._changed:
+            job = self._jobs.get(key)
+            if job is None or job.state not in ("waiting", "reading"):
+                return None
+            job.state = "cancelled"
+            del self._jobs[key]
+            process = self._running.get(job)
+            self._changed.notify_all()  # what waited behind it may fit now
+            if process is not None:
+                process.kill()  # within the lock: it must not have got another job meanwhile
+        return job
+
+    def forget(self, key: str) -> None:
+        """Let a failed job be tried again when it is submitted again."""
+        with self._changed:
+            job = self._jobs.get(key)
+            if job is not None and job.state == "failed":
+                del self._jobs[key]
+
     def close(self) -> None:
-        """Drop what waits and end all worker processes now."""
+        """Drop what waits, end all worker processes now, and remove what they had begun."""
         with self._changed:
             self._closed = True
             self._queue.clear()
-            processes = list(self._processes)
+            processes, threads = list(self._processes), list(self._threads)
             self._changed.notify_all()
         for process in processes:
             process.kill()
+        limit = time.monotonic() + CLEARING
+        for thread in threads:
+            thread.join(max(0.0, limit - time.monotonic()))
+        for job in self.jobs():
+            self.drop_preview(job)
+
+    def drop_preview(self, job: Job) -> None:
+        """Remove a job's preview, if it has one; who has its files open keeps them."""
+        preview, job.preview = job.preview, None
+        if preview is not None:
+            self._cache.discard(preview.folder)
 
     def _push(self, job: Job) -> None:
         heapq.heappush(self._queue, (job.order(), next(self._sequence), job))
         self._changed.notify()
+
+    def _hire(self) -> None:
+        """Start a thread where there is work for one more."""
+        # An idle thread counts as such until it wakes, so one of them may be called for several jobs. A thread of the
+        # pool that calls this takes the next job itself.
+        free = self._idle + (threading.current_thread() in self._threads)
+        if len(self._queue) > free and len(self._threads) < self._size and not self._closed:
+            thread = threading.Thread(target=self._serve, name="npu-pool", daemon=True)
+            self._threads.add(thread)
+            thread.start()
 
     def _next(self) -> Job | None:
         """The next job, waiting for one a while; None when the thread may end."""
         with self._changed:
             limit = time.monotonic() + IDLE
             while not self._closed:
-                while self._queue:
-                    _, _, job = heapq.heappop(self._queue)
-                    if job.state == "waiting":
-                        job.state = "reading"
-                        job.started = time.monotonic()
-                        return job
+                job = self._take()
+                if job is not None:
+                    return job
                 left = limit - time.monotonic()
                 if left <= 0:
                     break
                 self._idle += 1
                 self._changed.wait(left)
                 self._idle -= 1
-            self._threads -= 1
+            self._threads.discard(threading.current_thread())
             return None
+
+    def _take(self) -> Job | None:
+        """The first job of the queue, if it fits beside those that run. Smaller ones do not overtake it: it would
+        wait for ever while there are such."""
+        while self._queue:
+            job = self._queue[0][2]
+            if job.state == "waiting":
+                if not self._running:
+                    self._budget = self._ask_budget()
+                elif sum(needed(running.files) for running in self._running) + needed(job.files) > self._budget:
+                    return None
+                self._running[job] = None
+                job.begin()
+                heapq.heappop(self._queue)
+                return job
+            heapq.heappop(self._queue)
+        return None
 
     def _serve(self) -> None:
         """Body of a thread: one worker process, kept from job to job."""
@@ -182,9 +205,8 @@ class Pool:
                 except Killed as error:
                     self._forget(process)
                     process = None
-                    if attempt < TRIES and not self._closed:
+                    if self._try_again(job, attempt):
                         logger.warning("%s: %s; trying once more", job.folder, error)
-                        job.bytes_done = 0
                         continue
                     self._fail(job, "worker_killed", str(error), "Free memory, or set TB_NPU_WORKERS=1; then reload.")
                 except Failed as error:
@@ -198,6 +220,15 @@ class Pool:
                 break
             self._finish(job)
         self._forget(process)
+
+    def _try_again(self, job: Job, attempt: int) -> bool:
+        """Begin a job anew whose worker was killed, unless that was meant or has happened before."""
+        with self._changed:
+            if attempt == TRIES or self._closed or job.state == "cancelled":
+                return False
+            self._running[job] = None
+            job.begin()
+            return True
 
     def _start(self) -> Process:
         process = self._new_process()
@@ -213,9 +244,16 @@ class Pool:
 
     def _read(self, process: Process, job: Job) -> None:
         def say(message: dict[str, Any]) -> None:
-            job.file = message["file"]
-            job.bytes_done = min(int(message["bytes"]), job.bytes_total)
+            if "preview" in message:
+                self._show(job, Path(message["preview"]))
+            else:
+                job.file = message["file"]
+                job.bytes_done = min(int(message["bytes"]), job.bytes_total)
 
+        with self._changed:
+            if job.state == "cancelled" or self._closed:
+                return
+            self._running[job] = process
         out = self._cache.new_folder()
         settled = is_settled(job.files)
         try:
@@ -223,17 +261,40 @@ class Pool:
             self._cache.commit(job.key, out, {**meta, "settled": settled})
         finally:
             self._cache.discard(out)
-        job.bytes_done = job.bytes_total
-        job.state = "ready"
+        with self._changed:
+            self._running[job] = None  # a cancel that comes now does not end the process any more
+            if job.state == "reading":
+                job.bytes_done = job.bytes_total
+                job.state = "ready"
+
+    def _show(self, job: Job, built: Path) -> None:
+        """Take a preview that the worker has made, unless a longer one is shown since an earlier attempt."""
+        found = Preview(self._cache.take(built), job.bytes_done)
+        with self._changed:
+            before = job.preview
+            is_better = job.state == "reading" and (before is None or found.bytes > before.bytes)
+            if is_better:
+                job.preview = found
+        doomed = before if is_better else found
+        if doomed is not None:
+            self._cache.discard(doomed.folder)
 
     def _fail(self, job: Job, code: str, found: str, action: str) -> None:
-        job.message = found
-        lost = "The trace." if job.stage == "trace" else "Everything but the trace."
-        job.problems = [Problem(code, "", "", "a complete reading", found[:300], lost, action)]
-        job.state = "failed"
+        with self._changed:
+            if job.state == "cancelled":
+                return
+            job.message = found
+            lost = "The trace." if job.stage == "trace" else "Everything but the trace."
+            job.problems = [Problem(code, "", "", "a complete reading", found[:300], lost, action)]
+            job.state = "failed"
 
     def _finish(self, job: Job) -> None:
-        if job.state == "ready":
-            with self._changed:
+        with self._changed:
+            del self._running[job]
+            if job.state == "ready":
                 self._jobs.pop(job.key, None)
+            self._hire()
+            self._changed.notify_all()
+        if job.state != "cancelled":
+            self.drop_preview(job)
         self._done(job)

@@ -6,6 +6,7 @@ Used by the server, which never waits, and by the command line, which does.
 from __future__ import annotations
 
 import atexit
+import itertools
 import logging
 import os
 import shutil
@@ -23,8 +24,10 @@ from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.store.cache import Cache, Entry, entry_key
-from tb_npu_plugin.store.jobs import Job, Pool
+from tb_npu_plugin.store.job import Job, Preview
+from tb_npu_plugin.store.jobs import Pool, Process
 from tb_npu_plugin.store.memory import Memory
+from tb_npu_plugin.store.process import WorkerProcess
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES, Stage, files_of, is_settled, stages_of
 
@@ -34,7 +37,7 @@ logger = logging.getLogger(__name__)
 OPEN_SPANS = 4096
 #: How often `read` looks, in seconds.
 POLL = 0.05
-StageState = Literal["new", "waiting", "reading", "ready", "failed"]
+StageState = Literal["new", "waiting", "reading", "ready", "failed", "cancelled"]
 
 
 @dataclass(frozen=True)
@@ -53,15 +56,25 @@ class Stand:
 class Library:
     """The results below the logdirs. Thread-safe."""
 
-    def __init__(self, watcher: Watcher, cache: Cache | None = None, workers: int | None = None) -> None:
+    def __init__(
+        self,
+        watcher: Watcher,
+        cache: Cache | None = None,
+        workers: int | None = None,
+        process: Callable[[], Process] = WorkerProcess,
+    ) -> None:
         self.watcher = watcher
         self.cache = cache or open_cache()
-        self.pool = Pool(self.cache, worker_count() if workers is None else workers, self._finished)
+        self.pool = Pool(self.cache, worker_count() if workers is None else workers, self._finished, process)
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
         self._keys: dict[tuple[str, Stage], tuple[str, str]] = {}
         self._shown: dict[tuple[str, Stage], Entry] = {}
         self._growing: set[tuple[str, Stage]] = set()
+        #: What a user has cancelled, until it is resumed; whatever becomes of its files.
+        self._cancelled: dict[tuple[str, Stage], Job] = {}
+        #: The preview of each span whose timeline is open.
+        self._previews: dict[str, str] = {}
         self._open: OrderedDict[tuple[str, ...], Span] = OrderedDict()
         self._memory = Memory()
         self._events = 0
@@ -82,6 +95,8 @@ class Library:
         """End the worker processes."""
         atexit.unregister(self.close)
         self.pool.close()
+        for job in list(self._cancelled.values()):
+            self.pool.drop_preview(job)
 
     def scan(self) -> Scan:
         """The latest scan, at once."""
@@ -112,28 +127,64 @@ class Library:
         if entry is not None:
             with self._lock:
                 self._shown[span.token, stage] = entry
+                self._cancelled.pop((span.token, stage), None)  # it was done before the cancel reached it
             return Stand(stage, "ready", key, entry, growing=not settled)
-        job = self.pool.job(key)
+        job = self._cancelled.get((span.token, stage)) or self.pool.job(key)
         before = None if settled else self._shown.get((span.token, stage))
         if before is not None:
             return Stand(stage, "ready", key, before, job, growing=True)
         return Stand(stage, job.state if job else "new", key, None, job, growing=not settled)
 
     def want(self, place: Place, stages: Iterable[Stage], urgent: bool = True) -> list[Stand]:
-        """Have stages read that are not; `urgent` ones before others. Returns how far they are now, at once."""
+        """Have stages read that are not and were not cancelled; `urgent` ones before others. Returns how far they are
+        now, at once."""
         stands = []
         for stage in stages:
             if stage not in stages_of(place.span):
                 continue
             stand = self.stand(place, stage)
             if stand.state in ("new", "waiting"):
-                files = files_of(place.span, stage)
-                job = self.pool.submit(Job(stand.key, place.span.token, stage, place.span.folder, files, urgent))
-                stand = Stand(stage, job.state, stand.key, None, job, stand.growing)
-                if job.state == "ready":  # it ended between the two looks
-                    stand = self.stand(place, stage)
+                stand = self._submit(place, stand, urgent)
             stands.append(stand)
         return stands
+
+    def _submit(self, place: Place, stand: Stand, urgent: bool, preview: Preview | None = None) -> Stand:
+        """Queue the reading of a stage; how far it is then."""
+        span, stage = place.span, stand.stage
+        files = files_of(span, stage)
+        wanted = Job(stand.key, span.token, stage, span.folder, files, urgent, preview=preview)
+        job = self.pool.submit(wanted)
+        if job.state == "ready":  # it ended between the two looks
+            return self.stand(place, stage)
+        return Stand(stage, job.state, stand.key, None, job, stand.growing)
+
+    def jobs(self) -> list[Job]:
+        """Work that is under way, cancelled or failed."""
+        return [*self.pool.jobs(), *list(self._cancelled.values())]
+
+    def cancel(self, places: Sequence[Place], stages: Iterable[Stage]) -> None:
+        """End what waits or is read of these stages; it begins again when it is resumed, and not before."""
+        for place, stage in itertools.product(places, tuple(stages)):
+            job = self.pool.cancel(self.stand(place, stage).key)
+            if job is not None:
+                with self._lock:
+                    self._cancelled[place.span.token, stage] = job
+                    self._events += 1
+
+    def resume(self, places: Sequence[Place], stages: Iterable[Stage]) -> None:
+        """Have read what was cancelled; and once more what has failed."""
+        for place, stage in itertools.product(places, tuple(stages)):
+            stand = self.stand(place, stage)
+            if stand.state not in ("cancelled", "failed"):
+                continue
+            with self._lock:
+                job = self._cancelled.pop((place.span.token, stage), None)
+                self._events += 1
+            self.pool.forget(stand.key)
+            preview = job.preview if job is not None and job.key == stand.key else None
+            if job is not None and preview is None:
+                self.pool.drop_preview(job)  # of the file as it was
+            self._submit(place, stand, len(places) == 1, preview)  # it is shown until there is a longer one
 
     def read(self, places: Sequence[Place], stages: Sequence[Stage], tell: Callable[[], None] = lambda: None) -> None:
         """Read stages of spans and wait for it; for programs without requests to answer. `tell` is called often."""
@@ -145,8 +196,10 @@ class Library:
         """The span with whatever is read of it. Starts nothing."""
         stands = {stage: self.stand(place, stage) for stage in STAGES if stage in stages_of(place.span)}
         entries = {stage: stand.entry for stage, stand in stands.items()}
+        preview = self._preview(place, stands.get("trace"))
         problems = [problem for stand in stands.values() for problem in _problems(place.span, stand)]
         key = (place.span.token, place.span.fingerprint, *(entry.folder.name for entry in entries.values() if entry))
+        key += (preview.name if preview else "",)
         key += tuple(f"{problem.code} {problem.where}" for problem in problems)
         with self._lock:
             span = self._open.get(key)
@@ -157,12 +210,24 @@ class Library:
         if span is not None:  # damaged: what it was made of goes, and is not there for the new one either
             self._drop(entries.values())
             return Span(place, None, None, problems)
-        span = Span(place, entries.get("tables"), entries.get("trace"), problems, self._memory)
+        span = Span(place, entries.get("tables"), entries.get("trace"), problems, self._memory, preview)
         with self._lock:
             self._open[key] = span
             while len(self._open) > OPEN_SPANS:
                 self._open.popitem(last=False)
         return span
+
+    def _preview(self, place: Place, trace: Stand | None) -> Path | None:
+        """Folder of the preview to show while a trace is read. One that it replaces is closed."""
+        preview = trace.job.preview if trace is not None and trace.entry is None and trace.job is not None else None
+        name = preview.folder.name if preview else ""
+        with self._lock:
+            before = self._previews.pop(place.span.token, "")
+            if name:
+                self._previews[place.span.token] = name
+        if before != name:
+            self._memory.timelines.drop(before)
+        return preview.folder if preview else None
 
     def _key(self, span: FoundSpan, stage: Stage, settled: bool) -> str:
         """Key of the cache entry. What was read while it was being written has one of its own, so that it is read
@@ -211,6 +276,8 @@ class Library:
     def _finished(self, job: Job) -> None:
         with self._lock:
             self._events += 1
+            preview = self._previews.pop(job.span, "") if job.stage == "trace" and job.preview is None else ""
+        self._memory.timelines.drop(preview)
 
 
 def _problems(span: FoundSpan, stand: Stand) -> Sequence[Problem]:

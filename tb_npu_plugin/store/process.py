@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,13 +29,14 @@ class Killed(Exception):
 
 
 class WorkerProcess:
-    """A child that serves requests (store/worker.py). It ends by itself when this process does."""
+    """A child that serves requests (store/worker.py). It ends by itself when this process does. `program`: arguments
+    of Python."""
 
-    def __init__(self) -> None:
+    def __init__(self, program: Sequence[str] = ("-m", "tb_npu_plugin.store.worker")) -> None:
         source = str(Path(tb_npu_plugin.__file__).parent.parent)
         path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "tb_npu_plugin.store.worker"],
+            [sys.executable, *program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # `python -m` puts the working directory first on its path: it must be one that hides no modules.
@@ -45,7 +46,7 @@ class WorkerProcess:
         )
 
     def run(self, request: Request, say: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-        """Do one request and return its meta. `say` gets {"file", "bytes"}. Raises Failed, Killed."""
+        """Do one request and return its meta. `say` gets the messages that come before it. Raises Failed, Killed."""
         assert self._child.stdin is not None and self._child.stdout is not None
         try:
             self._child.stdin.write(json.dumps(request.as_json()) + "\n")

@@ -33,6 +33,7 @@ class Span:
     tables, trace   cache entries of the two stages; None while a stage is not read
     problems        of the scan, of both stages, and what the library adds
     memory          where loaded tables and open timelines stay
+    preview         folder of a timeline of the trace's beginning, which stands in while `trace` is not there
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Span:
         trace: Entry | None,
         problems: Sequence[Problem] = (),
         memory: Memory | None = None,
+        preview: Path | None = None,
     ) -> None:
         self.place = place
         self.token = place.span.token
@@ -50,6 +52,7 @@ class Span:
         self.files = tuple(file.relative for file in place.span.files)
         self._tables = tables
         self._trace = trace
+        self._preview = preview if trace is None else None
         self._memory = memory or Memory()
         self._damage: list[Problem] = []
         self._problems = [*place.span.notes, *problems]
@@ -103,24 +106,31 @@ class Span:
 
     @property
     def timeline(self) -> Timeline | None:
-        """The timeline; None when there is no trace, or it is not read, or could not be."""
-        if self._trace is None or not self._trace.meta["timeline"]:
-            return None
+        """The timeline; of the trace's beginning while it is read. None when there is no trace, or nothing of it is
+        read, or it could not be."""
         from tb_npu_plugin.store.timeline import Timeline
 
-        folder = self._trace.folder
+        if self._trace is not None and self._trace.meta["timeline"]:
+            folder = self._trace.folder / TIMELINE_FOLDER
+        elif self._preview is not None:
+            folder = self._preview
+        else:
+            return None
         source = next(file.relative for file in self.place.span.files if file.is_trace)
         trace = self.place.span.folder / source
         try:
-            return self._memory.timelines.get(folder.name, lambda: Timeline.open(folder / TIMELINE_FOLDER, trace))
+            return self._memory.timelines.get(self.trace_version, lambda: Timeline.open(folder, trace))
         except (OSError, ValueError, KeyError) as error:
-            self._note_damage(folder, "trace", error)
+            if self._trace is not None:  # a preview goes when there is something better
+                self._note_damage(self._trace.folder, "trace", error)
             return None
 
     @property
     def trace_version(self) -> str:
         """Which reading of the trace `timeline` shows; "" without one."""
-        return self._trace.folder.name if self._trace is not None else ""
+        if self._trace is not None:
+            return self._trace.folder.name
+        return self._preview.name if self._preview is not None else ""
 
     def _rebuilt(self, table: str) -> Table | None:
         """The operators as the trace tells them; None for other tables and where the trace has none."""

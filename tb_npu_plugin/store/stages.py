@@ -1,7 +1,8 @@
 """The two stages of reading a span, and the line protocol between the pool and its workers.
 
 One request a line goes to the worker's stdin; it answers with lines on stdout:
-{"file": name, "bytes": read so far}, then {"meta": {...}} or {"failed": text, "trace": traceback}.
+{"file": name, "bytes": read so far} now and then, {"preview": folder} where there is something to show meanwhile, and
+at the end {"meta": {...}} or {"failed": text, "trace": traceback}.
 """
 
 from __future__ import annotations

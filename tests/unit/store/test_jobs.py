@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.store import job as job_module
 from tb_npu_plugin.store import jobs as jobs_module
 from tb_npu_plugin.store.cache import Cache
-from tb_npu_plugin.store.jobs import Job, Pool
+from tb_npu_plugin.store.job import Job
+from tb_npu_plugin.store.jobs import Pool
 from tb_npu_plugin.store.process import Failed, Killed
 from tb_npu_plugin.store.stages import Request, Stage
 from tests.unit.discovery.test_watch import until
@@ -194,7 +196,7 @@ def test_progress_has_a_rate_and_an_estimate_once_it_can_be_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr(jobs_module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(job_module.time, "monotonic", lambda: now[0])
     one = job("x")
     assert one.rate is None and one.eta is None
     one.state, one.started, one.bytes_done = "reading", 100.0, 10

@@ -1,0 +1,70 @@
+"""One piece of reading work: one stage of one span."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.store.stages import STAGES, Stage
+
+#: Before this no rate is told: it would be noise. In seconds.
+RATE_AFTER = 0.5
+
+JobState = Literal["waiting", "reading", "ready", "failed", "cancelled"]
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A complete timeline of the first `bytes` of a trace, to show while the rest is read. Its folder's name is unique;
+    the folder goes when another one takes its place, but whoever has its files open keeps them."""
+
+    folder: Path
+    bytes: int
+
+
+@dataclass(eq=False)
+class Job:
+    """One stage of one span to read. Written by one thread of the pool, read by all."""
+
+    key: str
+    span: str
+    stage: Stage
+    folder: Path
+    files: tuple[FoundFile, ...]
+    urgent: bool = False
+    state: JobState = "waiting"
+    file: str = ""
+    bytes_done: int = 0
+    message: str = ""
+    started: float = 0.0
+    problems: list[Problem] = field(default_factory=list)
+    preview: Preview | None = None
+
+    @property
+    def bytes_total(self) -> int:
+        """Bytes of the files to read."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def rate(self) -> float | None:
+        """Bytes per second so far."""
+        spent = time.monotonic() - self.started
+        return self.bytes_done / spent if self.state == "reading" and spent > RATE_AFTER and self.bytes_done else None
+
+    @property
+    def eta(self) -> float | None:
+        """Seconds to the end at this rate."""
+        rate = self.rate
+        return None if rate is None else max(0.0, (self.bytes_total - self.bytes_done) / rate)
+
+    def order(self) -> tuple[bool, int, int]:
+        """What somebody looks at goes first, tables before traces, small before large."""
+        return (not self.urgent, STAGES.index(self.stage), self.bytes_total)
+
+    def begin(self) -> None:
+        """It is read from its beginning, now."""
+        self.state, self.started, self.bytes_done = "reading", time.monotonic(), 0

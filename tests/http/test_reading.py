@@ -1,0 +1,117 @@
+"""/api/reading, and what views say of what is cancelled; versions of a timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.plugin import NpuPlugin
+from tb_npu_plugin.server.app import App
+from tb_npu_plugin.store.cache import Cache
+from tb_npu_plugin.store.library import Library
+from tests.http.conftest import Browser, context
+from tests.unit.discovery.test_watch import until
+from tests.unit.store.slow_worker import Holding
+
+FILES = ("kernel_details.csv", "trace_view.json")
+
+
+@pytest.fixture
+def holding(tmp_path: Path) -> Holding:
+    return Holding(tmp_path / "holding", *FILES)
+
+
+@pytest.fixture
+def slow(logs: Path, tmp_path: Path, holding: Holding) -> Iterator[Browser]:
+    """A browser of a server whose one worker stops at each file."""
+    plugin = NpuPlugin(context(str(logs)))
+    library = Library(plugin.watcher(), Cache(tmp_path / "cache"), workers=1, process=holding)
+    plugin._app = App(plugin.watcher(), library)
+    yield Browser(plugin)
+    library.close()
+
+
+def jobs(answer: Any) -> dict[str, str]:
+    return {job["stage"]: job["state"] for job in answer["jobs"]}
+
+
+def test_a_cancelled_view_waits_until_it_is_resumed(slow: Browser, holding: Holding) -> None:
+    span = slow.spans()[0]
+    slow.json("/api/view/overview", span=span)
+    assert until(lambda: "kernel_details" in holding.at())
+    cancelled = {"tables": "cancelled", "trace": "cancelled"}
+    assert jobs(slow.json("/api/reading", span=span, stage="all", do="cancel")) == cancelled
+    for view in ("overview", "kernel", "trace"):
+        found = slow.json(f"/api/view/{view}", span=span)
+        assert found["state"] == "reading" and found["data"] is None and jobs({"jobs": found["progress"]}) == cancelled
+    assert jobs(slow.json("/api/progress")) == cancelled
+    assert slow.ask("/api/timeline/slice", span=span, id="0").status_code == 503
+    state = slow.json("/api/catalog")["runs"][0]["workers"][0]["spans"][0]["state"]
+    assert state == "new"
+
+    holding.hold("trace_view.json")
+    found = jobs(slow.json("/api/reading", span=span, stage="tables", do="resume"))
+    assert found["tables"] in ("waiting", "reading") and found["trace"] == "cancelled"
+    assert slow.view("kernel", span=span)["state"] == "ready"
+    assert jobs(slow.json("/api/progress", span=span)) == {"tables": "ready", "trace": "cancelled"}
+    slow.json("/api/view/kernel", span=span)
+    assert jobs(slow.json("/api/progress", span=span))["trace"] == "cancelled", "no view reads it ahead"
+    holding.hold()
+    slow.json("/api/reading", span=span, stage="all", do="resume")
+    assert slow.view("trace", span=span)["state"] == "ready"
+
+
+def test_the_rest_of_a_run_is_cancelled(slow: Browser, holding: Holding) -> None:
+    first, second = slow.spans()
+    run = slow.json("/api/catalog")["runs"][0]["id"]
+    holding.hold("trace_view.json")
+    slow.view("overview", span=first)
+    assert until(lambda: "trace_view" in holding.at())
+    slow.json("/api/view/distributed", run=run)
+    assert jobs(slow.json("/api/reading", run=run, stage="tables", do="cancel")) == {
+        "tables": "cancelled",
+        "trace": "reading",
+    }
+    found = slow.json("/api/view/distributed", run=run)
+    assert found["state"] == "ready"
+    states = {item["span"]: (item["state"], item["reason"]) for item in found["data"]["ranks"]}
+    assert states == {first: ("ready", ""), second: ("missing", "Reading it was cancelled.")}
+    assert {item["span"]: item["state"] for item in slow.json("/api/ranks", run=run)["ranks"]}[second] == "missing"
+    holding.hold()
+    slow.json("/api/reading", run=run, stage="tables", do="resume")
+
+    def all_ready() -> bool:
+        found = slow.json("/api/view/distributed", run=run)
+        return [item["state"] for item in found["data"]["ranks"]] == ["ready", "ready"]
+
+    assert until(all_ready)
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ({"stage": "all", "do": "cancel"}, 400),
+        ({"span": "SPAN", "stage": "all"}, 400),
+        ({"span": "SPAN", "do": "cancel"}, 400),
+        ({"span": "SPAN", "stage": "nonsense", "do": "cancel"}, 400),
+        ({"span": "nonsense", "stage": "all", "do": "cancel"}, 404),
+        ({"run": "nonsense", "stage": "all", "do": "cancel"}, 404),
+    ],
+)
+def test_what_is_no_such_work_is_refused(browser: Browser, query: dict[str, str], status: int) -> None:
+    span = browser.spans()[0]
+    given = {name: span if value == "SPAN" else value for name, value in query.items()}
+    response = browser.ask("/api/reading", **given)
+    assert response.status_code == status, response.text
+
+
+def test_a_timeline_is_asked_by_version(browser: Browser) -> None:
+    span = browser.spans()[0]
+    version = browser.view("trace", span=span)["data"]["version"]
+    assert version
+    assert browser.ask("/api/timeline/slice", span=span, id="0", version=version).status_code == 200
+    old = browser.ask("/api/timeline/slice", span=span, id="0", version="another")
+    assert old.status_code == 404 and old.get_json()["code"] == "stale"

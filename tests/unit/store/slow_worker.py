@@ -1,0 +1,55 @@
+"""A real worker process that stops at each file until it is let on, to look at what is under way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tb_npu_plugin.store.process import WorkerProcess
+
+#: Waits before reading a file whose name is in <folder>/hold, until it is taken out; says so in <folder>/at.
+PROGRAM = """
+import sys, time
+from pathlib import Path
+folder = Path({folder!r})
+def hold(path):
+    while Path(path).name in (folder / "hold").read_text().split():
+        (folder / "at").write_text(str(path))
+        time.sleep(0.01)
+import tb_npu_plugin.readers.registry as registry, tb_npu_plugin.store.timeline as timeline
+read_file, build_timeline = registry.read_file, timeline.build_timeline
+def slow_read(path, *rest):
+    hold(path)
+    return read_file(path, *rest)
+def slow_build(path, *rest, **options):
+    hold(path)
+    return build_timeline(path, *rest, **options)
+registry.read_file, timeline.build_timeline = slow_read, slow_build
+from tb_npu_plugin.store.worker import main
+main()
+"""
+
+
+class Holding:
+    """Makes such worker processes. `names`: files to stop at."""
+
+    def __init__(self, folder: Path, *names: str) -> None:
+        self._folder = folder
+        folder.mkdir()
+        self.hold(*names)
+        self.made: list[WorkerProcess] = []
+
+    def __call__(self) -> WorkerProcess:
+        process = WorkerProcess(("-c", PROGRAM.format(folder=str(self._folder))))
+        self.made.append(process)
+        return process
+
+    def hold(self, *names: str) -> None:
+        """Stop at these files, and let all others go on."""
+        new = self._folder / "new"
+        new.write_text("\n".join(names))
+        new.rename(self._folder / "hold")
+
+    def at(self) -> str:
+        """The file that a worker stands at, or stood at last; "" before."""
+        path = self._folder / "at"
+        return path.read_text() if path.exists() else ""

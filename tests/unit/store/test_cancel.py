@@ -1,0 +1,165 @@
+"""Cancel and resume: what ends, what stays, and what begins again only when somebody wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.discovery.model import Place
+from tb_npu_plugin.discovery.watch import Watcher
+from tb_npu_plugin.store import stages
+from tb_npu_plugin.store.cache import Cache
+from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.store.stages import STAGES
+from tests.unit.discovery.test_watch import until
+from tests.unit.store.results import KERNELS, NAME, settle, write_result
+from tests.unit.store.slow_worker import Holding
+
+OUTPUT = "ASCEND_PROFILER_OUTPUT"
+
+
+@pytest.fixture
+def holding(tmp_path: Path) -> Holding:
+    return Holding(tmp_path / "holding", "kernel_details.csv", "trace_view.json")
+
+
+@pytest.fixture
+def library(tmp_path: Path, holding: Holding) -> Iterator[Library]:
+    watcher = Watcher({"": tmp_path / "logs"}, background=False)
+    made = Library(watcher, Cache(tmp_path / "cache"), workers=1, process=holding)
+    yield made
+    made.close()
+
+
+def places(library: Library) -> list[Place]:
+    library.watcher.update()
+    return library.scan().places()
+
+
+def states(library: Library, place: Place) -> list[str]:
+    return [library.stand(place, stage).state for stage in STAGES]
+
+
+def building(tmp_path: Path) -> list[Path]:
+    return list((tmp_path / "cache" / "building").iterdir())
+
+
+def test_a_cancelled_stage_ends_its_worker_and_leaves_nothing(
+    tmp_path: Path, library: Library, holding: Holding
+) -> None:
+    write_result(tmp_path / "logs" / NAME)
+    (place,) = places(library)
+    library.want(place, STAGES)
+    assert until(lambda: "kernel_details" in holding.at())
+    assert len(building(tmp_path)) == 1
+    before = library.generation
+    library.cancel([place], STAGES)
+    assert states(library, place) == ["cancelled", "cancelled"]
+    assert library.generation > before
+    assert [(job.stage, job.state) for job in library.jobs()] == [("tables", "cancelled"), ("trace", "cancelled")]
+    assert until(lambda: building(tmp_path) == [] and holding.made[0]._child.poll() is not None)
+    assert len(holding.made) == 1, "it was no accident: nothing is tried again"
+
+
+def test_what_is_cancelled_begins_again_when_it_is_resumed_and_not_before(
+    tmp_path: Path, library: Library, holding: Holding
+) -> None:
+    folder = write_result(tmp_path / "logs" / NAME)
+    (place,) = places(library)
+    library.want(place, STAGES)
+    assert until(lambda: "kernel_details" in holding.at())
+    library.cancel([place], STAGES)
+    assert [stand.state for stand in library.want(place, STAGES)] == ["cancelled", "cancelled"]
+    assert library.pool.jobs() == []
+    (folder / OUTPUT / "kernel_details.csv").write_bytes((KERNELS + KERNELS.splitlines()[1] + "\r\n").encode())
+    settle(folder)
+    (place,) = places(library)
+    library.want(place, STAGES)
+    assert states(library, place) == ["cancelled", "cancelled"], "whatever becomes of the files"
+    holding.hold()
+    library.resume([place], ["tables"])
+    library.read([place], STAGES)
+    assert states(library, place) == ["ready", "cancelled"]
+    assert library.open(place).rows("kernels") == 3
+    library.resume([place], ["trace"])
+    library.read([place], STAGES)
+    assert states(library, place) == ["ready", "ready"] and library.jobs() == []
+
+
+def test_finished_stages_stay(tmp_path: Path, library: Library, holding: Holding) -> None:
+    write_result(tmp_path / "logs" / NAME)
+    (place,) = places(library)
+    holding.hold("trace_view.json")
+    library.want(place, STAGES)
+    assert until(lambda: "trace_view" in holding.at())
+    library.cancel([place], STAGES)
+    assert states(library, place) == ["ready", "cancelled"]
+    again = Library(library.watcher, Cache(tmp_path / "cache"), workers=1)
+    assert states(again, place) == ["ready", "new"], "another server goes on with what is not done"
+    again.close()
+
+
+def test_a_run_is_cancelled_but_for_the_ranks_that_are_read(tmp_path: Path, library: Library, holding: Holding) -> None:
+    for rank in range(4):
+        write_result(tmp_path / "logs" / "run" / NAME.replace("4242", str(rank)), rank=rank, trace=None)
+    first, *rest = places(library)
+    holding.hold()
+    library.read([first], ["tables"])
+    holding.hold("kernel_details.csv")
+    for place in rest:
+        library.want(place, ["tables"], urgent=False)
+    assert until(lambda: "kernel_details" in holding.at())
+    library.cancel([first, *rest], STAGES)
+    assert [library.stand(place, "tables").state for place in (first, *rest)] == ["ready"] + ["cancelled"] * 3
+    holding.hold()
+    library.resume([first, *rest], STAGES)
+    library.read(rest, ["tables"])
+    assert [library.open(place).rows("kernels") for place in rest] == [2, 2, 2]
+
+
+def test_what_failed_is_tried_again_when_it_is_resumed(tmp_path: Path, library: Library, holding: Holding) -> None:
+    write_result(tmp_path / "logs" / NAME, trace=None)
+    (place,) = places(library)
+    library.want(place, ["tables"])
+    for tries in (1, 2):
+        assert until(lambda tries=tries: len(holding.made) == tries and "kernel_details" in holding.at())
+        holding.made[-1].kill()
+    assert until(lambda: states(library, place)[0] == "failed")
+    assert library.want(place, ["tables"])[0].state == "failed"
+    holding.hold()
+    library.resume([place], ["tables"])
+    library.read([place], ["tables"])
+    assert states(library, place)[0] == "ready" and not library.open(place).problems
+
+
+def test_a_growing_file_stays_cancelled_when_it_has_settled(
+    tmp_path: Path, library: Library, holding: Holding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_result(tmp_path / "logs" / NAME, trace=None, settled=False)
+    monkeypatch.setattr(stages, "SETTLED_AFTER", 3600 * 10**9)
+    (place,) = places(library)
+    library.want(place, ["tables"])
+    assert until(lambda: "kernel_details" in holding.at())
+    library.cancel([place], ["tables"])
+    monkeypatch.setattr(stages, "SETTLED_AFTER", 0)
+    assert library.want(place, ["tables"])[0].state == "cancelled"
+
+
+def test_only_what_is_under_way_is_cancelled(tmp_path: Path, library: Library) -> None:
+    write_result(tmp_path / "logs" / NAME)
+    (place,) = places(library)
+    library.cancel([place], STAGES)
+    assert states(library, place) == ["new", "new"] and library.jobs() == []
+    library.resume([place], STAGES)
+    assert states(library, place) == ["new", "new"]
+
+
+def test_closing_removes_what_was_begun(tmp_path: Path, library: Library, holding: Holding) -> None:
+    write_result(tmp_path / "logs" / NAME)
+    (place,) = places(library)
+    library.want(place, STAGES)
+    assert until(lambda: "kernel_details" in holding.at())
+    library.close()
+    assert building(tmp_path) == []
