@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 # What an install is made from: a change of these installs again.
 BUILT  := setup.py $(wildcard tb_npu_plugin/scan/native/*)
 
-.PHONY: help run test check bench fuzz format frontend fixtures screenshots clean
+.PHONY: help run test check bench fuzz wheel format frontend fixtures screenshots clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -38,6 +38,9 @@ bench: $(VENV)/.test ## all benchmarks; writes benchmarks/RESULTS.md (BENCH_ARGS
 fuzz: ## fuzz the native scanner for FUZZ_SECONDS (default 60)
 	@if sh tools/ensure_clang.sh; then $(PYTHON) tests/fuzz/run.py $(FUZZ_SECONDS); fi
 
+wheel: ## build a wheel for this machine into dist/ and try it in a fresh environment
+	sh tools/wheel.sh $(PYTHON)
+
 format: $(VENV)/.check ## format the Python code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -52,7 +55,7 @@ screenshots: $(VENV)/.test ## make the pictures of docs/img again
 	$(BIN)/python -m pytest tests/e2e -k docs --docs
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) build *.egg-info frontend/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info frontend/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -13,6 +13,12 @@ import pytest
 
 from tests.conftest import ROOT
 
+#: Every module in C has a stub beside its sources.
+NATIVE = [
+    ".".join(path.with_suffix("").relative_to(ROOT).parts) for path in (ROOT / "tb_npu_plugin").rglob("_[!_]*.pyi")
+]
+needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the wheel goes without C code")
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
@@ -42,11 +48,16 @@ def test_wheel_holds_the_bundle_and_every_module(wheel: zipfile.ZipFile) -> None
     assert modules | bundle | {"tb_npu_plugin/py.typed"} <= names
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the wheel goes without the native scanner")
-def test_wheel_holds_the_native_scanner_and_not_its_source(wheel: zipfile.ZipFile) -> None:
-    names = [name for name in wheel.namelist() if name.endswith((".so", ".c", ".h"))]
-    modules = ("analysis/_packing", "scan/_args", "scan/_native")
-    assert sorted(names) == [f"tb_npu_plugin/{module}.abi3.so" for module in modules]
+@needs_compiler
+def test_wheel_holds_the_native_modules_and_not_their_sources(wheel: zipfile.ZipFile) -> None:
+    names = {name for name in wheel.namelist() if name.endswith((".so", ".c", ".h"))}
+    assert names == {f"{module.replace('.', '/')}.abi3.so" for module in NATIVE}
+
+
+@needs_compiler
+def test_one_wheel_serves_every_python(wheel: zipfile.ZipFile) -> None:
+    name = Path(str(wheel.filename)).name
+    assert "-cp39-abi3-linux_" in name
 
 
 def test_without_a_compiler_it_is_said_and_left_out(tmp_path: Path) -> None:
@@ -54,8 +65,24 @@ def test_without_a_compiler_it_is_said_and_left_out(tmp_path: Path) -> None:
         [sys.executable, "setup.py", "build_ext", "--build-lib", str(tmp_path), "--build-temp", str(tmp_path)],
         cwd=ROOT, check=True, capture_output=True, text=True, env={**os.environ, "CC": "false"},
     )  # fmt: skip
-    assert "the native trace scanner was not built" in done.stderr
+    for module in NATIVE:
+        assert f"the native trace scanner was not built ({module}: " in done.stderr
     assert not list(tmp_path.rglob("*.so"))
+
+
+@needs_compiler
+def test_the_wheel_passes_its_own_check(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    """tools/check_wheel.py, which cibuildwheel runs, on the unpacked wheel; the other packages are those of this run."""
+    wheel.extractall(tmp_path)
+    check = ROOT / "tools" / "check_wheel.py"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, str(check)], cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert str(tmp_path) in done.stdout
+    next(tmp_path.rglob("_native.abi3.so")).unlink()
+    done = subprocess.run([sys.executable, str(check)], cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert done.returncode == 1
+    assert "tb_npu_plugin.scan._native" in done.stderr
 
 
 def test_wheel_holds_nothing_else(wheel: zipfile.ZipFile) -> None:
