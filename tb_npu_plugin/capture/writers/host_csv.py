@@ -1,0 +1,123 @@
+"""operator_details.csv and api_statistic.csv: what the host did. Source: specs/ascend_pt.md 4.2, 4.7."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment
+from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.text import cell, us
+from tb_npu_plugin.schema import torch_npu_csv as schema
+from tb_npu_plugin.schema.trace import STEP_MARK
+
+_BY_START = attrgetter("start")
+
+
+class Operators:
+    """operator_details.csv: one row per operator call; nesting is by time alone, whatever the thread."""
+
+    def __init__(self, output: Output) -> None:
+        self._options = output.options
+        keys = tuple(column.key for column in schema.OPERATORS.columns)
+        self._file = output.csv(schema.OPERATORS, keys)
+        self._texts: dict[OpInfo, str] = {}
+
+    def add(self, segment: Segment) -> None:
+        """Write the rows of one segment, by start."""
+        seen = set()
+        for task in segment.tasks:  # of two copies of one call the first counts
+            if task.op is not None and task.connection not in seen:
+                seen.add(task.connection)
+                task.op.device += task.dur
+                task.op.on_aicore += task.dur if task.kernel.hardware == "AI_CORE" else 0
+        for launch in segment.comm:
+            launch.op.device += launch.dur
+        ops = sorted(segment.ops, key=_BY_START)
+        self._file.add(self._lines(ops, _parents(ops)))
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._file.close()
+
+    def _lines(self, ops: list[HostOp], parents: list[int]) -> list[str]:
+        selfs = [op.end - op.start for op in ops]
+        totals = [op.device for op in ops]
+        on_aicore = [op.on_aicore for op in ops]
+        for number in range(len(ops) - 1, -1, -1):  # children stand behind their parents
+            parent = parents[number]
+            if parent >= 0:
+                op = ops[number]
+                selfs[parent] -= op.end - op.start
+                totals[parent] += totals[number]
+                on_aicore[parent] += on_aicore[number]
+        lines, texts = [], self._texts
+        for number, op in enumerate(ops):
+            text = texts.get(op.info)
+            if text is None:
+                text = texts[op.info] = self._static(op.info)
+            if text:
+                total = totals[number]
+                device = (
+                    f"{us(op.device)},{us(total)},{us(op.on_aicore)},{us(on_aicore[number])}" if total else "0,0,0,0"
+                )
+                lines.append(f"{text},{us(selfs[number])},{us(op.end - op.start)},{device}")
+        return lines
+
+    def _static(self, info: OpInfo) -> str:
+        """Name, shapes and stack; nothing for a step mark, which gets no row."""
+        if info.name.startswith(STEP_MARK):
+            return ""
+        shapes = cell(info.shapes) if self._options.shapes else ""
+        stack = cell(";\r\n".join(info.stack)) if self._options.stack else ""
+        return f"{cell(info.name)},{shapes},{stack}"
+
+
+def _parents(ops: list[HostOp]) -> list[int]:
+    """Position of the parent of each operator, -1 without one."""
+    out, open_ = [], [-1]
+    for number, op in enumerate(ops):
+        while len(open_) > 1 and op.start > ops[open_[-1]].end:
+            open_.pop()
+        out.append(open_[-1])
+        open_.append(number)
+    return out
+
+
+class Apis:
+    """api_statistic.csv."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._groups: dict[tuple[str, str], list[int]] = {}  # count, total, least, most, sum of squares
+
+    def add(self, segment: Segment) -> None:
+        """Count the calls of one segment."""
+        groups, with_runtime = self._groups, self._output.options.level >= 2
+        for call in segment.cann:
+            if call.level != "runtime" or with_runtime:
+                dur = call.end - call.start
+                group = groups.get((call.level, call.name))
+                if group is None:
+                    groups[call.level, call.name] = [1, dur, dur, dur, dur * dur]
+                    continue
+                group[0] += 1
+                group[1] += dur
+                if dur < group[2]:
+                    group[2] = dur
+                elif dur > group[3]:
+                    group[3] = dur
+                group[4] += dur * dur
+
+    def close(self) -> None:
+        """Write the file."""
+        dialect = self._output.dialect
+        keys = ("level", "name", "total_ns", "calls", "avg_ns", "min_ns", "max_ns", "variance")
+        file = self._output.csv(schema.API_STATISTIC, ("device_id", *keys) if dialect.device_id else keys)
+        lead = "host," if dialect.device_id else ""
+        for (level, name), (count, total, least, most, squares) in self._groups.items():
+            level = dialect.cann_level if level == "hccl" else level
+            variance = (count * squares - total * total) / (count * count) / 1e6
+            mean = round(total / count / 1000, 3)
+            figures = f"{us(total)},{count},{mean},{us(least)},{us(most)},{round(variance, 3)}"
+            file.write([f"{lead}{level},{cell(name)},{figures}"])
+        file.close()

@@ -1,0 +1,136 @@
+"""kernel_details.csv and op_statistic.csv. Source: specs/ascend_pt.md 4.1, 4.6."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from random import Random
+from typing import Union
+
+from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, Segment, Task
+from tb_npu_plugin.capture.writers import metrics
+from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.overlap import StepFinder, Windows
+from tb_npu_plugin.capture.writers.text import cell, shapes_cell, us
+from tb_npu_plugin.schema import torch_npu_csv as schema
+
+Launch = Union[Task, CommOp]
+_LEVEL_0 = ("step", "device_id", "name", "type", "core", "start_ns", "dur_ns", "wait_ns", "block_dim")
+_MODEL = "4294967295"  # single-operator mode
+_BY_START = attrgetter("start")
+
+
+class Kernels:
+    """kernel_details.csv and op_statistic.csv."""
+
+    def __init__(self, output: Output, windows: Windows) -> None:
+        self._output, self._step_at = output, StepFinder(windows)
+        self._detailed = output.options.level >= 1
+        self._metrics = output.options.metrics if self._detailed else ""
+        self._names = metrics.columns(self._metrics)
+        self._keys = _columns(output)
+        device = f"{output.process.device}," if output.dialect.device_id else ""
+        self._lead = f"{device}{_MODEL}," if self._detailed else device
+        self._file = output.csv(schema.KERNELS, self._keys, self._names, always=True)
+        self._texts: dict[Kernel, tuple[str, str]] = {}
+        self._random = Random(output.process.device)
+        self._pending: list[Launch] = []
+        self._previous: int | None = None
+        self._groups: dict[tuple[str, str], list[int]] = {}
+
+    def add(self, segment: Segment) -> None:
+        """Write the rows that no later record can come before."""
+        self._pending += [task for task in segment.tasks if task.kernel.core]
+        self._pending += segment.comm
+        self._pending.sort(key=_BY_START)
+        self._write(segment.until)
+
+    def close(self) -> None:
+        """Write the rest, and the statistic."""
+        self._write(1 << 63)
+        self._file.close()
+        if self._detailed and self._groups:
+            self._statistic()
+
+    def _write(self, before: int) -> None:
+        ready = [launch for launch in self._pending if launch.start < before]
+        del self._pending[: len(ready)]
+        lines, previous, fixed = [], self._previous, self._output.dialect.fixed_decimals
+        with_step, step_at, dur_text = self._keys[0] == "step", self._step_at, self._output.dur
+        for launch in ready:
+            start, dur = launch.start, launch.dur
+            wait = 0 if previous is None or previous > start else start - previous
+            previous = start + dur
+            wait_text = f"{wait / 1000:.6f}" if fixed else us(wait)
+            times = f"{start // 1000}.{start % 1000:03d}\t,{dur_text(dur)},{wait_text}"
+            line = self._compute(launch, times) if isinstance(launch, Task) else self._communication(launch, times)
+            if with_step:
+                step = step_at(start)
+                line = f"{step.id if step else ''},{line}"
+            lines.append(line)
+        self._previous = previous
+        self._file.add(lines)
+
+    def _compute(self, task: Task, times: str) -> str:
+        kernel, dur = task.kernel, task.dur
+        texts = self._texts.get(kernel)
+        if texts is None:
+            texts = self._texts[kernel] = self._static(kernel)
+        if not self._detailed:
+            return f"{texts[0]},{times},{texts[1]}"
+        group = self._groups.get((kernel.type, kernel.core))
+        if group is None:
+            self._groups[kernel.type, kernel.core] = [1, dur, dur, dur]
+        else:
+            group[0] += 1
+            group[1] += dur
+            group[2] = min(group[2], dur)
+            group[3] = max(group[3], dur)
+        line = f"{self._lead}{task.task},{task.stream},{texts[0]},{times},{texts[1]}"
+        if self._names:
+            return line + "," + ",".join(metrics.values(self._metrics, kernel, dur, self._random))
+        return line
+
+    def _static(self, kernel: Kernel) -> tuple[str, str]:
+        """The cells in front of the times and behind them; commas between, none outside."""
+        if not self._detailed:
+            return f"{self._lead}{cell(kernel.name)},N/A,N/A", "0"
+        state = (kernel.state,) if self._output.dialect.op_state else ()
+        front = ",".join([cell(kernel.name), cell(kernel.type), *state, kernel.core])
+        back = [str(kernel.block), str(kernel.mix), "YES" if kernel.hf32 else "NO"]
+        back += [shapes_cell(kernel.inputs), kernel.input_types or "N/A", kernel.input_formats or "N/A"]
+        back += [shapes_cell(kernel.outputs), kernel.output_types or "N/A", kernel.output_formats or "N/A"]
+        return front, ",".join([*back, "0" if kernel.core.startswith("MIX") else "N/A"])
+
+    def _communication(self, op: CommOp, times: str) -> str:
+        core, start_cells = self._output.dialect.core, times
+        if not self._detailed:
+            return f"{self._lead}{cell(op.name)},{op.type},{core},{start_cells},0"
+        front = f"{self._lead}N/A,N/A,{cell(op.name)},{op.type}"
+        front += ",N/A" if self._output.dialect.op_state else ""
+        rest = len(self._keys) - self._keys.index("block_dim") - 1 + len(self._names)
+        return f"{front},{core},{start_cells},0" + ",N/A" * rest
+
+    def _statistic(self) -> None:
+        output = self._output
+        keys = ("type", "core", "calls", "total_ns", "min_ns", "avg_ns", "max_ns", "ratio")
+        file = output.csv(schema.OP_STATISTIC, ("device_id", *keys) if output.dialect.device_id else keys)
+        whole = sum(group[1] for group in self._groups.values())
+        lead = f"{output.process.device}," if output.dialect.device_id else ""
+        dur = output.dur
+        for (type_, core), (count, total, low, high) in sorted(self._groups.items(), key=lambda item: -item[1][1]):
+            mean, ratio = round(total / count / 1000, 3), round(total * 100 / whole, 3)
+            file.write([f"{lead}{cell(type_)},{core},{count},{dur(total)},{dur(low)},{mean},{dur(high)},{ratio}"])
+        file.close()
+
+
+def _columns(output: Output) -> tuple[str, ...]:
+    """Keys of the columns of kernel_details.csv."""
+    hidden = {"infer_id"}
+    if not output.process.marks:
+        hidden.add("step")
+    if not output.dialect.device_id:
+        hidden.add("device_id")
+    if not output.dialect.op_state:
+        hidden.add("op_state")
+    keys = [column.key for column in schema.KERNELS.columns if column.key not in hidden]
+    return tuple(key for key in keys if output.options.level >= 1 or key in _LEVEL_0)

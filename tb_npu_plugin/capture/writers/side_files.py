@@ -1,0 +1,62 @@
+"""The name of a result folder, profiler_info.json and profiler_metadata.json. Source: specs/ascend_pt.md 3.1, 3.3, 3.4."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from typing import Any
+
+from tb_npu_plugin.capture.simulation.records import Process
+from tb_npu_plugin.capture.writers.dialect import Dialect, Options
+from tb_npu_plugin.schema import torch_npu_json as schema
+
+_ENVIRONMENT = ("ASCEND_GLOBAL_LOG_LEVEL", "HCCL_RDMA_TC", "HCCL_RDMA_SL", "ACLNN_CACHE_LIMIT", "HOST_CACHE_CAPACITY",
+                "ASCEND_ENHANCE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "ASCEND_LAUNCH_BLOCKING")  # fmt: skip
+#: Monotonic clock and counter at the start of a capture: any would do.
+_MONOTONIC, _COUNTER = 172_163_581_670_080, 17_238_197_612_056
+
+
+def folder_name(process: Process, host: str, digits: int = 17) -> str:
+    """host_pid_timestamp_ascend_pt, the timestamp being that of the capture, in UTC."""
+    moment = datetime.fromtimestamp(process.start // 10**9, tz=timezone.utc).strftime("%Y%m%d%H%M%S")
+    stamp = (moment + f"{process.start // 10**6 % 1000:03d}")[:digits]
+    return f"{host}_{process.pid}_{stamp}_ascend_pt"
+
+
+def info(process: Process, options: Options, dialect: Dialect) -> str:
+    """Content of profiler_info_N.json."""
+    activities = [f"ProfilerActivity.{name}" for name, on in (("CPU", options.cpu), ("NPU", options.npu)) if on]
+    schedule = dict(options.schedule or {})
+    if dialect.private_schedule:
+        schedule = {f"_{key}": value for key, value in schedule.items()}
+    common = {
+        "activities": activities, "schedule": schedule, "record_shapes": options.shapes,
+        "profile_memory": options.memory, "with_stack": options.stack, "with_flops": False,
+        "with_modules": options.stack,
+    }  # fmt: skip
+    experimental = {
+        "_profiler_level": options.level_name, "_aic_metrics": options.metrics, "_l2_cache": options.l2_cache,
+        "_msprof_tx": False, "_data_simplification": None if dialect.private_schedule else True,
+        "record_op_args": False, "_export_type": list(options.export) if dialect.export_list else options.export[0],
+        "_op_attr": False, "_gc_detect_threshold": options.gc_threshold,
+    }  # fmt: skip
+    out: dict[str, Any] = {"config": {"common_config": common, "experimental_config": experimental}}
+    boot = process.start - _MONOTONIC
+    out["start_info"] = {"syscnt_enable": True, "freq": 100, "start_cnt": _COUNTER, "start_monotonic": _MONOTONIC}
+    out["end_info"] = {"collectionTimeEnd": process.end, "MonotonicTimeEnd": process.end - boot}
+    versions = {"torch_npu_version": dialect.torch_npu, "cann_version": dialect.cann, "rank_id": process.rank}
+    return json.dumps({**out, **{key: value for key, value in versions.items() if value is not None}}, indent=4)
+
+
+def metadata(process: Process, options: Options) -> str:
+    """Content of profiler_metadata.json."""
+    out: dict[str, Any] = dict(options.metadata)
+    out[schema.ENVIRONMENT] = dict.fromkeys(_ENVIRONMENT, "")
+    groups = {
+        group.name: {"group_name": group.group_name, "group_rank": group.rank, "global_ranks": list(group.ranks)}
+        for group in process.groups
+        if group.name
+    }
+    if groups:
+        out[schema.GROUPS] = groups
+    return json.dumps(out, indent=4)

@@ -1,0 +1,80 @@
+"""step_trace_time.csv. Source: specs/ascend_pt.md 4.9."""
+
+from __future__ import annotations
+
+from tb_npu_plugin.capture.simulation.records import Segment
+from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, StepFinder, Windows
+from tb_npu_plugin.schema import torch_npu_csv as schema
+
+
+class StepTrace:
+    """step_trace_time.csv. Sums are float us in file order, as the vendor's Python adds them."""
+
+    def __init__(self, output: Output, windows: Windows) -> None:
+        self._output = output
+        self._row_step, self._receive_step = StepFinder(windows), StepFinder(windows)
+        self._sums: dict[int | None, list[float]] = {}
+        self._facts: dict[int | None, list[int]] = {}  # step start, first, last, first computing or communication
+        self._bubbles: dict[int | None, float] = {}
+        self._first_op: int | None = None
+
+    def add(self, segment: Segment) -> None:
+        """Note what the overlap rows do not tell."""
+        if self._first_op is None and segment.ops:
+            self._first_op = segment.ops[0].start
+        for op in segment.comm:
+            if op.type == "hcom_receive_":
+                found = self._step(op.start, self._receive_step)
+                if found is not None:
+                    self._bubbles[found[0]] = self._bubbles.get(found[0], 0) + op.dur / 1000
+
+    def overlap(self, rows: list[tuple[int, int, int]]) -> None:
+        """Take overlap rows in file order."""
+        for start, end, kind in rows:
+            found = self._step(start, self._row_step)
+            if found is None:
+                continue
+            key, host_start = found
+            sums = self._sums.get(key)
+            if sums is None:
+                sums = self._sums[key] = [0.0, 0.0, 0.0, 0.0]
+                self._facts[key] = [host_start, start, end, 1 << 63]
+            facts = self._facts[key]
+            sums[kind] += (end - start) / 1000
+            facts[2] = max(facts[2], end)
+            if kind in (COMPUTING, COMMUNICATION):
+                facts[3] = min(facts[3], start)
+
+    def _step(self, at: int, finder: StepFinder) -> tuple[int | None, int] | None:
+        """(step id, its start on the host); None outside every step."""
+        if not self._output.process.marks:
+            return None, self._first_op or self._output.process.start
+        step = finder(at)
+        return None if step is None else (step.id, step.start)
+
+    def close(self) -> None:
+        """Write the file."""
+        keys = [column.key for column in schema.STEP_TRACE.columns]
+        if not self._output.dialect.device_id:
+            keys.remove("device_id")
+        if not self._output.dialect.preparing:
+            keys.remove("preparing")
+        file = self._output.csv(schema.STEP_TRACE, tuple(keys))
+        for key, sums in self._sums.items():
+            cells = {**self._figures(key, sums), "device_id": str(self._output.process.device)}
+            file.write([",".join(cells[name] for name in keys)])
+        file.close()
+
+    def _figures(self, key: int | None, sums: list[float]) -> dict[str, str]:
+        host_start, first, last, busy = self._facts[key]
+        bubble, alone, whole = self._bubbles.get(key, 0), sums[ALONE], sums[COMMUNICATION]
+        figures = {
+            "computing": sums[COMPUTING], "communication_not_overlapped": alone, "overlapped": whole - alone,
+            "communication": whole, "free": sums[FREE],
+            # through float64 us, as the vendor does: multiples of 0.25
+            "stage": last / 1000 - first / 1000 - bubble, "bubble": bubble,
+            "communication_not_overlapped_and_exclude_receive": max(alone - bubble, 0),
+            "preparing": busy / 1000 - host_start / 1000,
+        }  # fmt: skip
+        return {"step": "" if key is None else str(key), **{name: str(value) for name, value in figures.items()}}

@@ -1,0 +1,68 @@
+"""Cells and numbers as the vendor's files hold them. Source: specs/ascend_pt.md 4.0."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+
+def stamp(ns: int | None) -> str:
+    """An absolute time or a long duration: us with three decimals and the TAB that guards it; empty for None."""
+    if ns is None:
+        return ""
+    return f"{ns // 1000}.{ns % 1000:03d}\t"
+
+
+def us(ns: float) -> str:
+    """A duration as Python writes a float of us."""
+    return str(ns / 1000) if ns else "0"
+
+
+def mb(size: int | None) -> str:
+    """MB, exact in binary; empty for None."""
+    return "" if size is None else str(size / 1048576)
+
+
+def cell(text: str) -> str:
+    """A cell with quotes where they are needed."""
+    if '"' in text or "," in text or "\n" in text or "\r" in text:
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def shapes_cell(shapes: str) -> str:
+    """Shapes carry their own pair of quotes inside the cell; N/A without shapes."""
+    return cell(f'"{shapes}"') if shapes else "N/A"
+
+
+class CsvFile:
+    """A CSV file that grows. It is not made before it has a row, unless `always`."""
+
+    def __init__(self, path: Path, header: Sequence[str], newline: str, always: bool = False) -> None:
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator=newline).writerow(header)
+        self._path, self._header, self.newline = path, buffer.getvalue(), newline
+        self._file: BinaryIO | None = None
+        if always:
+            self.write([])
+
+    def write(self, lines: Sequence[str]) -> None:
+        """Append rows: cells joined by commas, quoted where needed, without line end."""
+        if self._file is None:
+            self._file = self._path.open("wb")
+            self._file.write(self._header.encode())
+        if lines:
+            self._file.write((self.newline.join(lines) + self.newline).encode())
+
+    def add(self, lines: Sequence[str]) -> None:
+        """Append rows if there are any."""
+        if lines:
+            self.write(lines)
+
+    def close(self) -> None:
+        """No row comes any more."""
+        if self._file is not None:
+            self._file.close()

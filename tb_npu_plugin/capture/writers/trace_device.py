@@ -1,0 +1,197 @@
+"""The device's half of trace_view.json: CANN calls, tasks, communication, counters, and the flows to them."""
+
+from __future__ import annotations
+
+from tb_npu_plugin.capture.simulation.records import CannCall, CommOp, Group, Kernel, Segment, Task
+from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.overlap import OVERLAP
+from tb_npu_plugin.capture.writers.trace_text import Clock, quoted
+
+Timed = tuple[int, str]
+_LEVELS = {"acl": "AscendCL@", "node": "Node@", "runtime": "Runtime@"}
+_NO_ID = "4294967295"
+
+
+def process_id(output: Output, process: str) -> int:
+    """Id of a process of the trace that is none of the system (5.2)."""
+    return (output.process.pid << 10) | (output.dialect.sorts[process] << 5) | output.process.device
+
+
+class DeviceEvents:
+    """(start, text) of the events of one device; `ts` writes their times."""
+
+    def __init__(self, output: Output, ts: Clock) -> None:
+        self._output, self._options, self._dialect, self._ts = output, output.options, output.dialect, ts
+        self._pids = {name: process_id(output, name) for name in output.dialect.sorts}
+        self._calls: dict[tuple[str, str, str, str], tuple[str, str]] = {}
+        self._kernels: dict[Kernel, str] = {}
+        self.streams: set[int] = set()
+        self.cann_threads: set[int] = set()
+
+    def cann(self, segment: Segment) -> list[Timed]:
+        """CANN calls that the level shows, and the starts of the flows to the device."""
+        out: list[Timed] = []
+        self.cann_threads.update({call.tid for call in segment.cann})
+        ts, pid = self._ts, self._pids["CANN"]
+        if self._options.level >= 1:
+            with_runtime, calls = self._options.level >= 2, self._calls
+            for call in segment.cann:
+                if call.level == "runtime" and not with_runtime:
+                    continue
+                key = (call.level, call.name, call.item, call.mode)
+                texts = calls.get(key)
+                if texts is None:
+                    texts = calls[key] = self._call_texts(call)
+                tid, start = call.tid, call.start
+                out.append(
+                    (start, f'{texts[0]}{tid}, "ts": {ts(start)}, "dur": {(call.end - start) / 1000}, "args": '
+                            f'{{"Thread Id": {tid}, {texts[1]}{call.connection}}}, "ph": "X"}}')
+                )  # fmt: skip
+        seen = set()
+        launches: list[Task | CommOp] = [*segment.tasks, *segment.comm]
+        for launch in launches:
+            acl = launch.acl
+            if acl is None or launch.connection in seen:
+                continue
+            seen.add(launch.connection)
+            id_ = device_id(launch)
+            out.append(
+                (acl, f'{{"name": "HostToDevice{id_}", "ph": "s", "cat": "HostToDevice", "id": "{id_}", "pid": {pid}, '
+                      f'"tid": {launch.acl_tid}, "ts": {ts(acl)}}}')
+            )  # fmt: skip
+        return out
+
+    def _call_texts(self, call: CannCall) -> tuple[str, str]:
+        hccl = call.level == "hccl"
+        prefix = self._dialect.cann_prefix if hccl else _LEVELS[call.level]
+        level = self._dialect.cann_level if hccl else call.level
+        front = f'{{"name": {quoted(prefix + call.name)}, "pid": {self._pids["CANN"]}, "tid": '
+        return front, (
+            f'"Mode": {quoted(call.mode)}, "level": {quoted(level)}, "id": {quoted(call.name)}, '
+            f'"item_id": {quoted(call.item)}, "connection_id": '
+        )
+
+    def _arrive(self, at: int, pid: int, tid: int, id_: str) -> Timed:
+        return at, (
+            f'{{"name": "HostToDevice{id_}", "ph": "f", "id": "{id_}", "ts": {self._ts(at)}, "cat": "HostToDevice", '
+            f'"pid": {pid}, "tid": {tid}, "bp": "e"}}'
+        )
+
+    def tasks(self, segment: Segment) -> list[Timed]:
+        """Tasks of the streams, and the ends of the flows to them."""
+        out: list[Timed] = []
+        ts, kernels, pid = self._ts, self._kernels, self._pids["Ascend Hardware"]
+        detailed = self._options.level >= 2
+        first: dict[int, Task] = {}
+        self.streams.update({task.stream for task in segment.tasks})
+        for task in segment.tasks:
+            kernel, stream, start = task.kernel, task.stream, task.start
+            text = kernels.get(kernel)
+            if text is None:
+                text = kernels[kernel] = f'{{"name": {quoted(kernel.name)}, "pid": {pid}, "tid": '
+            size = ""
+            if detailed and task.size:
+                size = f', "data size(Byte)": {task.size}, "memcpy direction": "host to device"'
+            out.append(
+                (start, f'{text}{stream}, "ts": {ts(start)}, "dur": {task.dur / 1000}, "args": {{"Model Id": {_NO_ID}, '
+                        f'"Task Type": "{kernel.hardware}", "Physic Stream Id": {stream}, "Task Id": {task.task}, '
+                        f'"Batch Id": 0, "Subtask Id": {_NO_ID}, "connection_id": {task.connection}{size}}}, '
+                        '"ph": "X"}')
+            )  # fmt: skip
+            if task.acl is not None:
+                id_ = device_id(first.setdefault(task.connection, task))
+                out.append(self._arrive(start, pid, stream, id_))
+        return out
+
+    def communication(self, segment: Segment) -> list[Timed]:
+        """Communication operators and their tasks on the planes."""
+        out: list[Timed] = []
+        ts, pid, with_planes = self._ts, self._pids["Communication"], self._options.level >= 1
+        for op in segment.comm:
+            base = self.row_of(op.group)
+            out.append(
+                (op.start, f'{{"name": {quoted(op.name)}, "pid": {pid}, "tid": {base}, "ts": {ts(op.start)}, '
+                           f'"dur": {op.dur / 1000}, "args": {{"connection_id": {op.connection}, "model id": {_NO_ID}, '
+                           f'"data_type": "{op.data_type}", "alg_type": "{op.algorithm}", "count": {op.count}}}, '
+                           '"ph": "X"}')
+            )  # fmt: skip
+            out.append(self._arrive(op.start, pid, base, device_id(op)))
+            if not with_planes:
+                continue
+            for task in op.planes:
+                local = task.dst == task.src
+                moved = round(task.size / task.dur, 6) if task.dur else 0.0
+                dur = task.dur / 1000
+                out.append(
+                    (task.start, f'{{"name": "{task.name}", "pid": {pid}, "tid": {base + 1 + task.plane}, '
+                                 f'"ts": {ts(task.start)}, "dur": {dur}, "args": {{"notify_id": "{task.notify}", '
+                                 f'"duration estimated(us)": {dur}, "stream id": 4, "task id": {task.plane}, '
+                                 f'"context id": 0, "task type": "{task.name}", "src rank": {task.src}, '
+                                 f'"dst rank": {_NO_ID if local else task.dst}, '
+                                 f'"transport type": "{_transport(task.link, local)}", "size(Byte)": {task.size}, '
+                                 f'"data type": "{op.data_type}", "link type": "{task.link}", '
+                                 f'"bandwidth(GB/s)": {moved}, "model id": {_NO_ID}}}, "ph": "X"}}')
+                )  # fmt: skip
+        return out
+
+    def row_of(self, group: Group) -> int:
+        """First thread of a communicator: its operator row, then its planes."""
+        return sum(1 + other.planes for other in self._output.process.groups if other.index < group.index)
+
+    def samples(self, segment: Segment) -> list[Timed]:
+        """Counters."""
+        ts, pids, memory = self._ts, self._pids, self._options.memory
+        return [
+            (s.at, f'{{"name": "{s.name}", "ts": {ts(s.at)}, "pid": {pids[s.process]}, "tid": 0, '
+                   f'"args": {{"{s.key}": {s.value}}}, "ph": "C"}}')
+            for s in segment.samples
+            if memory or s.process != "NPU MEM"
+        ]  # fmt: skip
+
+    def overlap(self, rows: list[tuple[int, int, int]]) -> list[Timed]:
+        """Rows of Overlap Analysis."""
+        ts, pid = self._ts, self._pids["Overlap Analysis"]
+        return [
+            (start, f'{{"name": "{OVERLAP[kind]}", "pid": {pid}, "tid": {kind}, "ts": {ts(start)}, '
+                    f'"dur": {(end - start) / 1000}, "ph": "X"}}')
+            for start, end, kind in rows
+        ]  # fmt: skip
+
+    def torch_to_npu(self, segment: Segment) -> list[Timed]:
+        """Flows from the operator that launched a task to the task: both ends in one text."""
+        out: list[Timed] = []
+        seen = set()
+        ts, pid, host = self._ts, self._pids["Ascend Hardware"], self._output.process.pid
+        for task in segment.tasks:
+            if task.op is not None and task.connection not in seen:
+                seen.add(task.connection)
+                out.append((task.start, _flow(ts, host, task, pid, task.stream)))
+        pid = self._pids["Communication"]
+        out += [(op.start, _flow(ts, host, op, pid, self.row_of(op.group))) for op in segment.comm]
+        return out
+
+
+def _flow(ts: Clock, host: int, launch: Task | CommOp, pid: int, tid: int) -> str:
+    op, at = launch.op, launch.start
+    assert op is not None
+    front = f'"bp": "e", "name": "torch_to_npu", "id": {at}, "pid": '
+    return (
+        f'{{"ph": "s", {front}{host}, "tid": {op.tid}, "ts": {ts(op.start)}, "cat": "async_npu"}}, '
+        f'{{"ph": "f", {front}{pid}, "tid": {tid}, "ts": {ts(at)}, "cat": "async_npu"}}'
+    )
+
+
+def _transport(link: str, local: bool) -> str:
+    """SDMA moves data between devices of one node, RDMA between nodes."""
+    if local:
+        return "LOCAL"
+    return "RDMA" if link == "RDMA" else "SDMA"
+
+
+def device_id(launch: Task | CommOp) -> str:
+    """Id of a HostToDevice flow: opaque, may exceed 64 bits (5.5)."""
+    if isinstance(launch, CommOp):
+        return str((launch.connection << 32) - 1)
+    if not launch.kernel.core:
+        return str(launch.connection)
+    return str((launch.stream << 64) | (launch.task << 48) | 0xFFFFFFFF)

@@ -1,0 +1,69 @@
+"""Pieces of trace_view.json: numbers, names and the parts of the file. Source: specs/ascend_pt.md 5."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+Clock = Callable[[int], str]
+
+
+def text_ts(ns: int) -> str:
+    """A time as JSON text of us with three decimals."""
+    digits = str(ns)
+    return f'"{digits[:-3]}.{digits[-3:]}"'
+
+
+def numeric_ts(ns: int) -> str:
+    """A time as releases of 2023 wrote it: a float, with steps of 0.25 us."""
+    return repr(ns / 1000)
+
+
+def quoted(text: str) -> str:
+    """JSON text of a name; the vendor does not escape what is outside ASCII."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def event(content: dict[str, Any]) -> str:
+    """JSON text of one rare event; frequent ones are put together by hand."""
+    return json.dumps(content, ensure_ascii=False)
+
+
+def meta(kind: str, pid: int, tid: int, **args: Any) -> str:
+    """An event that names or sorts a process or a thread."""
+    return event({"name": kind, "pid": pid, "tid": tid, "args": args, "ph": "M"})
+
+
+class Parts:
+    """The list of events, written in parts that grow side by side and are put together in order at the end.
+
+    Parts are unnamed files in the folder of the result, so that an interrupted run leaves none of them.
+    """
+
+    def __init__(self, path: Path, count: int) -> None:
+        self._path = path
+        self._parts: list[IO[bytes]] = [tempfile.TemporaryFile(dir=path.parent) for _ in range(count)]  # noqa: SIM115  (open while segments come)
+
+    def add(self, part: int, events: Sequence[str]) -> None:
+        """Append events to one part."""
+        if events:
+            file = self._parts[part]
+            text = ", ".join(events)
+            file.write((", " + text if file.tell() else text).encode())
+
+    def close(self) -> None:
+        """Write the file."""
+        with self._path.open("wb") as out:
+            out.write(b"[")
+            for part in self._parts:
+                if part.tell():
+                    if out.tell() > 1:
+                        out.write(b", ")
+                    part.seek(0)
+                    shutil.copyfileobj(part, out, 1 << 20)
+                part.close()
+            out.write(b"]")
