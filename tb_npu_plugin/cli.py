@@ -16,7 +16,7 @@ from tb_npu_plugin import __version__, cli_print
 from tb_npu_plugin.discovery.model import Place, Scan
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import BadRequest, NpuPluginError
-from tb_npu_plugin.server.catalog import catalog, span_progress
+from tb_npu_plugin.server.catalog import catalog, of_job
 from tb_npu_plugin.server.choice import choose_place, choose_run
 from tb_npu_plugin.server.encoding import encode_json
 from tb_npu_plugin.server.service import Service
@@ -90,13 +90,25 @@ def show(
 
 @cli.command()
 @click.argument("path", type=PATH)
+def ingest(path: Path) -> None:
+    """Read everything below PATH into the cache, so that TensorBoard shows it at once.
+
+    Ctrl-C ends it; the next run goes on with what is not read yet.
+    """
+    with _library((path,)) as library:
+        spans = [_examined(library, place) for place in _read(library)]
+        cli_print.ingested(spans)
+    if not spans or any(span["state"] == "failed" for span in spans):
+        sys.exit(1)
+
+
+@cli.command()
+@click.argument("path", type=PATH)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def doctor(path: Path, as_json: bool) -> None:
     """List what was found below PATH, what was not taken, and every problem. Reads everything."""
     with _library((path,)) as library:
-        places = library.scan().places()
-        with cli_print.progress() as bar:
-            library.read(places, STAGES, lambda: bar(_progress(library, places)))
+        places = _read(library)
         listed: dict[str, Any] = dict(catalog(library))
         listed["spans"] = [_examined(library, place) for place in places]
         if as_json:
@@ -116,6 +128,7 @@ def main() -> NoReturn:
         error.show()
         sys.exit(2)
     except click.Abort:
+        click.echo("tb-npu: stopped. What was read is kept; run it again to go on.", err=True)
         sys.exit(130)
     except BadRequest as error:
         _complain(error, 2)
@@ -159,14 +172,15 @@ def _side(scan: Scan, paths: Sequence[Path], number: int) -> Scan:
 
 def _view(service: Service, view: str, params: dict[str, str]) -> dict[str, Any]:
     """The answer of the view's route, waited for, with whole tables and with its data at the top as well."""
-    with cli_print.progress() as bar:
+    names = {place.span.token: place.worker.label for place in service.library.scan().places()}
+    with cli_print.progress(names) as bar:
         while True:
             found, result = service.answer(view, params)
             # "reading" without a job: what was asked for ended between the looks at the cache and at the jobs.
             is_busy = any(item["state"] in ("waiting", "reading") for item in found["progress"])
             if found["state"] != "reading" and not is_busy:
                 break
-            bar(found["progress"])
+            bar(found["progress"], 0)
     out: dict[str, Any] = {**found, **(found["data"] or {})}
     if result is not None:
         out["tables"] = {
@@ -176,9 +190,18 @@ def _view(service: Service, view: str, params: dict[str, str]) -> dict[str, Any]
     return out
 
 
-def _progress(library: Library, places: Sequence[Place]) -> list[Any]:
-    """Progress of all stages of these spans."""
-    return [item for place in places for item in span_progress(library, place)]
+def _read(library: Library) -> list[Place]:
+    """Read everything that was found; returns where it stands."""
+    places = library.scan().places()
+    size = sum(place.span.bytes for place in places)
+    with cli_print.progress({place.span.token: place.worker.label for place in places}) as bar:
+
+        def tell() -> None:
+            jobs = library.jobs()
+            bar([of_job(job) for job in jobs], size - sum(job.bytes_total for job in jobs))
+
+        library.read(places, STAGES, tell)
+    return places
 
 
 def _examined(library: Library, place: Place) -> dict[str, Any]:
@@ -191,7 +214,7 @@ def _examined(library: Library, place: Place) -> dict[str, Any]:
         "run": place.run.label,
         "worker": place.worker.label,
         "label": span.label,
-        "state": "failed" if states["tables"] == "failed" else "ready",
+        "state": "failed" if "failed" in states.values() else "ready",
         "rank": place.worker.rank,
         "rank_source": place.worker.rank_source,
         "files": [{"file": file.relative, "bytes": file.size} for file in place.span.files],

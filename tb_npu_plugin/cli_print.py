@@ -10,32 +10,52 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Table
 
 #: Rows of a table that are shown; --json has them all.
 SHOWN_ROWS = 20
 PIPE_WIDTH = 240
 POLL = 0.05
-Bar = Callable[[Sequence[Mapping[str, Any]]], None]
+Bar = Callable[[Sequence[Mapping[str, Any]], int], None]
 
 
 @contextmanager
-def progress() -> Iterator[Bar]:
-    """A progress bar on stderr, where that is a terminal. Call it with ProgressJson items; it sleeps a moment."""
+def progress(names: Mapping[str, str]) -> Iterator[Bar]:
+    """Progress on stderr, where that is a terminal: a bar of everything, and one of each piece of work under way. Call
+    it with ProgressJson items, and the bytes of what is done and not among them; it sleeps a moment.
+
+    names: what to call a span, by its token.
+    """
     if not sys.stderr.isatty():
-        yield lambda items: time.sleep(POLL)
+        yield lambda items, rest: time.sleep(POLL)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
                TimeRemainingColumn())  # fmt: skip
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=None)
+        whole = bar.add_task("all", total=None)
+        shown: dict[tuple[str, str], TaskID] = {}
 
-        def tell(items: Sequence[Mapping[str, Any]]) -> None:
-            done = sum(item["bytes_done"] for item in items)
-            total = sum(item["bytes_total"] for item in items)
-            file = next((item["file"] for item in items if item["state"] == "reading"), "")
-            bar.update(task, completed=done, total=total or None, description=file.rpartition("/")[2] or "reading")
+        def tell(items: Sequence[Mapping[str, Any]], rest: int) -> None:
+            done, total = (rest + sum(item[key] for item in items) for key in ("bytes_done", "bytes_total"))
+            bar.update(whole, completed=done, total=total or None)
+            reading = {(item["span"], item["stage"]): item for item in items if item["state"] == "reading"}
+            for key in shown.keys() - reading.keys():
+                bar.remove_task(shown.pop(key))
+            for key, item in reading.items():
+                task = shown.get(key)
+                if task is None:
+                    task = shown[key] = bar.add_task("")
+                name = escape(f"{names.get(key[0], '')} {item['file'].rpartition('/')[2]}")
+                bar.update(task, description=name, completed=item["bytes_done"], total=item["bytes_total"])
             time.sleep(POLL)
 
         yield tell
@@ -65,16 +85,19 @@ def view(found: Mapping[str, Any]) -> None:
     problems(console, found["problems"])
 
 
+def ingested(spans: Sequence[Mapping[str, Any]]) -> None:
+    """A line for each span: what was read of it."""
+    console = _console()
+    for span in spans:
+        console.print(f"{_title(span)}, {span['count']} problems")
+
+
 def doctor(listed: Mapping[str, Any]) -> None:
     """What was found, what was not taken, and every problem."""
     console = _console()
     for span in listed["spans"]:
-        size = sum(file["bytes"] for file in span["files"]) / 2**20
         rank = f"rank from {span['rank_source']}" if span["rank_source"] else "rank unknown"
-        console.print(
-            f"[bold]{escape(span['path'])}[/bold]  {escape(span['run'])} ▸ {escape(span['worker'])} ▸ "
-            f"{escape(span['label'])}: {span['state']}, {len(span['files'])} files, {size:.1f} MiB, {escape(rank)}"
-        )
+        console.print(f"{_title(span)}, {escape(rank)}")
         problems(console, span["problems"])
     for item in listed["skipped"]:
         console.print(f"[yellow]not taken[/yellow] {escape(item['path'])}: {escape(item['reason'])}")
@@ -91,6 +114,15 @@ def problems(console: Console, items: Sequence[Mapping[str, Any]]) -> None:
         console.print(f"  {item['severity']} [bold]{item['code']}[/bold]{times} {escape(place)}")
         console.print(f"    expected {escape(item['expected'])}, found {escape(item['found'])}")
         console.print(f"    lost: {escape(item['lost'])} {escape(item['action'])}")
+
+
+def _title(span: Mapping[str, Any]) -> str:
+    """Where a span lies, what it is called, how it was read and how large it is."""
+    size = sum(file["bytes"] for file in span["files"]) / 2**20
+    return (
+        f"[bold]{escape(span['path'])}[/bold]  {escape(span['run'])} ▸ {escape(span['worker'])} ▸ "
+        f"{escape(span['label'])}: {span['state']}, {len(span['files'])} files, {size:.1f} MiB"
+    )
 
 
 def _console() -> Console:

@@ -188,7 +188,8 @@ class Library:
 
     def read(self, places: Sequence[Place], stages: Sequence[Stage], tell: Callable[[], None] = lambda: None) -> None:
         """Read stages of spans and wait for it; for programs without requests to answer. `tell` is called often."""
-        while any(stand.state in ("waiting", "reading") for place in places for stand in self.want(place, stages)):
+        left = list(places)
+        while left := [place for place in left if any(_is_busy(stand) for stand in self.want(place, stages))]:
             tell()
             time.sleep(POLL)
 
@@ -278,6 +279,10 @@ class Library:
             self._events += 1
             preview = self._previews.pop(job.span, "") if job.stage == "trace" and job.preview is None else ""
         self._memory.timelines.drop(preview)
+
+
+def _is_busy(stand: Stand) -> bool:
+    return stand.state in ("waiting", "reading")
 
 
 def _problems(span: FoundSpan, stand: Stand) -> Sequence[Problem]:
