@@ -29,7 +29,12 @@ def native(module: str, folder: str, sources: tuple[str, ...], headers: tuple[st
     )
 
 
-SCANNER = native("_native", "scan", ("module", "walker", "json", "decimal", "interner"), ("walker", "json", "interner"))
+SCANNER = native(
+    "_native",
+    "scan",
+    ("module", "walker", "blocks", "columns", "json", "decimal", "interner"),
+    ("walker", "json", "interner"),
+)
 ARGS = native("_args", "scan", ("args_module", "args", "json"), ("args", "json"))
 PACKING = native("_packing", "analysis", ("module", "packing"), ("packing",))
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import IO
+from typing import IO, Optional
 
 from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.scan.columns import Columns, MemoryColumns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents
+from tb_npu_plugin.scan.source import Peeks, Source
 
 __all__ = ["TraceEvents", "scan_trace"]
 
@@ -35,12 +38,14 @@ def scan_trace(
     read-only maps of these, so that they take no memory of their own. Without it they are in memory.
     peek: called with the events so far each time when as many bytes of the file were read as `peek_at` says next.
     Whatever is wrong with the file goes to `log`; what could be read is returned. Never raises for a bad file.
-    Raises ValueError when TB_NPU_SCANNER names no scanner, ImportError when it asks for one that was not built.
+    Raises ValueError when TB_NPU_SCANNER names no scanner or TB_NPU_SCAN_THREADS is no positive number, ImportError
+    when a scanner was asked for that was not built, OSError when `spool` or `blob` cannot be written.
     """
-    return _chosen()(path, log, progress, blob)
+    with closing(MemoryColumns() if spool is None else SpooledColumns(spool)) as columns:
+        return _chosen()(Source(path, log, progress), blob, columns, Peeks(peek, peek_at))
 
 
-def _chosen() -> Callable[..., TraceEvents]:
+def _chosen() -> Callable[[Source, Optional[IO[bytes]], Columns, Peeks], TraceEvents]:
     wanted = os.environ.get(SCANNER_VARIABLE, "")
     if wanted not in ("", "c", "python"):
         raise ValueError(f"{SCANNER_VARIABLE} is {wanted!r}; it may be c or python")

@@ -91,26 +91,6 @@ class Interner(dict[Any, int]):
         return index
 
 
-class Columns:
-    """Collects batches of rows and joins them once."""
-
-    def __init__(self) -> None:
-        self._parts: dict[str, list[NDArray[Any]]] = {key: [] for key in DTYPES}
-
-    def add(self, batch: dict[str, NDArray[Any]]) -> None:
-        """Append one batch: every column of DTYPES, equal lengths."""
-        for key, parts in self._parts.items():
-            parts.append(np.asarray(batch[key], dtype=DTYPES[key]))
-
-    def take(self) -> dict[str, Any]:
-        """The joined columns; the batches are given up column by column, so memory peaks at one column extra."""
-        out: dict[str, Any] = {}
-        for key, dtype in DTYPES.items():
-            parts = self._parts.pop(key)
-            out[key] = np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
-        return out
-
-
 def no_time(count: int) -> IntArray:
     """A column of unknown times."""
     return np.full(count, NULL_INT, dtype=np.int64)

@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.scan.events import TEXT_COLUMNS, Columns, Interner
+from tb_npu_plugin.scan.columns import Columns
+from tb_npu_plugin.scan.events import TEXT_COLUMNS, Interner
 from tb_npu_plugin.texts import TextList
 
 _Raw = msgspec.Raw
@@ -79,24 +80,39 @@ class Rows(Protocol):
     def add(self, batch: dict[str, NDArray[Any]]) -> None:
         """Append one batch: every column of DTYPES, equal lengths."""
 
+    def so_far(self) -> dict[str, Any]:
+        """Columns and texts of what was added so far, by their names in TraceEvents."""
+
     def take(self) -> dict[str, Any]:
-        """Columns and lists of texts, by their names in TraceEvents. To be called once."""
+        """As so_far, at the end. To be called once."""
 
 
-class PythonRows(Columns):
-    """Rows as arrays, their texts as dicts."""
+class PythonRows:
+    """Rows that Python reads, their texts as dicts."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
         self._texts = {column: Texts() for column in TEXT_COLUMNS}
 
     def codes(self, column: str, values: Iterable[Any]) -> NDArray[np.int32]:
         """See Rows."""
         return self._texts[column].codes(values)
 
-    def take(self) -> dict[str, Any]:
+    def add(self, batch: dict[str, NDArray[Any]]) -> None:
         """See Rows."""
-        return {**super().take(), **{TEXT_COLUMNS[key]: TextList.of(texts.texts) for key, texts in self._texts.items()}}
+        self._columns.add(batch)
+
+    def so_far(self) -> dict[str, Any]:
+        """See Rows."""
+        texts = {TEXT_COLUMNS[column]: TextList.of(found.texts) for column, found in self._texts.items()}
+        return {**self._columns.arrays(), **texts}
+
+    def take(self) -> dict[str, Any]:
+        """See Rows. The dicts are given up one by one."""
+        out: dict[str, Any] = {}
+        for column, name in TEXT_COLUMNS.items():
+            out[name] = self._columns.texts(name, TextList.of(self._texts.pop(column).texts))
+        return {**out, **self._columns.arrays()}
 
 
 def phase_code(phase: str) -> int:

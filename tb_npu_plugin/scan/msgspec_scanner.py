@@ -7,15 +7,14 @@ token by token.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import figures, tokens
+from tb_npu_plugin.scan.columns import Columns
 from tb_npu_plugin.scan.events import TraceEvents
 from tb_npu_plugin.scan.msgspec_events import (
     LIST,
@@ -29,11 +28,13 @@ from tb_npu_plugin.scan.msgspec_events import (
     strict,
 )
 from tb_npu_plugin.scan.prelude import find_events
-from tb_npu_plugin.scan.source import Source
+from tb_npu_plugin.scan.source import Peeks, Source
 
 _BLANKS = b" \t\r\n"
 #: An event longer than this is taken for damaged.
 MAX_EVENT = 8 << 20
+#: Bytes of the beginning that a Problem cites; more than a byte order mark.
+_SHOWN = 80
 
 
 class Scanner:
@@ -41,40 +42,53 @@ class Scanner:
 
     name = "msgspec"
 
-    def __init__(self, source: Source, blob: IO[bytes] | None, rows: Rows | None = None) -> None:
+    def __init__(self, source: Source, blob: IO[bytes] | None, rows: Rows, peeks: Peeks) -> None:
         self._source = source
         self._blob = blob
         self._blob_size = 0
-        self._rows = PythonRows() if rows is None else rows
-        self._wrapper = False
+        self._rows = rows
+        self._peeks = peeks
         self._offset = 0  # of the buffer in the decompressed text
+        self._started = False
         self._ended = False
 
     def scan(self) -> TraceEvents:
-        """Read all chunks."""
+        """Read the whole file."""
+        self._finish(self._read_all())
+        return self._result(self._rows.take(), not self._source.failed)
+
+    def _read_all(self) -> bytes:
+        """Read it piece by piece; what could not be read of its end."""
         buffer = b""
-        started = False
         pieces = self._source.chunks()
-        piece = next(pieces, b"")
-        while piece:
-            following = next(pieces, b"")
-            buffer = buffer + piece if buffer else piece
-            piece = following
-            if not started:
-                start = self._start(buffer, not following)
-                if start < 0:
-                    continue
-                started = True
-                buffer = self._drop(buffer, start)
-                if self._ended:
-                    break
-            buffer = self._take(buffer, not following)
-            if not following and not self._ended:  # all but the last events are taken, or it is damaged
-                buffer = self._slow(buffer, True)
+        for piece, final in pieces:
+            buffer = self._feed(buffer + piece if buffer else piece, final)
             if self._ended:
                 break
-        self._finish(started, buffer, pieces)
-        return self._result()
+            self._peek_if_due()
+        for _ in pieces:  # what follows the list still counts as read
+            pass
+        return buffer
+
+    def _feed(self, buffer: bytes, final: bool) -> bytes:
+        """Read the events in the next of the text; what is left of it. final: nothing follows."""
+        if not self._started:
+            start = self._start(buffer, final)
+            if start < 0:
+                return buffer
+            self._started = True
+            buffer = self._drop(buffer, start)
+        if not self._ended:
+            buffer = self._take(buffer, final)
+        if final and not self._ended:  # all but the last events are taken, or it is damaged
+            buffer = self._slow(buffer, True)
+        return buffer
+
+    def _peek_if_due(self) -> None:
+        if not self._ended and self._peeks.due(self._source.done if self._source.compressed else self._offset):
+            if self._blob is not None:
+                self._blob.flush()
+            self._peeks.peek(self._result(self._rows.so_far(), False))
 
     def _drop(self, buffer: bytes, count: int) -> bytes:
         self._offset += count
@@ -82,21 +96,20 @@ class Scanner:
 
     def _start(self, buffer: bytes, final: bool) -> int:
         """Where the first event may stand; -1 while that cannot be told, or if there is none."""
-        found = find_events(buffer) if final or len(buffer) > 3 else None  # 3: a byte order mark
+        found = find_events(buffer) if final or len(buffer) >= _SHOWN else None
         if found is None:
             return -1
-        self._wrapper = found.wrapper
         if found.start < 0 and (final or not found.possible or len(buffer) > MAX_EVENT):
             self._ended = self._source.failed = True
             self._source.problem(
                 "not_a_trace",
                 "",
                 'a JSON list of trace events, or an object with "traceEvents"',
-                buffer[:80].decode("utf-8", "replace"),
+                buffer[:_SHOWN].decode("utf-8", "replace"),
                 "The timeline.",
                 "Check that this file is a trace; export it again.",
             )
-            return len(buffer)
+            return 0
         return found.start
 
     def _take(self, buffer: bytes, final: bool) -> bytes:
@@ -122,17 +135,23 @@ class Scanner:
 
     def _slow(self, buffer: bytes, final: bool) -> bytes:
         """As `_take`, for a stretch with something wrong in it or an unlucky cut."""
-        text = tokens.repaired(buffer)
-        stretch = tokens.split(text, final, MAX_EVENT)
+        text = bytearray(tokens.without_controls(buffer))
+        stretch = tokens.split(bytes(text), final, MAX_EVENT)
         self._ended = stretch.ended
+        for start, end in stretch.good:  # one by one: in damaged text, only an object tells what is within a string
+            text[start:end] = tokens.repaired(bytes(text[start:end]))
+        fine = bytes(text)
         events: list[Event] = []
-        for start, end in stretch.good:
-            if text[start:end] != buffer[start:end]:
-                self._repaired(buffer[start:end], text[start:end], start)
-            self._salvage(text, start, end, events)
-        for start, end in stretch.bad:
-            self._bad_event(text, start, end)
-        self._add(events, text)
+        for start, end, good in sorted(
+            [(*span, True) for span in stretch.good] + [(*span, False) for span in stretch.bad]
+        ):
+            if not good:
+                self._bad_event(fine, start, end)
+                continue
+            if fine[start:end] != buffer[start:end]:
+                self._repaired(buffer[start:end], fine[start:end], start)
+            self._salvage(fine, start, end, events)
+        self._add(events, fine)
         return self._drop(buffer, stretch.rest)  # what follows is seen again, whole
 
     def _salvage(self, text: bytes, start: int, end: int, events: list[Event]) -> None:
@@ -213,12 +232,10 @@ class Scanner:
         self._blob_size += len(joined)
         return np.where(lengths > 0, offsets, -1)
 
-    def _finish(self, started: bool, rest: bytes, pieces: Any) -> None:
-        for _ in pieces:  # what follows the list still counts as read
-            pass
+    def _finish(self, rest: bytes) -> None:
         if self._source.failed:
             return
-        if not started and not self._ended:
+        if not self._started:
             self._source.failed = True
             self._source.problem("empty_file", "", "a trace", "an empty file", "The timeline.")
         elif not self._ended:
@@ -231,13 +248,13 @@ class Scanner:
                 "Events after this place; all complete ones before it were read.",
             )
 
-    def _result(self) -> TraceEvents:
+    def _result(self, rows: dict[str, Any], complete: bool) -> TraceEvents:
         return TraceEvents(
-            **self._rows.take(),
+            **rows,
             args_path=None if self._source.compressed else self._source.path,
             scanner=self.name,
             bytes_read=self._offset,
-            complete=not self._source.failed,
+            complete=complete,
         )
 
 
@@ -278,8 +295,6 @@ def _locate(text: bytes, args: Sequence[Any], base: int) -> NDArray[np.int64]:
     return np.array(out, dtype=np.int64)
 
 
-def scan_msgspec(
-    path: Path, log: ProblemLog, progress: Callable[[int], None], blob: IO[bytes] | None = None
-) -> TraceEvents:
+def scan_msgspec(source: Source, blob: IO[bytes] | None, columns: Columns, peeks: Peeks) -> TraceEvents:
     """See scan.scan_trace."""
-    return Scanner(Source(path, log, progress), blob).scan()
+    return Scanner(source, blob, PythonRows(columns), peeks).scan()

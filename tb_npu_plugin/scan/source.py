@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.scan.events import TraceEvents
+
+T = TypeVar("T")
 
 #: Bytes of JSON that are decoded together.
 CHUNK = 4 << 20
@@ -29,6 +33,7 @@ class Source:
         self.path = path
         self.compressed = False
         self.failed = False
+        self.done = 0  # bytes of the file
         self._log = log
         self._progress = progress
 
@@ -36,24 +41,46 @@ class Source:
         """Report one defect of this file."""
         self._log.add(Problem(code, self.path.name, where, expected, found[:120], lost, action))
 
-    def chunks(self) -> Iterator[bytes]:
-        """Pieces of at least CHUNK bytes but the last; reports progress in bytes of the file."""
+    def progress(self, count: int) -> None:
+        """So many more bytes of the file were read."""
+        self.done += count
+        self._progress(count)
+
+    def is_gzip(self) -> bool:
+        """Whether the file says that it is compressed; False where it cannot be read."""
         try:
             with self.path.open("rb") as file:
-                size = _size(file)
-                self.compressed = file.read(2) == _GZIP_MAGIC
+                return file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+        except OSError:
+            return False
+
+    def chunks(self) -> Iterator[tuple[bytes, bool]]:
+        """Pieces of at least CHUNK bytes but the last, and whether it is the last; reports progress."""
+        pieces = self.guarded(self._pieces)
+        piece = next(pieces, None)
+        while piece is not None:
+            following = next(pieces, None)
+            yield piece, following is None
+            piece = following
+
+    def guarded(self, read: Callable[[IO[bytes], int], Iterator[T]]) -> Iterator[T]:
+        """What `read(file, size)` yields, up to an error of the file."""
+        try:
+            with self.path.open("rb") as file:
+                before = os.fstat(file.fileno())
+                self.compressed = file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
                 file.seek(0)
-                yield from self._pieces(file, size)
-                grown = _size(file) - size
+                yield from read(file, before.st_size)
+            after = self.path.stat()
         except OSError as error:
             self._damaged("unreadable_file", "a readable file", error.strerror or str(error))
             return
-        if grown:
+        if _identity(before) != _identity(after):
             self.problem(
                 "file_changed",
                 "",
-                f"a file of {size} bytes",
-                f"{size + grown} bytes after reading",
+                f"a file of {before.st_size} bytes",
+                f"{after.st_size} bytes after reading",
                 "Events that were written meanwhile may be missing.",
             )
 
@@ -63,11 +90,8 @@ class Source:
             stream = self._gunzip(file, size)
         else:
             stream = iter(lambda: file.read(max(0, min(CHUNK, size - file.tell()))), b"")
-        done = 0
         for piece in stream:
-            position = file.tell()
-            self._progress(position - done)
-            done = position
+            self.progress(file.tell() - self.done)
             yield piece
 
     def _gunzip(self, file: IO[bytes], size: int) -> Iterator[bytes]:
@@ -111,8 +135,20 @@ def unpacked_limit(size: int) -> int:
     return max(_ALWAYS_ALLOWED, _MAX_RATIO * size)
 
 
-def _size(file: IO[bytes]) -> int:
-    position = file.tell()
-    size = file.seek(0, 2)
-    file.seek(position)
-    return size
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+class Peeks:
+    """When to show the events so far: each time when as many bytes were read as `at` says next."""
+
+    def __init__(self, peek: Callable[[TraceEvents], None] | None, at: Sequence[int]) -> None:
+        self.peek = peek or (lambda events: None)
+        self._left = sorted(at, reverse=True) if peek else []
+
+    def due(self, position: int) -> bool:
+        """Whether it is time; once for each of them, or for several that were passed together."""
+        before = len(self._left)
+        while self._left and self._left[-1] <= position:
+            self._left.pop()
+        return len(self._left) < before

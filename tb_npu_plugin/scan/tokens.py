@@ -107,12 +107,16 @@ def is_utf8(data: bytes) -> bool:
     return True
 
 
-def repaired(data: bytes) -> bytes:
-    """The same number of bytes with what JSON forbids but writers emit made harmless.
+def without_controls(data: bytes) -> bytes:
+    """The same number of bytes with control characters, which JSON forbids but writers emit, as spaces."""
+    return data.translate(_TO_SPACE)
 
-    NaN and Infinity become short texts (so: unknown), control characters spaces, bytes that are no UTF-8 "?".
+
+def repaired(data: bytes) -> bytes:
+    """The same number of bytes with more that JSON forbids made harmless, in one object.
+
+    NaN and Infinity become short texts (so: unknown), bytes that are no UTF-8 "?".
     """
-    data = data.translate(_TO_SPACE)
     if b"NaN" in data or b"Infinity" in data:
         data = _NOT_NUMBER.sub(_as_text, data)
     return data if is_utf8(data) else data.decode("utf-8", _QUESTION_MARKS).encode()

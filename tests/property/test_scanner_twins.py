@@ -1,4 +1,5 @@
-"""Both scanners give the same columns and the same problems on the same bytes, whatever these are."""
+"""Both scanners give the same columns and the same problems on the same bytes, whatever these are; and so does the
+native one with several threads, wherever it cuts."""
 
 from __future__ import annotations
 
@@ -9,17 +10,20 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import SCANNER_VARIABLE, scan_trace, source
-from tb_npu_plugin.scan.events import TraceEvents
+from tb_npu_plugin.scan.events import DTYPES, TEXT_COLUMNS, TraceEvents
 from tests.conftest import FIXTURES
 from tests.support.scanners import differences, needs_native, told
 
 pytestmark = needs_native
+
+THREADS_VARIABLE = "TB_NPU_SCAN_THREADS"
 
 DIGITS = st.text("0123456789", min_size=1, max_size=20)
 NUMBERS = st.one_of(
@@ -87,6 +91,14 @@ def traces(draw: st.DrawFn) -> bytes:
     return bytes(data[: draw(st.integers(0, len(data)))] if draw(st.integers(0, 3)) == 0 else data)
 
 
+#: Places that look like the beginning of an event and are none: in a string, in a list of args, between wrappers.
+CUTS_WITHIN = (
+    b'{"traceEvents": [{"name": "}, {\\"name\\": \\"x\\"}, {\\"", "args": [{"a": 1}, {"b": 2}, {"c": [{}, {"d": 3}]}]}, '
+    b'{"name": "one", "args": {"l": [{"name": "no"}, {"name": "no"}, {"name": "no"}, {"name": "no"}]}}, {"name": "two"}], '
+    b'"others": [{"name": "no"}, {"name": "no"}, {"name": "no"}]}'
+)
+
+
 def scan_with(scanner: str, path: Path, blob: io.BytesIO | None, patch: pytest.MonkeyPatch) -> tuple[TraceEvents, list]:
     patch.setenv(SCANNER_VARIABLE, scanner)
     log = ProblemLog()
@@ -102,6 +114,19 @@ def check_twins(path: Path, data: bytes, patch: pytest.MonkeyPatch) -> None:
     assert differences(one, two, data, contents if one.args_path is None else None) == []  # type: ignore[arg-type]
     # In which order kinds of problems are met depends on how much is read at once; each kind's own figures do not.
     assert sorted(problems, key=code_of) == sorted(same_problems, key=code_of)
+    check_threads(path, two, same_problems, patch)
+
+
+def check_threads(path: Path, one: TraceEvents, problems: list[dict[str, Any]], patch: pytest.MonkeyPatch) -> None:
+    """Scan again with three threads. one, problems: what a single thread found."""
+    with patch.context() as context:
+        context.setenv(THREADS_VARIABLE, "3")
+        two, same_problems = scan_with("c", path, None, context)
+    assert same_problems == problems
+    for key in ["complete", "bytes_read", *TEXT_COLUMNS.values()]:
+        assert getattr(two, key) == getattr(one, key), key
+    for key in DTYPES.keys() - ({"args_offset"} if one.args_path is None else set()):
+        np.testing.assert_array_equal(getattr(two, key), getattr(one, key), key)
 
 
 def code_of(problem: dict[str, Any]) -> str:
@@ -110,6 +135,8 @@ def code_of(problem: dict[str, Any]) -> str:
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=traces(), chunk=st.sampled_from([1, 7, 40, 300, 1 << 20]), zipped=st.sampled_from([False, False, True]))
+@example(data=CUTS_WITHIN, chunk=40, zipped=False)
+@example(data=CUTS_WITHIN, chunk=7, zipped=False)
 @example(data=b'[{"name": "a", "args": {"x": "\xff"}}, {"name": "b", "ts": NaN}]', chunk=1 << 20, zipped=False)
 @example(
     data=b'[{"ts": 1, "dur": 1.25, "ts": null, "dur": null}, {"dur": 1.1, "dur": "2"}]', chunk=1 << 20, zipped=False

@@ -20,6 +20,12 @@ void interner_free(Interner *self) {
     interner_init(self, self->seed);
 }
 
+void interner_clear(Interner *self) {
+    if (self->slot_count) memset(self->slots, 0, self->slot_count * sizeof *self->slots);
+    self->count = 0;
+    self->last = -1;
+}
+
 static inline uint64_t load8(const uint8_t *at) {
     uint64_t value;
     memcpy(&value, at, 8);

@@ -18,6 +18,8 @@ typedef struct {
 
 void interner_init(Interner *self, uint64_t seed);
 void interner_free(Interner *self);
+/* Forgets the texts and keeps the memory. */
+void interner_clear(Interner *self);
 
 /* The hash that interner_index wants; its place in the table is on the way to the cache when this returns. */
 uint32_t interner_hash(const Interner *self, const uint8_t *text, size_t length);

@@ -1,146 +1,187 @@
 /* tb_npu_plugin.scan._native: the walker as a Python type. Stable ABI, so one build serves Python 3.9 and later. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "walker.h"
-
-#define FIRST_ROWS 4096
-
-/* A column lives in a bytearray: it grows as realloc does (large blocks move pages and copy nothing), and in the end
- * NumPy takes it over as it is. Nobody else sees it before. */
-enum { C_PHASE, C_NAME, C_CATEGORY, C_PID, C_TID, C_TS, C_DUR, C_REST, C_FLOW, C_ENCLOSING, C_OFFSET, C_LENGTH, COLUMNS };
-
-static const Py_ssize_t WIDTHS[COLUMNS] = {1, 4, 4, 4, 4, 8, 8, 4, 4, 1, 8, 8};
 
 typedef struct {
     PyObject_HEAD
     Walker walker;
-    PyObject *arrays[COLUMNS];
-    int busy; /* a walk runs without the interpreter's lock */
+    uint8_t *block; /* what was read of the file last */
+    size_t block_size, block_room;
+    int busy; /* another thread is in it without the interpreter's lock */
 } Object;
 
-static void point_columns(Object *self) {
-    Columns *columns = &self->walker.columns;
-    void *at[COLUMNS];
-    for (int i = 0; i < COLUMNS; i++) at[i] = PyByteArray_AsString(self->arrays[i]);
-    columns->phase = at[C_PHASE];
-    columns->text[NAME] = at[C_NAME];
-    columns->text[CATEGORY] = at[C_CATEGORY];
-    columns->text[PID] = at[C_PID];
-    columns->text[TID] = at[C_TID];
-    columns->text[FLOW] = at[C_FLOW];
-    columns->ts = at[C_TS];
-    columns->dur = at[C_DUR];
-    columns->dur_rest = at[C_REST];
-    columns->enclosing = at[C_ENCLOSING];
-    columns->args_offset = at[C_OFFSET];
-    columns->args_length = at[C_LENGTH];
-}
-
-static int resize(Object *self, size_t rows) {
-    for (int i = 0; i < COLUMNS; i++)
-        if (PyByteArray_Resize(self->arrays[i], (Py_ssize_t)rows * WIDTHS[i]) < 0) return -1;
-    self->walker.columns.capacity = rows;
-    point_columns(self);
-    return 0;
-}
-
-static int reserve(Object *self, size_t more) {
-    Columns *columns = &self->walker.columns;
-    if (columns->capacity - columns->count >= more) return 0;
-    return resize(self, columns->capacity + columns->capacity / 2 + more + FIRST_ROWS);
-}
-
 static int usable(Object *self) {
-    if (self->busy || !self->arrays[0]) {
-        PyErr_SetString(PyExc_RuntimeError, self->busy ? "another thread uses this walker" : "its columns were taken");
-        return 0;
-    }
-    return 1;
+    if (self->busy) PyErr_SetString(PyExc_RuntimeError, "another thread uses this walker");
+    return !self->busy;
 }
 
 static PyObject *object_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     unsigned long long seed;
-    static char *names[] = {"seed", NULL};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "K", names, &seed)) return NULL;
+    Py_ssize_t rows;
+    static char *names[] = {"seed", "rows", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Kn", names, &seed, &rows)) return NULL;
+    if (rows < 1) {
+        PyErr_SetString(PyExc_ValueError, "rows must be positive");
+        return NULL;
+    }
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     Object *self = (Object *)allocate(type, 0);
-    if (!self) return NULL;
-    walker_init(&self->walker, seed);
-    for (int i = 0; i < COLUMNS; i++) {
-        self->arrays[i] = PyByteArray_FromStringAndSize(NULL, 0);
-        if (!self->arrays[i]) {
-            Py_DECREF(self);
-            return NULL;
-        }
+    if (self && !walker_init(&self->walker, seed, (size_t)rows)) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
     }
     return (PyObject *)self;
 }
 
 static void object_dealloc(Object *self) {
     PyTypeObject *type = Py_TYPE(self);
-    for (int i = 0; i < COLUMNS; i++) Py_XDECREF(self->arrays[i]);
     walker_free(&self->walker);
+    free(self->block);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(self);
     Py_DECREF(type);
 }
 
-static PyObject *object_walk(Object *self, PyObject *args) {
-    PyObject *buffer;
-    Py_ssize_t position;
-    long long base;
-    int mode;
-    if (!PyArg_ParseTuple(args, "SnLi", &buffer, &position, &base, &mode) || !usable(self)) return NULL;
-    char *data;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(buffer, &data, &size) < 0) return NULL;
+/* Bytes of the file from `offset` on: as many as there are, at most `size`. -1 with errno when it cannot be read. */
+static Py_ssize_t read_block(int file, uint8_t *out, long long offset, size_t size) {
+    size_t done = 0;
+    while (done < size) {
+        ssize_t more = pread(file, out + done, size - done, (off_t)(offset + (long long)done));
+        if (more < 0 && errno == EINTR) continue;
+        if (more < 0) return -1;
+        if (!more) break;
+        done += (size_t)more;
+    }
+    return (Py_ssize_t)done;
+}
+
+static PyObject *object_read(Object *self, PyObject *args) {
+    int file;
+    long long offset;
+    Py_ssize_t size, done;
+    if (!PyArg_ParseTuple(args, "iLn", &file, &offset, &size) || !usable(self)) return NULL;
+    if (offset < 0 || size < 0) {
+        PyErr_SetString(PyExc_ValueError, "offset and size cannot be negative");
+        return NULL;
+    }
+    self->block_size = 0;
+    if (self->block_room < (size_t)size) {
+        free(self->block);
+        self->block = malloc((size_t)size);
+        self->block_room = self->block ? (size_t)size : 0;
+        if (!self->block) return PyErr_NoMemory();
+    }
+    self->busy = 1;
+    Py_BEGIN_ALLOW_THREADS
+    done = read_block(file, self->block, offset, (size_t)size);
+    Py_END_ALLOW_THREADS
+    self->busy = 0;
+    if (done < 0) return PyErr_SetFromErrno(PyExc_OSError);
+    self->block_size = (size_t)done;
+    return PyLong_FromSsize_t(done);
+}
+
+static PyObject *object_cut(Object *self, PyObject *args) {
+    Py_ssize_t start, stop;
+    if (!PyArg_ParseTuple(args, "nn", &start, &stop) || !usable(self)) return NULL;
+    if (start < 0 || start > stop || stop > (Py_ssize_t)self->block_size) {
+        PyErr_SetString(PyExc_ValueError, "not within the block");
+        return NULL;
+    }
+    const uint8_t *cut = start < stop ? likely_cut(self->block + start, self->block + stop) : NULL;
+    return PyLong_FromSsize_t(cut ? (Py_ssize_t)(cut - self->block) : -1);
+}
+
+static PyObject *walk(Object *self, const uint8_t *data, Py_ssize_t size, Py_ssize_t position, long long base, int mode) {
     if (position < 0 || position > size || mode < ARGS_IN_FILE || mode > ARGS_LEFT_OUT) {
         PyErr_SetString(PyExc_ValueError, "position or mode out of range");
         return NULL;
     }
     Walker *walker = &self->walker;
     size_t at = (size_t)position, event_end = 0;
+    Stop stop;
     walker->base = base;
     walker->mode = (ArgsMode)mode;
     walker->gathered_count = 0;
-    Stop stop;
-    do {
-        self->busy = 1;
-        Py_BEGIN_ALLOW_THREADS /* bytes do not change, and `args` holds them */
-        stop = walker_walk(walker, (const uint8_t *)data, (size_t)size, &at, &event_end);
-        Py_END_ALLOW_THREADS
-        self->busy = 0;
-        if (stop == STOP_FULL && reserve(self, 1) < 0) return NULL;
-    } while (stop == STOP_FULL);
+    self->busy = 1;
+    Py_BEGIN_ALLOW_THREADS
+    stop = walker_walk(walker, data, (size_t)size, &at, &event_end);
+    Py_END_ALLOW_THREADS
+    self->busy = 0;
     if (stop == STOP_MEMORY) return PyErr_NoMemory();
     return Py_BuildValue("(inny#)", (int)stop, (Py_ssize_t)at, (Py_ssize_t)event_end, (char *)walker->gathered,
                          (Py_ssize_t)walker->gathered_count);
 }
 
-/* Appends rows that Python read: one bytes object per column. */
-static PyObject *object_append(Object *self, PyObject *args) {
-    PyObject *parts;
-    Py_ssize_t rows;
-    if (!PyArg_ParseTuple(args, "nO!", &rows, &PyTuple_Type, &parts) || !usable(self)) return NULL;
-    if (rows < 0 || PyTuple_Size(parts) != COLUMNS) {
-        PyErr_SetString(PyExc_ValueError, "one bytes object per column");
+static PyObject *object_walk(Object *self, PyObject *args) {
+    PyObject *buffer;
+    Py_ssize_t position, size;
+    long long base;
+    int mode;
+    char *data;
+    if (!PyArg_ParseTuple(args, "SnLi", &buffer, &position, &base, &mode) || !usable(self)) return NULL;
+    if (PyBytes_AsStringAndSize(buffer, &data, &size) < 0) return NULL; /* bytes do not change, and `args` holds them */
+    return walk(self, (const uint8_t *)data, size, position, base, mode);
+}
+
+static PyObject *object_walk_block(Object *self, PyObject *args) {
+    Py_ssize_t start, stop;
+    long long base;
+    if (!PyArg_ParseTuple(args, "nnL", &start, &stop, &base) || !usable(self)) return NULL;
+    if (stop < 0 || stop > (Py_ssize_t)self->block_size) {
+        PyErr_SetString(PyExc_ValueError, "not within the block");
         return NULL;
     }
-    for (int i = 0; i < COLUMNS; i++) {
-        PyObject *part = PyTuple_GetItem(parts, i);
-        if (!PyBytes_Check(part) || PyBytes_Size(part) != rows * WIDTHS[i]) {
-            PyErr_SetString(PyExc_ValueError, "columns of equal length");
+    static const uint8_t NOTHING[1] = {0};
+    return walk(self, self->block ? self->block : NOTHING, stop, start, base, ARGS_IN_FILE);
+}
+
+static PyObject *object_adopt(Object *self, PyObject *args) {
+    PyObject *given;
+    int good;
+    if (!PyArg_ParseTuple(args, "O!", Py_TYPE(self), &given)) return NULL;
+    Object *other = (Object *)given;
+    if (self == other || self->walker.texts[0].seed != other->walker.texts[0].seed) {
+        PyErr_SetString(PyExc_ValueError, "another walker of the same seed is wanted");
+        return NULL;
+    }
+    if (!usable(self) || !usable(other)) return NULL;
+    self->busy = other->busy = 1;
+    Py_BEGIN_ALLOW_THREADS
+    good = walker_adopt(&self->walker, &other->walker);
+    Py_END_ALLOW_THREADS
+    self->busy = other->busy = 0;
+    if (!good) return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+static PyObject *object_clear(Object *self, PyObject *Py_UNUSED(ignored)) {
+    if (!usable(self)) return NULL;
+    walker_clear(&self->walker);
+    Py_RETURN_NONE;
+}
+
+static PyObject *object_take_rows(Object *self, PyObject *Py_UNUSED(ignored)) {
+    if (!usable(self)) return NULL;
+    Columns *columns = &self->walker.columns;
+    Column list[COLUMNS];
+    columns_list(columns, list);
+    PyObject *tuple = PyTuple_New(COLUMNS);
+    for (int i = 0; tuple && i < COLUMNS; i++) {
+        PyObject *column = PyBytes_FromStringAndSize(*list[i].at, (Py_ssize_t)(columns->count * list[i].width));
+        if (!column) {
+            Py_DECREF(tuple);
             return NULL;
         }
+        PyTuple_SetItem(tuple, i, column); /* takes over the reference */
     }
-    if (reserve(self, (size_t)rows) < 0) return NULL;
-    size_t first = self->walker.columns.count;
-    for (int i = 0; i < COLUMNS; i++)
-        memcpy(PyByteArray_AsString(self->arrays[i]) + first * (size_t)WIDTHS[i],
-               PyBytes_AsString(PyTuple_GetItem(parts, i)), (size_t)(rows * WIDTHS[i]));
-    self->walker.columns.count += (size_t)rows;
-    Py_RETURN_NONE;
+    columns->count = 0;
+    return tuple;
 }
 
 static int check_kind(int kind) {
@@ -160,40 +201,32 @@ static PyObject *object_index(Object *self, PyObject *args) {
     return index < 0 ? PyErr_NoMemory() : PyLong_FromLong(index);
 }
 
-static PyObject *object_take_texts(Object *self, PyObject *args) {
+static PyObject *object_texts(Object *self, PyObject *args) {
     int kind;
     if (!PyArg_ParseTuple(args, "i", &kind) || !check_kind(kind) || !usable(self)) return NULL;
-    Interner *interner = &self->walker.texts[kind];
+    const Interner *interner = &self->walker.texts[kind];
     static const uint64_t NONE[] = {0};
     const uint64_t *ends = interner->count ? interner->ends : NONE;
-    PyObject *pair = Py_BuildValue("(y#y#)", interner->arena ? (char *)interner->arena : "",
-                                   (Py_ssize_t)ends[interner->count], (const char *)ends,
-                                   (Py_ssize_t)((interner->count + 1) * sizeof *ends));
-    if (pair) interner_free(interner);
-    return pair;
-}
-
-static PyObject *object_take_columns(Object *self, PyObject *Py_UNUSED(ignored)) {
-    if (!usable(self) || resize(self, self->walker.columns.count) < 0) return NULL;
-    PyObject *tuple = PyTuple_New(COLUMNS);
-    if (!tuple) return NULL;
-    for (int i = 0; i < COLUMNS; i++) {
-        PyTuple_SetItem(tuple, i, self->arrays[i]); /* takes over the reference */
-        self->arrays[i] = NULL;
-    }
-    memset(&self->walker.columns, 0, sizeof self->walker.columns);
-    return tuple;
+    return Py_BuildValue("(y#y#)", interner->arena ? (char *)interner->arena : "", (Py_ssize_t)ends[interner->count],
+                         (const char *)ends, (Py_ssize_t)((interner->count + 1) * sizeof *ends));
 }
 
 static PyMethodDef METHODS[] = {
+    {"read", (PyCFunction)(void (*)(void))object_read, METH_VARARGS,
+     "read(file number, offset, size) -> bytes read into its block"},
+    {"cut", (PyCFunction)(void (*)(void))object_cut, METH_VARARGS,
+     "cut(start, stop) -> where in the block an event seems to begin, -1 if nowhere"},
     {"walk", (PyCFunction)(void (*)(void))object_walk, METH_VARARGS,
      "walk(data, position, base, mode) -> (stop, position, event_end, gathered args)"},
-    {"append", (PyCFunction)(void (*)(void))object_append, METH_VARARGS, "append(rows, columns as bytes)"},
+    {"walk_block", (PyCFunction)(void (*)(void))object_walk_block, METH_VARARGS,
+     "walk_block(start, stop, base) -> as walk"},
+    {"adopt", (PyCFunction)(void (*)(void))object_adopt, METH_VARARGS,
+     "adopt(other): gives the texts of the other walker's rows their indices here"},
+    {"clear", (PyCFunction)(void (*)(void))object_clear, METH_NOARGS, "clear(): forgets rows and texts"},
+    {"take_rows", (PyCFunction)(void (*)(void))object_take_rows, METH_NOARGS, "take_rows() -> bytes per column"},
     {"index", (PyCFunction)(void (*)(void))object_index, METH_VARARGS, "index(text column, text in UTF-8) -> index"},
-    {"take_texts", (PyCFunction)(void (*)(void))object_take_texts, METH_VARARGS,
-     "take_texts(text column) -> their UTF-8 one after the other, and its int64 ends"},
-    {"take_columns", (PyCFunction)(void (*)(void))object_take_columns, METH_NOARGS,
-     "take_columns() -> a bytearray per column; the walker is of no use afterwards"},
+    {"texts", (PyCFunction)(void (*)(void))object_texts, METH_VARARGS,
+     "texts(text column) -> their UTF-8 one after the other, and its int64 ends"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -201,7 +234,7 @@ static PyType_Slot SLOTS[] = {
     {Py_tp_new, (void *)object_new},
     {Py_tp_dealloc, (void *)object_dealloc},
     {Py_tp_methods, METHODS},
-    {Py_tp_doc, (void *)"Walker(seed): collects the events of a trace as columns."},
+    {Py_tp_doc, (void *)"Walker(seed, rows): collects the events of a trace as columns."},
     {0, NULL},
 };
 

@@ -23,16 +23,23 @@ typedef struct {
 /* Bits of the known keys: one that comes twice is for Python to settle. */
 enum { SEEN_PH = 1 << TEXTS, SEEN_TS = 2 << TEXTS, SEEN_DUR = 4 << TEXTS, SEEN_BP = 8 << TEXTS, SEEN_ARGS = 16 << TEXTS };
 
-void walker_init(Walker *self, uint64_t seed) {
+int walker_init(Walker *self, uint64_t seed, size_t rows) {
     memset(self, 0, sizeof *self);
     for (int kind = 0; kind < TEXTS; kind++) interner_init(&self->texts[kind], seed);
+    return columns_init(&self->columns, rows);
 }
 
 void walker_free(Walker *self) {
     for (int kind = 0; kind < TEXTS; kind++) interner_free(&self->texts[kind]);
+    columns_free(&self->columns);
     free(self->gathered);
     free(self->scratch);
     self->gathered = self->scratch = NULL;
+}
+
+void walker_clear(Walker *self) {
+    for (int kind = 0; kind < TEXTS; kind++) interner_clear(&self->texts[kind]);
+    self->columns.count = 0;
 }
 
 /* null, or a string; its content keeps its escapes. */

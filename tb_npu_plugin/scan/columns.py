@@ -1,0 +1,99 @@
+"""Where the rows of a scan are collected: in memory, or in files of a folder."""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.scan.events import DTYPES
+from tb_npu_plugin.texts import TextList
+
+Batch = dict[str, NDArray[Any]]
+
+
+class Columns(Protocol):
+    """Collects batches of rows."""
+
+    def add(self, batch: Batch) -> None:
+        """Append one batch: every column of DTYPES, equal lengths."""
+
+    def arrays(self) -> Batch:
+        """All rows so far."""
+
+    def texts(self, name: str, texts: TextList) -> TextList:
+        """The same texts, kept as the rows are. To be called once for a name."""
+
+    def close(self) -> None:
+        """End the collecting; what was handed out stays valid."""
+
+
+class MemoryColumns:
+    """Columns as arrays."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[NDArray[Any]]] = {key: [] for key in DTYPES}
+
+    def add(self, batch: Batch) -> None:
+        """See Columns."""
+        for key, parts in self._parts.items():
+            parts.append(np.asarray(batch[key], dtype=DTYPES[key]))
+
+    def arrays(self) -> Batch:
+        """See Columns. Batches are joined column by column, so memory peaks at one column extra."""
+        for key, parts in self._parts.items():
+            parts[:] = [np.concatenate(parts) if parts else np.zeros(0, dtype=DTYPES[key])]
+        return {key: parts[0] for key, parts in self._parts.items()}
+
+    def texts(self, name: str, texts: TextList) -> TextList:
+        """See Columns."""
+        return texts
+
+    def close(self) -> None:
+        """See Columns."""
+
+
+class SpooledColumns:
+    """Columns as files of a folder, one each, and read-only maps of these: the system may take their memory back."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files = {key: (folder / f"{key}.column").open("wb", buffering=0) for key in DTYPES}
+        self._rows = 0
+
+    def add(self, batch: Batch) -> None:
+        """See Columns. Raises OSError when the folder cannot be written."""
+        for key, file in self._files.items():
+            left = np.ascontiguousarray(batch[key], dtype=DTYPES[key]).data.cast("B")
+            while left:
+                left = left[file.write(left) :]
+        self._rows += len(batch["phase"])
+
+    def arrays(self) -> Batch:
+        """See Columns."""
+        if not self._rows:  # nothing cannot be mapped
+            return {key: np.zeros(0, dtype=dtype) for key, dtype in DTYPES.items()}
+        return {
+            key: np.memmap(self._folder / f"{key}.column", dtype=dtype, mode="r", shape=(self._rows,))
+            for key, dtype in DTYPES.items()
+        }
+
+    def texts(self, name: str, texts: TextList) -> TextList:
+        """See Columns."""
+        path = self._folder / f"{name}.texts"
+        with path.open("wb") as file:
+            file.write(texts.blob)
+        texts.ends.tofile(self._folder / f"{name}.ends")
+        ends = np.memmap(self._folder / f"{name}.ends", dtype=np.int64, mode="r")
+        if not len(texts.blob):
+            return TextList(b"", ends)
+        with path.open("rb") as file:
+            return TextList(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), ends)
+
+    def close(self) -> None:
+        """See Columns."""
+        for file in self._files.values():
+            file.close()
