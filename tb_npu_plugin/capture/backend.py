@@ -69,8 +69,9 @@ class Settings:
 class MemoryAction(NamedTuple):
     """One event of the memory timeline.
 
-    action: PREEXISTING, CREATE, INCREMENT_VERSION or DESTROY. category: PARAMETER, OPTIMIZER_STATE, INPUT, TEMPORARY,
-    ACTIVATION, GRADIENT, AUTOGRAD_DETAIL or UNKNOWN. time: ns since the epoch; -1 for PREEXISTING.
+    time: ns since the epoch; -1 for PREEXISTING. action: PREEXISTING, CREATE, INCREMENT_VERSION or DESTROY. size: bytes
+    that come (> 0) or go (< 0); INCREMENT_VERSION is two actions: it goes in the old category, comes in the new one.
+    category: PARAMETER, OPTIMIZER_STATE, INPUT, TEMPORARY, ACTIVATION, GRADIENT, AUTOGRAD_DETAIL or UNKNOWN.
     """
 
     time: int
@@ -107,7 +108,7 @@ class Recorder(Protocol):
         """Open a range; ids are unique in the process."""
 
     def range_end(self, range_id: int) -> None:
-        """Close it, from any thread."""
+        """Close it, from any thread; an id that this capture does not know is ignored."""
 
     def collection(self, start: int, end: int) -> None:
         """A garbage collection of at least Settings.gc_threshold."""
@@ -154,11 +155,16 @@ class Parse(Protocol):
 
 @dataclass(frozen=True)
 class Backend:
-    """What api/ works with. parser is "module:function" of a Parse: a child process imports it."""
+    """What api/ works with.
+
+    parser is "module:function" of a Parse: a child process imports it. versions are further keys of profiler_info.json
+    (torch_npu_version, cann_version): the release whose files it writes.
+    """
 
     name: str
     recorder: Callable[[], Recorder]
     parser: str
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     def parse(self) -> Parse:
         """The parser itself."""
@@ -172,6 +178,8 @@ def load_parser(name: str) -> Parse:
     return found
 
 
+#: The mock device writes as this release does (writers.dialect.NEW).
+_MOCK_VERSIONS = {"torch_npu_version": "2.7.1.post2", "cann_version": "8.3.RC1"}
 _chosen: list[Backend] = []
 
 
@@ -182,7 +190,9 @@ def choose(backend: Backend | None) -> None:
 
 def current() -> Backend:
     """The backend in use: the mock device, unless another was chosen."""
-    return _chosen[0] if _chosen else Backend("mock", _mock_recorder, "tb_npu_plugin.capture.mock.parse:parse")
+    if _chosen:
+        return _chosen[0]
+    return Backend("mock", _mock_recorder, "tb_npu_plugin.capture.mock.parse:parse", _MOCK_VERSIONS)
 
 
 def _mock_recorder() -> Recorder:

@@ -61,7 +61,7 @@ def guarded(result: Callable[[], Any] = lambda: None) -> Callable[[F], F]:
             try:
                 return function(*args, **kwargs)
             except Exception as problem:  # the training goes on, whatever it is
-                error(f"Call {function.__name__} failed. Exception: {problem}")
+                error(f"Call {function.__name__} failed. Exception: {str(problem) or type(problem).__name__}")
                 return result()
 
         return cast(F, call)

@@ -9,7 +9,7 @@ from typing import Callable
 import pytest
 
 from tb_npu_plugin.capture import backend
-from tb_npu_plugin.capture.api import messages
+from tb_npu_plugin.capture.api import messages, paths
 from tests.unit.capture.api import fake
 
 LINE = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] \[(INFO|WARNING|ERROR)\] \[\d+\] profiler\.py: (.*)")
@@ -34,6 +34,8 @@ def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in (*messages.WARNING_SWITCHES, *messages.MSPROF_VARIABLES, "ASCEND_WORK_PATH", "RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(messages, "_said_msprof", [])
+    for name, value in vars(paths.Place()).items():
+        monkeypatch.setattr(paths.PLACE, name, value)
     monkeypatch.chdir(tmp_path)
 
 

@@ -1,0 +1,134 @@
+"""What happens between two steps (specs/ascend_pt.md 1.3): the transition table as data, and what runs its rows."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, Callable, NamedTuple
+
+from tb_npu_plugin.capture.api import messages
+from tb_npu_plugin.capture.api.enums import ProfilerAction
+from tb_npu_plugin.capture.api.interface import _ProfInterface
+
+
+class Do(Enum):
+    """One thing to do; the values are what an error message calls it."""
+
+    INIT = "creating the result folder"
+    WARMUP = "the warmup"
+    START = "starting"
+    STOP = "stopping"
+    FINALIZE = "writing the recorded data"
+    READY = "on_trace_ready"
+    DELETE = "deleting the result folder"
+
+
+class Transition(NamedTuple):
+    """What to do in order, after the warning."""
+
+    actions: tuple[Do, ...] = ()
+    warning: str = ""
+
+
+_N, _W, _R, _S = ProfilerAction
+_SAVE = (Do.STOP, Do.FINALIZE, Do.READY)
+#: (action of the step before, action of the next; None: the profiler is stopped).
+TRANSITIONS: dict[tuple[ProfilerAction, ProfilerAction | None], Transition] = {
+    (_N, _N): Transition(),
+    (_N, _W): Transition((Do.INIT, Do.WARMUP)),
+    (_N, _R): Transition((Do.INIT, Do.START)),
+    (_N, _S): Transition((Do.INIT, Do.START)),
+    (_W, _N): Transition((Do.START, Do.STOP, Do.FINALIZE), "Incorrect schedule: WARMUP followed by NONE"),
+    (_W, _W): Transition(),
+    (_W, _R): Transition((Do.START,)),
+    (_W, _S): Transition((Do.START,)),
+    (_R, _N): Transition((Do.STOP, Do.FINALIZE), "Incorrect schedule: RECORD followed by NONE"),
+    (_R, _W): Transition((Do.STOP, Do.FINALIZE), "Incorrect schedule: RECORD followed by WARMUP"),
+    (_R, _R): Transition(),
+    (_R, _S): Transition(),
+    (_S, _N): Transition(_SAVE),
+    (_S, _W): Transition((*_SAVE, Do.INIT, Do.WARMUP)),
+    (_S, _R): Transition((*_SAVE, Do.INIT, Do.START)),
+    (_S, _S): Transition((*_SAVE, Do.INIT, Do.START)),
+    (_N, None): Transition(),
+    (_W, None): Transition(
+        (Do.FINALIZE, Do.DELETE),
+        "Incorrect schedule: Stop profiler while current state is WARMUP which will result in empty parsed data.",
+    ),
+    (_R, None): Transition(
+        _SAVE,
+        "Incorrect schedule: Stop profiler while current state is RECORD which may result in incomplete parsed data.",
+    ),
+    (_S, None): Transition(
+        _SAVE,
+        "Stop profiler while current state is RECORD_AND_SAVE, perhaps the scheduling cycle has not yet completed.",
+    ),
+}
+
+#: What to do about a failure of the disk.
+_HINTS = {
+    errno.ENOSPC: "Free some space or choose another dir_name.",
+    errno.EDQUOT: "Free some space or choose another dir_name.",
+    errno.EACCES: "Choose a dir_name that can be written.",
+    errno.EPERM: "Choose a dir_name that can be written.",
+    errno.EROFS: "Choose a dir_name that can be written.",
+}
+
+
+class ActionController:
+    """Runs transitions. A failure costs this capture, one ERROR line and nothing else; the next INIT starts afresh."""
+
+    def __init__(self, capture: _ProfInterface, observer: Any = None) -> None:
+        self._observer = observer
+        self._capture = capture
+        self._failed = False
+        self._do: dict[Do, Callable[[], None]] = {
+            Do.INIT: capture.init_trace,
+            Do.WARMUP: capture.warmup_trace,
+            Do.START: capture.start_trace,
+            Do.STOP: capture.stop_trace,
+            Do.FINALIZE: capture.finalize_trace,
+            Do.DELETE: capture.delete_prof_dir,
+        }
+
+    def transit(
+        self, before: ProfilerAction, after: ProfilerAction | None, ready: Callable[[], None] = lambda: None
+    ) -> None:
+        """Go from one action to the next. `ready` is what READY calls."""
+        transition = TRANSITIONS[before, after]
+        if transition.warning:
+            messages.warn(transition.warning)
+        self.run(transition.actions, ready)
+
+    def run(self, actions: Sequence[Do], ready: Callable[[], None] = lambda: None) -> None:
+        """Do these; after a failure nothing more until the next INIT."""
+        for action in actions:
+            if action is Do.INIT:
+                self._failed = False
+            if self._failed:
+                continue
+            try:
+                self._do.get(action, ready)()
+            except Exception as problem:  # whatever it is, the training goes on
+                self._fail(action, problem)
+            else:
+                self._tell_observer(action)
+
+    def _fail(self, action: Do, problem: Exception) -> None:
+        self._failed = True
+        hint = _HINTS.get(problem.errno or 0, "") if isinstance(problem, OSError) else ""
+        text = f"Profiling failed in {action.value}: {str(problem) or type(problem).__name__}."
+        messages.error(" ".join(filter(None, (text, hint, "The training goes on."))))
+        if action is not Do.READY:
+            self._capture.give_up()
+
+    def _tell_observer(self, action: Do) -> None:
+        """execution_trace_observer starts and stops after the profiler does."""
+        name = {Do.START: "start", Do.STOP: "stop"}.get(action)
+        if self._observer is None or name is None:
+            return
+        try:
+            getattr(self._observer, name)()
+        except Exception as problem:  # the user's object
+            messages.error(f"execution_trace_observer.{name}() failed: {problem}")

@@ -1,0 +1,159 @@
+"""export_chrome_trace, export_stacks, export_memory_timeline (specs/ascend_pt.md 1.3)."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import gzip
+import io
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, Callable
+
+from tb_npu_plugin.capture.api import parsing, side_files
+from tb_npu_plugin.capture.api.enums import ExportType
+from tb_npu_plugin.capture.api.messages import error, warn
+from tb_npu_plugin.capture.api.progress_bar import Bars
+from tb_npu_plugin.capture.backend import MemoryAction
+from tb_npu_plugin.schema.torch_npu_csv import OPERATORS
+from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
+
+#: What _ProfInterface.analyse(analysis_type=...) calls them.
+CHROME_TRACE = "export_chrome_trace"
+STACKS = "export_stack"
+MEMORY_TIMELINE = "export_memory_timeline"
+CPU_TIME, NPU_TIME = "self_cpu_time_total", "self_npu_time_total"
+#: Metric → column of operator_details.csv.
+_METRICS = {CPU_TIME: "host_self_ns", NPU_TIME: "device_self_ns"}
+DEFAULT_DEVICE = "npu:0"
+#: Order of the numbers in the files of export_memory_timeline, with the colours of the picture.
+CATEGORIES = {
+    "PARAMETER": "darkgreen",
+    "OPTIMIZER_STATE": "goldenrod",
+    "INPUT": "black",
+    "TEMPORARY": "mediumpurple",
+    "ACTIVATION": "red",
+    "GRADIENT": "mediumblue",
+    "AUTOGRAD_DETAIL": "royalblue",
+    "UNKNOWN": "grey",
+}
+ACTIONS = ("PREEXISTING", "CREATE", "INCREMENT_VERSION", "DESTROY")
+
+
+def export(folder: Path, analysis_type: str, output_path: str, metric: str) -> None:
+    """Parse `folder` again, into a temporary place, and write what analysis_type asks for to output_path."""
+    writers: dict[str, Callable[[Path, Path], None]] = {
+        CHROME_TRACE: _move_trace,
+        STACKS: lambda parsed, target: _write_stacks(parsed / OPERATORS.name, target, metric),
+    }
+    if analysis_type not in writers:
+        warn(f"Invalid analysis_type {analysis_type}, nothing is exported.")
+        return
+    if parsing.refuse_daemon():
+        return
+    if ExportType.Db in parsing.recorded_types(side_files.read_info(folder)):
+        warn("The export_type db in experimental_config is ignored by export_chrome_trace and export_stacks.")
+    target = Path(output_path).absolute()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".tb_npu_export_", dir=target.parent) as temporary, Bars() as bars:
+        parsing.run_parser(folder, Path(temporary), [ExportType.Text], bars.add(target.name))
+        writers[analysis_type](Path(temporary), target)
+
+
+def _move_trace(parsed: Path, target: Path) -> None:
+    (parsed / TRACE_VIEW.name).replace(target)
+
+
+def _write_stacks(operators: Path, target: Path, metric: str) -> None:
+    lines = list(_stack_lines(operators, _METRICS[metric])) if operators.exists() else []
+    target.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _stack_lines(operators: Path, key: str) -> Iterator[str]:
+    """`outermost;...;innermost us` of each operator that has a stack and a time."""
+    headers = {column.key: column.headers[0] for column in OPERATORS.columns}
+    csv.field_size_limit(2**31 - 1)  # a call stack may be long
+    with operators.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            frames = [frame.strip() for frame in row[headers["call_stack"]].split(";")]
+            value = _microseconds(row[headers[key]])
+            if value > 0 and any(frames):
+                yield f"{';'.join(frame for frame in reversed(frames) if frame)} {value}"
+
+
+def _microseconds(text: str) -> int:
+    try:
+        return int(Decimal(text.strip()))
+    except InvalidOperation:
+        return 0
+
+
+def export_memory_timeline(actions: Sequence[MemoryAction], output_path: str, device: str) -> None:
+    """Write the memory of a device by category; the form by the suffix: .html, raw.json.gz, .json.gz, else JSON."""
+    if not actions:
+        error(f"No memory timeline data of {device}.")
+        return
+    target = Path(output_path).absolute()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if output_path.endswith(".html"):
+        page = _picture(*_timeline(actions))
+        if page is not None:
+            target.write_text(page, encoding="utf-8")
+    elif output_path.endswith("raw.json.gz"):
+        names = list(CATEGORIES)
+        _write_json(
+            target, [[a.time, ACTIONS.index(a.action), a.size, names.index(a.category)] for a in actions], gzipped=True
+        )
+    else:
+        _write_json(target, list(_timeline(actions)), gzipped=output_path.endswith(".gz"))
+
+
+def _timeline(actions: Sequence[MemoryAction]) -> tuple[list[int], list[list[int]]]:
+    """Times in us, rising; at each the bytes of each category, after a 0 (so that running sums bound the areas)."""
+    first = min((action.time for action in actions if action.time >= 0), default=0) // 1000
+    column = {name: at for at, name in enumerate(CATEGORIES, start=1)}
+    times: list[int] = []
+    sizes: list[list[int]] = []
+    for action in sorted(actions, key=lambda action: action.time):
+        at = action.time // 1000 if action.time >= 0 else first
+        if not times or times[-1] != at:
+            times.append(at)
+            sizes.append(list(sizes[-1]) if sizes else [0] * (len(CATEGORIES) + 1))
+        sizes[-1][column[action.category]] += action.size
+    return times, sizes
+
+
+def _picture(times: list[int], sizes: list[list[int]]) -> str | None:
+    """A page with the stacked areas as a picture; None (and a message) without matplotlib."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg  # needs no display
+        from matplotlib.figure import Figure
+    except ImportError:
+        error("matplotlib.pyplot was not found.")
+        return None
+    figure = Figure(figsize=(20, 12), dpi=80)
+    axes = figure.subplots()
+    milliseconds = [(at - times[0]) / 1000 for at in times]
+    below = [0.0] * len(times)
+    for number, (name, color) in enumerate(CATEGORIES.items(), start=1):
+        above = [low + row[number] / 1024**3 for low, row in zip(below, sizes)]
+        label = "Unknown" if name == "UNKNOWN" else name
+        axes.fill_between(milliseconds, below, above, color=color, alpha=0.7, label=label)
+        below = above
+    figure.legend()
+    axes.set_xlabel("Time (ms)")
+    axes.set_ylabel("Memory (GB)")
+    axes.set_title(f"Max memory allocated: {max(below):.2f} GB")
+    picture = io.BytesIO()
+    FigureCanvasAgg(figure).print_png(picture)
+    encoded = base64.b64encode(picture.getvalue()).decode()
+    head = '<head><meta charset="utf-8"><title>Memory Timeline</title></head>'
+    return f'<html>{head}<body><img src="data:image/png;base64,{encoded}"></body></html>\n'
+
+
+def _write_json(target: Path, content: Any, gzipped: bool) -> None:
+    text = json.dumps(content).encode()
+    target.write_bytes(gzip.compress(text) if gzipped else text)

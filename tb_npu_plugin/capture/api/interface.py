@@ -1,0 +1,277 @@
+"""One capture after the other: settings, folder, recorder, side files. `profile.prof_if` of the API."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Callable
+
+from tb_npu_plugin.capture import backend
+from tb_npu_plugin.capture.api import exports, parsing, paths, ranks, session, side_files
+from tb_npu_plugin.capture.api.enums import ProfilerActivity, supported_activities
+from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api.gc_detect import GcDetector
+from tb_npu_plugin.capture.api.messages import error, warn
+from tb_npu_plugin.capture.backend import HostSwitches, Recorder, Settings
+
+SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
+_LONGEST_TRACE_ID = 1024
+
+
+class _ProfInterface:
+    """Validates the settings of a profile and records its captures. The *_trace methods may raise."""
+
+    def __init__(
+        self,
+        activities: Iterable[ProfilerActivity] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        schedule: Callable[[int], Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+        experimental_config: _ExperimentalConfig | None = None,
+        custom_trace_id_callback: Callable[[], str] | None = None,
+    ) -> None:
+        #: The result folder, "" before the first capture and after a failure.
+        self.prof_path = ""
+        self.activities = _checked_activities(activities)
+        self.record_shapes = _checked_bool("record_shapes", record_shapes)
+        self.profile_memory = _checked_bool("profile_memory", profile_memory)
+        self.with_stack = _checked_bool("with_stack", with_stack)
+        self.with_flops = _checked_bool("with_flops", with_flops)
+        self.with_modules = _checked_bool("with_modules", with_modules)
+        self.schedule = schedule
+        self.metadata = metadata if metadata is not None else {}
+        self.experimental_config = self._checked_config(experimental_config)
+        self.trace_id = ""
+        self.set_custom_trace_id_callback(custom_trace_id_callback)
+        self._temporary: list[Path] = []
+        self._recorder: Recorder | None = None
+        self._recorded: Recorder | None = None  # of the last capture that was finalized
+        self._settings = Settings()
+        self._gc: GcDetector | None = None
+        self._start_info: dict[str, Any] = {}
+        self._marks_failed = False
+
+    def _checked_config(self, config: Any) -> _ExperimentalConfig:
+        if config is not None and not isinstance(config, _ExperimentalConfig):
+            warn("Parameter experimental_config is an instance of _ExperimentalConfig, reset it to default.")
+            config = None
+        checked = config if config is not None else _ExperimentalConfig()
+        if ProfilerActivity.NPU not in self.activities:
+            warn("Experimental config will not be used while ProfilerActivity.NPU is not set.")
+        if ProfilerActivity.CPU not in self.activities and checked.with_gc:
+            warn("GC detect will not take effect while ProfilerActivity.CPU is not set.")
+        return checked
+
+    # -- one capture ---------------------------------------------------------------------------------
+    def init_trace(self) -> None:
+        """Make the result folder and get a recorder for it."""
+        self.prof_path = ""
+        self._recorded, self._start_info, self._marks_failed = None, {}, False
+        self.trace_id = self._new_trace_id()
+        folder, temporary = paths.PLACE.create()
+        if temporary:
+            self._temporary.append(folder)
+        self._settings = self._make_settings()
+        recorder = backend.current().recorder()
+        try:
+            recorder.prepare(folder, self._settings)
+        except Exception:
+            paths.remove(folder)
+            raise
+        self._recorder = recorder
+        self.prof_path = str(folder)
+
+    def warmup_trace(self) -> None:
+        """Get ready to record."""
+        self._need().warmup()
+
+    def start_trace(self) -> None:
+        """Record."""
+        recorder, config = self._need(), self.experimental_config
+        self._start_info = {"syscnt_enable": False, "freq": 100, "start_cnt": 0, "start_monotonic": time.monotonic_ns()}
+        self._write_info(None)  # so that analyse can finish the folder of a run that was killed
+        recorder.start()
+        marks = tuple(config._mstx_domain_include), tuple(config._mstx_domain_exclude)
+        session.begin(session.Session(recorder, self._settings, *marks))
+        if self._settings.gc_threshold is not None:
+            self._gc = GcDetector(self._settings.gc_threshold, recorder.collection)
+            self._gc.start()
+
+    def stop_trace(self) -> None:
+        """Record no longer."""
+        self._leave()
+        self._need().stop()
+
+    def finalize_trace(self) -> None:
+        """Write what was recorded, profiler_info and profiler_metadata."""
+        recorder, folder = self._need(), Path(self.prof_path)
+        if not self._start_info:  # stopped during the warmup: the folder is deleted next
+            self._recorder = None
+            recorder.discard()
+            return
+        added = recorder.finalize()
+        self._write_info({"collectionTimeEnd": time.time_ns(), "MonotonicTimeEnd": time.monotonic_ns()})
+        variables = self._settings.environment if "text" in self._settings.export_types else None
+        groups = self._settings.groups or ranks.groups()
+        side_files.write_metadata(folder, self.metadata, variables, groups, self.trace_id, added)
+        self.metadata.clear()
+        self._recorder, self._recorded = None, recorder
+
+    def delete_prof_dir(self) -> None:
+        """Delete the result folder of this capture."""
+        folder, self.prof_path = Path(self.prof_path), ""
+        self._temporary = [other for other in self._temporary if other != folder]
+        paths.remove(folder)
+
+    def give_up(self) -> None:
+        """After a failure: let go of the recorder. What is on the disk stays, analyse may still use it."""
+        self._leave()
+        recorder, self._recorder = self._recorder, None
+        self.prof_path = ""
+        if recorder is not None:
+            try:
+                recorder.discard()
+            except Exception as problem:  # it has failed already, and that was told
+                warn(f"The recorder did not stop cleanly: {problem}")
+
+    def delete_temporary(self) -> None:
+        """Delete the folders of export-only mode."""
+        folders, self._temporary = self._temporary, []
+        for folder in folders:
+            paths.remove(folder)
+
+    def _leave(self) -> None:
+        """Nothing outside reaches the recorder any more."""
+        if self._gc is not None:
+            self._gc.stop()
+            self._gc = None
+        if self._recorder is not None:
+            session.end(self._recorder)
+
+    def _need(self) -> Recorder:
+        if self._recorder is None:
+            raise RuntimeError("the profiler was not started")
+        return self._recorder
+
+    # -- steps and threads ---------------------------------------------------------------------------
+    def step_begin(self, number: int) -> None:
+        """Open the mark of a step in the capture, where there is one."""
+        if self._recorder is not None:
+            self._mark_step(self._recorder.step_begin, number)
+
+    def step_end(self, number: int) -> None:
+        """Close it."""
+        if self._recorder is not None:
+            self._mark_step(self._recorder.step_end, number)
+
+    def _mark_step(self, mark: Callable[[int], None], number: int) -> None:
+        """A mark that fails is told once a capture: the capture goes on without it."""
+        try:
+            mark(number)
+        except Exception as problem:  # whatever it is, the training goes on
+            if not self._marks_failed:
+                self._marks_failed = True
+                error(f"The mark of step {number} is not recorded: {str(problem) or type(problem).__name__}")
+
+    # -- results -------------------------------------------------------------------------------------
+    def analyse(
+        self, analysis_type: str = parsing.TRACE_HANDLER, output_path: str | None = None, **kwargs: Any
+    ) -> None:
+        """Parse the last capture, or export from it. kwargs: async_mode, metric, device."""
+        if not self.prof_path:
+            warn("Invalid profiling path.")
+            return
+        folder = Path(self.prof_path)
+        if analysis_type == parsing.TRACE_HANDLER:
+            parsing.parse_capture(folder, async_mode=bool(kwargs.get("async_mode", False)))
+        elif output_path is None:
+            warn("Invalid parameter output_path, nothing is exported.")
+        elif analysis_type == exports.MEMORY_TIMELINE:
+            device = str(kwargs.get("device", exports.DEFAULT_DEVICE))
+            actions = self._recorded.memory_actions(device) if self._recorded else ()
+            exports.export_memory_timeline(actions, output_path, device)
+        else:
+            exports.export(folder, analysis_type, output_path, str(kwargs.get("metric", exports.CPU_TIME)))
+
+    # -- trace ids -----------------------------------------------------------------------------------
+    def set_custom_trace_id_callback(self, callback: Any) -> None:
+        """What gives the ids of the next captures; None: the default."""
+        if callback is not None and not callable(callback):
+            warn("Parameter custom_trace_id_callback is not callable, reset it to default.")
+            callback = None
+        self._trace_id_callback: Callable[[], Any] | None = callback
+
+    def _new_trace_id(self) -> str:
+        default = uuid.uuid4().hex.upper()
+        if self._trace_id_callback is None:
+            return default
+        try:
+            found = self._trace_id_callback()
+        except Exception as problem:  # the user's function
+            warn(f"custom_trace_id_callback failed: {problem}. Use the default trace id.")
+            return default
+        if not isinstance(found, str) or len(found) > _LONGEST_TRACE_ID:
+            limit = f"a str of at most {_LONGEST_TRACE_ID} characters"
+            warn(f"custom_trace_id_callback must return {limit}. Use the default trace id.")
+            return default
+        return found
+
+    # -- settings ------------------------------------------------------------------------------------
+    def _make_settings(self) -> Settings:
+        config, rank = self.experimental_config, ranks.rank_id()
+        cpu = ProfilerActivity.CPU in self.activities
+        return Settings(
+            cpu=cpu,
+            npu=ProfilerActivity.NPU in self.activities,
+            host=HostSwitches(**{name: getattr(self, name) for name in SWITCHES}),
+            level=config._profiler_level,
+            aic_metrics=config._aic_metrics,
+            l2_cache=config._l2_cache,
+            mstx=config._mstx or config._msprof_tx,
+            op_attr=config._op_attr,
+            record_op_args=config.record_op_args,
+            data_simplification=config._data_simplification is not False,
+            gc_threshold=config._gc_detect_threshold if cpu else None,
+            export_types=tuple(config._export_type),
+            host_sys=tuple(config._host_sys),
+            sys_io=config._sys_io,
+            sys_interconnection=config._sys_interconnection,
+            rank=None if rank is None else int(rank),
+            world=ranks.world_size(),
+            groups=ranks.groups(),
+            environment=side_files.environment(),
+        )
+
+    def _write_info(self, end: dict[str, Any] | None) -> None:
+        common = {
+            "activities": [str(item) for item in ProfilerActivity if item in self.activities],
+            "schedule": side_files.attributes(self.schedule),
+            **{name: getattr(self, name) for name in SWITCHES},
+        }
+        versions = backend.current().versions
+        content = side_files.info(common, self.experimental_config, self._start_info, end, versions, ranks.rank_id())
+        side_files.write_info(Path(self.prof_path), content)
+
+
+def _checked_bool(name: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    warn(f"Parameter {name} is of boolean type, reset it to False.")
+    return False
+
+
+def _checked_activities(activities: Any) -> set[ProfilerActivity]:
+    try:
+        found = list(activities or supported_activities())
+    except TypeError:
+        found = [None]
+    if any(not isinstance(item, ProfilerActivity) for item in found):
+        warn("Invalid activities, only CPU and NPU are supported, reset it to default.")
+        return supported_activities()
+    return set(found) or supported_activities()

@@ -1,0 +1,172 @@
+"""_KinetoProfile: a capture between start() and stop(), without schedule and handler (specs/ascend_pt.md 1.3)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Callable
+
+from tb_npu_plugin.capture.api import exports, metadata, session
+from tb_npu_plugin.capture.api.actions import ActionController, Do
+from tb_npu_plugin.capture.api.enums import ProfilerActivity
+from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api.interface import _ProfInterface
+from tb_npu_plugin.capture.api.messages import finalizing, guarded, warn
+from tb_npu_plugin.capture.api.paths import PLACE
+from tb_npu_plugin.capture.backend import HostSwitches
+
+if sys.version_info >= (3, 11):
+    from typing import Self
+else:
+    Self = Any
+
+
+class _KinetoProfile:
+    """Records from start() to stop(), into a temporary folder; what is wanted of it is exported.
+
+    `metadata` is written with the capture and empty then.
+    """
+
+    def __init__(
+        self,
+        *,
+        activities: Iterable[ProfilerActivity] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: _ExperimentalConfig | None = None,
+        custom_trace_id_callback: Callable[[], str] | None = None,
+    ) -> None:
+        self.metadata: dict[str, Any] = {}
+        self.prof_if = _ProfInterface(
+            activities=activities,
+            record_shapes=record_shapes,
+            profile_memory=profile_memory,
+            with_stack=with_stack,
+            with_flops=with_flops,
+            with_modules=with_modules,
+            metadata=self.metadata,
+            experimental_config=experimental_config,
+            custom_trace_id_callback=custom_trace_id_callback,
+        )
+        self.action_controller = ActionController(self.prof_if)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def __del__(self) -> None:
+        if not finalizing() and hasattr(self, "prof_if"):
+            self._clean_up()
+
+    @guarded()
+    def _clean_up(self) -> None:
+        self.prof_if.delete_temporary()
+
+    @guarded()
+    def start(self) -> None:
+        """Record from now."""
+        PLACE.configure(export_only=True)
+        self.action_controller.run((Do.INIT, Do.START))
+
+    @guarded()
+    def stop(self) -> None:
+        """Record no longer; the data are ready for export."""
+        self.action_controller.run((Do.STOP, Do.FINALIZE))
+
+    @guarded()
+    def add_metadata(self, key: str, value: str) -> None:
+        """Add a text to the metadata of this capture."""
+        metadata.add(self.metadata, key, value)
+
+    @guarded()
+    def add_metadata_json(self, key: str, value: str) -> None:
+        """Add the value of a JSON text to the metadata of this capture."""
+        metadata.add_json(self.metadata, key, value)
+
+    @guarded()
+    def export_chrome_trace(self, output_path: str) -> None:
+        """Write the trace of the last capture to a .json file."""
+        if not str(output_path).endswith(".json"):
+            raise ValueError("Invalid parameter output_path, which must be a json file.")
+        self.prof_if.analyse(exports.CHROME_TRACE, str(output_path))
+
+    @guarded()
+    def export_stacks(self, output_path: str, metric: str = exports.CPU_TIME) -> None:
+        """Write the call stacks of the last capture with their times, as flamegraph.pl reads them."""
+        if not self.prof_if.with_stack:
+            warn("Function export_stacks() requires with_stack=True.")
+            return
+        if metric not in (exports.CPU_TIME, exports.NPU_TIME):
+            warn(
+                "Metric should be self_cpu_time_total or self_npu_time_total. "
+                "Here it is presumed to be self_cpu_time_total."
+            )
+            metric = exports.CPU_TIME
+        path = Path(output_path)
+        if path.suffix != ".log":
+            path = path.with_suffix(".log")
+            warn(f"The file of export_stacks must be a .log file, it is written to {path}.")
+        self.prof_if.analyse(exports.STACKS, str(path), metric=metric)
+
+    @guarded()
+    def export_memory_timeline(self, output_path: str, device: str | None = None) -> None:
+        """Write the memory of a device over time, by category."""
+        missing = [
+            text
+            for text, there in (
+                ("record_shapes=True", self.prof_if.record_shapes),
+                ("profile_memory=True", self.prof_if.profile_memory),
+                ("with_stack=True or with_modules=True", self.prof_if.with_stack or self.prof_if.with_modules),
+            )
+            if not there
+        ]
+        if missing:
+            warn(f"{', '.join(missing)} required for memory profiling.")
+            return
+        has_npu = ProfilerActivity.NPU in self.prof_if.activities
+        device = device or (exports.DEFAULT_DEVICE if has_npu else "cpu")
+        self.prof_if.analyse(exports.MEMORY_TIMELINE, str(output_path), device=device)
+
+    @guarded()
+    def set_custom_trace_id_callback(self, callback: Callable[[], str] | None) -> None:
+        """What gives the ids of the next captures."""
+        self.prof_if.set_custom_trace_id_callback(callback)
+
+    @guarded(str)
+    def get_trace_id(self) -> str:
+        """The id of the last capture; "" before the first."""
+        return self.prof_if.trace_id
+
+    @classmethod
+    @guarded()
+    def enable_profiler_in_child_thread(
+        cls,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+    ) -> None:
+        """Record the calling thread as well; the profiler must be recording."""
+        found = session.current()
+        if found is None:
+            warn("The profiler is not recording, enable_profiler_in_child_thread takes no effect.")
+            return
+        switches = HostSwitches(record_shapes, profile_memory, with_stack, with_flops, with_modules)
+        found.recorder.enable_child_thread(switches)
+
+    @classmethod
+    @guarded()
+    def disable_profiler_in_child_thread(cls) -> None:
+        """Record the calling thread no longer."""
+        found = session.current()
+        if found is not None:
+            found.recorder.disable_child_thread()

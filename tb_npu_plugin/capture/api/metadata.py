@@ -1,0 +1,51 @@
+"""What add_metadata and add_metadata_json accept (specs/ascend_pt.md 1.3)."""
+
+from __future__ import annotations
+
+import json
+from sys import getsizeof
+from typing import Any
+
+from tb_npu_plugin.capture.api.messages import warn
+
+#: Characters of a key or a value.
+LONGEST_TEXT = 4096
+#: Bytes of all of it, as sys.getsizeof counts.
+LARGEST_METADATA = 50 * 1024
+
+
+def _accepted(metadata: dict[str, Any], key: Any, value: Any) -> bool:
+    if not isinstance(key, str) or not isinstance(value, str):
+        warn("The key and value of metadata must be string. Skip this metadata.")
+        return False
+    if max(len(key), len(value)) > LONGEST_TEXT:
+        warn("Invalid input key or value. Skip this metadata.")
+        return False
+    if getsizeof(metadata) + getsizeof(key) + getsizeof(value) >= LARGEST_METADATA:
+        warn("Too many metadata added. Skip this metadata")
+        return False
+    return True
+
+
+def _store(metadata: dict[str, Any], key: str, value: Any) -> None:
+    if key in metadata:
+        warn(f"{key} is already saved as metadata, override it.")
+    metadata[key] = value
+
+
+def add(metadata: dict[str, Any], key: Any, value: Any) -> None:
+    """Add a text."""
+    if _accepted(metadata, key, value):
+        _store(metadata, key, value)
+
+
+def add_json(metadata: dict[str, Any], key: Any, value: Any) -> None:
+    """Add the value that a JSON text stands for."""
+    if not _accepted(metadata, key, value):
+        return
+    try:
+        parsed = json.loads(value)
+    except (ValueError, RecursionError):
+        warn("The metadata value must be json format string. Skip this metadata")
+        return
+    _store(metadata, key, parsed)

@@ -1,0 +1,160 @@
+"""mstx: marks and ranges of the user (specs/ascend_pt.md 1.8). Never raises; a wrong argument is a Python warning."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import warnings
+from types import TracebackType
+from typing import Any, Callable, TypeVar, cast
+
+from tb_npu_plugin.capture.api import session
+from tb_npu_plugin.capture.api.messages import guarded
+
+F = TypeVar("F", bound=Callable[..., Any])
+DEFAULT_DOMAIN = "default"
+
+
+class _CurrentStream:
+    """The stream that operators run on."""
+
+    npu_stream = 0
+
+
+CURRENT_STREAM = _CurrentStream()
+_stacks = threading.local()
+
+
+def _stream_id(stream: Any) -> int | None:
+    """The number of a stream object: of torch_npu (npu_stream) or of torch (stream_id); None: it is none."""
+    for name in ("npu_stream", "stream_id"):
+        found = getattr(stream, name, None)
+        if isinstance(found, int):
+            return found
+    return None
+
+
+def _usable(function: str, message: Any, stream: Any, domain: Any) -> bool:
+    """The arguments are fine; otherwise warns."""
+    wrong = ""
+    if not isinstance(message, str) or not message:
+        wrong = "message"
+    elif not isinstance(domain, str) or not domain:
+        wrong = "domain"
+    elif stream is not None and _stream_id(stream) is None:
+        wrong = "stream"
+    if wrong:
+        what = {"message": "message string", "domain": "domain string", "stream": "stream"}[wrong]
+        warnings.warn(f"Invalid {wrong} for mstx.{function} func. Please input valid {what}.", stacklevel=4)
+    return not wrong
+
+
+def _open(message: str, stream: Any, domain: str) -> int:
+    number, found = session.next_id(), session.current()
+    if found is not None and found.wants(domain):
+        found.recorder.range_start(number, message, domain, None if stream is None else _stream_id(stream))
+    return number
+
+
+def _close(number: int) -> None:
+    found = session.current()
+    if found is not None and found.settings.mstx:
+        found.recorder.range_end(number)
+
+
+def _stack(domain: str) -> list[int]:
+    """Open ranges of this thread and domain."""
+    if not hasattr(_stacks, "open"):
+        _stacks.open = {}
+    stack: list[int] = _stacks.open.setdefault(domain, [])
+    return stack
+
+
+class mstx:
+    """Marks and ranges. With a stream they are made on the host and on the device."""
+
+    @staticmethod
+    @guarded()
+    def mark(message: str, stream: Any = None, domain: str = DEFAULT_DOMAIN) -> None:
+        """A point in time."""
+        found = session.current()
+        if _usable("mark", message, stream, domain) and found is not None and found.wants(domain):
+            found.recorder.mark(message, domain, None if stream is None else _stream_id(stream))
+
+    @staticmethod
+    @guarded(int)
+    def range_start(message: str, stream: Any = None, domain: str = DEFAULT_DOMAIN) -> int:
+        """Open a range, which any thread may close by its id; 0: wrong arguments."""
+        return _open(message, stream, domain) if _usable("range_start", message, stream, domain) else 0
+
+    @staticmethod
+    @guarded()
+    def range_end(range_id: int, domain: str = DEFAULT_DOMAIN) -> None:
+        """Close a range."""
+        if not isinstance(range_id, int):
+            warnings.warn(
+                "Invalid range_id for mstx.range_end func. Please input return value from mstx.range_start.",
+                stacklevel=3,
+            )
+        elif range_id > 0:
+            _close(range_id)
+
+    @staticmethod
+    @guarded(lambda: -1)
+    def range_push(message: str, stream: Any = None, domain: str = DEFAULT_DOMAIN) -> int:
+        """Open a range inside those of this thread; its depth from 0, or -1: wrong arguments."""
+        if not _usable("range_push", message, stream, domain):
+            return -1
+        stack = _stack(domain)
+        stack.append(_open(message, stream, domain))
+        return len(stack) - 1
+
+    @staticmethod
+    @guarded(lambda: -1)
+    def range_pop(domain: str = DEFAULT_DOMAIN) -> int:
+        """Close the innermost range of this thread; its depth, or -1 where none is open."""
+        if not isinstance(domain, str) or not domain:
+            warnings.warn("Invalid domain for mstx.range_pop func. Please input valid domain string.", stacklevel=3)
+            return -1
+        stack = _stack(domain)
+        if not stack:
+            return -1
+        _close(stack.pop())
+        return len(stack)
+
+    @staticmethod
+    def mstx_range(message: str, stream: Any = None, domain: str = DEFAULT_DOMAIN) -> Callable[[F], F]:
+        """Decorator: each call of the function is a range."""
+
+        def decorate(function: F) -> F:
+            @functools.wraps(function)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                number = mstx.range_start(message, stream, domain)
+                try:
+                    return function(*args, **kwargs)
+                finally:
+                    mstx.range_end(number, domain)
+
+            return cast(F, call)
+
+        return decorate
+
+    class annotate:
+        """A range as a context manager or a decorator; as a decorator, `message` is the function's name by default."""
+
+        def __init__(self, message: str = "", stream: Any = None, domain: str = DEFAULT_DOMAIN) -> None:
+            self._message, self._stream, self._domain = message, stream, domain
+            self._numbers: list[int] = []
+
+        def __enter__(self) -> mstx.annotate:
+            self._numbers.append(mstx.range_start(self._message, self._stream, self._domain))
+            return self
+
+        def __exit__(
+            self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        ) -> None:
+            mstx.range_end(self._numbers.pop(), self._domain)
+
+        def __call__(self, function: F) -> F:
+            """As a decorator."""
+            return mstx.mstx_range(self._message or function.__name__, self._stream, self._domain)(function)

@@ -1,0 +1,216 @@
+"""Raw data of result folders to result files, in child processes: analyse, and the trace handler (1.4, 1.5)."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from tb_npu_plugin.capture import backend
+from tb_npu_plugin.capture.api import side_files
+from tb_npu_plugin.capture.api.enums import ExportType, supported_export_type
+from tb_npu_plugin.capture.api.messages import error, guarded, info, warn
+from tb_npu_plugin.capture.api.progress_bar import Bars, Report
+from tb_npu_plugin.capture.backend import RAW_FOLDER
+from tb_npu_plugin.errors import NpuPluginError
+from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+
+#: What _ProfInterface.analyse(analysis_type=...) calls parsing.
+TRACE_HANDLER = "tensorboard_trace_handler"
+#: Empty file that says that the results are whole.
+DONE_FILE = "analyse.done"
+RESULT_SUFFIX = "_ascend_pt"
+_CANN_FOLDER = "PROF_"
+_DAEMON = (
+    "The profiling data cannot be parsed during the daemon process, it is recommended that you use an offline parsing "
+    "interface to parse the collected data. For example: from tb_npu_plugin.capture.pytorch import analyse; "
+    'analyse("profiling_data_path")'
+)
+
+DEFAULT_PROCESSES = max(1, (os.cpu_count() or 1) // 2)
+_background: list[ThreadPoolExecutor] = []
+_background_lock = threading.Lock()
+
+
+class ParseFailed(NpuPluginError):
+    """A result folder could not be parsed."""
+
+    code = "parse_failed"
+
+
+def is_result(folder: Path) -> bool:
+    """A folder with raw data of a capture."""
+    if not folder.is_dir() or not folder.name.endswith(RESULT_SUFFIX):
+        return False
+    children = [child.name for child in folder.iterdir() if child.is_dir()]
+    return any(name == RAW_FOLDER or name.startswith(_CANN_FOLDER) for name in children)
+
+
+def find_results(path: Path) -> list[Path]:
+    """The folder itself, or those directly below it."""
+    return [path] if is_result(path) else sorted(child for child in path.iterdir() if is_result(child))
+
+
+@guarded()
+def analyse(
+    profiler_path: str, max_process_number: int = DEFAULT_PROCESSES, export_type: str | list[str] | None = None
+) -> None:
+    """Parse a result folder, or all that are directly in a folder, several at a time.
+
+    export_type: "text", "db" or both in a list; None: as it was recorded.
+    """
+    processes = _checked_processes(max_process_number)
+    types = _checked_types(export_type)
+    path = Path(os.fspath(profiler_path)).absolute()
+    if not path.is_dir():
+        error(f"The path '{profiler_path}' is not a folder, nothing is parsed.")
+        return
+    folders = find_results(path)
+    if not folders:
+        error(
+            f"No raw profiling data in '{profiler_path}': no *{RESULT_SUFFIX} folder that holds {RAW_FOLDER} or PROF_*."
+        )
+        return
+    if refuse_daemon():
+        return
+    with Bars() as bars, ThreadPoolExecutor(min(processes, len(folders))) as pool:
+        list(pool.map(lambda folder: parse_folder(folder, types, bars.add(folder.name)), folders))
+
+
+def parse_capture(folder: Path, async_mode: bool) -> None:
+    """Parse what was just recorded: now, or (async_mode) while the training goes on."""
+    if refuse_daemon():
+        return
+    if async_mode:
+        with _background_lock:
+            if not _background:
+                _background.append(ThreadPoolExecutor(DEFAULT_PROCESSES, thread_name_prefix="tb-npu-parse"))
+        try:
+            # The interpreter waits for these threads when it ends, and they only wait for their processes.
+            _background[0].submit(_parse_in_background, folder)
+            return
+        except RuntimeError:  # it is ending already
+            pass
+    with Bars() as bars:
+        parse_folder(folder, None, bars.add(folder.name))
+
+
+@guarded()
+def _parse_in_background(folder: Path) -> None:
+    parse_folder(folder, None, None, "async")
+
+
+def refuse_daemon() -> bool:
+    """True: this process may not have children; the user was told."""
+    if multiprocessing.current_process().daemon:
+        error(_DAEMON)
+        return True
+    return False
+
+
+def parse_folder(folder: Path, types: Sequence[str] | None, report: Report | None, mode: str = "sync") -> bool:
+    """Parse one folder into its ASCEND_PROFILER_OUTPUT; False: it failed, and the user was told why."""
+    began = monotonic()
+    info(f"Start parsing profiling data in {mode} mode at: {folder}")
+    recorded = side_files.read_info(folder)
+    out = folder / OUTPUT_FOLDER
+    try:
+        if out.is_dir():
+            shutil.rmtree(out)
+        out.mkdir(mode=0o750)
+        run_parser(folder, out, types or recorded_types(recorded), report)
+        (out / DONE_FILE).touch()
+    except (OSError, NpuPluginError) as problem:
+        error(f"Failed to parsing profiling data. {folder}: {problem}")
+        return False
+    took = timedelta(seconds=monotonic() - began)
+    if "ProfilerActivity.NPU" in recorded.get("config", {}).get("common_config", {}).get("activities", ()):
+        info(f"CANN profiling data parsed in a total time of {took}")
+    info(f"All profiling data parsed in a total time of {took}")
+    return True
+
+
+def recorded_types(recorded: dict[str, Any]) -> list[str]:
+    """The forms that a capture was recorded for; text where profiler_info does not tell."""
+    found = recorded.get("config", {}).get("experimental_config", {}).get("_export_type")
+    found = [found] if isinstance(found, str) else found
+    allowed = supported_export_type()
+    usable = [item for item in found if item in allowed] if isinstance(found, list) else []
+    return usable or [ExportType.Text]
+
+
+def run_parser(folder: Path, out: Path, types: Sequence[str], report: Report | None) -> None:
+    """Run the parser in a child process and pass its progress on. ParseFailed with its reason."""
+    command = [sys.executable, "-m", "tb_npu_plugin.capture.api.worker", backend.current().parser]
+    command += [str(folder), str(out), *types]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
+    reason = ""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, encoding="utf-8") as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                kind, *words = _message(line)
+                if kind == "error":
+                    reason = words[0]
+                elif kind == "progress" and report is not None:
+                    report(backend.Progress(*words))
+        except BaseException:  # Ctrl-C above all: the child must not go on alone
+            process.kill()
+            raise
+    if reason:
+        raise ParseFailed(reason)
+    if process.returncode:
+        raise ParseFailed(_end_of(process.returncode))
+
+
+def _message(line: str) -> list[Any]:
+    """A line of the worker; what another library printed there goes to stderr."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        found = None
+    if isinstance(found, list) and found:
+        return found
+    print(line, end="", file=sys.stderr)
+    return ["other"]
+
+
+def _end_of(status: int) -> str:
+    if status < 0:
+        return f"The parsing process was killed by signal {-status}; if memory ran out, use a lower max_process_number."
+    return f"The parsing process ended with status {status}."
+
+
+def _checked_processes(number: Any) -> int:
+    cores = os.cpu_count() or 1
+    if not isinstance(number, int) or number <= 0:
+        warn("Invalid max_process_number, reset it to default!")
+        return DEFAULT_PROCESSES
+    if number > cores:
+        warn("max_process_number exceeds the number of cpu cores, reset it to the number of cpu cores!")
+        return cores
+    return number
+
+
+def _checked_types(types: Any) -> list[str] | None:
+    if types is None:
+        return None
+    found = [types] if isinstance(types, str) else types
+    if (
+        isinstance(found, list)
+        and found
+        and all(isinstance(item, str) and item in supported_export_type() for item in found)
+    ):
+        return list(dict.fromkeys(found))
+    warn(f"Invalid parameter export_type: {types}, use the export_type that was recorded.")
+    return None

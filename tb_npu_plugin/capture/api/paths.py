@@ -1,0 +1,87 @@
+"""Where result folders are made and what they are called (specs/ascend_pt.md 3.1)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.capture.api.messages import warn
+
+WORK_PATH = "ASCEND_WORK_PATH"
+WORK_FOLDER = "profiling_data"
+EXPORT_ONLY_FOLDER = "export_only_prof_dir"
+_LONGEST_WORKER_NAME = 225
+_LONGEST_FILE_NAME = 255  # bytes, on every file system in use
+
+
+class Place:
+    """dir_name and worker_name of the process: tensorboard_trace_handler(...) sets them, the next capture uses them."""
+
+    def __init__(self) -> None:
+        self._dir_name: str | None = None
+        self._worker_name: str | None = None
+        self._export_only = False
+
+    def configure(self, dir_name: Any = None, worker_name: Any = None, export_only: bool = False) -> None:
+        """Set all three; what is not allowed becomes the default, with a warning.
+
+        export_only: without a dir_name and ASCEND_WORK_PATH, folders are temporary.
+        """
+        self._export_only = export_only
+        self._worker_name = self._dir_name = None
+        usable = isinstance(worker_name, str) and "/" not in worker_name
+        if usable and 0 < len(worker_name) <= _LONGEST_WORKER_NAME:
+            self._worker_name = worker_name
+        elif worker_name is not None:
+            warn("Invalid parameter worker_name, reset it to default.")
+        if isinstance(dir_name, str) and dir_name:
+            self._dir_name = dir_name
+        elif dir_name is not None:
+            warn("Invalid parameter dir_name, reset it to default.")
+
+    def keep(self) -> None:
+        """Folders are not temporary from now on."""
+        self._export_only = False
+
+    def create(self) -> tuple[Path, bool]:
+        """Make a result folder; True: it is temporary. OSError where it cannot be made."""
+        work = os.environ.get(WORK_PATH)
+        temporary = self._export_only and not self._dir_name and not work
+        if self._dir_name:
+            base = Path(self._dir_name)
+        elif work:
+            base = Path(work) / WORK_FOLDER
+        else:
+            base = Path(EXPORT_ONLY_FOLDER) if temporary else Path()
+        worker = self._worker_name or socket.gethostname()
+        moment = datetime.now()  # local time, as torch_npu
+        while True:
+            stamp = moment.strftime("%Y%m%d%H%M%S") + f"{moment.microsecond // 1000:03d}"
+            rest = f"_{os.getpid()}_{stamp}_ascend_pt"
+            start = worker.encode()[: _LONGEST_FILE_NAME - len(rest)].decode(errors="ignore")
+            folder = base.absolute() / f"{start}{rest}"
+            try:
+                folder.mkdir(parents=True, mode=0o750)
+            except FileExistsError:
+                if not folder.is_dir():
+                    raise
+                moment += timedelta(milliseconds=1)  # two captures in one millisecond
+                continue
+            return folder, temporary
+
+
+PLACE = Place()
+
+
+def remove(folder: Path) -> None:
+    """Delete a result folder that nobody wants; a failure is a warning."""
+    try:
+        shutil.rmtree(folder)
+        if folder.parent.name == EXPORT_ONLY_FOLDER and not any(folder.parent.iterdir()):
+            folder.parent.rmdir()
+    except OSError as problem:
+        warn(f"Remove temporary profiling data saving path failed: {problem}")

@@ -1,0 +1,150 @@
+"""profile: captures by schedule (specs/ascend_pt.md 1.3)."""
+
+from __future__ import annotations
+
+import atexit
+import weakref
+from collections.abc import Iterable
+from typing import Any, Callable
+
+from tb_npu_plugin.capture.api import mstx
+from tb_npu_plugin.capture.api.actions import ActionController
+from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
+from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api.kineto import _KinetoProfile
+from tb_npu_plugin.capture.api.messages import guarded, warn
+from tb_npu_plugin.capture.api.paths import PLACE
+from tb_npu_plugin.capture.api.schedule import default_schedule
+
+#: Those whose capture the end of the process would cut off.
+_alive: weakref.WeakSet[profile] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    for one in list(_alive):
+        one.stop()
+
+
+class profile(_KinetoProfile):
+    """Records the steps that `schedule` chooses; on_trace_ready(self) is called after each capture."""
+
+    def __init__(
+        self,
+        *,
+        activities: Iterable[ProfilerActivity] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[..., Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: _ExperimentalConfig | None = None,
+        execution_trace_observer: Any = None,
+        custom_trace_id_callback: Callable[[], str] | None = None,
+        use_cuda: bool | None = None,
+    ) -> None:
+        if schedule and not callable(schedule):
+            warn("schedule is not Callable, set by default.")
+        if on_trace_ready and not callable(on_trace_ready):
+            warn("on_trace_ready is not Callable, set by default.")
+        self.schedule = schedule if callable(schedule) else default_schedule
+        self.record_steps = callable(schedule)
+        self.on_trace_ready = on_trace_ready if callable(on_trace_ready) else None
+        self.execution_trace_observer = execution_trace_observer
+        self.step_num = 0
+        self.stopped = False
+        self._started = False
+        self._step_offset = 0
+        self._step_range = 0
+        super().__init__(
+            activities=activities,
+            record_shapes=record_shapes,
+            profile_memory=profile_memory,
+            with_stack=with_stack,
+            with_flops=with_flops,
+            with_modules=with_modules,
+            experimental_config=experimental_config,
+            custom_trace_id_callback=custom_trace_id_callback,
+        )
+        self.prof_if.schedule = self.schedule
+        self.action_controller = ActionController(self.prof_if, execution_trace_observer)
+        if use_cuda is not None:
+            warn("This is npu environment, use_cuda is invalid")
+        self.current_action = self._action()
+        _alive.add(self)
+
+    def _call_handler(self) -> None:
+        if self.on_trace_ready is not None:
+            self.on_trace_ready(self)
+
+    @guarded(lambda: ProfilerAction.NONE)
+    def _action(self) -> ProfilerAction:
+        found = self.schedule(self.step_num)
+        if not isinstance(found, ProfilerAction):
+            raise TypeError(f"schedule must return a ProfilerAction, not {found!r}")
+        return found
+
+    @guarded()
+    def _clean_up(self) -> None:
+        if self._started and not self.stopped:
+            self.stop()
+        super()._clean_up()
+
+    @guarded()
+    def start(self) -> None:
+        """Begin with the action of the current step."""
+        if self._started and not self.stopped:
+            warn("Profiler is already started, start takes no effect!")
+            return
+        self._started, self.stopped = True, False
+        if self.on_trace_ready is None:
+            PLACE.configure(export_only=True)
+        else:
+            PLACE.keep()
+        self.action_controller.transit(ProfilerAction.NONE, self.current_action, self._call_handler)
+        self._begin_step()
+
+    @guarded()
+    def stop(self) -> None:
+        """End: what is being recorded is written and handed to on_trace_ready."""
+        if not self._started or self.stopped:
+            return
+        self.stopped = True
+        self._end_step()
+        self.action_controller.transit(self.current_action, None, self._call_handler)
+
+    @guarded()
+    def step(self) -> None:
+        """The next step begins."""
+        if self.stopped:
+            warn("Profiler is stopped, step takes no effect!")
+            return
+        self._end_step()
+        before = self.current_action
+        self.step_num += 1
+        self.current_action = self._action()
+        self._started = True  # without start(), the capture begins with the first step that records
+        self.action_controller.transit(before, self.current_action, self._call_handler)
+        self._begin_step()
+
+    def _set_step_num_offset_for_dynamic_prof(self, offset: int) -> None:
+        """Number the marks of the steps from `offset`: dynamic_profile starts in the middle of a training."""
+        self._step_offset = offset
+
+    def _begin_step(self) -> None:
+        if not self.record_steps:
+            return
+        number = self.step_num + self._step_offset
+        self.prof_if.step_begin(number)
+        if not self._step_offset:
+            self._step_range = mstx.mstx.range_start(f"ProfilerStep#{number}", mstx.CURRENT_STREAM)
+
+    def _end_step(self) -> None:
+        if not self.record_steps or not self._started:
+            return
+        if self._step_range:
+            mstx.mstx.range_end(self._step_range)
+            self._step_range = 0
+        self.prof_if.step_end(self.step_num + self._step_offset)

@@ -1,0 +1,52 @@
+"""Progress bars of parsing, on stderr."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Callable
+
+from tb_npu_plugin.capture.backend import Progress
+
+#: Called with each report of a parser.
+Report = Callable[[Progress], None]
+
+
+class Bars:
+    """One bar a folder while the context lasts; nothing but the last state where stderr is no terminal."""
+
+    def __init__(self) -> None:
+        # On first use: importing rich costs more than the rest of the capture API.
+        from rich.console import Console
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Display
+
+        self._display = Display(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[what]}"),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            redirect_stdout=False,  # the messages of the API go to stdout as they are
+        )
+
+    def __enter__(self) -> Bars:
+        from rich.errors import LiveError
+
+        try:
+            self._display.start()
+        except LiveError:  # the training shows a display of its own: no bars, then
+            self._display.disable = True
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._display.stop()
+
+    def add(self, name: str) -> Report:
+        """A bar; call the result with what the parser reports."""
+        task = self._display.add_task(name, total=None, what="")
+
+        def report(at: Progress) -> None:
+            self._display.update(task, completed=at.done, total=at.total or None, what=at.what)
+
+        return report

@@ -1,0 +1,56 @@
+"""Which rank this process is, and its communicators (specs/ascend_pt.md 3.3, 3.4)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+
+def _distributed() -> Any:
+    """torch.distributed where it is initialized, else None. Imports nothing."""
+    module = sys.modules.get("torch.distributed")
+    return module if module is not None and module.is_available() and module.is_initialized() else None
+
+
+def rank_id() -> int | str | None:
+    """$RANK as it is written (a text, as in profiler_info), else the rank of torch.distributed, else None."""
+    written = os.environ.get("RANK", "")
+    if written.isascii() and written.isdigit():
+        return written
+    distributed = _distributed()
+    return None if distributed is None else int(distributed.get_rank())
+
+
+def world_size() -> int:
+    """Ranks of the whole run; 1 where that is not known."""
+    distributed = _distributed()
+    if distributed is not None:
+        return int(distributed.get_world_size())
+    written = os.environ.get("WORLD_SIZE", "")
+    return max(1, int(written)) if written.isascii() and written.isdigit() else 1
+
+
+def groups() -> dict[str, Any]:
+    """Communicator → group_name, group_rank, global_ranks, for each group of torch.distributed that holds this rank.
+
+    The name of a communicator is equal on all of its ranks.
+    """
+    distributed = _distributed()
+    if distributed is None:
+        return {}
+    world = distributed.distributed_c10d._world
+    server = f"{os.environ.get('MASTER_ADDR', '127.0.0.1')}_{os.environ.get('MASTER_PORT', '0')}"
+    out: dict[str, Any] = {}
+    for group, members in world.pg_group_ranks.items():
+        rank = distributed.get_rank()
+        if rank not in members:
+            continue
+        name = world.pg_names.get(group, str(len(out)))
+        is_world = group is distributed.group.WORLD
+        out[f"{server}_{distributed.get_backend(group)}_{name}"] = {
+            "group_name": "default_group" if is_world else str(name),
+            "group_rank": int(members[rank]),
+            "global_ranks": sorted(int(member) for member in members),
+        }
+    return out

@@ -1,0 +1,53 @@
+"""The capture that records now: what marks, ranges and threads of the process are for."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from dataclasses import dataclass
+
+from tb_npu_plugin.capture.backend import Recorder, Settings
+
+
+@dataclass(frozen=True)
+class Session:
+    """A recorder between its start and its stop. `include` or `exclude` choose among the domains of marks."""
+
+    recorder: Recorder
+    settings: Settings
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def wants(self, domain: str) -> bool:
+        """Marks of this domain are recorded."""
+        if not self.settings.mstx or domain in self.exclude:
+            return False
+        return not self.include or domain in self.include
+
+
+_current: list[Session] = []
+_lock = threading.Lock()
+_numbers = itertools.count(1)
+
+
+def begin(session: Session) -> None:
+    """From now on this one records."""
+    with _lock:
+        _current[:] = [session]
+
+
+def end(recorder: Recorder) -> None:
+    """This recorder records no longer."""
+    with _lock:
+        _current[:] = [session for session in _current if session.recorder is not recorder]
+
+
+def current() -> Session | None:
+    """The one that records now."""
+    found = _current[:1]  # one read: another thread may end it
+    return found[0] if found else None
+
+
+def next_id() -> int:
+    """The id of the next range: from 1, unique in the process."""
+    return next(_numbers)

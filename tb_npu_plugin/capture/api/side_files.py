@@ -1,0 +1,103 @@
+"""profiler_info[_rank].json and profiler_metadata.json (specs/ascend_pt.md 3.3, 3.4): their content and their names."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_METADATA
+
+#: The variables that ENV_VARIABLES lists; "" where one is not set.
+ENVIRONMENT_VARIABLES = (
+    "ASCEND_GLOBAL_LOG_LEVEL",
+    "HCCL_RDMA_TC",
+    "HCCL_RDMA_SL",
+    "ACLNN_CACHE_LIMIT",
+    "HOST_CACHE_CAPACITY",
+    "ASCEND_ENHANCE_ENABLE",
+    "PYTORCH_NPU_ALLOC_CONF",
+    "ASCEND_LAUNCH_BLOCKING",
+    "HCCL_ALGO",
+)
+TRACE_ID = "trace_id"
+
+
+def environment() -> dict[str, str]:
+    """The variables that a result keeps."""
+    return {name: os.environ.get(name, "") for name in ENVIRONMENT_VARIABLES}
+
+
+def attributes(thing: object) -> dict[str, Any]:
+    """The attributes of a settings object as profiler_info lists them; what JSON cannot hold, as its text."""
+    found: dict[str, Any] = json.loads(json.dumps(getattr(thing, "__dict__", {}), default=str))
+    return found
+
+
+def info(
+    common: Mapping[str, Any],
+    experimental: object,
+    start: Mapping[str, Any],
+    end: Mapping[str, Any] | None,
+    versions: Mapping[str, str],
+    rank: int | str | None,
+) -> dict[str, Any]:
+    """Content of profiler_info. `end` None: the capture has not ended."""
+    out: dict[str, Any] = {
+        "config": {"common_config": dict(common), "experimental_config": attributes(experimental)},
+        "start_info": dict(start),
+        **({} if end is None else {"end_info": dict(end)}),
+        **versions,
+    }
+    if rank is not None:
+        out["rank_id"] = rank
+    return out
+
+
+def write_info(folder: Path, content: Mapping[str, Any]) -> None:
+    """profiler_info.json, or profiler_info_{rank}.json where the rank is known."""
+    rank = content.get("rank_id")
+    name = "profiler_info.json" if rank is None else f"profiler_info_{rank}.json"
+    _write(folder / name, content)
+    for other in folder.glob("profiler_info*.json"):  # the rank was not known yet when the capture began
+        if other.name != name:
+            other.unlink()
+
+
+def write_metadata(
+    folder: Path,
+    user: Mapping[str, Any],
+    variables: Mapping[str, str] | None,
+    groups: Mapping[str, Any],
+    trace_id: str,
+    added: Mapping[str, Any],
+) -> None:
+    """profiler_metadata.json. variables None: they go to the database."""
+    content: dict[str, Any] = dict(user)
+    if variables is not None:
+        content[ENVIRONMENT] = dict(variables)
+    if groups:
+        content[GROUPS] = dict(groups)
+    if trace_id:
+        content[TRACE_ID] = trace_id
+    content.update(added)
+    if content:
+        _write(folder / PROFILER_METADATA.name, content)
+
+
+def read_info(folder: Path) -> dict[str, Any]:
+    """profiler_info of a result folder; {} where there is none that can be read."""
+    for path in sorted(folder.glob("profiler_info*.json")):
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=4, ensure_ascii=False), encoding="utf-8")

@@ -1,0 +1,189 @@
+"""The transition table of specs/ascend_pt.md 1.3, row by row, through a profile and a fake recorder."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.capture.api.actions import TRANSITIONS
+from tb_npu_plugin.capture.api.enums import ProfilerAction
+from tb_npu_plugin.capture.api.profile import profile
+from tests.unit.capture.api.conftest import Recorded, Said
+
+N, W, R, S = ProfilerAction
+INIT, INIT_START, INIT_WARMUP = ["prepare"], ["prepare", "start"], ["prepare", "warmup"]
+END = ["stop", "finalize"]
+SAVE = [*END, "ready"]
+PERHAPS = "Stop profiler while current state is RECORD_AND_SAVE, perhaps the scheduling cycle has not yet completed."
+EMPTY = "Incorrect schedule: Stop profiler while current state is WARMUP which will result in empty parsed data."
+PARTS = "Incorrect schedule: Stop profiler while current state is RECORD which may result in incomplete parsed data."
+
+#: before, after (None: stop), what is done, what is printed.
+ROWS: list[tuple[ProfilerAction, ProfilerAction | None, list[str], str]] = [
+    (N, N, [], ""),
+    (N, W, INIT_WARMUP, ""),
+    (N, R, INIT_START, ""),
+    (N, S, INIT_START, ""),
+    (W, N, ["start", *END], "Incorrect schedule: WARMUP followed by NONE"),
+    (W, W, [], ""),
+    (W, R, ["start"], ""),
+    (W, S, ["start"], ""),
+    (R, N, END, "Incorrect schedule: RECORD followed by NONE"),
+    (R, W, END, "Incorrect schedule: RECORD followed by WARMUP"),
+    (R, R, [], ""),
+    (R, S, [], ""),
+    (S, N, SAVE, ""),
+    (S, W, [*SAVE, *INIT_WARMUP], ""),
+    (S, R, [*SAVE, *INIT_START], ""),
+    (S, S, [*SAVE, *INIT_START], ""),
+    (N, None, [], ""),
+    (W, None, ["discard"], EMPTY),
+    (R, None, SAVE, PARTS),
+    (S, None, SAVE, PERHAPS),
+]
+
+
+def _profile(actions: list[ProfilerAction], recorded: Recorded, **arguments: Any) -> profile:
+    def ready(prof: profile) -> None:
+        assert Path(prof.prof_if.prof_path, "profiler_info.json").is_file()  # after finalize
+        recorded.log.append("ready")
+
+    return profile(schedule=lambda step: actions[step], on_trace_ready=ready, **arguments)
+
+
+def _without_marks(log: list[str]) -> list[str]:
+    return [entry for entry in log if not entry.startswith("step_")]
+
+
+def test_the_table_is_whole() -> None:
+    assert [(before, after) for before, after, _, _ in ROWS] == list(TRANSITIONS)
+
+
+@pytest.mark.parametrize(("before", "after", "done", "warning"), ROWS)
+def test_row(
+    before: ProfilerAction, after: ProfilerAction | None, done: list[str], warning: str, recorded: Recorded, said: Said
+) -> None:
+    prof = _profile([before, after or N], recorded)
+    said()
+    prof.start()
+    folder = prof.prof_if.prof_path
+    recorded.take()
+    assert said() == []
+    if after is None:
+        prof.stop()
+    else:
+        prof.step()
+    assert _without_marks(recorded.take()) == done
+    assert said() == ([("WARNING", warning)] if warning else [])
+    if (before, after) == (W, None):
+        assert not Path(folder).exists()
+    elif folder:
+        assert Path(folder).is_dir()
+
+
+def test_each_cycle_has_a_folder_and_a_trace_id(recorded: Recorded) -> None:
+    seen: list[tuple[str, str]] = []
+    prof = profile(
+        schedule=lambda step: S, on_trace_ready=lambda p: seen.append((p.prof_if.prof_path, p.get_trace_id()))
+    )
+    prof.start()
+    for _ in range(4):
+        prof.step()
+    prof.stop()
+    assert len(seen) == 5
+    assert len({folder for folder, _ in seen}) == 5
+    assert len({trace for _, trace in seen}) == 5
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device", "/full/FRAMEWORK")
+READ_ONLY = OSError(errno.EROFS, "Read-only file system", "/ro")
+
+
+@pytest.mark.parametrize("call", ["prepare", "warmup", "start", "stop", "finalize", "step_begin", "step_end"])
+@pytest.mark.parametrize("problem", [FULL, RuntimeError("broken"), AssertionError()])
+def test_a_recorder_that_fails_costs_one_capture(call: str, problem: Exception, recorded: Recorded, said: Said) -> None:
+    actions = [W, R, S, N] * 2
+    prof = _profile([*actions, N], recorded)
+    said()
+    recorded.fail[call] = problem
+    prof.start()
+    for step in range(1, len(actions) + 1):
+        if step == 4:
+            recorded.fail.clear()
+        prof.step()
+    prof.stop()
+    errors = [text for kind, text in said() if kind == "ERROR"]
+    if call.startswith("step_"):
+        [text] = errors
+        assert (str(problem) or "AssertionError") in text
+        assert recorded.log.count("ready") == 2
+        return
+    [text] = errors
+    assert (str(problem) or "AssertionError") in text
+    assert "The training goes on." in text
+    assert ("Free some space" in text) == (problem is FULL)
+    assert recorded.log.count("ready") == 1  # of the second cycle
+
+
+def test_a_handler_that_fails_does_not_cost_the_next_capture(recorded: Recorded, said: Said) -> None:
+    def ready(prof: profile) -> None:
+        recorded.log.append("ready")
+        raise KeyError("mine")
+
+    prof = profile(schedule=lambda step: S, on_trace_ready=ready)
+    said()
+    prof.start()
+    prof.step()
+    assert _without_marks(recorded.take()) == [*INIT_START, *SAVE, *INIT_START]
+    assert said() == [("ERROR", "Profiling failed in on_trace_ready: 'mine'. The training goes on.")]
+    prof.on_trace_ready = None
+    prof.stop()
+
+
+def test_a_folder_that_cannot_be_written(recorded: Recorded, said: Said, tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ASCEND_WORK_PATH", str(tmp_path / "file"))
+    prof = profile()
+    said()
+    with prof:
+        prof.step()
+    [(_kind, text)] = [line for line in said() if line[0] == "ERROR"]
+    assert "creating the result folder" in text
+    assert str(tmp_path / "file") in text
+    assert recorded.take() == []
+
+
+def test_the_folder_of_a_capture_that_could_not_begin_is_removed(recorded: Recorded) -> None:
+    recorded.fail["prepare"] = FULL
+    prof = profile(schedule=lambda step: R, on_trace_ready=lambda prof: None)
+    prof.start()
+    assert recorded.log == ["prepare"]
+    assert list(Path().iterdir()) == []
+    assert prof.prof_if.prof_path == ""
+
+
+class Observer:
+    def __init__(self, log: list[str]) -> None:
+        self.log = log
+
+    def start(self) -> None:
+        self.log.append("observer start")
+
+    def stop(self) -> None:
+        self.log.append("observer stop")
+        raise ValueError("mine")
+
+
+def test_the_observer_follows_the_profiler(recorded: Recorded, said: Said) -> None:
+    prof = _profile([R, S, N], recorded, execution_trace_observer=Observer(recorded.log))
+    said()
+    prof.start()
+    prof.step()
+    prof.step()
+    assert _without_marks(recorded.log) == [
+        "prepare", "start", "observer start", "stop", "observer stop", "finalize", "ready"
+    ]  # fmt: skip
+    assert said() == [("ERROR", "execution_trace_observer.stop() failed: mine")]

@@ -1,0 +1,313 @@
+from __future__ import annotations
+
+import gc
+import inspect
+import json
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerAction, ProfilerActivity, supported_activities
+from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
+from tb_npu_plugin.capture.api.kineto import _KinetoProfile
+from tb_npu_plugin.capture.api.profile import profile
+from tb_npu_plugin.capture.api.schedule import schedule
+from tests.unit.capture.api.conftest import Recorded, Said
+
+N, W, R, S = ProfilerAction
+CPU, NPU = ProfilerActivity
+QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
+DEFAULT_WARNING = (
+    "WARNING", "Please use level1 or level2 if you want to collect aic metrics, reset aic metrics to None!"
+)  # fmt: skip
+
+
+def _bool(name: str) -> list[str]:
+    return [f"Parameter {name} is of boolean type, reset it to False."]
+
+
+ACTIVITIES = "Invalid activities, only CPU and NPU are supported, reset it to default."
+UNUSED = "Experimental config will not be used while ProfilerActivity.NPU is not set."
+
+#: Argument, stored in prof_if (or in the profile), printed.
+ROWS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
+    ({"activities": None}, {"activities": {CPU, NPU}}, []),
+    ({"activities": []}, {"activities": {CPU, NPU}}, []),
+    ({"activities": [NPU]}, {"activities": {NPU}}, []),
+    ({"activities": iter([CPU, NPU])}, {"activities": {CPU, NPU}}, []),
+    ({"activities": [CPU]}, {"activities": {CPU}}, [UNUSED]),
+    ({"activities": [CPU, "GPU"]}, {"activities": {CPU, NPU}}, [ACTIVITIES]),
+    ({"activities": 5}, {"activities": {CPU, NPU}}, [ACTIVITIES]),
+    ({"record_shapes": 1}, {"record_shapes": False}, _bool("record_shapes")),
+    ({"profile_memory": None}, {"profile_memory": False}, _bool("profile_memory")),
+    ({"with_stack": "yes"}, {"with_stack": False}, _bool("with_stack")),
+    ({"with_flops": 0}, {"with_flops": False}, _bool("with_flops")),
+    ({"with_modules": []}, {"with_modules": False}, _bool("with_modules")),
+    ({"with_modules": True}, {"with_modules": True}, []),
+    ({"schedule": 3}, {}, ["schedule is not Callable, set by default."]),
+    ({"on_trace_ready": "x"}, {}, ["on_trace_ready is not Callable, set by default."]),
+    ({"use_cuda": False}, {}, ["This is npu environment, use_cuda is invalid"]),
+    ({"custom_trace_id_callback": 1}, {}, ["Parameter custom_trace_id_callback is not callable, reset it to default."]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "stored", "lines"), ROWS)
+def test_validation(arguments: dict[str, Any], stored: dict[str, Any], lines: list[str], said: Said) -> None:
+    prof = profile(**{"experimental_config": QUIET, **arguments})
+    assert {name: getattr(prof.prof_if, name) for name in stored} == stored
+    assert said() == [("WARNING", line) for line in lines]
+
+
+def test_validation_of_the_config(said: Said) -> None:
+    prof = profile(experimental_config={"level": 1})  # type: ignore[arg-type]
+    assert isinstance(prof.prof_if.experimental_config, _ExperimentalConfig)
+    assert said() == [
+        ("WARNING", "Parameter experimental_config is an instance of _ExperimentalConfig, reset it to default."),
+        DEFAULT_WARNING,
+    ]
+    profile()
+    assert said() == [DEFAULT_WARNING]
+    config = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, gc_detect_threshold=1)
+    profile(activities=[NPU], experimental_config=config)
+    assert said() == [("WARNING", "GC detect will not take effect while ProfilerActivity.CPU is not set.")]
+
+
+def test_signatures() -> None:
+    assert list(inspect.signature(profile).parameters) == [
+        "activities", "schedule", "on_trace_ready", "record_shapes", "profile_memory", "with_stack", "with_flops",
+        "with_modules", "experimental_config", "execution_trace_observer", "custom_trace_id_callback", "use_cuda",
+    ]  # fmt: skip
+    kinds = {parameter.kind for parameter in inspect.signature(profile).parameters.values()}
+    assert kinds == {inspect.Parameter.KEYWORD_ONLY}
+    assert list(inspect.signature(tensorboard_trace_handler).parameters) == [
+        "dir_name", "worker_name", "analyse_flag", "async_mode"
+    ]  # fmt: skip
+
+
+def test_attributes(recorded: Recorded) -> None:
+    plan = schedule(1, 1, 1)
+    prof = profile(schedule=plan, experimental_config=QUIET)
+    assert (prof.step_num, prof.current_action, prof.schedule, prof.stopped) == (0, N, plan, False)
+    assert prof.metadata == {}
+    with prof as same:
+        assert same is prof
+        prof.step()
+        assert (prof.step_num, prof.current_action) == (1, W)
+    assert prof.stopped
+    assert prof.prof_if.activities == supported_activities()
+
+
+def test_steps_are_marked_and_numbered_from_the_construction(recorded: Recorded) -> None:
+    prof = profile(schedule=schedule(1, 2, 1), on_trace_ready=lambda prof: None, experimental_config=QUIET)
+    with prof:
+        for _ in range(4):
+            prof.step()
+    assert recorded.take() == [
+        "prepare", "warmup", "step_begin 1", "step_end 1", "start", "step_begin 2", "step_end 2", "step_begin 3",
+        "step_end 3", "stop", "finalize",
+    ]  # fmt: skip
+
+
+def test_without_a_schedule_there_are_no_marks(recorded: Recorded, said: Said) -> None:
+    with profile(experimental_config=QUIET) as prof:
+        prof.step()
+        prof.step()
+    assert recorded.take() == ["prepare", "start", "stop", "finalize"]
+    [(_kind, text)] = said()
+    assert "while current state is RECORD " in text
+
+
+def test_the_offset_of_dynamic_profile(recorded: Recorded) -> None:
+    config = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, mstx=True)
+    prof = profile(schedule=schedule(0, 1), experimental_config=config)
+    prof._set_step_num_offset_for_dynamic_prof(41)
+    prof.start()
+    assert recorded.take() == ["prepare", "start", "step_begin 41"]
+    prof.stop()
+
+
+def test_a_step_is_an_mstx_range_too(recorded: Recorded) -> None:
+    config = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, mstx=True)
+    with profile(schedule=schedule(0, 1), experimental_config=config):
+        pass
+    assert recorded.take() == [
+        "prepare", "start", "step_begin 0", "range_start ProfilerStep#0 default 0", "range_end", "step_end 0", "stop",
+        "finalize",
+    ]  # fmt: skip
+
+
+def test_a_stopped_profile_takes_no_step(recorded: Recorded, said: Said) -> None:
+    prof = profile(schedule=schedule(0, 1), experimental_config=QUIET)
+    prof.start()
+    prof.stop()
+    said()
+    recorded.take()
+    prof.step()
+    assert said() == [("WARNING", "Profiler is stopped, step takes no effect!")]
+    assert prof.step_num == 0
+    prof.stop()
+    assert recorded.take() == []
+
+
+def test_start_again_after_stop(recorded: Recorded) -> None:
+    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
+    folders = []
+    for _ in range(2):
+        prof.start()
+        folders.append(prof.prof_if.prof_path)
+        prof.stop()
+    assert len(set(folders)) == 2
+    assert recorded.take() == ["prepare", "start", "stop", "finalize"] * 2
+
+
+def test_start_twice(recorded: Recorded, said: Said) -> None:
+    prof = profile(experimental_config=QUIET)
+    prof.start()
+    prof.start()
+    assert recorded.take() == ["prepare", "start"]
+    assert said() == [("WARNING", "Profiler is already started, start takes no effect!")]
+    prof.stop()
+
+
+def test_step_without_start_records_too(recorded: Recorded) -> None:
+    prof = profile(schedule=schedule(1, 1, 0, 1), on_trace_ready=lambda prof: None, experimental_config=QUIET)
+    prof.step()
+    prof.step()
+    assert [entry for entry in recorded.take() if "step" not in entry] == ["prepare", "start", "stop", "finalize"]
+
+
+def test_a_forgotten_profile_stops_itself(recorded: Recorded) -> None:
+    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
+    prof.start()
+    del prof
+    gc.collect()
+    assert recorded.take() == ["prepare", "start", "stop", "finalize"]
+
+
+def test_a_schedule_that_fails(recorded: Recorded, said: Said) -> None:
+    def plan(step: int) -> ProfilerAction:
+        if step == 1:
+            raise KeyError("mine")
+        return S if step < 3 else "RECORD"  # type: ignore[return-value]
+
+    prof = profile(schedule=plan, on_trace_ready=lambda prof: None, experimental_config=QUIET)
+    prof.start()
+    for _ in range(3):
+        prof.step()
+    prof.stop()
+    assert [text for kind, text in said() if kind == "ERROR"] == [
+        "Call _action failed. Exception: 'mine'",
+        "Call _action failed. Exception: schedule must return a ProfilerAction, not 'RECORD'",
+    ]
+    assert recorded.take().count("finalize") == 2
+
+
+def test_trace_ids(recorded: Recorded, said: Said) -> None:
+    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
+    assert prof.get_trace_id() == ""
+    answers: list[Any] = ["mine", "x" * 1024, "x" * 1025, 7]
+
+    def callback() -> str:
+        return answers.pop(0)  # type: ignore[no-any-return]
+
+    found = []
+    for _ in range(6):
+        prof.start()
+        prof.stop()
+        found.append(prof.get_trace_id())
+        prof.set_custom_trace_id_callback(callback)
+    default = re.compile("[0-9A-F]{32}")
+    assert [bool(default.fullmatch(trace)) for trace in found] == [True, False, False, True, True, True]
+    assert found[1:3] == ["mine", "x" * 1024]
+    lines = [text for _, text in said() if "custom_trace_id" in text]
+    assert len(lines) == 3
+    assert "at most 1024" in lines[0]
+    assert "pop from empty list" in lines[2]
+    metadata = json.loads(Path(prof.prof_if.prof_path, "profiler_metadata.json").read_text())
+    assert metadata["trace_id"] == found[-1]
+
+
+def test_child_threads(recorded: Recorded, said: Said) -> None:
+    def work() -> None:
+        profile.enable_profiler_in_child_thread(with_stack=True)
+        profile.disable_profiler_in_child_thread()
+
+    work()
+    assert said() == [("WARNING", "The profiler is not recording, enable_profiler_in_child_thread takes no effect.")]
+    with profile(experimental_config=QUIET):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert recorded.take() == [
+        "prepare", "start", "enable_child_thread True", "disable_child_thread", "stop", "finalize"
+    ]  # fmt: skip
+
+
+def test_the_settings_reach_the_recorder(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("WORLD_SIZE", "8")
+    config = _ExperimentalConfig(
+        "Level2", AiCMetrics.Memory, l2_cache=True, mstx=True, export_type=["db", "text"], gc_detect_threshold=2,
+        host_sys=["cpu"], sys_io=True, op_attr=True,
+    )  # fmt: skip
+    with profile(record_shapes=True, with_modules=True, experimental_config=config):
+        pass
+    [recorder] = recorded.recorders
+    found = recorder.settings
+    assert (found.cpu, found.npu, found.level, found.aic_metrics) == (
+        True,
+        True,
+        "Level2",
+        "ACL_AICORE_MEMORY_BANDWIDTH",
+    )
+    assert (found.l2_cache, found.mstx, found.op_attr, found.sys_io) == (True,) * 4
+    assert (found.export_types, found.gc_threshold, found.host_sys) == (("db", "text"), 2, ("cpu",))
+    assert (found.rank, found.world) == (3, 8)
+    assert (found.host.record_shapes, found.host.with_modules, found.host.with_stack) == (True, True, False)
+
+
+def test_garbage_collections(recorded: Recorded) -> None:
+    config = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, gc_detect_threshold=0)
+    before = list(gc.callbacks)
+    with profile(experimental_config=config):
+        gc.collect()
+    gc.collect()
+    [recorder] = recorded.recorders
+    assert len(recorder.collections) >= 1
+    assert all(start < end for start, end in recorder.collections)
+    assert gc.callbacks == before
+    slow = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, gc_detect_threshold=60_000)
+    with profile(experimental_config=slow):
+        gc.collect()
+    assert recorded.recorders[1].collections == []
+
+
+def test_nothing_happens_while_msprof_drives(recorded: Recorded, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROFILING_MODE", "dynamic")
+    with profile(
+        schedule=schedule(0, 1), on_trace_ready=tensorboard_trace_handler("./result"), experimental_config=QUIET
+    ) as prof:
+        prof.step()
+        prof.add_metadata("a", "b")
+    prof.export_chrome_trace("trace.json")
+    assert recorded.take() == []
+    assert list(Path().iterdir()) == []
+    assert [kind for kind, text in said() if "msprof" in text] == ["WARNING"]
+
+
+def test_kineto_profile(recorded: Recorded, said: Said) -> None:
+    with _KinetoProfile(experimental_config=QUIET) as prof:
+        prof.add_metadata("key", "value")
+    assert recorded.take() == ["prepare", "start", "stop", "finalize"]
+    assert said() == []
+    folder = Path(prof.prof_if.prof_path)
+    assert folder.parent.name == "export_only_prof_dir"
+    assert json.loads((folder / "profiler_metadata.json").read_text())["key"] == "value"
+    prof.export_chrome_trace("out/trace.json")
+    assert json.loads(Path("out/trace.json").read_text())[0]["name"] == "aten::add"
+    del prof
+    assert not Path("export_only_prof_dir").exists()

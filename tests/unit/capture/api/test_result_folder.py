@@ -1,0 +1,199 @@
+"""Names of result folders and the two side files (specs/ascend_pt.md 3.1, 3.3, 3.4)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.capture.api import paths, side_files
+from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerActivity
+from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
+from tb_npu_plugin.capture.api.profile import profile
+from tb_npu_plugin.capture.api.schedule import schedule
+from tests.unit.capture.api.conftest import Recorded, Said
+
+QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
+NAME = re.compile(r"(?P<worker>.+)_(?P<pid>\d+)_(?P<time>\d{17})_ascend_pt")
+
+
+def _capture(**arguments: Any) -> Path:
+    prof = profile(**{"experimental_config": QUIET, "on_trace_ready": lambda prof: None, **arguments})
+    with prof:
+        prof.add_metadata("mine", "yes")
+    return Path(prof.prof_if.prof_path)
+
+
+def test_name(recorded: Recorded) -> None:
+    tensorboard_trace_handler("result")
+    before = time.strftime("%Y%m%d%H%M%S")
+    folder = _capture()
+    found = NAME.fullmatch(folder.name)
+    assert found
+    assert found["worker"] == socket.gethostname()
+    assert int(found["pid"]) == os.getpid()
+    assert before <= found["time"][:14] <= time.strftime("%Y%m%d%H%M%S")
+    assert folder.parent == Path("result").absolute()
+
+
+HOST = socket.gethostname()
+#: Bytes of a worker name that fit into a file name.
+LEFT = 255 - len(f"_{os.getpid()}_20260102030405999_ascend_pt")
+#: worker_name, worker in the name, warned.
+WORKERS: list[tuple[Any, str, bool]] = [
+    (None, HOST, False), ("w0", "w0", False), ("x" * 225, "x" * LEFT, False), ("x" * 226, HOST, True), ("", HOST, True),
+    ("é" * 225, "é" * (LEFT // 2), False), ("a/b", HOST, True),
+    (5, HOST, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "worker", "warned"), WORKERS)
+def test_worker_names(name: Any, worker: str, warned: bool, recorded: Recorded, said: Said) -> None:
+    tensorboard_trace_handler("result", name)
+    lines = [("WARNING", "Invalid parameter worker_name, reset it to default.")] if warned else []
+    assert said() == lines
+    found = NAME.fullmatch(_capture().name)
+    assert found
+    assert found["worker"] == worker
+
+
+@pytest.mark.parametrize("name", ["", 5, ["a"]])
+def test_invalid_folder_names(name: Any, recorded: Recorded, said: Said) -> None:
+    tensorboard_trace_handler(name)
+    assert said() == [("WARNING", "Invalid parameter dir_name, reset it to default.")]
+    assert _capture().parent == Path.cwd()
+
+
+#: dir_name, ASCEND_WORK_PATH, handler?, expected parent.
+PLACES = [
+    ("given", None, True, "given"),
+    ("given", "work", True, "given"),
+    (None, "work", True, "work/profiling_data"),
+    (None, None, True, "."),
+    (None, "work", False, "work/profiling_data"),
+    (None, None, False, "export_only_prof_dir"),
+    ("given", None, False, "export_only_prof_dir"),  # start() without a handler forgets the dir_name
+]
+
+
+@pytest.mark.parametrize(("given", "work", "handled", "parent"), PLACES)
+def test_places(
+    given: str | None,
+    work: str | None,
+    handled: bool,
+    parent: str,
+    recorded: Recorded,
+    monkeypatch: Any,
+    tmp_path: Path,
+) -> None:
+    if work:
+        monkeypatch.setenv("ASCEND_WORK_PATH", str(tmp_path / work))
+    tensorboard_trace_handler(given)
+    prof = profile(on_trace_ready=(lambda prof: None) if handled else None, experimental_config=QUIET)
+    prof.start()
+    prof.stop()
+    folder = Path(prof.prof_if.prof_path)
+    assert folder.parent == (tmp_path / parent)
+    assert folder.is_dir()
+    del prof
+    assert folder.exists() == (parent != "export_only_prof_dir")
+
+
+def test_two_folders_in_one_millisecond(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Frozen(paths.datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> paths.datetime:
+            return cls(2026, 1, 2, 3, 4, 5, 999_000)
+
+    monkeypatch.setattr(paths, "datetime", Frozen)
+    place = paths.Place()
+    times = [NAME.fullmatch(place.create()[0].name)["time"] for _ in range(3)]  # type: ignore[index]
+    assert times == ["20260102030405999", "20260102030406000", "20260102030406001"]
+
+
+def test_profiler_info(recorded: Recorded) -> None:
+    before = time.time_ns()
+    folder = _capture(schedule=schedule(1, 2, 3, 4, 5), record_shapes=True, activities=[ProfilerActivity.NPU])
+    assert folder == Path()  # step 0 waits: nothing was recorded
+    folder = _capture(schedule=schedule(0, 2, 0, 4), record_shapes=True, activities=[ProfilerActivity.NPU])
+    text = (folder / "profiler_info.json").read_text()
+    found = json.loads(text)
+    assert text == json.dumps(found, indent=4)
+    assert found["config"]["common_config"] == {
+        "activities": ["ProfilerActivity.NPU"],
+        "schedule": {"wait": 0, "active": 2, "warmup": 0, "repeat": 4, "skip_first": 0, "skip_first_wait": 0},
+        "record_shapes": True, "profile_memory": False, "with_stack": False, "with_flops": False,
+        "with_modules": False,
+    }  # fmt: skip
+    assert found["config"]["experimental_config"] == vars(QUIET)
+    assert set(found["start_info"]) == {"syscnt_enable", "freq", "start_cnt", "start_monotonic"}
+    assert before < found["end_info"]["collectionTimeEnd"] < time.time_ns()
+    assert found["start_info"]["start_monotonic"] < found["end_info"]["MonotonicTimeEnd"] < time.monotonic_ns()
+    assert "rank_id" not in found
+
+
+def test_profiler_info_without_a_schedule(recorded: Recorded) -> None:
+    common = json.loads((_capture() / "profiler_info.json").read_text())["config"]["common_config"]
+    assert common["schedule"] == {}
+    assert common["activities"] == ["ProfilerActivity.CPU", "ProfilerActivity.NPU"]
+
+
+def test_a_rank_from_the_environment_is_a_text(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "12")
+    folder = _capture()
+    assert [path.name for path in folder.glob("profiler_info*")] == ["profiler_info_12.json"]
+    assert json.loads((folder / "profiler_info_12.json").read_text())["rank_id"] == "12"
+
+
+def test_an_odd_rank_is_none(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "../x")
+    assert (_capture() / "profiler_info.json").is_file()
+
+
+def test_a_capture_that_is_killed_leaves_its_settings(recorded: Recorded) -> None:
+    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
+    prof.start()
+    found = side_files.read_info(Path(prof.prof_if.prof_path))
+    assert found["config"]["experimental_config"]["_export_type"] == ["text"]
+    assert "end_info" not in found
+    prof.stop()
+
+
+def test_metadata(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HCCL_ALGO", "ring")
+    folder = _capture()
+    found = json.loads((folder / "profiler_metadata.json").read_text())
+    assert found["mine"] == "yes"
+    assert found["ENV_VARIABLES"] == {
+        "ASCEND_GLOBAL_LOG_LEVEL": "", "HCCL_RDMA_TC": "", "HCCL_RDMA_SL": "", "ACLNN_CACHE_LIMIT": "",
+        "HOST_CACHE_CAPACITY": "", "ASCEND_ENHANCE_ENABLE": "", "PYTORCH_NPU_ALLOC_CONF": "",
+        "ASCEND_LAUNCH_BLOCKING": "", "HCCL_ALGO": "ring",
+    }  # fmt: skip
+    assert found["tb_npu_simulated"] == {"by": "fake"}
+    assert recorded.recorders[0].settings.environment == found["ENV_VARIABLES"]
+
+
+def test_the_database_form_keeps_the_environment_elsewhere(recorded: Recorded) -> None:
+    config = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, export_type="db")
+    found = json.loads((_capture(experimental_config=config) / "profiler_metadata.json").read_text())
+    assert "ENV_VARIABLES" not in found
+
+
+def test_metadata_are_of_one_capture(recorded: Recorded) -> None:
+    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
+    prof.add_metadata_json("numbers", "[1, 2]")
+    found = []
+    for _ in range(2):
+        prof.start()
+        prof.stop()
+        found.append(json.loads(Path(prof.prof_if.prof_path, "profiler_metadata.json").read_text()))
+    assert found[0]["numbers"] == [1, 2]
+    assert "numbers" not in found[1]
+    assert prof.metadata == {}
