@@ -14,7 +14,8 @@ from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile, read_object
 from tb_npu_plugin.scan.events import Interner
 from tb_npu_plugin.schema import trace
-from tb_npu_plugin.tables import NULL_INT, IntArray
+from tb_npu_plugin.store.timeline_slices import in_time
+from tb_npu_plugin.tables import IntArray
 from tb_npu_plugin.units import number, unit_of
 
 #: Distinct args that are kept decoded: counters repeat themselves.
@@ -37,7 +38,7 @@ class Counters:
 def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: ProblemLog) -> Counters:
     """All counter events. Values that are no numbers become a Problem."""
     rows = events.of_phase("C")
-    rows = rows[(events.ts[rows] != NULL_INT) & (events.name[rows] >= 0)]
+    rows = rows[in_time(events.ts[rows]) & (events.name[rows] >= 0)]
     series = Interner()
     which, when, values = array("i"), array("q"), array("d")
     bad = 0

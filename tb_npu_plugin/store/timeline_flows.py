@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.store.timeline_rows import Rows
-from tb_npu_plugin.tables import NULL_INT
+from tb_npu_plugin.store.timeline_slices import in_time
 
 Index = NDArray[np.int64]
+#: Points that are joined together at least: fewer, and many small categories cost their number.
+_BATCH = 1 << 18
 
 
 @dataclass
@@ -33,30 +35,52 @@ def make_flows(events: TraceEvents, rows: Rows, base: int, track_of: Callable[[I
     A step ("t") ends one arrow and starts the next; each "f" ends one that begins at the latest start before it.
     """
     points = events.of_phase("stf")
-    points = points[(events.ts[points] != NULL_INT) & (events.flow[points] >= 0)]
+    points = points[in_time(events.ts[points]) & (events.flow[points] >= 0)]
+    points = points[np.argsort(events.category[points], kind="stable")]
+    parts = [_join(events, rows, base, track_of(part), part) for part in _batches(events, points)]
+    source, target, kind, last = (np.concatenate([part.arrows[i] for part in parts]) for i in range(4))
+    by_source = np.lexsort((last, source))
+    kinds, counts = np.unique(np.concatenate([part.alone for part in parts]), return_counts=True)
+    unmatched = dict(zip(kinds.tolist(), counts.tolist()))
+    return Flows(source[by_source], target[by_source], kind[by_source], unmatched)
+
+
+def _batches(events: TraceEvents, points: Index) -> Iterator[Index]:
+    """Points, which come by category, in pieces of whole categories that are large enough to pay; at least one."""
+    kind = events.category[points]
+    heads = np.append(np.flatnonzero(np.append(True, kind[1:] != kind[:-1])), len(points))
+    first = 0
+    for end in heads[1:].tolist():
+        if end - first >= _BATCH or end == len(points):
+            yield points[first:end]
+            first = end
+    if not len(points):
+        yield points
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """arrows: source, target, kind and last event of each arrow; alone: kinds of the points without an arrow."""
+
+    arrows: tuple[Index, Index, NDArray[np.int32], Index]
+    alone: NDArray[np.int32]
+
+
+def _join(events: TraceEvents, rows: Rows, base: int, track: Index, points: Index) -> _Joined:
+    """The arrows among the points of some categories. track: of each point."""
     key = events.category[points].astype(np.int64) * (len(events.flows) + 1) + events.flow[points]
     rank = np.select([events.phase[points] == ord("s"), events.phase[points] == ord("t")], [0, 1], 2)
     order = np.lexsort((rank, events.ts[points], key))
-    points, key, rank = points[order], key[order], rank[order]
+    points, key, rank, track = points[order], key[order], rank[order], track[order]
     begin, end = _pair(key, rank)
-    first, last = points[begin], points[end]
-    track = track_of(points)
-    times = events.ts[points] - base
     enclosing = (events.enclosing[points] != 0) | (rank < 2)
-    slices = rows.find(track, times, enclosing)
+    slices = rows.find(track, events.ts[points] - base, enclosing)
     matched = (slices[begin] >= 0) & (slices[end] >= 0)
+    begin, end = begin[matched], end[matched]
     alone = np.ones(len(points), dtype=bool)
-    alone[begin[matched]] = alone[end[matched]] = False
-    kinds, counts = np.unique(events.category[points[alone]], return_counts=True)
-    source, target = slices[begin][matched], slices[end][matched]
-    kind = events.category[first[matched]]
-    by_source = np.lexsort((last[matched], source))
-    return Flows(
-        source[by_source],
-        target[by_source],
-        kind[by_source].astype(np.int32),
-        dict(zip(kinds.tolist(), counts.tolist())),
-    )
+    alone[begin] = alone[end] = False
+    kind = events.category[points]
+    return _Joined((slices[begin], slices[end], kind[begin], points[end]), kind[alone])
 
 
 def _pair(key: Index, rank: Index) -> tuple[Index, Index]:

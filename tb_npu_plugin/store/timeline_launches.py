@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.schema import trace
+from tb_npu_plugin.store.timeline_tracks import track_keys
 from tb_npu_plugin.tables import NULL_INT
 
 Index = NDArray[np.int64]
@@ -32,23 +33,18 @@ def launches(events: TraceEvents) -> tuple[Index, Index]:
 
 def _tasks_at(events: TraceEvents, rows: Index) -> Index:
     """The last complete event in file order on the same thread at the same moment as each of these; -1 for none."""
-    tracks = np.unique(_track(events, rows))
+    tracks = np.unique(track_keys(events, rows))
     tasks = np.flatnonzero(events.phase == ord("X"))
-    tasks = tasks[np.isin(_track(events, tasks), tracks)]
+    tasks = tasks[np.isin(track_keys(events, tasks), tracks)]
     tasks = tasks[(events.dur[tasks] != NULL_INT) & (events.ts[tasks] != NULL_INT)]
     if not len(tasks):
         return np.full(len(rows), -1, dtype=np.int64)
     times, code = np.unique(events.ts[tasks], return_inverse=True)
-    key = np.searchsorted(tracks, _track(events, tasks)) * len(times) + code
+    key = np.searchsorted(tracks, track_keys(events, tasks)) * len(times) + code
     order = np.argsort(key, kind="stable")
     key = key[order]
     moment = np.minimum(np.searchsorted(times, events.ts[rows]), len(times) - 1)
-    wanted = np.searchsorted(tracks, _track(events, rows)) * len(times) + moment
+    wanted = np.searchsorted(tracks, track_keys(events, rows)) * len(times) + moment
     place = np.maximum(np.searchsorted(key, wanted, side="right") - 1, 0)
     found = (key[place] == wanted) & (times[moment] == events.ts[rows])
     return np.where(found, tasks[order[place]], -1)
-
-
-def _track(events: TraceEvents, rows: Index) -> Index:
-    """A number for process and thread."""
-    return (events.pid[rows].astype(np.int64) + 1) * (len(events.tids) + 1) + events.tid[rows] + 1

@@ -16,7 +16,7 @@ from tb_npu_plugin.schema import trace as words
 from tb_npu_plugin.store.timeline_files import Texts, load
 from tb_npu_plugin.store.timeline_levels import Levels
 from tb_npu_plugin.store.timeline_operators import count_operators, load_operators
-from tb_npu_plugin.store.timeline_rows import Rows
+from tb_npu_plugin.store.timeline_rows import ROWS, Rows
 from tb_npu_plugin.tables import Table
 
 META = "meta.json"
@@ -43,7 +43,7 @@ class Timeline:
         self.flow_kinds: list[str] = meta["flow_kinds"]
         self.scanner, self.source = str(meta["scanner"]), str(meta["source"])
         self.partial: int | None = meta.get("partial")
-        self.rows = Rows(*(load(folder, name) for name in ("start", "dur", "row_first", "track_row")))
+        self.rows = Rows(*(load(folder, name) for name in ROWS))
         self.name, self.category = load(folder, "name"), load(folder, "category")
         self.parent, self.self_time = load(folder, "parent"), load(folder, "self")
         self.names, self._categories = Texts(folder, "names"), Texts(folder, "categories")

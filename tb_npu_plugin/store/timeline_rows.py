@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from tb_npu_plugin.tables import IntArray
 
 Index = NDArray[np.int64]
+#: Files of the columns of Rows, in their order.
+ROWS = ("start", "dur", "row_first", "track_row")
 
 
 @dataclass
@@ -25,16 +27,6 @@ class Rows:
     dur: IntArray
     first: Index
     track_row: Index
-
-    @staticmethod
-    def of(start: IntArray, dur: IntArray, track: Index, depth: NDArray[np.int32], tracks: int) -> Rows:
-        """Row table of slices that are sorted by track, depth, start."""
-        rows_of = np.zeros(tracks, dtype=np.int64)
-        np.maximum.at(rows_of, track, depth.astype(np.int64) + 1)
-        track_row = np.append(0, np.cumsum(rows_of))
-        row = track_row[track] + depth
-        first = np.searchsorted(row, np.arange(int(track_row[-1]) + 1))
-        return Rows(start, dur, first, track_row)
 
     def bounds(self, row: int) -> tuple[int, int]:
         """Slices [first, end) of a row."""

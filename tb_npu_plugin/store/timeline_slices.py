@@ -9,48 +9,69 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.scan import TraceEvents
-from tb_npu_plugin.tables import NULL_INT, IntArray
+from tb_npu_plugin.tables import IntArray
 
 _DRAWN = "XBEiICMsft"
-_LAST = np.iinfo(np.int64).max
+#: Times further from the epoch than this, 146 years in ns, are taken for broken: so no sum of two leaves int64.
+_FAR = 2**62
 
 
-@dataclass
+def in_time(moment: IntArray) -> NDArray[np.bool_]:
+    """Mask of the times that are known and can be."""
+    return np.asarray((moment > -_FAR) & (moment < _FAR))  # NULL_INT is below
+
+
+@dataclass(frozen=True)
 class Slices:
-    """Columns of slices in any order. event: row of TraceEvents that a slice comes from. Times in ns since epoch."""
+    """The events that are slices.
+
+    event         their rows of TraceEvents
+    odd, odd_dur  those of them, ascending, whose duration in ns is not what their event says, and what it is
+    """
 
     event: NDArray[np.int64]
-    start: IntArray
-    dur: IntArray
+    odd: NDArray[np.int64]
+    odd_dur: IntArray
+
+    def times(self, events: TraceEvents, rows: NDArray[np.int64]) -> tuple[IntArray, IntArray]:
+        """(start in ns since the epoch, duration in ns) of some of these events."""
+        dur = events.dur[rows]
+        if len(self.odd):
+            place = np.minimum(np.searchsorted(self.odd, rows), len(self.odd) - 1)
+            dur = np.where(self.odd[place] == rows, self.odd_dur[place], dur)
+        return events.ts[rows], dur
 
 
 def make_slices(events: TraceEvents, file: str, log: ProblemLog) -> Slices:
     """All slices of a trace. What cannot be drawn becomes a Problem."""
-    named = (events.name >= 0) & (events.ts != NULL_INT)
+    named = (events.name >= 0) & in_time(events.ts)
     complete = events.of_phase("X")
     # What ends where no int64 can tell is as broken as what has no end.
     good = named[complete] & (events.dur[complete] >= 0)
-    good &= events.dur[complete] <= _LAST - np.maximum(events.ts[complete], 0)
+    good &= events.dur[complete] < _FAR - np.maximum(events.ts[complete], 0)
     _report_lost(events, complete[~good], file, log)
     complete = complete[good]
     instants = events.of_phase("iI")
     _report_lost(events, instants[~named[instants]], file, log)
     instants = instants[named[instants]]
-    begins, pair_dur = _pairs(events, file, log)
+    begins, pair_dur = _pairs(events, named, file, log)
     _report_other_phases(events, file, log)
-    event = np.concatenate([complete, begins, instants])
-    dur = np.concatenate([events.dur[complete], pair_dur, np.zeros(len(instants), dtype=np.int64)])
-    return Slices(event, events.ts[event], dur)
+    odd = np.concatenate([begins, instants])
+    odd_dur = np.concatenate([pair_dur, np.zeros(len(instants), dtype=np.int64)])
+    order = np.argsort(odd)
+    return Slices(np.concatenate([complete, odd]), odd[order], odd_dur[order])
 
 
-def _pairs(events: TraceEvents, file: str, log: ProblemLog) -> tuple[NDArray[np.int64], IntArray]:
+def _pairs(
+    events: TraceEvents, named: NDArray[np.bool_], file: str, log: ProblemLog
+) -> tuple[NDArray[np.int64], IntArray]:
     """Begin events with the duration up to their end; one that never ends runs to the last time of the trace."""
     rows = events.of_phase("BE")
-    rows = rows[events.ts[rows] != NULL_INT]
+    rows = rows[in_time(events.ts[rows])]
     if not len(rows):
         return rows, np.zeros(0, dtype=np.int64)
     rows = rows[np.argsort(events.ts[rows], kind="stable")]
-    last = int(events.ts[events.ts != NULL_INT].max())
+    last = int(events.ts[in_time(events.ts)].max())
     stacks: dict[tuple[int, int], list[int]] = {}
     begins: list[int] = []
     durations: list[int] = []
@@ -72,7 +93,7 @@ def _pairs(events: TraceEvents, file: str, log: ProblemLog) -> tuple[NDArray[np.
     begins += unfinished
     durations += [last - int(events.ts[row]) for row in unfinished]
     out = np.array(begins, dtype=np.int64)
-    keep = events.name[out] >= 0
+    keep = named[out]
     return out[keep], np.array(durations, dtype=np.int64)[keep]
 
 
@@ -97,7 +118,7 @@ def _report_lost(events: TraceEvents, rows: NDArray[np.int64], file: str, log: P
         word
         for word, gone in (
             ("name", events.name[row] < 0),
-            ("ts", events.ts[row] == NULL_INT),
+            ("ts", not in_time(events.ts[row])),
             ("dur", chr(events.phase[row]) == "X" and not events.dur[row] >= 0),
         )
         if gone

@@ -6,11 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile, read_object
 from tb_npu_plugin.schema import trace
+from tb_npu_plugin.store.timeline_files import compact
 from tb_npu_plugin.units import scaled
 
+Index = NDArray[np.int64]
+#: Pairs of process and thread, up to which a table of all of them is made.
+_DENSE = 1 << 22
 _LAST = float("inf")
 
 
@@ -131,3 +138,22 @@ def _natural(text: str) -> tuple[int, int, str]:
 
 def _text(texts: Sequence[str], code: int) -> str:
     return texts[code] if code >= 0 else ""
+
+
+def track_keys(events: TraceEvents, rows: Index) -> Index:
+    """A number for process and thread of each of these events: (pid + 1) * (len(tids) + 1) + tid + 1."""
+    return np.asarray((events.pid[rows].astype(np.int64) + 1) * (len(events.tids) + 1) + events.tid[rows] + 1)
+
+
+def distinct_tracks(events: TraceEvents, rows: Index) -> tuple[Index, Index]:
+    """(the numbers of track_keys that occur, ascending; for each event the place of its own among them)."""
+    keys = track_keys(events, rows)
+    most = (len(events.pids) + 1) * (len(events.tids) + 1)
+    found = compact(keys, most) if most <= _DENSE else np.unique(keys, return_inverse=True)
+    return found[0], np.asarray(found[1])
+
+
+def track_of_key(events: TraceEvents, key: int) -> Track:
+    """The track of slices that a number of track_keys means."""
+    pid, tid = divmod(key, len(events.tids) + 1)
+    return Track("slices", pid - 1, tid - 1, "")

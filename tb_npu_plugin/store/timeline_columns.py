@@ -1,0 +1,37 @@
+"""Columns that are written piece by piece as .npy files, so that no column must be in memory as a whole."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+_MAGIC = b"\x93NUMPY\x01\x00"
+#: Bytes before the data, of which the format wants a multiple of 64.
+_HEADER = 128
+
+
+class ColumnFile:
+    """One .npy file of one dimension that grows. `close` tells the file how long it has become."""
+
+    def __init__(self, folder: Path, name: str, dtype: DTypeLike) -> None:
+        self.dtype = np.dtype(dtype)
+        self.count = 0
+        self._file: BinaryIO = (folder / f"{name}.npy").open("wb")
+        self._file.write(bytes(_HEADER))
+
+    def append(self, values: NDArray[np.generic]) -> None:
+        """Add values, as this column's type."""
+        self._file.write(np.ascontiguousarray(values, dtype=self.dtype).data)
+        self.count += len(values)
+
+    def close(self) -> None:
+        """Finish the file."""
+        with self._file:
+            text = str({"descr": self.dtype.str, "fortran_order": False, "shape": (self.count,)})
+            self._file.seek(0)
+            length = _HEADER - len(_MAGIC) - 2
+            self._file.write(_MAGIC + struct.pack("<H", length) + text.ljust(length - 1).encode() + b"\n")

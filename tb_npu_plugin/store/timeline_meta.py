@@ -1,0 +1,85 @@
+"""What meta.json of a timeline folder says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tb_npu_plugin.scan import TraceEvents
+from tb_npu_plugin.store.timeline_counters import Counters, track_fields
+from tb_npu_plugin.store.timeline_flows import Flows
+from tb_npu_plugin.store.timeline_open import META
+from tb_npu_plugin.store.timeline_rows import Rows
+from tb_npu_plugin.store.timeline_tracks import Track
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The file that a timeline is made from. partial: bytes of it that were read; None: all."""
+
+    name: str
+    size: int
+    mtime_ns: int
+    partial: int | None = None
+
+    @staticmethod
+    def of(trace: Path) -> Origin:
+        """As the file is now; a file that cannot be asked has no size."""
+        try:
+            status = trace.stat()
+        except OSError:
+            return Origin(trace.name, 0, 0)
+        return Origin(trace.name, status.st_size, status.st_mtime_ns)
+
+
+def write_meta(folder: Path, origin: Origin, events: TraceEvents, rows: Rows, flows: Flows, **more: Any) -> None:
+    """Write it; it is the last file of a timeline."""
+    meta = {
+        **more,
+        "events": len(events),
+        "slices": len(rows.start),
+        "scanner": events.scanner,
+        "source": origin.name,
+        "source_size": origin.size,
+        "source_mtime_ns": origin.mtime_ns,
+        "partial": origin.partial,
+        "args_blob": events.args_path is None,
+        "flow_kinds": [_kind(events, kind) for kind in np.unique(flows.kind).tolist()],
+        "flows_unmatched": {_kind(events, kind): lost for kind, lost in flows.unmatched.items()},
+    }
+    (folder / META).write_text(json.dumps(meta), encoding="utf-8")
+
+
+def _kind(events: TraceEvents, category: int) -> str:
+    return events.categories[category] if category >= 0 else ""
+
+
+def shown_tracks(
+    events: TraceEvents, tracks: list[tuple[Track, dict[str, Any]]], counters: Counters, rows: Rows
+) -> list[dict[str, Any]]:
+    """Tracks as meta.json keeps them; a counter with its series and their places."""
+    series_of: dict[Track, list[tuple[str, int, int]]] = {}
+    start = 0
+    for (pid, name, key), end in zip(counters.series, counters.ends.tolist()):
+        track = Track("counter", pid, -1, events.names[name])
+        series_of.setdefault(track, []).append((key, start, end))
+        start = end
+    out = []
+    for index, (track, shown) in enumerate(tracks):
+        series = series_of.get(track, [])
+        first, last = int(rows.track_row[index]), int(rows.track_row[index + 1])
+        values = np.concatenate([np.zeros(0), *(counters.value[a:b] for _, a, b in series)])
+        out.append(
+            {
+                **shown,
+                **track_fields([key for key, _, _ in series], values),
+                "rows": last - first if track.kind == "slices" else 1,
+                "slices": int(rows.first[last] - rows.first[first]),
+                "series": series,
+            }
+        )
+    return out
