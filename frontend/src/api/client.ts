@@ -17,7 +17,7 @@ export class ApiError extends Error {
 
 /** The server has another reading of the trace than the one asked about: the view tells which. */
 export function isStale(error: unknown): boolean {
-  return error instanceof ApiError && (error.code === "stale" || error.code === "not_ready");
+  return error instanceof ApiError && error.code === "stale";
 }
 
 // TensorBoard's page has <base href="plugin/npu_profiler/">, with its --path_prefix in front; everything goes there.

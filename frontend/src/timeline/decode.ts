@@ -49,6 +49,16 @@ export interface CounterSeries {
   last: Float64Array;
 }
 
+/** Arrows of one kind of flow, those between the same two pixels joined. Times are ns after the span's base. */
+export interface ArrowSet {
+  fromRow: Uint32Array;
+  fromTime: Float64Array;
+  toRow: Uint32Array;
+  toTime: Float64Array;
+  /** Arrows joined into this one. */
+  count: Uint32Array;
+}
+
 function fail(what: string): never {
   throw new Error(`timeline answer: ${what}`);
 }
@@ -139,6 +149,21 @@ export function decodeCounter(buffer: ArrayBuffer, spanBase: string): CounterSer
     max: frame.f64(`max${index}`),
     last: frame.f64(`last${index}`),
   }));
+}
+
+/** Answer of /api/timeline/arrows. */
+export function decodeArrows(buffer: ArrayBuffer, spanBase: string): ArrowSet {
+  const frame = parseFrame(buffer);
+  const origin = originOf(frame.header.base, spanBase);
+  const unit = frame.header.unit ?? 1;
+  const times = (name: string) => Float64Array.from(frame.u32(name), (value) => origin + value * unit);
+  return {
+    fromRow: frame.u32("from_row"),
+    fromTime: times("from_time"),
+    toRow: frame.u32("to_row"),
+    toTime: times("to_time"),
+    count: frame.u32("count"),
+  };
 }
 
 export function startOf(row: SliceRow, index: number): number {

@@ -1,62 +1,38 @@
 /** The timeline: keeps the scene, asks for data, draws frames. Pointer and keys are in pointer.ts and the view. */
 
-import type { ProcessJson } from "../api/types.gen";
+import { homeView, type TimelineData, type TimelineEvents, viewAfter } from "./data";
 import { ViewHistory } from "./history";
 import type { HeldAction } from "./keys";
-import { Loader, type TimelineSource } from "./loader";
+import { Loader } from "./loader";
 import { Motion, tap } from "./motion";
+import { ArrowPainter } from "./paint/arrows";
 import { GutterPainter } from "./paint/gutter";
 import { OverlayPainter } from "./paint/overlay";
 import { RowPainter } from "./paint/rows";
 import { TopPainter } from "./paint/top";
 import { listenPointer } from "./pointer";
-import { itemsIn, type LayoutState, layOut } from "./rows";
-import { type Area, GUTTER, type HoverBar, newScene, type Range, rowPlaces, type Scene, timeWidth } from "./scene";
+import { type Change, Renewal, sceneOf } from "./renewal";
+import { type Item, itemsIn, type LayoutState, layOut, sameItem } from "./rows";
+import { GUTTER, newScene, type Range, rowPlaces, type Scene, timeWidth } from "./scene";
 import { makeSurface, measure, resizeAll, type Surface } from "./surface";
 import { readTheme } from "./theme";
 import { barUnder, type Under } from "./under";
-import { clamp, fit, type Limits, reveal, sameView, show, timeAt, type View } from "./viewport";
+import { clamp, fit, reveal, sameView, show, timeAt, type View } from "./viewport";
 import { wishOf } from "./wish";
-
-/** What the engine tells its view. */
-export interface TimelineEvents {
-  /** The view came to rest. */
-  settled(view: View): void;
-  /** A bar was clicked; null: empty space. */
-  picked(bar: HoverBar | null): void;
-  /** An area was dragged; null: it was given up. */
-  area(area: Area | null): void;
-  /** The bar under the pointer, at client coordinates. */
-  hovered(bar: HoverBar | null, x: number, y: number): void;
-  /** Rows were folded or pinned by a click. */
-  layout(state: LayoutState): void;
-  failed(error: unknown): void;
-  loading(busy: boolean): void;
-}
-
-export interface TimelineData {
-  processes: readonly ProcessJson[];
-  limits: Limits;
-  /** From the first to the last slice: the view to begin with. Counters may run longer. */
-  home: Range;
-  /** Epoch time (ns) that all times count from. */
-  base: string;
-  source: TimelineSource;
-}
 
 const GUTTER_NARROW = 130;
 const NARROW = 760;
 const SETTLE_MS = 200;
-/** Room beside the first and last slice, as a share. */
-const MARGIN = 0.02;
 
 export class TimelineEngine {
   readonly scene: Scene;
   readonly surface: Surface;
-  private readonly loader: Loader;
+  private loader: Loader;
+  private renewal: Renewal | null = null;
   private readonly motion = new Motion();
   private readonly history = new ViewHistory();
   private readonly rows: RowPainter;
+  private readonly arrows: ArrowPainter;
   private readonly gutter: GutterPainter;
   private readonly overlay: OverlayPainter;
   private readonly top: TopPainter;
@@ -71,11 +47,12 @@ export class TimelineEngine {
   /** `start`: the view to begin with; null: all slices. */
   constructor(
     readonly root: HTMLElement,
-    private readonly data: TimelineData,
+    private data: TimelineData,
     layoutState: LayoutState,
     start: Range | null,
     readonly events: TimelineEvents,
   ) {
+    const { processes, limits, flowKinds } = data;
     this.surface = makeSurface(root);
     this.loader = new Loader(
       data.source,
@@ -85,9 +62,10 @@ export class TimelineEngine {
       (error) => events.failed(error),
     );
     this.wantedView = start && { start: start.start, scale: start.end - start.start };
-    this.scene = newScene(data.processes, data.limits, layoutState, this.loader.caches, readTheme(root));
+    this.scene = newScene({ processes, limits, flowKinds, caches: this.loader.caches }, layoutState, readTheme(root));
     const { contexts } = this.surface;
     this.rows = new RowPainter(contexts.base);
+    this.arrows = new ArrowPainter(contexts.base);
     this.gutter = new GutterPainter(contexts.base);
     this.overlay = new OverlayPainter(contexts.overlay);
     this.top = new TopPainter(contexts.top);
@@ -107,6 +85,7 @@ export class TimelineEngine {
     this.observer.disconnect();
     document.fonts?.removeEventListener("loadingdone", this.fontsLoaded);
     this.stopPointer();
+    this.renewal?.stop();
     this.loader.stop();
     cancelAnimationFrame(this.frame);
     clearTimeout(this.settle);
@@ -125,24 +104,65 @@ export class TimelineEngine {
   }
 
   /** Changes parts of the scene that need no new layout. */
-  update(changes: Partial<Pick<Scene, "selected" | "flows" | "marks" | "area" | "hits" | "needle">>): void {
+  update(changes: Partial<Pick<Scene, "selected" | "flows" | "arrows" | "marks" | "area" | "hits" | "needle">>): void {
     Object.assign(this.scene, changes);
     this.draw(true);
   }
 
   setLayout(state: LayoutState): void {
     const { scene } = this;
-    const anchor = itemsIn(scene.layout.items, scene.scroll, scene.scroll + 1)[0];
+    const anchor = this.topItem();
     scene.layoutState = state;
     scene.layout = layOut(this.data.processes, state);
     scene.hover = null;
     scene.hoverItem = null;
-    this.surface.spacer.style.height = `${this.contentHeight()}px`;
-    // What stood at the top edge stays there.
-    const same = anchor && scene.layout.items.find((item) => sameItem(item, anchor));
-    if (anchor && same) this.surface.scroller.scrollTop = same.y + (scene.scroll - anchor.y);
-    scene.scroll = this.surface.scroller.scrollTop;
+    this.keepInPlace(anchor);
     this.draw(true);
+  }
+
+  /** Shows another reading of the trace, as soon as what is in sight of it is here. */
+  renew(change: Change): void {
+    this.renewal?.stop();
+    const { scene, events } = this;
+    const hooks = { drawn: () => this.draw(true), failed: (error: unknown) => events.failed(error) };
+    const renewal = new Renewal(change, scene, this.viewIn(change), hooks, () => this.swap(renewal));
+    this.renewal = renewal;
+  }
+
+  private viewIn({ data, shift }: Change): View {
+    return viewAfter(this.motion.target(this.scene.view), this.data, data, shift, this.width);
+  }
+
+  private swap({ change, loader }: Renewal): void {
+    const { scene } = this;
+    const view = this.viewIn(change);
+    const anchor = this.topItem();
+    this.loader.stop();
+    this.loader = loader;
+    this.data = change.data;
+    Object.assign(scene, sceneOf(scene, change, loader, view));
+    this.motion.go(view, view, performance.now(), 0);
+    this.history.shift(change.shift);
+    if (this.wantedView) this.wantedView.start += change.shift;
+    this.renewal = null;
+    this.keepInPlace(anchor);
+    change.done();
+    this.draw(true);
+  }
+
+  /** The item at the top edge. */
+  private topItem(): Item | undefined {
+    const { layout, scroll } = this.scene;
+    return itemsIn(layout.items, scroll, scroll + 1)[0];
+  }
+
+  /** After the rows changed: what stood at the top edge stays there. */
+  private keepInPlace(anchor: Item | undefined): void {
+    const { scene, surface } = this;
+    surface.spacer.style.height = `${this.contentHeight()}px`;
+    const same = anchor && scene.layout.items.find((item) => sameItem(item, anchor));
+    if (anchor && same) surface.scroller.scrollTop = same.y + (scene.scroll - anchor.y);
+    scene.scroll = surface.scroller.scrollTop;
   }
 
   /** Shows `view`; a step that Backspace takes back. */
@@ -182,12 +202,16 @@ export class TimelineEngine {
 
   /** Shows what happened; again: also the counters before and after. */
   reset(): void {
-    this.go(this.isHome(this.motion.target(this.scene.view)) ? fit(this.data.limits, this.width) : this.homeView());
+    this.go(
+      this.isHome(this.motion.target(this.scene.view))
+        ? fit(this.data.limits, this.width)
+        : homeView(this.data, this.width),
+    );
   }
 
   /** Whether a view is the one to begin with. */
   isHome(view: View): boolean {
-    return sameView(view, this.homeView());
+    return sameView(view, homeView(this.data, this.width));
   }
 
   undo(): void {
@@ -276,7 +300,8 @@ export class TimelineEngine {
       scene.height = 0;
       return;
     }
-    const range = scene.width > 0 ? { start: scene.view.start, length: scene.view.scale * this.width } : null;
+    const before = this.width;
+    const wasHome = before > 0 && this.isHome(scene.view);
     scene.ratio = window.devicePixelRatio || 1;
     scene.width = width;
     scene.height = height;
@@ -286,23 +311,18 @@ export class TimelineEngine {
     if (this.wantedView) {
       scene.view = { start: this.wantedView.start, scale: this.wantedView.scale / this.width };
       this.wantedView = null;
-    } else if (range) scene.view = { start: range.start, scale: range.length / this.width };
-    else scene.view = this.homeView();
+    } else if (before === 0 || wasHome) scene.view = homeView(this.data, this.width);
+    else if (before !== this.width) scene.view = { ...scene.view, scale: (scene.view.scale * before) / this.width };
     scene.view = clamp(scene.view, limits, this.width);
     this.loader.overview(scene.minimapRows, this.width, scene.ratio);
     this.draw(true);
-  }
-
-  private homeView(): View {
-    const { start, end } = this.data.home;
-    return clamp(show(start, end, this.width, MARGIN), this.data.limits, this.width);
   }
 
   /** The view came to rest. `data-ready` and `data-range` say so in the page, for tests. */
   private rest(): void {
     const { view } = this.scene;
     this.root.dataset.range = `${view.start},${view.start + view.scale * this.width}`;
-    if (!this.loader.loading && !this.motion.moving) this.root.dataset.ready = "yes";
+    if (!this.loader.loading && !this.motion.moving && !this.renewal) this.root.dataset.ready = "yes";
     this.events.settled(view);
   }
 
@@ -318,6 +338,7 @@ export class TimelineEngine {
     if (this.baseDirty) {
       this.baseDirty = false;
       this.rows.paint(scene);
+      this.root.dataset.arrows = String(this.arrows.paint(scene));
       this.gutter.paint(scene);
       this.loader.want(wishOf(scene));
       clearTimeout(this.settle);
@@ -329,9 +350,4 @@ export class TimelineEngine {
     this.events.loading(busy);
     if (this.motion.moving) this.draw(true);
   }
-}
-
-function sameItem(a: Scene["layout"]["items"][number], b: Scene["layout"]["items"][number]): boolean {
-  if (a.kind === "process") return b.kind === "process" && a.key === b.key;
-  return b.kind === "track" && a.thread.track === b.thread.track;
 }

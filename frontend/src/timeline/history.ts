@@ -26,6 +26,11 @@ export class ViewHistory {
     return this.views.pop() ?? null;
   }
 
+  /** The origin of the times moved: `by` is to be added to each. */
+  shift(by: number): void {
+    this.views = this.views.map(({ start, scale }) => ({ start: start + by, scale }));
+  }
+
   clear(): void {
     this.views = [];
     this.last = Number.NEGATIVE_INFINITY;

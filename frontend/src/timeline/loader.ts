@@ -1,13 +1,15 @@
 /** Asks for the pieces that a view lacks: one request for slices at a time, newest wish first. */
 
 import { levelOf, type Piece, PieceCache, rowRanges, type Window, windowOf } from "./cache";
-import { type CounterSeries, decodeCounter, decodeSlices, type SliceRow } from "./decode";
+import { type ArrowSet, type CounterSeries, decodeArrows, decodeCounter, decodeSlices, type SliceRow } from "./decode";
 import type { Caches } from "./scene";
 import type { Limits, View } from "./viewport";
 
 export interface TimelineSource {
   slices(rows: string, window: Window, signal: AbortSignal): Promise<ArrayBuffer>;
   counter(track: number, window: Window, signal: AbortSignal): Promise<ArrayBuffer>;
+  /** `kind`: index among the trace's kinds of flows. */
+  arrows(kind: number, window: Window, signal: AbortSignal): Promise<ArrayBuffer>;
 }
 
 export interface Wish {
@@ -17,6 +19,14 @@ export interface Wish {
   ratio: number;
   rows: number[];
   counters: number[];
+  /** Kinds of flows whose arrows are all shown. */
+  arrows: readonly number[];
+}
+
+/** A request for all there is of one counter, or of one kind of arrows. */
+interface SingleFlight {
+  window: Window;
+  controller: AbortController;
 }
 
 interface Flight {
@@ -27,19 +37,24 @@ interface Flight {
 
 const SLICE_BYTES = 64 * 2 ** 20;
 const COUNTER_BYTES = 16 * 2 ** 20;
+const ARROW_BYTES = 16 * 2 ** 20;
 /** While the view moves, at most one request starts in this time. */
 const PACE_MS = 60;
 const BYTES_PER_BAR = 24;
+const BYTES_PER_POINT = 32;
+const BYTES_PER_ARROW = 28;
 
 export class Loader {
   readonly caches: Caches = {
     slices: new PieceCache<SliceRow>(SLICE_BYTES),
     counters: new PieceCache<CounterSeries[]>(COUNTER_BYTES),
+    arrows: new PieceCache<ArrowSet>(ARROW_BYTES),
   };
   private wish: Wish | null = null;
   private flight: Flight | null = null;
   private overviewFlight: AbortController | null = null;
-  private readonly counterFlights = new Map<number, AbortController>();
+  private isOverviewPending = false;
+  private readonly singleFlights = new Map<string, SingleFlight>();
   private readonly failed = new Set<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private lastStart = 0;
@@ -65,7 +80,12 @@ export class Loader {
 
   /** Requests under way, for a sign that something is loading. */
   get loading(): boolean {
-    return this.flight !== null || this.counterFlights.size > 0;
+    return this.flight !== null || this.singleFlights.size > 0;
+  }
+
+  /** Nothing is under way or about to be. */
+  get idle(): boolean {
+    return !this.loading && this.timer === undefined && !this.isOverviewPending;
   }
 
   /** Forgets failures and asks again. */
@@ -79,8 +99,8 @@ export class Loader {
     this.timer = undefined;
     this.flight?.controller.abort();
     this.overviewFlight?.abort();
-    for (const controller of this.counterFlights.values()) controller.abort();
-    this.counterFlights.clear();
+    for (const { controller } of this.singleFlights.values()) controller.abort();
+    this.singleFlights.clear();
     this.flight = null;
   }
 
@@ -92,7 +112,13 @@ export class Loader {
     if (rows.length === 0 || this.overviewFlight) return;
     this.overviewFlight = new AbortController();
     const { signal } = this.overviewFlight;
-    this.fetchRows(rows, window, signal).then(this.onData, (error: unknown) => signal.aborted || this.onError(error));
+    this.isOverviewPending = true;
+    this.fetchRows(rows, window, signal)
+      .catch((error: unknown) => signal.aborted || this.onError(error))
+      .finally(() => {
+        this.isOverviewPending = false;
+        if (!signal.aborted) this.onData();
+      });
   }
 
   private start(): void {
@@ -107,6 +133,11 @@ export class Loader {
     for (const track of wish.counters) {
       if (!this.caches.counters.has(track, start, end, level)) this.askCounter(track, window);
     }
+    for (const kind of wish.arrows) {
+      if (!this.caches.arrows.has(kind, start, end, level)) this.askArrows(kind, window);
+    }
+    const wanted = new Set([...wish.counters.map(counterName), ...wish.arrows.map(arrowsName)]);
+    for (const [name, flight] of this.singleFlights) if (!wanted.has(name)) this.giveUp(name, flight);
   }
 
   private clampWindow(window: Window): Window {
@@ -153,28 +184,57 @@ export class Loader {
   }
 
   private askCounter(track: number, window: Window): void {
-    const key = `${keyOf(window)} counter ${track}`;
-    if (this.failed.has(key) || this.counterFlights.has(track)) return;
-    const controller = new AbortController();
-    this.counterFlights.set(track, controller);
-    this.source
-      .counter(track, window, controller.signal)
-      .then((buffer) => {
-        if (controller.signal.aborted) return;
-        const data = decodeCounter(buffer, this.spanBase);
-        const bytes = data.reduce((sum, series) => sum + series.time.length * 32, 256);
-        this.caches.counters.add(new Map([[track, { window, exact: false, data }]]), bytes, this.whole(window));
-      })
+    this.askSingle(counterName(track), window, async (signal) => {
+      const data = decodeCounter(await this.source.counter(track, window, signal), this.spanBase);
+      const bytes = data.reduce((sum, series) => sum + series.time.length * BYTES_PER_POINT, 256);
+      const pieces = new Map([[track, { window, exact: false, data }]]);
+      if (!signal.aborted) this.caches.counters.add(pieces, bytes, this.whole(window));
+    });
+  }
+
+  private askArrows(kind: number, window: Window): void {
+    this.askSingle(arrowsName(kind), window, async (signal) => {
+      const data = decodeArrows(await this.source.arrows(kind, window, signal), this.spanBase);
+      const bytes = data.count.length * BYTES_PER_ARROW + 256;
+      const pieces = new Map([[kind, { window, exact: false, data }]]);
+      if (!signal.aborted) this.caches.arrows.add(pieces, bytes);
+    });
+  }
+
+  /** One request at a time for each name; one for another window takes its place. */
+  private askSingle(name: string, window: Window, fetch: (signal: AbortSignal) => Promise<void>): void {
+    const key = `${keyOf(window)} ${name}`;
+    const before = this.singleFlights.get(name);
+    if (this.failed.has(key) || (before && keyOf(before.window) === keyOf(window))) return;
+    before?.controller.abort();
+    const mine: SingleFlight = { window, controller: new AbortController() };
+    const { signal } = mine.controller;
+    this.singleFlights.set(name, mine);
+    this.lastStart = performance.now();
+    fetch(signal)
       .catch((error: unknown) => {
-        if (controller.signal.aborted) return;
+        if (signal.aborted) return;
         this.failed.add(key);
         this.onError(error);
       })
       .finally(() => {
-        if (this.counterFlights.get(track) === controller) this.counterFlights.delete(track);
-        if (!controller.signal.aborted) this.onData();
+        if (this.singleFlights.get(name) === mine) this.singleFlights.delete(name);
+        if (!signal.aborted) this.onData();
       });
   }
+
+  private giveUp(name: string, flight: SingleFlight): void {
+    flight.controller.abort();
+    this.singleFlights.delete(name);
+  }
+}
+
+function counterName(track: number): string {
+  return `counter ${track}`;
+}
+
+function arrowsName(kind: number): string {
+  return `arrows ${kind}`;
 }
 
 function keyOf(window: Window): string {

@@ -157,6 +157,17 @@ export function barsIn(items: readonly Item[], top: number, bottom: number): Bar
   return result;
 }
 
+/** Names a thread in every reading of the trace: numbers of tracks are those of one reading, names may come late. */
+export function threadKey(process: ProcessJson, thread: ThreadJson): string {
+  return `${process.pid}\n${thread.kind}\n${thread.kind === "counter" ? thread.name : thread.tid}`;
+}
+
+/** The same process or thread, in two layouts. */
+export function sameItem(a: Item, b: Item): boolean {
+  if (a.kind === "process") return b.kind === "process" && a.process.pid === b.process.pid;
+  return b.kind === "track" && threadKey(a.process, a.thread) === threadKey(b.process, b.thread);
+}
+
 /** Tracks by number, whatever is collapsed or filtered. */
 export function findTrack(
   processes: readonly ProcessJson[],

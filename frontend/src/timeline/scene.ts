@@ -2,7 +2,7 @@
 
 import type { ProcessJson } from "../api/types.gen";
 import type { PieceCache } from "./cache";
-import type { CounterSeries, SliceRow } from "./decode";
+import type { ArrowSet, CounterSeries, SliceRow } from "./decode";
 import {
   HEADER_HEIGHT,
   type Item,
@@ -57,6 +57,7 @@ export interface Area extends Range {
 export interface Caches {
   slices: PieceCache<SliceRow>;
   counters: PieceCache<CounterSeries[]>;
+  arrows: PieceCache<ArrowSet>;
 }
 
 export interface Scene {
@@ -80,11 +81,15 @@ export interface Scene {
   pointer: { x: number; y: number } | null;
   area: Area | null;
   marks: readonly Mark[];
-  flows: FlowCurve[];
+  /** Flows of the selected slice. */
+  flows: readonly FlowCurve[];
+  /** Kinds of flows of the trace, and those (by index) whose arrows are all shown. */
+  flowKinds: readonly string[];
+  arrows: readonly number[];
   /** Lower-case text that names must contain; others are dimmed. Empty: no search. */
   needle: string;
   /** Starts of the hits, for the minimap. */
-  hits: number[];
+  hits: readonly number[];
   /** Rows whose bars the minimap shows. */
   minimapRows: number[];
 }
@@ -92,27 +97,22 @@ export interface Scene {
 /** Width of the column of names. */
 export const GUTTER = 210;
 
+/** What a scene takes from the trace. */
+export type TraceParts = Pick<Scene, "processes" | "limits" | "flowKinds" | "caches">;
+
 /** A scene before it has a size. */
-export function newScene(
-  processes: readonly ProcessJson[],
-  limits: Limits,
-  layoutState: LayoutState,
-  caches: Caches,
-  theme: Theme,
-): Scene {
+export function newScene(trace: TraceParts, layoutState: LayoutState, theme: Theme): Scene {
   return {
-    processes,
-    limits,
+    ...trace,
     layoutState,
-    layout: layOut(processes, layoutState),
-    caches,
+    layout: layOut(trace.processes, layoutState),
     theme,
     ratio: 1,
     gutter: GUTTER,
     width: 0,
     height: 0,
     scroll: 0,
-    view: { start: limits.start, scale: 1 },
+    view: { start: trace.limits.start, scale: 1 },
     selected: null,
     hover: null,
     hoverItem: null,
@@ -120,14 +120,15 @@ export function newScene(
     area: null,
     marks: [],
     flows: [],
+    arrows: [],
     needle: "",
     hits: [],
-    minimapRows: minimapRows(processes),
+    minimapRows: minimapRows(trace.processes),
   };
 }
 
 /** Rows that tell most at a glance: Overlap Analysis where there is one, else the fullest tracks. */
-function minimapRows(processes: readonly ProcessJson[]): number[] {
+export function minimapRows(processes: readonly ProcessJson[]): number[] {
   const overlap = processes.find((process) => process.name === "Overlap Analysis");
   const threads = (overlap ? overlap.threads : processes.flatMap((process) => process.threads)).filter(
     (thread) => thread.kind === "slices" && thread.slices > 0,

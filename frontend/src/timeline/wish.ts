@@ -1,4 +1,4 @@
-/** What the scene needs: the rows in sight and some around them. */
+/** What the scene needs: the rows in sight and some around them, and the arrows over them. */
 
 import type { Wish } from "./loader";
 import { barsIn, type Item, itemsIn, type TrackItem } from "./rows";
@@ -18,6 +18,6 @@ export function wishOf(scene: Scene): Wish {
     for (const item of itemsIn(items, top - shift, bottom - shift))
       if (isCounter(item)) counters.add(item.thread.track);
   }
-  const { view, ratio } = scene;
-  return { view, width: timeWidth(scene), ratio, rows: [...rows], counters: [...counters] };
+  const { view, ratio, arrows } = scene;
+  return { view, width: timeWidth(scene), ratio, rows: [...rows], counters: [...counters], arrows };
 }

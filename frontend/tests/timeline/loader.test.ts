@@ -24,6 +24,7 @@ function setUp() {
     slices: (rows: string, window: Window, signal: AbortSignal) =>
       new Promise<ArrayBuffer>((answer, fail) => asked.push({ rows, window, signal, answer, fail })),
     counter: () => new Promise<ArrayBuffer>(() => {}),
+    arrows: () => new Promise<ArrayBuffer>(() => {}),
   };
   const loader = new Loader(
     source,
@@ -33,7 +34,7 @@ function setUp() {
     (error) => errors.push(error),
   );
   const want = (start: number, scale: number, rows = [1, 2]) =>
-    loader.want({ view: { start, scale }, width: 1000, ratio: 1, rows, counters: [] });
+    loader.want({ view: { start, scale }, width: 1000, ratio: 1, rows, counters: [], arrows: [] });
   return { asked, errors, loader, want };
 }
 

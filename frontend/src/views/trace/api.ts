@@ -1,7 +1,8 @@
 /** Requests of the timeline (docs/http_api.md). */
 
-import { apiUrl, getBinary, getJson } from "../../api/client";
+import { apiUrl, getBinary, getJson, isStale, type Query } from "../../api/client";
 import type { TableJson } from "../../api/types.gen";
+import type { Window } from "../../timeline/cache";
 import type { TimelineSource } from "../../timeline/loader";
 import type { Area } from "../../timeline/scene";
 
@@ -95,51 +96,84 @@ export interface StatsAnswer {
 /** Hits that one answer brings; others come when they are stepped to. */
 export const SEARCH_LIMIT = 10_000;
 
-export function timelineSource(span: string): TimelineSource {
-  return {
-    slices: (rows, { level, start, end }, signal) =>
-      getBinary("timeline/slices", { span, rows, t0: start, t1: end, px: 2 ** level }, signal),
-    counter: (track, { level, start, end }, signal) =>
-      getBinary("timeline/counter", { span, track, t0: start, t1: end, px: 2 ** level }, signal),
-  };
+/**
+ * The timeline of one reading of a trace. Where the server has another reading by now, `onStale` is called and the
+ * answer never comes: what asked is asked again of the next reading.
+ */
+export class TimelineApi {
+  constructor(
+    readonly span: string,
+    private readonly version: string,
+    private readonly onStale: () => void,
+  ) {}
+
+  get source(): TimelineSource {
+    const range = ({ level, start, end }: Window) => ({ t0: start, t1: end, px: 2 ** level });
+    return {
+      slices: (rows, window, signal) => this.binary("slices", { rows, ...range(window) }, signal),
+      counter: (track, window, signal) => this.binary("counter", { track, ...range(window) }, signal),
+      arrows: (kind, window, signal) => this.binary("arrows", { kind, ...range(window) }, signal),
+    };
+  }
+
+  slice(id: number, signal?: AbortSignal): Promise<SliceDetail> {
+    return this.json("slice", { id }, signal);
+  }
+
+  async flows(id: number, signal?: AbortSignal): Promise<FlowJson[]> {
+    return (await this.json<{ flows: FlowJson[] }>("flows", { id }, signal)).flows;
+  }
+
+  chain(id: number, signal?: AbortSignal): Promise<ChainJson> {
+    return this.json("chain", { id }, signal);
+  }
+
+  /** Id of the slice of this name that starts at `at` or is nearest to it; null where no slice has the name. */
+  async find(name: string, at: number, signal?: AbortSignal): Promise<number | null> {
+    return (await this.json<{ id: number | null }>("find", { name, at }, signal)).id;
+  }
+
+  /** Hits around the first that starts at `near` (ns) or later. */
+  search(text: string, near: number, signal?: AbortSignal): Promise<SearchAnswer> {
+    return this.json("search", { q: text, near: Math.round(near), limit: SEARCH_LIMIT }, signal);
+  }
+
+  /** Statistics of all slices of an area. */
+  stats(area: Area, signal?: AbortSignal): Promise<StatsAnswer> {
+    return this.json("stats", areaQuery(area), signal);
+  }
+
+  /** All rows of the statistics as CSV. */
+  csvUrl(area: Area): string {
+    return apiUrl("timeline/stats", { ...this.own, ...areaQuery(area), format: "csv" });
+  }
+
+  private get own(): Query {
+    return { span: this.span, version: this.version };
+  }
+
+  private json<T>(route: string, query: Query, signal?: AbortSignal): Promise<T> {
+    return this.current(getJson<T>(`timeline/${route}`, { ...this.own, ...query }, signal));
+  }
+
+  private binary(route: string, query: Query, signal: AbortSignal): Promise<ArrayBuffer> {
+    return this.current(getBinary(`timeline/${route}`, { ...this.own, ...query }, signal));
+  }
+
+  private async current<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (!isStale(error)) throw error;
+      this.onStale();
+      return new Promise(() => {});
+    }
+  }
 }
 
-export function getSlice(span: string, id: number, signal?: AbortSignal): Promise<SliceDetail> {
-  return getJson("timeline/slice", { span, id }, signal);
-}
-
-export async function getFlows(span: string, id: number, signal?: AbortSignal): Promise<FlowJson[]> {
-  return (await getJson<{ flows: FlowJson[] }>("timeline/flows", { span, id }, signal)).flows;
-}
-
-export function getChain(span: string, id: number, signal?: AbortSignal): Promise<ChainJson> {
-  return getJson("timeline/chain", { span, id }, signal);
-}
-
-/** Id of the slice of this name that starts at `at` or is nearest to it; null where no slice has the name. */
-export async function findSlice(span: string, name: string, at: number, signal?: AbortSignal): Promise<number | null> {
-  return (await getJson<{ id: number | null }>("timeline/find", { span, name, at }, signal)).id;
-}
-
-/** Hits around the first that starts at `near` (ns) or later. */
-export function searchSlices(span: string, text: string, near: number, signal?: AbortSignal): Promise<SearchAnswer> {
-  return getJson("timeline/search", { span, q: text, near: Math.round(near), limit: SEARCH_LIMIT }, signal);
-}
-
-/** Statistics of all slices in [start, end) on `tracks` (null: all). */
-export function rangeStats(
-  span: string,
-  start: number,
-  end: number,
-  tracks: readonly number[] | null,
-  signal?: AbortSignal,
-): Promise<StatsAnswer> {
-  return getJson("timeline/stats", { span, t0: start, t1: end, tracks: tracks?.join(",") ?? null }, signal);
-}
-
-/** All rows of the statistics as CSV. */
-export function rangeCsvUrl(span: string, { start, end, tracks }: Area): string {
-  return apiUrl("timeline/stats", { span, t0: start, t1: end, tracks: tracks?.join(",") ?? null, format: "csv" });
+/** All tracks where `tracks` is null. */
+function areaQuery({ start, end, tracks }: Area): Query {
+  return { t0: start, t1: end, tracks: tracks?.join(",") ?? null };
 }
 
 export function downloadUrl(span: string): string {

@@ -6,7 +6,6 @@ import { integer } from "../../base/format";
 import { t } from "../../i18n";
 import { findTrack, trackLabel } from "../../timeline/rows";
 import { DataTable, Empty, Help } from "../../widgets";
-import { rangeCsvUrl } from "./api";
 import { duration, exactDuration, offset } from "./format";
 import { zoomToArea } from "./keyboard";
 import type { TraceSession } from "./session";
@@ -42,13 +41,13 @@ export function AreaPanel({ session }: { session: TraceSession }) {
         <button type="button" class="link" onClick={() => zoomToArea(session)}>
           {t("trace.area.zoom")}
         </button>
-        <button type="button" class="link" onClick={() => session.mark()}>
+        <button type="button" class="link" onClick={() => session.marks.markHere()}>
           {t("trace.area.mark")}
         </button>
         <button type="button" class="link" onClick={() => void session.setArea(null)}>
           {t("trace.area.clear")}
         </button>
-        <a class="link" href={rangeCsvUrl(session.span, area)} download data-tip={t("trace.area.csv")}>
+        <a class="link" href={session.api.csvUrl(area)} download data-tip={t("trace.area.csv")}>
           CSV ↓
         </a>
       </div>

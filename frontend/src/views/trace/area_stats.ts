@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { Latest } from "../../base/async";
 import { say } from "../../i18n";
 import type { Area } from "../../timeline/scene";
-import { rangeStats, type StatsAnswer } from "./api";
+import type { StatsAnswer, TimelineApi } from "./api";
 
 export class AreaStats {
   readonly area = signal<Area | null>(null);
@@ -12,7 +12,7 @@ export class AreaStats {
   readonly error = signal("");
   private readonly request = new Latest();
 
-  constructor(private readonly span: string) {}
+  constructor(private readonly api: () => TimelineApi) {}
 
   async set(area: Area | null): Promise<void> {
     this.area.value = area;
@@ -23,8 +23,7 @@ export class AreaStats {
       return;
     }
     try {
-      const { start, end, tracks } = area;
-      const stats = await this.request.run((signal) => rangeStats(this.span, start, end, tracks, signal));
+      const stats = await this.request.run((signal) => this.api().stats(area, signal));
       if (stats) this.stats.value = stats;
     } catch (error) {
       this.stats.value = null;

@@ -4,10 +4,11 @@ import { useEffect, useState } from "preact/hooks";
 import { integer } from "../../base/format";
 import { t } from "../../i18n";
 import { flowToken } from "../../timeline/flow_kinds";
-import { type ChainJson, type FlowJson, getChain, type SliceDetail } from "./api";
+import type { ChainJson, FlowJson, SliceDetail } from "./api";
 import { causeOf, hiddenLinks } from "./chain";
 import { duration, exactDuration } from "./format";
-import type { Selected, TraceSession } from "./session";
+import type { Selected } from "./selection";
+import type { TraceSession } from "./session";
 import { SliceLink } from "./slice_panel";
 
 interface Props {
@@ -111,14 +112,14 @@ function Flow({ session, flow, id }: { session: TraceSession; flow: FlowJson; id
 }
 
 function useChain(session: TraceSession, detail: SliceDetail): ChainJson | null {
-  const [found, setFound] = useState<{ id: number; chain: ChainJson } | null>(null);
+  const [found, setFound] = useState<{ of: SliceDetail; chain: ChainJson } | null>(null);
   useEffect(() => {
     const abort = new AbortController();
-    getChain(session.span, detail.id, abort.signal).then(
-      (chain) => setFound({ id: detail.id, chain }),
+    session.api.chain(detail.id, abort.signal).then(
+      (chain) => setFound({ of: detail, chain }),
       () => {}, // the chain is an extra; the flows below are there
     );
     return () => abort.abort();
-  }, [detail.id]);
-  return found?.id === detail.id ? found.chain : null;
+  }, [detail]);
+  return found?.of === detail ? found.chain : null;
 }

@@ -2,32 +2,38 @@ import type { TraceJson } from "../../api/types.gen";
 import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { useView } from "../../state/use_view";
-import { Empty, ViewFrame } from "../../widgets";
+import { Empty, Reading, ViewFrame } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
+import panelCss from "./panel.css?inline";
 import css from "./trace.css?inline";
 import { TraceTimeline } from "./trace_timeline";
 
 addStyle(css);
+addStyle(panelCss);
 
 function TraceView({ selection }: ViewProps) {
   const view = useView<TraceJson>("trace", { span: selection.span });
   return (
     <ViewFrame view={view} problems="plain">
-      {(data, answer) =>
-        data.processes.length === 0 ? (
+      {(data, answer) => {
+        if (data.processes.length > 0) {
+          return (
+            <TraceTimeline
+              key={selection.span}
+              span={selection.span}
+              data={data}
+              answer={answer}
+              onStale={view.retry}
+            />
+          );
+        }
+        if (answer.state === "reading") return <Reading answer={answer} />;
+        return (
           <section class="card">
             <Empty text={t("trace.empty")} />
           </section>
-        ) : (
-          <TraceTimeline
-            key={`${selection.span} ${answer.fingerprint}`}
-            span={selection.span}
-            data={data}
-            base={answer.base_ns}
-            problems={answer.problems}
-          />
-        )
-      }
+        );
+      }}
     </ViewFrame>
   );
 }

@@ -47,11 +47,11 @@ function press({ code, key, shiftKey }: KeyboardEvent) {
 
 function perform(session: TraceSession, action: Action, targets: KeyTargets): void {
   const { engine } = session;
-  const now = session.selected.peek();
+  const now = session.selection.selected.peek();
   const detail = now?.detail;
   if (!engine) return;
   const goTo = (id: number | null | undefined) => {
-    if (typeof id === "number") void session.select(id, "sight");
+    if (typeof id === "number") void session.selection.select(id, "sight");
   };
   const actions: Partial<Record<Action, () => void>> = {
     scrollUp: () => engine.scrollBy(-1),
@@ -60,13 +60,13 @@ function perform(session: TraceSession, action: Action, targets: KeyTargets): vo
     undoZoom: () => engine.undo(),
     reset: () => engine.reset(),
     focus: () => focus(session),
-    mark: () => session.mark(),
-    flag: () => session.flag(),
+    mark: () => session.marks.markHere(),
+    flag: () => session.marks.flag(),
     nextSlice: () => goTo(detail?.next),
     previousSlice: () => goTo(detail?.previous),
     parentSlice: () => goTo(detail?.parent?.id),
-    nextFlow: () => session.followFlow("next"),
-    previousFlow: () => session.followFlow("previous"),
+    nextFlow: () => session.selection.followFlow("next"),
+    previousFlow: () => session.selection.followFlow("previous"),
     search: targets.focusSearch,
     nextHit: () => void session.stepHit(1),
     previousHit: () => void session.stepHit(-1),
@@ -89,7 +89,7 @@ export function zoomToArea(session: TraceSession): void {
 export function focus(session: TraceSession): void {
   const { engine } = session;
   const area = session.area.area.peek();
-  const detail = session.selected.peek()?.detail;
+  const detail = session.selection.selected.peek()?.detail;
   if (!engine) return;
   if (!detail) {
     if (area) engine.goTo(area);
@@ -109,6 +109,6 @@ export function focus(session: TraceSession): void {
 function clear(session: TraceSession): void {
   if (session.note.peek()) session.note.value = null;
   else if (session.area.area.peek()) void session.setArea(null);
-  else if (session.selected.peek()) session.unselect();
+  else if (session.selection.selected.peek()) session.selection.clear();
   else if (session.search.text.peek()) void session.find("", false);
 }

@@ -6,6 +6,7 @@ import type { Mark, Range } from "../../timeline/scene";
 /** Keys of the parameters, all under "trace." so that no other view meets them. */
 export const KEYS = {
   of: "trace.of",
+  version: "trace.v",
   range: "trace.range",
   slice: "trace.slice",
   search: "trace.q",
@@ -14,14 +15,19 @@ export const KEYS = {
   pinned: "trace.pins",
   filter: "trace.rows",
   marks: "trace.marks",
+  arrows: "trace.arrows",
 } as const;
 
 export interface LinkState {
+  /** The reading of the trace that ids and tracks are of; "": of the whole trace. */
+  version: string;
   range: Range | null;
   slice: number | null;
   search: string;
   layout: LayoutState;
   marks: Mark[];
+  /** Kinds of flows whose arrows are all shown. */
+  arrows: ReadonlySet<string>;
 }
 
 function numbers(text: string): number[] {
@@ -73,22 +79,28 @@ function round(time: number): number {
   return Math.round(time * 100) / 100;
 }
 
-/** State of span `span` from the parameters; what belongs to another span (ids, times) is left out. */
-export function parseLink(params: Readonly<Record<string, string>>, span: string): LinkState {
+/**
+ * State of span `span` from the parameters. What belongs to another span (ids, times) is left out, and so are ids of a
+ * reading of its beginning other than `version`, the one on show.
+ */
+export function parseLink(params: Readonly<Record<string, string>>, span: string, version = ""): LinkState {
   const get = (key: keyof typeof KEYS) => params[KEYS[key]] ?? "";
   const own = get("of") === "" || get("of") === span;
+  const hasIds = own && (get("version") === "" || get("version") === version);
   const slice = get("slice");
   return {
+    version: own ? get("version") : "",
     range: own ? parseRange(get("range")) : null,
-    slice: own && /^\d+$/.test(slice) ? Number(slice) : null,
+    slice: hasIds && /^\d+$/.test(slice) ? Number(slice) : null,
     search: get("search"),
     layout: {
       collapsedProcesses: new Set(get("closed").split("|").filter(Boolean)),
-      collapsedTracks: new Set(own ? numbers(get("folded")) : []),
-      pinned: own ? numbers(get("pinned")) : [],
+      collapsedTracks: new Set(hasIds ? numbers(get("folded")) : []),
+      pinned: hasIds ? numbers(get("pinned")) : [],
       filter: get("filter"),
     },
     marks: own ? parseMarks(get("marks")) : [],
+    arrows: new Set(get("arrows").split(",").filter(Boolean)),
   };
 }
 

@@ -6,14 +6,14 @@ import { duration, exactDuration, offset } from "./format";
 import type { TraceSession } from "./session";
 
 export function MarksPanel({ session }: { session: TraceSession }) {
-  const marks = session.marks.value;
+  const marks = session.marks.all.value;
   return (
     <div>
       <div class="trace-title">
         <h2>{t("trace.panel.marks")}</h2>
         <span class="muted">{t("trace.marks.about")}</span>
         <span class="grow" />
-        <button type="button" class="link" onClick={() => session.setMarks([])}>
+        <button type="button" class="link" onClick={() => session.marks.set([])}>
           {t("trace.marks.clear")}
         </button>
       </div>
@@ -56,7 +56,7 @@ function MarkRow({ session, mark, index, before }: RowProps) {
           type="text"
           value={name}
           aria-label={t("trace.marks.name")}
-          onChange={(event) => session.renameMark(index, event.currentTarget.value)}
+          onChange={(event) => session.marks.rename(index, event.currentTarget.value)}
           onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()}
         />
       </td>
@@ -68,10 +68,10 @@ function MarkRow({ session, mark, index, before }: RowProps) {
         {before && duration(start - before.start)}
       </td>
       <td>
-        <button type="button" class="link" onClick={() => session.showMark(mark)}>
+        <button type="button" class="link" onClick={() => session.marks.show(mark)}>
           {t("trace.marks.show")}
         </button>{" "}
-        <button type="button" class="link" onClick={() => session.removeMark(index)}>
+        <button type="button" class="link" onClick={() => session.marks.remove(index)}>
           {t("trace.marks.remove")}
         </button>
       </td>

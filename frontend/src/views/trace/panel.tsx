@@ -28,7 +28,7 @@ export function Panel({ session }: { session: TraceSession }) {
   const tabs = tabsOf(session);
   const shown = tabs.some((tab) => tab.id === session.panel.value) ? session.panel.value : "slice";
   // With nothing to show, the hint needs one line only.
-  const isHint = shown === "slice" && session.selected.value === null;
+  const isHint = shown === "slice" && session.selection.selected.value === null;
   const toggle = () => {
     session.panelOpen.value = !isOpen;
   };
@@ -84,7 +84,7 @@ function tabsOf(session: TraceSession): { id: PanelId; note: string }[] {
   const stats = session.area.stats.value;
   if (session.area.area.value) tabs.push({ id: "area", note: stats ? integer(stats.slices) : "" });
   if (session.search.text.value) tabs.push({ id: "hits", note: integer(session.search.total.value) });
-  const marks = session.marks.value.length;
+  const marks = session.marks.all.value.length;
   if (marks > 0) tabs.push({ id: "marks", note: integer(marks) });
   return tabs;
 }

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { Latest } from "../../base/async";
-import { type Hit, searchSlices } from "./api";
+import type { Hit, TimelineApi } from "./api";
 
 export class SearchState {
   readonly text = signal("");
@@ -17,7 +17,7 @@ export class SearchState {
   readonly error = signal<unknown>(null);
   private readonly request = new Latest();
 
-  constructor(private readonly span: string) {}
+  constructor(private readonly api: () => TimelineApi) {}
 
   /** Searches; brings the hits around time `near`. */
   async run(text: string, near = 0): Promise<void> {
@@ -30,7 +30,7 @@ export class SearchState {
     }
     this.busy.value = true;
     try {
-      const answer = await this.request.run((abort) => searchSlices(this.span, text, near, abort));
+      const answer = await this.request.run((abort) => this.api().search(text, near, abort));
       if (!answer) return;
       this.total.value = answer.total;
       this.names.value = answer.names;
@@ -82,6 +82,17 @@ export class SearchState {
     const isWhole = hits.length === this.total.peek();
     const [first, last] = [hits[0], hits[hits.length - 1]];
     if (!isWhole && (!first || !last || from < first[1] || from > last[1])) await this.run(this.text.peek(), from);
+  }
+
+  /** The same search in another reading of the trace, whose times differ by `shift`; stays at its hit. */
+  async renew(shift: number): Promise<void> {
+    if (this.text.peek() === "") return;
+    const hit = this.hits.peek()[this.at.peek() - this.first.peek()];
+    const name = hit && this.names.peek()[hit[5]];
+    const start = (hit ?? this.hits.peek()[0])?.[1] ?? 0;
+    await this.run(this.text.peek(), hit ? start + shift : 0);
+    const same = this.hits.peek().findIndex((one) => one[1] === start + shift && this.names.peek()[one[5]] === name);
+    if (hit && same >= 0) this.open(same);
   }
 
   stop(): void {

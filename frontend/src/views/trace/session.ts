@@ -2,40 +2,26 @@
 
 import { type Signal, signal } from "@preact/signals";
 import type { TraceJson } from "../../api/types.gen";
-import { Latest } from "../../base/async";
 import { say, t } from "../../i18n";
 import { setParams } from "../../state/params";
+import type { TimelineData } from "../../timeline/data";
 import { TimelineEngine } from "../../timeline/engine";
-import { findTrack, type LayoutState, layOut, processKey } from "../../timeline/rows";
-import type { Area, HoverBar, Mark, SliceMark } from "../../timeline/scene";
+import { type LayoutState, processKey } from "../../timeline/rows";
+import type { Area, HoverBar } from "../../timeline/scene";
 import type { View } from "../../timeline/viewport";
-import { type FlowEnd, type FlowJson, findSlice, getFlows, getSlice, type SliceDetail, timelineSource } from "./api";
+import { TimelineApi } from "./api";
 import { AreaStats } from "./area_stats";
-import { formatLayout, formatMarks, formatRange, KEYS, type LinkState } from "./link";
-import { Memo } from "./memo";
+import { Carry, type Reading } from "./carry";
+import { formatLayout, formatRange, KEYS, type LinkState } from "./link";
+import { Marks } from "./marks";
 import { SearchState } from "./search_state";
+import { Selection } from "./selection";
 
-/** Slices whose details are kept. */
-const KEPT = 500;
-/** Letters of a mark's name. */
-const MARK_NAME = 60;
-
-/** What a selection does to the view: nothing, bring it into sight, or fit it. */
-export type Follow = "stay" | "sight" | "fit";
 export type PanelId = "slice" | "area" | "hits" | "marks";
 
 export interface Note {
   text: string;
   retry: (() => void) | null;
-}
-
-export interface Selected {
-  id: number;
-  /** Slices merged into the bar that was clicked. */
-  merged: number;
-  detail: SliceDetail | null;
-  flows: readonly FlowJson[];
-  error: string;
 }
 
 export interface Hovered {
@@ -44,53 +30,75 @@ export interface Hovered {
   y: number;
 }
 
+/** What a link asks for that is not read yet. */
+interface Later {
+  /** Place and ids in the whole trace. */
+  link?: LinkState;
+  /** A slice by name and start (ns since 1970). */
+  slice?: { name: string; start: bigint };
+}
+
+/** Parameters that hold ids or times of one reading. */
+const PLACE: readonly string[] = [KEYS.range, KEYS.slice, KEYS.folded, KEYS.pinned];
+
 export class TraceSession {
+  /** What is on show: the trace, or while it is read its beginning. */
+  readonly reading: Signal<Reading>;
   readonly layout: Signal<LayoutState>;
-  readonly selected = signal<Selected | null>(null);
   readonly hovered = signal<Hovered | null>(null);
-  readonly marks: Signal<readonly Mark[]>;
   readonly note = signal<Note | null>(null);
   readonly busy = signal(false);
   readonly panel = signal<PanelId>("slice");
   readonly panelOpen = signal(true);
-  readonly hiddenFlows = signal<ReadonlySet<string>>(new Set());
+  /** Kinds of flows whose arrows are all shown. */
+  readonly arrows: Signal<ReadonlySet<string>>;
   readonly said = signal("");
+  readonly selection: Selection;
+  readonly marks: Marks;
   readonly area: AreaStats;
   readonly search: SearchState;
   engine: TimelineEngine | null = null;
-  private readonly detailRequest = new Latest();
-  private readonly details: Memo<SliceDetail>;
-  private readonly flows: Memo<FlowJson[]>;
+  api: TimelineApi;
+  private later: Later | null = null;
+  private link: LinkState;
 
+  /** `onStale`: the server has another reading; it is to be given to `renew`. */
   constructor(
     readonly span: string,
-    readonly data: TraceJson,
-    readonly base: string,
-    private readonly link: LinkState,
+    data: TraceJson,
+    base: string,
+    link: LinkState,
+    private readonly onStale: () => void,
   ) {
-    this.layout = signal(link.layout);
-    this.marks = signal<readonly Mark[]>(link.marks);
-    this.area = new AreaStats(span);
-    this.details = new Memo(KEPT, (id) => getSlice(span, id));
-    this.flows = new Memo(KEPT, (id) => getFlows(span, id));
-    this.search = new SearchState(span);
+    this.reading = signal({ data, base });
+    this.link = this.keepForLater(link);
+    this.layout = signal(this.link.layout);
+    this.arrows = signal(this.link.arrows);
+    this.api = this.apiOf(data);
+    this.area = new AreaStats(() => this.api);
+    this.search = new SearchState(() => this.api);
+    this.selection = new Selection(this);
+    this.marks = new Marks(this, this.link.marks);
+  }
+
+  get data(): TraceJson {
+    return this.reading.value.data;
+  }
+
+  /** Epoch time (ns) that all times count from. */
+  get base(): string {
+    return this.reading.value.base;
   }
 
   attach(root: HTMLElement): void {
     this.engine = new TimelineEngine(
       root,
-      {
-        processes: this.data.processes,
-        limits: { start: this.data.start, end: this.data.end },
-        home: { start: this.data.slices_start ?? this.data.start, end: this.data.slices_end ?? this.data.end },
-        base: this.base,
-        source: timelineSource(this.span),
-      },
+      timelineData(this.reading.peek(), this.api),
       this.layout.peek(),
       this.link.range,
       {
         settled: (view) => this.remember(view),
-        picked: (bar) => this.pick(bar),
+        picked: (bar) => this.selection.pick(bar),
         area: (area) => void this.setArea(area),
         hovered: (bar, x, y) => this.hover(bar, x, y),
         layout: (state) => this.setLayout(state),
@@ -100,128 +108,95 @@ export class TraceSession {
         },
       },
     );
-    this.engine.update({ marks: this.marks.peek() });
-    if (this.link.slice !== null) void this.select(this.link.slice, this.link.range ? "stay" : "fit");
+    this.engine.update({ marks: this.marks.all.peek(), arrows: this.arrowKinds(this.data) });
+    if (this.link.slice !== null) void this.selection.select(this.link.slice, this.link.range ? "stay" : "fit");
     if (this.link.search) void this.find(this.link.search, false);
   }
 
   detach(): void {
-    this.detailRequest.cancel();
+    this.selection.stop();
     this.area.stop();
     this.search.stop();
     this.engine?.destroy();
     this.engine = null;
   }
 
-  // Selection
+  // Another reading of the same trace
 
-  /** Shows slice `id`. Opens what hides its row. */
-  async select(id: number, follow: Follow, merged = 1): Promise<void> {
-    const before = this.selected.peek();
-    this.selected.value = { id, merged, detail: null, flows: [], error: "" };
-    this.panel.value = "slice";
-    this.save({ [KEYS.slice]: String(id) });
-    try {
-      const found = await this.detailRequest.run(() => Promise.all([this.load(id), this.loadFlows(id)]));
-      if (!found) return;
-      const [detail, flows] = found;
-      this.selected.value = { id, merged, detail, flows, error: "" };
-      this.show(detail, follow);
-    } catch (error) {
-      this.selected.value = { id, merged, detail: null, flows: [], error: messageOf(error) };
-      if (before) this.engine?.update({ flows: [] });
+  /** Shows another reading: more of the trace, or all of it. What the user looks at stays. */
+  renew(data: TraceJson, base: string): void {
+    const after = { data, base };
+    const carry = new Carry(this.reading.peek(), after);
+    const api = this.apiOf(data);
+    this.engine?.renew({
+      data: timelineData(after, api),
+      layoutState: () => carry.layout(this.layout.peek()),
+      arrows: () => this.arrowKinds(data),
+      shift: carry.shift,
+      done: () => this.change(after, api, carry),
+    });
+  }
+
+  private change(after: Reading, api: TimelineApi, carry: Carry): void {
+    this.reading.value = after;
+    this.api = api;
+    this.hovered.value = null;
+    this.layout.value = carry.layout(this.layout.peek());
+    if (carry.shift !== 0) this.marks.set(this.marks.all.peek().map((mark) => carry.range(mark)));
+    const area = this.area.area.peek();
+    const moved = area && carry.area(area);
+    this.engine?.update({ area: moved });
+    if (area) void this.area.set(moved);
+    void this.selection.renew(api, carry);
+    void this.search.renew(carry.shift).then(() => this.showHits());
+    if (!this.later?.link) this.save(formatLayout(this.layout.peek()));
+    this.catchUp();
+  }
+
+  private apiOf(data: TraceJson): TimelineApi {
+    return new TimelineApi(this.span, data.version, this.onStale);
+  }
+
+  /** Ids of the whole trace say nothing of its beginning: then they wait. Gives what can be done now. */
+  private keepForLater(link: LinkState): LinkState {
+    const isForWhole = this.reading.peek().data.partial !== null && link.version === "";
+    const { collapsedTracks, pinned } = link.layout;
+    if (!isForWhole || (!link.range && link.slice === null && collapsedTracks.size + pinned.length === 0)) return link;
+    this.later = { link };
+    return { ...link, range: null, slice: null, layout: { ...link.layout, collapsedTracks: new Set(), pinned: [] } };
+  }
+
+  /** Does what could not be done before. */
+  private catchUp(): void {
+    const { later } = this;
+    if (later?.slice) {
+      const { name, start } = later.slice;
+      void this.goToName(name, Number(start - BigInt(this.base)));
+    } else if (later?.link && this.data.partial === null) {
+      this.later = null;
+      const { range, slice, layout } = later.link;
+      this.setLayout({ ...this.layout.peek(), collapsedTracks: layout.collapsedTracks, pinned: layout.pinned });
+      if (range) this.engine?.goTo(range, 0);
+      if (slice !== null) void this.selection.select(slice, range ? "stay" : "fit");
     }
   }
 
-  private show(detail: SliceDetail, follow: Follow): void {
-    this.reveal(detail.track, detail.depth);
-    this.engine?.update({ selected: markOf(detail) });
-    this.updateFlows();
-    if (follow === "fit") this.engine?.goTo({ start: detail.start, end: detail.start + detail.dur }, 1);
-    if (follow !== "stay") this.bringIntoSight(markOf(detail));
-    const { name, process, thread } = detail;
-    const { start, duration } = { start: `${detail.start} ns`, duration: `${detail.dur} ns` };
-    this.said.value = t("trace.said.slice", { name, process, thread, start, duration });
+  // Arrows
+
+  /** Shows or hides all arrows of a kind of flow. */
+  toggleArrows(kind: string): void {
+    const shown = new Set(this.arrows.peek());
+    if (!shown.delete(kind)) shown.add(kind);
+    this.arrows.value = shown;
+    this.engine?.update({ arrows: this.arrowKinds(this.data) });
+    this.save({ [KEYS.arrows]: [...shown].join(",") });
   }
 
-  unselect(): void {
-    this.detailRequest.cancel();
-    this.selected.value = null;
-    this.engine?.update({ selected: null, flows: [] });
-    this.save({ [KEYS.slice]: null });
+  private arrowKinds(data: TraceJson): number[] {
+    return data.flow_kinds.flatMap((kind, index) => (this.arrows.peek().has(kind) ? [index] : []));
   }
 
-  private pick(bar: HoverBar | null): void {
-    if (!bar) {
-      this.unselect();
-      return;
-    }
-    this.engine?.update({ selected: bar, flows: [] });
-    void this.select(bar.id, "stay", bar.merged);
-  }
-
-  private bringIntoSight(mark: SliceMark): void {
-    this.engine?.bringIntoSight(mark, mark.track, mark.depth);
-  }
-
-  /** Unfolds and unfilters until the row shows. */
-  private reveal(track: number, depth: number): void {
-    const found = findTrack(this.data.processes, track);
-    if (!found) return;
-    const state = this.layout.peek();
-    const key = processKey(found.process);
-    const collapsedProcesses = new Set(state.collapsedProcesses);
-    const collapsedTracks = new Set(state.collapsedTracks);
-    let { filter } = state;
-    let changed = collapsedProcesses.delete(key);
-    if (depth > 0 && collapsedTracks.delete(track)) changed = true;
-    const shown = layOut(this.data.processes, { ...state, collapsedProcesses });
-    if (!shown.items.some((item) => item.kind === "track" && item.thread.track === track)) {
-      filter = "";
-      changed = true;
-    }
-    if (changed) this.setLayout({ ...state, collapsedProcesses, collapsedTracks, filter });
-  }
-
-  /** Details of any slice of this span; those seen before come at once. */
-  load(id: number): Promise<SliceDetail> {
-    return this.details.get(id);
-  }
-
-  loadFlows(id: number): Promise<FlowJson[]> {
-    return this.flows.get(id);
-  }
-
-  // Flows
-
-  toggleFlows(kind: string): void {
-    const hidden = new Set(this.hiddenFlows.peek());
-    if (!hidden.delete(kind)) hidden.add(kind);
-    this.hiddenFlows.value = hidden;
-    this.updateFlows();
-  }
-
-  private updateFlows(): void {
-    const hidden = this.hiddenFlows.peek();
-    const flows = (this.selected.peek()?.flows ?? []).filter((flow) => !hidden.has(flow.kind));
-    const ends = flows.map(({ kind, from, to }) => ({ kind, from: markOf(from), to: markOf(to) }));
-    this.engine?.update({ flows: ends });
-  }
-
-  /** Goes to the other end of a flow of the selected slice. */
-  followFlow(direction: "next" | "previous"): void {
-    const now = this.selected.peek();
-    if (!now?.detail) return;
-    const ends = now.flows
-      .filter((flow) => (direction === "next" ? flow.from.id : flow.to.id) === now.id)
-      .map((flow) => (direction === "next" ? flow.to : flow.from))
-      .sort((a, b) => (direction === "next" ? a.start - b.start : b.start - a.start));
-    const end = ends[0];
-    if (end) void this.select(end.id, "sight");
-    else this.say(t(direction === "next" ? "trace.slice.noflow.next" : "trace.slice.noflow.previous"));
-  }
-
-  // Range and marks
+  // Range
 
   async setArea(area: Area | null): Promise<void> {
     this.engine?.update({ area });
@@ -232,56 +207,6 @@ export class TraceSession {
     if (area && stats) {
       this.said.value = t("trace.said.area", { duration: `${area.end - area.start} ns`, count: stats.slices });
     }
-  }
-
-  setMarks(marks: readonly Mark[]): void {
-    this.marks.value = marks;
-    this.engine?.update({ marks });
-    this.save({ [KEYS.marks]: formatMarks(marks) });
-  }
-
-  /** Marks the dragged range, else the selected slice. */
-  mark(): void {
-    const detail = this.selected.peek()?.detail;
-    const area = this.area.area.peek();
-    if (area) this.addMark({ start: area.start, end: area.end, name: this.newName("trace.mark.range") });
-    else if (detail)
-      this.addMark({ start: detail.start, end: detail.start + detail.dur, name: shortened(detail.name) });
-    else this.say(t("trace.mark.none"));
-  }
-
-  /** Marks the moment under the pointer. */
-  flag(): void {
-    const moment = this.engine?.moment;
-    if (moment === undefined) return;
-    this.addMark({ start: moment, end: moment, name: this.newName("trace.mark.flag") });
-  }
-
-  private newName(key: "trace.mark.range" | "trace.mark.flag"): string {
-    const taken = new Set(this.marks.peek().map((mark) => mark.name));
-    let number = 1;
-    while (taken.has(t(key, { number }))) number += 1;
-    return t(key, { number });
-  }
-
-  private addMark(mark: Mark): void {
-    this.setMarks([...this.marks.peek(), mark].sort((a, b) => a.start - b.start));
-    this.said.value = t("trace.said.mark", { name: mark.name, start: `${mark.start} ns` });
-  }
-
-  renameMark(index: number, name: string): void {
-    this.setMarks(
-      this.marks.peek().map((mark, place) => (place === index ? { ...mark, name: shortened(name) } : mark)),
-    );
-  }
-
-  removeMark(index: number): void {
-    this.setMarks(this.marks.peek().filter((_, place) => place !== index));
-  }
-
-  showMark(mark: Mark): void {
-    if (mark.end > mark.start) this.engine?.goTo(mark);
-    else this.engine?.center(mark.start);
   }
 
   // Search
@@ -306,24 +231,36 @@ export class TraceSession {
   async stepHit(step: 1 | -1): Promise<void> {
     const hit = await this.search.step(step, this.engine?.scene.view.start ?? 0);
     this.showHits();
-    if (hit) await this.select(hit[0], "sight");
+    if (hit) await this.selection.select(hit[0], "sight");
     else if (this.search.error.peek()) this.fail(this.search.error.peek());
   }
 
   openHit(index: number): void {
     const hit = this.search.open(index);
-    if (hit) void this.select(hit[0], "fit");
+    if (hit) void this.selection.select(hit[0], "fit");
   }
 
   /** Shows a slice by name, for a link from another view: the one at `time` where that is known, else the first. */
   async goToName(name: string, time: number | null): Promise<void> {
+    const start = time === null ? null : BigInt(this.base) + BigInt(time);
+    this.later = null;
     try {
-      const id = await findSlice(this.span, name, time ?? 0);
-      if (id !== null) await this.select(id, "fit");
-      else this.say(t("trace.search.missing", { name }));
+      const id = await this.api.find(name, time ?? 0);
+      const isIt = id !== null && (await this.isAt(id, time));
+      if (isIt) await this.selection.select(id, "fit");
+      else if (start !== null && this.data.partial !== null) {
+        this.later = { slice: { name, start } };
+        this.say(t("trace.search.later", { name }));
+      } else this.say(t("trace.search.missing", { name }));
     } catch (error) {
       this.fail(error);
     }
+  }
+
+  /** Of a trace that is read whole, the nearest slice of the name is the one that was meant. */
+  private async isAt(id: number, time: number | null): Promise<boolean> {
+    if (time === null || this.data.partial === null) return true;
+    return Math.abs((await this.selection.load(id)).start - time) <= 1;
   }
 
   // Rows
@@ -339,16 +276,14 @@ export class TraceSession {
     this.setLayout({ ...this.layout.peek(), collapsedProcesses: new Set(processes), collapsedTracks: new Set() });
   }
 
+  // What is told, and what the link carries
+
   say(text: string): void {
     this.note.value = { text, retry: null };
     this.said.value = text;
   }
 
-  private hover(bar: HoverBar | null, x: number, y: number): void {
-    if (bar || this.hovered.peek()) this.hovered.value = bar && { bar, x, y };
-  }
-
-  private fail(error: unknown): void {
+  fail(error: unknown): void {
     this.note.value = {
       text: t("trace.note.failed", { message: messageOf(error) }),
       retry: () => {
@@ -358,28 +293,39 @@ export class TraceSession {
     };
   }
 
+  save(changes: Record<string, string | null>): void {
+    const { data } = this.reading.peek();
+    // Once the user goes elsewhere, the place that the link asked for is given up.
+    const isElsewhere = PLACE.some((key) => key in changes);
+    const given = this.later?.link && isElsewhere ? Object.fromEntries(PLACE.map((key) => [key, null])) : {};
+    if (isElsewhere && this.later?.link) this.later = null;
+    const version = data.partial === null || this.later?.link ? null : data.version;
+    setParams({ ...given, ...changes, [KEYS.of]: this.span, [KEYS.version]: version });
+  }
+
+  private hover(bar: HoverBar | null, x: number, y: number): void {
+    if (bar || this.hovered.peek()) this.hovered.value = bar && { bar, x, y };
+  }
+
   private remember(view: View): void {
     const { engine } = this;
-    if (!engine) return;
+    if (!engine || (this.later?.link && engine.isHome(view))) return;
     const range = { start: view.start, end: view.start + view.scale * engine.width };
     this.save({ [KEYS.range]: engine.isHome(view) ? null : formatRange(range) });
   }
+}
 
-  private save(changes: Record<string, string | null>): void {
-    setParams({ ...changes, [KEYS.of]: this.span });
-  }
+function timelineData({ data, base }: Reading, api: TimelineApi): TimelineData {
+  return {
+    processes: data.processes,
+    flowKinds: data.flow_kinds,
+    limits: { start: data.start, end: data.end },
+    home: { start: data.slices_start ?? data.start, end: data.slices_end ?? data.end },
+    base,
+    source: api.source,
+  };
 }
 
 export function messageOf(error: unknown): string {
   return say(error instanceof Error ? error.message : String(error));
-}
-
-/** Names go into the link, which must stay usable. */
-function shortened(name: string): string {
-  return name.length > MARK_NAME ? `${name.slice(0, MARK_NAME - 1)}…` : name;
-}
-
-function markOf(end: FlowEnd | SliceDetail): SliceMark {
-  const { id, name, track, depth, start, dur } = end;
-  return { id, name, track, depth, start, end: start + dur };
 }

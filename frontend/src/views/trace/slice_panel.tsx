@@ -10,13 +10,14 @@ import type { KernelFacts, SliceDetail } from "./api";
 import { ChainColumn, FlowList } from "./chain_column";
 import { argument, duration, exactDuration, offset } from "./format";
 import { focus } from "./keyboard";
-import type { Selected, TraceSession } from "./session";
+import type { Selected } from "./selection";
+import type { TraceSession } from "./session";
 import { tensors } from "./tensors";
 
 const COPIED_MS = 1200;
 
 export function SlicePanel({ session }: { session: TraceSession }) {
-  const selected = session.selected.value;
+  const selected = session.selection.selected.value;
   if (!selected) return <Empty text={t("trace.panel.none")} />;
   if (selected.error) return <Empty text={t("trace.slice.failed", { message: selected.error })} />;
   if (!selected.detail) return <Empty text={t("state.loading")} />;
@@ -87,7 +88,7 @@ function Neighbour({ session, id, face, tip }: NeighbourProps) {
       disabled={id === null}
       data-tip={tip}
       aria-label={tip}
-      onClick={() => id !== null && void session.select(id, "sight")}
+      onClick={() => id !== null && void session.selection.select(id, "sight")}
     >
       {face}
     </button>
@@ -146,19 +147,19 @@ function Facts({ session, selected, detail }: FactsProps) {
 
 /** Time since the end of the slice before on the same row; null where there is none. */
 function useGap(session: TraceSession, detail: SliceDetail): number | null {
-  const [gap, setGap] = useState<{ id: number; ns: number } | null>(null);
+  const [gap, setGap] = useState<{ of: SliceDetail; ns: number } | null>(null);
   useEffect(() => {
     if (detail.previous === null) return;
     let isGone = false;
-    session.load(detail.previous).then(
-      (before) => !isGone && setGap({ id: detail.id, ns: detail.start - before.start - before.dur }),
+    session.selection.load(detail.previous).then(
+      (before) => !isGone && setGap({ of: detail, ns: detail.start - before.start - before.dur }),
       () => {}, // the gap is an extra; the slice's own error shows where it matters
     );
     return () => {
       isGone = true;
     };
-  }, [detail.id]);
-  return gap?.id === detail.id ? gap.ns : null;
+  }, [detail]);
+  return gap?.of === detail ? gap.ns : null;
 }
 
 function Time({ ns }: { ns: number }) {
@@ -180,7 +181,7 @@ function Fact({ name, tip, children }: { name: string; tip?: string; children: C
 
 export function SliceLink({ session, id, name }: { session: TraceSession; id: number; name: string }) {
   return (
-    <button type="button" class="link" onClick={() => void session.select(id, "sight")}>
+    <button type="button" class="link" onClick={() => void session.selection.select(id, "sight")}>
       {name}
     </button>
   );

@@ -13,6 +13,9 @@ export const en = {
   "trace.keys.tip": "All keys",
   "trace.events": "{count} events",
 
+  "trace.reading": "Showing the first {shown} of {total}",
+  "trace.reading.cancelled": "Reading was cancelled. Showing the first {shown} of {total}",
+
   "trace.rows": "Rows",
   "trace.rows.filter": "Filter rows by name",
   "trace.rows.fold": "Fold all",
@@ -27,8 +30,15 @@ export const en = {
 
   "trace.flows": "Flows",
   "trace.flows.selection": "Flows: selection",
+  "trace.flows.all": "Flows: all {kind}",
+  "trace.flows.some": "Flows: all of {count} kinds",
   "trace.flows.off": "Flows: off",
-  "trace.flows.about": "Of the selected slice. ] and [ follow them.",
+  "trace.flows.about":
+    "Of the selected slice: ] and [ follow them. All: every arrow in sight; where many join, a stronger line.",
+  "trace.flows.column.slice": "Slice",
+  "trace.flows.column.all": "All",
+  "trace.flows.show.slice": "Show arrows of {kind} of the selected slice",
+  "trace.flows.show.all": "Show all arrows of {kind}",
   "trace.flows.none": "This trace has no flows.",
 
   "trace.flow.async_npu": "operator to device task",
@@ -45,6 +55,7 @@ export const en = {
   "trace.search.previous": "Previous (Shift Enter)",
   "trace.search.list": "List of what was found",
   "trace.search.some": "{from} to {to} of {total}",
+  "trace.search.later": "{name} is not read yet. It is shown once it is.",
   "trace.search.missing": "The trace has no slice named {name}.",
 
   "trace.note.failed": "A part of the timeline could not be loaded: {message}",
@@ -72,6 +83,9 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.keys.tip": "全部快捷键",
   "trace.events": "{count} 个事件",
 
+  "trace.reading": "显示前 {shown}，共 {total}",
+  "trace.reading.cancelled": "读取已取消。显示前 {shown}，共 {total}",
+
   "trace.rows": "泳道",
   "trace.rows.filter": "按名称筛选泳道",
   "trace.rows.fold": "全部折叠",
@@ -86,8 +100,14 @@ export const zh: Record<keyof typeof en, string> = {
 
   "trace.flows": "连线",
   "trace.flows.selection": "连线：选中项",
+  "trace.flows.all": "连线：全部 {kind}",
+  "trace.flows.some": "连线：{count} 类的全部",
   "trace.flows.off": "连线：关闭",
-  "trace.flows.about": "显示选中 slice 的连线。按 ] 和 [ 沿连线跳转。",
+  "trace.flows.about": "选中 slice 的连线：按 ] 和 [ 沿连线跳转。全部：视野内的所有连线，合并越多线越深。",
+  "trace.flows.column.slice": "选中项",
+  "trace.flows.column.all": "全部",
+  "trace.flows.show.slice": "显示选中 slice 的 {kind} 连线",
+  "trace.flows.show.all": "显示全部 {kind} 连线",
   "trace.flows.none": "该 trace 没有连线。",
 
   "trace.flow.async_npu": "算子到 device 任务",
@@ -104,6 +124,7 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.search.previous": "上一个（Shift Enter）",
   "trace.search.list": "列出搜索结果",
   "trace.search.some": "第 {from} 到 {to} 个，共 {total} 个",
+  "trace.search.later": "{name} 尚未读取，读取后将显示。",
   "trace.search.missing": "该 trace 中没有名为 {name} 的 slice。",
 
   "trace.note.failed": "时间线的一部分无法加载：{message}",

@@ -2,10 +2,10 @@
 
 import type { RefObject } from "preact";
 import { integer } from "../../base/format";
-import { type Key, t, tOr } from "../../i18n";
-import { flowToken } from "../../timeline/flow_kinds";
+import { t } from "../../i18n";
 import { Popover } from "../../widgets";
 import { downloadUrl } from "./api";
+import { FlowsMenu } from "./flows_menu";
 import { RowsMenu } from "./rows_menu";
 import { SearchBox } from "./search_box";
 import type { TraceSession } from "./session";
@@ -17,7 +17,7 @@ interface Props {
 }
 
 export function Toolbar({ session, field, onHelp }: Props) {
-  const marks = session.marks.value.length;
+  const marks = session.marks.all.value.length;
   const filter = session.layout.value.filter;
   return (
     <div class="trace-tools">
@@ -56,7 +56,8 @@ export function Toolbar({ session, field, onHelp }: Props) {
   );
 }
 
-function Face({ text }: { text: string }) {
+/** Face of a button that opens a menu. */
+export function Face({ text }: { text: string }) {
   return (
     <>
       <span class="caption ellipsis trace-face">{text}</span>
@@ -64,28 +65,5 @@ function Face({ text }: { text: string }) {
         ▾
       </span>
     </>
-  );
-}
-
-function FlowsMenu({ session }: { session: TraceSession }) {
-  const kinds = session.data.flow_kinds;
-  const hidden = session.hiddenFlows.value;
-  const isOff = kinds.length > 0 && kinds.every((kind) => hidden.has(kind));
-  return (
-    <Popover label={<Face text={t(isOff ? "trace.flows.off" : "trace.flows.selection")} />}>
-      {() => (
-        <div class="trace-menu">
-          <p class="muted small">{t(kinds.length > 0 ? "trace.flows.about" : "trace.flows.none")}</p>
-          {kinds.map((kind) => (
-            <label key={kind} class="option">
-              <input type="checkbox" checked={!hidden.has(kind)} onChange={() => session.toggleFlows(kind)} />
-              <span class="swatch" style={{ background: `var(${flowToken(kind)})` }} />
-              <span>{kind}</span>
-              <span class="note">{tOr(`trace.flow.${kind}` satisfies string as Key, "")}</span>
-            </label>
-          ))}
-        </div>
-      )}
-    </Popover>
   );
 }

@@ -1,7 +1,7 @@
 /** The whole view: toolbar, timeline, panel. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { ProblemJson, TraceJson } from "../../api/types.gen";
+import type { TraceJson, ViewJson } from "../../api/types.gen";
 import { t } from "../../i18n";
 import { param, params, parentDocument, setParams } from "../../state/params";
 import { theme } from "../../state/theme";
@@ -11,18 +11,32 @@ import { listenKeys } from "./keyboard";
 import { KeysHelp } from "./keys_help";
 import { KEYS, parseLink, parseMoment } from "./link";
 import { Panel } from "./panel";
+import { ReadingBanner } from "./reading_banner";
 import { TraceSession } from "./session";
 import { Toolbar } from "./toolbar";
 
 interface Props {
   span: string;
   data: TraceJson;
-  base: string;
-  problems: readonly ProblemJson[];
+  answer: ViewJson;
+  /** The server has another reading of the trace: its view is to be asked for again. */
+  onStale: () => void;
 }
 
-export function TraceTimeline({ span, data, base, problems }: Props) {
-  const session = useMemo(() => new TraceSession(span, data, base, parseLink(params.peek(), span)), []);
+export function TraceTimeline({ span, data, answer, onStale }: Props) {
+  const base = answer.base_ns;
+  const stale = useRef(onStale);
+  stale.current = onStale;
+  const session = useMemo(() => {
+    const link = parseLink(params.peek(), span, data.version);
+    return new TraceSession(
+      span,
+      data,
+      base,
+      link,
+      calm(() => stale.current()),
+    );
+  }, []);
   const root = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const [isHelpOpen, setHelpOpen] = useState(false);
@@ -41,13 +55,19 @@ export function TraceTimeline({ span, data, base, problems }: Props) {
     };
   }, [session]);
 
+  // After the effect above: the first reading is there already.
+  useEffect(() => {
+    if (session.reading.peek().data !== data) session.renew(data, base);
+  }, [data.version, base]);
+
   useFollowTheme(session);
   useDeepLinks(session);
 
   return (
     <div class="trace">
-      <ProblemBanner problems={problems} />
+      <ProblemBanner problems={answer.problems} />
       <Toolbar session={session} field={field} onHelp={() => setHelpOpen(true)} />
+      {data.partial !== null && <ReadingBanner shown={data.partial} progress={answer.progress} />}
       <div class="trace-frame">
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: an application element takes the keys itself */}
         <div ref={root} class="tl" role="application" tabIndex={0} aria-label={t("trace.canvas")} data-ready="no" />
@@ -61,6 +81,18 @@ export function TraceTimeline({ span, data, base, problems }: Props) {
       <KeysHelp isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />
     </div>
   );
+}
+
+/** Several requests find out at once that they are stale; asking for the view again once is enough. */
+const STALE_MS = 300;
+
+function calm(task: () => void): () => void {
+  let last = Number.NEGATIVE_INFINITY;
+  return () => {
+    if (performance.now() - last < STALE_MS) return;
+    last = performance.now();
+    task();
+  };
 }
 
 /** Whether nobody has the focus, in TensorBoard's page and in ours: then the keys may work at once. */

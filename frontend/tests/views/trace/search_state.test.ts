@@ -1,7 +1,9 @@
 import { afterEach, expect, test, vi } from "vitest";
 import type { Hit } from "../../../src/views/trace/api";
+import { TimelineApi } from "../../../src/views/trace/api";
 import { SearchState } from "../../../src/views/trace/search_state";
 
+const API = new TimelineApi("span", "1", () => {});
 const HITS: Hit[] = [
   [10, 100, 5, 0, 0, 0],
   [11, 200, 5, 0, 0, 1],
@@ -16,7 +18,7 @@ afterEach(() => vi.unstubAllGlobals());
 
 async function searched(): Promise<SearchState> {
   answer({ total: 3, first: 0, names: ["MatMul", "MatMulV2"], hits: HITS });
-  const state = new SearchState("span");
+  const state = new SearchState(() => API);
   await state.run("matmul");
   return state;
 }
@@ -44,7 +46,7 @@ test("hits that are not here are fetched when they are stepped to", async () => 
     const first = Math.max(0, Math.min(place - 2, all.length - 4));
     return new Response(JSON.stringify({ total: 9, first, names: ["a"], hits: all.slice(first, first + 4) }));
   });
-  const state = new SearchState("span");
+  const state = new SearchState(() => API);
   await state.run("a", 0);
   expect((await state.step(1, 55))?.[0]).toBe(6);
   const ids = [7, 8, 0, 1, 2, 3, 4];
@@ -65,4 +67,24 @@ test("a failed search keeps no hits and says why", async () => {
   answer({ total: 0, first: 0, names: [], hits: [] });
   await state.run("");
   expect(state.error.value).toBeNull();
+});
+
+test("another reading of the trace: the same hit stays on show, wherever it stands now", async () => {
+  const state = await searched();
+  await state.step(1, 150);
+  answer({
+    total: 5,
+    first: 0,
+    names: ["early", "MatMul", "MatMulV2"],
+    hits: [
+      [3, 40, 5, 0, 0, 1],
+      [20, 1200, 5, 0, 0, 1],
+      [21, 1200, 5, 0, 1, 2],
+      [22, 1300, 5, 0, 0, 1],
+    ],
+  });
+  await state.renew(1000);
+  expect(state.at.value).toBe(2);
+  await state.renew(7);
+  expect(state.at.value).toBe(-1);
 });

@@ -1,0 +1,80 @@
+/** What goes over from one reading of a trace to the next: tracks by their threads, times by the epoch. Pure functions. */
+
+import type { ProcessJson, TraceJson } from "../../api/types.gen";
+import { originOf } from "../../timeline/decode";
+import { type LayoutState, processKey, threadKey } from "../../timeline/rows";
+import type { Area, FlowCurve, Range, SliceMark } from "../../timeline/scene";
+
+export interface Reading {
+  data: TraceJson;
+  /** Epoch time (ns) that its times count from. */
+  base: string;
+}
+
+export class Carry {
+  /** What to add to a time of the reading before, ns. */
+  readonly shift: number;
+  private readonly tracks: ReadonlyMap<number, number>;
+
+  constructor(
+    private readonly before: Reading,
+    private readonly after: Reading,
+  ) {
+    this.shift = originOf(before.base, after.base);
+    this.tracks = sameTracks(before.data.processes, after.data.processes);
+  }
+
+  range<T extends Range>(range: T): T {
+    return { ...range, start: range.start + this.shift, end: range.end + this.shift };
+  }
+
+  /** A dragged area; null where none of its rows is there any more. */
+  area(area: Area): Area | null {
+    const tracks = area.tracks && this.some(area.tracks);
+    return tracks?.length === 0 ? null : { ...this.range(area), tracks };
+  }
+
+  /** Where a slice stands; its id is that of the reading before. Null where its row is not there any more. */
+  slice<T extends SliceMark>(slice: T): T | null {
+    const track = this.tracks.get(slice.track);
+    return track === undefined ? null : { ...this.range(slice), track };
+  }
+
+  flow(flow: FlowCurve): FlowCurve | null {
+    const [from, to] = [this.slice(flow.from), this.slice(flow.to)];
+    return from && to && { ...flow, from, to };
+  }
+
+  layout(state: LayoutState): LayoutState {
+    return {
+      filter: state.filter,
+      collapsedProcesses: this.processes(state.collapsedProcesses),
+      collapsedTracks: new Set(this.some([...state.collapsedTracks])),
+      pinned: this.some(state.pinned),
+    };
+  }
+
+  /** A process is known by its number: its name may come late. Keys that were not there before stay for later. */
+  private processes(keys: ReadonlySet<string>): Set<string> {
+    const pids = new Map(this.before.data.processes.map((process) => [processKey(process), process.pid]));
+    const now = new Map(this.after.data.processes.map((process) => [process.pid, processKey(process)]));
+    return new Set([...keys].map((key) => now.get(pids.get(key) ?? "") ?? key));
+  }
+
+  private some(tracks: readonly number[]): number[] {
+    return tracks.flatMap((track) => this.tracks.get(track) ?? []);
+  }
+}
+
+function sameTracks(before: readonly ProcessJson[], after: readonly ProcessJson[]): Map<number, number> {
+  const now = new Map<string, number>();
+  for (const process of after) for (const thread of process.threads) now.set(threadKey(process, thread), thread.track);
+  const same = new Map<number, number>();
+  for (const process of before) {
+    for (const thread of process.threads) {
+      const track = now.get(threadKey(process, thread));
+      if (track !== undefined) same.set(thread.track, track);
+    }
+  }
+  return same;
+}

@@ -1,0 +1,205 @@
+/** The selected slice: its details, its flows, and the ways from it to others. */
+
+import { signal } from "@preact/signals";
+import { Latest } from "../../base/async";
+import { t } from "../../i18n";
+import { findTrack, layOut, processKey } from "../../timeline/rows";
+import type { FlowCurve, HoverBar, SliceMark } from "../../timeline/scene";
+import type { FlowEnd, FlowJson, SliceDetail, TimelineApi } from "./api";
+import type { Carry } from "./carry";
+import { KEYS } from "./link";
+import { Memo } from "./memo";
+import { messageOf, type TraceSession } from "./session";
+
+/** Slices whose details are kept. */
+const KEPT = 500;
+
+/** What a selection does to the view: nothing, bring it into sight, or fit it. */
+export type Follow = "stay" | "sight" | "fit";
+
+export interface Selected {
+  id: number;
+  /** Slices merged into the bar that was clicked. */
+  merged: number;
+  detail: SliceDetail | null;
+  flows: readonly FlowJson[];
+  error: string;
+}
+
+export class Selection {
+  readonly selected = signal<Selected | null>(null);
+  /** Kinds whose flows are not drawn. */
+  readonly hiddenFlows = signal<ReadonlySet<string>>(new Set());
+  private readonly request = new Latest();
+  private details: Memo<SliceDetail>;
+  private flows: Memo<FlowJson[]>;
+  /** The slice is looked for in another reading of the trace: ids that are on screen mean nothing there. */
+  private isRenewing = false;
+
+  constructor(private readonly session: TraceSession) {
+    [this.details, this.flows] = memos(session.api);
+  }
+
+  /** Shows slice `id`. Opens what hides its row. */
+  async select(id: number, follow: Follow): Promise<void> {
+    if (!this.isRenewing) await this.take(id, follow, 1);
+  }
+
+  /** Selects the bar that was clicked; null: none. */
+  pick(bar: HoverBar | null): void {
+    if (!bar) {
+      this.clear();
+      return;
+    }
+    this.session.engine?.update({ selected: bar, flows: [] });
+    void this.take(bar.id, "stay", bar.merged);
+  }
+
+  clear(): void {
+    this.request.cancel();
+    this.isRenewing = false;
+    this.selected.value = null;
+    this.session.engine?.update({ selected: null, flows: [] });
+    this.session.save({ [KEYS.slice]: null });
+  }
+
+  stop(): void {
+    this.request.cancel();
+  }
+
+  /** Details of any slice of this span; those seen before come at once. */
+  load(id: number): Promise<SliceDetail> {
+    return this.details.get(id);
+  }
+
+  private async take(id: number, follow: Follow, merged: number): Promise<void> {
+    const { session } = this;
+    const before = this.selected.peek();
+    this.isRenewing = false;
+    this.selected.value = { id, merged, detail: null, flows: [], error: "" };
+    session.panel.value = "slice";
+    session.save({ [KEYS.slice]: String(id) });
+    try {
+      const found = await this.request.run(() => Promise.all([this.load(id), this.flows.get(id)]));
+      if (!found) return;
+      const [detail, flows] = found;
+      this.selected.value = { id, merged, detail, flows, error: "" };
+      this.show(detail, follow);
+    } catch (error) {
+      this.selected.value = { id, merged, detail: null, flows: [], error: messageOf(error) };
+      if (before) session.engine?.update({ flows: [] });
+    }
+  }
+
+  private show(detail: SliceDetail, follow: Follow): void {
+    const { engine, said } = this.session;
+    const mark = markOf(detail);
+    this.reveal(detail.track, detail.depth);
+    engine?.update({ selected: mark });
+    this.updateFlows();
+    if (follow === "fit") engine?.goTo({ start: detail.start, end: detail.start + detail.dur }, 1);
+    if (follow !== "stay") engine?.bringIntoSight(mark, mark.track, mark.depth);
+    const { name, process, thread } = detail;
+    const { start, duration } = { start: `${detail.start} ns`, duration: `${detail.dur} ns` };
+    said.value = t("trace.said.slice", { name, process, thread, start, duration });
+  }
+
+  /** Unfolds and unfilters until the row shows. */
+  private reveal(track: number, depth: number): void {
+    const { processes } = this.session.data;
+    const found = findTrack(processes, track);
+    if (!found) return;
+    const state = this.session.layout.peek();
+    const collapsedProcesses = new Set(state.collapsedProcesses);
+    const collapsedTracks = new Set(state.collapsedTracks);
+    let { filter } = state;
+    let changed = collapsedProcesses.delete(processKey(found.process));
+    if (depth > 0 && collapsedTracks.delete(track)) changed = true;
+    const shown = layOut(processes, { ...state, collapsedProcesses });
+    if (!shown.items.some((item) => item.kind === "track" && item.thread.track === track)) {
+      filter = "";
+      changed = true;
+    }
+    if (changed) this.session.setLayout({ ...state, collapsedProcesses, collapsedTracks, filter });
+  }
+
+  // Flows
+
+  toggleFlows(kind: string): void {
+    const hidden = new Set(this.hiddenFlows.peek());
+    if (!hidden.delete(kind)) hidden.add(kind);
+    this.hiddenFlows.value = hidden;
+    this.updateFlows();
+  }
+
+  private updateFlows(): void {
+    const hidden = this.hiddenFlows.peek();
+    const flows = (this.selected.peek()?.flows ?? []).filter((flow) => !hidden.has(flow.kind));
+    this.session.engine?.update({ flows: flows.map(curveOf) });
+  }
+
+  /** Goes to the other end of a flow of the selected slice. */
+  followFlow(direction: "next" | "previous"): void {
+    const now = this.selected.peek();
+    if (!now?.detail) return;
+    const ends = now.flows
+      .filter((flow) => (direction === "next" ? flow.from.id : flow.to.id) === now.id)
+      .map((flow) => (direction === "next" ? flow.to : flow.from))
+      .sort((a, b) => (direction === "next" ? a.start - b.start : b.start - a.start));
+    const end = ends[0];
+    if (end) void this.select(end.id, "sight");
+    else this.session.say(t(direction === "next" ? "trace.slice.noflow.next" : "trace.slice.noflow.previous"));
+  }
+
+  // Another reading of the trace
+
+  /** Finds the slice again; what is on screen of it stays meanwhile. `api`: of the new reading. */
+  async renew(api: TimelineApi, carry: Carry): Promise<void> {
+    [this.details, this.flows] = memos(api);
+    const { engine } = this.session;
+    const now = this.selected.peek();
+    if (!now) return;
+    const scene = engine?.scene;
+    const mark = scene?.selected ? carry.slice(scene.selected) : null;
+    engine?.update({ selected: mark, flows: (scene?.flows ?? []).flatMap((flow) => carry.flow(flow) ?? []) });
+    if (!now.detail || !mark) {
+      this.clear();
+      return;
+    }
+    const { name, start } = now.detail;
+    this.isRenewing = true;
+    try {
+      const found = await this.request.run(() => this.again(api, name, start + carry.shift));
+      if (!found) return;
+      const [detail, flows] = found;
+      this.isRenewing = false;
+      this.selected.value = { ...now, id: detail.id, detail, flows };
+      engine?.update({ selected: markOf(detail) });
+      this.updateFlows();
+      this.session.save({ [KEYS.slice]: String(detail.id) });
+    } catch {
+      this.clear(); // the slice that was shown cannot be told any more
+    }
+  }
+
+  private async again(api: TimelineApi, name: string, start: number): Promise<[SliceDetail, FlowJson[]]> {
+    const id = await api.find(name, start);
+    if (id === null) throw new Error("the slice is gone");
+    const [detail, flows] = await Promise.all([this.load(id), this.flows.get(id)]);
+    if (Math.abs(detail.start - start) > 1) throw new Error("the slice is gone");
+    return [detail, flows];
+  }
+}
+
+function memos(api: TimelineApi): [Memo<SliceDetail>, Memo<FlowJson[]>] {
+  return [new Memo(KEPT, (id) => api.slice(id)), new Memo(KEPT, (id) => api.flows(id))];
+}
+
+function markOf(end: FlowEnd | SliceDetail): SliceMark {
+  const { id, name, track, depth, start, dur } = end;
+  return { id, name, track, depth, start, end: start + dur };
+}
+
+function curveOf({ kind, from, to }: FlowJson): FlowCurve {
+  return { kind, from: markOf(from), to: markOf(to) };
+}
