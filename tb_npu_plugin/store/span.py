@@ -17,7 +17,8 @@ from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.store.cache import Entry
 from tb_npu_plugin.store.labels import span_label
 from tb_npu_plugin.store.memory import Memory
-from tb_npu_plugin.store.stages import TABLES_FILE, TIMELINE_FOLDER
+from tb_npu_plugin.store.short_tables import read_short
+from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER
 from tb_npu_plugin.store.tables_db import read_table
 from tb_npu_plugin.tables import Table
 
@@ -94,10 +95,15 @@ class Span:
             return self._rebuilt(table)
         folder = self._tables.folder
         try:
-            return self._memory.tables.get((folder.name, table), lambda: read_table(folder / TABLES_FILE, table))
-        except (duckdb.Error, OSError) as error:
+            return self._memory.tables.get((folder.name, table), lambda: self._load(folder, table))
+        except (duckdb.Error, OSError, ValueError) as error:
             self._note_damage(folder, table, error)
             return None
+
+    def _load(self, folder: Path, table: str) -> Table | None:
+        if self._tables is not None and self._tables.meta["rows"][table] <= SHORT_ROWS:
+            return read_short(folder / SHORT_FILE, table)
+        return read_table(folder / TABLES_FILE, table)
 
     @property
     def damaged(self) -> bool:

@@ -16,6 +16,9 @@ from tb_npu_plugin.discovery.model import FoundFile, FoundSpan
 
 Stage = Literal["tables", "trace"]
 STAGES: tuple[Stage, ...] = ("tables", "trace")
+#: Tables of up to so many rows stand in SHORT_FILE (store/short_tables.py), the others in TABLES_FILE.
+SHORT_ROWS = 50_000
+SHORT_FILE = "tables.bin"
 TABLES_FILE = "tables.duckdb"
 TIMELINE_FOLDER = "timeline"
 #: A file that changed this short a time ago may still be written, in ns.

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER, PROFILER_INFO
-from tb_npu_plugin.store.stages import TABLES_FILE, TIMELINE_FOLDER, Request
+from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER, Request
 
 if TYPE_CHECKING:
     from tb_npu_plugin.tables import Table
@@ -96,13 +96,13 @@ def run(request: Request, say: Say) -> dict[str, Any]:
 
 
 def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, Any]:
-    """All small files into one DuckDB file."""
+    """All small files: short tables into one plain file, long ones into a DuckDB file."""
     import msgspec
 
     from tb_npu_plugin.model import Capture
     from tb_npu_plugin.readers.capture import read_capture
     from tb_npu_plugin.readers.registry import read_file
-    from tb_npu_plugin.store.tables_db import write_tables
+    from tb_npu_plugin.store.short_tables import write_short
 
     tables: dict[str, Table] = {}
 
@@ -121,7 +121,12 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
         if file.relative.startswith(OUTPUT_FOLDER):  # the others are the capture's own and are read above
             _guarded(file.relative, log, read)
         progress.end(file.size)
-    write_tables(request.out / TABLES_FILE, tables)
+    long = {name: table for name, table in tables.items() if len(table) > SHORT_ROWS}
+    write_short(request.out / SHORT_FILE, {name: table for name, table in tables.items() if name not in long})
+    if long:
+        from tb_npu_plugin.store.tables_db import write_tables
+
+        write_tables(request.out / TABLES_FILE, long)
     return {
         "capture": msgspec.to_builtins(capture),
         "rows": {name: len(table) for name, table in tables.items()},

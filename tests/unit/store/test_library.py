@@ -14,7 +14,7 @@ from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.store import stages
 from tb_npu_plugin.store.cache import Cache
 from tb_npu_plugin.store.library import Library
-from tb_npu_plugin.store.stages import TABLES_FILE
+from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE
 from tb_npu_plugin.store.timeline import Timeline
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import KERNELS, NAME, settle, write_result
@@ -52,6 +52,20 @@ def test_a_span_is_read_and_opened(tmp_path: Path, library: Library) -> None:
     assert (span.capture.rank, span.capture.host, span.capture.pid) == (3, "host1", 4242)
     assert span.capture.switches["with_stack"] is True
     assert [problem.code for problem in span.problems] == []
+
+
+def test_a_long_table_is_read_too(tmp_path: Path, library: Library) -> None:
+    head, *_ = KERNELS.splitlines()
+    rows = [f"7,k{n % 9},Add,AI_VECTOR_CORE,1736408883{n:06}.000,1,0,8" for n in range(SHORT_ROWS + 1)]
+    files = {"kernel_details.csv": "\r\n".join([head, *rows, ""])}
+    write_result(tmp_path / "logs" / NAME, files=files, trace=None)
+    place = only(library)
+    library.read([place], ["tables"])
+    span = library.open(place)
+    kernels, steps = span.table("kernels"), span.table("step_trace")
+    assert kernels is not None and len(kernels) == SHORT_ROWS + 1 and kernels.text("name")[-1] == f"k{SHORT_ROWS % 9}"
+    assert steps is not None and len(steps) == 1
+    assert {path.name for path in library.stand(place, "tables").entry.folder.iterdir()} >= {SHORT_FILE, TABLES_FILE}
 
 
 def test_operators_are_rebuilt_from_the_trace_where_only_that_is_there(tmp_path: Path, library: Library) -> None:
@@ -171,7 +185,7 @@ def test_a_damaged_cache_file_costs_one_look(tmp_path: Path, library: Library) -
     library.read([place], ["tables"])
     entry = library.stand(place, "tables").entry
     assert entry is not None
-    tables = entry.folder / TABLES_FILE
+    tables = entry.folder / SHORT_FILE
     tables.write_bytes(b"\xff" * tables.stat().st_size)
     span = library.open(place)
     assert span.table("kernels") is None and [problem.code for problem in span.problems] == ["damaged_cache"]

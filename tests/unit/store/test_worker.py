@@ -23,8 +23,8 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers import capture, registry
 from tb_npu_plugin.store import worker
 from tb_npu_plugin.store.process import Failed, Killed, WorkerProcess
+from tb_npu_plugin.store.short_tables import read_short
 from tb_npu_plugin.store.stages import Request, files_of
-from tb_npu_plugin.store.tables_db import read_table
 from tb_npu_plugin.store.version import reader_version
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, write_result
@@ -156,7 +156,7 @@ def test_one_process_serves_many_requests(tmp_path: Path) -> None:
         out.mkdir()
         meta = process.run(Request("tables", asked.folder, asked.files, out), lambda message: None)
         assert meta["rows"]["kernels"] == 2
-        table = read_table(out / "tables.duckdb", "kernels")
+        table = read_short(out / "tables.bin", "kernels")
         assert table is not None and len(table) == 2
     process.close()
     assert process._child.returncode == 0
