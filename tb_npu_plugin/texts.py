@@ -61,8 +61,13 @@ class TextList(Sequence[str]):
 
     def take(self, indices: NDArray[Any]) -> TextList:
         """The texts at these indices, in their order."""
-        starts, stops = self.ends[indices], self.ends[np.asarray(indices) + 1]
+        chosen = np.asarray(indices)
+        starts, stops = self.ends[chosen], self.ends[chosen + 1]
         ends = np.zeros(len(starts) + 1, dtype=np.int64)
         np.cumsum(stops - starts, out=ends[1:])
+        # Texts that stand together are taken together.
+        heads = np.flatnonzero(np.append(True, starts[1:] != stops[:-1])) if len(starts) else chosen
+        lasts = np.append(heads[1:] - 1, len(starts) - 1) if len(starts) else chosen
         blob = self.blob
-        return TextList(b"".join([blob[a:b] for a, b in zip(starts.tolist(), stops.tolist())]), ends)
+        pieces = zip(starts[heads].tolist(), stops[lasts].tolist())
+        return TextList(b"".join([blob[start:stop] for start, stop in pieces]), ends)

@@ -53,9 +53,13 @@ def build_timeline(
     try:
         with blob.open("wb") as args:
             previews = Previews(out, origin, args, write_timeline, preview)
-            events = scan_trace(
-                trace, log, progress, args, spool=spool, peek=previews.make, peek_at=previews.positions(origin.size)
-            )
+
+            def count(done: int) -> None:
+                previews.progress(done)
+                progress(done)
+
+            positions = previews.positions(origin.size)
+            events = scan_trace(trace, log, count, args, spool=spool, peek=previews.make, peek_at=positions)
         if not len(events):
             raise BadFile(f"{trace.name} holds no events", "Export the trace again.")
         if events.args_path is not None:

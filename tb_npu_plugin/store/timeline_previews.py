@@ -31,7 +31,7 @@ class Previews:
         self, out: Path, origin: Origin, args: BinaryIO, write: Write, ready: Callable[[Path], None] | None
     ) -> None:
         self._out, self._origin, self._args, self._write, self._ready = out, origin, args, write, ready
-        self._left: list[int] = []
+        self._read = 0
         self._count = 0
 
     def positions(self, size: int) -> list[int]:
@@ -41,12 +41,15 @@ class Previews:
         while self._ready is not None and position * _SHARE <= size:
             found.append(position)
             position *= GROWTH
-        self._left = found.copy()
         return found
+
+    def progress(self, count: int) -> None:
+        """So many more bytes of the file were read."""
+        self._read += count
 
     def make(self, events: TraceEvents) -> None:
         """Make the next one. What has nothing to show yet, or no room on the disk, is no preview, and no loss."""
-        origin = dataclasses.replace(self._origin, partial=self._left.pop(0))
+        origin = dataclasses.replace(self._origin, partial=self._read)
         self._count += 1
         folder = self._out.parent / f"preview-{self._count}"
         try:
