@@ -4,6 +4,8 @@ PORT   ?= 6006
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Browser tests mostly wait: two files of tests at a time, the browser's first. One by one: AT_ONCE=.
+AT_ONCE ?= -n 2 --dist loadfile --no-loadscope-reorder
 FUZZ_SECONDS ?= 60
 # What an install is made from: a change of these installs again.
 BUILT  := setup.py $(wildcard tb_npu_plugin/scan/native/*)
@@ -19,7 +21,7 @@ run: $(VENV)/.installed ## open LOGDIR (default fixtures/demo) in TensorBoard on
 
 test: $(VENV)/.test ## all tests, the browser ones included
 	@sh tools/ensure_chromium.sh
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(AT_ONCE) $(PYTEST_ARGS)
 	@sh tools/frontend.sh test
 
 check: $(VENV)/.check ## lint, types, import rules, generated files, the built frontend
