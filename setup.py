@@ -83,7 +83,14 @@ setup(
         "rich>=12.0",
     ],
     extras_require={
-        "test": ["setuptools>=70.1", "pytest>=7", "pytest-timeout>=2", "pytest-xdist>=3.2", "hypothesis>=6", "playwright>=1.40"],
+        "test": [
+            "setuptools>=70.1",
+            "pytest>=7",
+            "pytest-timeout>=2",
+            "pytest-xdist>=3.2",
+            "hypothesis>=6",
+            "playwright>=1.40",
+        ],
         "check": ["ruff==0.17.*", "mypy==2.4.*", "import-linter>=2"],
     },
     entry_points={
