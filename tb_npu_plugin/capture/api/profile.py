@@ -57,6 +57,7 @@ class profile(_KinetoProfile):
         self.stopped = False
         self._started = False
         self._step_offset = 0
+        self._step_is_range = True
         self._step_range = 0
         super().__init__(
             activities=activities,
@@ -131,14 +132,14 @@ class profile(_KinetoProfile):
 
     def _set_step_num_offset_for_dynamic_prof(self, offset: int) -> None:
         """Number the marks of the steps from `offset`: dynamic_profile starts in the middle of a training."""
-        self._step_offset = offset
+        self._step_offset, self._step_is_range = offset, False
 
     def _begin_step(self) -> None:
         if not self.record_steps:
             return
         number = self.step_num + self._step_offset
         self.prof_if.step_begin(number)
-        if not self._step_offset:
+        if self._step_is_range:
             self._step_range = mstx.mstx.range_start(f"ProfilerStep#{number}", mstx.CURRENT_STREAM)
 
     def _end_step(self) -> None:

@@ -1,0 +1,168 @@
+"""profiler_config.json: its template, and what its values mean (specs/ascend_pt.md 2.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable
+
+from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerActivity, ProfilerLevel
+from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+
+CONFIG_FILE = "profiler_config.json"
+TEMPLATE: dict[str, Any] = {
+    "activities": ["CPU", "NPU"],
+    "prof_dir": "./",
+    "analyse": False,
+    "async_mode": False,
+    "record_shapes": False,
+    "profile_memory": False,
+    "with_stack": False,
+    "with_flops": False,
+    "with_modules": False,
+    "active": 1,
+    "warmup": 0,
+    "start_step": 0,
+    "is_rank": False,
+    "rank_list": [],
+    "experimental_config": {
+        "profiler_level": "Level0",
+        "aic_metrics": "AiCoreNone",
+        "l2_cache": False,
+        "op_attr": False,
+        "gc_detect_threshold": None,
+        "data_simplification": True,
+        "record_op_args": False,
+        "export_type": ["text"],
+        "msprof_tx": False,
+        "mstx": False,
+        "host_sys": [],
+        "mstx_domain_include": [],
+        "mstx_domain_exclude": [],
+        "sys_io": False,
+        "sys_interconnection": False,
+    },
+}
+_SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
+#: Key → smallest value, fallback.
+_NUMBERS = {"active": (1, 1), "warmup": (0, 0), "start_step": (-1, 0)}
+
+
+@dataclass(frozen=True)
+class Config:
+    """A config file that was understood.
+
+    start_step: the step that the profile begins with; 0: none, -1: the next. arguments: of profile(...).
+    """
+
+    start_step: int
+    warmup: int
+    active: int
+    prof_dir: str
+    analyse: bool
+    async_mode: bool
+    arguments: Mapping[str, Any]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    rank_list: frozenset[int] | None = None
+
+    def is_for(self, rank: int) -> bool:
+        """The profile is wanted of this rank."""
+        return self.rank_list is None or rank in self.rank_list
+
+    @property
+    def steps(self) -> int:
+        """How many steps the profile lasts."""
+        return self.warmup + self.active
+
+
+def write_template(path: Path) -> bool:
+    """Make the file, unless it is there; True: it was made."""
+    try:
+        with path.open("x", encoding="utf-8") as file:  # of all ranks one makes it
+            json.dump(TEMPLATE, file, indent=4)
+    except FileExistsError:
+        return False
+    return True
+
+
+def read(path: Path, warn: Callable[[str], None]) -> Config | None:
+    """The config of a file; None (and a warning) where it is none. Values that are not allowed are replaced."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        warn(f"Failed to read config from : {path}. {problem}")
+        return None
+    if not isinstance(found, dict) or not found:
+        warn(f"The config data is empty from: {path}. Please check the config file.")
+        return None
+    return parse(found, warn)
+
+
+def parse(data: Mapping[str, Any], warn: Callable[[str], None]) -> Config:
+    """What the values of a file mean."""
+    values = {**TEMPLATE, **data}
+    numbers = {name: _number(name, values[name], warn) for name in _NUMBERS}
+    async_mode = _bool("async_mode", values["async_mode"], warn)
+    analyse = _bool("analyse", values["analyse"], warn)
+    ranks = _rank_list(values, warn)
+    metadata = values.get("metadata", {})
+    return Config(
+        **numbers,
+        prof_dir=values["prof_dir"],
+        analyse=analyse and (ranks is None or async_mode),  # a rank that parses would hold up the others
+        async_mode=async_mode,
+        arguments={
+            "activities": _activities(values["activities"]),
+            **{name: values[name] for name in _SWITCHES},
+            "experimental_config": _experimental(values["experimental_config"]),
+        },
+        metadata=metadata if isinstance(metadata, dict) else {},
+        rank_list=ranks,
+    )
+
+
+def _number(name: str, value: Any, warn: Callable[[str], None]) -> int:
+    least, fallback = _NUMBERS[name]
+    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+        return value
+    warn(f"Invalid parameter {name}, reset it to {fallback}.")
+    return fallback
+
+
+def _bool(name: str, value: Any, warn: Callable[[str], None]) -> bool:
+    if isinstance(value, bool):
+        return value
+    warn(f"Invalid parameter {name}, which must be of boolean type, reset it to False.")
+    return False
+
+
+def _rank_list(values: Mapping[str, Any], warn: Callable[[str], None]) -> frozenset[int] | None:
+    """The ranks to profile; None: all."""
+    if not _bool("is_rank", values["is_rank"], warn):
+        return None
+    ranks = values["rank_list"]
+    if not isinstance(ranks, list):
+        warn("Set rank_list failed, rank_list must be list!")
+        return frozenset()
+    return frozenset(rank for rank in ranks if isinstance(rank, int) and rank >= 0)
+
+
+def _activities(names: Any) -> list[ProfilerActivity]:
+    """Those that the names stand for; none: profile() takes all."""
+    if not isinstance(names, list):
+        return []
+    known = {activity.name: activity for activity in ProfilerActivity}
+    return [known[name.upper()] for name in names if isinstance(name, str) and name.upper() in known]
+
+
+def _experimental(values: Any) -> _ExperimentalConfig | None:
+    """_ExperimentalConfig from names of its parameters; names of enumerations are attribute names."""
+    if not isinstance(values, dict) or not values:
+        return None
+    known = {name: values.get(name, default) for name, default in TEMPLATE["experimental_config"].items()}
+    for name, enumeration in (("profiler_level", ProfilerLevel), ("aic_metrics", AiCMetrics)):
+        if isinstance(known[name], str):
+            known[name] = getattr(enumeration, known[name], known[name])
+    return _ExperimentalConfig(**known)

@@ -1,0 +1,162 @@
+"""The state of dynamic_profile in this process: the step counter, the config that waits, the profile that runs."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.capture.api import ranks
+from tb_npu_plugin.capture.api.dynamic_profile.config import CONFIG_FILE, Config, read, write_template
+from tb_npu_plugin.capture.api.dynamic_profile.logs import open_log
+from tb_npu_plugin.capture.api.dynamic_profile.monitor import Monitor
+from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
+from tb_npu_plugin.capture.api.messages import error, info, warn
+from tb_npu_plugin.capture.api.profile import profile
+from tb_npu_plugin.capture.api.schedule import schedule
+
+#: The time between the ends of these two steps says how often the file is looked at.
+_TIMED_STEPS = (10, 11)
+#: Any of them asks for the dynolog daemon, which this twin has no client for.
+_DAEMON_VARIABLES = ("MSMONITOR_USE_DAEMON", "KINETO_USE_DAEMON")
+NEXT_STEP = -1
+NO_STEP = 0
+
+
+class Control:
+    """One a process: CONTROL."""
+
+    def __init__(self) -> None:
+        self._log = logging.Logger("dynamic_profile")  # without a handler: says nothing
+        self._config_path: Path | None = None
+        self._monitor: Monitor | None = None
+        self._step = 0
+        self._timed_from = 0.0
+        self._armed: Config | None = None
+        self._profile: profile | None = None
+        self._remaining = 0
+
+    def init(self, path: str) -> None:
+        """See dynamic_profile.init."""
+        if self._monitor is not None:
+            warn("Init dynamic profiling repeatedly")
+            return
+        if any(os.environ.get(name) == "1" for name in _DAEMON_VARIABLES):
+            warn("The dynolog daemon is not supported here, dynamic_profile uses the config file.")
+        try:
+            folder = Path(os.fspath(path)).absolute()
+            folder.mkdir(parents=True, exist_ok=True)
+            write_template(folder / CONFIG_FILE)
+            rank = int(ranks.rank_id() or 0)
+            self._log = open_log(folder, "dp", rank)
+            monitor_log = open_log(folder, "monitor_dp", rank)
+        except (OSError, TypeError) as problem:
+            error(f"The path '{path}' is invalid, and profiler will not be enabled. {problem}")
+            return
+        self._config_path = folder / CONFIG_FILE
+        self._monitor = Monitor(self._config_path, rank, monitor_log)
+        self._monitor.start()
+        atexit.register(self.close)
+
+    def step(self) -> None:
+        """See dynamic_profile.step."""
+        self._step += 1
+        self._measure()
+        if self._profile is not None:
+            self._profile.step()
+            self._remaining -= 1
+            if self._remaining <= 0:
+                self._end()
+            return
+        found = self._monitor.take() if self._monitor is not None else None
+        if found is not None:
+            self._armed = found
+        self._begin_armed()
+
+    def start(self, config_path: str | None) -> None:
+        """See dynamic_profile.start."""
+        if self._profile is not None:
+            error("Profiler already started. Cannot call start interface while the profiler is active.")
+            return
+        given = Path(os.fspath(config_path)) if config_path else None
+        if given is not None and not given.is_file():
+            error(f"The provided config_path is invalid: {config_path}.")
+            given = None
+        path = given or self._config_path
+        if path is None:
+            error("There is no config file: call dynamic_profile.init first, or pass a config_path.")
+            return
+        info(f"The start interface profiler enable config path is set to {path}")
+        config = read(path, error)
+        if config is not None:
+            self._begin(config)
+
+    def set_state(self, state: Any) -> None:
+        """See dynamic_profile.set_state."""
+        number = state.get("cur_step") if isinstance(state, dict) else None
+        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+            warn('Invalid parameter state, which must be {"cur_step": int}; it is not set.')
+            return
+        self._step = number
+
+    def close(self) -> None:
+        """The process ends, or a test."""
+        if self._monitor is not None:
+            self._monitor.stop()
+            self._monitor = None
+        if self._profile is not None:
+            text = f"The process ends at step {self._step} while a dynamic profile runs, it is stopped."
+            self._log.warning(text)
+            warn(text)
+            self._end()
+        for handler in self._log.handlers:
+            handler.close()
+
+    def _measure(self) -> None:
+        if self._step == _TIMED_STEPS[0]:
+            self._timed_from = time.monotonic()
+        elif self._step == _TIMED_STEPS[1] and self._timed_from and self._monitor is not None:
+            self._monitor.set_step_time(time.monotonic() - self._timed_from)
+
+    def _begin_armed(self) -> None:
+        """Begin with the config that waits, if its step has come."""
+        config = self._armed
+        if config is None or config.start_step > self._step:
+            return
+        self._armed = None
+        if config.start_step in (self._step, NEXT_STEP):
+            self._begin(config)
+        elif config.start_step != NO_STEP:
+            text = (
+                f"Start step {config.start_step} is before the current step {self._step}, the config is not effective."
+            )
+            self._log.warning(text)
+            warn(text)
+
+    def _begin(self, config: Config) -> None:
+        prof = profile(
+            schedule=schedule(wait=0, warmup=config.warmup, active=config.active, repeat=1, skip_first=0),
+            on_trace_ready=tensorboard_trace_handler(
+                config.prof_dir, analyse_flag=config.analyse, async_mode=config.async_mode
+            ),
+            **config.arguments,
+        )
+        prof._set_step_num_offset_for_dynamic_prof(self._step)
+        for key, value in config.metadata.items():
+            prof.add_metadata_json(str(key), json.dumps(value))
+        prof.start()
+        self._profile, self._remaining = prof, config.steps
+        self._log.info("Start Dynamic Profiler at %s step.", self._step)
+
+    def _end(self) -> None:
+        prof, self._profile = self._profile, None
+        if prof is not None:
+            prof.stop()
+        self._log.info("Stop Dynamic Profiler at %s step.", self._step)
+
+
+CONTROL = Control()

@@ -1,0 +1,32 @@
+"""Log files of dynamic_profile: <path>/log/[monitor_]dp_<host>_<pid>_rank_<rank>.log."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+LOG_FOLDER = "log"
+_LARGEST_FILE = 200 * 1024
+_FORMAT = "[%(asctime)s] [%(levelname)s] [%(process)d] %(filename)s: %(message)s"
+
+
+class _QuietHandler(RotatingFileHandler):
+    """A full disk costs lines of the log, nothing else."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Nothing."""
+
+
+def open_log(folder: Path, prefix: str, rank: int) -> logging.Logger:
+    """A logger of its own into a file of 200 KB, with one older file kept. OSError where it cannot be made."""
+    (folder / LOG_FOLDER).mkdir(parents=True, exist_ok=True)
+    name = f"{prefix}_{socket.gethostname()}_{os.getpid()}_rank_{rank}"
+    path = folder / LOG_FOLDER / f"{name}.log"
+    handler = _QuietHandler(path, maxBytes=_LARGEST_FILE, backupCount=1, encoding="utf-8")
+    handler.setFormatter(logging.Formatter(_FORMAT))
+    logger = logging.Logger(name, logging.INFO)  # not in logging's tree: the training's settings are its own
+    logger.addHandler(handler)
+    return logger

@@ -1,0 +1,44 @@
+"""dynamic_profile without a change of the script: PROF_CONFIG_PATH=<folder> (specs/ascend_pt.md 2.1)."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import Any
+
+from tb_npu_plugin.capture.api import dynamic_profile
+from tb_npu_plugin.capture.api.messages import guarded
+
+VARIABLE = "PROF_CONFIG_PATH"
+
+
+class _NonIntrusiveProfile:
+    """Each step of the optimizer that was made last is a step of dynamic_profile."""
+
+    _last: weakref.ref[Any] | None = None
+
+    @staticmethod
+    @guarded()
+    def init() -> None:
+        """Watch the folder of PROF_CONFIG_PATH, if it is set."""
+        folder = os.environ.get(VARIABLE, "")
+        if not folder:
+            return
+        from torch.optim import optimizer as module
+
+        dynamic_profile.init(folder)
+        optimizers: Any = module.Optimizer
+        original = optimizers._patch_step_function
+
+        def patch(self: Any) -> None:
+            original(self)
+            _NonIntrusiveProfile._last = weakref.ref(self)
+
+        optimizers._patch_step_function = patch
+        module.register_optimizer_step_post_hook(_NonIntrusiveProfile._step)
+
+    @staticmethod
+    def _step(optimizer: Any, args: Any, kwargs: Any) -> None:
+        last = _NonIntrusiveProfile._last
+        if last is not None and last() is optimizer:
+            dynamic_profile.step()

@@ -1,0 +1,84 @@
+"""Backend ascend: on a host with an NPU, the API is torch_npu's own."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from types import ModuleType
+from typing import Any
+
+from tb_npu_plugin.capture.api.messages import warn
+
+VARIABLE = "TB_NPU_BACKEND"
+ASCEND, MOCK = "ascend", "mock"
+#: Exported name → module below torch_npu that has it.
+PLACES = {
+    **dict.fromkeys(
+        (
+            "profile",
+            "ProfilerActivity",
+            "supported_activities",
+            "tensorboard_trace_handler",
+            "schedule",
+            "ProfilerAction",
+            "_ExperimentalConfig",
+            "supported_profiler_level",
+            "supported_ai_core_metrics",
+            "supported_export_type",
+            "ProfilerLevel",
+            "AiCMetrics",
+            "ExportType",
+            "HostSystem",
+            "_KinetoProfile",
+            "_NonIntrusiveProfile",
+        ),
+        "profiler",
+    ),
+    "analyse": "profiler.profiler",
+    "dynamic_profile": "profiler",
+    "mstx": "npu",
+}
+
+
+def load() -> ModuleType | None:
+    """torch_npu, where it is installed and has a device; None: use the mock device.
+
+    TB_NPU_BACKEND=mock never asks; =ascend insists: ImportError says what is missing.
+    """
+    wanted = os.environ.get(VARIABLE, "")
+    if wanted not in ("", ASCEND, MOCK):
+        warn(f"Invalid {VARIABLE}={wanted}, which must be {ASCEND} or {MOCK}; it is ignored.")
+        wanted = ""
+    if wanted == MOCK:
+        return None
+    missing = "torch_npu is not installed"
+    try:
+        if importlib.util.find_spec("torch_npu") is not None:
+            torch_npu = importlib.import_module("torch_npu")
+            if torch_npu.npu.is_available():
+                return torch_npu
+            missing = "torch_npu finds no NPU"
+    except Exception as problem:  # an import of native code fails in many ways
+        missing = f"torch_npu cannot be imported: {problem}"
+        warn(f"{missing}.")
+    if wanted == ASCEND:
+        raise ImportError(f"{VARIABLE}={ASCEND}, but {missing}.")
+    return None
+
+
+def names(torch_npu: ModuleType) -> dict[str, Any]:
+    """The exported names with torch_npu's own objects; what its release does not have is not there."""
+    out: dict[str, Any] = {}
+    for name, place in PLACES.items():
+        module: Any = torch_npu
+        try:
+            importlib.import_module(f"torch_npu.{place}")
+            if name == "dynamic_profile":
+                importlib.import_module(f"torch_npu.{place}.{name}")
+            for part in place.split("."):
+                module = getattr(module, part)
+            out[name] = getattr(module, name)
+        except (ImportError, AttributeError):
+            continue
+    return out

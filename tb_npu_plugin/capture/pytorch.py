@@ -1,0 +1,79 @@
+"""The API of torch_npu.profiler, with or without an NPU.
+
+    import tb_npu_plugin.capture.pytorch as profiler      # instead of: import torch_npu.profiler as profiler
+    from tb_npu_plugin.capture.pytorch import torch_npu   # for scripts that say torch_npu.profiler.profile(...)
+
+On a host with torch_npu and an NPU these are torch_npu's own objects; anywhere else the host side is recorded by
+PyTorch's profiler and the device side is simulated. TB_NPU_BACKEND=ascend or =mock forces one of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+from tb_npu_plugin.capture import ascend
+from tb_npu_plugin.capture.api import dynamic_profile
+from tb_npu_plugin.capture.api.enums import (
+    AiCMetrics,
+    ExportType,
+    HostSystem,
+    ProfilerAction,
+    ProfilerActivity,
+    ProfilerLevel,
+    supported_activities,
+    supported_ai_core_metrics,
+    supported_export_type,
+    supported_profiler_level,
+)
+from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
+from tb_npu_plugin.capture.api.kineto import _KinetoProfile
+from tb_npu_plugin.capture.api.mstx import mstx
+from tb_npu_plugin.capture.api.non_intrusive import _NonIntrusiveProfile
+from tb_npu_plugin.capture.api.parsing import analyse
+from tb_npu_plugin.capture.api.profile import profile
+from tb_npu_plugin.capture.api.schedule import schedule
+
+__all__ = [
+    "profile",
+    "ProfilerActivity",
+    "supported_activities",
+    "tensorboard_trace_handler",
+    "schedule",
+    "ProfilerAction",
+    "_ExperimentalConfig",
+    "supported_profiler_level",
+    "supported_ai_core_metrics",
+    "supported_export_type",
+    "ProfilerLevel",
+    "AiCMetrics",
+    "ExportType",
+    "HostSystem",
+    "_KinetoProfile",
+    "_NonIntrusiveProfile",
+    "analyse",
+    "dynamic_profile",
+    "mstx",
+    "torch_npu",
+    "BACKEND",
+]
+
+_found: Any = ascend.load()
+#: "ascend" or "mock".
+BACKEND = ascend.MOCK if _found is None else ascend.ASCEND
+#: As far as the profiler is concerned: torch_npu.profiler, torch_npu.npu.mstx.
+torch_npu: Any
+
+if _found is None:
+    _this = sys.modules[__name__]
+    profiler = _this  # torch_npu.profiler.profiler has analyse
+    torch_npu = SimpleNamespace(profiler=_this, npu=SimpleNamespace(mstx=mstx))
+    _NonIntrusiveProfile.init()
+else:
+    torch_npu = _found
+    for _name in ascend.PLACES:
+        del globals()[_name]
+    globals().update(ascend.names(_found))
+    __all__ = [name for name in __all__ if name in globals()]

@@ -1,0 +1,234 @@
+"""analyse and the trace handler, with a parser of the tests in real child processes."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from tb_npu_plugin.capture import backend
+from tb_npu_plugin.capture.api import parsing
+from tb_npu_plugin.capture.api.enums import AiCMetrics
+from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
+from tb_npu_plugin.capture.api.parsing import analyse
+from tb_npu_plugin.capture.api.profile import profile
+from tb_npu_plugin.capture.backend import Progress
+from tests.unit.capture.api.conftest import Recorded, Said
+
+QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
+CORES = os.cpu_count() or 1
+
+
+def _result(folder: Path, types: Any = ("text",), raw: str = '{"operators": 2}') -> Path:
+    """A result folder as the fake recorder leaves it."""
+    (folder / "FRAMEWORK").mkdir(parents=True)
+    (folder / "FRAMEWORK/raw.json").write_text(raw)
+    config = {
+        "common_config": {"activities": ["ProfilerActivity.CPU", "ProfilerActivity.NPU"]},
+        "experimental_config": {"_export_type": types},
+    }
+    (folder / "profiler_info.json").write_text(json.dumps({"config": config}))
+    return folder
+
+
+def _files(folder: Path) -> set[str]:
+    return {path.name for path in (folder / "ASCEND_PROFILER_OUTPUT").iterdir()}
+
+
+TEXT = {"trace_view.json", "operator_details.csv", "analyse.done"}
+DB = {"ascend_pytorch_profiler.db", "analyse.done"}
+
+#: Recorded, asked for, made.
+TYPES: list[tuple[Any, Any, set[str]]] = [
+    (["text"], None, TEXT), (["db"], None, DB), ("db", None, DB), (["text", "db"], None, TEXT | DB), (None, None, TEXT),
+    (["csv"], None, TEXT), (["text"], "db", DB), (["db"], ["text", "db"], TEXT | DB),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("recorded_as", "asked", "made"), TYPES)
+def test_forms(recorded_as: Any, asked: Any, made: set[str], tmp_path: Path, recorded: Recorded) -> None:
+    folder = _result(tmp_path / "h_1_20260101000000000_ascend_pt", recorded_as)
+    analyse(str(folder), export_type=asked)
+    assert _files(folder) == made
+    assert (folder / "ASCEND_PROFILER_OUTPUT/analyse.done").read_bytes() == b""
+
+
+def test_messages(tmp_path: Path, recorded: Recorded, said: Said) -> None:
+    folder = _result(tmp_path / "a_ascend_pt")
+    analyse(str(folder))
+    lines = said()
+    assert {kind for kind, _ in lines} == {"INFO"}
+    begins = ["Start parsing profiling data in sync mode at: ", "CANN profiling data parsed in a total time of 0:00:",
+              "All profiling data parsed in a total time of 0:00:"]  # fmt: skip
+    assert len(lines) == len(begins)
+    assert all(text.startswith(begin) for (_, text), begin in zip(lines, begins))
+
+
+def test_a_parent_of_results_and_other_things(tmp_path: Path, recorded: Recorded) -> None:
+    results = [_result(tmp_path / f"rank{rank}_ascend_pt") for rank in range(3)]
+    (tmp_path / "cann_ascend_pt/PROF_000001_x_y").mkdir(parents=True)
+    (tmp_path / "empty_ascend_pt").mkdir()
+    _result(tmp_path / "deeper/rank9_ascend_pt")
+    _result(tmp_path / "elsewhere")
+    (tmp_path / "file_ascend_pt").touch()
+    found = parsing.find_results(tmp_path)
+    assert [path.name for path in found] == [
+        "cann_ascend_pt", "rank0_ascend_pt", "rank1_ascend_pt", "rank2_ascend_pt"
+    ]  # fmt: skip
+    analyse(str(tmp_path), max_process_number=1)
+    assert all(_files(result) == TEXT for result in results)
+
+
+def test_old_output_is_removed(tmp_path: Path, recorded: Recorded) -> None:
+    folder = _result(tmp_path / "a_ascend_pt")
+    (folder / "ASCEND_PROFILER_OUTPUT").mkdir()
+    (folder / "ASCEND_PROFILER_OUTPUT/old.csv").touch()
+    analyse(str(folder))
+    assert _files(folder) == TEXT
+
+
+def test_one_bad_folder_costs_itself(tmp_path: Path, recorded: Recorded, said: Said) -> None:
+    bad, good = _result(tmp_path / "a_ascend_pt", raw="{"), _result(tmp_path / "b_ascend_pt")
+    analyse(str(tmp_path))
+    assert _files(good) == TEXT
+    assert _files(bad) == set()  # and no analyse.done
+    [text] = [text for kind, text in said() if kind == "ERROR"]
+    assert str(bad) in text
+    assert "JSONDecodeError" in text
+
+
+#: Given, used, printed.
+PROCESSES: list[tuple[Any, int, list[str]]] = [
+    (1, 1, []),
+    (0, parsing.DEFAULT_PROCESSES, ["Invalid max_process_number, reset it to default!"]),
+    (-1, parsing.DEFAULT_PROCESSES, ["Invalid max_process_number, reset it to default!"]),
+    ("2", parsing.DEFAULT_PROCESSES, ["Invalid max_process_number, reset it to default!"]),
+    (
+        CORES + 1,
+        CORES,
+        ["max_process_number exceeds the number of cpu cores, reset it to the number of cpu cores!"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "used", "lines"), PROCESSES)
+def test_max_process_number(given: Any, used: int, lines: list[str], said: Said) -> None:
+    assert parsing._checked_processes(given) == used
+    assert said() == [("WARNING", line) for line in lines]
+
+
+@pytest.mark.parametrize("given", ["csv", [], ["text", "csv"], 5, [["text"]]])
+def test_invalid_export_types(given: Any, said: Said) -> None:
+    assert parsing._checked_types(given) is None
+    [(kind, text)] = said()
+    assert (kind, text) == (
+        "WARNING",
+        f"Invalid parameter export_type: {given}, use the export_type that was recorded.",
+    )
+
+
+@pytest.mark.parametrize("given", ["missing", "file", "empty", None, 5])
+def test_nothing_to_parse(given: Any, tmp_path: Path, said: Said) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    analyse(given)
+    [(kind, text)] = said()
+    assert kind == "ERROR"
+    assert given in (None, 5) or given in text
+
+
+def die(folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]) -> None:
+    os.kill(os.getpid(), 9)
+
+
+def leave(folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]) -> None:
+    os._exit(3)
+
+
+def chatter(folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]) -> None:
+    print("to stdout")
+    os.write(1, b"from native code\n7\n")
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("parser", "reason"),
+    [
+        ("die", "killed by signal 9; if memory ran out, use a lower max_process_number"),
+        ("leave", "ended with status 3"),
+        ("chatter", "[Errno 28] No space left on device"),
+        ("absent", "AttributeError"),
+    ],
+)
+def test_how_parsers_fail(parser: str, reason: str, tmp_path: Path, recorded: Recorded, said: Said) -> None:
+    backend.choose(backend.Backend("test", backend.current().recorder, f"{__name__}:{parser}"))
+    analyse(str(_result(tmp_path / "a_ascend_pt")))
+    [text] = [text for kind, text in said() if kind == "ERROR"]
+    assert reason in text
+
+
+def test_the_handler_parses_each_capture(recorded: Recorded, said: Said) -> None:
+    with profile(on_trace_ready=tensorboard_trace_handler("result"), experimental_config=QUIET):
+        pass
+    [folder] = Path("result").iterdir()
+    assert _files(folder) == TEXT
+    assert [kind for kind, _ in said() if kind == "ERROR"] == []
+
+
+def test_the_handler_can_leave_it(recorded: Recorded) -> None:
+    with profile(on_trace_ready=tensorboard_trace_handler("result", analyse_flag=False), experimental_config=QUIET):
+        pass
+    [folder] = Path("result").iterdir()
+    assert {path.name for path in folder.iterdir()} == {"FRAMEWORK", "profiler_info.json", "profiler_metadata.json"}
+
+
+def test_async_mode_parses_in_the_background(recorded: Recorded) -> None:
+    handler = tensorboard_trace_handler("result", async_mode=True)
+    with profile(on_trace_ready=handler, experimental_config=QUIET):
+        pass
+    [folder] = Path("result").iterdir()
+    parsing._background.pop().shutdown(wait=True)
+    assert _files(folder) == TEXT
+
+
+def test_validation_of_the_handler(said: Said) -> None:
+    tensorboard_trace_handler("result", analyse_flag=1, async_mode="no")  # type: ignore[arg-type]
+    assert said() == [
+        ("WARNING", "analyse_flag is not bool, set by default."),
+        ("WARNING", "async_mode is not bool, set by default."),
+    ]
+
+
+def test_a_daemon_process_does_not_parse(recorded: Recorded, said: Said, monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)  # type: ignore[attr-defined]
+    with profile(on_trace_ready=tensorboard_trace_handler("result"), experimental_config=QUIET):
+        pass
+    [text] = [text for kind, text in said() if kind == "ERROR"]
+    assert "daemon process" in text
+    assert "analyse(" in text
+
+
+def test_an_interrupted_run_can_be_finished(recorded: Recorded) -> None:
+    """What a process that was killed while it recorded leaves: raw data and profiler_info without an end."""
+    prof = profile(on_trace_ready=tensorboard_trace_handler("result", analyse_flag=False), experimental_config=QUIET)
+    prof.start()
+    [folder] = Path("result").iterdir()
+    (folder / "FRAMEWORK/raw.json").write_text('{"operators": 1}')
+    analyse("result")
+    assert _files(folder) == TEXT
+    prof.stop()
+
+
+def test_a_user_display_does_not_stop_the_parsing(recorded: Recorded, tmp_path: Path) -> None:
+    from rich.progress import Progress as Display
+
+    folder = _result(tmp_path / "a_ascend_pt")
+    with Display(disable=False):
+        analyse(str(folder))
+    assert _files(folder) == TEXT
