@@ -1,16 +1,19 @@
+#define _DEFAULT_SOURCE /* for madvise */
 #include "interner.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define FIRST_SLOTS 1024
 #define LARGE (1 << 20) /* tables below grow fourfold: moving them is most of what they cost */
+#define HUGE_PAGE ((size_t)2 << 20)
 #define MAX_TEXTS (INT32_MAX - 1)
 
 void interner_init(Interner *self, uint64_t seed) {
     memset(self, 0, sizeof *self);
     self->seed = seed;
-    self->last = -1;
+    interner_clear(self);
 }
 
 void interner_free(Interner *self) {
@@ -23,7 +26,7 @@ void interner_free(Interner *self) {
 void interner_clear(Interner *self) {
     if (self->slot_count) memset(self->slots, 0, self->slot_count * sizeof *self->slots);
     self->count = 0;
-    self->last = -1;
+    for (int i = 0; i < RECENT; i++) self->recent[i].index = -1;
 }
 
 static inline uint64_t load8(const uint8_t *at) {
@@ -36,6 +39,34 @@ static inline uint64_t load4(const uint8_t *at) {
     uint32_t value;
     memcpy(&value, at, 4);
     return value;
+}
+
+/* With its length, head and tail tell a text of at most 16 bytes from all others. */
+#define SHORT 16
+
+static inline Recent brief(const uint8_t *text, size_t length) {
+    Recent out = {0, 0, (uint32_t)length, -1};
+    if (length >= 8) {
+        out.head = load8(text);
+        out.tail = load8(text + length - 8);
+    } else if (length >= 4) {
+        out.head = load4(text) << 32 | load4(text + length - 4);
+    } else {
+        for (size_t i = 0; i < length; i++) out.head = out.head << 8 | text[i];
+    }
+    return out;
+}
+
+static inline size_t recent_slot(const Interner *self, const Recent *text) {
+    return (text->head ^ (text->tail << 1)) * (self->seed | 1) >> (64 - RECENT_BITS);
+}
+
+int32_t interner_recent(const Interner *self, const uint8_t *text, size_t length) {
+    if (length > SHORT) return -1;
+    Recent wanted = brief(text, length);
+    const Recent *known = &self->recent[recent_slot(self, &wanted)];
+    int same = known->head == wanted.head && known->tail == wanted.tail && known->length == wanted.length;
+    return same ? known->index : -1;
 }
 
 /* The seed is drawn per scan, so that no file can be made to collide. */
@@ -58,11 +89,25 @@ uint32_t interner_hash(const Interner *self, const uint8_t *text, size_t length)
     return (uint32_t)(hash >> 32);
 }
 
+/* Zeroed slots, a large table of them in huge pages: its places are asked for in no order, and finding the page would
+ * take longer than reading it. */
+static uint64_t *new_slots(size_t count) {
+    size_t size = count * sizeof(uint64_t);
+    if (size < HUGE_PAGE) return calloc(count, sizeof(uint64_t));
+    uint64_t *slots = aligned_alloc(HUGE_PAGE, size); /* both are powers of two */
+    if (!slots) return NULL;
+#ifdef MADV_HUGEPAGE
+    madvise(slots, size, MADV_HUGEPAGE);
+#endif
+    memset(slots, 0, size);
+    return slots;
+}
+
 static int grow_slots(Interner *self) {
     size_t count = FIRST_SLOTS;
     if (self->slot_count) count = self->slot_count * (self->slot_count < LARGE ? 4 : 2);
     size_t mask = count - 1;
-    uint64_t *slots = calloc(count, sizeof *slots);
+    uint64_t *slots = new_slots(count);
     if (!slots) return 0;
     for (size_t old = 0; old < self->slot_count; old++) {
         if (!self->slots[old]) continue;
@@ -103,17 +148,26 @@ static int equal(const Interner *self, int32_t index, const uint8_t *text, size_
     return self->ends[index + 1] - start == length && (!length || memcmp(self->arena + start, text, length) == 0);
 }
 
-int32_t interner_index(Interner *self, const uint8_t *text, size_t length, uint32_t hash) {
-    if (self->last >= 0 && equal(self, self->last, text, length)) return self->last;
+static int32_t find_or_add(Interner *self, const uint8_t *text, size_t length, uint32_t hash) {
     if (!reserve(self, length)) return -1;
     size_t mask = self->slot_count - 1, slot = hash & mask;
     for (uint64_t found; (found = self->slots[slot]); slot = (slot + 1) & mask) {
         int32_t index = (int32_t)(uint32_t)found - 1;
-        if (found >> 32 == hash && equal(self, index, text, length)) return self->last = index;
+        if (found >> 32 == hash && equal(self, index, text, length)) return index;
     }
     uint64_t start = self->ends[self->count];
     if (length) memcpy(self->arena + start, text, length);
     self->slots[slot] = (uint64_t)hash << 32 | ++self->count;
     self->ends[self->count] = start + length;
-    return self->last = (int32_t)self->count - 1;
+    return (int32_t)self->count - 1;
+}
+
+int32_t interner_index(Interner *self, const uint8_t *text, size_t length, uint32_t hash) {
+    int32_t index = find_or_add(self, text, length, hash);
+    if (index >= 0 && length <= SHORT) {
+        Recent added = brief(text, length);
+        added.index = index;
+        self->recent[recent_slot(self, &added)] = added;
+    }
+    return index;
 }

@@ -5,6 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A short text, its first and last bytes overlapping, and its index. */
+typedef struct {
+    uint64_t head, tail;
+    uint32_t length;
+    int32_t index;
+} Recent;
+
+enum { RECENT_BITS = 6, RECENT = 1 << RECENT_BITS };
+
 typedef struct {
     uint64_t seed;
     uint8_t *arena; /* all texts, one after the other */
@@ -13,7 +22,7 @@ typedef struct {
     size_t count, size;
     uint64_t *slots; /* open addressing: hash and index + 1, 0 for free; a power of two of them */
     size_t slot_count;
-    int32_t last; /* what was asked for last: neighbours often share their texts */
+    Recent recent[RECENT]; /* short texts seen last, of few different ones most: index -1 for none */
 } Interner;
 
 void interner_init(Interner *self, uint64_t seed);
@@ -21,6 +30,8 @@ void interner_free(Interner *self);
 /* Forgets the texts and keeps the memory. */
 void interner_clear(Interner *self);
 
+/* Index of a text if it is short and was seen lately, else -1. */
+int32_t interner_recent(const Interner *self, const uint8_t *text, size_t length);
 /* The hash that interner_index wants; its place in the table is on the way to the cache when this returns. */
 uint32_t interner_hash(const Interner *self, const uint8_t *text, size_t length);
 /* Index of the text, added if new; -1 when memory (or the number of indices) does not suffice. */

@@ -13,12 +13,15 @@
 typedef struct {
     uint8_t phase, enclosing;
     Span text[TEXTS];
+    int32_t code[TEXTS]; /* index of the text, if it is known yet, -1 where there is none; else UNKNOWN */
     uint32_t hash[TEXTS];
     unsigned escaped; /* a bit for each text that has escapes: it has no hash yet */
     int64_t ts, dur;
     float dur_rest;
     Span args;
 } Row;
+
+#define UNKNOWN (-2)
 
 /* Bits of the known keys: one that comes twice is for Python to settle. */
 enum { SEEN_PH = 1 << TEXTS, SEEN_TS = 2 << TEXTS, SEEN_DUR = 4 << TEXTS, SEEN_BP = 8 << TEXTS, SEEN_ARGS = 16 << TEXTS };
@@ -137,6 +140,37 @@ static int bit_of(Span key) {
     }
 }
 
+#define FOUR(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+
+/* At a quote: the key's bit, 0 for one that is not known; *at is moved behind the key. */
+static JsonStatus read_key(const uint8_t **at, const uint8_t *end, int *bit) {
+    const uint8_t *p = *at;
+    Span key;
+    int escaped;
+    if (end - p >= 6) { /* most keys are told by four bytes */
+        switch (FOUR(p[1], p[2], p[3], p[4])) {
+        case FOUR('p', 'i', 'd', '"'): *bit = 1 << PID, *at = p + 5; return JSON_OK;
+        case FOUR('t', 'i', 'd', '"'): *bit = 1 << TID, *at = p + 5; return JSON_OK;
+        case FOUR('d', 'u', 'r', '"'): *bit = SEEN_DUR, *at = p + 5; return JSON_OK;
+        case FOUR('c', 'a', 't', '"'): *bit = 1 << CATEGORY, *at = p + 5; return JSON_OK;
+        case FOUR('p', 'h', '"', ':'): *bit = SEEN_PH, *at = p + 4; return JSON_OK;
+        case FOUR('t', 's', '"', ':'): *bit = SEEN_TS, *at = p + 4; return JSON_OK;
+        case FOUR('n', 'a', 'm', 'e'):
+            if (p[5] != '"') break;
+            *bit = 1 << NAME, *at = p + 6;
+            return JSON_OK;
+        case FOUR('a', 'r', 'g', 's'):
+            if (p[5] != '"') break;
+            *bit = SEEN_ARGS, *at = p + 6;
+            return JSON_OK;
+        }
+    }
+    JsonStatus status = json_string(at, end, &key, &escaped);
+    if (status != JSON_OK) return status;
+    *bit = bit_of(key);
+    return escaped ? JSON_ODD : JSON_OK; /* an escape may spell a known key */
+}
+
 static JsonStatus read_member(int bit, const uint8_t **at, const uint8_t *end, Row *row) {
     Decimal value;
     int flag;
@@ -159,8 +193,7 @@ static JsonStatus read_member(int bit, const uint8_t **at, const uint8_t *end, R
 static JsonStatus read_event(const uint8_t **at, const uint8_t *end, Row *row) {
     const uint8_t *p = skip_blanks(*at + 1, end);
     JsonStatus status;
-    Span key;
-    int escaped, seen = 0;
+    int bit, seen = 0;
     memset(row, 0, sizeof *row);
     row->ts = row->dur = NULL_INT;
     if (p == end) return JSON_SHORT;
@@ -170,9 +203,8 @@ static JsonStatus read_event(const uint8_t **at, const uint8_t *end, Row *row) {
     }
     for (;;) {
         if (*p != '"') return JSON_ODD;
-        if ((status = json_string(&p, end, &key, &escaped)) != JSON_OK) return status;
-        int bit = bit_of(key);
-        if (escaped || (seen & bit)) return JSON_ODD; /* an escape may spell a known key */
+        if ((status = read_key(&p, end, &bit)) != JSON_OK) return status;
+        if (seen & bit) return JSON_ODD;
         seen |= bit;
         if ((p = skip_blanks(p, end)) == end) return JSON_SHORT;
         if (*p != ':') return JSON_ODD;
@@ -189,9 +221,16 @@ static JsonStatus read_event(const uint8_t **at, const uint8_t *end, Row *row) {
 
 static void hash_texts(const Walker *self, Row *row) {
     for (int kind = 0; kind < TEXTS; kind++) {
-        Span text = row->text[kind];
-        if (text.start && !(row->escaped >> kind & 1))
-            row->hash[kind] = interner_hash(&self->texts[kind], text.start, (size_t)(text.end - text.start));
+        const Interner *interner = &self->texts[kind];
+        const uint8_t *text = row->text[kind].start;
+        size_t length = (size_t)(row->text[kind].end - text);
+        row->code[kind] = text ? UNKNOWN : -1;
+        if (!text || row->escaped >> kind & 1) continue;
+        int32_t index = interner_recent(interner, text, length);
+        if (index >= 0)
+            row->code[kind] = index;
+        else
+            row->hash[kind] = interner_hash(interner, text, length);
     }
 }
 
@@ -214,30 +253,30 @@ static int gather(Walker *self, Span args) {
     return 1;
 }
 
-/* Index of a text of the row, -1 where it has none; 0 when memory does not suffice. */
-static int index_of(Walker *self, const Row *row, int kind, int32_t *out) {
+/* The index of a text of the row that is not known yet; -1 when memory does not suffice. */
+static int32_t index_of(Walker *self, const Row *row, int kind) {
     Interner *interner = &self->texts[kind];
     const uint8_t *text = row->text[kind].start;
     size_t length = (size_t)(row->text[kind].end - text);
     uint32_t hash = row->hash[kind];
-    *out = -1;
-    if (!text) return 1;
     if (row->escaped >> kind & 1) {
-        if (!grow(&self->scratch, &self->scratch_size, length)) return 0;
+        if (!grow(&self->scratch, &self->scratch_size, length)) return -1;
         length = json_unescape(row->text[kind], self->scratch);
         text = self->scratch;
         hash = interner_hash(interner, text, length);
     }
-    *out = interner_index(interner, text, length, hash);
-    return *out >= 0;
+    return interner_index(interner, text, length, hash);
 }
 
 /* Adds the row; 0 when memory does not suffice. */
 static int keep(Walker *self, const Row *row, const uint8_t *data) {
     Columns *columns = &self->columns;
     size_t index = columns->count;
-    for (int kind = 0; kind < TEXTS; kind++)
-        if (!index_of(self, row, kind, &columns->text[kind][index])) return 0;
+    for (int kind = 0; kind < TEXTS; kind++) {
+        int32_t code = row->code[kind];
+        if (code == UNKNOWN && (code = index_of(self, row, kind)) < 0) return 0;
+        columns->text[kind][index] = code;
+    }
     columns->phase[index] = row->phase;
     columns->enclosing[index] = row->enclosing;
     columns->ts[index] = row->ts;
