@@ -1,0 +1,368 @@
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.capture.api import dynamic_profile as dp
+from tb_npu_plugin.capture.api.dynamic_profile import config, control
+from tb_npu_plugin.capture.api.dynamic_profile.config import TEMPLATE, Config
+from tb_npu_plugin.capture.api.dynamic_profile.logs import open_log
+from tb_npu_plugin.capture.api.dynamic_profile.monitor import Monitor
+from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerActivity
+from tests.unit.capture.api.conftest import Recorded, Said
+
+FOLDER = Path("dynamic")
+FILE = FOLDER / config.CONFIG_FILE
+
+
+@pytest.fixture
+def fresh(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorded]:
+    """A process in which dynamic_profile was not used yet. The monitor looks only when the test says so."""
+    one = control.Control()
+    monkeypatch.setattr(dp, "CONTROL", one)
+    monkeypatch.setattr("threading.Thread.start", lambda self: None)
+    yield recorded
+    one.close()
+
+
+def _write(path: Path = FILE, **values: Any) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({**TEMPLATE, "prof_dir": "result", **values}))
+    os.utime(path, ns=(time.time_ns(), time.time_ns() + len(values)))  # changed, whatever the clock's resolution
+    monitor = dp.CONTROL._monitor
+    if monitor is not None:
+        monitor._seen = None
+        monitor.look()
+
+
+def _steps(number: int) -> None:
+    for _ in range(number):
+        dp.step()
+
+
+def _actions(log: list[str]) -> list[str]:
+    return [entry for entry in log if not entry.startswith("step_end")]
+
+
+# -- the file ----------------------------------------------------------------------------------------
+def test_the_template(fresh: Recorded, said: Said) -> None:
+    dp.init(str(FOLDER))
+    text = FILE.read_text()
+    assert json.loads(text) == TEMPLATE
+    assert text == json.dumps(TEMPLATE, indent=4)
+    assert said() == []
+    _steps(5)  # start_step 0: nothing
+    assert fresh.take() == []
+    assert said() == []
+
+
+def test_a_file_that_is_there_stays(fresh: Recorded) -> None:
+    _write(start_step=7)
+    before = FILE.read_bytes()
+    dp.init(str(FOLDER))
+    assert FILE.read_bytes() == before
+
+
+#: Values of the file, fields of Config, warned.
+VALUES: list[tuple[dict[str, Any], dict[str, Any], int]] = [
+    ({}, {"start_step": 0, "warmup": 0, "active": 1, "prof_dir": "./", "analyse": False, "rank_list": None}, 0),
+    ({"active": 0}, {"active": 1}, 1),
+    ({"active": "x"}, {"active": 1}, 1),
+    ({"warmup": -1}, {"warmup": 0}, 1),
+    ({"start_step": -2}, {"start_step": 0}, 1),
+    ({"start_step": "3"}, {"start_step": 0}, 1),
+    ({"start_step": True}, {"start_step": 0}, 1),
+    ({"start_step": -1}, {"start_step": -1}, 0),
+    ({"analyse": 1}, {"analyse": False}, 1),
+    ({"analyse": True}, {"analyse": True, "async_mode": False}, 0),
+    ({"analyse": True, "is_rank": True, "rank_list": [1, "2", -1]}, {"analyse": False, "rank_list": {1}}, 0),
+    ({"analyse": True, "async_mode": True, "is_rank": True, "rank_list": [1]}, {"analyse": True}, 0),
+    ({"is_rank": "yes"}, {"rank_list": None}, 1),
+    ({"is_rank": True, "rank_list": 1}, {"rank_list": frozenset()}, 1),
+    ({"metadata": {"a": [1]}}, {"metadata": {"a": [1]}}, 0),
+    ({"metadata": "a"}, {"metadata": {}}, 0),
+]
+
+
+@pytest.mark.parametrize(("values", "fields", "warned"), VALUES)
+def test_values(values: dict[str, Any], fields: dict[str, Any], warned: int) -> None:
+    warnings: list[str] = []
+    found = config.parse(values, warnings.append)
+    assert {name: getattr(found, name) for name in fields} == fields
+    assert len(warnings) == warned
+
+
+def test_arguments_of_the_profile(said: Said) -> None:
+    experimental = {"profiler_level": "Level1", "aic_metrics": "MemoryUB", "export_type": ["db"], "mstx": True}
+    found = config.parse(
+        {"activities": ["npu", "GPU", 5], "with_stack": True, "experimental_config": experimental}, print
+    ).arguments
+    assert found["activities"] == [ProfilerActivity.NPU]
+    assert (found["with_stack"], found["with_modules"]) == (True, False)
+    made = found["experimental_config"]
+    assert (made._profiler_level, made._aic_metrics) == ("Level1", AiCMetrics.MemoryUB)
+    assert (made._export_type, made._mstx) == (["db"], True)
+    assert said() == []
+    assert config.parse({"experimental_config": {}}, print).arguments["experimental_config"] is None
+    assert config.parse({"activities": "CPU"}, print).arguments["activities"] == []
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", "5", '"text"'])
+def test_a_bad_file_is_no_config(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(content)
+    warnings: list[str] = []
+    assert config.read(path, warnings.append) is None
+    [text] = warnings
+    assert str(path) in text
+
+
+# -- steps -------------------------------------------------------------------------------------------
+def test_a_profile_at_a_step(fresh: Recorded) -> None:
+    dp.init(str(FOLDER))
+    _write(start_step=3, warmup=1, active=2, metadata={"job": {"id": 7}})
+    _steps(2)
+    assert fresh.take() == []
+    _steps(1)
+    assert _actions(fresh.take()) == ["prepare", "warmup", "step_begin 3"]
+    _steps(2)
+    assert _actions(fresh.take()) == ["start", "step_begin 4", "step_begin 5"]
+    _steps(1)
+    assert _actions(fresh.take()) == ["stop", "finalize"]
+    _steps(3)
+    assert fresh.take() == []
+    [folder] = Path("result").iterdir()
+    assert not (folder / "ASCEND_PROFILER_OUTPUT").exists()  # analyse is off
+    assert json.loads((folder / "profiler_metadata.json").read_text())["job"] == {"id": 7}
+
+
+def test_the_next_step(fresh: Recorded) -> None:
+    dp.init(str(FOLDER))
+    _steps(4)
+    _write(start_step=-1, analyse=True)
+    _steps(1)
+    assert _actions(fresh.take()) == ["prepare", "start", "step_begin 5"]
+    _steps(1)
+    [folder] = Path("result").iterdir()
+    assert (folder / "ASCEND_PROFILER_OUTPUT/analyse.done").is_file()
+
+
+def test_a_step_that_is_over(fresh: Recorded, said: Said) -> None:
+    dp.init(str(FOLDER))
+    _steps(4)
+    _write(start_step=2)
+    _steps(1)
+    assert fresh.take() == []
+    [(kind, text)] = said()
+    assert kind == "WARNING"
+    assert "config is not effective" in text
+    _steps(1)
+    assert said() == []  # dropped
+
+
+def test_a_newer_config_replaces_one_that_waits(fresh: Recorded) -> None:
+    dp.init(str(FOLDER))
+    _write(start_step=3)
+    _steps(1)
+    _write(start_step=5, active=2)
+    _steps(3)
+    assert fresh.take() == []
+    _steps(1)
+    assert _actions(fresh.take())[-1] == "step_begin 5"
+
+
+def test_a_config_during_a_profile_comes_after_it(fresh: Recorded) -> None:
+    dp.init(str(FOLDER))
+    _write(start_step=1, active=2)
+    _steps(1)
+    _write(start_step=-1)
+    _steps(2)
+    assert fresh.take().count("prepare") == 1
+    _steps(1)
+    assert fresh.take().count("prepare") == 1
+
+
+def test_ranks(fresh: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "2")
+    dp.init(str(FOLDER))
+    _write(start_step=1, is_rank=True, rank_list=[0, 1])
+    _steps(1)
+    assert fresh.take() == []
+    _write(start_step=2, is_rank=True, rank_list=[2])
+    _steps(1)
+    assert fresh.take()[0] == "prepare"
+
+
+def test_set_state(fresh: Recorded, said: Said) -> None:
+    dp.init(str(FOLDER))
+    _write(start_step=101)
+    dp.set_state({"cur_step": 100})
+    _steps(1)
+    assert _actions(fresh.take())[-1] == "step_begin 101"
+    for wrong in (5, {}, {"cur_step": "7"}, {"cur_step": -1}, {"cur_step": True}):
+        dp.set_state(wrong)  # type: ignore[arg-type]
+    assert dp.CONTROL._step == 101
+    assert [kind for kind, text in said() if "cur_step" in text] == ["WARNING"] * 5
+
+
+def test_step_without_init(fresh: Recorded, said: Said) -> None:
+    _steps(3)
+    assert (fresh.take(), said()) == ([], [])
+
+
+# -- start -------------------------------------------------------------------------------------------
+def test_start_from_a_file(fresh: Recorded, said: Said) -> None:
+    other = Path("other.json")
+    _write(other, active=2, is_rank=True, rank_list=[99], start_step=77)  # neither counts here
+    dp.start(str(other))
+    assert _actions(fresh.take()) == ["prepare", "start", "step_begin 0"]
+    assert ("INFO", "The start interface profiler enable config path is set to other.json") in said()
+    dp.start(str(other))
+    assert said() == [("ERROR", "Profiler already started. Cannot call start interface while the profiler is active.")]
+    _steps(2)
+    assert _actions(fresh.take()) == ["step_begin 1", "stop", "finalize"]
+
+
+def test_start_falls_back_to_the_file_of_init(fresh: Recorded, said: Said) -> None:
+    dp.init(str(FOLDER))
+    _write(active=1)
+    dp.start("missing.json")
+    assert fresh.take()[0] == "prepare"
+    assert said()[0] == ("ERROR", "The provided config_path is invalid: missing.json.")
+
+
+def test_start_without_any_file(fresh: Recorded, said: Said) -> None:
+    dp.start()
+    assert fresh.take() == []
+    [(kind, text)] = said()
+    assert kind == "ERROR"
+    assert "dynamic_profile.init" in text
+
+
+# -- the rest ----------------------------------------------------------------------------------------
+def test_init_twice(fresh: Recorded, said: Said) -> None:
+    dp.init(str(FOLDER))
+    dp.init("elsewhere")
+    assert said() == [("WARNING", "Init dynamic profiling repeatedly")]
+    assert not Path("elsewhere").exists()
+
+
+@pytest.mark.parametrize("path", ["file", "file/below", None])
+def test_init_with_a_bad_path(path: Any, fresh: Recorded, said: Said) -> None:
+    Path("file").touch()
+    dp.init(path)
+    [(kind, text)] = said()
+    assert kind == "ERROR"
+    assert f"The path '{path}' is invalid, and profiler will not be enabled." in text
+    _steps(3)
+
+
+def test_logs(fresh: Recorded) -> None:
+    dp.init(str(FOLDER))
+    _write(start_step=1)
+    _steps(2)
+    name = f"dp_{socket.gethostname()}_{os.getpid()}_rank_0.log"
+    assert {path.name for path in (FOLDER / "log").iterdir()} == {name, f"monitor_{name}"}
+    assert "Start Dynamic Profiler at 1 step." in (FOLDER / "log" / name).read_text()
+    assert "New config: start_step 1" in (FOLDER / "log" / f"monitor_{name}").read_text()
+
+
+def test_logs_are_small(tmp_path: Path) -> None:
+    log = open_log(tmp_path, "dp", 0)
+    for number in range(6000):
+        log.info("%s", "x" * 100 + str(number))
+    sizes = [path.stat().st_size for path in (tmp_path / "log").iterdir()]
+    assert len(sizes) == 2
+    assert max(sizes) <= 200 * 1024
+
+
+def test_the_process_ends_during_a_profile(fresh: Recorded, said: Said) -> None:
+    dp.init(str(FOLDER))
+    _write(start_step=1, active=9)
+    _steps(2)
+    fresh.take()
+    dp.CONTROL.close()
+    assert _actions(fresh.take()) == ["stop", "finalize"]
+    assert any("while a dynamic profile runs" in text for kind, text in said() if kind == "WARNING")
+
+
+def test_the_daemon_is_not_there(fresh: Recorded, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MSMONITOR_USE_DAEMON", "1")
+    dp.init(str(FOLDER))
+    [(kind, text)] = said()
+    assert kind == "WARNING"
+    assert "dynolog" in text
+
+
+@pytest.mark.parametrize(("seconds", "interval"), [(0.2, 1.0), (7.0, 7.0), (400.0, 50.0)])
+def test_the_interval_follows_the_steps(seconds: float, interval: float, fresh: Recorded, monkeypatch: Any) -> None:
+    dp.init(str(FOLDER))
+    clock = iter([100.0, 100.0 + seconds])
+    monkeypatch.setattr(control.time, "monotonic", lambda: next(clock))
+    assert dp.CONTROL._monitor is not None
+    assert dp.CONTROL._monitor._interval == 2.0
+    _steps(12)
+    assert dp.CONTROL._monitor._interval == interval
+
+
+def test_the_monitor_sees_changes(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    monitor = Monitor(path, 0, logging.Logger("test"))
+    monitor._interval = 0.01
+    monitor.start()
+    try:
+        assert monitor.take() is None
+        path.write_text("{")
+        path.with_suffix(".new").write_text(json.dumps({"start_step": 4}))
+        path.with_suffix(".new").replace(path)
+        found: Config | None = None
+        for _ in range(1000):
+            found = monitor.take()
+            if found is not None:
+                break
+            time.sleep(0.01)
+        assert found is not None
+        assert found.start_step == 4
+        assert monitor.take() is None  # once
+    finally:
+        monitor.stop()
+        monitor._thread.join()
+
+
+SCRIPT = """
+import os, sys
+from tb_npu_plugin.capture import backend
+from tests.unit.capture.api import fake
+log = []
+backend.choose(backend.Backend("fake", lambda: fake.FakeRecorder(log, {}, []), fake.PARSER))
+import tb_npu_plugin.capture.pytorch
+import torch
+first = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+last = torch.optim.Adam([torch.zeros(1, requires_grad=True)], lr=0.1)
+for _ in range(4):
+    first.step()
+    last.step()
+    first.step()
+print(",".join(entry for entry in log if entry.startswith("step_begin") or " " not in entry))
+"""
+
+
+def test_the_environment_alone(tmp_path: Path) -> None:
+    """PROF_CONFIG_PATH: the steps of the optimizer that was made last count."""
+    pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+    _write(tmp_path / config.CONFIG_FILE, start_step=2, active=2, prof_dir=str(tmp_path / "result"))
+    root = str(Path(__file__).parents[4])
+    environment = {**os.environ, "PROF_CONFIG_PATH": str(tmp_path), "PYTHONPATH": root}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "prepare,start,step_begin 2,step_begin 3,stop,finalize"

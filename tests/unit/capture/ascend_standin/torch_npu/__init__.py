@@ -1,0 +1,5 @@
+"""Stands in for torch_npu: the names and the signatures of its profiler, nothing behind them. No NPU is involved."""
+
+from . import npu, profiler
+
+__all__ = ["npu", "profiler"]
