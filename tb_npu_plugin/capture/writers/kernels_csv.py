@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from random import Random
 from typing import Union
 
 from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, Segment, Task
-from tb_npu_plugin.capture.writers import metrics
 from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.metrics import Figures
 from tb_npu_plugin.capture.writers.overlap import StepFinder, Windows
 from tb_npu_plugin.capture.writers.text import cell, shapes_cell, us
 from tb_npu_plugin.schema import torch_npu_csv as schema
@@ -25,14 +24,13 @@ class Kernels:
     def __init__(self, output: Output, windows: Windows) -> None:
         self._output, self._step_at = output, StepFinder(windows)
         self._detailed = output.options.level >= 1
-        self._metrics = output.options.metrics if self._detailed else ""
-        self._names = metrics.columns(self._metrics)
+        self._figures = Figures(output.options.metrics if self._detailed else "", output.process)
+        self._names = self._figures.names
         self._keys = _columns(output)
         device = f"{output.process.device}," if output.dialect.device_id else ""
         self._lead = f"{device}{_MODEL}," if self._detailed else device
         self._file = output.csv(schema.KERNELS, self._keys, self._names, always=True)
         self._texts: dict[Kernel, tuple[str, str]] = {}
-        self._random = Random(output.process.device)
         self._pending: list[Launch] = []
         self._previous: int | None = None
         self._groups: dict[tuple[str, str], list[int]] = {}
@@ -87,7 +85,7 @@ class Kernels:
             group[3] = max(group[3], dur)
         line = f"{self._lead}{task.task},{task.stream},{texts[0]},{times},{texts[1]}"
         if self._names:
-            return line + "," + ",".join(metrics.values(self._metrics, kernel, dur, self._random))
+            return f"{line},{self._figures.text(kernel, dur)}"
         return line
 
     def _static(self, kernel: Kernel) -> tuple[str, str]:

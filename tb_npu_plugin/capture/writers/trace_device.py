@@ -136,7 +136,8 @@ class DeviceEvents:
 
     def row_of(self, group: Group) -> int:
         """First thread of a communicator: its operator row, then its planes."""
-        return sum(1 + other.planes for other in self._output.process.groups if other.index < group.index)
+        groups = self._output.process.groups
+        return sum(1 + other.planes for other in groups if other.planes and other.index < group.index)
 
     def samples(self, segment: Segment) -> list[Timed]:
         """Counters."""

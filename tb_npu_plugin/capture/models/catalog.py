@@ -1,0 +1,51 @@
+"""Models by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tb_npu_plugin.capture.models.resnet import ResNet
+from tb_npu_plugin.capture.models.transformer import Sizes as DecoderSizes
+from tb_npu_plugin.capture.models.transformer import Transformer
+from tb_npu_plugin.capture.simulation.cluster import Workload
+from tb_npu_plugin.capture.simulation.faults import Faults
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory
+from tb_npu_plugin.capture.simulation.layout import Layout
+from tb_npu_plugin.errors import BadRequest
+
+#: Sizes from the models' published configurations.
+TRANSFORMERS = {
+    "llama-7b": DecoderSizes(32, 4096, 32, 11008, 32000),
+    "llama-13b": DecoderSizes(40, 5120, 40, 13824, 32000),
+    "llama-70b": DecoderSizes(80, 8192, 64, 28672, 32000),
+    "qwen3-0.6b": DecoderSizes(28, 1024, 16, 3072, 151936),
+    "gpt2": DecoderSizes(12, 768, 12, 3072, 50257, 1024, 4),
+    "tiny": DecoderSizes(2, 256, 8, 512, 1000, 128),
+}
+MODELS = (*TRANSFORMERS, "resnet50")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Changes to the sizes of a model; None leaves them. blocks of resnet50 are its layers."""
+
+    layers: int | None = None
+    hidden: int | None = None
+    heads: int | None = None
+    sequence: int | None = None
+    batch: int | None = None
+    micro: int | None = None
+
+
+def workload(model: str, sizes: Sizes, layout: Layout, kernels: KernelFactory, faults: Faults) -> Workload:
+    """A model on the ranks of a layout. Raises BadRequest for names and sizes that do not go."""
+    if model == "resnet50":
+        blocks = (3, 4, 6, 3) if sizes.layers is None else tuple(max(1, sizes.layers // 4) for _ in range(4))
+        return ResNet(layout, kernels, faults, sizes.batch or 64, blocks)
+    if model not in TRANSFORMERS:
+        raise BadRequest(f"there is no model {model!r}", f"Models are: {', '.join(MODELS)}.")
+    changes = {key: value for key, value in vars(sizes).items() if value is not None}
+    shape = replace(TRANSFORMERS[model], **changes)
+    if "micro" not in changes and layout.pp > 1:
+        shape = replace(shape, micro=2 * layout.pp)
+    return Transformer(shape, layout, kernels, faults)

@@ -1,0 +1,207 @@
+"""ResNet-50 as PyTorch trains it with DistributedDataParallel, in FP32."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tb_npu_plugin.capture.simulation.faults import Faults
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory, Shape
+from tb_npu_plugin.capture.simulation.layout import Layout
+from tb_npu_plugin.capture.simulation.program import Program, Transfer
+from tb_npu_plugin.errors import BadRequest
+
+F32 = "float"
+#: DistributedDataParallel's default: bucket_cap_mb=25.
+_BUCKET = 25 << 20
+#: (blocks, channels) of the four stages; the output of a block has four times the channels.
+_STAGES = ((3, 64), (4, 128), (6, 256), (3, 512))
+_SIZES = (224, 192, 256, 208)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What the forward pass of an operator leaves for the backward pass."""
+
+    backward: str
+    title: str
+    sequence: int
+    shapes: tuple[Shape, ...]
+    slot: int
+    weight: int = 0
+
+
+class ResNet:
+    """A Workload (simulation/cluster.py)."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        kernels: KernelFactory,
+        faults: Faults,
+        batch: int = 64,
+        blocks: tuple[int, ...] = (3, 4, 6, 3),
+    ) -> None:
+        if layout.tp > 1 or layout.pp > 1:
+            raise BadRequest("resnet50 is trained data parallel only", "Leave --tp and --pp at 1.")
+        self._layout, self._kernels, self._faults, self._batch, self._blocks = layout, kernels, faults, batch, blocks
+        self._known: dict[int, Program] = {}
+
+    def held(self, stage: int) -> int:
+        """25.6 million parameters, their gradients and momenta, in FP32."""
+        return 25_557_032 * 12
+
+    def program(self, stage: int, step: int) -> Program:
+        """Instructions of a step."""
+        size = _SIZES[step % len(_SIZES)] if self._faults.dynamic else _SIZES[0]
+        found = self._known.get(size)
+        if found is None:
+            builder = _Builder(Program(self._kernels), self._layout, self._faults, self._batch, self._blocks)
+            found = self._known[size] = builder.build(size)
+        return found
+
+
+class _Builder:
+    def __init__(self, program: Program, layout: Layout, faults: Faults, batch: int, blocks: tuple[int, ...]) -> None:
+        self._p, self._layout, self._faults, self._batch, self._blocks = program, layout, faults, batch, blocks
+        self._kept: list[_Kept] = []
+        self._modules: dict[str, int] = {}
+        self._pending = 0
+
+    def build(self, size: int) -> Program:
+        """The step: data, forward, backward with the reduction of gradients, optimizer, loss."""
+        p = self._p
+        image = (self._batch, 3, size, size)
+        with (
+            p.frame("torch/utils/data/dataloader.py(631): __next__"),
+            p.op("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
+        ):
+            p.load(900_000)
+        with p.op("aten::to", [image], [F32]), p.op("aten::copy_", [image, image], [F32, F32]):
+            data = p.allocate(self._batch * 3 * size * size * 4)
+            p.copy(self._batch * 3 * size * size * 4)
+        self._extras()
+        with p.frame("torchvision/models/resnet.py(266): forward"), p.frame("nn.Module: ResNet_0", 0):
+            self._network(image)
+        p.collect()
+        self._backward()
+        self._optimizer()
+        with p.op("aten::item", [(1,)], [F32]), p.op("aten::_local_scalar_dense", [(1,)], [F32]):
+            p.copy(4, to_host=True)
+            p.synchronize()
+        p.free(data)
+        return p
+
+    def _extras(self) -> None:
+        p = self._p
+        if self._faults.leak:
+            with p.op("aten::cat", [(self._faults.leak // 4,)], [F32]):
+                p.instructions.append(("leak", self._faults.leak))
+        if self._faults.fragmentation:
+            with p.op("aten::empty", [(1,)], [F32]):
+                for _ in range(8):
+                    large = p.allocate(17 << 20)
+                    p.instructions.append(("leak", 2 << 20))
+                    p.free(large)
+                    p.instructions.append(("leak", (18 << 20) + 512))
+
+    def _network(self, image: Shape) -> None:
+        x = self._conv(image, 64, 7, 2)
+        x = self._norm_relu(x)
+        half = (x[0], x[1], x[2] // 2, x[3] // 2)
+        self._op("aten::max_pool2d_with_indices", "MaxPool2DWithIndices", (x,), module="MaxPool2d")
+        x = half
+        for number, (count, (_, width)) in enumerate(zip(self._blocks, _STAGES)):
+            for block in range(count):
+                x = self._bottleneck(x, width, 2 if number and not block else 1, first=block == 0)
+        self._op("aten::mean", "Mean", (x,), module="AdaptiveAvgPool2d")
+        flat, weight = (x[0], x[1]), (x[1], 1000)
+        with self._module("Linear"), self._p.op("aten::linear", [flat, weight], [F32, F32]):
+            self._op("aten::addmm", "Addmm", (flat, weight), weight=4 * x[1] * 1000)
+        out = (x[0], 1000)
+        self._op("aten::_log_softmax", "LogSoftmax", (out,))
+        self._op("aten::nll_loss_forward", "NllLoss", (out, (x[0],)), types=(F32, "long int"))
+        self._p.instructions.append(("engine_block", "ReduceSum7_in_1", 65_536, 8_000))
+
+    def _module(self, kind: str):
+        number = self._modules[kind] = self._modules.get(kind, -1) + 1
+        return self._p.frame(f"nn.Module: {kind}_{number}", number)
+
+    def _bottleneck(self, x: Shape, width: int, stride: int, first: bool) -> Shape:
+        with self._module("Bottleneck"), self._p.frame("torchvision/models/resnet.py(143): forward"):
+            out = self._norm_relu(self._conv(x, width, 1, 1))
+            out = self._norm_relu(self._conv(out, width, 3, stride))
+            out = self._conv(out, 4 * width, 1, 1)
+            self._norm(out)
+            if first:
+                self._norm(self._conv(x, 4 * width, 1, stride))
+            if self._faults.ai_cpu:
+                with self._p.op("aten::where", [(out[0], out[1])], ["bool"]):
+                    self._p.free(self._p.run("aten::nonzero", [(out[0], out[1])], ["bool"]))
+            self._op("aten::add_", "Add", (out, out))
+            self._op("aten::relu_", "Relu", (out,), module="ReLU")
+        return out
+
+    def _conv(self, x: Shape, channels: int, kernel: int, stride: int) -> Shape:
+        out = (x[0], channels, x[2] // stride, x[3] // stride)
+        weight = (channels, x[1], kernel, kernel)
+        size = 4 * channels * x[1] * kernel * kernel
+        with self._module("Conv2d"), self._p.op("aten::conv2d", [x, weight], [F32, F32]):
+            self._op("aten::convolution", "Convolution", (x, weight, out), weight=size)
+        return out
+
+    def _norm(self, x: Shape) -> None:
+        self._op("aten::native_batch_norm", "NativeBatchNorm", (x, (x[1],), (x[1],)), module="BatchNorm2d",
+                 weight=8 * x[1])  # fmt: skip
+
+    def _norm_relu(self, x: Shape) -> Shape:
+        self._norm(x)
+        self._op("aten::relu_", "Relu", (x,), module="ReLU")
+        return x
+
+    def _op(
+        self, name: str, title: str, shapes: tuple[Shape, ...], module: str = "", weight: int = 0,
+        types: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        p = self._p
+        sequence = p.next_sequence()
+        with self._module(module) if module else p.frame("torch/nn/functional.py(1): forward"):
+            slot = p.run(name, shapes, types or (F32,) * len(shapes), sequence)
+        self._kept.append(_Kept(_BACKWARD.get(name, ""), title, sequence, shapes, slot, weight))
+
+    def _backward(self) -> None:
+        p = self._p
+        for entry in reversed(self._kept):
+            types = (F32,) * len(entry.shapes)
+            with p.op(f"{entry.title}Backward0", entry.shapes[:1], types[:1], entry.sequence, backward=True):
+                if entry.backward:
+                    p.free(p.run(entry.backward, entry.shapes, types, backward=True))
+            p.free(entry.slot)
+            self._pending += entry.weight
+            if self._pending >= _BUCKET:
+                self._reduce()
+        if self._pending:
+            self._reduce()
+        self._kept.clear()
+
+    def _reduce(self) -> None:
+        if self._layout.dp > 1:
+            self._p.communicate(Transfer("dp", "hcom_allReduce_", self._pending, 4), backward=True, wait=False)
+        self._pending = 0
+
+    def _optimizer(self) -> None:
+        p = self._p
+        if self._layout.dp > 1:
+            p.wait("dp")
+        with p.frame("torch/optim/sgd.py(57): step"), p.op("Optimizer.step#SGD.step"):
+            for name in ("aten::_foreach_add_", "aten::_foreach_mul_", "aten::_foreach_add_", "aten::_foreach_add_"):
+                p.run(name, ((25_557_032,), (25_557_032,)), (F32, F32), output=False)
+        with p.frame("torch/optim/optimizer.py(302): zero_grad"), p.op("Optimizer.zero_grad#SGD"):
+            p.run("aten::zero_", ((25_557_032,),), (F32,), output=False)
+
+
+_BACKWARD = {
+    "aten::convolution": "aten::convolution_backward", "aten::native_batch_norm": "aten::native_batch_norm_backward",
+    "aten::relu_": "aten::threshold_backward", "aten::max_pool2d_with_indices": "aten::max_pool2d_with_indices_backward",
+    "aten::mean": "aten::div", "aten::addmm": "aten::mm", "aten::_log_softmax": "aten::_log_softmax_backward_data",
+    "aten::nll_loss_forward": "aten::nll_loss_backward",
+}  # fmt: skip

@@ -1,0 +1,302 @@
+"""Decoders as Megatron trains them: tensor, pipeline (1F1B) and data parallel, in BF16."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tb_npu_plugin.capture.simulation.faults import Faults
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory, Shape
+from tb_npu_plugin.capture.simulation.layout import Layout
+from tb_npu_plugin.capture.simulation.program import Program, Transfer
+from tb_npu_plugin.errors import BadRequest
+
+BF16 = "c10::BFloat16"
+#: Bytes of gradients that are reduced together.
+_BUCKET = 96 << 20
+#: Share of the sequence in each step of a run with dynamic shapes.
+_LENGTHS = (1.0, 0.75, 0.875, 0.625, 0.9375, 0.8125)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of a decoder. batch: of one micro batch; micro: micro batches in a step of one rank."""
+
+    layers: int
+    hidden: int
+    heads: int
+    feed_forward: int
+    vocabulary: int
+    sequence: int = 2048
+    batch: int = 1
+    micro: int = 1
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What the forward pass of an operator leaves for the backward pass."""
+
+    name: str
+    sequence: int
+    shapes: tuple[Shape, ...]
+    slot: int
+    weight: int = 0  # bytes of its gradient
+    reduce: int = 0  # bytes of an all-reduce among tensor parallel ranks that follows its gradient
+
+
+class Transformer:
+    """A Workload (simulation/cluster.py): the decoder on the ranks of a layout."""
+
+    def __init__(self, shape: Sizes, layout: Layout, kernels: KernelFactory, faults: Faults) -> None:
+        if shape.layers % layout.pp or shape.heads % layout.tp:
+            raise BadRequest(
+                f"{shape.layers} layers and {shape.heads} heads cannot be split into pp {layout.pp} and tp {layout.tp}",
+                "Choose tp and pp that divide them, or give --layers.",
+            )
+        self.shape, self.layout, self.faults, self._kernels = shape, layout, faults, kernels
+        self._known: dict[tuple[int, int], Program] = {}
+
+    def held(self, stage: int) -> int:
+        """Weights and gradients in BF16, and the states of the optimizer in FP32: 16 bytes a parameter."""
+        return self._parameters(stage) * 16
+
+    def _parameters(self, stage: int) -> int:
+        s = self.shape
+        layer = 4 * s.hidden * s.hidden + 3 * s.hidden * s.feed_forward
+        ends = (stage == 0) + (stage == self.layout.pp - 1)
+        return (layer * (s.layers // self.layout.pp) + ends * s.vocabulary * s.hidden) // self.layout.tp
+
+    def program(self, stage: int, step: int) -> Program:
+        """Instructions of a stage."""
+        length = self.shape.sequence
+        if self.faults.dynamic:
+            length = max(64, int(length * _LENGTHS[step % len(_LENGTHS)]) // 64 * 64)
+        found = self._known.get((stage, length))
+        if found is None:
+            found = self._known[stage, length] = _Stage(self, stage, length, Program(self._kernels)).build()
+        return found
+
+    @property
+    def kernels(self) -> KernelFactory:
+        """Kernels of the chip."""
+        return self._kernels
+
+
+class _Stage:
+    """Builds the program of one pipeline stage."""
+
+    def __init__(self, model: Transformer, stage: int, length: int, program: Program) -> None:
+        self._model, self._p, self._length = model, program, length
+        self._shape, self._layout, self._faults = model.shape, model.layout, model.faults
+        self._first, self._last = stage == 0, stage == model.layout.pp - 1
+        self._stage = stage
+        tp, s = self._layout.tp, model.shape
+        self._head, self._heads = s.hidden // s.heads, s.heads // tp
+        self._wide, self._vocabulary = s.feed_forward // tp, s.vocabulary // tp
+        self._tokens = (s.batch * length, s.hidden)
+        self._activation = s.batch * length * s.hidden * 2
+        self._kept: list[list[_Kept]] = []  # of micro batches whose backward pass is to come
+        self._pending = 0  # bytes of gradients that are not reduced yet
+        self._number: dict[str, int] = {}
+
+    def build(self) -> Program:
+        """The whole step: data, 1F1B schedule, optimizer, loss."""
+        micro, p = self._shape.micro, self._p
+        self._data()
+        warm = min(micro, self._layout.pp - 1 - self._stage)
+        for _ in range(warm):
+            self._receive("pp-")
+            self._forward()
+            self._send("pp+")
+        steady = micro - warm
+        if steady:
+            self._receive("pp-")
+        for number in range(steady):
+            self._forward()
+            self._send("pp+")
+            self._backward(last=number == micro - 1)
+            if number < steady - 1:
+                self._receive("pp-")  # before the send: the stage before sends first, too
+            self._send("pp-")
+            if number == 0:
+                p.collect()
+        for number in range(steady, micro):
+            self._backward(last=number == micro - 1)
+            self._send("pp-")
+        self._optimizer()
+        self._loss()
+        return p
+
+    # -- parts of a step ----------------------------------------------------------------------------
+    def _data(self) -> None:
+        p, tokens = self._p, (self._shape.batch, self._length)
+        with (
+            p.frame("torch/utils/data/dataloader.py(631): __next__"),
+            p.op("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
+        ):
+            p.load(400_000)
+        with p.op("aten::to", [tokens], ["long int"]), p.op("aten::copy_", [tokens, tokens], ["long int"] * 2):
+            self._input = p.allocate(tokens[0] * tokens[1] * 8)
+            p.copy(tokens[0] * tokens[1] * 8)
+        if self._faults.fragmentation:
+            self._fragment()
+        if self._faults.leak:
+            with p.op("aten::cat", [(self._faults.leak // 4,)], ["float"]):
+                p.instructions.append(("leak", self._faults.leak))
+
+    def _fragment(self) -> None:
+        """Many large blocks, of which all but a small rest of each segment is given back."""
+        p = self._p
+        with p.op("aten::empty", [(1,)], ["float"]):
+            for _ in range(8):
+                large = p.allocate(17 << 20)
+                p.instructions.append(("leak", 2 << 20))
+                p.free(large)
+                p.instructions.append(("leak", (18 << 20) + 512))
+
+    def _forward(self) -> None:
+        """One micro batch: from the stage before, through the layers, towards the stage behind."""
+        p = self._p
+        kept: list[_Kept] = []
+        self._number = {}
+        self._kept.append(kept)
+        with p.frame("model/llama.py(204): forward"), p.frame("nn.Module: LlamaModel_0", 0):
+            if self._first:
+                table = (self._vocabulary, self._shape.hidden)
+                self._op(kept, "aten::embedding", (table, (self._shape.batch, self._length)), ("w",), BF16, "long int")
+                self._sum_tensor()
+            for layer in range(self._shape.layers // self._layout.pp):
+                self._layer(kept, layer)
+        if self._last:
+            out = (self._tokens[0], self._vocabulary)
+            self._op(kept, "npu::npu_rms_norm", (self._tokens, (self._shape.hidden,)))
+            self._linear(kept, self._tokens, (self._shape.hidden, self._vocabulary), "lm_head")
+            self._op(kept, "aten::_log_softmax", (out,))
+            self._op(kept, "aten::nll_loss_forward", (out, (self._tokens[0],)), (), BF16, "long int")
+            p.instructions.append(("engine_block", "LogSoftmaxV2", 1 << 20, 8_000))
+
+    def _layer(self, kept: list[_Kept], layer: int) -> None:
+        p, s = self._p, self._shape
+        x, wide = self._tokens, (self._tokens[0], self._wide)
+        heads = (s.batch, self._heads, self._length, self._head)
+        inner = (self._tokens[0], self._heads * self._head)
+        with p.frame(f"nn.Module: LlamaDecoderLayer_{layer}", layer), p.frame("model/llama.py(118): forward"):
+            self._op(kept, "npu::npu_rms_norm", (x, (s.hidden,)))
+            with p.frame(f"nn.Module: LlamaAttention_{layer}", layer):
+                self._linear(kept, x, (s.hidden, 3 * inner[1]), "qkv", reduce=True)
+                for _ in range(2):
+                    self._op(kept, "npu::npu_rotary_mul", (heads, (1, 1, self._length, self._head)))
+                self._op(kept, "npu::npu_fusion_attention", (heads, heads, heads))
+                self._linear(kept, inner, (inner[1], s.hidden), "o")
+                self._sum_tensor()
+            self._op(kept, "aten::add", (x, x))
+            if self._faults.ai_cpu:
+                with p.op("aten::where", [x], ["bool"]):
+                    p.free(p.run("aten::nonzero", [x], ["bool"]))
+            self._op(kept, "npu::npu_rms_norm", (x, (s.hidden,)))
+            with p.frame(f"nn.Module: LlamaMLP_{layer}", layer):
+                self._linear(kept, x, (s.hidden, 2 * self._wide), "gate_up", reduce=True)
+                self._op(kept, "npu::npu_swiglu", ((x[0], 2 * self._wide),))
+                self._linear(kept, wide, (self._wide, s.hidden), "down")
+                self._sum_tensor()
+            self._op(kept, "aten::add", (x, x))
+
+    def _op(
+        self, kept: list[_Kept], name: str, shapes: tuple[Shape, ...], weights: tuple[str, ...] = (), *types: str
+    ) -> None:
+        """A forward operator with one output, that autograd will run backward."""
+        p, sequence = self._p, self._p.next_sequence()
+        all_types = types or (BF16,) * len(shapes)
+        slot = p.run(name, shapes, all_types, sequence)
+        size = 2 * shapes[0][0] * shapes[0][1] if weights else 0
+        kept.append(_Kept(name, sequence, shapes, slot, size))
+
+    def _linear(self, kept: list[_Kept], x: Shape, weight: Shape, part: str, reduce: bool = False) -> None:
+        p = self._p
+        number = self._number["Linear"] = self._number.get("Linear", -1) + 1
+        with p.frame(f"nn.Module: Linear_{number}", number), p.op("aten::linear", [x, weight], [BF16, BF16]):
+            sequence = p.next_sequence()
+            slot = p.run("aten::matmul", (x, weight), (BF16, BF16), sequence)
+        whole = self._activation if reduce and self._layout.tp > 1 else 0
+        kept.append(_Kept("aten::matmul", sequence, (x, weight), slot, 2 * weight[0] * weight[1], whole))
+
+    def _sum_tensor(self) -> None:
+        """Add up the parts of the tensor parallel ranks."""
+        if self._layout.tp > 1:
+            self._p.communicate(Transfer("tp", "hcom_allReduce_", self._activation))
+
+    def _backward(self, last: bool) -> None:
+        """The oldest micro batch, in reverse; the gradients of the last one are reduced while it goes on."""
+        p, kept = self._p, self._kept.pop(0)
+        self._receive("pp+")
+        for entry in reversed(kept):
+            self._gradient(entry)
+            p.free(entry.slot)
+            if entry.reduce:
+                p.communicate(Transfer("tp", "hcom_allReduce_", entry.reduce), backward=True)
+            if last and entry.weight and self._layout.dp > 1:
+                self._pending += entry.weight
+                if self._pending >= _BUCKET:
+                    self._reduce_gradients()
+        if last and self._pending:
+            self._reduce_gradients()
+
+    def _reduce_gradients(self) -> None:
+        self._p.communicate(Transfer("dp", "hcom_allReduce_", self._pending), backward=True, wait=False)
+        self._pending = 0
+
+    def _gradient(self, entry: _Kept) -> None:
+        p, name = self._p, entry.name.partition("::")[2]
+        title = "".join(part.capitalize() for part in name.strip("_").split("_"))
+        types = [BF16] * len(entry.shapes)
+        with p.op(f"{title}Backward0", entry.shapes[:1], types[:1], entry.sequence, backward=True):
+            if entry.name == "aten::matmul":
+                x, weight = entry.shapes
+                out = (x[0], weight[1])
+                for shapes in ((out, (weight[1], weight[0])), ((x[1], x[0]), out)):
+                    p.free(p.run("aten::mm", shapes, (BF16, BF16), backward=True))
+                return
+            backward = _BACKWARD.get(entry.name)
+            if backward is not None:
+                p.free(p.run(backward, entry.shapes, types, backward=True))
+
+    def _send(self, role: str) -> None:
+        """Hand the activations on, or their gradients back."""
+        if not (self._last if role == "pp+" else self._first):
+            self._transfer(role, "hcom_send_")
+
+    def _receive(self, role: str) -> None:
+        """Take the activations from the stage before, or their gradients from the one behind."""
+        if not (self._last if role == "pp+" else self._first):
+            self._transfer(role, "hcom_receive_")
+
+    def _transfer(self, role: str, type_: str) -> None:
+        self._p.communicate(Transfer(role, type_, self._activation), wait=type_ == "hcom_receive_")
+
+    def _optimizer(self) -> None:
+        p, s = self._p, self._shape
+        if self._layout.dp > 1:
+            p.wait("dp")
+        tp = self._layout.tp
+        sizes = [4 * s.hidden * s.hidden // tp, 3 * s.hidden * s.feed_forward // tp]
+        with p.frame("mindspeed/optimizer/adamw.py(61): step"), p.op("Optimizer.step#AdamW.step"):
+            for _ in range(s.layers // self._layout.pp):
+                for size in sizes:
+                    p.run("npu::npu_apply_adam_w", ((size,),) * 4, (BF16, "float", "float", BF16), output=False)
+        with p.frame("torch/optim/optimizer.py(302): zero_grad"), p.op("Optimizer.zero_grad#AdamW"):
+            p.run("aten::zero_", ((sum(sizes),),), (BF16,), output=False)
+
+    def _loss(self) -> None:
+        p = self._p
+        with p.op("aten::item", [(1,)], [BF16]), p.op("aten::_local_scalar_dense", [(1,)], [BF16]):
+            p.copy(2, to_host=True)
+            p.synchronize()
+        p.free(self._input)
+
+
+#: Forward operator -> what its backward operator calls.
+_BACKWARD = {
+    "aten::embedding": "aten::embedding_dense_backward", "npu::npu_rms_norm": "npu::npu_rms_norm_backward",
+    "npu::npu_rotary_mul": "npu::npu_rotary_mul", "npu::npu_fusion_attention": "npu::npu_fusion_attention_grad",
+    "aten::add": None, "npu::npu_swiglu": "npu::npu_swiglu_backward",
+    "aten::_log_softmax": "aten::_log_softmax_backward_data", "aten::nll_loss_forward": "aten::nll_loss_backward",
+}  # fmt: skip

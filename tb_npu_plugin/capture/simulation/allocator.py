@@ -1,0 +1,96 @@
+"""The caching allocator of torch_npu (PTA), as that of PyTorch works: pools of small and large blocks, segments taken
+from the device and never given back, best fit with splitting, and merging of free neighbours."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+
+_UNIT = 512
+_SMALL = 1 << 20  # requests up to here come from the small pool
+_SMALL_SEGMENT, _LARGE_SEGMENT, _ROUND = 2 << 20, 20 << 20, 2 << 20
+_MIN_LARGE = 10 << 20  # larger requests get a segment of their own, rounded up
+
+
+class Block:
+    """A part of a segment. Neighbours are those of the same segment."""
+
+    __slots__ = ("before", "behind", "free", "number", "size", "small")
+
+    def __init__(self, number: int, size: int, small: bool) -> None:
+        self.number, self.size, self.small, self.free = number, size, small, False
+        self.before: Block | None = None
+        self.behind: Block | None = None
+
+
+class CachingAllocator:
+    """allocated: bytes in blocks in use; reserved: bytes of all segments. `capacity`: bytes of the device."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.allocated = self.reserved = 0
+        self._free: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])  # (size, number) by pool
+        self._blocks: dict[int, Block] = {}  # those that are free, by number
+        self._number = 0
+
+    def hold(self, size: int) -> None:
+        """Take memory that was there before the capture (weights, states of the optimizer)."""
+        self.allocated += size
+        self.reserved += -(-size // _ROUND) * _ROUND
+
+    def allocate(self, size: int) -> Block:
+        """A block of at least `size` bytes. Never fails: a device that is full is a fact of the figures."""
+        size = max(_UNIT, -(-size // _UNIT) * _UNIT)
+        small = size <= _SMALL
+        pool = self._free[small]
+        at = bisect_left(pool, (size, 0))
+        block = self._blocks.pop(pool.pop(at)[1]) if at < len(pool) else self._segment(size, small)
+        block.free = False
+        if block.size - size >= (_UNIT if small else _SMALL):
+            self._split(block, size)
+        self.allocated += block.size
+        return block
+
+    def release(self, block: Block) -> None:
+        """Give a block back; it merges with free neighbours."""
+        self.allocated -= block.size
+        for other in (block.before, block.behind):
+            if other is not None and other.free:
+                self._forget(other)
+                block = self._merge(other, block) if other is block.before else self._merge(block, other)
+        self._keep(block)
+
+    def _segment(self, size: int, small: bool) -> Block:
+        whole = _SMALL_SEGMENT if small else _LARGE_SEGMENT if size < _MIN_LARGE else -(-size // _ROUND) * _ROUND
+        self.reserved += whole
+        return self._new(whole, small)
+
+    def _new(self, size: int, small: bool) -> Block:
+        self._number += 1
+        return Block(self._number, size, small)
+
+    def _split(self, block: Block, size: int) -> None:
+        rest = self._new(block.size - size, block.small)
+        block.size = size
+        rest.before, rest.behind = block, block.behind
+        if rest.behind is not None:
+            rest.behind.before = rest
+        block.behind = rest
+        self._keep(rest)
+
+    def _merge(self, left: Block, right: Block) -> Block:
+        left.size += right.size
+        left.behind = right.behind
+        if left.behind is not None:
+            left.behind.before = left
+        return left
+
+    def _keep(self, block: Block) -> None:
+        block.free = True
+        self._blocks[block.number] = block
+        insort(self._free[block.small], (block.size, block.number))
+
+    def _forget(self, block: Block) -> None:
+        block.free = False
+        pool = self._free[block.small]
+        del pool[bisect_left(pool, (block.size, block.number))]
+        del self._blocks[block.number]

@@ -1,0 +1,249 @@
+"""A cluster: all ranks of a run, whose waits fit each other's arrivals.
+
+First the times of all ranks are worked out together, without records: each runs until it communicates, and goes on when
+all members of the group are there. What comes out are the arrivals at each communication (Timetable). With them each
+rank can then be recorded by itself, in any order and in any process: the same seed gives the same times.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, Union
+
+from tb_npu_plugin.capture.simulation.chips import Chip
+from tb_npu_plugin.capture.simulation.collectives import Exchange, planes, schedule
+from tb_npu_plugin.capture.simulation.faults import Faults
+from tb_npu_plugin.capture.simulation.host import Host, HostFaults, Place
+from tb_npu_plugin.capture.simulation.layout import Layout, Team
+from tb_npu_plugin.capture.simulation.program import Program, Transfer
+from tb_npu_plugin.capture.simulation.records import Group, PlaneTask, Process, Segment
+from tb_npu_plugin.capture.simulation.topology import Topology
+
+Timetable = dict[tuple[str, int], tuple[int, ...]]
+SEND, RECEIVE = "hcom_send_", "hcom_receive_"
+#: ns between the starts of the captures of two ranks, at most: processes do not begin together.
+_SKEW = 400_000
+
+
+class Workload(Protocol):
+    """What the ranks run."""
+
+    def program(self, stage: int, step: int) -> Program:
+        """Instructions of a pipeline stage in a step (counted from 0). The same object for the same instructions."""
+
+    def held(self, stage: int) -> int:
+        """Bytes of weights, gradients and states of the optimizer on a rank of a stage."""
+
+
+@dataclass
+class Truth:
+    """Known figures of each rank by step: what analyses can be held against. All in ns or bytes.
+
+    computing   time of the compute kernels; slowed: what a slow rank adds to it
+    waited      time from the rank's arrival at a communication to that of the last member, over all of them
+    ai_cpu      time of AI CPU kernels; compiles, compile: calls and time of compiling operators
+    allocated, reserved   of the caching allocator at the end of the step
+    pauses      of the garbage collector
+    """
+
+    computing: list[int] = field(default_factory=list)
+    slowed: list[int] = field(default_factory=list)
+    waited: list[int] = field(default_factory=list)
+    ai_cpu: list[int] = field(default_factory=list)
+    compiles: list[int] = field(default_factory=list)
+    compile: list[int] = field(default_factory=list)
+    allocated: list[int] = field(default_factory=list)
+    reserved: list[int] = field(default_factory=list)
+    pauses: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A run. first_step: number of the first recorded step; start: ns since the epoch."""
+
+    workload: Workload
+    layout: Layout
+    chip: Chip
+    steps: int
+    start: int
+    seed: int = 0
+    first_step: int = 11
+    faults: Faults = field(default_factory=Faults)
+
+    @property
+    def topology(self) -> Topology:
+        """Links between the ranks."""
+        return Topology(self.chip, self.faults.slow_links)
+
+    # -- times of all ranks -------------------------------------------------------------------------
+    def times(self, progress: Callable[[float], None] = lambda share: None) -> tuple[Timetable, list[Truth]]:
+        """Arrivals at all communications, and the truth of each rank. progress: share that is done."""
+        runs = [_Run(self, rank, keep=False) for rank in range(self.layout.world)]
+        topology, table = self.topology, Timetable()
+        waiting: dict[tuple[str, int], dict[int, Transfer]] = {}
+        ready = deque(runs)
+        moves = [run.advance() for run in runs]
+        while ready:
+            run = ready.popleft()
+            transfer = next(moves[run.rank], None)
+            if not isinstance(transfer, Transfer):
+                progress((len(self._done(runs))) / len(runs))
+                continue
+            team = run.teams[transfer.group]
+            key = run.key(team)
+            there = waiting.setdefault(key, {})
+            there[run.rank] = transfer
+            if len(there) < len(team.ranks):
+                continue
+            del waiting[key]
+            ready += self._resolve(key, team, there, runs, topology, table)
+        if waiting:
+            raise RuntimeError(f"ranks wait for ever at {sorted(waiting)[:3]}: the programs do not fit each other")
+        return table, [run.truth for run in runs]
+
+    def _done(self, runs: list[_Run]) -> list[_Run]:
+        return [run for run in runs if len(run.truth.computing) == self.steps]
+
+    def _resolve(
+        self, key: tuple[str, int], team: Team, there: Mapping[int, Transfer], runs: list[_Run], topology: Topology,
+        table: Timetable,
+    ) -> list[_Run]:  # fmt: skip
+        """All members have arrived: note when, and tell them when they are done."""
+        kinds = {transfer.type for transfer in there.values()}
+        senders = [rank for rank, transfer in there.items() if transfer.type == SEND]
+        if kinds != {RECEIVE, SEND} and (len(kinds) > 1 or senders or RECEIVE in kinds):
+            raise RuntimeError(f"ranks {team.ranks} do not fit each other: {sorted(kinds)}")
+        exchange = _exchange(key, team, next(iter(there.values())), senders[0] if senders else None)
+        members = [runs[rank] for rank in exchange.members]
+        arrivals = tuple(run.host.arrival.at for run in members)
+        table[key] = arrivals
+        ends, _ = schedule(exchange, arrivals, topology)
+        last = max(arrivals)
+        for run, at, end in zip(members, arrivals, ends):
+            run.waited += last - at
+            run.communicated(key, there[run.rank], exchange, end, [])
+        return members
+
+    # -- records of one rank ------------------------------------------------------------------------
+    def record(self, rank: int, table: Timetable, runtime: bool = False) -> tuple[Process, Iterator[Segment]]:
+        """The process of a rank, complete when its segments are; runtime: with the calls of level 2."""
+        run = _Run(self, rank, keep=True, runtime=runtime)
+        return run.host.process, self._segments(run, table)
+
+    def _segments(self, run: _Run, table: Timetable) -> Iterator[Segment]:
+        topology, taken = self.topology, 0
+        for transfer in run.advance(segments=True):
+            if isinstance(transfer, Segment):
+                taken += 1
+                run.host.process.end = run.host.now
+                if taken == self.steps:
+                    transfer.until = 1 << 63
+                yield transfer
+                continue
+            team = run.teams[transfer.group]
+            key = run.key(team)
+            sender = None
+            if transfer.type in (SEND, RECEIVE):
+                sender = next(other for other in team.ranks if (other == run.rank) == (transfer.type == SEND))
+            exchange = _exchange(key, team, transfer, sender)
+            arrivals, member = table[key], exchange.members.index(run.rank)
+            assert arrivals[member] == run.host.arrival.at, "the recorded run is not the one whose times are known"
+            ends, tasks = schedule(exchange, arrivals, topology, member)
+            run.communicated(key, transfer, exchange, ends[member], _local(tasks, exchange, team))
+
+
+def _exchange(key: tuple[str, int], team: Team, transfer: Transfer, sender: int | None) -> Exchange:
+    """The operator as all members see it. Of two ranks the sender comes first."""
+    members, type_ = team.ranks, transfer.type
+    if sender is not None:
+        members, type_ = tuple(sorted(members, key=lambda rank: rank != sender)), SEND
+    return Exchange(type_, transfer.size, members, f"{key[0]}/{key[1]}")
+
+
+def _local(tasks: list[PlaneTask], exchange: Exchange, team: Team) -> list[PlaneTask]:
+    """Ranks inside the group instead of places in the exchange."""
+    if exchange.members != team.ranks:
+        for task in tasks:
+            task.src, task.dst = 1 - task.src, 1 - task.dst
+    return tasks
+
+
+class _Run:
+    """One rank that runs."""
+
+    def __init__(self, cluster: Cluster, rank: int, keep: bool, runtime: bool = False) -> None:
+        layout, faults = cluster.layout, cluster.faults
+        self.rank, self._cluster, self._stage = rank, cluster, layout.stage(rank)
+        self.teams = layout.teams(rank)
+        self._counts: dict[str, int] = {}
+        start = cluster.start + (rank * 37_510 % _SKEW) // 10 * 10
+        chip = cluster.chip
+        process = Process(31_780 + 6 * rank, rank % chip.node, rank, layout.world, start, soc=chip.soc,
+                          split=chip.split, cube_cores=chip.cube_cores, clock=chip.clock)  # fmt: skip
+        process.dequeue_tid = process.pid + 57
+        self._host_faults = HostFaults(faults.gc.get(rank, 0), faults.loader.get(rank, 0))
+        place = Place(process, chip, cluster.seed, cluster.workload.held(self._stage), keep, runtime,
+                      faults.slow_ranks.get(rank, 1.0))  # fmt: skip
+        self.host = Host(place, self._host_faults)
+        self._groups = self._make_groups()
+        process.groups = list(self._groups.values())
+        self.host.groups = {role: self._groups[team.key].index for role, team in self.teams.items()}
+        self.host.device.meters.communicators = len(process.groups)
+        self.truth, self.waited = Truth(), 0
+
+    def _make_groups(self) -> dict[str, Group]:
+        topology = self._cluster.topology
+        out: dict[str, Group] = {}
+        for role, team in self.teams.items():
+            if team.key in out:
+                continue
+            used = len(team.ranks) > 1 and (role != "world" or self.teams.get("dp") is team)
+            rows = 0 if not used else 1 if role.startswith("pp") else planes("hcom_allReduce_", team.ranks, topology)
+            name = f"10.0.0.1%eth0_55000_{len(out)}_{team.id[:12]}"
+            out[team.key] = Group(len(out), team.id, team.ranks, team.ranks.index(self.rank), rows, name, team.role)
+        return out
+
+    def key(self, team: Team) -> tuple[str, int]:
+        """What tells this operator from others: its group, and how many the group had before."""
+        return team.key, self._counts.get(team.key, 0)
+
+    def advance(self, segments: bool = False) -> Iterator[Union[Transfer, Segment]]:
+        """Run all steps; stops at each communication, and with `segments` after each step."""
+        cluster, device = self._cluster, self.host.device
+        if not cluster.faults.dynamic:
+            for launch in cluster.workload.program(self._stage, 0).launches():
+                if launch.compiled:
+                    device.warm(launch.kernel)
+        for step in range(cluster.steps):
+            self.waited = 0
+            device.reset_truth()
+            program = cluster.workload.program(self._stage, step)
+            yield from self.host.run(program, cluster.first_step + step)
+            self._note()
+            if segments:
+                yield self.host.take()
+
+    def _note(self) -> None:
+        truth, device = self.truth, self.host.device
+        truth.computing.append(device.computing)
+        truth.slowed.append(device.slowed)
+        truth.waited.append(self.waited)
+        truth.ai_cpu.append(device.ai_cpu)
+        truth.compiles.append(device.compiles)
+        truth.compile.append(device.compile_ns)
+        truth.allocated.append(self.host.allocator.allocated)
+        truth.reserved.append(self.host.allocator.reserved)
+        truth.pauses.append(sum(pause.end - pause.start for pause in self._host_faults.pauses))
+        self._host_faults.pauses.clear()
+
+    def communicated(
+        self, key: tuple[str, int], transfer: Transfer, exchange: Exchange, end: int, tasks: list[PlaneTask]
+    ) -> None:
+        """The communication at which this rank has stopped is done at `end`."""
+        team = self.teams[transfer.group]
+        group = self._groups[team.key]
+        self._counts[team.key] = key[1] + 1
+        name = f"{transfer.type}_{group.id[-3:]}_{key[1]}_1"
+        self.host.device.communicate(name, transfer.type, exchange, group, self.host.arrival, end, transfer.item, tasks)

@@ -1,0 +1,278 @@
+"""From an operator with its shapes to the kernels that the device runs for it: names, types, cores, blocks, formats.
+
+The names follow real profiles: `aclnn<Api>_<L0 operator>_<Type>` for the operators of the aclnn library, `<Type><n>` and
+`trans_TransData_<n>` for those that CANN compiles as graphs. The table says what each ATen operator becomes; what is not
+in it and is no view becomes one element-wise kernel of its own name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from tb_npu_plugin.capture.simulation.chips import Chip
+from tb_npu_plugin.capture.simulation.cost import kernel_ns, unit_times
+from tb_npu_plugin.capture.simulation.records import Kernel, Work
+
+Shape = tuple[int, ...]
+#: C++ names of element types as PyTorch records them -> (CANN name, bytes).
+TYPES = {
+    "c10::Half": ("FLOAT16", 2), "c10::BFloat16": ("DT_BF16", 2), "float": ("FLOAT", 4), "double": ("DOUBLE", 8),
+    "long int": ("INT64", 8), "long": ("INT64", 8), "int": ("INT32", 4), "short int": ("INT16", 2),
+    "signed char": ("INT8", 1), "unsigned char": ("UINT8", 1), "bool": ("BOOL", 1),
+}  # fmt: skip
+_HARDWARE = {"AI_VECTOR_CORE": "AI_CORE"}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of an operator: the kernel, its mean duration in ns, the API that launches it.
+
+    compiled    CANN compiles it on first sight (aclop), which takes long
+    workspace   bytes of workspace that it needs
+    """
+
+    kernel: Kernel
+    ns: int
+    api: str
+    compiled: bool = False
+    workspace: int = 0
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How an operator runs. l0, type: as in kernel names; passes: vector operations per element."""
+
+    kind: str
+    api: str
+    l0: str
+    type: str
+    core: str = "AI_VECTOR_CORE"
+    passes: float = 1.0
+
+
+def _vector(api: str, type_: str, passes: float = 1.0, l0: str = "", core: str = "AI_VECTOR_CORE") -> Rule:
+    return Rule("elementwise", api, l0 or f"{type_}AiCore", type_, core, passes)
+
+
+RULES: dict[str, Rule] = {
+    "aten::mm": Rule("matmul", "aclnnMm", "MatMulV3Common", "MatMulV3", "AI_CORE"),
+    "aten::matmul": Rule("matmul", "aclnnMatmul", "MatMulV3Common", "MatMulV3", "AI_CORE"),
+    "aten::addmm": Rule("matmul", "aclnnAddmm", "MatMulCommon", "MatMulV2", "AI_CORE"),
+    "aten::bmm": Rule("matmul", "aclnnBatchMatMul", "BatchMatMulNd", "BatchMatMulV2", "AI_CORE"),
+    "aten::convolution": Rule("conv", "aclopCompileAndExecute", "", "Conv2D", "AI_CORE"),
+    "aten::convolution_backward": Rule("conv_grad", "aclopCompileAndExecute", "", "Conv2DBackprop", "AI_CORE"),
+    "npu::npu_fusion_attention": Rule(
+        "attention", "aclnnFlashAttentionScore", "FlashAttentionScore", "FlashAttentionScore", "MIX_AIC", 4),
+    "npu::npu_fusion_attention_grad": Rule(
+        "attention", "aclnnFlashAttentionScoreGrad", "FlashAttentionScoreGrad", "FlashAttentionScoreGrad", "MIX_AIC", 10),
+    "aten::embedding": Rule("gather", "aclnnEmbedding", "GatherV2AiCore", "GatherV2"),
+    "aten::embedding_dense_backward": Rule(
+        "gather", "aclnnEmbeddingDenseBackward", "EmbeddingDenseGradV2", "EmbeddingDenseGradV2", passes=3),
+    "aten::_fused_dropout": Rule("dropout", "aclnnDropoutGenMaskV2", "DSAGenBitMask", "DSAGenBitMask", "DSA_SQE"),
+    "npu::npu_rms_norm": _vector("aclnnRmsNorm", "RmsNorm", 5, "RmsNorm"),
+    "npu::npu_rms_norm_backward": _vector("aclnnRmsNormGrad", "RmsNormGrad", 9, "RmsNormGrad"),
+    "aten::native_layer_norm": _vector("aclnnLayerNorm", "LayerNormV3", 6, "LayerNormV3WithImplMode"),
+    "aten::native_layer_norm_backward": _vector("aclnnLayerNormBackward", "LayerNormGradV3", 10, "LayerNormGradV3"),
+    "npu::npu_rotary_mul": _vector("aclnnRotaryPositionEmbedding", "RotaryPositionEmbedding", 3,
+                                   "RotaryPositionEmbedding"),
+    "npu::npu_swiglu": _vector("aclnnSwiGlu", "SwiGlu", 6, "SwiGlu"),
+    "npu::npu_swiglu_backward": _vector("aclnnSwiGluGrad", "SwiGluGrad", 9, "SwiGluGrad"),
+    "aten::gelu": _vector("aclnnGelu", "Gelu", 8, "Gelu"),
+    "aten::gelu_backward": _vector("aclnnGeluBackward", "GeluGrad", 12, "GeluGrad"),
+    "aten::relu_": _vector("aclnnInplaceRelu", "Relu", 1, "Relu"),
+    "aten::relu": _vector("aclnnRelu", "Relu", 1, "Relu"),
+    "aten::threshold_backward": _vector("aclnnThresholdBackward", "ReluGrad", 1, "ReluGrad"),
+    "aten::add": _vector("aclnnAdd", "Add"),
+    "aten::add_": _vector("aclnnInplaceAdd", "Add"),
+    "aten::mul": _vector("aclnnMul", "Mul"),
+    "aten::div": _vector("aclnnDivs", "RealDiv", 2),
+    "aten::mul_": _vector("aclnnInplaceMuls", "Mul"),
+    "aten::zero_": _vector("aclnnInplaceZero", "ZerosLike"),
+    "aten::fill_": _vector("aclnnInplaceFillScalar", "Fill"),
+    "aten::_to_copy": _vector("aclnnCast", "Cast"),
+    "aten::copy_": _vector("aclnnInplaceCopy", "TensorMove"),
+    "aten::sum": _vector("aclnnReduceSum", "ReduceSum", 1, "ReduceSumOpAiCore", "MIX_AIV"),
+    "aten::native_batch_norm": _vector("aclnnBatchNorm", "BNTrainingUpdate", 5, "BNTrainingUpdate"),
+    "aten::native_batch_norm_backward": _vector("aclnnBatchNormBackward", "BNTrainingReduceGrad", 8,
+                                                "BNTrainingReduceGrad"),
+    "aten::max_pool2d_with_indices": _vector("aclnnMaxPool2dWithMask", "MaxPoolWithArgmaxV1", 9),
+    "aten::max_pool2d_with_indices_backward": _vector("aclnnMaxPool2dWithMaskBackward", "MaxPoolGradWithArgmaxV1", 9),
+    "aten::mean": _vector("aclnnMean", "ReduceMean", 1, "ReduceMeanOpAiCore", "MIX_AIV"),
+    "aten::_log_softmax": _vector("aclnnLogSoftmax", "LogSoftmaxV2", 6),
+    "aten::_log_softmax_backward_data": _vector("aclnnLogSoftmaxBackward", "LogSoftmaxGrad", 6, "LogSoftmaxGrad"),
+    "aten::nll_loss_forward": _vector("aclnnNLLLoss", "NLLLoss", 1, "NLLLossAiCore", "MIX_AIV"),
+    "aten::nll_loss_backward": _vector("aclnnNLLLossBackward", "NLLLossGrad", 1),
+    "npu::npu_apply_adam_w": _vector("aclnnApplyAdamWV2", "ApplyAdamWV2", 12, "ApplyAdamWV2"),
+    "aten::_foreach_add_": _vector("aclnnForeachAddListV2", "ForeachAddList", 2, "ForeachAddListV2"),
+    "aten::_foreach_mul_": _vector("aclnnForeachMulScalarV2", "ForeachMulScalar", 1, "ForeachMulScalarV2"),
+    "aten::topk": _vector("aclnnTopk", "TopKV2", 12, "TopkV2", "MIX_AIV"),
+    "aten::nonzero": _vector("aclnnNonzero", "NonZero", 1, "NonZeroAiCpu", "AI_CPU"),
+}  # fmt: skip
+#: Operators that only make another view of their input.
+VIEWS = frozenset(
+    f"aten::{name}"
+    for name in (
+        "view", "_unsafe_view", "reshape", "_reshape_alias", "t", "transpose", "permute", "expand", "as_strided",
+        "slice", "select", "squeeze", "unsqueeze", "detach", "alias", "split", "chunk", "narrow", "unbind", "empty",
+        "empty_strided", "empty_like", "resize_", "set_", "item", "_local_scalar_dense", "numel", "size", "flatten",
+    )
+)  # fmt: skip
+
+
+def size_of(shape: Shape, type_: str) -> int:
+    """Bytes of a tensor."""
+    return prod(shape) * TYPES.get(type_, ("", 4))[1]
+
+
+class KernelFactory:
+    """Kernels of one chip, each made once."""
+
+    def __init__(self, chip: Chip) -> None:
+        self.chip = chip
+        self._known: dict[tuple[str, tuple[Shape, ...], tuple[str, ...]], tuple[Launch, ...]] = {}
+        self._graph: dict[tuple[str, tuple[Shape, ...]], int] = {}  # numbers in the names of compiled operators
+        self._transfers = 0
+
+    def launches(self, op: str, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> tuple[Launch, ...]:
+        """What an operator launches; nothing for a view. shapes, types: of its tensors, in order."""
+        key = (op, shapes, types)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = tuple(self._make(op, shapes, types))
+        return found
+
+    def _make(self, op: str, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
+        if op in VIEWS or not shapes:
+            return []
+        rule = RULES.get(op)
+        if rule is None:
+            title = "".join(part.capitalize() for part in op.partition("::")[2].split("_"))
+            rule = _vector(f"aclnn{title}", title)
+        made = getattr(self, f"_{rule.kind}")(rule, shapes, types)
+        return list(made)
+
+    # -- kinds of operators ------------------------------------------------------------------------
+    def _matmul(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
+        """(m, k) by (k, n), as the last two tensors; addmm has the bias in front."""
+        left, right = shapes[-2], shapes[-1]
+        m, k, n = prod(left[:-1]), left[-1], right[-1]
+        batch = prod(right[:-2]) if len(right) > 2 else 1
+        m //= batch
+        item = TYPES.get(types[-1], ("", 2))[1]
+        out = (*left[:-1], n)
+        work = Work(
+            cube_flops=2.0 * batch * m * k * n, read=(prod(left) + prod(right)) * item, written=prod(out) * item
+        )
+        tiles = batch * -(-m // 128) * -(-n // 256)
+        return [self._launch(rule, shapes, types, out, work, min(self.chip.cube_cores, tiles))]
+
+    def _conv(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
+        """(n, c, h, w) by (o, c, kh, kw); the third shape is that of the output."""
+        return [
+            self._transfer(shapes[0], types[0], "NCHW", "NC1HWC0"),
+            self._compiled("Conv2D", shapes, types, shapes[2], "NC1HWC0;FRACTAL_Z"),
+            self._transfer(shapes[2], types[0], "NC1HWC0", "NCHW"),
+        ]
+
+    def _conv_grad(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
+        return [
+            self._transfer(shapes[2], types[0], "NCHW", "NC1HWC0"),
+            self._compiled("Conv2DBackpropInput", shapes, types, shapes[0], "NCHW;FRACTAL_Z;NC1HWC0"),
+            self._compiled("Conv2DBackpropFilter", shapes, types, shapes[1], "NC1HWC0;NCHW;NC1HWC0"),
+        ]
+
+    def _compiled(
+        self, type_: str, shapes: tuple[Shape, ...], types: tuple[str, ...], out: Shape, formats: str
+    ) -> Launch:
+        number = self._graph.setdefault((type_, shapes), len(self._graph) + 1)
+        image, weight, result = shapes[:3]
+        flops = 2.0 * prod(result) * weight[1] * weight[2] * weight[3]
+        item = TYPES.get(types[0], ("", 2))[1]
+        read = (prod(image) + prod(weight) + prod(result)) * item
+        rule = Rule("", "aclopCompileAndExecute", "", type_, "AI_CORE")
+        kernel_shapes = shapes[:2] if type_ == "Conv2D" else shapes[:3]
+        launch = self._launch(
+            rule, kernel_shapes, types, out, Work(flops * 1.3, 0, read, prod(out) * item), self.chip.cube_cores,
+            f"{type_}{number}", formats,
+        )  # fmt: skip
+        return Launch(launch.kernel, launch.ns, launch.api, compiled=True)
+
+    def _transfer(self, shape: Shape, type_: str, source: str, target: str) -> Launch:
+        number, self._transfers = self._transfers, self._transfers + 1
+        size = size_of(shape, type_)
+        rule = Rule("", "aclopCompileAndExecute", "", "TransData")
+        name = f"trans_TransData_{number}"
+        work = Work(vector_flops=prod(shape), read=size, written=size)
+        return self._launch(
+            rule, (shape,), (type_,), shape, work, min(32, self.chip.vector_cores), name, source, target
+        )
+
+    def _attention(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
+        """Query, key and value as (batch, heads, sequence, size of a head); causal: half of the products."""
+        batch, heads, length, size = shapes[0]
+        factor = rule.passes / 2
+        flops = factor * 2.0 * batch * heads * length * length * size
+        item = TYPES.get(types[0], ("", 2))[1]
+        moved = int(sum(prod(shape) for shape in shapes) * item * (1 if rule.passes < 5 else 2))
+        work = Work(flops, 6.0 * batch * heads * length * length / 2, moved, prod(shapes[0]) * item)
+        launch = self._launch(rule, shapes, types, shapes[0], work, self.chip.cube_cores)
+        return [Launch(launch.kernel, int(launch.ns * 1.25), launch.api, workspace=32 << 20)]
+
+    def _gather(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
+        """Rows of a table, by index."""
+        out = (*shapes[1], shapes[0][-1])
+        size = size_of(out, types[0])
+        work = Work(vector_flops=prod(out) * rule.passes, read=size, written=size)
+        return [self._launch(rule, shapes, types, out, work, self.chip.vector_cores)]
+
+    def _dropout(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
+        bits = (-(-prod(shapes[0]) // 8),)
+        mask = self._launch(rule, (), ("unsigned char",), bits, Work(written=bits[0]), 0)
+        apply = _vector("aclnnDropoutDoMask", "DropOutDoMask", 2, "DropoutDoMaskAiCore")
+        return [mask, *self._elementwise(apply, (shapes[0], bits), (types[0], "unsigned char"))]
+
+    def _elementwise(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
+        """Anything that walks over its inputs; the output is as large as the first one."""
+        out = () if rule.type in ("ReduceSum", "ReduceMean", "NLLLoss") else shapes[0]
+        read = sum(size_of(shape, type_) for shape, type_ in zip(shapes, types))
+        work = Work(vector_flops=prod(shapes[0]) * rule.passes, read=read, written=size_of(out, types[0]))
+        blocks = min(self.chip.vector_cores, max(1, prod(shapes[0]) // 2048))
+        return [self._launch(rule, shapes, types, out, work, 1 if rule.core == "AI_CPU" else blocks)]
+
+    def _launch(
+        self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...], out: Shape, work: Work, block: int,
+        name: str = "", formats: str = "", out_format: str = "",
+    ) -> Launch:  # fmt: skip
+        fp32 = bool(types) and types[0] == "float"
+        core = rule.core if self.chip.split else {"AI_VECTOR_CORE": "AI_CORE", "MIX_AIC": "AI_CORE",
+                                                  "MIX_AIV": "AI_CORE"}.get(rule.core, rule.core)  # fmt: skip
+        names = [TYPES.get(type_, ("FLOAT", 4))[0] for type_ in types[: len(shapes)]]
+        plain = "NCHW" if shapes and len(shapes[0]) == 4 and rule.kind == "elementwise" else "FORMAT_ND"
+        kernel = Kernel(
+            name or f"{rule.api}_{rule.l0}_{rule.type}", rule.type, core, _HARDWARE.get(core, core),
+            inputs=";".join(",".join(map(str, shape)) for shape in shapes),
+            outputs=",".join(map(str, out)),
+            input_types=";".join(names),
+            output_types=TYPES.get(types[0], ("FLOAT", 4))[0] if types else "",
+            input_formats=formats or ";".join([plain] * len(shapes)),
+            output_formats=out_format or (formats.partition(";")[0] if formats else plain),
+            block=block, mix=2 * block if core == "MIX_AIC" else 0, hf32=core == "AI_CORE" and fp32, work=work,
+            pipes=_pipes(self.chip, core, work, fp32),
+        )  # fmt: skip
+        return Launch(kernel, kernel_ns(self.chip, core, work, fp32), rule.api)
+
+
+def _pipes(chip: Chip, core: str, work: Work, fp32: bool) -> dict[str, float]:
+    """Shares of the core time that each unit is busy: what the counters of the kernel show."""
+    if core in ("AI_CPU", "DSA_SQE"):
+        return {}
+    whole = float(kernel_ns(chip, core, work, fp32))
+    cube, vector, memory = (ns / whole for ns in unit_times(chip, work, fp32))
+    read = memory * work.read / max(1, work.read + work.written)
+    written = memory - read
+    return {
+        "mac": cube, "vec": vector, "scalar": 0.08 + 0.12 * max(cube, vector), "mte1": min(0.95, cube * 1.1),
+        "mte2": min(0.97, read * 1.2 + 0.05), "mte3": min(0.97, written * 1.3 + 0.02), "fixpipe": min(0.9, written + 0.01),
+        "icache": 0.01 + 600.0 / whole * 0.1,
+    }  # fmt: skip

@@ -1,0 +1,71 @@
+"""Which rank does what: tensor, data and pipeline parallelism, and the communicators that follow from them.
+
+Ranks are numbered as Megatron does: tensor parallel first, then data parallel, then pipeline stages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from tb_npu_plugin.errors import BadRequest
+
+
+@dataclass(frozen=True)
+class Team:
+    """One communicator. key: what tells it from others; name: its key in parallel_group_info; role: its group_name."""
+
+    key: str
+    role: str
+    ranks: tuple[int, ...]
+
+    @property
+    def id(self) -> str:
+        """Its hash in communication.json: an unsigned 64 bit number."""
+        return str(int.from_bytes(hashlib.sha256(self.key.encode()).digest()[:8], "big"))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """world ranks = tp x dp x pp."""
+
+    world: int
+    tp: int = 1
+    pp: int = 1
+
+    def __post_init__(self) -> None:
+        if min(self.world, self.tp, self.pp) < 1 or self.world % (self.tp * self.pp):
+            raise BadRequest(
+                f"{self.world} ranks cannot be split into tp {self.tp} x pp {self.pp}",
+                "The number of ranks is a multiple of tp times pp.",
+            )
+
+    @property
+    def dp(self) -> int:
+        """Data parallel size."""
+        return self.world // (self.tp * self.pp)
+
+    def stage(self, rank: int) -> int:
+        """Pipeline stage of a rank."""
+        return rank // (self.tp * self.dp)
+
+    def teams(self, rank: int) -> dict[str, Team]:
+        """Communicators of a rank by role: world, tp, dp, and pp- / pp+ with the stages before and behind."""
+        tp, dp, whole = self.tp, self.dp, self.tp * self.dp
+        stage, inside = divmod(rank, whole)
+        out = {"world": Team("world", "default_group", tuple(range(self.world)))}
+        if tp > 1:
+            first = rank // tp * tp
+            out["tp"] = _team("tp", tuple(range(first, first + tp)))
+        if dp > 1:
+            members = tuple(stage * whole + inside % tp + tp * number for number in range(dp))
+            out["dp"] = out["world"] if members == out["world"].ranks else _team("dp", members)
+        if stage > 0:
+            out["pp-"] = _team("pp", (rank - whole, rank))
+        if stage < self.pp - 1:
+            out["pp+"] = _team("pp", (rank, rank + whole))
+        return out
+
+
+def _team(role: str, ranks: tuple[int, ...]) -> Team:
+    return Team(f"{role}:{','.join(map(str, ranks))}", role, ranks)

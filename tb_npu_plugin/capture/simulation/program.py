@@ -1,0 +1,149 @@
+"""What the host of one rank does in a training step, as a list of instructions.
+
+A program is built once from a model and run for every step and by every rank that has the same place in the model, so
+that what instructions share (names, shapes, stacks, kernels) exists once. Instructions are tuples; the first item is
+the name of the method of Host that carries them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory, Launch, Shape, size_of
+from tb_npu_plugin.capture.simulation.records import OpInfo
+
+Instruction = tuple[Any, ...]
+_SEPARATOR = ";\r\n"
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A communication operator of a program. group: role of the group ("tp", "dp", "pp+", "pp-"); type: hcom_...;
+    size: bytes; item: bytes of an element."""
+
+    group: str
+    type: str
+    size: int
+    item: int = 2
+
+
+class Program:
+    """Builds the instructions of a step."""
+
+    def __init__(self, kernels: KernelFactory) -> None:
+        self.kernels = kernels
+        self.instructions: list[Instruction] = []
+        self.sequences = 0
+        self.slots = 0
+        self._infos: dict[tuple[str, str, str, tuple[str, ...]], OpInfo] = {}
+        self._frames: list[str] = []
+
+    def _info(self, name: str, shapes: str, types: str, stacked: bool) -> OpInfo:
+        stack = tuple(reversed(self._frames)) if stacked else ()
+        key = (name, shapes, types, stack)
+        info = self._infos.get(key)
+        if info is None:
+            info = self._infos[key] = OpInfo(name, shapes, types, stack)
+        return info
+
+    # -- structure ----------------------------------------------------------------------------------
+    @contextmanager
+    def frame(self, name: str, module: int | None = None) -> Iterator[None]:
+        """A Python function, or a module with its number, around what runs inside."""
+        self.instructions.append(("enter_frame", name, module))
+        if module is None:
+            self._frames.append(name)
+        yield
+        if module is None:
+            self._frames.pop()
+        self.instructions.append(("leave_frame",))
+
+    @contextmanager
+    def op(
+        self, name: str, shapes: Sequence[Shape] = (), types: Sequence[str] = (), sequence: int = -1,
+        backward: bool = False,
+    ) -> Iterator[None]:  # fmt: skip
+        """An operator call around what runs inside. sequence: what links it with its other direction."""
+        texts = (_SEPARATOR.join(",".join(map(str, shape)) for shape in shapes), _SEPARATOR.join(types))
+        self.instructions.append(("enter", self._info(name, *texts, not backward), sequence, backward))
+        yield
+        self.instructions.append(("leave",))
+
+    def run(
+        self, name: str, shapes: Sequence[Shape], types: Sequence[str], sequence: int = -1, backward: bool = False,
+        output: bool = True,
+    ) -> int:  # fmt: skip
+        """An operator with its kernels; gives the slot of its output, -1 without `output`."""
+        slot = -1
+        launches = self.kernels.launches(name, tuple(shapes), tuple(types))
+        with self.op(name, shapes, types, sequence, backward):
+            if output and launches:
+                out = launches[-1].kernel.outputs
+                shape = tuple(int(part) for part in out.split(",")) if out else (1,)
+                slot = self.allocate(size_of(shape, types[0]))
+            for launch in launches:
+                self.launch(launch)
+        return slot
+
+    def next_sequence(self) -> int:
+        """A number that links a forward operator with its backward one."""
+        self.sequences += 1
+        return self.sequences
+
+    # -- what happens -------------------------------------------------------------------------------
+    def launch(self, launch: Launch) -> None:
+        """Launch a kernel from the open operator."""
+        if launch.workspace:
+            self.instructions.append(("use_workspace", launch.workspace))
+        self.instructions.append(("launch", launch))
+
+    def copy(self, size: int, to_host: bool = False) -> None:
+        """Launch a copy between host and device from the open operator."""
+        self.instructions.append(("copy", size, to_host))
+
+    def communicate(self, transfer: Transfer, backward: bool = False, wait: bool = True) -> None:
+        """Communicate; `wait`: the compute stream goes on when it is done."""
+        title = transfer.type.strip("_").replace("hcom_", "")
+        with self.op(f"Hccl{title[0].upper()}{title[1:]}", ((transfer.size // transfer.item,),),
+                     ("c10::BFloat16" if transfer.item == 2 else "float",), backward=backward):  # fmt: skip
+            self.instructions.append(("communicate", transfer))
+        if wait:
+            self.wait(transfer.group)
+
+    def wait(self, group: str) -> None:
+        """Let the compute stream wait for the communication of a group."""
+        self.instructions.append(("wait", group))
+
+    def allocate(self, size: int) -> int:
+        """Allocate in the open operator; gives the slot."""
+        self.slots += 1
+        self.instructions.append(("allocate", self.slots, size))
+        return self.slots
+
+    def free(self, slot: int) -> None:
+        """Give the block of a slot back."""
+        if slot >= 0:
+            self.instructions.append(("release", slot))
+
+    def synchronize(self) -> None:
+        """Wait until the device has done everything."""
+        self.instructions.append(("synchronize",))
+
+    def think(self, ns: int) -> None:
+        """Let the host compute."""
+        self.instructions.append(("spend", ns))
+
+    def load(self, ns: int) -> None:
+        """Let the host wait for the data loader, which a fault may slow down."""
+        self.instructions.append(("load", ns))
+
+    def collect(self) -> None:
+        """A place where the garbage collector may run."""
+        self.instructions.append(("collect",))
+
+    def launches(self) -> list[Launch]:
+        """All launches of kernels."""
+        return [instruction[1] for instruction in self.instructions if instruction[0] == "launch"]

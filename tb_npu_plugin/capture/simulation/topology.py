@@ -1,0 +1,44 @@
+"""Which ranks reach each other over which link, and how fast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tb_npu_plugin.capture.simulation.chips import Chip
+
+#: Share of a link's peak that large transfers reach, and bytes at which half of that share is reached. The public
+#: sample of a real 910B shows 14.7 GB/s for 8.4 MB and 17.5 GB/s for larger ones on links of 28 GB/s.
+SHARE, HALF = 0.66, 2_500_000
+#: Reducing while moving is slower (the same sample: 11.4 GB/s where plain moves reach 14.7).
+REDUCE_SHARE = 0.78
+
+
+class Topology:
+    """Ranks in order on nodes of the chip's size. `slow`: a pair of ranks -> by what their link is slower."""
+
+    def __init__(self, chip: Chip, slow: Mapping[tuple[int, int], float] | None = None) -> None:
+        self._chip = chip
+        self._slow = {tuple(sorted(pair)): factor for pair, factor in (slow or {}).items()}
+
+    def link(self, one: int, other: int) -> str:
+        """Transport between two ranks: SIO, HCCS, PCIE or RDMA."""
+        chip = self._chip
+        if chip.sio and one // 2 == other // 2:
+            return "SIO"
+        if chip.hccs and one // chip.hccs_ranks == other // chip.hccs_ranks:
+            return "HCCS"
+        return "PCIE" if one // chip.node == other // chip.node else "RDMA"
+
+    def rate(self, one: int, other: int, size: int, reduce: bool = False) -> float:
+        """Bytes per ns of one transfer of `size` bytes."""
+        link = self.link(one, other)
+        chip = self._chip
+        peak = {"SIO": chip.sio, "HCCS": chip.hccs, "PCIE": chip.pcie, "RDMA": chip.rdma}[link]
+        half = HALF if link in ("SIO", "HCCS") else HALF // 4
+        rate = peak / 1e9 * SHARE * size / (size + half) * (REDUCE_SHARE if reduce else 1.0)
+        return rate / self._slow.get((min(one, other), max(one, other)), 1.0)
+
+    def is_mesh(self, ranks: tuple[int, ...]) -> bool:
+        """All members reach each other directly, and few enough that each has a plane for each other one."""
+        links = {self.link(ranks[0], other) for other in ranks[1:]}
+        return len(ranks) <= 16 and "RDMA" not in links and (links <= {"HCCS", "SIO"} or len(ranks) <= 8)

@@ -1,0 +1,117 @@
+"""What the counters of one kernel show, from what it does. Source: specs/ascend_pt.md 4.1.2."""
+
+from __future__ import annotations
+
+from tb_npu_plugin.capture.simulation.records import Kernel, Process
+
+#: ("text", text, 0), ("time", "", share of the core time), ("rate", "", bytes), ("cycles", "", cycles per ns).
+Cell = tuple[str, str, float]
+#: Core time by duration: the rest is start-up.
+CORE_SHARE = 0.96
+_LINE = 512  # bytes of a cache line
+_COUNTS = ("fops", "hit", "allocate")
+
+
+def kernel_cells(names: tuple[str, ...], kernel: Kernel, process: Process) -> list[Cell]:
+    """Cells under the headers `names`; zeros where a core does not run the kernel."""
+    on_cube = kernel.core in ("AI_CORE", "MIX_AIC")
+    on_vector = kernel.core != "AI_CORE" or not process.split
+    out = []
+    for name in names:
+        vector = name.startswith("aiv_")
+        base = name[4:] if name.startswith(("aic_", "aiv_")) else name
+        if not (on_vector if vector else on_cube):
+            whole = base.endswith((*_COUNTS, "cycles", "(%)"))
+            out.append(_text("0" if whole else "0.0"))
+        else:
+            out.append(_cell(base, kernel, process, vector))
+    return out
+
+
+def _text(text: str) -> Cell:
+    return "text", text, 0.0
+
+
+def _share(value: float) -> Cell:
+    return _text(str(round(value, 3)))
+
+
+def _cell(name: str, kernel: Kernel, process: Process, vector: bool) -> Cell:
+    """One cell; `name` without the core in front. A time and its ratio come from the same rounded share."""
+    pipes = kernel.pipes
+    unit = name.partition("_")[0]
+    if name in ("aicore_time(us)", "time(us)"):
+        return "time", "", 1.0
+    if name == "total_cycles":
+        blocks = kernel.mix if vector and kernel.mix else kernel.block
+        return "cycles", "", blocks * process.clock / 1000
+    if name == f"{unit}_time(us)":
+        return "time", "", round(pipes[unit], 3)
+    if name == f"{unit}_ratio":
+        return _share(pipes[unit])
+    if name == "icache_miss_rate":
+        return _share(min(0.9, pipes["icache"]))
+    if name == "memory_bound":
+        return _share(pipes["mte2"] / max(pipes["mac"], pipes["vec"], 0.001))
+    if name == "cube_utilization(%)":
+        return _share(CORE_SHARE * 100 * min(1.0, kernel.block / process.cube_cores))
+    if name.endswith("(GB/s)"):
+        return "rate", "", _moved(name[:-6], kernel)
+    if name.endswith("(KB)"):
+        return _share(_carried(name[:-10], kernel, vector, process.split) / 1024)
+    if name.endswith(("hit", "allocate")):
+        return _text(str(int(_lines(name, kernel))))
+    return _arithmetic(name, kernel)
+
+
+def _arithmetic(name: str, kernel: Kernel) -> Cell:
+    """Ratios by type of element, operations, conflicts."""
+    pipes, work = kernel.pipes, kernel.work
+    if name == "cube_fops":
+        return _text(str(int(work.cube_flops)))
+    if name == "vector_fops":
+        return _text(str(int(work.vector_flops)))
+    kind = kernel.input_types.partition(";")[0]
+    is_whole, is_single = kind.startswith(("INT", "UINT", "BOOL")), kind == "FLOAT"
+    shares = {
+        "mac_fp16_ratio": 0.0 if kind == "INT8" else pipes["mac"],
+        "mac_int8_ratio": pipes["mac"] if kind == "INT8" else 0.0,
+        "vec_fp32_ratio": pipes["vec"] if is_single else 0.0,
+        "vec_fp16_ratio": 0.0 if is_single or is_whole else pipes["vec"],
+        "vec_int32_ratio": pipes["vec"] if is_whole else 0.0,
+        "vec_misc_ratio": pipes["scalar"] * 0.1,
+        "vec_bankgroup_cflt_ratio": pipes["vec"] * 0.05,
+        "vec_bank_cflt_ratio": pipes["vec"] * 0.08,
+        "vec_resc_cflt_ratio": pipes["vec"] * 0.02,
+    }
+    return _share(shares[name])
+
+
+def _moved(name: str, kernel: Kernel) -> float:
+    """Bytes behind a bandwidth: those of global memory, and what its buffers pass on."""
+    work = kernel.work
+    place, _, way = name.partition("_read" if "_read" in name else "_write")
+    size = work.read if "_read" in name else work.written
+    if "scalar" in way:
+        return size * 0.01
+    factors = {"main_mem": 1.0, "l2": 1.15, "l1": 1.6, "ub": 1.0, "l0a": 2.0, "l0b": 2.0, "l0c": 1.0}
+    return float(size) * factors[place]
+
+
+def _carried(name: str, kernel: Kernel, vector: bool, split: bool) -> float:
+    """Bytes between two places. On split chips the cube core has no UB and the vector core no L1 and L0C."""
+    work = kernel.work
+    unit = "UB" if vector else "L0C" if split else ""
+    sizes = {
+        "read_main_memory": work.read, "write_main_memory": work.written, "GM_to_L1": 0 if unit == "UB" else work.read,
+        "L0C_to_L1": 0, "L0C_to_GM": 0 if unit == "UB" else work.written,
+        "GM_to_UB": 0 if unit == "L0C" else work.read, "UB_to_GM": 0 if unit == "L0C" else work.written,
+    }  # fmt: skip
+    return float(sizes[name])
+
+
+def _lines(name: str, kernel: Kernel) -> float:
+    """Cache lines that were hit, or missed and allocated."""
+    size = kernel.work.written if name.startswith("write") else kernel.work.read / 2  # two read ports
+    share = 0.62 if name.endswith("hit") else 0.38
+    return size / _LINE * share
