@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -54,10 +55,24 @@ class FoundSpan:
         """Size of all files."""
         return sum(file.size for file in self.files)
 
+    @cached_property
+    def trace_files(self) -> tuple[FoundFile, ...]:
+        """The trace; small ones first, should there be several."""
+        return _small_first(file for file in self.files if file.is_trace)
+
+    @cached_property
+    def table_files(self) -> tuple[FoundFile, ...]:
+        """Everything but the trace, small files first."""
+        return _small_first(file for file in self.files if not file.is_trace)
+
     @property
     def has_trace(self) -> bool:
         """There is a trace file."""
-        return any(file.is_trace for file in self.files)
+        return bool(self.trace_files)
+
+
+def _small_first(files: Iterable[FoundFile]) -> tuple[FoundFile, ...]:
+    return tuple(sorted(files, key=lambda file: (file.size, file.relative)))
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,10 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import os
 import shutil
+import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -30,6 +32,9 @@ logger = logging.getLogger(__name__)
 META = "meta.json"
 #: Remains of interrupted builds older than this are removed, in seconds.
 ABANDONED = 24 * 3600.0
+#: Other servers write to the cache as well: how large it is is looked at this often, in seconds. It takes a walk over
+#: all files, too long to do after each entry.
+LOOK_AGAIN = 60.0
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,9 @@ class Cache:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.discard(self.new_folder())  # the folders may be there already, but of another user or read-only
         self._clear_abandoned()
+        self._lock = threading.Lock()
+        #: Bytes to the limit as far as is known here, and when all entries were looked at.
+        self._room, self._looked = 0, -math.inf
 
     def get(self, key: str) -> Entry | None:
         """A complete entry, marked as used; None when there is none. One that cannot be read is dropped."""
@@ -120,7 +128,11 @@ class Cache:
                 raise
             self.discard(built)
         entry = self.get(key)
-        self.shrink(keep=key)
+        with self._lock:
+            self._room -= sum(sizes.values())
+            is_due = self._room < 0 or time.monotonic() - self._looked > LOOK_AGAIN
+        if is_due:
+            self.shrink(keep=key)
         return entry
 
     def take(self, built: Path) -> Path:
@@ -152,10 +164,12 @@ class Cache:
         total = sum(size for _, size, _ in found)
         for _, size, key in sorted(found):
             if total <= self.limit:
-                return
+                break
             if key != keep:
                 self.drop(key)
                 total -= size
+        with self._lock:
+            self._room, self._looked = self.limit - total, time.monotonic()
 
     def _clear_abandoned(self, now: Callable[[], float] = time.time) -> None:
         for folder in self._building.iterdir():

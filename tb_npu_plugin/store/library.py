@@ -188,10 +188,17 @@ class Library:
 
     def read(self, places: Sequence[Place], stages: Sequence[Stage], tell: Callable[[], None] = lambda: None) -> None:
         """Read stages of spans and wait for it; for programs without requests to answer. `tell` is called often."""
-        left = list(places)
-        while left := [place for place in left if any(_is_busy(stand) for stand in self.want(place, stages))]:
+        left = [(place, stand) for place in places for stand in self.want(place, stages)]
+        while left := [(place, stand) for place, stand in left if _is_busy(stand)]:
             tell()
             time.sleep(POLL)
+            left = [(place, self._later(place, stand)) for place, stand in left]
+
+    def _later(self, place: Place, stand: Stand) -> Stand:
+        """How far a stage is that was under way, without a look at the disk while it still is."""
+        if stand.job is not None and stand.job.state in ("waiting", "reading"):
+            return stand
+        return next(iter(self.want(place, [stand.stage])), stand)
 
     def open(self, place: Place) -> Span:
         """The span with whatever is read of it. Starts nothing."""

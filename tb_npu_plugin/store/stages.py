@@ -48,8 +48,7 @@ class Request:
 
 def files_of(span: FoundSpan, stage: Stage) -> tuple[FoundFile, ...]:
     """The files that a stage reads: the trace, or everything else, small ones first."""
-    files = [file for file in span.files if file.is_trace == (stage == "trace")]
-    return tuple(sorted(files, key=lambda file: (file.size, file.relative)))
+    return span.trace_files if stage == "trace" else span.table_files
 
 
 def stages_of(span: FoundSpan) -> tuple[Stage, ...]:

@@ -57,6 +57,11 @@ class Progress:
         if time.monotonic() - self._told >= INTERVAL:
             self._tell()
 
+    def show(self, preview: Path) -> None:
+        """There is something to look at while the file is read. Tells how far it is as well."""
+        self._tell()
+        self._say({"preview": str(preview)})
+
     def _tell(self) -> None:
         self._told = time.monotonic()
         self._say({"file": self._file, "bytes": self._done})
@@ -154,7 +159,7 @@ def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, A
     found = ProblemLog()
 
     def build(relative: str) -> None:
-        build_timeline(request.folder / relative, out, found, progress)
+        build_timeline(request.folder / relative, out, found, progress, progress.show)
 
     built = _guarded(file.relative, log, build)
     # The builder knows the trace by its name only; problems tell where it lies, as those of other files do.

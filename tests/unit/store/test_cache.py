@@ -122,6 +122,22 @@ def test_an_entry_larger_than_the_cache_is_kept_while_it_is_the_newest(tmp_path:
     assert {folder.name for folder in (tmp_path / "entries").iterdir()} == {"large"}
 
 
+def test_the_cache_is_walked_when_it_may_be_full_and_not_after_each_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walks: list[str] = []
+    shrink = Cache.shrink
+    monkeypatch.setattr(Cache, "shrink", lambda cache, keep: walks.append(keep) or shrink(cache, keep))
+    cache = Cache(tmp_path, limit=1000)
+    for number in range(4):
+        fill(cache, str(number), 280, used=time.time() - 100 + number)
+    assert walks == ["0", "3"]
+    assert {folder.name for folder in (tmp_path / "entries").iterdir()} == {"1", "2", "3"}
+    monkeypatch.setattr(cache_module, "LOOK_AGAIN", -1)  # another server may have filled it
+    fill(cache, "4", 1)
+    assert walks == ["0", "3", "4"]
+
+
 def test_files_of_a_dropped_entry_stay_readable_for_who_has_them_open(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     with (fill(cache, "k") / "data").open("rb") as stream:

@@ -1,0 +1,109 @@
+"""64 small ranks: from the start to everything read, the memory that takes, and the view of all of them.
+
+Each rank has a trace of 4 MB, the tables of its operators and kernels, and the small files of a level-1 capture, about
+5.5 MB, none like that of another rank. Ours is `tb-npu ingest` into an empty cache, then the Distributed view in a new
+process. The baseline reads the same files with the standard library: json.load and csv.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+import sys
+import time
+from pathlib import Path
+
+if str(Path(__file__).parents[1]) not in sys.path:
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks import harness, make_ranks
+from benchmarks.harness import ROOT, Bar
+
+RANKS, TRACE_MEGABYTES = 64, 4.0
+SECONDS, BYTES, VIEW_SECONDS = 20.0, 1e9, 2.0
+#: A capture with the files that make_ranks does not write.
+SAMPLE = next((ROOT / "fixtures" / "demo" / "transformer_910b").glob("*_ascend_pt/ASCEND_PROFILER_OUTPUT"))
+MORE = ("api_statistic.csv", "communication.json", "communication_matrix.json", "l2_cache.csv", "npu_module_mem.csv",
+        "op_statistic.csv")  # fmt: skip
+
+VIEW = """
+import os, sys
+from pathlib import Path
+from tb_npu_plugin.discovery.watch import Watcher
+from tb_npu_plugin.server.encoding import encode_json
+from tb_npu_plugin.server.service import Service
+from tb_npu_plugin.store.library import Library
+watcher = Watcher({"": Path(sys.argv[1])}, background=False)
+run = watcher.update().runs[0].token
+library = Library(watcher)
+before = os.times()
+answer = Service(library).view("distributed", {"run": run})
+size = len(encode_json(answer))
+after = os.times()
+assert answer["state"] == "ready", answer["state"]
+print(after.user + after.system - before.user - before.system, size, len(answer["data"]["ranks"]))
+"""
+
+
+def make(run: Path, ranks: int) -> int:
+    """The run, unless it is there; bytes of one rank on average."""
+    if not run.exists():
+        part = run.with_suffix(".part")
+        for rank in range(ranks):
+            output = make_ranks.write_rank(part, rank, TRACE_MEGABYTES) / "ASCEND_PROFILER_OUTPUT"
+            for name in MORE:
+                text = (SAMPLE / name).read_text()
+                (output / name).write_text(re.sub(r"(hcom_|aclnn|aclrt)", rf"\g<1>r{rank}_", text))
+        part.rename(run)
+    return sum(path.stat().st_size for path in run.rglob("*") if path.is_file()) // ranks
+
+
+def read_all(run: Path) -> None:
+    """What the standard library needs for the same files; one rank after the other, nothing is kept."""
+    for path in sorted(run.rglob("*")):
+        if path.suffix == ".json":
+            harness.json_load(path)
+        elif path.suffix == ".csv":
+            with path.open(newline="") as file:
+                list(csv.reader(file))
+
+
+def main() -> int:
+    """Run all; 1 when a bar falls short."""
+    options = harness.arguments(__doc__)
+    ranks = 8 if options.quick else RANKS
+    unjudged = "not judged at this size" if options.quick else ""
+    with harness.data_folder() as folder:
+        run, cache = folder / f"ranks_{ranks}" / "run", folder / "ranks_cache"
+        run.parent.mkdir(exist_ok=True)
+        data = f"{ranks} ranks of {make(run, ranks) / 1e6:.1f} MB"
+        shutil.rmtree(cache, ignore_errors=True)
+        before = time.perf_counter()
+        (base,) = harness.cpu_seconds(lambda: read_all(run), 1)
+        base_wall = time.perf_counter() - before
+        environment = {"TB_NPU_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT)}
+        ingest = [sys.executable, "-m", "tb_npu_plugin.cli", "ingest", str(run.parent)]
+        ours = harness.run(ingest, environment)
+        assert ours.output.count(": ready") == ranks, ours.output
+        view = harness.run([sys.executable, "-c", VIEW, str(run.parent)], environment)
+        view_cpu, size, shown = view.output.split()
+        assert int(shown) == ranks
+        cached = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
+        shutil.rmtree(cache)
+    how = f"json.load and csv of the same files take {base:.1f} s CPU, {base_wall:.1f} s, in one process"
+    return harness.report(
+        [
+            Bar("all ranks, start to ready", ours.wall, SECONDS, "s", how, data=data, unjudged=unjudged),
+            Bar("all ranks, peak memory", ours.anonymous / 1e9, BYTES / 1e9, "GB", "", data=data, unjudged=unjudged),
+            Bar("all ranks, CPU", ours.cpu / base, None, "x", "json.load and csv", data=data),
+            Bar("all ranks, cache", cached / ranks / 1e6, None, "MB", "of one rank", data=data),
+            Bar("view of all ranks, first answer, CPU", float(view_cpu), VIEW_SECONDS, "s", "", data=data,
+                unjudged=unjudged),
+            Bar("view of all ranks, size", int(size) / 1e6, None, "MB", "JSON", data=data),
+        ]
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())
