@@ -1,15 +1,12 @@
-"""Scan alone against json.load and a warm read of the same file: `scan.py [MEGABYTES]`.
+"""Scanning alone against json.load and a warm read of the same file; memory of a scan in a process of its own.
 
-Prints ratios of CPU time in one run, the best of some rounds each, and the peak memory of a scan in its own process.
-Exits with 1 when a bar of specs/performance.md falls short: other programs on the machine spoil the figures.
+CPU times of one run, the best of some rounds each. "parse" is the Python scanner's decoding to events, without the
+columns that it makes of them. Columns go to files, as they do when a span is opened.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -17,89 +14,82 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks import make_trace
+from benchmarks import harness
+from benchmarks.harness import Bar
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import SCANNER_VARIABLE, scan_trace
+from tb_npu_plugin.scan.columns import MemoryColumns
+from tb_npu_plugin.scan.msgspec_events import PythonRows
+from tb_npu_plugin.scan.msgspec_scanner import Scanner
+from tb_npu_plugin.scan.source import Peeks, Source
 
-#: measure -> (its baseline, at most this often the baseline)
-BARS = {
-    ("scan c", "json.load"): 0.12,
-    ("scan c", "warm read"): 2.5,
-    ("scan python", "json.load"): 0.55,
-}
-#: Peak anonymous memory of a scan, in sizes of the file; told of files of at least 500 MB.
-MEMORY_BARS = {"c": 0.5, "python": 1.0}
+THREADS_VARIABLE = "TB_NPU_SCAN_THREADS"
+NAMES = {"c": "c", "python": "msgspec"}
+#: Peak anonymous memory of a scan in sizes of the file: the build that follows needs its part of 0.5 and 1.0.
+MEMORY = {"c": 0.5, "python": 1.0}
 MEMORY_FROM = 500
 
 
-def cpu_seconds(work: Callable[[], object], rounds: int) -> list[float]:
-    """User and system time of each round."""
-    out = []
-    for _ in range(rounds):
-        before = os.times()
-        work()
-        after = os.times()
-        out.append(after.user + after.system - before.user - before.system)
-    return out
-
-
-def scan(path: Path, scanner: str) -> None:
-    os.environ[SCANNER_VARIABLE] = scanner
+def scan(path: Path, scanner: str, threads: int = 1) -> None:
+    """Scan to columns in files of a temporary folder beside the trace."""
+    os.environ.update({SCANNER_VARIABLE: scanner, THREADS_VARIABLE: str(threads)})
     log = ProblemLog()
-    events = scan_trace(path, log, lambda _: None)
-    assert events.scanner == {"c": "c", "python": "msgspec"}[scanner]
-    assert events.complete and not log.list()
+    with tempfile.TemporaryDirectory(dir=path.parent) as spool:
+        events = scan_trace(path, log, lambda _: None, spool=Path(spool))
+        assert events.scanner == NAMES[scanner] and events.complete and not log.list()
 
 
-def load(path: Path) -> None:
-    with path.open("rb") as file:
-        json.load(file)
+class Parser(Scanner):
+    """The Python scanner without its columns."""
+
+    def _add(self, events: object, text: bytes) -> None:
+        """Forget them."""
 
 
-def peak_memory(path: Path, scanner: str) -> int:
-    """Bytes of the peak resident set of a process that scans; the file is read, not mapped, so all of it is its own."""
-    done = subprocess.run([sys.executable, __file__, "--scan", scanner, str(path)], check=True, stdout=subprocess.PIPE)
-    return int(done.stdout)
+def parse(path: Path) -> None:
+    """Decode all events with the Python scanner."""
+    log = ProblemLog()
+    Parser(Source(path, log, lambda _: None), None, PythonRows(MemoryColumns()), Peeks(None, ())).scan()
+    assert not log.list()
 
 
-def measure(path: Path) -> bool:
-    size = path.stat().st_size
-    path.read_bytes()  # into the page cache
-    times = {
-        "warm read": cpu_seconds(path.read_bytes, 5),
-        "scan c": cpu_seconds(lambda: scan(path, "c"), 5),
-        "scan python": cpu_seconds(lambda: scan(path, "python"), 3),
-        "json.load": cpu_seconds(lambda: load(path), 2),
+def bars(path: Path) -> list[Bar]:
+    """All figures of one file."""
+    megabytes = path.stat().st_size / 1e6
+    data = f"{megabytes:.0f} MB trace"
+    works: dict[str, tuple[Callable[[], object], int]] = {
+        "warm read()": (path.read_bytes, 5),
+        "C": (lambda: scan(path, "c"), 5),
+        "C, 2 threads": (lambda: scan(path, "c", 2), 5),
+        "Python parse": (lambda: parse(path), 3),
+        "Python": (lambda: scan(path, "python"), 2),
+        "json.load": (lambda: harness.json_load(path), 2),
     }
-    print(f"{size / 1e6:.0f} MB; CPU time, best of the rounds (all rounds)")
-    for name, rounds in times.items():
-        spread = " ".join(f"{one:.2f}" for one in rounds)
-        print(f"  {name:12} {min(rounds):6.2f} s {size / 1e6 / min(rounds):7.0f} MB/s   ({spread})")
-    good = True
-    for (name, base), bar in BARS.items():
-        good &= report(f"{name} / {base}", min(times[name]) / min(times[base]), bar)
-    for scanner, bar in MEMORY_BARS.items():
-        ratio = peak_memory(path, scanner) / size
-        good &= report(f"peak memory {scanner} / file", ratio, bar, size >= MEMORY_FROM * 1e6)
-    return good
+    harness.warm(path)
+    times = {name: harness.cpu_seconds(work, rounds) for name, (work, rounds) in works.items()}
 
+    def ratio(name: str, base: str, limit: float) -> Bar:
+        return Bar.of_times(f"scan {name} / {base}", times[name], times[base], limit, base, data=data)
 
-def report(name: str, ratio: float, bar: float, counts: bool = True) -> bool:
-    verdict = "" if not counts else "ok" if ratio <= bar else "FALLS SHORT"
-    print(f"  {name:28} {ratio:6.3f}  bar {bar:5.2f}  {verdict}")
-    return not counts or ratio <= bar
+    out = [ratio("C", "json.load", 0.12), ratio("C", "warm read()", 2.5), ratio("Python parse", "json.load", 0.55)]
+    for name in ("C, 2 threads", "Python"):
+        base = times["json.load"]
+        out.append(Bar(f"scan {name} / json.load", min(times[name]) / min(base), rounds={name: times[name]}, data=data))
+    unjudged = "" if megabytes >= MEMORY_FROM else f"not judged below {MEMORY_FROM} MB"
+    for scanner, limit in MEMORY.items():
+        peak = harness.peak_memory([sys.executable, __file__, "--scan", scanner, str(path)])
+        name = f"scan {scanner}, peak anonymous memory / file"
+        out.append(Bar(name, peak / 1e6 / megabytes, limit, data=data, unjudged=unjudged))
+    return out
 
 
 def main() -> int:
     if sys.argv[1:2] == ["--scan"]:
-        scan(Path(sys.argv[3]), sys.argv[2])
-        status = Path("/proc/self/status").read_text()  # not getrusage: a child begins with its parent's peak there
-        print(int(re.search(r"VmHWM:\s*(\d+) kB", status).group(1)) * 1024)  # type: ignore[union-attr]
+        scan(Path(sys.argv[3]), sys.argv[2], threads=2)
         return 0
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trace_view.json"
-        make_trace.write(path, float(sys.argv[1]) if len(sys.argv) > 1 else MEMORY_FROM)
-        return 0 if measure(path) else 1
+    options = harness.arguments(__doc__, ("--megabytes", {"type": float, "default": MEMORY_FROM}))
+    with harness.data_folder() as folder:
+        return harness.report(bars(harness.trace_file(folder, 20 if options.quick else options.megabytes)))
 
 
 if __name__ == "__main__":
