@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -88,13 +89,19 @@ def open_ours(page: Page, server: Server, shown: Shown) -> None:
     """Open the address of the Trace view and wait until the timeline is at rest."""
     page.goto(f"{server.url}#npu_profiler&p.npu_profiler.view=trace")
     inside = page.frame_locator('iframe[src*="name=npu_profiler"]')
-    left = LIMIT_S * 1000
-    inside.locator(".tl[data-ready=yes]").wait_for(timeout=left)
+    failed = inside.locator(".view-frame[data-state=failed], .view-frame[data-state=error]")
+    drawn = inside.locator(".tl[data-ready=yes]").or_(failed)
+    complete = inside.locator(".view-frame[data-state=ready] .tl[data-ready=yes]").or_(failed)
+    drawn.first.wait_for()
     shown.first = time.perf_counter() - server.started
-    inside.locator(".view-frame[data-state=ready] .tl[data-ready=yes]").wait_for(timeout=left)
-    page.evaluate(TWO_FRAMES)
+    complete.first.wait_for()
+    inside.locator("body").evaluate(
+        TWO_FRAMES
+    )  # it may have been the picture of the part: the next one is asked for now
+    complete.first.wait_for()
+    if failed.count():
+        raise GaveUpError(failed.first.inner_text())
     shown.whole = time.perf_counter() - server.started
-    shown.listed = None
 
 
 def awaited(found: Callable[[], Frame | None], page: Page, end: float) -> Frame:
@@ -127,11 +134,16 @@ def show(opening: Callable[[Page, Server, Shown], None], logdir: Path, python: P
             try:
                 opening(page, server, shown)
             except (BrowserError, GaveUpError, OSError) as error:
-                said = "; ".join(line for line in server.said(20).splitlines() if line[:1] in "WE" or "Error" in line)
-                shown.gave_up = f"{str(error).splitlines()[0]}{said and f' ({said})'}"
+                shown.gave_up = "; ".join([str(error).splitlines()[0], *complaints(server, logdir)])
         shown.memory, shown.browser = ours.anonymous, browsers.anonymous
         browser.close()
     return shown
+
+
+def complaints(server: Server, logdir: Path) -> list[str]:
+    """Warnings and errors that TensorBoard printed, without time and place."""
+    said = re.findall(r"^(?:[WE]\d{4} .*?\] |(?=\w+Error: ))(.+)", server.said(200), re.M)
+    return list(dict.fromkeys(line.replace(f"{logdir}/", "") for line in said if "Content-Security" not in line))[:3]
 
 
 def install(folder: Path) -> Path:
