@@ -10,7 +10,17 @@ export { HBar } from "./hbar";
 export { type HeatCell, HeatMap } from "./heat_map";
 export { formatPick, PickChip, parsePick, pickWhere } from "./pick";
 export { Popover } from "./popover";
-export { ControlError, countText, Figures, JobControl, JobLine, JobList, ProgressBar, TotalsLine } from "./progress";
+export {
+  ControlError,
+  countText,
+  Figures,
+  JobControl,
+  JobLine,
+  JobList,
+  Pace,
+  ProgressBar,
+  TotalsLine,
+} from "./progress";
 export { RowFacts } from "./row_facts";
 export { RunProgress } from "./run_progress";
 export { Segments } from "./segments";

@@ -36,14 +36,28 @@ export function ProgressBar({ label, done, total, stopped = false }: BarProps) {
   );
 }
 
+/** After the last byte the levels of detail are still built: nothing is left to read then, in seconds. */
+const FINISHING = 0.5;
+
 /** "412.3 MiB of 1.0 GiB", "240.1 MiB/s", "3 s left": three columns; what is not known leaves its place empty. */
 export function Figures({ done, total, rate, left }: Pick<Totals, "done" | "total" | "rate" | "left">) {
   return (
     <span class="job-figures mono muted">
       <span>{t("state.bytes", { done: format.bytes(done, 1), total: format.bytes(total, 1) })}</span>
-      <span class="job-rate">{rate === null ? "" : format.rate(rate)}</span>
-      <span>{left === null ? "" : t("state.left", { time: format.remaining(left) })}</span>
+      <Pace rate={rate} left={left} />
     </span>
+  );
+}
+
+/** The last two of these columns. */
+export function Pace({ rate, left }: Pick<Totals, "rate" | "left">) {
+  const isFinishing = left !== null && left < FINISHING;
+  const time = left === null ? "" : t("state.left", { time: format.remaining(left) });
+  return (
+    <>
+      <span class="job-rate">{rate === null || isFinishing ? "" : format.rate(rate)}</span>
+      <span>{isFinishing ? t("progress.finishing") : time}</span>
+    </>
   );
 }
 
@@ -142,11 +156,10 @@ export function countText({ count }: Totals): string {
 /** Work of one or many spans: totals first, then what matters most. */
 export function JobList({ jobs }: { jobs: readonly ProgressJson[] }) {
   const open = sortJobs(jobs.filter((job) => job.state !== "ready"));
-  const isMany = jobs.length > 1;
   const hasRanks = new Set(jobs.map((job) => job.span)).size > 1;
   return (
     <div class="jobs">
-      {isMany && <TotalsLine jobs={jobs} label={t("progress.all")} />}
+      {hasRanks && <TotalsLine jobs={jobs} label={t("progress.all")} />}
       {jobs.length === 0 && <p class="muted">{t("state.reading.start")}</p>}
       {open.slice(0, MOST).map((job) => (
         <JobLine key={jobKey(job)} job={job} named={hasRanks} />

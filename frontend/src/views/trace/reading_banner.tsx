@@ -4,7 +4,7 @@ import type { ProgressJson } from "../../api/types.gen";
 import { bytes } from "../../base/format";
 import { t } from "../../i18n";
 import { freshJobs } from "../../state/progress";
-import { ControlError, Figures, JobControl, ProgressBar } from "../../widgets";
+import { ControlError, JobControl, Pace, ProgressBar } from "../../widgets";
 
 interface Props {
   /** Bytes of the trace that the timeline shows. */
@@ -24,7 +24,9 @@ export function ReadingBanner({ shown, progress }: Props) {
           {t(isStopped ? "trace.reading.cancelled" : "trace.reading", values)}
         </span>
         {job.state === "reading" && (
-          <Figures done={job.bytes_done} total={job.bytes_total} rate={job.rate} left={job.eta_s} />
+          <span class="job-figures short mono muted">
+            <Pace rate={job.rate} left={job.eta_s} />
+          </span>
         )}
         <JobControl jobs={[job]} />
       </div>

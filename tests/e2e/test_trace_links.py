@@ -1,0 +1,99 @@
+"""Ways into the Trace view and out of it: links, other views, flows, the original file."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.e2e.timeline import FLOWS, KERNEL, TRACE, Open, copied_time, find, panel, param, settled, slices, trace
+
+
+def test_link_restores_range_selection_and_marks(open_plugin: Open, demo_server: str) -> None:
+    plugin = trace(open_plugin, demo_server)
+    find(plugin, KERNEL)
+    plugin.page.keyboard.press("f")
+    plugin.page.keyboard.press("m")
+    plugin.page.keyboard.press("k")
+    settled(plugin)
+    plugin.frame.get_by_role("tab", name="Marks 2").click()
+    name = plugin.frame.get_by_label("Name of the mark").nth(1)
+    name.fill("here; it, begins")
+    name.press("Enter")
+    settled(plugin)
+    there = (param(plugin, "range"), param(plugin, "slice"), param(plugin, "marks"))
+    assert all(there)
+    link = plugin.page.url
+    other = open_plugin(demo_server)
+    other.page.goto(link)
+    other.ready("trace")
+    settled(other)
+    assert (param(other, "range"), param(other, "slice"), param(other, "marks")) == there
+    other.frame.get_by_role("tab", name="Slice").click()
+    assert KERNEL in panel(other).inner_text()
+    other.frame.get_by_role("tab", name="Marks 2").click()
+    assert "here; it, begins" in [field.input_value() for field in other.frame.get_by_label("Name of the mark").all()]
+    other.frame.locator('a[data-view="kernel"]').click()
+    other.ready("kernel")
+    other.page.go_back()
+    other.ready("trace")
+    settled(other)
+    assert (param(other, "range"), param(other, "slice"), param(other, "marks")) == there
+    other.page.go_forward()
+    other.ready("kernel")
+
+
+def test_kernel_and_allocation_lead_to_their_slice(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("kernel", **{"kernel.tab": "all"})
+    grid = plugin.frame.locator('[role="grid"][aria-label="kernel.all"]')
+    grid.locator('[role="row"]').nth(20).click()
+    plugin.frame.get_by_text("Show in the trace").click()
+    plugin.ready("trace")
+    settled(plugin)
+    panel(plugin).locator(".facts").first.wait_for()
+    start, dur = copied_time(plugin)
+    assert any((s["ts"], s["dur"]) == (start, dur) and s["name"] in panel(plugin).inner_text() for s in slices())
+    assert "From kernel_details.csv" in panel(plugin).inner_text()
+    plugin.open("memory")
+    grid = plugin.frame.locator('[role="grid"][aria-label="memory.allocations"]')
+    grid.locator('[role="row"]').nth(3).click()
+    plugin.frame.get_by_text("Show in the trace").click()
+    plugin.ready("trace")
+    settled(plugin)
+    assert param(plugin, "slice")
+
+
+def test_original_can_be_downloaded(open_plugin: Open, demo_server: str) -> None:
+    plugin = trace(open_plugin, demo_server)
+    with plugin.page.expect_download() as download:
+        plugin.frame.get_by_label("The original trace file").click()
+    assert download.value.path().read_bytes() == TRACE.read_bytes()
+
+
+@pytest.mark.parametrize("kind", FLOWS)
+def test_flows_are_followed_forth_and_back(open_plugin: Open, demo_server: str, kind: str) -> None:
+    events = json.loads(TRACE.read_text("utf-8"), parse_float=Decimal)
+    begin = next(e for e in events if e["ph"] == "s" and e.get("cat") == kind)
+    end = next(e for e in events if e["ph"] == "f" and e.get("cat") == kind and e["id"] == begin["id"])
+
+    def open_at(event: dict[str, Any]) -> dict[str, Any]:
+        moment = int(Decimal(event["ts"]) * 1000)
+        own = [
+            s for s in slices()
+            if (s["pid"], s["tid"]) == (event["pid"], event["tid"]) and s["ts"] <= moment <= s["ts"] + s["dur"]
+        ]  # fmt: skip
+        return max(own, key=lambda s: (s["ts"] == moment, s["ts"], -s["dur"]))
+
+    source, target = open_at(begin), open_at(end)
+    plugin = trace(open_plugin, demo_server, {"find": source["name"], "at": f"{source['ts']},{source['dur']}"})
+    link = panel(plugin).locator(".trace-flow", has_text=kind).get_by_role("button", name=target["name"]).first
+    link.click()
+    settled(plugin)
+    assert copied_time(plugin) == (target["ts"], target["dur"])
+    back = panel(plugin).locator(".trace-flow", has_text=f"{kind} from")
+    back.get_by_role("button", name=source["name"]).first.click()
+    settled(plugin)
+    assert copied_time(plugin) == (source["ts"], source["dur"])
