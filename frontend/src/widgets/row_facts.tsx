@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { TableJson } from "../api/types.gen";
-import { say, tOr } from "../i18n";
-import type { Row } from "./table/columnar";
+import { say, t, tOr } from "../i18n";
+import type { Cell, Row } from "./table/columnar";
 import { columnFormat } from "./table/columns";
 
 interface Props {
@@ -11,9 +11,16 @@ interface Props {
   children?: ComponentChildren;
 }
 
+/** Columns that only say yes (1) or no (0); a no says nothing. */
+const FLAGS: ReadonlySet<string> = new Set(["communication"]);
+
+function isTelling(key: string, value: Cell): boolean {
+  return value !== null && value !== "" && !(FLAGS.has(key) && value === 0);
+}
+
 /** Everything that is known of a row, by groups, each figure in its own unit. */
 export function RowFacts({ table, row, baseNs, children }: Props) {
-  const known = table.columns.filter((column) => row.get(column.key) !== null && row.get(column.key) !== "");
+  const known = table.columns.filter((column) => isTelling(column.key, row.get(column.key)));
   const groups = [...new Set(known.map((column) => column.group))];
   return (
     <div class="row-facts">
@@ -33,10 +40,10 @@ export function RowFacts({ table, row, baseNs, children }: Props) {
                   </dt>,
                   <dd
                     key={`${column.key} value`}
-                    class={format.isFigure ? "mono" : ""}
+                    class={format.isFigure && !FLAGS.has(column.key) ? "mono" : ""}
                     data-tip={format.isFigure ? format.full(value) : undefined}
                   >
-                    {format.text(value)}
+                    {FLAGS.has(column.key) ? t("table.yes") : format.text(value)}
                   </dd>,
                 ];
               })}

@@ -36,9 +36,12 @@ function Side({ name, token }: { name: string; token: string }) {
 
 /** How many kernels a side has and how long they took together. */
 export function SideFacts({ name, side }: { name: string; side: DiffSideJson }) {
+  const time = format.duration(side.device_ns);
   return (
     <span class="small muted" data-tip={`${t("diff.kernels.time.help")}\n${format.exactDuration(side.device_ns)}`}>
-      {t("diff.facts", { name, kernels: format.integer(side.kernels), time: format.duration(side.device_ns) })}
+      {side.kernels === 1
+        ? t("diff.facts.one", { name, time })
+        : t("diff.facts", { name, kernels: format.integer(side.kernels), time })}
     </span>
   );
 }

@@ -121,7 +121,7 @@ function MarkerLine({ marker, x }: { marker: Marker; x: Scale }) {
   if (marker.at < x.from || marker.at > x.to) return null;
   const pixel = x.pixel(marker.at);
   const isRight = pixel > x.pixel((x.from + x.to) / 2);
-  const top = marker.kind === "peak" ? TOP : TOP + 14;
+  const top = marker.kind === "peak" ? TOP : TOP + 16;
   return (
     <g class={`mem-marker ${marker.kind}`}>
       <line x1={pixel} x2={pixel} y1={TOP} y2={BOTTOM} />
