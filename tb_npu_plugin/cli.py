@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from tb_npu_plugin import __version__, cli_print
+from tb_npu_plugin.capture.command import mock
 from tb_npu_plugin.discovery.model import Place, Scan
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import BadRequest, NpuPluginError
@@ -117,6 +118,9 @@ def doctor(path: Path, as_json: bool) -> None:
             cli_print.doctor(listed)
     if not places or any(span["state"] == "failed" for span in listed["spans"]):
         sys.exit(1)
+
+
+cli.add_command(mock)
 
 
 def main() -> NoReturn:

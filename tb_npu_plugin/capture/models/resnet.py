@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from tb_npu_plugin.capture.simulation.faults import Faults
@@ -122,7 +123,7 @@ class _Builder:
         self._op("aten::nll_loss_forward", "NllLoss", (out, (x[0],)), types=(F32, "long int"))
         self._p.instructions.append(("engine_block", "ReduceSum7_in_1", 65_536, 8_000))
 
-    def _module(self, kind: str):
+    def _module(self, kind: str) -> AbstractContextManager[None]:
         number = self._modules[kind] = self._modules.get(kind, -1) + 1
         return self._p.frame(f"nn.Module: {kind}_{number}", number)
 

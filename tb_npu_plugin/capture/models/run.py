@@ -1,0 +1,153 @@
+"""Writes the results of a whole simulated run: what `tb-npu mock` does, for Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.capture.models.catalog import Sizes, workload
+from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
+from tb_npu_plugin.capture.simulation.cluster import Cluster, Timetable, Truth
+from tb_npu_plugin.capture.simulation.faults import parse_faults
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory
+from tb_npu_plugin.capture.simulation.layout import Layout
+from tb_npu_plugin.capture.writers.dialect import NEW, Options
+from tb_npu_plugin.capture.writers.result import TextResult
+from tb_npu_plugin.capture.writers.side_files import folder_name
+from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.schema.torch_npu_json import DISTRIBUTED, SIMULATED
+
+#: Begin of the captures, so that the same arguments give the same bytes: 2025-06-15 07:00:00.123 UTC.
+START = 1_749_970_800_123_456_780
+TRUTH = "truth.json"
+#: Gives what is being done and the share of it that is done.
+Report = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What to simulate. faults: as on the command line (simulation/faults.py); only: ranks to write, all without."""
+
+    model: str = "llama-7b"
+    ranks: int = 1
+    tp: int = 1
+    pp: int = 1
+    steps: int = 3
+    first_step: int = 11
+    chip: str = DEFAULT_CHIP
+    seed: int = 0
+    faults: tuple[str, ...] = ()
+    sizes: Sizes = field(default_factory=Sizes)
+    options: Options = field(default_factory=Options)
+    only: tuple[int, ...] = ()
+    host: str = "node"
+
+    def cluster(self) -> Cluster:
+        """The run. Raises BadRequest for what does not go together."""
+        if self.chip not in CHIPS:
+            raise BadRequest(f"there is no chip {self.chip!r}", f"Chips are: {', '.join(CHIPS)}.")
+        chip, layout = CHIPS[self.chip], Layout(self.ranks, self.tp, self.pp)
+        wrong = [rank for rank in self.only if not 0 <= rank < self.ranks]
+        if wrong:
+            raise BadRequest(f"there is no rank {wrong[0]}", f"The run has {self.ranks} ranks, from 0.")
+        faults = parse_faults(self.faults, self.ranks)
+        model = workload(self.model, self.sizes, layout, KernelFactory(chip), faults)
+        return Cluster(model, layout, chip, self.steps, START, self.seed, self.first_step, faults)
+
+
+def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambda what, share: None) -> dict[str, Any]:
+    """Write one result folder per rank below `out`, and truth.json beside them. Gives the content of truth.json.
+
+    jobs: processes that write; 0: one per core. Raises BadRequest for a recipe that does not go, OSError where `out`
+    cannot be written.
+    """
+    cluster = recipe.cluster()
+    out.mkdir(parents=True, exist_ok=True)
+    table, truths = cluster.times(lambda share: progress("times of all ranks", share))
+    ranks = recipe.only or tuple(range(recipe.ranks))
+    jobs = min(jobs or os.cpu_count() or 1, len(ranks))
+    if jobs == 1:
+        for number, rank in enumerate(ranks):
+            write_rank(recipe, cluster, table, rank, out, _part(progress, number, len(ranks)))
+    else:
+        with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(recipe, table, out)) as pool:
+            futures = [pool.submit(_write, rank) for rank in ranks]
+            for number, future in enumerate(as_completed(futures), 1):
+                future.result()
+                progress("ranks", number / len(ranks))
+    truth = _truth(recipe, cluster, truths)
+    (out / TRUTH).write_text(json.dumps(truth, indent=1), encoding="utf-8")
+    return truth
+
+
+def _part(progress: Report, number: int, count: int) -> Callable[[float], None]:
+    return lambda share: progress("ranks", (number + share) / count)
+
+
+def write_rank(
+    recipe: Recipe, cluster: Cluster, table: Timetable, rank: int, out: Path,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Path:  # fmt: skip
+    """Write the result folder of one rank, step by step; gives its path."""
+    layout = cluster.layout
+    arguments = {
+        "tensor_model_parallel_size": layout.tp, "pipeline_model_parallel_size": layout.pp,
+        "data_parallel_size": layout.dp, "world_size": layout.world, "rank": rank, "sequence_parallel": False,
+    }  # fmt: skip
+    options = recipe.options
+    schedule = {"wait": 0, "active": recipe.steps, "warmup": 1, "repeat": 1, "skip_first": recipe.first_step - 1,
+                "skip_first_wait": 0}  # fmt: skip
+    options = replace(options, schedule=schedule,
+                      metadata={SIMULATED: True, DISTRIBUTED: arguments, **options.metadata})  # fmt: skip
+    process, segments = cluster.record(rank, table, runtime=options.level >= 2)
+    folder = out / folder_name(process, f"{recipe.host}{rank // cluster.chip.node}")
+    result = TextResult(folder, process, options, replace(NEW, torch_npu="2.7.1", cann="8.3.RC1"))
+    for number, segment in enumerate(segments, 1):
+        result.add(segment)
+        progress(number / recipe.steps)
+    result.close()
+    return folder
+
+
+#: What a writing process was started with.
+_work: list[tuple[Recipe, Cluster, Timetable, Path]] = []
+
+
+def _begin(recipe: Recipe, table: Timetable, out: Path) -> None:
+    _work[:] = [(recipe, recipe.cluster(), table, out)]
+
+
+def _write(rank: int) -> None:
+    recipe, cluster, table, out = _work[0]
+    write_rank(recipe, cluster, table, rank, out)
+
+
+def _truth(recipe: Recipe, cluster: Cluster, truths: list[Truth]) -> dict[str, Any]:
+    layout = cluster.layout
+    return {
+        SIMULATED: True, "model": recipe.model, "chip": recipe.chip, "seed": recipe.seed,
+        "layout": {"ranks": layout.world, "tp": layout.tp, "pp": layout.pp, "dp": layout.dp},
+        "steps": list(range(recipe.first_step, recipe.first_step + recipe.steps)),
+        "faults": cluster.faults.as_json(),
+        "ranks": {str(rank): asdict(truth) for rank, truth in enumerate(truths)},
+    }  # fmt: skip
+
+
+def events_of_a_step(recipe: Recipe) -> int:
+    """Events that one step of the first rank to be written has in trace_view.json."""
+    counts = []
+    for steps in (1, 2):
+        shorter = replace(recipe, steps=steps)
+        cluster = shorter.cluster()
+        table, _ = cluster.times()
+        with tempfile.TemporaryDirectory() as name:
+            folder = write_rank(shorter, cluster, table, (recipe.only or (0,))[0], Path(name))
+            (trace,) = folder.rglob("trace_view.json")
+            counts.append(trace.read_bytes().count(b'"ph": '))
+    return counts[1] - counts[0]
