@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import all as all_benchmarks
 from benchmarks.harness import LINES_VARIABLE, Bar, cpu_seconds, percentile, report, run
 
 MB = 1_000_000
@@ -67,3 +68,18 @@ def test_cpu_time_holds_that_of_children() -> None:
 def test_percentile_is_a_value_that_was_measured() -> None:
     values = list(range(1, 101))
     assert (percentile(values, 0.99), percentile(values, 0.5), percentile([7.0], 0.99)) == (99, 50, 7.0)
+
+
+def test_results_name_what_fell_short_and_what_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    start = f"import sys\nsys.path.insert(0, {str(all_benchmarks.ROOT)!r})\nfrom benchmarks.harness import *\n"
+    (scripts / "scan.py").write_text(start + "sys.exit(report([Bar('a | b', 2.0, 1.0, data='some')]))")
+    (scripts / "tables.py").write_text(start + "report([Bar('before', 0.5, 1.0)])\nraise SystemExit(3)")
+    monkeypatch.setattr(all_benchmarks, "HERE", scripts)
+    sections = [(name, *all_benchmarks.run(name, False, tmp_path, tmp_path)) for name in ("scan", "tables")]
+    assert [failure for _, _, failure in sections] == ["", "ended with status 3; see what it printed"]
+    text = all_benchmarks.written(sections, False)
+    assert "Of 2 bars 1 hold and 1 fall short." in text
+    assert "| a \\| b | 2 x | 1 x | **falls short** |  | some |" in text
+    assert "**ended with status 3; see what it printed**" in text
