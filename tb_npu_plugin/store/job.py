@@ -67,4 +67,5 @@ class Job:
 
     def begin(self) -> None:
         """It is read from its beginning, now."""
-        self.state, self.started, self.bytes_done = "reading", time.monotonic(), 0
+        self.state, self.started = "reading", time.monotonic()
+        self.file, self.bytes_done = "", 0

@@ -247,6 +247,8 @@ class Pool:
             if "preview" in message:
                 self._show(job, Path(message["preview"]))
             else:
+                if not job.file:
+                    job.started = time.monotonic()  # the process itself took a while to start
                 job.file = message["file"]
                 job.bytes_done = min(int(message["bytes"]), job.bytes_total)
 

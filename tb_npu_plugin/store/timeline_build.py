@@ -31,6 +31,35 @@ from tb_npu_plugin.store.timeline_tracks import Track, distinct_tracks, ordered,
 
 Index = NDArray[np.int64]
 _SPOOL = "spool"
+#: Reading the file takes about this share of the whole time.
+_READING = 0.35
+
+
+class Steps:
+    """Tells progress in bytes of the file: some of them count while it is read, the rest as the timeline is made."""
+
+    def __init__(self, size: int, tell: Callable[[int], None]) -> None:
+        self._size, self._tell = size, tell
+        self._read = self._told = 0
+
+    def read(self, count: int) -> None:
+        """So many more bytes of the file were read."""
+        self._read += count
+        self._to(_READING * self._read)
+
+    def made(self, share: float) -> None:
+        """So much of the timeline was made, 0 to 1."""
+        self._to(self._size * (_READING + (1 - _READING) * share))
+
+    def _to(self, reached: float) -> None:
+        if reached > self._told:
+            count = int(reached) - self._told
+            self._told += count
+            self._tell(count)
+
+
+def _ignored(share: float) -> None:
+    """Nobody wants to know."""
 
 
 def build_timeline(
@@ -42,7 +71,8 @@ def build_timeline(
 ) -> None:
     """Read a trace and write its timeline into the folder `out`, which must exist and be empty.
 
-    progress: bytes of the file read since the last call. preview: called with a timeline folder beside `out` whenever
+    progress: bytes of the file dealt with since the last call: in part when they are read, the rest when the timeline
+    is made. preview: called with a timeline folder beside `out` whenever
     one of the beginning of the trace was made while the rest is being read. Defects go to `log`. Raises BadFile when
     the file holds nothing to show; OSError when `out` cannot be written.
     """
@@ -50,13 +80,14 @@ def build_timeline(
     spool = out / _SPOOL  # what the scan reads stays on disk: a large trace must not fill the memory
     spool.mkdir()
     blob = out / ARGS_BLOB
+    steps = Steps(origin.size, progress)
     try:
         with blob.open("wb") as args:
             previews = Previews(out, origin, args, write_timeline, preview)
 
             def count(done: int) -> None:
                 previews.progress(done)
-                progress(done)
+                steps.read(done)
 
             positions = previews.positions(origin.size)
             events = scan_trace(trace, log, count, args, spool=spool, peek=previews.make, peek_at=positions)
@@ -64,14 +95,22 @@ def build_timeline(
             raise BadFile(f"{trace.name} holds no events", "Export the trace again.")
         if events.args_path is not None:
             blob.unlink()
-        write_timeline(out, events, events.args_path or blob, origin, log)
+        write_timeline(out, events, events.args_path or blob, origin, log, steps.made)
         del events
     finally:
         shutil.rmtree(spool, ignore_errors=True)
 
 
-def write_timeline(out: Path, events: TraceEvents, args: Path, origin: Origin, log: ProblemLog) -> None:
-    """Write the timeline of some events, whose args are in the file `args`. See build_timeline."""
+def write_timeline(
+    out: Path,
+    events: TraceEvents,
+    args: Path,
+    origin: Origin,
+    log: ProblemLog,
+    made: Callable[[float], None] = _ignored,
+) -> None:
+    """Write the timeline of some events, whose args are in the file `args`. `made` is told which share of it is
+    there. See build_timeline."""
     try:
         with args.open("rb"):
             there: Path | None = args
@@ -82,8 +121,9 @@ def write_timeline(out: Path, events: TraceEvents, args: Path, origin: Origin, l
         # Most of it is done in C or NumPy, without the interpreter's lock.
         operators = other.submit(_write_operators, out, events, there)
         with _opened(there) as file:
-            _Builder(out, log, events, file, origin).build()
+            _Builder(out, log, events, file, origin).build(made)
         operators.result()
+    made(1)
 
 
 def _write_operators(out: Path, events: TraceEvents, args: Path | None) -> None:
@@ -107,7 +147,7 @@ class _Builder:
         self._out, self._log, self._origin = out, log, origin
         self._events, self._args = events, args
 
-    def build(self) -> None:
+    def build(self, made: Callable[[float], None]) -> None:
         """Everything but the operators, in order; columns are given up as soon as they are written."""
         events, file = self._events, self._origin.name
         slices = make_slices(events, file, self._log)
@@ -117,8 +157,10 @@ class _Builder:
         tracks, number = self._tracks(keys, counters)
         track = number[code].astype(np.uint16 if len(tracks) < 2**16 else np.uint32)
         del code
+        made(0.15)
         rows, hidden = write_slices(self._out, events, slices, track, len(tracks), base)
         del slices, track
+        made(0.55)
         if hidden:
             self._log.add(_too_deep(file, hidden))
 
@@ -129,12 +171,14 @@ class _Builder:
 
         flows = make_flows(events, rows, base, track_of)
         self._save_flows(flows)
+        made(0.7)
         save(self._out, "counter_time", counters.time - base)
         save(self._out, "counter_value", counters.value)
         write_meta(
             self._out, self._origin, events, rows, flows, base_ns=base, end_ns=end, levels=save_levels(self._out, rows),
             tracks=shown_tracks(events, tracks, counters, rows),
         )  # fmt: skip
+        made(0.9)  # the operators may take longer
 
     def _extent(self, slices: Slices, counters: Counters) -> tuple[int, int]:
         """First and last moment of everything that is shown, ns since the epoch."""

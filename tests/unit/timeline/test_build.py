@@ -244,3 +244,15 @@ def test_rows_are_sorted_and_free_of_overlap(tmp_path: Path) -> None:
         start, dur = rows.start[low:high], rows.dur[low:high]
         assert (start[1:] >= start[:-1] + np.maximum(dur[:-1], 1)).all()
     assert sum(track["slices"] for track in timeline.tracks) == timeline.slice_count == 400
+
+
+def test_progress_goes_on_after_the_file_is_read_and_ends_at_its_size(tmp_path: Path) -> None:
+    path = tmp_path / "trace_view.json"
+    path.write_text(json.dumps([event(f"a{number}", number, 1) for number in range(2000)]))
+    (tmp_path / "timeline").mkdir()
+    told: list[int] = []
+    build_timeline(path, tmp_path / "timeline", ProblemLog(), told.append)
+    size = path.stat().st_size
+    assert all(count >= 0 for count in told) and sum(told) == size
+    reached = np.cumsum(told)
+    assert ((0.3 * size < reached) & (reached < 0.95 * size)).sum() >= 4, "it can be seen to move"
