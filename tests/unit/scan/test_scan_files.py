@@ -1,0 +1,181 @@
+"""Columns in files, what was read so far, threads, and files that change while they are read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.scan import TraceEvents, scan_trace, source
+from tb_npu_plugin.scan.events import DTYPES, TEXT_COLUMNS
+from tests.support.scanners import both_scanners
+
+THREADS_VARIABLE = "TB_NPU_SCAN_THREADS"
+pytestmark = both_scanners
+
+COUNT = 5000
+EVENTS = [
+    {"ph": "X", "name": f"op {i} }}, {{", "cat": "cpu_op", "pid": i % 3, "tid": 1, "ts": f"{i}.500", "dur": 0.25,
+     "args": {"calls": [{"n": i}, {"n": 2}]}}
+    for i in range(COUNT)
+]  # fmt: skip
+
+
+@pytest.fixture(params=["1", "3"])
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both with one thread and with three; the scanner in Python has one in either case."""
+    monkeypatch.setenv(THREADS_VARIABLE, request.param)
+    return str(request.param)
+
+
+@pytest.fixture
+def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: str) -> Path:
+    """A file of many blocks that was written some time ago."""
+    monkeypatch.setattr(source, "CHUNK", 16 << 10)
+    monkeypatch.setattr(source, "_GZIP_READ", 16 << 10)
+    path = tmp_path / "trace_view.json"
+    path.write_text(json.dumps(EVENTS))
+    os.utime(path, ns=(1_700_000_000_000_000_000, 1_700_000_000_000_000_000))
+    return path
+
+
+def assert_begins_with(whole: TraceEvents, part: TraceEvents) -> None:
+    """The rows and texts of `part` are the first of `whole`."""
+    for key in DTYPES:
+        np.testing.assert_array_equal(getattr(part, key), getattr(whole, key)[: len(part)], key)
+    for name in TEXT_COLUMNS.values():
+        texts = getattr(part, name)
+        assert list(texts) == getattr(whole, name)[: len(texts)], name
+
+
+def test_spooled_columns_are_those_in_memory(trace: Path, tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    log = ProblemLog()
+    spooled = scan_trace(trace, log, lambda _: None, spool=spool)
+    memory = scan_trace(trace, log, lambda _: None)
+    assert len(spooled) == len(memory) == COUNT and log.list() == []
+    assert_begins_with(memory, spooled)
+    for key in DTYPES:
+        column = getattr(spooled, key)
+        assert (
+            isinstance(column, np.memmap)
+            and not column.flags.writeable
+            and not isinstance(getattr(memory, key), np.memmap)
+        )
+
+
+def test_an_empty_trace_can_be_spooled(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text("[]")
+    events = scan_trace(path, ProblemLog(), lambda _: None, spool=tmp_path)
+    assert (len(events), events.names, events.complete) == (0, [], True)
+
+
+@pytest.mark.parametrize("spooled", [False, True])
+@pytest.mark.parametrize("zipped", [False, True])
+def test_peeks_at_the_events_so_far(trace: Path, tmp_path: Path, spooled: bool, zipped: bool) -> None:
+    if zipped:
+        trace.write_bytes(gzip.compress(trace.read_bytes(), 0))
+    size, seen, blob = trace.stat().st_size, [], io.BytesIO()
+    at = (size // 10, size // 10 + 1, size // 3, 2 * size)
+
+    def peek(events: TraceEvents) -> None:
+        assert not events.complete
+        seen.append(events)
+
+    spool = tmp_path if spooled else None
+    whole = scan_trace(trace, ProblemLog(), lambda _: None, blob, spool=spool, peek=peek, peek_at=at)
+    assert [len(events) * 100 // COUNT for events in seen] == pytest.approx([10, 33], abs=4)
+    for events in seen:
+        assert_begins_with(whole, events)
+        assert events.bytes_read <= whole.bytes_read and events.args_path == whole.args_path
+
+
+def test_all_bytes_are_told(trace: Path) -> None:
+    trace.write_text('{"traceEvents": ' + json.dumps(EVENTS) + ', "more": "' + "x" * 100_000 + '"}')
+    told: list[int] = []
+    events = scan_trace(trace, ProblemLog(), told.append)
+    assert (len(events), sum(told), events.complete) == (COUNT, trace.stat().st_size, True)
+
+
+def shorten(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def grow(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b" " * 100_000)
+
+
+def replace(path: Path) -> None:
+    other = path.with_suffix(".new")
+    other.write_text(json.dumps(EVENTS))
+    other.rename(path)
+
+
+def overwrite(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 3)
+        file.write(b'"}]{,\x00\xff' * 20_000)
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+@pytest.mark.parametrize("change", [shorten, empty, grow, replace, overwrite, remove])
+def test_a_file_that_changes_meanwhile(change: Callable[[Path], None], trace: Path) -> None:
+    """It is a Problem and no crash, and what was read before is kept."""
+    changed: list[int] = []
+
+    def progress(count: int) -> None:
+        if len(changed) == 2:
+            change(trace)
+        changed.append(count)
+
+    log = ProblemLog()
+    events = scan_trace(trace, log, progress)
+    codes = {problem.code for problem in log.list()}
+    assert codes & {"file_changed", "unreadable_file"}
+    assert len(events) >= COUNT // 50
+    assert [events.names[code] for code in events.name[:50].tolist()] == [event["name"] for event in EVENTS[:50]]
+    if change in (grow, replace):
+        assert len(events) == COUNT
+    if change in (shorten, empty):
+        assert not events.complete and "truncated_file" in codes
+
+
+def test_an_error_in_progress_ends_the_scan(trace: Path) -> None:
+    def cancel(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        scan_trace(trace, ProblemLog(), cancel)
+
+
+def test_an_error_of_the_spool_is_not_one_of_the_trace(trace: Path, tmp_path: Path) -> None:
+    log = ProblemLog()
+    with pytest.raises(OSError, match="gone"):
+        scan_trace(trace, log, lambda _: None, spool=tmp_path / "gone")
+    assert log.list() == []
+
+
+@pytest.mark.parametrize("wanted", ["0", "-1", "many", "1.5"])
+def test_threads_are_a_positive_number(wanted: str, trace: Path, scanner: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if scanner == "python":
+        pytest.skip("it has one thread")
+    monkeypatch.setenv(THREADS_VARIABLE, wanted)
+    with pytest.raises(ValueError, match=wanted):
+        scan_trace(trace, ProblemLog(), lambda _: None)
