@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +23,16 @@ if sys.version_info >= (3, 11):
     from typing import Self
 else:
     Self = Any
+
+
+#: At the end of the process, captures that still run are stopped and temporary folders deleted.
+_alive: weakref.WeakSet[_KinetoProfile] = weakref.WeakSet()
+
+
+@atexit.register
+def _clean_up_all() -> None:
+    for one in list(_alive):
+        one._clean_up()
 
 
 class _KinetoProfile:
@@ -54,6 +66,7 @@ class _KinetoProfile:
             custom_trace_id_callback=custom_trace_id_callback,
         )
         self.action_controller = ActionController(self.prof_if)
+        _alive.add(self)
 
     def __enter__(self) -> Self:
         self.start()

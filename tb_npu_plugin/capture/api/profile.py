@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import weakref
 from collections.abc import Iterable
 from typing import Any, Callable
 
@@ -15,15 +13,6 @@ from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.messages import guarded, warn
 from tb_npu_plugin.capture.api.paths import PLACE
 from tb_npu_plugin.capture.api.schedule import default_schedule
-
-#: Those whose capture the end of the process would cut off.
-_alive: weakref.WeakSet[profile] = weakref.WeakSet()
-
-
-@atexit.register
-def _stop_all() -> None:
-    for one in list(_alive):
-        one.stop()
 
 
 class profile(_KinetoProfile):
@@ -74,7 +63,6 @@ class profile(_KinetoProfile):
         if use_cuda is not None:
             warn("This is npu environment, use_cuda is invalid")
         self.current_action = self._action()
-        _alive.add(self)
 
     def _call_handler(self) -> None:
         if self.on_trace_ready is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
@@ -98,13 +98,45 @@ def test_each_cycle_has_a_folder_and_a_trace_id(recorded: Recorded) -> None:
     assert len({trace for _, trace in seen}) == 5
 
 
-FULL = OSError(errno.ENOSPC, "No space left on device", "/full/FRAMEWORK")
-READ_ONLY = OSError(errno.EROFS, "Read-only file system", "/ro")
+def _full() -> OSError:
+    return OSError(errno.ENOSPC, "No space left on device", "/full/FRAMEWORK")
 
 
-@pytest.mark.parametrize("call", ["prepare", "warmup", "start", "stop", "finalize", "step_begin", "step_end"])
-@pytest.mark.parametrize("problem", [FULL, RuntimeError("broken"), AssertionError()])
-def test_a_recorder_that_fails_costs_one_capture(call: str, problem: Exception, recorded: Recorded, said: Said) -> None:
+def _read_only() -> OSError:
+    return OSError(errno.EROFS, "Read-only file system", "/ro")
+
+
+#: Makes the failure, what is said about it, and what to do.
+FAILURES: list[tuple[Callable[[], Exception], str, str]] = [
+    (_full, "No space left on device: '/full/FRAMEWORK'", "Free some space or choose another dir_name."),
+    (_read_only, "Read-only file system: '/ro'", "Choose a dir_name that can be written."),
+    (lambda: RuntimeError("broken"), "broken", ""),
+    (AssertionError, "AssertionError", ""),
+]
+
+
+@pytest.mark.parametrize("call", ["prepare", "warmup", "start", "stop", "finalize"])
+@pytest.mark.parametrize(("make", "reason", "hint"), FAILURES)
+def test_a_recorder_that_fails_costs_one_capture(
+    call: str, make: Callable[[], Exception], reason: str, hint: str, recorded: Recorded, said: Said
+) -> None:
+    _two_cycles(call, make(), recorded, said)
+    [text] = [text for kind, text in said() if kind == "ERROR"]
+    assert reason in text
+    assert hint in text
+    assert text.endswith("The training goes on.")
+    assert recorded.log.count("ready") == 1  # of the second cycle
+
+
+@pytest.mark.parametrize("call", ["step_begin", "step_end"])
+def test_a_mark_that_fails_costs_the_mark(call: str, recorded: Recorded, said: Said) -> None:
+    _two_cycles(call, RuntimeError("broken"), recorded, said)
+    assert [text for kind, text in said() if kind == "ERROR"] == ["The mark of step 0 is not recorded: broken"]
+    assert recorded.log.count("ready") == 2
+
+
+def _two_cycles(call: str, problem: Exception, recorded: Recorded, said: Said) -> None:
+    """Two captures, in the first of which a call fails."""
     actions = [W, R, S, N] * 2
     prof = _profile([*actions, N], recorded)
     said()
@@ -115,17 +147,6 @@ def test_a_recorder_that_fails_costs_one_capture(call: str, problem: Exception, 
             recorded.fail.clear()
         prof.step()
     prof.stop()
-    errors = [text for kind, text in said() if kind == "ERROR"]
-    if call.startswith("step_"):
-        [text] = errors
-        assert (str(problem) or "AssertionError") in text
-        assert recorded.log.count("ready") == 2
-        return
-    [text] = errors
-    assert (str(problem) or "AssertionError") in text
-    assert "The training goes on." in text
-    assert ("Free some space" in text) == (problem is FULL)
-    assert recorded.log.count("ready") == 1  # of the second cycle
 
 
 def test_a_handler_that_fails_does_not_cost_the_next_capture(recorded: Recorded, said: Said) -> None:
@@ -157,12 +178,13 @@ def test_a_folder_that_cannot_be_written(recorded: Recorded, said: Said, tmp_pat
 
 
 def test_the_folder_of_a_capture_that_could_not_begin_is_removed(recorded: Recorded) -> None:
-    recorded.fail["prepare"] = FULL
+    recorded.fail["prepare"] = _full()
     prof = profile(schedule=lambda step: R, on_trace_ready=lambda prof: None)
     prof.start()
     assert recorded.log == ["prepare"]
     assert list(Path().iterdir()) == []
     assert prof.prof_if.prof_path == ""
+    prof.stop()
 
 
 class Observer:
