@@ -14,7 +14,10 @@ from tb_npu_plugin.store.cache import Cache
 from tb_npu_plugin.store.library import Library
 from tests.http.conftest import Browser, context
 from tests.unit.discovery.test_watch import until
+from tests.unit.store.results import NAME, write_result
 from tests.unit.store.slow_worker import Holding
+from tests.unit.store.test_previews import COUNT
+from tests.unit.store.test_previews import TRACE as LONG_TRACE
 
 FILES = ("kernel_details.csv", "trace_view.json")
 
@@ -115,3 +118,25 @@ def test_a_timeline_is_asked_by_version(browser: Browser) -> None:
     assert browser.ask("/api/timeline/slice", span=span, id="0", version=version).status_code == 200
     old = browser.ask("/api/timeline/slice", span=span, id="0", version="another")
     assert old.status_code == 404 and old.get_json()["code"] == "stale"
+
+
+def test_the_beginning_of_a_trace_is_shown_while_the_rest_is_read(slow: Browser, holding: Holding, logs: Path) -> None:
+    write_result(logs / "run" / NAME, trace=LONG_TRACE)
+    span = slow.spans()[0]
+    holding.hold("preview-1")
+    slow.json("/api/view/trace", span=span)
+    assert until(lambda: slow.json("/api/view/trace", span=span)["data"] is not None)
+    found = slow.json("/api/view/trace", span=span)
+    assert found["state"] == "reading" and [job["state"] for job in found["progress"]][-1] == "reading"
+    first, few = found["data"]["version"], found["data"]["slices"]
+    assert first and 0 < few < COUNT and found["fingerprint"] == first
+    window = {"span": span, "rows": "0", "t0": "0", "t1": "10000000", "px": "1"}
+    assert slow.ask("/api/timeline/slices", **window, version=first).status_code == 200
+    hits = slow.json("/api/timeline/search", span=span, q="a", version=first)
+    assert hits["total"] == few
+    holding.hold()
+    found = slow.view("trace", span=span)
+    assert found["state"] == "ready" and found["data"]["slices"] == COUNT and found["data"]["version"] != first
+    old = slow.ask("/api/timeline/slices", **window, version=first)
+    assert old.status_code == 404 and old.get_json()["code"] == "stale"
+    assert slow.ask("/api/timeline/slices", **window, version=found["data"]["version"]).status_code == 200

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tb_npu_plugin.store.process import WorkerProcess
 
-#: Waits before reading a file whose name is in <folder>/hold, until it is taken out; says so in <folder>/at.
+#: Waits before reading a file whose name is in <folder>/hold, and after a preview ("preview-1") whose name is, until it
+#: is taken out; says so in <folder>/at. Previews begin after a few kB.
 PROGRAM = """
 import sys, time
 from pathlib import Path
@@ -15,14 +16,20 @@ def hold(path):
     while Path(path).name in (folder / "hold").read_text().split():
         (folder / "at").write_text(str(path))
         time.sleep(0.01)
-import tb_npu_plugin.readers.registry as registry, tb_npu_plugin.store.timeline as timeline
+from tb_npu_plugin.readers import registry
+from tb_npu_plugin.scan import source
+from tb_npu_plugin.store import timeline, timeline_previews
+timeline_previews.FIRST = source.CHUNK = 8192
 read_file, build_timeline = registry.read_file, timeline.build_timeline
 def slow_read(path, *rest):
     hold(path)
     return read_file(path, *rest)
-def slow_build(path, *rest, **options):
+def slow_build(path, out, log, progress, preview):
     hold(path)
-    return build_timeline(path, *rest, **options)
+    def shown(folder):
+        preview(folder)
+        hold(folder)
+    build_timeline(path, out, log, progress, shown)
 registry.read_file, timeline.build_timeline = slow_read, slow_build
 from tb_npu_plugin.store.worker import main
 main()
