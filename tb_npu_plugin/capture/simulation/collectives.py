@@ -37,8 +37,14 @@ def schedule(
     exchange: Exchange, arrivals: tuple[int, ...], topology: Topology, member: int | None = None
 ) -> tuple[list[int], list[PlaneTask]]:
     """When each member is done, and the tasks of `member` by plane: its operator begins at its arrival."""
-    done = _Schedule(exchange, arrivals, topology, member)
-    return done.ends, done.tasks
+    work = _Schedule(exchange, arrivals, topology, member)
+    if exchange.type not in PHASES:
+        ends = work.transfer()
+    elif topology.is_mesh(exchange.members):
+        ends = work.mesh()
+    else:
+        ends = work.ring()
+    return ends, work.tasks
 
 
 def planes(type_: str, members: tuple[int, ...], topology: Topology) -> int:
@@ -55,110 +61,108 @@ class _Schedule:
         self, exchange: Exchange, arrivals: tuple[int, ...], topology: Topology, member: int | None = None
     ) -> None:
         self._exchange, self._arrivals, self._topology, self._member = exchange, arrivals, topology, member
-        self._random = Random(exchange.seed)
+        random = Random(exchange.seed)
+        self._vary = [0.98 + 0.04 * random.random() for _ in arrivals]
+        self._closing = 20 + int(500 * random.random())
         self.tasks: list[PlaneTask] = []
-        self.ends: list[int] = []
-        if exchange.type not in PHASES:
-            self._transfer()
-        elif topology.is_mesh(exchange.members):
-            self._mesh()
-        else:
-            self._ring()
 
-    def _task(self, member: int, plane: int, name: str, start: int, dur: int, peer: int, size: int = 0, link: str = "",
-              notify: int = 0) -> None:  # fmt: skip
-        if member == self._member:
-            self.tasks.append(PlaneTask(plane, name, start, dur, member, peer, size, link or "INVALID_TYPE", notify))
+    def _task(self, member: int, plane: int, name: str, start: int, dur: int, peer: int, size: int = 0,
+              link: str = "INVALID_TYPE", notify: int = 0) -> None:  # fmt: skip
+        self.tasks.append(PlaneTask(plane, name, start, dur, member, peer, size, link, notify))
 
-    def _move(self, member: int, peer: int, size: int, reduce: bool) -> int:
-        members = self._exchange.members
-        rate = self._topology.rate(members[member], members[peer], size, reduce)
-        return int(size / rate * (0.98 + 0.04 * self._random.random())) + 600
+    def _move(self, member: int, base: int) -> int:
+        """ns of a move that takes `base` ns on average."""
+        return int(base * self._vary[member]) + 600
 
     def _local(self, member: int, start: int, size: int) -> int:
         """Copy into the buffer of the communicator; gives its end."""
         dur = 700 + int(size * _LOCAL)
-        self._task(member, 0, "Memcpy", start, dur, member, size, "ON_CHIP")
+        if member == self._member:
+            self._task(member, 0, "Memcpy", start, dur, member, size, "ON_CHIP")
         return start + dur
 
-    # -- mesh ---------------------------------------------------------------------------------------
-    def _mesh(self) -> None:
-        exchange, count = self._exchange, len(self._arrivals)
-        share = max(512, exchange.size // count // 512 * 512)
-        ready = [self._local(m, at, share) for m, at in enumerate(self._arrivals)]
-        for reduce in PHASES[exchange.type]:
-            ready = self._phase(ready, share, reduce)
-        self.ends = [at + 700 for at in ready]
+    def _share(self) -> int:
+        """Bytes that one member has of the tensor."""
+        return max(512, self._exchange.size // len(self._arrivals) // 512 * 512)
 
-    def _phase(self, ready: list[int], share: int, reduce: bool) -> list[int]:
-        """Read a share from each peer; `ready` is when each member began, what comes back is when it is done."""
-        count, out = len(ready), []
-        for member in range(count):
-            peers = [(member + plane) % count for plane in range(1, count)]
-            begin = ready[member]
-            # all planes start when the slowest peer is there
-            go = max(max(ready[peer] for peer in peers) + _HANDSHAKE, begin + _HANDSHAKE)
-            last = go
-            for plane, peer in enumerate(peers, 1):
-                at = begin + 200 + 40 * plane
-                self._task(member, plane, "Notify_Record", at, 60, peer, notify=plane)
-                wait = max(20, ready[peer] + _HANDSHAKE - at - 90)
-                self._task(member, plane, "Notify_Wait", at + 90, wait, peer, notify=plane)
-                dur = self._move(member, peer, share, reduce)
-                start = max(go, at + 90 + wait) + 30
-                link = self._topology.link(self._exchange.members[member], self._exchange.members[peer])
-                self._task(member, plane, "Reduce_Inline" if reduce else "Memcpy", start, dur, peer, share, link)
-                closing = start + dur + 100
-                self._task(member, plane, "Notify_Record", closing, 60, peer, notify=plane)
-                self._task(member, plane, "Notify_Wait", closing + 90, 20 + int(500 * self._random.random()), peer)
-                last = max(last, closing + _NOTIFY)
-            out.append(last)
-        return out
+    # -- mesh ---------------------------------------------------------------------------------------
+    def mesh(self) -> list[int]:
+        """Each member reads one share from each other member, in each phase."""
+        share = self._share()
+        ready = [self._local(m, at, share) for m, at in enumerate(self._arrivals)]
+        for reduce in PHASES[self._exchange.type]:
+            go = max(ready) + _HANDSHAKE  # all planes start when the slowest peer is there
+            moves = self._topology.mesh_moves(self._exchange.members, share, reduce)
+            if self._member is not None:
+                self._reads(ready, go, share, reduce, moves[self._member])
+            ready = [go + self._move(m, max(base)) + 130 + _NOTIFY for m, base in enumerate(moves)]
+        return [at + 700 for at in ready]
+
+    def _reads(self, ready: list[int], go: int, share: int, reduce: bool, moves: tuple[int, ...]) -> None:
+        """Tasks of a phase. `ready`: when each member began it; moves: ns by plane, from plane 1."""
+        member, members = self._member, self._exchange.members
+        assert member is not None
+        begin, count = ready[member], len(members)
+        for plane, base in enumerate(moves, 1):
+            peer = (member + plane) % count
+            at = begin + 200 + 40 * plane
+            wait = max(20, ready[peer] + _HANDSHAKE - at - 90)
+            dur, start = self._move(member, base), go + 30
+            closing = start + dur + 100
+            link = self._topology.link(members[member], members[peer])
+            self._task(member, plane, "Notify_Record", at, 60, peer, notify=plane)
+            self._task(member, plane, "Notify_Wait", at + 90, wait, peer, notify=plane)
+            self._task(member, plane, "Reduce_Inline" if reduce else "Memcpy", start, dur, peer, share, link)
+            self._task(member, plane, "Notify_Record", closing, 60, peer, notify=plane)
+            self._task(member, plane, "Notify_Wait", closing + 90, self._closing, peer, notify=plane)
 
     # -- ring ---------------------------------------------------------------------------------------
-    def _ring(self) -> None:
-        exchange, count = self._exchange, len(self._arrivals)
-        share = max(512, exchange.size // count // 512 * 512)
+    def ring(self) -> list[int]:
+        """Every member takes one share from the one before it, in each round."""
+        share, count, members = self._share(), len(self._arrivals), self._exchange.members
         now = [self._local(m, at, share) for m, at in enumerate(self._arrivals)]
-        for reduce in PHASES[exchange.type]:
+        links = [self._topology.link(members[m], members[m - 1]) for m in range(count)]
+        for reduce in PHASES[self._exchange.type]:
+            bases = [self._topology.move_ns(members[m], members[m - 1], share, reduce) for m in range(count)]
+            durs = [self._move(m, base) for m, base in enumerate(bases)]
             for _ in range(count - 1):
-                now = self._round(now, share, reduce)
-        self.ends = [at + 700 for at in now]
+                goes = [max(now[m] + 120, now[m - 1] + _HOP[links[m]]) for m in range(count)]
+                if self._member is not None:
+                    member = self._member
+                    self._round(now[member], goes[member], durs[member], share, links[member], reduce)
+                now = [go + dur + 100 for go, dur in zip(goes, durs)]
+        return [at + 700 for at in now]
 
-    def _round(self, now: list[int], share: int, reduce: bool) -> list[int]:
-        """Every member takes one share from the one before it."""
-        count, out, members = len(now), [], self._exchange.members
-        for member in range(count):
-            before = (member - 1) % count
-            link = self._topology.link(members[member], members[before])
-            begin = now[member]
-            go = max(begin + 120, now[before] + _HOP[link])
-            self._task(member, 0, "Notify_Record", begin + 20, 60, before, notify=1)
-            self._task(member, 0, "Notify_Wait", begin + 90, max(20, go - begin - 100), before, notify=1)
-            dur = self._move(member, before, share, reduce)
-            name = "RDMASend" if link == "RDMA" else "Reduce_Inline" if reduce else "Memcpy"
-            self._task(member, 0, name, go, dur, before, share, link)
-            out.append(go + dur + 100)
-        return out
+    def _round(self, begin: int, go: int, dur: int, share: int, link: str, reduce: bool) -> None:
+        member = self._member
+        assert member is not None
+        before = (member - 1) % len(self._arrivals)
+        self._task(member, 0, "Notify_Record", begin + 20, 60, before, notify=1)
+        self._task(member, 0, "Notify_Wait", begin + 90, max(20, go - begin - 100), before, notify=1)
+        name = "RDMASend" if link == "RDMA" else "Reduce_Inline" if reduce else "Memcpy"
+        self._task(member, 0, name, go, dur, before, share, link)
 
     # -- two ranks ----------------------------------------------------------------------------------
-    def _transfer(self) -> None:
-        """hcom_send_: the first member sends to the second. Inside a node the receiver reads, else the sender sends."""
+    def transfer(self) -> list[int]:
+        """The first member sends to the second. Inside a node the receiver reads, else the sender sends."""
         size, (one, other) = self._exchange.size, self._exchange.members
         link = self._topology.link(one, other)
         sent = self._local(0, self._arrivals[0], size)
         listening = self._arrivals[1] + 300
         go = max(sent, listening) + _HOP[link]
-        mover = 0 if link == "RDMA" else 1
-        dur = self._move(0, 1, size, False)
+        dur = self._move(0, self._topology.move_ns(one, other, size, False))
         done = go + dur
-        for member, since in ((0, sent), (1, listening)):
-            peer = 1 - member
-            self._task(member, 0, "Notify_Record", since + 20, 60, peer, notify=1)
-            if member == mover:
-                self._task(member, 0, "Notify_Wait", since + 90, max(20, go - since - 100), peer, notify=1)
-                name = "RDMASend" if link == "RDMA" else "Memcpy"
-                self._task(member, 0, name, go, dur, peer, size, link)
-            else:
-                self._task(member, 0, "Notify_Wait", since + 90, done - since - 60, peer, notify=1)
-        self.ends = [done + 600, done + 700]
+        if self._member is not None:
+            self._ends_of(self._member, sent if self._member == 0 else listening, go, done, link)
+        return [done + 600, done + 700]
+
+    def _ends_of(self, member: int, since: int, go: int, done: int, link: str) -> None:
+        """Tasks of one of two ranks."""
+        peer = 1 - member
+        self._task(member, 0, "Notify_Record", since + 20, 60, peer, notify=1)
+        if member == (0 if link == "RDMA" else 1):
+            self._task(member, 0, "Notify_Wait", since + 90, max(20, go - since - 100), peer, notify=1)
+            name = "RDMASend" if link == "RDMA" else "Memcpy"
+            self._task(member, 0, name, go, done - go, peer, self._exchange.size, link)
+        else:
+            self._task(member, 0, "Notify_Wait", since + 90, done - since - 60, peer, notify=1)

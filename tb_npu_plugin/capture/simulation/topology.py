@@ -18,6 +18,7 @@ class Topology:
 
     def __init__(self, chip: Chip, slow: Mapping[tuple[int, int], float] | None = None) -> None:
         self._chip = chip
+        self._meshes: dict[tuple[tuple[int, ...], int, bool], tuple[tuple[int, ...], ...]] = {}
         self._slow = {tuple(sorted(pair)): factor for pair, factor in (slow or {}).items()}
 
     def link(self, one: int, other: int) -> str:
@@ -29,14 +30,29 @@ class Topology:
             return "HCCS"
         return "PCIE" if one // chip.node == other // chip.node else "RDMA"
 
-    def rate(self, one: int, other: int, size: int, reduce: bool = False) -> float:
-        """Bytes per ns of one transfer of `size` bytes."""
+    def move_ns(self, one: int, other: int, size: int, reduce: bool) -> int:
+        """Mean ns of one transfer of `size` bytes."""
         link = self.link(one, other)
         chip = self._chip
         peak = {"SIO": chip.sio, "HCCS": chip.hccs, "PCIE": chip.pcie, "RDMA": chip.rdma}[link]
         half = HALF if link in ("SIO", "HCCS") else HALF // 4
         rate = peak / 1e9 * SHARE * size / (size + half) * (REDUCE_SHARE if reduce else 1.0)
-        return rate / self._slow.get((min(one, other), max(one, other)), 1.0)
+        return int(size / rate * self._slow.get((min(one, other), max(one, other)), 1.0))
+
+    def mesh_moves(self, members: tuple[int, ...], size: int, reduce: bool) -> tuple[tuple[int, ...], ...]:
+        """`move_ns` of each member from the members behind it, in order around the group."""
+        key = (members, size, reduce)
+        found = self._meshes.get(key)
+        if found is None:
+            count = len(members)
+            found = self._meshes[key] = tuple(
+                tuple(
+                    self.move_ns(members[one], members[(one + plane) % count], size, reduce)
+                    for plane in range(1, count)
+                )
+                for one in range(count)
+            )
+        return found
 
     def is_mesh(self, ranks: tuple[int, ...]) -> bool:
         """All members reach each other directly, and few enough that each has a plane for each other one."""

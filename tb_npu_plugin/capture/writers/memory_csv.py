@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-
 from tb_npu_plugin.capture.simulation.records import Allocation, Segment, Totals
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.text import cell, mb, stamp
@@ -76,7 +74,7 @@ class MemoryRecord:
         self._output, self._active = output, output.dialect.active
         keys = [c.key for c in schema.MEMORY_RECORD.columns if self._active or c.key not in _OLD_HAS_NOT]
         self._file = output.csv(schema.MEMORY_RECORD, tuple(keys))
-        self._rows = tempfile.TemporaryFile("w+", dir=output.folder, newline="")  # noqa: SIM115  (open while segments come)
+        self._rows = self._file.part()
         self._workspace: list[str] = []
         self._pending: list[Totals] = []
         self._known: dict[str, Totals] = {}
@@ -105,16 +103,12 @@ class MemoryRecord:
             allocated, reserved = sum(t.allocated for t in known), sum(t.reserved for t in known)
             active = sum(t.active or 0 for t in known)
             lines += [line, self._line("PTA+GE", now.at, allocated, reserved, active)]
-        newline = self._output.dialect.newline
-        self._rows.write("".join(line + newline for line in lines))
+        self._rows.add(lines)
 
     def close(self) -> None:
         """Put the parts together."""
         self._write(1 << 63)
-        self._rows.seek(0)
-        for part in iter(lambda: self._rows.readlines(1 << 20), []):
-            self._file.add([line.rstrip("\r\n") for line in part])
-        self._rows.close()
+        self._file.append(self._rows)
         self._file.add(self._workspace)
         self._file.close()
 

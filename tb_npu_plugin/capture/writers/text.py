@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -49,20 +51,48 @@ class CsvFile:
         if always:
             self.write([])
 
-    def write(self, lines: Sequence[str]) -> None:
-        """Append rows: cells joined by commas, quoted where needed, without line end."""
+    def _opened(self) -> BinaryIO:
         if self._file is None:
             self._file = self._path.open("wb")
             self._file.write(self._header.encode())
+        return self._file
+
+    def write(self, lines: Sequence[str]) -> None:
+        """Append rows: cells joined by commas, quoted where needed, without line end."""
+        file = self._opened()
         if lines:
-            self._file.write((self.newline.join(lines) + self.newline).encode())
+            file.write((self.newline.join(lines) + self.newline).encode())
 
     def add(self, lines: Sequence[str]) -> None:
         """Append rows if there are any."""
         if lines:
             self.write(lines)
 
+    def part(self) -> Rows:
+        """Rows that are to stand behind others that are not known yet."""
+        return Rows(self._path.parent, self.newline)
+
+    def append(self, rows: Rows) -> None:
+        """Append rows that were kept; they are gone then."""
+        if rows.file.tell():
+            rows.file.seek(0)
+            shutil.copyfileobj(rows.file, self._opened(), 1 << 20)
+        rows.file.close()
+
     def close(self) -> None:
         """No row comes any more."""
         if self._file is not None:
             self._file.close()
+
+
+class Rows:
+    """Rows in an unnamed file of the folder, so that an interrupted run leaves none."""
+
+    def __init__(self, folder: Path, newline: str) -> None:
+        self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (open while segments come)
+        self._newline = newline
+
+    def add(self, lines: Sequence[str]) -> None:
+        """Append rows."""
+        if lines:
+            self.file.write((self._newline.join(lines) + self._newline).encode())
