@@ -83,6 +83,7 @@ setup(
         "rich>=12.0",
     ],
     extras_require={
+        # PyTorch is not among them: tools/ensure_torch.sh installs a CPU build where one can be had.
         "test": [
             "setuptools>=70.1",
             "pytest>=7",
