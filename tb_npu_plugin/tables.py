@@ -8,7 +8,8 @@ text columns       `Text`: int32 codes into a list of distinct values, -1 where 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
 
@@ -64,12 +65,28 @@ class Column:
     required: bool = False
 
 
+class Words(Sequence[str], ABC):
+    """Distinct texts that lie in a file, in natural order (see `natural_key`)."""
+
+    @abstractmethod
+    def pick(self, codes: NDArray[np.int32]) -> list[str]:
+        """The texts at these places."""
+
+    @abstractmethod
+    def codes_of(self, wanted: Iterable[str]) -> list[int]:
+        """Places of these texts, of those that are there."""
+
+    @abstractmethod
+    def containing(self, part: str) -> NDArray[np.bool_]:
+        """Mask of the texts that contain a part, without regard to case; one more at the end, False."""
+
+
 class Text:
-    """A dictionary-coded text column."""
+    """A dictionary-coded text column. `values` are distinct."""
 
     __slots__ = ("codes", "values")
 
-    def __init__(self, codes: NDArray[np.int32], values: list[str]) -> None:
+    def __init__(self, codes: NDArray[np.int32], values: Sequence[str]) -> None:
         self.codes = codes
         self.values = values
 
@@ -93,22 +110,122 @@ class Text:
 
     def tolist(self) -> list[str | None]:
         """Plain list, None where unknown."""
+        if isinstance(self.values, Words):
+            found, places = np.unique(self.codes, return_inverse=True)
+            there = found[found >= 0]
+            picked = [*([None] * (len(found) - len(there))), *self.values.pick(there)]
+            return [picked[place] for place in places.tolist()]
         lookup: list[str | None] = [*self.values, None]  # code -1 is the last
         return [lookup[code] for code in self.codes.tolist()]
 
     def equals(self, value: str) -> NDArray[np.bool_]:
         """Mask of the rows that hold exactly this value."""
-        hits = [code for code, item in enumerate(self.values) if item == value]
-        return np.asarray(np.isin(self.codes, hits), dtype=np.bool_)
+        return self.isin([value])
 
     def isin(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
         """Mask of the rows that hold one of these values."""
         chosen = set(wanted)
-        hits = [code for code, item in enumerate(self.values) if item in chosen]
+        if isinstance(self.values, Words):
+            hits = self.values.codes_of(chosen)
+        else:
+            hits = [code for code, item in enumerate(self.values) if item in chosen]
+        if len(hits) == 1:
+            return np.asarray(self.codes == hits[0], dtype=np.bool_)
         return np.asarray(np.isin(self.codes, hits), dtype=np.bool_)
 
 
 Data = Union[IntArray, FloatArray, Text]
+
+
+class StoredColumns(Mapping[str, Data], ABC):
+    """Columns that lie in a file: a column is loaded when it is asked for.
+
+    rows   how many each has
+    """
+
+    rows: int
+
+    @abstractmethod
+    def pick(self, keys: Sequence[str], rows: IntArray) -> dict[str, Data]:
+        """Some rows, in the given order, of some columns, which need not be loaded for it."""
+
+    def first(self, key: str, desc: bool, count: int) -> IntArray | None:
+        """The first rows by a column: of equal ones the first, unknown ones last. None: sort them yourself."""
+        return None
+
+    def sums(self, question: Question) -> Sums | None:
+        """See analysis.grouping.summed. None: sum them up yourself."""
+        return None
+
+
+@dataclass(frozen=True)
+class Question:
+    """Sums of groups of rows: keys and integer columns by key. See `Sums`."""
+
+    keys: tuple[str, ...]
+    totals: tuple[str, ...] = ()
+    ranges: tuple[str, ...] = ()
+    distinct: tuple[str, ...] = ()
+    complete: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sums:
+    """One entry for each combination of the keys that occurs, in the order of their first rows.
+
+    first       number of the first row
+    keys        values of each key
+    count       rows
+    known       rows with a known value, of each of `ranges`
+    total       sum of the known values, of each of `totals` and `ranges`; unknown where none is known, as are
+    least, most the smallest and the largest, of each of `ranges`
+    distinct    how many different known values each column of `distinct` has
+    incomplete  rows that lack a value of one of the columns of `complete`
+    """
+
+    first: IntArray
+    keys: dict[str, Data]
+    count: IntArray
+    known: dict[str, IntArray]
+    total: dict[str, IntArray]
+    least: dict[str, IntArray]
+    most: dict[str, IntArray]
+    distinct: dict[str, IntArray]
+    incomplete: IntArray
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+class TakenColumns(StoredColumns):
+    """Some rows of stored columns."""
+
+    def __init__(self, base: StoredColumns, rows: NDArray[Any]) -> None:
+        self.taken = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        if base.rows <= np.iinfo(np.int32).max:
+            self.taken = self.taken.astype(np.int32)
+        self.rows = len(self.taken)
+        self._base = base
+
+    def __getitem__(self, key: str) -> Data:
+        return _taken(self._base[key], self.taken)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._base
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._base)
+
+    def __len__(self) -> int:
+        return len(self._base)
+
+    def pick(self, keys: Sequence[str], rows: IntArray) -> dict[str, Data]:
+        """See StoredColumns."""
+        return self._base.pick(keys, self.taken[rows].astype(np.int64))
+
+
+def _taken(data: Data, rows: NDArray[Any]) -> Data:
+    return data.take(rows) if isinstance(data, Text) else data[rows]
 
 
 @dataclass(frozen=True)
@@ -119,11 +236,15 @@ class Table:
     data: Mapping[str, Data] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if isinstance(self.data, StoredColumns):
+            return
         lengths = {len(self.data[column.key]) for column in self.columns}
         if len(lengths) > 1:
             raise ValueError(f"columns of different length: {lengths}")
 
     def __len__(self) -> int:
+        if isinstance(self.data, StoredColumns):
+            return self.data.rows
         return len(self.data[self.columns[0].key]) if self.columns else 0
 
     def has(self, key: str) -> bool:
@@ -159,11 +280,16 @@ class Table:
         return found
 
     def take(self, rows: NDArray[Any]) -> Table:
-        """Rows by index or mask."""
-        return Table(
-            self.columns,
-            {key: value.take(rows) if isinstance(value, Text) else value[rows] for key, value in self.data.items()},
-        )
+        """Rows by index or mask; stored columns stay where they are."""
+        if isinstance(self.data, StoredColumns):
+            return Table(self.columns, TakenColumns(self.data, rows))
+        return Table(self.columns, {key: _taken(value, rows) for key, value in self.data.items()})
+
+    def loaded(self, rows: IntArray) -> Table:
+        """Some rows by their numbers, in memory."""
+        if not isinstance(self.data, StoredColumns):
+            return self.take(rows)
+        return Table(self.columns, self.data.pick([column.key for column in self.columns], rows))
 
     def with_columns(self, extra: Sequence[tuple[Column, Data]]) -> Table:
         """The same rows with columns added at the end."""

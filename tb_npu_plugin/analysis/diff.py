@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.grouping import Groups, ratio
+from tb_npu_plugin.analysis.grouping import ratio, summed, summed_text
 from tb_npu_plugin.analysis.joining import outer_join
 from tb_npu_plugin.analysis.operator_classes import CLASSES, classes
 from tb_npu_plugin.analysis.operators import TIME_COLUMNS, TIMES, by_name
-from tb_npu_plugin.tables import NULL_INT, Column, Data, FloatArray, IntArray, Kind, Table, Text, known
+from tb_npu_plugin.tables import NULL_INT, Column, Data, FloatArray, IntArray, Kind, Question, Table, Text, known
 
 IDLE = "idle"
 _CLASS = Column("class", Kind.TEXT, "Class", "Kind of work, from core and type of the kernel.", "identity")
@@ -50,18 +50,19 @@ class ClassDifference:
 
 def class_sums(kernels: Table) -> tuple[ClassSums, dict[str | None, ClassSums]]:
     """Of all kernels, and of those of each step."""
-    found, steps, durations = classes(kernels), kernels.text("step"), kernels.ints("dur_ns")
+    keys = ("step", "type", "core")
+    found = summed(kernels, Question(keys, ("dur_ns",)))
+    if not (summed_text(found, "type").codes >= 0).all():  # then the name tells the class
+        found = summed(kernels, Question((*keys, "name"), ("dur_ns",)))
+    steps = summed_text(found, "step").tolist()
+    kinds = classes(Table(tuple(Column(key, Kind.TEXT) for key in found.keys), found.keys)).tolist()
     by_step: dict[str | None, ClassSums] = {}
-    groups = Groups([steps, found], len(kernels))
-    for row, time, calls in zip(groups.first.tolist(), groups.sum(durations).tolist(), groups.count().tolist()):
-        sums = by_step.setdefault(steps[row], ClassSums({}, {}))
-        sums.times[CLASSES[found[row]]] = max(time, 0)
-        sums.calls[CLASSES[found[row]]] = calls
     whole = ClassSums({}, {})
-    for sums in by_step.values():
-        for name, time in sums.times.items():
-            whole.times[name] = whole.times.get(name, 0) + time
-            whole.calls[name] = whole.calls.get(name, 0) + sums.calls[name]
+    for step, kind, time, calls in zip(steps, kinds, found.total["dur_ns"].tolist(), found.count.tolist()):
+        name = CLASSES[kind]
+        for sums in (by_step.setdefault(step, ClassSums({}, {})), whole):
+            sums.times[name] = sums.times.get(name, 0) + max(time, 0)
+            sums.calls[name] = sums.calls.get(name, 0) + calls
     return whole, by_step
 
 
@@ -131,13 +132,12 @@ def kernels(baseline: Table, experimental: Table) -> Table:
 
 
 def _kernel_sums(kernels: Table) -> Table:
-    keys = [kernels.text(column.key) for column in _KEYS]
-    groups = Groups(keys, len(kernels))
+    found = summed(kernels, Question(tuple(column.key for column in _KEYS), ("dur_ns",)))
     counted = (
-        (Column("calls", Kind.INT), groups.count()),
-        (Column("dur_ns", Kind.DURATION), groups.sum(kernels.ints("dur_ns"))),
+        (Column("calls", Kind.INT), found.count),
+        (Column("dur_ns", Kind.DURATION), found.total["dur_ns"]),
     )
-    return Table(_KEYS, {column.key: key.take(groups.first) for column, key in zip(_KEYS, keys)}).with_columns(counted)
+    return Table(_KEYS, found.keys).with_columns(counted)
 
 
 def _difference_columns(what: str, title: str) -> list[Column]:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Union
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray, Text, known
+from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray, Question, StoredColumns, Sums, Table, Text, known
 
 Key = Union[IntArray, Text]
 
@@ -57,7 +58,11 @@ class Groups:
 
     def count_known(self, values: IntArray) -> IntArray:
         """Rows of each group whose value is known."""
-        return np.bincount(self.of_row[known(values)], minlength=len(self)).astype(np.int64)
+        return self.count_of(known(values))
+
+    def count_of(self, rows: NDArray[np.bool_]) -> IntArray:
+        """Chosen rows of each group."""
+        return np.bincount(self.of_row[rows], minlength=len(self)).astype(np.int64)
 
     def sum(self, values: IntArray) -> IntArray:
         """Sum of the known values of each group; unknown where none is known."""
@@ -89,6 +94,48 @@ class Groups:
         filled = np.where(known(values), values, neutral)[self._order]
         reduced = np.asarray(how.reduceat(filled, self._starts), dtype=np.int64)
         return np.where(self.count_known(values) > 0, reduced, NULL_INT)
+
+
+def summed(table: Table, question: Question) -> Sums:
+    """Sums of groups of a table's rows; a stored table answers without being loaded."""
+    found = table.data.sums(question) if isinstance(table.data, StoredColumns) else None
+    return _summed(table, question) if found is None else found
+
+
+def summed_text(found: Sums, key: str) -> Text:
+    """A key that is a column of texts."""
+    texts = found.keys[key]
+    assert isinstance(texts, Text)
+    return texts
+
+
+def _summed(table: Table, question: Question) -> Sums:
+    keys = {key: _key(table, key) for key in question.keys}
+    groups = Groups(list(keys.values()), len(table))
+    totals, ranges = ({key: table.ints(key) for key in some} for some in (question.totals, question.ranges))
+    incomplete = np.zeros(len(table), dtype=np.int64)
+    for key in question.complete:
+        incomplete |= ~known(table.ints(key))
+    return Sums(
+        first=groups.first,
+        keys={
+            key: data.take(groups.first) if isinstance(data, Text) else data[groups.first] for key, data in keys.items()
+        },
+        count=groups.count(),
+        known={key: groups.count_known(values) for key, values in ranges.items()},
+        total={key: groups.sum(values) for key, values in {**totals, **ranges}.items()},
+        least={key: groups.min(values) for key, values in ranges.items()},
+        most={key: groups.max(values) for key, values in ranges.items()},
+        distinct={key: groups.distinct(_key(table, key)) for key in question.distinct},
+        incomplete=groups.count_of(incomplete > 0),
+    )
+
+
+def _key(table: Table, key: str) -> Key:
+    """A column to group by; where the table lacks it, texts that are all unknown."""
+    if table.has(key) and not isinstance(table.data[key], Text):
+        return table.ints(key)
+    return table.text(key)
 
 
 def _dense(key: Key) -> tuple[IntArray, int]:

@@ -8,9 +8,9 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.grouping import Groups, known_sum, largest_first
+from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, known_sum, largest_first, summed, summed_text
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
-from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Table, Text, known
+from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Question, Sums, Table, Text, known
 
 NAME = Column("name", Kind.TEXT, "Name", "Kernel name.", "identity")
 TYPE = Column("type", Kind.TEXT, "Type", "Operator type; unknown at level 0.", "identity")
@@ -50,9 +50,7 @@ def is_communication(kernels: Table) -> NDArray[np.bool_]:
 
 def steps_of(table: Table) -> list[str | None]:
     """Distinct steps in the order of their first row."""
-    steps = table.text("step")
-    _, first = np.unique(steps.codes, return_index=True)
-    return [steps[int(row)] for row in np.sort(first)]
+    return summed_text(summed(table, Question(("step",))), "step").tolist()
 
 
 def of_step(table: Table, step: str | None) -> Table:
@@ -69,7 +67,7 @@ def by_step(table: Table) -> dict[str | None, Table]:
 
 def total_ns(kernels: Table) -> int:
     """Sum of the durations."""
-    return known_sum(kernels.ints("dur_ns")) or 0
+    return known_sum(summed(kernels, Question((), ("dur_ns",))).total["dur_ns"]) or 0
 
 
 def by_name(kernels: Table) -> Table:
@@ -79,50 +77,53 @@ def by_name(kernels: Table) -> Table:
 
 def by_type(kernels: Table) -> Table:
     """One row per type and core of the computing kernels, as op_statistic.csv has them, by total time."""
-    table = _statistic(kernels.take(~is_communication(kernels)), (TYPE, CORE), share=False)
+    table = _statistic(kernels, (TYPE, CORE), share=False)
     return table.take(largest_first(table.ints("total_ns")))
 
 
 def by_core(kernels: Table) -> list[CoreTime]:
     """One entry per accelerator core, by total time."""
-    cores = kernels.text("core")
-    groups = Groups([cores], len(kernels))
-    totals, calls = groups.sum(kernels.ints("dur_ns")), groups.count()
-    communication = is_communication(kernels)
-    entries = [
-        CoreTime(cores[int(row)], int(calls[group]), max(int(totals[group]), 0), bool(communication[row]))
-        for group, row in enumerate(groups.first)
-    ]
+    found = summed(kernels, Question(("core",), ("dur_ns",)))
+    cores = summed_text(found, "core")
+    columns = cores.tolist(), found.count.tolist(), found.total["dur_ns"].tolist(), _communicates(found).tolist()
+    entries = [CoreTime(core, calls, max(total, 0), communicates) for core, calls, total, communicates in zip(*columns)]
     return sorted(entries, key=lambda entry: -entry.total_ns)
 
 
 def top_computing(kernels: Table, count: int) -> Table:
     """The computing kernels with the most time, by type and core; by name and core where no type is known."""
-    computing = kernels.take(~is_communication(kernels))
-    typed = bool((computing.text("type").codes >= 0).any())
-    table = _statistic(computing, (TYPE if typed else NAME, CORE), share=True)
+    found = summed(kernels, Question(("type", "core")))
+    typed = bool(((summed_text(found, "type").codes >= 0) & ~_communicates(found)).any())
+    table = by_name(kernels) if not typed else _statistic(kernels, (TYPE, CORE), share=True)
+    table = table.take(table.ints("communication") == 0)
     return table.take(largest_first(table.ints("total_ns"))[:count])
 
 
 def _statistic(kernels: Table, keys: tuple[Column, ...], share: bool) -> Table:
-    groups = Groups([kernels.text(key.key) for key in keys], len(kernels))
-    durations = kernels.ints("dur_ns")
-    total = groups.sum(durations)
+    """With `share`: of all kernels, else of the computing ones."""
+    found = summed(kernels, Question(tuple(key.key for key in keys), ranges=("dur_ns",)))
+    total, communicates = found.total["dur_ns"], _communicates(found)
     data: dict[str, Text | IntArray | FloatArray] = {
-        **{key.key: kernels.text(key.key).take(groups.first) for key in keys},
-        "calls": groups.count(),
+        **{key.key: summed_text(found, key.key) for key in keys},
+        "calls": found.count,
         "total_ns": total,
-        "min_ns": groups.min(durations),
-        "max_ns": groups.max(durations),
-        "avg_ns": groups.mean(durations),
+        "min_ns": found.least["dur_ns"],
+        "max_ns": found.most["dur_ns"],
+        "avg_ns": divide_half_even(total, found.known["dur_ns"]),
     }
     if not share:
-        data["ratio"] = 100 * _share(total, np.zeros(len(total), dtype=np.int64))
-        return Table((*keys, CALLS, TOTAL, MIN, AVG, MAX, RATIO), data)
-    communication = is_communication(kernels).astype(np.int64)[groups.first]
+        table = Table((*keys, CALLS, TOTAL, MIN, AVG, MAX), data).take(~communicates)
+        total = table.ints("total_ns")
+        return table.with_columns([(RATIO, 100 * _share(total, np.zeros(len(total), dtype=np.int64)))])
+    communication = communicates.astype(np.int64)
     data["share"] = _share(total, communication)
     data["communication"] = communication
     return Table((*keys, CALLS, TOTAL, MIN, MAX, AVG, SHARE, COMMUNICATION), data)
+
+
+def _communicates(found: Sums) -> NDArray[np.bool_]:
+    """Mask of the groups of communication rows; the core is one of the keys."""
+    return summed_text(found, "core").isin(COMMUNICATION_CORES)
 
 
 def _share(total: IntArray, kind: IntArray) -> FloatArray:

@@ -61,7 +61,10 @@ def class_of(label: str, core: str | None) -> str:
 def classes(kernels: Table) -> IntArray:
     """Index into CLASSES of each kernel."""
     types, names, cores = (kernels.text(key) for key in ("type", "name", "core"))
-    by_label = np.where(types.codes >= 0, _rule_of(types)[types.codes], _rule_of(names)[names.codes])
+    by_label = _rule_of(types)[types.codes]
+    unknown = types.codes < 0
+    if unknown.any():
+        by_label[unknown] = _rule_of(names)[names.codes[unknown]]
     core_class = [CLASSES.index(CORES[core]) if core in CORES else -1 for core in cores.values] + [-1]
     by_core = np.asarray(core_class, dtype=np.int64)[cores.codes]
     return np.where(by_core >= 0, by_core, by_label)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.grouping import Groups, ratio
-from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Table, Text, known
+from tb_npu_plugin.analysis.grouping import known_sum, ratio, summed, summed_text
+from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Question, Table, Text
 
 #: Operators that only communicate, by the start of their name: those of HCCL (HcclAllreduce, hcom_allReduce_...) and
 #: of torch.distributed (c10d::allreduce_). Their device time is that of collectives and would drown all other.
@@ -56,6 +58,14 @@ SHARE_COLUMNS = (
 INCOMPLETE = Column("incomplete", Kind.INT, "Incomplete", "Calls that lack a time in the file: sums skip it.", "")
 
 
+@dataclass(frozen=True)
+class Totals:
+    """Times of all calls by column, and the device self time of those that only communicate, ns. None: unknown."""
+
+    times: dict[str, Optional[int]]
+    communication_self_ns: Optional[int]
+
+
 def is_communication(operators: Table) -> NDArray[np.bool_]:
     """Mask of the operators that only communicate, by name (COMMUNICATION_NAME)."""
     names = operators.text("name")
@@ -74,14 +84,16 @@ def by_shape(operators: Table) -> Table:
 
 def by_stack(operators: Table) -> Table:
     """One row per call stack of the given rows: calls and times."""
-    groups = Groups([operators.text("call_stack")], len(operators))
-    stacks = operators.text("call_stack").take(groups.first)
+    found = summed(operators, Question(("call_stack",), TIMES))
+    stacks = [
+        None if stack is None else _one_frame_a_line(stack) for stack in summed_text(found, "call_stack").tolist()
+    ]
     return Table(
         (STACK, CALLS, *TIME_COLUMNS),
         {
-            "call_stack": Text(stacks.codes, [_one_frame_a_line(stack) for stack in stacks.values]),
-            "calls": groups.count(),
-            **{key: groups.sum(operators.ints(key)) for key in TIMES},
+            "call_stack": Text.of(stacks),
+            "calls": found.count,
+            **{key: found.total[key] for key in TIMES},
         },
     )
 
@@ -91,26 +103,29 @@ def _one_frame_a_line(stack: str) -> str:
     return "\n".join(frame.strip().rstrip(";") for frame in stack.splitlines())
 
 
+def totals(operators: Table) -> Totals:
+    """Sums over all calls."""
+    found = summed(operators, Question(("name",), TIMES))
+    communicates = is_communication(Table((NAME,), {"name": summed_text(found, "name")}))
+    return Totals(
+        {key: known_sum(found.total[key]) for key in TIMES},
+        known_sum(found.total["device_self_ns"][communicates]),
+    )
+
+
 def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
-    groups = Groups([operators.text(key.key) for key in keys], len(operators))
-    sums = {key: groups.sum(operators.ints(key)) for key in (*TIMES, *AICORE)}
+    complete = tuple(key for key in TIMES if operators.has(key))
+    names = tuple(key.key for key in keys)
+    found = summed(operators, Question(names, (*TIMES, *AICORE), distinct=("call_stack",), complete=complete))
+    sums = found.total
     data: dict[str, Text | IntArray | FloatArray] = {
-        **{key.key: operators.text(key.key).take(groups.first) for key in keys},
-        "calls": groups.count(),
+        **{name: summed_text(found, name) for name in names},
+        "calls": found.count,
         **{key: sums[key] for key in TIMES},
         "aicore_self_share": ratio(sums["device_self_aicore_ns"], sums["device_self_ns"]),
         "aicore_total_share": ratio(sums["device_total_aicore_ns"], sums["device_total_ns"]),
-        "communication": is_communication(operators).astype(np.int64)[groups.first],
-        "stacks": groups.distinct(operators.text("call_stack")),
-        "incomplete": groups.sum(_incomplete(operators)),
+        "communication": is_communication(Table((NAME,), {"name": summed_text(found, "name")})).astype(np.int64),
+        "stacks": found.distinct["call_stack"],
+        "incomplete": found.incomplete,
     }
     return Table((*keys, CALLS, *TIME_COLUMNS, *SHARE_COLUMNS, COMMUNICATION, STACKS, INCOMPLETE), data)
-
-
-def _incomplete(operators: Table) -> IntArray:
-    """1 for each call of which a time that the file has a column for is unknown, else 0."""
-    unknown = np.zeros(len(operators), dtype=np.int64)
-    for key in TIMES:
-        if operators.has(key):
-            unknown |= ~known(operators.ints(key))
-    return unknown

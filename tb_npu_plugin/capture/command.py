@@ -42,6 +42,7 @@ _EPILOG = "\b\nFaults (figures in brackets may be left out):\n" + "".join(f"  {t
 @click.option("--chip", type=click.Choice(list(CHIPS)), default=DEFAULT_CHIP, show_default=True)
 @click.option("--level", type=click.Choice(list(LEVELS)), default="Level1", show_default=True, help="Profiler level.")
 @click.option("--aic-metrics", type=click.Choice(list(METRICS)), default="PipeUtilization", show_default=True)
+@click.option("--export-type", default="text", metavar="text,db", show_default=True, help="Files, databases, or both.")
 @click.option("--l2-cache", is_flag=True, help="With l2_cache.csv.")
 @click.option("--no-memory", is_flag=True, help="Without profile_memory.")
 @click.option("--no-stack", is_flag=True, help="Without with_stack and with_modules.")
@@ -58,7 +59,7 @@ _EPILOG = "\b\nFaults (figures in brackets may be left out):\n" + "".join(f"  {t
 )
 def mock(
     out: Path, model: str, ranks: int, tp: int, pp: int, steps: int, events: int | None, faults: tuple[str, ...],
-    only_ranks: str, chip: str, level: str, aic_metrics: str, l2_cache: bool, no_memory: bool, no_stack: bool,
+    only_ranks: str, chip: str, level: str, aic_metrics: str, export_type: str, l2_cache: bool, no_memory: bool, no_stack: bool,
     no_shapes: bool, layers: int | None, hidden: int | None, heads: int | None, sequence: int | None,
     batch: int | None, micro: int | None, seed: int, jobs: int,
 ) -> None:  # fmt: skip
@@ -66,7 +67,7 @@ def mock(
     and truth.json with the figures that were put in."""
     options = Options(
         LEVELS[level], METRICS[aic_metrics] if LEVELS[level] >= 1 else METRICS["AiCoreNone"], not no_shapes,
-        not no_memory, not no_stack, l2_cache, gc_threshold=0.0 if any("gc-pause" in f for f in faults) else None,
+        not no_memory, not no_stack, l2_cache, export=_forms(export_type), gc_threshold=0.0 if any("gc-pause" in f for f in faults) else None,
     )  # fmt: skip
     sizes = Sizes(layers, hidden, heads, sequence, batch, micro)
     recipe = Recipe(model, ranks, tp, pp, steps, 11, chip, seed, faults, sizes, options, _ranks(only_ranks))
@@ -75,6 +76,13 @@ def mock(
     with _bars() as report:
         write_run(recipe, out, jobs, report)
     click.echo(f"{len(recipe.only) or ranks} of {ranks} ranks, {recipe.steps} steps, {TRUTH}: {out}")
+
+
+def _forms(text: str) -> tuple[str, ...]:
+    forms = tuple(part.strip() for part in text.split(","))
+    if not forms or set(forms) - {"text", "db"}:
+        raise click.UsageError(f"--export-type {text} is not text, db or text,db.")
+    return forms
 
 
 def _ranks(text: str) -> tuple[int, ...]:

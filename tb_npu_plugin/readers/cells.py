@@ -1,11 +1,11 @@
 """Turns columns of text cells into numpy columns, piece by piece.
 
-A piece (`Cells`) belongs to one field and collects the chunks of one file; memory grows with the typed columns only.
+A piece (`Cells`) belongs to one field and collects the chunks of one file, in a Spool.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Union
 
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.csv_header import Field
 from tb_npu_plugin.readers.damage import is_damaged, repaired
+from tb_npu_plugin.readers.packed_texts import PackedTexts
+from tb_npu_plugin.readers.spool import Growing, Spool
 from tb_npu_plugin.schema.metrics import Guess
 from tb_npu_plugin.tables import NULL_INT, Column, Data, Kind, Text
 from tb_npu_plugin.units import number, number_column, scaled_column
@@ -22,18 +24,26 @@ from tb_npu_plugin.units import number, number_column, scaled_column
 MISSING = frozenset(("", "N/A"))
 #: float64 holds every whole number up to here.
 _FLOAT_WHOLE = 2.0**53
+#: Different cells of a text column that are looked up among, as Python objects.
+MAX_CODES = 1 << 17
+#: A chunk whose first cells occur so many times each is converted by its different cells.
+_REPEATED = 4
+_SAMPLE = 128
+#: Values of a finished column that are converted at once.
+_PIECE = 1 << 18
 
 Mask = NDArray[np.bool_]
 
 
 class _Codes(dict[str, int]):
-    """Cell text -> code of its value, assigned when a text is first seen."""
+    """Cell text -> code of its value, assigned when a text is first seen, from `first` on."""
 
-    def __init__(self, unquote: bool) -> None:
+    def __init__(self, unquote: bool, first: int = 0) -> None:
         super().__init__()
         self.values_seen: dict[str, int] = {}
         self.damaged: set[str] = set()  # raw cells that hold bytes that are no text
         self._unquote = unquote
+        self._first = first
 
     def __missing__(self, cell: str) -> int:
         code = self[cell] = self._code(cell)
@@ -43,26 +53,33 @@ class _Codes(dict[str, int]):
         value = cell.strip()
         if value in MISSING:
             return -1
-        if is_damaged(value):
+        if not value.isascii() and is_damaged(value):
             self.damaged.add(cell)
             value = repaired(value)
         if self._unquote and len(value) > 1 and value[0] == value[-1] == '"':
             value = value[1:-1]
-        return self.values_seen.setdefault(value, len(self.values_seen))
+        return self.values_seen.setdefault(value, self._first + len(self.values_seen))
 
 
 class TextCells:
     """A text column. Cells of shape columns lose one pair of quotation marks, which the producer puts around them."""
 
-    def __init__(self, field: Field) -> None:
+    def __init__(self, field: Field, spool: Spool) -> None:
         self.field = field
-        self._codes = _Codes(unquote=field.column.group == "shape")
-        self._chunks: list[NDArray[np.int32]] = []
+        self._unquote = field.column.group == "shape"
+        self._codes = _Codes(self._unquote)
+        self._spool = spool
+        self._column = spool.column(np.int32)
+        self._last = np.zeros(0, dtype=np.int32)  # codes of the last chunk
+        self._packed: PackedTexts | None = None  # texts that were too many to look up
 
     def add(self, cells: Sequence[str]) -> tuple[Mask, Mask]:
         """Take a chunk; masks of the unknown cells and of those that hold bytes that are no text."""
+        self._column.append(self._last)
+        if len(self._codes) > MAX_CODES:
+            self._pack()
         codes = np.fromiter(map(self._codes.__getitem__, cells), np.int32, len(cells))
-        self._chunks.append(codes)
+        self._last = codes
         damaged = np.zeros(len(cells), dtype=np.bool_)
         if self._codes.damaged:
             damaged[:] = [cell in self._codes.damaged for cell in cells]
@@ -70,49 +87,90 @@ class TextCells:
 
     def drop(self, rows: Mask) -> None:
         """Leave rows of the last chunk out."""
-        self._chunks[-1] = self._chunks[-1][~rows]
+        self._last = self._last[~rows]
 
     def result(self) -> tuple[Column, Data]:
         """The whole column; a guessed one becomes figures if all its values are."""
-        codes = np.concatenate([np.zeros(0, np.int32), *self._chunks])
-        values = list(self._codes.values_seen)
+        self._column.append(self._last)
         column = self.field.column
-        if self.field.guess is Guess.FIGURES:
-            numbers, bad = number_column(values)
-            if not bad.any():
-                return column, np.append(numbers, np.nan)[codes]  # code -1 is the last
+        as_figures = self.field.guess is Guess.FIGURES
+        if self._packed is None:
+            values: Sequence[str] = list(self._codes.values_seen)
+            numbers, bad = number_column(values) if as_figures else (np.zeros(0), np.ones(1, dtype=np.bool_))
+            figures = None if bad.any() else numbers
+        else:
+            self._pack()
+            values, figures = self._packed.texts(), self._packed.figures()
+        codes = self._column.values()
+        if as_figures and figures is not None:
+            by_code = np.append(figures, np.nan)  # code -1 is the last
+            return column, _converted(codes, self._spool.column(np.float64), lambda part: by_code[part])
+        if self._packed is not None:
+            same = self._packed.same()
+            if same is not None:
+                by_code = np.append(same, np.int32(-1))
+                codes = _converted(codes, self._spool.column(np.int32), lambda part: by_code[part])
         return replace(column, kind=Kind.TEXT), Text(codes, values)
+
+    def _pack(self) -> None:
+        """Put the texts seen so far away, and look up among those to come only."""
+        if self._packed is None:
+            self._packed = PackedTexts(self._spool, self.field.guess is Guess.FIGURES)
+        self._packed.append(list(self._codes.values_seen))
+        self._codes = _Codes(self._unquote, len(self._packed))
 
 
 class NumberCells:
     """A column of figures: int64 for times, sizes and counts, float64 otherwise."""
 
-    def __init__(self, field: Field) -> None:
+    def __init__(self, field: Field, spool: Spool) -> None:
         self.field = field
         self._is_int = field.column.kind.is_int and field.guess is Guess.NOTHING
         self._dtype = np.int64 if self._is_int else np.float64
         self._null = NULL_INT if self._is_int else np.nan
-        self._chunks: list[NDArray[Any]] = []
+        self._spool = spool
+        self._column = spool.column(self._dtype)
+        self._last: NDArray[Any] = np.zeros(0, self._dtype)  # values of the last chunk
 
     def add(self, cells: Sequence[str]) -> tuple[Mask, Mask]:
         """Take a chunk; masks of the unknown cells (bad ones are unknown too) and of the bad ones."""
-        stripped = list(map(str.strip, cells))
-        unknown = np.fromiter(map(MISSING.__contains__, stripped), np.bool_, len(stripped))
-        bad = np.zeros(len(stripped), dtype=np.bool_)
-        values: NDArray[Any] = np.full(len(stripped), self._null, dtype=self._dtype)
-        if not unknown.any():
-            values, bad = self._parse(stripped)
-        elif not unknown.all():
-            there = np.flatnonzero(~unknown)
-            values[there], bad[there] = self._parse([stripped[row] for row in there.tolist()])
-        values[bad] = self._null
-        self._chunks.append(values)
+        if len(set(cells[:_SAMPLE])) * _REPEATED > min(len(cells), _SAMPLE):
+            values, unknown, bad = self._values(cells)
+        else:
+            distinct = set(cells)
+            place = dict(zip(distinct, range(len(distinct))))
+            rows = np.fromiter(map(place.__getitem__, cells), np.intp, len(cells))
+            values, unknown, bad = (part[rows] for part in self._values(list(distinct)))
+        self._column.append(self._last)
+        self._last = values
         return unknown | bad, bad
 
-    def _parse(self, texts: list[str]) -> tuple[NDArray[Any], Mask]:
+    def _values(self, cells: Sequence[str]) -> tuple[NDArray[Any], Mask, Mask]:
+        """The values; masks of the cells that say that there is none, and of the bad ones."""
+        unknown = np.zeros(len(cells), dtype=np.bool_)
+        joined = "".join(cells)
+        if "N/A" not in joined and "" not in cells and not _has_space(joined):
+            values, bad = self._parse(cells)
+            values[bad] = self._null
+            return values, unknown, bad
+        stripped = list(map(str.strip, cells))
+        unknown[:] = list(map(MISSING.__contains__, stripped))
+        bad = np.zeros(len(cells), dtype=np.bool_)
+        values = np.full(len(cells), self._null, dtype=self._dtype)
+        there = np.flatnonzero(~unknown)
+        if len(there) == len(cells):
+            values, bad = self._parse(stripped)
+        elif len(there):
+            values[there], bad[there] = self._parse([stripped[row] for row in there.tolist()])
+        values[bad] = self._null
+        return values, unknown, bad
+
+    def _parse(self, texts: Sequence[str]) -> tuple[NDArray[Any], Mask]:
         if self._is_int and self.field.column.kind is Kind.INT:
             values, bad = scaled_column(texts, 1)
-            return values, bad | np.fromiter((not is_whole(text) for text in texts), np.bool_, len(texts))
+            if not "".join(texts).isdigit():
+                bad = bad | np.fromiter((not is_whole(text) for text in texts), np.bool_, len(texts))
+            return values, bad
         if self._is_int:
             return scaled_column(texts, int(self.field.factor))
         floats, bad = number_column(texts)
@@ -120,29 +178,54 @@ class NumberCells:
 
     def drop(self, rows: Mask) -> None:
         """Leave rows of the last chunk out."""
-        self._chunks[-1] = self._chunks[-1][~rows]
+        self._last = self._last[~rows]
 
     def result(self) -> tuple[Column, Data]:
         """The whole column; guessed counts with fractions become plain figures."""
-        values = np.concatenate([np.zeros(0, self._dtype), *self._chunks])
+        self._column.append(self._last)
+        values = self._column.values()
         if self.field.guess is not Guess.FRACTIONS:
             return self.field.column, values
-        known = values[~np.isnan(values)]
-        if (known != np.rint(known)).any() or np.abs(known).max(initial=0.0) > _FLOAT_WHOLE:
+        if not all(map(_are_whole, _pieces(values))):
             return replace(self.field.column, kind=Kind.FLOAT), values
-        whole = np.full(len(values), NULL_INT, dtype=np.int64)
-        whole[~np.isnan(values)] = known.astype(np.int64)
-        return self.field.column, whole
+        return self.field.column, _converted(values, self._spool.column(np.int64), _whole)
 
 
 Cells = Union[TextCells, NumberCells]
 
 
-def cells_for(field: Field) -> Cells:
+def cells_for(field: Field, spool: Spool) -> Cells:
     """An empty column."""
     if field.column.kind is Kind.TEXT or field.guess is Guess.FIGURES:
-        return TextCells(field)
-    return NumberCells(field)
+        return TextCells(field, spool)
+    return NumberCells(field, spool)
+
+
+def _pieces(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    return (values[start : start + _PIECE] for start in range(0, len(values), _PIECE))
+
+
+def _converted(values: NDArray[Any], out: Growing, convert: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
+    """A column made of another one, piece by piece."""
+    for piece in _pieces(values):
+        out.append(convert(piece))
+    return out.values()
+
+
+def _are_whole(values: NDArray[np.float64]) -> bool:
+    """All known values are whole numbers that float64 holds exactly."""
+    known = values[~np.isnan(values)]
+    return not ((known != np.rint(known)).any() or np.abs(known).max(initial=0.0) > _FLOAT_WHOLE)
+
+
+def _whole(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    unknown = np.isnan(values)
+    return np.where(unknown, NULL_INT, np.where(unknown, 0.0, values).astype(np.int64))
+
+
+def _has_space(text: str) -> bool:
+    """Any white space."""
+    return text.split(None, 1) != [text]
 
 
 def is_whole(text: str) -> bool:

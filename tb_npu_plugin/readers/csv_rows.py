@@ -14,7 +14,7 @@ from typing import Optional
 
 from tb_npu_plugin.readers.report import FileReport
 
-CHUNK_ROWS = 8192
+CHUNK_ROWS = 2048
 #: Longest cell: longer ones come from a quotation mark that was never closed.
 MAX_CELL = 1 << 24
 #: How many lines after a broken row are tried as the start of the next row.

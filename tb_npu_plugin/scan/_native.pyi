@@ -30,6 +30,9 @@ class Walker:
     def take_rows(self) -> tuple[bytes, ...]:
         """The bytes of each column of events.DTYPES; they are given up."""
 
+    def write_rows(self, files: tuple[int, ...]) -> int:
+        """Append each column to the file of this number instead; how many rows. Raises OSError."""
+
     def index(self, column: int, text: bytes) -> int:
         """Index of a text in UTF-8."""
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 #: Bytes read at once when many args are read in file order.
 WINDOW = 1 << 20
+#: Args further apart than this are read one by one.
+_FAR = 4096
 #: Integers beyond this and numbers with more digits are texts in JSON: JavaScript would round them.
 _SAFE = 2**53
 
@@ -40,16 +44,19 @@ class ArgsFile:
         self._file.seek(offset)
         return self._file.read(length)
 
-    def each(self, spans: Iterable[tuple[int, int]]) -> Iterator[bytes]:
-        """The bytes of (offset, length) spans; fast when they are in file order. Empty where offset is negative."""
-        for offset, length in spans:
+    def each(self, offsets: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[bytes]:
+        """The bytes at each of these places; fast when they are in file order. Empty where an offset is negative."""
+        starts, sizes = offsets.tolist(), lengths.tolist()
+        gaps = [*(after - start for start, after in zip(starts, starts[1:])), _FAR]
+        for offset, length, gap in zip(starts, sizes, gaps):
             if offset < 0:
                 yield b""
                 continue
             local = offset - self._start
             if local < 0 or local + length > len(self._data):
+                # What lies far apart is read alone: to read all that is between would cost more.
                 self._start, local = offset, 0
-                self._data = self.read(offset, max(length, WINDOW))
+                self._data = self.read(offset, length if gap >= _FAR else max(length, WINDOW))
             yield self._data[local : local + length]
 
 

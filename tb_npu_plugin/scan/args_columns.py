@@ -31,12 +31,12 @@ class Key:
 class ArgsColumns:
     """What was read, by place among the keys.
 
-    values  int64 per row and key: the integer, or the index of the text in order of first use; NULL_INT for none, for
-            one of another type and for an empty text
+    values  per key int64 for each row that wants it: the integer, or the index of the text in order of first use;
+            NULL_INT for none, for one of another type and for an empty text
     ends    per key int64, one more than it has texts: text i stands from ends[i] to ends[i + 1]
     """
 
-    values: NDArray[np.int64]
+    values: list[IntArray]
     ends: list[IntArray]
 
 
@@ -64,24 +64,46 @@ def read_columns(
     A row whose args are no JSON object, or not there (offset -1, or no file), has no values. At most 8 keys.
     """
     reader = _reader(keys)
-    values = np.full((len(offsets), len(keys)), NULL_INT, dtype=np.int64)
     there = np.flatnonzero(offsets >= 0) if args is not None else np.zeros(0, dtype=np.int64)
-    offsets, lengths, wanted = offsets[there], lengths[there].astype(np.int64, copy=False), wanted[there]
-    for first, last, data in _windows(args, offsets, lengths):
-        base, row = int(offsets[first]), first
-        while row < last:
-            rows = slice(row, last)
-            done, found = reader.read(data, base, offsets[rows], lengths[rows], wanted[rows])
-            values[there[row : row + done]] = np.frombuffer(found, dtype=np.int64).reshape(-1, len(keys))[:done]
-            row += done
-            if row < last:
-                start = int(offsets[row]) - base
-                text = data[start : start + int(lengths[row])]
-                values[there[row]] = _slow(reader, text, int(wanted[row]), keys)
-                row += 1
+    columns = [np.full(int(np.count_nonzero(wanted & bit)), NULL_INT) for bit in _bits(keys)]
+    filled = [0] * len(keys)
+    begin = 0
+    for first, last, data in _windows(args, offsets[there], lengths[there]):
+        chosen = there[first:last]
+        found = _read_rows(reader, data, offsets[chosen], lengths[chosen], wanted[chosen], keys)
+        end = int(chosen[-1]) + 1
+        values = np.full((end - begin, len(keys)), NULL_INT)
+        values[chosen - begin] = found
+        for key, bit in enumerate(_bits(keys)):
+            part = values[np.flatnonzero(wanted[begin:end] & bit), key]
+            columns[key][filled[key] : filled[key] + len(part)] = part
+            filled[key] += len(part)
+        begin = end
         _give(reader, keys)
     ends = [np.append(0, np.frombuffer(reader.ends(key), dtype=np.int64)) for key in range(len(keys))]
-    return ArgsColumns(values, ends)
+    return ArgsColumns(columns, ends)
+
+
+def _bits(keys: Sequence[Key]) -> list[np.uint8]:
+    return [np.uint8(1 << number) for number in range(len(keys))]
+
+
+def _read_rows(
+    reader: Reader, data: bytes, offsets: Index, lengths: Index, wanted: NDArray[np.uint8], keys: Sequence[Key]
+) -> NDArray[np.int64]:
+    """Values per row and key of the rows whose args `data` hold, from the first one on."""
+    lengths = lengths.astype(np.int64, copy=False)
+    values = np.empty((len(offsets), len(keys)), dtype=np.int64)
+    base, row = int(offsets[0]), 0
+    while row < len(offsets):
+        done, found = reader.read(data, base, offsets[row:], lengths[row:], wanted[row:])
+        values[row : row + done] = np.frombuffer(found, dtype=np.int64).reshape(-1, len(keys))[:done]
+        row += done
+        if row < len(offsets):
+            start = int(offsets[row]) - base
+            values[row] = _slow(reader, data[start : start + int(lengths[row])], int(wanted[row]), keys)
+            row += 1
+    return values
 
 
 def _windows(args: ArgsFile | None, offsets: Index, lengths: Index) -> Iterator[tuple[int, int, bytes]]:

@@ -15,11 +15,24 @@ from tb_npu_plugin.texts import TextList
 Batch = dict[str, NDArray[Any]]
 
 
+class RowSource(Protocol):
+    """Holds rows until they are taken: _native.Walker."""
+
+    def take_rows(self) -> tuple[bytes, ...]:
+        """The bytes of each column of DTYPES."""
+
+    def write_rows(self, files: tuple[int, ...]) -> int:
+        """Append each column to a file; how many rows."""
+
+
 class Columns(Protocol):
     """Collects batches of rows."""
 
     def add(self, batch: Batch) -> None:
         """Append one batch: every column of DTYPES, equal lengths."""
+
+    def add_from(self, source: RowSource) -> None:
+        """Append the rows that it holds."""
 
     def arrays(self) -> Batch:
         """All rows so far."""
@@ -41,6 +54,11 @@ class MemoryColumns:
         """See Columns."""
         for key, parts in self._parts.items():
             parts.append(np.asarray(batch[key], dtype=DTYPES[key]))
+
+    def add_from(self, source: RowSource) -> None:
+        """See Columns."""
+        rows = zip(DTYPES.items(), source.take_rows())
+        self.add({key: np.frombuffer(data, dtype=dtype) for (key, dtype), data in rows})
 
     def arrays(self) -> Batch:
         """See Columns. Batches are joined column by column, so memory peaks at one column extra."""
@@ -71,6 +89,10 @@ class SpooledColumns:
             while left:
                 left = left[file.write(left) :]
         self._rows += len(batch["phase"])
+
+    def add_from(self, source: RowSource) -> None:
+        """See Columns. Raises OSError when the folder cannot be written."""
+        self._rows += source.write_rows(tuple(file.fileno() for file in self._files.values()))
 
     def arrays(self) -> Batch:
         """See Columns."""

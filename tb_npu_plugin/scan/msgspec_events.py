@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.scan.columns import Columns
 from tb_npu_plugin.scan.events import TEXT_COLUMNS, Interner
-from tb_npu_plugin.texts import TextList
+from tb_npu_plugin.scan.text_table import TextTable
 
 _Raw = msgspec.Raw
 _ABSENT = _Raw()
@@ -54,21 +54,25 @@ ONE = msgspec.json.Decoder(Event)
 ONE_LOOSE = msgspec.json.Decoder(Loose)
 
 
-class Texts(dict[Any, int]):
-    """Value to index of its text, -1 for none; 12 and "12" are the same text, and so are their JSON texts as bytes."""
+class Texts:
+    """Values to indices of their texts, -1 for none; 12 and "12" are the same text, and so are their JSON texts as
+    bytes."""
 
     def __init__(self) -> None:
-        super().__init__({None: -1, b"": -1, b"null": -1})
-        self.texts = Interner()
-
-    def __missing__(self, value: Any) -> int:
-        text = json_text(value) if isinstance(value, bytes) else str(value)
-        index = self[value] = self.texts[text]
-        return index
+        self.table = TextTable()
 
     def codes(self, values: Iterable[Any]) -> NDArray[np.int32]:
         """Indices of many values."""
-        return np.array(list(map(self.__getitem__, values)), dtype=np.int32)
+        different, texts = Interner(), Interner()
+        codes = np.array(list(map(different.__getitem__, values)), dtype=np.int32)
+        found = [-1 if text is None else texts[text] for text in map(_text, different)]
+        return np.append(self.table.indices(list(texts)), np.int32(-1))[found][codes]
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bytes):
+        return json_text(value)
+    return None if value is None else str(value)
 
 
 class Rows(Protocol):
@@ -88,7 +92,7 @@ class Rows(Protocol):
 
 
 class PythonRows:
-    """Rows that Python reads, their texts as dicts."""
+    """Rows that Python reads."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
@@ -104,14 +108,14 @@ class PythonRows:
 
     def so_far(self) -> dict[str, Any]:
         """See Rows."""
-        texts = {TEXT_COLUMNS[column]: TextList.of(found.texts) for column, found in self._texts.items()}
+        texts = {TEXT_COLUMNS[column]: found.table.copy() for column, found in self._texts.items()}
         return {**self._columns.arrays(), **texts}
 
     def take(self) -> dict[str, Any]:
-        """See Rows. The dicts are given up one by one."""
+        """See Rows. The tables are given up one by one."""
         out: dict[str, Any] = {}
         for column, name in TEXT_COLUMNS.items():
-            out[name] = self._columns.texts(name, TextList.of(self._texts.pop(column).texts))
+            out[name] = self._columns.texts(name, self._texts.pop(column).table.take())
         return {**out, **self._columns.arrays()}
 
 

@@ -51,6 +51,7 @@ class Scanner:
         self._offset = 0  # of the buffer in the decompressed text
         self._started = False
         self._ended = False
+        self._enough = 0  # bytes, to try again
 
     def scan(self) -> TraceEvents:
         """Read the whole file."""
@@ -72,6 +73,14 @@ class Scanner:
 
     def _feed(self, buffer: bytes, final: bool) -> bytes:
         """Read the events in the next of the text; what is left of it. final: nothing follows."""
+        if len(buffer) < self._enough and not final:
+            return buffer
+        left = self._feed_now(buffer, final)
+        # A long event is not tried again with every piece: that would take its length squared.
+        self._enough = 2 * len(left) if len(left) == len(buffer) else 0
+        return left
+
+    def _feed_now(self, buffer: bytes, final: bool) -> bytes:
         if not self._started:
             start = self._start(buffer, final)
             if start < 0:
@@ -128,7 +137,8 @@ class Scanner:
         """Add all events up to `end`, if what stands there is a list of them and nothing else."""
         text = buffer[:end]
         events = decode(LIST, b"[" + text + b"]")
-        if events is None or not tokens.is_utf8(text):  # the decoder skips args without looking at their characters
+        # The decoder skips args without looking at their characters.
+        if events is None or not tokens.is_utf8(text) or tokens.has_halves(text):
             return False
         self._add(events, text)
         return True

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.scan import _native, source
 from tb_npu_plugin.scan.blocks import Block, Blocks, thread_count
 from tb_npu_plugin.scan.columns import Columns
-from tb_npu_plugin.scan.events import DTYPES, TEXT_COLUMNS, TraceEvents
+from tb_npu_plugin.scan.events import TEXT_COLUMNS, TraceEvents
 from tb_npu_plugin.scan.msgspec_events import json_text
 from tb_npu_plugin.scan.msgspec_scanner import MAX_EVENT, Scanner
 from tb_npu_plugin.scan.source import Peeks, Source
@@ -66,8 +66,7 @@ class NativeRows:
         if walker is not self.walker:
             self.add_walked(self.walker)
             self.walker.adopt(walker)
-        rows = zip(DTYPES.items(), walker.take_rows())
-        self._columns.add({key: np.frombuffer(data, dtype=dtype) for (key, dtype), data in rows})
+        self._columns.add_from(walker)
 
     def so_far(self) -> dict[str, Any]:
         """See msgspec_events.Rows."""

@@ -9,8 +9,8 @@ from tb_npu_plugin.scan import tokens
 
 _BOM = b"\xef\xbb\xbf"
 _BLANK = re.compile(rb"[ \t\r\n]*")
-_KEY = re.compile(rb'[ \t\r\n,]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
-_SCALAR = re.compile(rb'(?:"(?:[^"\\]|\\.)*"|[-+.\w]+)', re.DOTALL)
+_KEY = re.compile(rb"[ \t\r\n,]*(" + tokens.STRING + rb")[ \t\r\n]*:[ \t\r\n]*", re.DOTALL)
+_SCALAR = re.compile(rb"(?:" + tokens.STRING + rb"|[-+.\w]+)", re.DOTALL)
 
 
 @dataclass(frozen=True)

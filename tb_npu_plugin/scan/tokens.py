@@ -9,14 +9,19 @@ from dataclasses import dataclass, field
 #: Where reading may go on after a damaged event, which need not have its closing brace.
 RESUME = re.compile(rb",[ \t\r\n]*(?=\{[ \t\r\n]*\")")
 
-_STRING = rb'"(?:[^"\\]|\\.)*"'
+STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 #: What may stand between strings and brackets in JSON (and NaN, Infinity), then a string or a bracket.
 _BETWEEN = rb"[ \t\r\n,:0-9+\-.eEtrufalsnNIiy]*"
 _GAP = re.compile(_BETWEEN)
-_TOKEN = re.compile(_BETWEEN + rb"(?:(" + _STRING + rb")|([{}\[\]]))", re.DOTALL)
+_TOKEN = re.compile(_BETWEEN + rb"(?:(" + STRING + rb")|([{}\[\]]))", re.DOTALL)
 _BLANK = re.compile(rb"[ \t\r\n,]*")
-_SCALAR = re.compile(rb"(?:" + _STRING + rb"|[-+.\w]+)[ \t\r\n]*(?=[,\]])", re.DOTALL)
-_NOT_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|-?Infinity|NaN', re.DOTALL)
+_SCALAR = re.compile(rb"(?:" + STRING + rb"|[-+.\w]+)[ \t\r\n]*(?=[,\]])", re.DOTALL)
+_NOT_NUMBER = re.compile(STRING + rb"|-?Infinity|NaN", re.DOTALL)
+#: A surrogate pair, which is one character, half of one, or any other escape.
+_ESCAPE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
+)
+_QUESTION_MARK = rb"\u003f"
 _CONTROLS = bytes(range(32))
 _TO_SPACE = bytes.maketrans(_CONTROLS, b" " * len(_CONTROLS))
 
@@ -107,6 +112,13 @@ def is_utf8(data: bytes) -> bool:
     return True
 
 
+def has_halves(data: bytes) -> bool:
+    """Whether half a surrogate pair is among the escapes."""
+    if b"\\ud" not in data and b"\\uD" not in data:
+        return False
+    return any(match.group(1) for match in _ESCAPE.finditer(data))
+
+
 def without_controls(data: bytes) -> bytes:
     """The same number of bytes with control characters, which JSON forbids but writers emit, as spaces."""
     return data.translate(_TO_SPACE)
@@ -115,8 +127,10 @@ def without_controls(data: bytes) -> bytes:
 def repaired(data: bytes) -> bytes:
     """The same number of bytes with more that JSON forbids made harmless, in one object.
 
-    NaN and Infinity become short texts (so: unknown), bytes that are no UTF-8 "?".
+    NaN and Infinity become short texts (so: unknown), bytes that are no UTF-8 and halves of surrogate pairs "?".
     """
+    if has_halves(data):
+        data = _ESCAPE.sub(lambda match: _QUESTION_MARK if match.group(1) else match.group(), data)
     if b"NaN" in data or b"Infinity" in data:
         data = _NOT_NUMBER.sub(_as_text, data)
     return data if is_utf8(data) else data.decode("utf-8", _QUESTION_MARKS).encode()

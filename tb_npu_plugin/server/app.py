@@ -137,7 +137,7 @@ class App:
         return kernel_facts(span, detail["name"], int(detail["start_epoch_ns"]))
 
     def _timeline(self, request: Request, name: str) -> Response:
-        from tb_npu_plugin.server.timeline_api import CSV, ROUTES
+        from tb_npu_plugin.server.timeline_api import ROUTES
 
         handler = dict(ROUTES).get(name)
         if handler is None:
@@ -153,13 +153,13 @@ class App:
         except OSError:  # a preview whose files went while it was asked: then this says so
             self.service.timeline(token, version)
             raise
-        if not isinstance(content, bytes):
+        if isinstance(content, dict):
             if name == "slice":
                 content["kernel"] = self._kernel(token, content)
             return respond.json(request, content)
-        if mime == CSV:
-            return respond.download(request, content, mime, f"trace_{name}.csv")
-        return respond.binary(request, content, mime)
+        if isinstance(content, bytes):
+            return respond.binary(request, content, mime)
+        return respond.download(request, content, mime, f"trace_{name}.csv")
 
 
 def _blocks(stream: IO[bytes], size: int) -> Iterator[bytes]:

@@ -29,16 +29,17 @@ def kernel_facts(span: SpanData, name: str, start_ns: int) -> dict[str, Any] | N
     row = next((index for index in near.tolist() if names[index] == name), None)
     if row is None:
         return None
+    found = table.loaded(np.asarray([row]))
     facts: dict[str, Any] = {"source": _source(span)}
     for key in _FACTS:
-        facts[key] = _value(table.data[key], row) if table.has(key) else None
+        facts[key] = _value(found.data[key]) if found.has(key) else None
     return facts
 
 
-def _value(column: Any, row: int) -> Any:
+def _value(column: Any) -> Any:
     if isinstance(column, Text):
-        return column[row]
-    return int(column[row]) if bool(known(column[row : row + 1])[0]) else None
+        return column[0]
+    return int(column[0]) if bool(known(column)[0]) else None
 
 
 def _source(span: SpanData) -> str:

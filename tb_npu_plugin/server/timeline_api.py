@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Union
-
-import numpy as np
 
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.server import timeline_params as read
@@ -16,12 +14,13 @@ from tb_npu_plugin.store.timeline_chain import chain as trace_back
 from tb_npu_plugin.store.timeline_stats import find as find_slice
 from tb_npu_plugin.store.timeline_stats import search as search_names
 from tb_npu_plugin.store.timeline_stats import stats as statistics
-from tb_npu_plugin.store.timeline_window import bars, curves
+from tb_npu_plugin.store.timeline_window import bars, shift_of
 from tb_npu_plugin.views.base import ViewTable
 from tb_npu_plugin.views.table_query import TableQuery
 from tb_npu_plugin.views.tables_json import table_json, to_csv
 
-Answer = tuple[Union[bytes, dict[str, Any]], str]
+#: Bytes, pieces of a download, or what becomes JSON; and its type.
+Answer = tuple[Union[bytes, Iterator[bytes], dict[str, Any]], str]
 
 BINARY = "application/octet-stream"
 JSON = "application/json"
@@ -36,19 +35,19 @@ def slices(timeline: Timeline, params: Params) -> Answer:
     t0, t1 = read.window(params)
     found = bars(timeline, read.rows(timeline, params), t0, t1, read.pixel(params))
     scale = Scale(t0, t1, int(found.start.min()) if len(found.start) else t0)
-    used, name = np.unique(timeline.name[found.id], return_inverse=True)
     header = {
         "base": str(timeline.base_ns + scale.base),
         "unit": scale.unit,
-        "names": [timeline.names[index] for index in used.tolist()],
+        "names": timeline.names.take(found.used),
         "rows": found.parts,
+        "bin": found.bin,
         "far": scale.far(found.start, found.end),
     }
     columns = {
         "start": scale.times(found.start),
         "dur": scale.lengths(found.dur),
         "id": found.id,
-        "name": name,
+        "name": found.name,
         "count": found.count,
         "end": scale.times(found.end),
     }
@@ -58,7 +57,8 @@ def slices(timeline: Timeline, params: Params) -> Answer:
 def counter(timeline: Timeline, params: Params) -> Answer:
     """Curves of one counter in [t0, t1)."""
     t0, t1 = read.window(params)
-    found = curves(timeline, read.track(timeline, params, "counter"), t0, t1, read.pixel(params))
+    series = timeline.tracks[read.track(timeline, params, "counter")]["series"]
+    found, shift = timeline.curves.curves(series, t0, t1, shift_of(read.pixel(params)))
     scale = Scale(t0, t1, min((int(curve.time[0]) for curve in found if len(curve.time)), default=t0))
     columns: dict[str, Any] = {}
     for index, curve in enumerate(found):
@@ -69,9 +69,33 @@ def counter(timeline: Timeline, params: Params) -> Answer:
     header = {
         "base": str(timeline.base_ns + scale.base),
         "unit": scale.unit,
+        "bin": 1 << shift,
         "series": [curve.name for curve in found],
     }
     return encode(header, columns), BINARY
+
+
+def arrows(timeline: Timeline, params: Params) -> Answer:
+    """The arrows of one kind of flow that start or end in [t0, t1)."""
+    t0, t1 = read.window(params)
+    kind = read.flow_kind(timeline, params)
+    found = timeline.arrows.arrows(timeline.rows, kind, t0, t1, shift_of(read.pixel(params)))
+    starts, ends = timeline.rows.start[found.source], timeline.rows.start[found.target]
+    scale = Scale.around(t0, t1)
+    header = {
+        "base": str(timeline.base_ns + scale.base),
+        "unit": scale.unit,
+        "bin": found.bin,
+        "left_out": found.left_out,
+    }
+    columns = {
+        "from_row": read.row_numbers(timeline, found.source),
+        "from_time": scale.times(starts),
+        "to_row": read.row_numbers(timeline, found.target),
+        "to_time": scale.times(ends),
+        "count": found.count,
+    }
+    return encode(header, {key: ("u32", values) for key, values in columns.items()}), BINARY
 
 
 def slice_detail(timeline: Timeline, params: Params) -> Answer:
@@ -106,7 +130,7 @@ def stats(timeline: Timeline, params: Params) -> Answer:
     tracks = read.tracks(timeline, params)
     if params.get("format") == "csv":
         everything = ViewTable(statistics(timeline, t0, t1, tracks).table, "")
-        return b"".join(to_csv(everything, timeline.base_ns, TableQuery())), CSV
+        return to_csv(everything, timeline.base_ns, TableQuery()), CSV
     found = statistics(timeline, t0, t1, tracks, MAX_STATS)
     page = table_json("timeline.stats", ViewTable(found.table, ""), timeline.base_ns, TableQuery(limit=MAX_STATS))
     page["total"], page["sort"], page["desc"] = found.total, "total", True
@@ -130,6 +154,7 @@ def find(timeline: Timeline, params: Params) -> Answer:
 ROUTES: tuple[tuple[str, Callable[[Timeline, Params], Answer]], ...] = (
     ("slices", slices),
     ("counter", counter),
+    ("arrows", arrows),
     ("slice", slice_detail),
     ("flows", flows),
     ("chain", chain),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tb_npu_plugin.server.encoding import encode_json
 
 MAGIC = 0x5542504E
 U32_MAX = 2**32 - 1
@@ -27,7 +28,7 @@ def encode(header: Mapping[str, Any], columns: Mapping[str, tuple[str, NDArray[A
         padding = -len(data) % _ALIGN
         body += [data, b"\0" * padding]
         offset += len(data) + padding
-    text = json.dumps({**header, "columns": placed}, ensure_ascii=False, allow_nan=False).encode()
+    text = encode_json({**header, "columns": placed})
     text += b" " * (-(len(text)) % _ALIGN)  # the two u32 before it are 8 bytes
     return b"".join([struct.pack("<II", MAGIC, len(text)), text, *body])
 
@@ -48,6 +49,13 @@ class Scale:
             self.unit *= 2
         margin = min(window, U32_MAX * self.unit - window)
         self.base = max(t0 - margin, min(earliest, t0))
+
+    @staticmethod
+    def around(t0: int, t1: int) -> Scale:
+        """A scale that tells as much before the window as after it."""
+        scale = Scale(t0, t1, t0)
+        scale.base = t0 - (U32_MAX * scale.unit - (t1 - t0)) // 2
+        return scale
 
     def times(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Moments as steps after base."""

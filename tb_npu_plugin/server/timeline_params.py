@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.store.timeline import Timeline
@@ -68,6 +72,21 @@ def rows(timeline: Timeline, params: Params) -> list[tuple[int, int]]:
         if len(out) > MAX_ROWS:
             raise BadRequest(f"more than {MAX_ROWS} rows", "Ask for fewer at a time.")
     return [(row, number) for number, row in out.items()]
+
+
+def row_numbers(timeline: Timeline, ids: NDArray[Any]) -> NDArray[np.int64]:
+    """Numbers of the rows of slices."""
+    row = timeline.rows.row_of(ids)
+    track = timeline.rows.track_of_row(row)
+    return track * ROW_STEP + row - timeline.rows.track_row[track]
+
+
+def flow_kind(timeline: Timeline, params: Params) -> int:
+    """Place of a kind of flow among those of the trace."""
+    found = integer(params, "kind")
+    if not 0 <= found < len(timeline.flow_kinds):
+        raise NotFound(f"no kind of flow {found}", "Take the place of one in flow_kinds of /api/view/trace.")
+    return found
 
 
 def slice_id(timeline: Timeline, params: Params) -> int:

@@ -267,7 +267,7 @@ class Library:
         for entry in entries:
             if entry is not None:
                 self.cache.drop(entry.folder.name)
-                self._memory.timelines.drop(entry.folder.name)
+                self._memory.forget(entry.folder)
                 with self._lock:
                     self._entries.pop(entry.folder.name, None)
                     self._shown = {place: shown for place, shown in self._shown.items() if shown is not entry}

@@ -103,11 +103,13 @@ class Span:
     def _load(self, folder: Path, table: str) -> Table | None:
         if self._tables is not None and self._tables.meta["rows"][table] <= SHORT_ROWS:
             return read_short(folder / SHORT_FILE, table)
-        return read_table(folder / TABLES_FILE, table)
+        return read_table(folder / TABLES_FILE, table, self._memory)
 
     @property
     def damaged(self) -> bool:
         """The cache entry turned out to be unusable; it has to be read again."""
+        if self._tables is not None and self._tables.folder / TABLES_FILE in self._memory.damaged:
+            return True
         return bool(self._damage)
 
     @property

@@ -17,7 +17,9 @@ from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.scan import TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
+from tb_npu_plugin.store.timeline_arrows import save_arrows
 from tb_npu_plugin.store.timeline_counters import Counters, read_counters
+from tb_npu_plugin.store.timeline_curves import save_curves
 from tb_npu_plugin.store.timeline_files import save
 from tb_npu_plugin.store.timeline_flows import Flows, make_flows
 from tb_npu_plugin.store.timeline_layout import write_slices
@@ -172,10 +174,13 @@ class _Builder:
         flows = make_flows(events, rows, base, track_of)
         self._save_flows(flows)
         made(0.7)
-        save(self._out, "counter_time", counters.time - base)
+        time = counters.time - base
+        save(self._out, "counter_time", time)
         save(self._out, "counter_value", counters.value)
         write_meta(
-            self._out, self._origin, events, rows, flows, base_ns=base, end_ns=end, levels=save_levels(self._out, rows),
+            self._out, self._origin, events, rows, flows, base_ns=base, end_ns=end,
+            levels=save_levels(self._out, rows), arrows=save_arrows(self._out, flows, rows),
+            curves=save_curves(self._out, time, counters.value, counters.ends),
             tracks=shown_tracks(events, tracks, counters, rows),
         )  # fmt: skip
         made(0.9)  # the operators may take longer

@@ -43,10 +43,9 @@ def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: Pr
     which, when, values = array("i"), array("q"), array("d")
     bad = 0
     if args is not None:
-        spans = zip(events.args_offset[rows].tolist(), events.args_length[rows].tolist())
         columns = (part.tolist() for part in (events.pid[rows], events.name[rows], events.ts[rows]))
         kept: dict[bytes, list[tuple[str, float]] | None] = {}
-        for pid, name, moment, data in zip(*columns, args.each(spans)):
+        for pid, name, moment, data in zip(*columns, args.each(events.args_offset[rows], events.args_length[rows])):
             if data not in kept:
                 if len(kept) >= _KEPT:
                     kept.clear()

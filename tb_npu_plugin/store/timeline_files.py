@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -61,9 +62,22 @@ class Texts:
         start, end = int(self._ends[index]), int(self._ends[index + 1])
         return self._blob[start:end].decode("utf-8")
 
+    def take(self, indices: NDArray[Any]) -> list[str]:
+        """The texts at these indices, which must be valid."""
+        blob = self._blob
+        spans = zip(self._ends[indices].tolist(), self._ends[indices + 1].tolist())
+        return [blob[start:end].decode("utf-8") for start, end in spans]
+
+    def size_of(self, indices: NDArray[Any]) -> int:
+        """Bytes of the texts at these indices."""
+        return int((self._ends[indices + 1] - self._ends[indices]).sum())
+
     @cached_property
-    def _blob(self) -> bytes:
-        return self._path.read_bytes()
+    def _blob(self) -> bytes | mmap.mmap:
+        if not self._path.stat().st_size:
+            return b""  # which cannot be mapped
+        with self._path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     @cached_property
     def _folded(self) -> list[str]:

@@ -6,19 +6,30 @@ coarsest level that is not coarser than asked. The bars of a row partition its s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.store.timeline_files import load, save
+from tb_npu_plugin.store.timeline_columns import ColumnFile
+from tb_npu_plugin.store.timeline_files import load
 from tb_npu_plugin.store.timeline_rows import Rows
 
-Index = NDArray[np.int64]
+#: Integers of any width: a level is as narrow as its file.
+Index = NDArray[Any]
 
-#: Bin sizes of the levels that are kept: 2^shift ns.
-SHIFTS = tuple(range(10, 50, 3))
+#: Bin sizes of the levels that are kept: 2^shift ns. Each of them: a question is then answered from few more bars than
+#: it gives.
+SHIFTS = tuple(range(10, 50))
+#: Columns of the levels: the first slice of each bar, its longest, and the first bar of each row.
+_FILES = {"level_first": np.uint32, "level_longest": np.uint32, "level_rows": np.int64}
+#: A bin of 2^this ns holds everything: times lie within 2^62 ns of each other.
+EVERYTHING = 62
+_NONE = np.zeros(0, dtype=np.int64)
 #: A level is kept when it has at most this share of the bars of the level below.
 _WORTH = 0.6
 
@@ -31,71 +42,112 @@ class Bars:
     longest: Index
 
 
-def merge(bars: Bars, rows: Rows, row: Index, shift: int) -> Bars:
-    """Join the bars of one row whose first slices start in the same bin of 2^shift ns. row: row of each bar."""
+@dataclass
+class Pieces:
+    """Where bars of a level are: (first, end) in its columns, or of slices where level is None, for each span."""
+
+    level: int | None
+    bounds: list[tuple[int, int]]
+
+    def __len__(self) -> int:
+        return sum(high - low for low, high in self.bounds)
+
+
+def merge(bars: Bars, rows: Rows, row: Index, shift: int, most: float = np.inf) -> Bars:
+    """Join the bars of one row whose first slices start in the same bin of 2^shift ns. row: row of each bar.
+
+    When more than `most` bars would be left, the bars are given back as they are."""
     if not len(bars.first):
         return bars
     bins = rows.start[bars.first] >> shift
     heads = np.flatnonzero(np.append(True, (bins[1:] != bins[:-1]) | (row[1:] != row[:-1])))
-    if len(heads) == len(bins):
+    if len(heads) == len(bins) or len(heads) > most:
         return bars
     dur = rows.dur[bars.longest]
-    most = np.maximum.reduceat(dur, heads)
-    group = np.zeros(len(bins), dtype=np.int64)
+    most_dur = np.maximum.reduceat(dur, heads)
+    group = np.zeros(len(bins), dtype=np.int32)
     group[heads] = 1
-    group = np.cumsum(group) - 1
-    hits = np.flatnonzero(dur == most[group])
+    group = np.cumsum(group, dtype=np.int32) - 1
+    hits = np.flatnonzero(dur == most_dur[group])
     winner = hits[np.append(True, group[hits[1:]] != group[hits[:-1]])]  # of equally long ones the first
     return Bars(bars.first[heads], bars.longest[winner])
 
 
-def save_levels(folder: Path, rows: Rows) -> list[int]:
-    """Write the levels that are worth it; returns their shifts."""
-    every = np.arange(len(rows.start))
+def save_levels(folder: Path, rows: Rows) -> list[tuple[int, int]]:
+    """Write the levels that are worth it, one behind the other; returns the shift and the number of bars of each."""
+    every = np.arange(len(rows.start), dtype=np.uint32)
     bars = Bars(every, every)
+    row = np.repeat(np.arange(len(rows.first) - 1, dtype=np.int32), np.diff(rows.first))
     kept = []
-    for shift in SHIFTS:
-        merged = merge(bars, rows, rows.row_of(bars.first), shift)
-        if len(merged.first) > _WORTH * len(bars.first):
-            continue
-        bars = merged
-        kept.append(shift)
-        save(folder, f"level{shift}_first", bars.first.astype(np.uint32))
-        save(folder, f"level{shift}_longest", bars.longest.astype(np.uint32))
-        save(folder, f"level{shift}_rows", np.searchsorted(bars.first, rows.first))
+    with ExitStack() as stack:
+        first, longest, bounds = (
+            stack.enter_context(closing(ColumnFile(folder, name, dtype))) for name, dtype in _FILES.items()
+        )
+        for shift in SHIFTS:
+            before = len(bars.first)
+            merged = merge(bars, rows, row, shift, most=_WORTH * before)
+            if len(merged.first) == before:
+                continue
+            bars = merged
+            row = rows.row_of(bars.first).astype(np.int32)
+            kept.append((shift, len(bars.first)))
+            first.append(bars.first)
+            longest.append(bars.longest)
+            bounds.append(np.searchsorted(bars.first, rows.first.astype(np.uint32)))
     return kept
 
 
 class Levels:
-    """The levels of a timeline folder."""
+    """The levels of a timeline folder. kept: what save_levels returned."""
 
-    def __init__(self, folder: Path, shifts: list[int]) -> None:
-        self._levels = {
-            shift: (
-                load(folder, f"level{shift}_first"),
-                load(folder, f"level{shift}_longest"),
-                load(folder, f"level{shift}_rows"),
-            )
-            for shift in shifts
-        }
+    def __init__(self, folder: Path, kept: Sequence[tuple[int, int]]) -> None:
+        first, longest, bounds = (load(folder, name) for name in _FILES)
+        width = len(bounds) // max(len(kept), 1)
+        self._levels: dict[int, tuple[Index, Index, Index]] = {}
+        start = 0
+        for number, (shift, count) in enumerate(kept):
+            part = slice(start, start + count)
+            self._levels[shift] = first[part], longest[part], bounds[number * width : (number + 1) * width]
+            start += count
 
-    def bars(self, rows: Rows, row: int, low: int, high: int, shift: int) -> Bars:
-        """Bars of 2^shift ns that hold the slices [low, high) of a row. Whole bars: they may hold more than these."""
-        usable = [level for level in self._levels if level <= shift]
-        if low >= high:
-            return Bars(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-        if not usable:
+    def coarser(self, shift: int) -> int:
+        """The next level above 2^shift ns; beyond the last, a bin that holds everything."""
+        return min((level for level in self._levels if level > shift), default=EVERYTHING)
+
+    def pieces(self, rows: Rows, spans: Sequence[tuple[int, int, int]], shift: int) -> Pieces:
+        """Bars of at most 2^shift ns that hold the slices of (row, first, end) spans, which are not empty.
+
+        Bars of whole bins of 2^shift ns: they may hold more than these slices."""
+        usable = max((level for level in self._levels if level <= shift), default=None)
+        found = []
+        for row, low, high in spans:
             low, high = _whole_bins(rows, row, low, high, shift)
-            every = np.arange(low, high)
-            bars = Bars(every, every)
+            if usable is not None:
+                firsts, _, bounds = self._levels[usable]
+                begin, end = int(bounds[row]), int(bounds[row + 1])
+                part = firsts[begin:end]
+                # Of the column's type, or all of it would be converted.
+                low = begin + int(np.searchsorted(part, part.dtype.type(low), side="right")) - 1
+                high = begin + int(np.searchsorted(part, part.dtype.type(high), side="left"))
+            found.append((low, high))
+        return Pieces(usable, found)
+
+    def bars(self, rows: Rows, spans: Sequence[tuple[int, int, int]], pieces: Pieces, shift: int) -> tuple[Bars, Index]:
+        """The bars of 2^shift ns that pieces of `spans` make, and the number of the span of each."""
+        span = np.repeat(np.arange(len(spans)), [high - low for low, high in pieces.bounds])
+        if pieces.level is None:
+            first = np.concatenate([_NONE, *(np.arange(low, high) for low, high in pieces.bounds)])
+            bars = Bars(first, first)
         else:
-            firsts, longests, bounds = self._levels[max(usable)]
-            begin, end = int(bounds[row]), int(bounds[row + 1])
-            low, high = _whole_bins(rows, row, low, high, shift)
-            start = begin + int(np.searchsorted(firsts[begin:end], low, side="right")) - 1
-            stop = begin + int(np.searchsorted(firsts[begin:end], high, side="left"))
-            bars = Bars(firsts[start:stop].astype(np.int64), longests[start:stop].astype(np.int64))
-        return merge(bars, rows, np.full(len(bars.first), row), shift)
+            firsts, longests, _ = self._levels[pieces.level]
+            bars = Bars(*(
+                np.concatenate([_NONE, *(column[low:high] for low, high in pieces.bounds)])
+                for column in (firsts, longests)
+            ))  # fmt: skip
+        if pieces.level == shift:
+            return bars, span
+        merged = merge(bars, rows, span, shift)
+        return merged, span[np.searchsorted(bars.first, merged.first)] if len(merged.first) < len(span) else span
 
 
 def _whole_bins(rows: Rows, row: int, low: int, high: int, shift: int) -> tuple[int, int]:

@@ -62,21 +62,21 @@ def shown_tracks(
     events: TraceEvents, tracks: list[tuple[Track, dict[str, Any]]], counters: Counters, rows: Rows
 ) -> list[dict[str, Any]]:
     """Tracks as meta.json keeps them; a counter with its series and their places."""
-    series_of: dict[Track, list[tuple[str, int, int]]] = {}
+    series_of: dict[Track, list[tuple[str, int, int, int]]] = {}
     start = 0
-    for (pid, name, key), end in zip(counters.series, counters.ends.tolist()):
+    for number, ((pid, name, key), end) in enumerate(zip(counters.series, counters.ends.tolist())):
         track = Track("counter", pid, -1, events.names[name])
-        series_of.setdefault(track, []).append((key, start, end))
+        series_of.setdefault(track, []).append((key, number, start, end))
         start = end
     out = []
     for index, (track, shown) in enumerate(tracks):
         series = series_of.get(track, [])
         first, last = int(rows.track_row[index]), int(rows.track_row[index + 1])
-        values = np.concatenate([np.zeros(0), *(counters.value[a:b] for _, a, b in series)])
+        values = np.concatenate([np.zeros(0), *(counters.value[a:b] for _, _, a, b in series)])
         out.append(
             {
                 **shown,
-                **track_fields([key for key, _, _ in series], values),
+                **track_fields([key for key, *_ in series], values),
                 "rows": last - first if track.kind == "slices" else 1,
                 "slices": int(rows.first[last] - rows.first[first]),
                 "series": series,

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.scan.args import ArgsFile, decode
 from tb_npu_plugin.schema import trace as words
+from tb_npu_plugin.store.timeline_arrows import ArrowLevels
+from tb_npu_plugin.store.timeline_curves import Curves
 from tb_npu_plugin.store.timeline_files import Texts, load
 from tb_npu_plugin.store.timeline_levels import Levels
 from tb_npu_plugin.store.timeline_operators import count_operators, load_operators
@@ -48,7 +50,7 @@ class Timeline:
         self.parent, self.self_time = load(folder, "parent"), load(folder, "self")
         self.names, self._categories = Texts(folder, "names"), Texts(folder, "categories")
         self.levels = Levels(folder, meta["levels"])
-        self.counter_time, self.counter_value = load(folder, "counter_time"), load(folder, "counter_value")
+        self.arrows, self.curves = ArrowLevels(folder, meta["arrows"]), Curves(folder, meta["curves"])
         self._args_offset, self._args_length = load(folder, "args_offset"), load(folder, "args_length")
         self._flow_source, self._flow_target = load(folder, "flow_source"), load(folder, "flow_target")
         self._flow_kind, self._flow_by_target = load(folder, "flow_kind"), load(folder, "flow_by_target")

@@ -79,15 +79,15 @@ class _Chosen:
 
 @dataclass(frozen=True)
 class _Found:
-    """Values of the args of some events, whose numbers are `rows`. ends: of the texts of each key."""
+    """Values of the args of some events, whose numbers are `rows`, by key. ends: of the texts of each key."""
 
-    rows: Index
+    rows: dict[str, Index]
     columns: dict[str, IntArray]
     ends: dict[str, IntArray]
 
     def values(self, key: str, rows: Index) -> IntArray:
         """The values at these events, which must have been read."""
-        return np.asarray(self.columns[key][np.searchsorted(self.rows, rows)])
+        return np.asarray(self.columns[key][np.searchsorted(self.rows[key], rows)])
 
 
 def _read_args(
@@ -107,13 +107,13 @@ def _read_args(
     wanted[chosen.task] |= bits[trace.TASK_TYPE]
     rows = np.flatnonzero(wanted)
     found = read_columns(args, events.args_offset[rows], events.args_length[rows], wanted[rows], list(keys.values()))
-    columns = {name: found.values[:, number] for number, name in enumerate(keys)}
+    columns = dict(zip(keys, found.values))
     ends = dict(zip(keys, found.ends))
     aicore = [
         code for code, text in enumerate(TextList(types.getvalue(), ends[trace.TASK_TYPE])) if text == trace.AI_CORE
     ]
     columns[trace.TASK_TYPE] = np.isin(columns[trace.TASK_TYPE], aicore).astype(np.int64)
-    return _Found(rows, columns, ends)
+    return _Found({name: np.flatnonzero(wanted & bit) for name, bit in bits.items()}, columns, ends)
 
 
 def _operator_events(events: TraceEvents, chosen: _Chosen, found: _Found) -> OperatorEvents:

@@ -52,8 +52,7 @@ def read_names(events: TraceEvents, args: ArgsFile | None) -> Names:
     rows = events.of_phase("M")
     if args is None:
         return out
-    spans = zip(events.args_offset[rows].tolist(), events.args_length[rows].tolist())
-    for row, data in zip(rows.tolist(), args.each(spans)):
+    for row, data in zip(rows.tolist(), args.each(events.args_offset[rows], events.args_length[rows])):
         value = read_object(data)
         if value is None or events.name[row] < 0:
             continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER, PROFILER_INFO
+from tb_npu_plugin.store.allocator import give_back_large_blocks
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER, Request
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # A terminal sends ^C to all processes of the server; this one ends with its input, without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    give_back_large_blocks()
     with suppress(OSError):
         os.nice(5)  # the server that answers requests goes first
 
@@ -97,6 +100,8 @@ def run(request: Request, say: Say) -> dict[str, Any]:
     progress = Progress(say)
     facts = _tables(request, log, progress) if request.stage == "tables" else _trace(request, log, progress)
     changed = [file.relative for file in request.files if _changed(request.folder / file.relative, file.mtime_ns)]
+    told = {problem.file for problem in log.list() if problem.code == "file_changed"}
+    log.extend([_file_changed(relative) for relative in changed if relative not in told])
     return {**facts, "problems": [problem.as_json() for problem in log.list()], "changed": changed}
 
 
@@ -107,12 +112,16 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
     from tb_npu_plugin.model import Capture
     from tb_npu_plugin.readers.capture import read_capture
     from tb_npu_plugin.readers.registry import read_file
+    from tb_npu_plugin.readers.spool import Spool
     from tb_npu_plugin.store.short_tables import write_short
 
     tables: dict[str, Table] = {}
+    columns = request.out / "columns"
+    columns.mkdir()
+    spool = Spool(columns)
 
     def read(relative: str) -> None:
-        tables.update(read_file(request.folder / relative, relative, log, progress))
+        tables.update(read_file(request.folder / relative, relative, log, progress, spool))
 
     capture = Capture()
 
@@ -132,6 +141,7 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
         from tb_npu_plugin.store.tables_db import write_tables
 
         write_tables(request.out / TABLES_FILE, long)
+    shutil.rmtree(columns)  # what is mapped stays readable
     return {
         "capture": msgspec.to_builtins(capture),
         "rows": {name: len(table) for name, table in tables.items()},
@@ -167,7 +177,7 @@ def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, A
     if not built:
         return {"timeline": False, "operators": 0, "base_ns": None}
     timeline = Timeline.open(out, request.folder / file.relative)
-    return {"timeline": True, "operators": len(timeline.operators()), "base_ns": timeline.base_ns}
+    return {"timeline": True, "operators": timeline.operator_count, "base_ns": timeline.base_ns}
 
 
 def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> bool:
@@ -192,6 +202,14 @@ def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> boo
         found = f"{type(error).__name__}: {error}"[:200]
         log.add(_unreadable("reader_defect", relative, found, "Report it, with the server's log."))
     return False
+
+
+def _file_changed(relative: str) -> Problem:
+    return Problem(
+        "file_changed", relative, "", "files that do not change any more", "changed a moment ago",
+        "What is written from now on, until it is read again.", "Nothing: it is read again when it has settled.",
+        severity="info",
+    )  # fmt: skip
 
 
 def _unreadable(code: str, relative: str, found: str, action: str) -> Problem:

@@ -11,10 +11,10 @@ from tb_npu_plugin.analysis.kernels import by_step
 from tb_npu_plugin.analysis.ranks import WorldRanks, world_size
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.registry import file_of
+from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import DistributedJson, LinkJson, RankBudgetJson, RankStateJson, StepJson
 from tb_npu_plugin.views.steps import steps_of as step_budgets
-from tb_npu_plugin.views.table_query import natural_key
 
 NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels")
 

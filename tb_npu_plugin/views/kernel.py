@@ -19,16 +19,16 @@ def build(source: ViewInput) -> ViewResult:
     assert everything is not None, "the view needs kernels"
     step = source.params.get("step", "")
     kernels = analysis.of_step(everything, None if step == NO_STEP else step) if step else everything
-    communication = analysis.is_communication(kernels)
+    cores = analysis.by_core(kernels)
     statistic = None if step else span.table("op_statistic")
     types = analysis.by_type(kernels) if statistic is None else statistic
     data: KernelJson = {
         "steps": analysis.steps_of(everything),
-        "cores": [_core_json(core) for core in analysis.by_core(kernels)],
+        "cores": [_core_json(core) for core in cores],
         "kernels": len(kernels),
-        "computing_ns": analysis.total_ns(kernels.take(~communication)),
-        "communication_calls": int(communication.sum()),
-        "communication_ns": analysis.total_ns(kernels.take(communication)),
+        "computing_ns": sum(core.total_ns for core in cores if not core.communication),
+        "communication_calls": sum(core.calls for core in cores if core.communication),
+        "communication_ns": sum(core.total_ns for core in cores if core.communication),
         "types_source": file_of("kernels" if statistic is None else "op_statistic").name,
     }
     return ViewResult(data, _tables(kernels, types), span.base_ns)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tb_npu_plugin.analysis import operators as analysis
-from tb_npu_plugin.analysis.grouping import known_sum
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.tables import Table
@@ -18,15 +17,15 @@ def build(source: ViewInput) -> ViewResult:
     """See OperatorJson."""
     span = source.spans[0]
     operators = _operators(span)
-    communication = operators.take(analysis.is_communication(operators))
+    totals = analysis.totals(operators)
     data: OperatorJson = {
         "calls": len(operators),
         "source": _source(span),
-        "device_self_ns": known_sum(operators.ints("device_self_ns")),
-        "device_total_ns": known_sum(operators.ints("device_total_ns")),
-        "host_self_ns": known_sum(operators.ints("host_self_ns")),
-        "host_total_ns": known_sum(operators.ints("host_total_ns")),
-        "communication_self_ns": known_sum(communication.ints("device_self_ns")),
+        "device_self_ns": totals.times["device_self_ns"],
+        "device_total_ns": totals.times["device_total_ns"],
+        "host_self_ns": totals.times["host_self_ns"],
+        "host_total_ns": totals.times["host_total_ns"],
+        "communication_self_ns": totals.communication_self_ns,
         "has_stacks": bool((operators.text("call_stack").codes >= 0).any()),
         "has_shapes": bool((operators.text("input_shapes").codes >= 0).any()),
     }

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-
-import numpy as np
+from typing import cast
 
 from tb_npu_plugin.analysis import kernels as kernel_analysis
 from tb_npu_plugin.analysis import operators as operator_analysis
-from tb_npu_plugin.analysis.grouping import largest_first
+from tb_npu_plugin.analysis.grouping import largest_first, summed
 from tb_npu_plugin.analysis.ranks import world_size
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.settings import AIC_METRICS
-from tb_npu_plugin.tables import Table, known
+from tb_npu_plugin.tables import NULL_INT, IntArray, Question, Table
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import CaptureJson, OverviewJson
 from tb_npu_plugin.views.steps import steps_of
@@ -72,8 +71,8 @@ def _device_ids(span: SpanData) -> list[int]:
     for name in ("step_trace", "kernels", "op_statistic"):
         table = span.table(name)
         if table is not None and table.has("device_id"):
-            ids = table.ints("device_id")
-            found.update(int(value) for value in np.unique(ids[known(ids)]))
+            ids = summed(table, Question(("device_id",))).keys["device_id"]
+            found.update(value for value in cast(IntArray, ids).tolist() if value != NULL_INT)
     if found:
         return sorted(found)
     for name in ("memory_record", "op_memory"):

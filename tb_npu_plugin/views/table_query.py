@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
@@ -11,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.errors import BadRequest
-from tb_npu_plugin.tables import Kind, Table, Text, known
+from tb_npu_plugin.tables import Kind, StoredColumns, Table, Text, Words, known
+from tb_npu_plugin.texts import natural_key
 
 OPERATORS = ("eq", "ne", "lt", "le", "gt", "ge", "has")
 DEFAULT_LIMIT = 200
 MAX_LIMIT = 100_000
+#: Up to so many rows a stored table is asked for its first ones; what lies deeper is found in the loaded column.
+FIRST_ROWS = 10_000
 
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
-
-_DIGITS = re.compile(r"([0-9]+)")
 
 
 @dataclass(frozen=True)
@@ -77,33 +77,60 @@ def _natural(text: str, name: str, default: int) -> int:
     return int(text)
 
 
-def matching_rows(table: Table, base_ns: int, query: TableQuery) -> Rows:
-    """Row numbers that pass filter and conditions, in the table's order."""
+def page_of(table: Table, base_ns: int, query: TableQuery, sort: str, desc: bool) -> tuple[Rows, int]:
+    """Row numbers of the page that a query asks for, and how many rows match. Raises BadRequest."""
+    rows = matching_rows(table, base_ns, query)
+    total = len(table) if rows is None else len(rows)
+    start, stop = min(query.offset, total), min(query.offset + query.limit, total)
+    if not sort:
+        return (np.arange(start, stop) if rows is None else rows[start:stop]), total
+    check_column(table, sort)
+    if rows is None and stop <= FIRST_ROWS and isinstance(table.data, StoredColumns):
+        first = table.data.first(sort, desc, stop)
+        if first is not None:
+            return first[start:], total
+    return ordered_rows(table, rows, sort, desc, start, stop), total
+
+
+def matching_rows(table: Table, base_ns: int, query: TableQuery) -> Rows | None:
+    """Row numbers that pass filter and conditions, in the table's order; None: all. Raises BadRequest."""
+    if not query.filter and not query.where:
+        return None
     mask = np.ones(len(table), dtype=np.bool_)
     if query.filter:
         mask &= _contains_anywhere(table, query.filter)
     for condition in query.where:
         mask &= _holds(table, base_ns, condition)
-    return np.flatnonzero(mask).astype(np.int64)
+    return np.flatnonzero(mask)
 
 
-def ordered_rows(table: Table, rows: Rows, sort: str, desc: bool) -> Rows:
-    """The given rows by one column: stable, unknown last in both directions."""
-    check_column(table, sort)
+def ordered_rows(table: Table, rows: Rows | None, sort: str, desc: bool, start: int, stop: int) -> Rows:
+    """Places start to stop of the given rows (None: all) by one column: of equal ones the first, unknown ones last in
+    both directions."""
     values, is_known = _sort_values(table, sort)
-    certain = rows[is_known[rows]]
-    keys = values[certain]
-    order = np.argsort(-keys if desc else keys, kind="stable")
-    return np.concatenate([certain[order], rows[~is_known[rows]]])
+    if rows is not None:
+        values, is_known = values[rows], is_known[rows]
+    certain = None if is_known.all() else np.flatnonzero(is_known)
+    keys = values if certain is None else values[certain]
+    order = _ordered(-keys if desc else keys, start, min(stop, len(keys)))
+    if certain is not None:
+        unknown = np.flatnonzero(~is_known)[max(start - len(keys), 0) : max(stop - len(keys), 0)]
+        order = np.concatenate([certain[order], unknown])
+    return order if rows is None else rows[order]
 
 
-def natural_key(text: str) -> tuple[Any, ...]:
-    """Orders "step 9" before "step 10", letters without regard to case; equal only for equal texts."""
-    parts: list[Any] = []
-    for number, part in enumerate(_DIGITS.split(text.casefold())):
-        digits = part.lstrip("0")
-        parts.append((len(digits), digits) if number % 2 else part)
-    return (*parts, text)
+def _ordered(keys: NDArray[Any], start: int, stop: int) -> Rows:
+    """Places start to stop of a stable sort, for which only what lies between is sorted."""
+    if start >= stop:
+        return np.zeros(0, dtype=np.int64)
+    if stop - start > len(keys) // 4:
+        return np.argsort(keys, kind="stable")[start:stop]
+    bounds = np.partition(keys, (start, stop - 1))
+    least, most = bounds[start], bounds[stop - 1]
+    before = int((keys < least).sum())
+    between = np.flatnonzero((keys >= least) & (keys <= most))
+    order = np.argsort(keys[between], kind="stable")
+    return between[order[start - before : stop - before]]
 
 
 def check_column(table: Table, name: str) -> None:
@@ -117,6 +144,8 @@ def _sort_values(table: Table, key: str) -> tuple[NDArray[Any], Mask]:
     """Numbers in the order of the column's values, and which of them are known."""
     data = table.data[key]
     if isinstance(data, Text):
+        if isinstance(data.values, Words):
+            return data.codes, data.codes >= 0
         ranks = {text: rank for rank, text in enumerate(sorted(set(data.values), key=natural_key))}
         by_code = np.asarray([ranks[text] for text in data.values] + [0], dtype=np.int64)
         return by_code[data.codes], np.asarray(data.codes >= 0, dtype=np.bool_)
@@ -134,6 +163,8 @@ def _contains_anywhere(table: Table, needle: str) -> Mask:
 
 
 def _contains(text: Text, needle: str) -> Mask:
+    if isinstance(text.values, Words):
+        return np.asarray(text.values.containing(needle)[text.codes], dtype=np.bool_)
     wanted = needle.casefold()
     hits = np.asarray([wanted in value.casefold() for value in text.values] + [False], dtype=np.bool_)
     return np.asarray(hits[text.codes], dtype=np.bool_)  # code -1, unknown, is the last

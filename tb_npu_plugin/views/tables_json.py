@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,24 +14,27 @@ import numpy as np
 
 from tb_npu_plugin.tables import Column, Kind, Table, Text, known
 from tb_npu_plugin.views.base import INLINE_ROWS, ColumnJson, TableJson, ViewResult, ViewTable
-from tb_npu_plugin.views.table_query import DEFAULT_LIMIT, Rows, TableQuery, check_column, matching_rows, ordered_rows
+from tb_npu_plugin.views.table_query import DEFAULT_LIMIT, TableQuery, check_column, page_of
 
 #: Rows of one piece of a CSV file.
 CSV_ROWS = 20_000
+#: Rows that are taken from a stored table at once: in another order than its own, each time costs a look at all of it.
+CSV_LOADED = 100_000
 
 
 def table_json(table_id: str, source: ViewTable, base_ns: int, query: TableQuery) -> TableJson:
     """One page of a table. Times are ns after `base_ns`. Raises BadRequest."""
     table = _chosen(source.table, query)
-    rows, sort, desc = _rows(source, base_ns, query)
-    page = rows[query.offset : query.offset + query.limit]
+    sort, desc = _order(source, query)
+    page, total = page_of(source.table, base_ns, query, sort, desc)
+    rows = table.loaded(page)
     return {
         "id": table_id,
         "columns": [column_json(column) for column in table.columns],
-        "data": {column.key: _json_values(table, column, page, base_ns) for column in table.columns},
+        "data": {column.key: _json_values(rows, column, base_ns) for column in table.columns},
         "offset": query.offset,
         "rows": len(page),
-        "total": len(rows),
+        "total": total,
         "sort": sort,
         "desc": desc,
     }
@@ -50,11 +54,17 @@ def to_csv(source: ViewTable, base_ns: int, query: TableQuery) -> Iterator[bytes
     the column keys, which name the unit (dur_ns). Times are ns since the epoch, whole; unknown is an empty cell.
     `base_ns` is the origin of times in `where`. Raises BadRequest, before the first piece."""
     table = _chosen(source.table, query)
-    rows, _, _ = _rows(source, base_ns, query)
+    whole = dataclasses.replace(query, offset=0, limit=len(source.table))
+    rows, _ = page_of(source.table, base_ns, whole, *_order(source, query))
     head = _csv_lines([[column.key for column in table.columns]])
-    pieces = (rows[first : first + CSV_ROWS] for first in range(0, len(rows), CSV_ROWS))
-    body = (_csv_lines(zip(*(_json_values(table, column, piece, 0) for column in table.columns))) for piece in pieces)
-    return chain([head], body)
+    pieces = (rows[first : first + CSV_LOADED] for first in range(0, len(rows), CSV_LOADED))
+    return chain([head], (lines for piece in pieces for lines in _csv_pieces(table.loaded(piece))))
+
+
+def _csv_pieces(table: Table) -> Iterator[bytes]:
+    for first in range(0, len(table), CSV_ROWS):
+        some = table.take(np.arange(first, min(first + CSV_ROWS, len(table))))
+        yield _csv_lines(zip(*(_json_values(some, column, 0) for column in some.columns)))
 
 
 def _csv_lines(rows: Iterable[Sequence[Any]]) -> bytes:
@@ -83,18 +93,15 @@ def _chosen(table: Table, query: TableQuery) -> Table:
     return Table(tuple(table.column(key) for key in query.columns), table.data)
 
 
-def _rows(source: ViewTable, base_ns: int, query: TableQuery) -> tuple[Rows, str, bool]:
-    """Matching rows in order, and what orders them."""
-    sort, desc = (source.sort, source.desc) if query.sort is None else (query.sort, query.desc)
-    rows = matching_rows(source.table, base_ns, query)
-    return (ordered_rows(source.table, rows, sort, desc) if sort else rows), sort, desc
+def _order(source: ViewTable, query: TableQuery) -> tuple[str, bool]:
+    """What orders the rows, and whether the largest go first."""
+    return (source.sort, source.desc) if query.sort is None else (query.sort, query.desc)
 
 
-def _json_values(table: Table, column: Column, rows: Rows, base_ns: int) -> list[Any]:
-    data = table.data[column.key]
-    if isinstance(data, Text):
-        return data.take(rows).tolist()
-    values = data[rows]
+def _json_values(table: Table, column: Column, base_ns: int) -> list[Any]:
+    values = table.data[column.key]
+    if isinstance(values, Text):
+        return values.tolist()
     if not column.kind.is_int:
         return [value if math.isfinite(value) else None for value in values.tolist()]
     is_known = known(values.astype(np.int64, copy=False))

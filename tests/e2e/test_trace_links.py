@@ -97,3 +97,42 @@ def test_flows_are_followed_forth_and_back(open_plugin: Open, demo_server: str, 
     back.get_by_role("button", name=source["name"]).first.click()
     settled(plugin)
     assert copied_time(plugin) == (source["ts"], source["dur"])
+
+
+#: Remembers what is drawn; and counts the pixels that came nearer to a colour since, and all that changed.
+KEEP = "c => { c.kept = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; }"
+CHANGED = """(c, colour) => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let [near, all] = [0, 0];
+  const away = (p, i) => Math.abs(p[i] - colour[0]) + Math.abs(p[i + 1] - colour[1]) + Math.abs(p[i + 2] - colour[2]);
+  for (let i = 0; i < d.length; i += 4) { const step = away(d, i) - away(c.kept, i); near += step < 0; all += step !== 0; }
+  return [near, all]; }"""
+
+
+@pytest.mark.parametrize(("mode", "colour"), [("light", (123, 111, 208)), ("dark", (167, 156, 240))])
+def test_all_arrows_of_a_kind_are_drawn(
+    open_plugin: Open, demo_server: str, mode: str, colour: tuple[int, int, int]
+) -> None:
+    plugin = trace(open_plugin, demo_server, color_scheme=mode)
+    canvas, timeline = plugin.frame.locator(".tl-scroll canvas").first, plugin.frame.locator(".tl")
+    for _ in range(8):
+        plugin.page.keyboard.press("w")
+    settled(plugin)
+    canvas.evaluate(KEEP)
+    assert timeline.get_attribute("data-arrows") == "0"
+    plugin.frame.get_by_role("button", name="Flows").click()
+    with plugin.page.expect_response(lambda response: "timeline/arrows" in response.url and response.ok):
+        plugin.frame.get_by_label("Show all arrows of async_npu").check()
+    settled(plugin)
+    shown_arrows = int(timeline.get_attribute("data-arrows") or 0)
+    assert shown_arrows > 0
+    near, changed = canvas.evaluate(CHANGED, colour)
+    assert near > 0.9 * changed > 20 * shown_arrows
+    assert param(plugin, "arrows") == "async_npu"
+    other = open_plugin(demo_server, color_scheme=mode)
+    other.page.goto(plugin.page.url)
+    other.ready("trace")
+    settled(other)
+    assert int(other.frame.locator(".tl").get_attribute("data-arrows") or 0) == shown_arrows, "it is in the link"
+    plugin.frame.get_by_label("Show all arrows of async_npu").uncheck()
+    settled(plugin)
+    assert timeline.get_attribute("data-arrows") == "0"
+    assert canvas.evaluate(CHANGED, colour) == [0, 0]

@@ -2,7 +2,8 @@
 targets.
 
 Needs clang with libFuzzer; without it nothing is fuzzed, which is said, and that is no failure. Seeds are cuts of the
-fixtures' traces. Exits with 1 when something was found; what did it is left in tests/fuzz/found/.
+fixtures' traces, and what was found once (regressions/). Exits with 1 when something was found; what did it is left in
+tests/fuzz/found/.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def build(target: Target, program: Path) -> None:
 
 
 def write_seeds(folder: Path, opening: bytes) -> None:
-    folder.mkdir()
+    shutil.copytree(HERE / "regressions", folder)
     for number, path in enumerate(sorted((ROOT / "fixtures").rglob("trace_view.json"))):
         data = path.read_bytes()
         for cut in (0, len(data) // 2, max(0, len(data) - CUT)):

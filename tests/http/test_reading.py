@@ -140,3 +140,13 @@ def test_the_beginning_of_a_trace_is_shown_while_the_rest_is_read(slow: Browser,
     old = slow.ask("/api/timeline/slices", **window, version=first)
     assert old.status_code == 404 and old.get_json()["code"] == "stale"
     assert slow.ask("/api/timeline/slices", **window, version=found["data"]["version"]).status_code == 200
+
+
+def test_what_is_cancelled_is_not_read_ahead(slow: Browser, holding: Holding) -> None:
+    with_trace = slow.spans()[0]
+    run = slow.json("/api/catalog")["runs"][0]["id"]
+    slow.json("/api/view/distributed", run=run)
+    assert until(lambda: "kernel_details" in holding.at())
+    slow.json("/api/reading", run=run, stage="tables", do="cancel")
+    slow.json("/api/view/overview", span=with_trace)
+    assert jobs(slow.json("/api/progress", span=with_trace)) == {"tables": "cancelled"}, "its trace is not begun either"

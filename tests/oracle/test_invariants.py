@@ -13,10 +13,17 @@ import pytest
 from tests.oracle.operator_tree import operators
 from tests.oracle.raw import REAL_RUN, Raw, every_result, number, raw
 from tests.support.fixtures import FIXTURES, folders
+from tests.support.mock import mock_results, run
+
+
+def results(*needs: str) -> list[Any]:
+    """Fixtures, real ranks, and what the mock writes."""
+    return [*every_result(*needs), *mock_results(*needs)]
+
 
 NAMES = ("Computing", "Communication", "Communication(Not Overlapped)", "Free")
-STEPS = every_result("step_trace_time.csv", "trace_view.json")
-KERNELS = every_result("kernel_details.csv", "trace_view.json")
+STEPS = results("step_trace_time.csv", "trace_view.json")
+KERNELS = results("kernel_details.csv", "trace_view.json")
 
 
 def _span(raw_: Raw, step: str) -> tuple[Decimal, Decimal]:
@@ -86,7 +93,7 @@ def test_05_computing_is_the_union_of_the_kernels(folder: Path) -> None:
         assert abs(shown - whole) <= Decimal("0.001") * (len(rows) + 1), kind
 
 
-@pytest.mark.parametrize("folder", every_result("op_statistic.csv", "kernel_details.csv"))
+@pytest.mark.parametrize("folder", results("op_statistic.csv", "kernel_details.csv"))
 def test_06_op_statistic_groups_the_kernels(folder: Path) -> None:
     groups: dict[tuple[str, str], list[Decimal]] = defaultdict(list)
     for row in raw(folder).computing:
@@ -105,7 +112,7 @@ def test_06_op_statistic_groups_the_kernels(folder: Path) -> None:
     assert totals == sorted(totals, reverse=True)
 
 
-@pytest.mark.parametrize("folder", every_result("kernel_details.csv"))
+@pytest.mark.parametrize("folder", results("kernel_details.csv"))
 def test_07_kernels_are_sorted_and_wait_is_the_gap(folder: Path) -> None:
     rows = raw(folder).kernels
     spans = [(Decimal(r["Start Time(us)"]), Decimal(r["Duration(us)"])) for r in rows]
@@ -128,7 +135,7 @@ def test_08_every_kernel_is_in_the_trace(folder: Path) -> None:
         assert len(near) == 1, row["Name"]
 
 
-@pytest.mark.parametrize("folder", every_result("operator_details.csv", "trace_view.json"))
+@pytest.mark.parametrize("folder", results("operator_details.csv", "trace_view.json"))
 def test_09_operator_details_follow_from_the_trace(folder: Path) -> None:
     r = raw(folder)
     rows, rebuilt = r.csv("operator_details.csv"), operators(r)
@@ -151,7 +158,7 @@ def test_09_operator_details_follow_from_the_trace(folder: Path) -> None:
     assert sum(float(row["Device Self Duration With AICore(us)"]) for row in rows) == pytest.approx(float(on_core))
 
 
-@pytest.mark.parametrize("folder", every_result("operator_memory.csv", "memory_record.csv"))
+@pytest.mark.parametrize("folder", results("operator_memory.csv", "memory_record.csv"))
 def test_10_memory_identities(folder: Path) -> None:
     for row in raw(folder).csv("operator_memory.csv"):
         start = Decimal(row["Allocation Time(us)"])
@@ -174,7 +181,7 @@ def test_10_memory_identities(folder: Path) -> None:
     assert both > 0
 
 
-@pytest.mark.parametrize("folder", every_result("api_statistic.csv", "trace_view.json"))
+@pytest.mark.parametrize("folder", results("api_statistic.csv", "trace_view.json"))
 def test_11_api_statistic_groups_the_cann_calls(folder: Path) -> None:
     groups: dict[tuple[str, str], list[float]] = defaultdict(list)
     for event in raw(folder).process("CANN"):
@@ -212,7 +219,7 @@ def _check_times(times: dict[str, float]) -> None:
         assert times[f"{name} Time Ratio"] == pytest.approx(expected, abs=5.1e-5)
 
 
-@pytest.mark.parametrize("folder", every_result("communication.json", "kernel_details.csv"))
+@pytest.mark.parametrize("folder", results("communication.json", "kernel_details.csv"))
 def test_12_communication_identities(folder: Path) -> None:
     kernels = {row["Name"]: float(row["Duration(us)"]) for row in raw(folder).communicating}
     seen = set()
@@ -241,7 +248,7 @@ def test_12_communication_identities(folder: Path) -> None:
     assert seen == set(kernels)
 
 
-@pytest.mark.parametrize("folder", every_result("trace_view.json"))
+@pytest.mark.parametrize("folder", results("trace_view.json"))
 def test_13_flows_have_both_ends_on_slices(folder: Path) -> None:
     r = raw(folder)
     ids: dict[tuple[str, str], set[Any]] = defaultdict(set)
@@ -252,16 +259,15 @@ def test_13_flows_have_both_ends_on_slices(folder: Path) -> None:
             if not (event["cat"] == "HostToDevice" and event["ph"] == "s"):
                 assert (event["pid"], event["tid"], event["ts"]) in r.by_place, event
     kinds = {cat for cat, _ in ids}
-    assert kinds == (
-        {"async_task_queue", "fwdbwd", "HostToDevice", "async_npu"}
-        if "Ascend Hardware" in r.processes.values()
-        else {"fwdbwd"}
-    )
+    if "Ascend Hardware" in r.processes.values():
+        assert kinds == {"async_task_queue", "fwdbwd", "HostToDevice", "async_npu"}
+    else:  # Level_none still has the task queue of the framework
+        assert kinds in ({"fwdbwd"}, {"fwdbwd", "async_task_queue"})
     for cat in kinds:
         assert ids[cat, "s"] == ids[cat, "f"], cat
 
 
-@pytest.mark.parametrize("folder", every_result("kernel_details.csv"))
+@pytest.mark.parametrize("folder", results("kernel_details.csv"))
 def test_14_metric_times_and_ratios_agree(folder: Path) -> None:
     for row in raw(folder).kernels:
         for core, prefix in (("aicore_time(us)", "aic"), ("aiv_time(us)", "aiv")):
@@ -298,6 +304,29 @@ def test_17_ranks_share_steps_and_collectives(run: Path) -> None:
             for link in op
         ]
         assert {link.split("-")[0] for link in links} == {str(number_)}
+
+
+@pytest.mark.parametrize("name", ["cluster", "cluster_910a", "cluster_nodes", "resnet"])
+def test_17_ranks_of_the_mock_share_the_keys_of_their_groups(name: str) -> None:
+    ranks = [Raw(folder) for folder in sorted(run(name)[0].glob("*_ascend_pt"))]
+    assert len(ranks) > 1
+    keys, groups = [], []
+    for rank in ranks:
+        content = rank.json("communication.json")
+        names = {(step, key) for step in content for kind in content[step].values() for key in kind}
+        keys.append({(step, key) for step, key in names if key != "Total Op Info"})
+        groups.append({key.split("@")[1] for _, key in keys[-1]})
+        assert {step for step, _ in keys[-1]} == {f"step{number}" for number, _, _ in rank.steps}
+    for one in range(len(ranks)):
+        for other in range(one):
+            common = groups[one] & groups[other]
+            shared = [{_type_free(key) for key in keys[n] if key[1].split("@")[1] in common} for n in (one, other)]
+            assert shared[0] == shared[1]
+
+
+def _type_free(key: tuple[str, str]) -> tuple[str, str]:
+    """A send of one rank is the receive of the other."""
+    return key[0], key[1].replace("hcom_send_", "hcom_p2p_").replace("hcom_receive_", "hcom_p2p_")
 
 
 def test_every_spelling_is_among_the_fixtures() -> None:

@@ -199,6 +199,35 @@ def test_flows_join_the_slices_of_the_file(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("px", [1, 50_000])
+def test_arrows_join_the_slices_of_the_file(folder: Path, px: int) -> None:
+    """Every arrow of a kind, from and to the row and moment of its slices."""
+    r, found = raw(folder), timeline(folder)
+    threads = {place: number for number, place in _threads(folder).items()}
+    ends = found.end_ns - found.base_ns + 1
+    for number, kind in enumerate(found.flow_kinds):
+        begins = {e["id"]: e for e in r.events if e.get("cat") == kind and e["ph"] == "s"}
+        wanted: Counter[tuple[int, int, int, int]] = Counter()
+        for end in (e for e in r.events if e.get("cat") == kind and e["ph"] == "f"):
+            begin = begins[end["id"]]
+            if any((e["pid"], e["tid"], e["ts"]) not in r.by_place for e in (begin, end)):
+                continue
+            moments = [((us(e["ts"]) or 0) - found.base_ns) // (1 << px.bit_length() - 1) for e in (begin, end)]
+            tracks = [threads[str(e["pid"]), str(e["tid"])] for e in (begin, end)]
+            wanted[tracks[0], moments[0], tracks[1], moments[1]] += 1
+        header, data = columns(ask(folder, "arrows", kind=number, t0=0, t1=ends, px=px))
+        assert (header["unit"], header["bin"], header["left_out"]) == (1, 1 << px.bit_length() - 1, 0)
+        base = int(header["base"]) - found.base_ns
+        shown: Counter[tuple[int, int, int, int]] = Counter()
+        for from_row, from_time, to_row, to_time, count in zip(*(
+            data[key] for key in ("from_row", "from_time", "to_row", "to_time", "count")
+        )):  # fmt: skip
+            moments = [(time + base) // header["bin"] for time in (from_time, to_time)]
+            shown[from_row // ROW_STEP, moments[0], to_row // ROW_STEP, moments[1]] += count
+        assert wanted and not wanted - shown
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_search_counts_every_slice_of_a_name(folder: Path) -> None:
     names = [event["name"] for event in raw(folder).slices]
     for text in ("aten::", "ADD", "hcom", "no such name"):

@@ -70,7 +70,7 @@ def test_statistics_of_a_range(folder: Path, share: tuple[float, float]) -> None
     assert (table["total"], table["data"]["total"]) == (len(expected), totals[:2000])
     shown = _shown(folder, table["data"])
     assert shown == {key: expected[key] for key in shown}
-    text = ask(folder, "stats", t0=t0, t1=t1, format="csv").decode()
+    text = b"".join(ask(folder, "stats", t0=t0, t1=t1, format="csv")).decode()
     rows = list(csv.DictReader(io.StringIO(text)))
     assert _shown(folder, {key: [row[key] for row in rows] for key in (rows[0] if rows else table["data"])}) == expected
 

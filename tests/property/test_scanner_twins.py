@@ -135,8 +135,14 @@ def code_of(problem: dict[str, Any]) -> str:
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=traces(), chunk=st.sampled_from([1, 7, 40, 300, 1 << 20]), zipped=st.sampled_from([False, False, True]))
+@example(
+    data=rb'[{"name": "\ud83d!", "args": {}}, {"args": ["\udc00\\ud83d"]}, {"x": "\ud83d\ude00"}]',
+    chunk=40,
+    zipped=True,
+)
 @example(data=CUTS_WITHIN, chunk=40, zipped=False)
 @example(data=CUTS_WITHIN, chunk=7, zipped=False)
+@example(data=b'[{"name": ""}, {"name": ""}, {"name": ""}]', chunk=7, zipped=False)
 @example(data=b'[{"name": "a", "args": {"x": "\xff"}}, {"name": "b", "ts": NaN}]', chunk=1 << 20, zipped=False)
 @example(
     data=b'[{"ts": 1, "dur": 1.25, "ts": null, "dur": null}, {"dur": 1.1, "dur": "2"}]', chunk=1 << 20, zipped=False

@@ -15,6 +15,7 @@ from tb_npu_plugin.server.timeline_api import slices, stats
 from tb_npu_plugin.server.timeline_binary import Scale
 from tb_npu_plugin.store import timeline_levels
 from tb_npu_plugin.store.timeline import Timeline
+from tb_npu_plugin.store.timeline_window import BAR_BYTES, bars
 from tests.support.trace import event, open_trace
 
 TINY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -93,6 +94,28 @@ def test_every_slice_is_in_exactly_one_bar(
         shown |= {one for key in wanted for one in bins[key]}
     every = [one for one in range(timeline.slice_count) if starts[one] < t1 and starts[one] + max(durs[one], 1) > t0]
     assert set(every) <= shown
+
+
+@TINY
+@given(items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), most=st.integers(4, 20))
+def test_an_answer_is_bounded(
+    items: list[tuple[int, int, int, str]], t0: int, width: int, most: int, tmp_path: Path
+) -> None:
+    timeline = build(items, tmp_path)
+    rows = range(len(timeline.rows.first) - 1)
+    wanted = [(row, row) for row in rows]
+    found = bars(timeline, wanted, t0, t0 + width, 1, most * BAR_BYTES)
+    assert len(found.id) <= max(most, len(rows))
+    starts = timeline.rows.start
+    for row, first, count in found.parts:
+        low, high = timeline.rows.overlapping(row, t0, t0 + width)
+        bins = [int(starts[one]) // found.bin for one in found.id[first : first + count].tolist()]
+        assert bins == sorted({int(starts[one]) // found.bin for one in range(low, high)})
+        begin, end = timeline.rows.bounds(row)
+        every = [int(starts[one]) // found.bin for one in range(begin, end)]
+        assert found.count[first : first + count].tolist() == [every.count(one) for one in bins]
+    coarser = [1 << shift for shift in (*timeline_levels.SHIFTS, 62)]
+    assert found.bin in (1, *coarser)
 
 
 @TINY

@@ -33,7 +33,7 @@ export function firstAfter(row: SliceRow, time: number): number {
 /**
  * Draws the bars of `row` on `line`. `colours` and `edges` are pixels by name index.
  *
- * Both ends of a bar are cut to pixels the same way, so touching bars have neither gap nor overlap; a bar that
+ * Both ends of a slice are cut to pixels the same way, so touching slices have neither gap nor overlap; one that
  * ends where the line starts draws nothing. Of bars within one pixel the longest wins.
  */
 export function drawRow(row: SliceRow, line: Line, colours: Uint32Array, edges: Uint32Array): void {
@@ -46,7 +46,9 @@ export function drawRow(row: SliceRow, line: Line, colours: Uint32Array, edges: 
     const from = startOf(row, index);
     if (from >= stop) break;
     const left = Math.floor((from - start) / scale);
-    const right = Math.floor((endOf(row, index) - start) / scale);
+    // Merged bars may be wider than a pixel: the last one they touch is theirs, or they would stand apart.
+    const round = (row.count[index] as number) > 1 ? Math.ceil : Math.floor;
+    const right = round((endOf(row, index) - start) / scale);
     const name = row.name[index] as number;
     const length = row.dur[index] as number;
     if (right <= left) {

@@ -31,7 +31,7 @@ export function ProgressBar({ label, done, total, stopped = false }: BarProps) {
       aria-valuemax={100}
       aria-valuenow={Math.round(share * 100)}
     >
-      <div style={{ width: `${share * 100}%` }} />
+      {share > 0 && <div style={{ width: `${share * 100}%` }} />}
     </div>
   );
 }
@@ -90,7 +90,7 @@ export function JobControl({ jobs }: { jobs: readonly ProgressJson[] }) {
 
 /** One piece of work. `named`: with its rank, for lists of several. */
 export function JobLine({ job, named = false }: { job: ProgressJson; named?: boolean }) {
-  const what = job.file || t(`state.reading.${job.stage}`);
+  const what = job.file.split("/").pop() || t(`state.reading.${job.stage}`);
   const name = named ? t("progress.name", { rank: rankName(job.span), what }) : what;
   const figures = { done: job.bytes_done, total: job.bytes_total, rate: job.rate, left: job.eta_s };
   return (
@@ -144,9 +144,9 @@ export function TotalsLine({ jobs, label }: { jobs: readonly ProgressJson[]; lab
 
 /** "3 of 8 read · 2 cancelled · 1 failed". */
 export function countText({ count }: Totals): string {
-  const going = count.waiting + count.reading + count.ready;
+  const all = Object.values(count).reduce((sum, one) => sum + one, 0);
   const parts = [
-    going > 0 && t("progress.count", { count: count.ready, all: going }),
+    t("progress.count", { count: count.ready, all }),
     count.cancelled > 0 && t("progress.count.cancelled", { count: count.cancelled }),
     count.failed > 0 && t("progress.count.failed", { count: count.failed }),
   ];

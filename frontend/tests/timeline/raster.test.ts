@@ -131,3 +131,12 @@ test("a line is copied to the rows of the bar that are on the image", () => {
   stamp(image, Uint32Array.from([5, 6]), 3, 9);
   expect([...image]).toEqual([7, 8, 0, 0, 0, 0, 5, 6]);
 });
+
+test("merged bars own the last pixel that they touch, so that they do not stand apart", () => {
+  const bars: Parameters<typeof row>[0] = [
+    [0, 21, 1, 3],
+    [30, 50, 2, 2],
+  ];
+  expect(draw(bars, 0, 10, 6)).toEqual([2, 2, 2, 3, 3, 0]);
+  expect(draw([[0, 21, 1, 1]], 0, 10, 6)).toEqual([2, 2, 0, 0, 0, 0]);
+});

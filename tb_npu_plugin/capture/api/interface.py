@@ -10,6 +10,7 @@ from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend
 from tb_npu_plugin.capture.api import exports, parsing, paths, ranks, session, side_files
+from tb_npu_plugin.capture.api.automatic_marks import AutomaticMarks
 from tb_npu_plugin.capture.api.enums import ProfilerActivity, supported_activities
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.gc_detect import GcDetector
@@ -54,6 +55,7 @@ class _ProfInterface:
         self._recorded: Recorder | None = None  # of the last capture that was finalized
         self._settings = Settings()
         self._gc: GcDetector | None = None
+        self._marks = AutomaticMarks()
         self._start_info: dict[str, Any] = {}
         self._marks_failed = False
 
@@ -99,6 +101,8 @@ class _ProfInterface:
         recorder.start()
         marks = tuple(config._mstx_domain_include), tuple(config._mstx_domain_exclude)
         session.begin(session.Session(recorder, self._settings, *marks))
+        if self._settings.mstx:
+            self._marks.start()
         if self._settings.gc_threshold is not None:
             self._gc = GcDetector(self._settings.gc_threshold, recorder.collection)
             self._gc.start()
@@ -148,6 +152,7 @@ class _ProfInterface:
 
     def _leave(self) -> None:
         """Nothing outside reaches the recorder any more."""
+        self._marks.stop()
         if self._gc is not None:
             self._gc.stop()
             self._gc = None

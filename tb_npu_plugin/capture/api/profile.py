@@ -22,7 +22,7 @@ class profile(_KinetoProfile):
         self,
         *,
         activities: Iterable[ProfilerActivity] | None = None,
-        schedule: Callable[[int], ProfilerAction] | None = None,
+        schedule: Callable[[int], Any] | None = None,
         on_trace_ready: Callable[..., Any] | None = None,
         record_shapes: bool = False,
         profile_memory: bool = False,
@@ -71,9 +71,12 @@ class profile(_KinetoProfile):
     @guarded(lambda: ProfilerAction.NONE)
     def _action(self) -> ProfilerAction:
         found = self.schedule(self.step_num)
-        if not isinstance(found, ProfilerAction):
+        if isinstance(found, ProfilerAction):
+            return found
+        name: Any = getattr(found, "name", None)  # torch.profiler's schedule has an enumeration of its own
+        if name not in ProfilerAction.__members__:
             raise TypeError(f"schedule must return a ProfilerAction, not {found!r}")
-        return found
+        return ProfilerAction[name]
 
     @guarded()
     def _clean_up(self) -> None:

@@ -16,6 +16,7 @@ F32 = "float"
 _BUCKET = 25 << 20
 #: (blocks, channels) of the four stages; the output of a block has four times the channels.
 _STAGES = ((3, 64), (4, 128), (6, 256), (3, 512))
+PARAMETERS = 25_557_032
 _SIZES = (224, 192, 256, 208)
 
 
@@ -48,8 +49,8 @@ class ResNet:
         self._known: dict[int, Program] = {}
 
     def held(self, stage: int) -> int:
-        """25.6 million parameters, their gradients and momenta, in FP32."""
-        return 25_557_032 * 12
+        """Parameters, their gradients and momenta, in FP32."""
+        return PARAMETERS * 12
 
     def program(self, stage: int, step: int) -> Program:
         """Instructions of a step."""
@@ -80,7 +81,7 @@ class _Builder:
         with p.op("aten::to", [image], [F32]), p.op("aten::copy_", [image, image], [F32, F32]):
             data = p.allocate(self._batch * 3 * size * size * 4)
             p.copy(self._batch * 3 * size * size * 4)
-        self._extras()
+        p.misuse_memory(self._faults, PARAMETERS * 12)
         with p.frame("torchvision/models/resnet.py(266): forward"), p.frame("nn.Module: ResNet_0", 0):
             self._network(image)
         p.collect()
@@ -91,19 +92,6 @@ class _Builder:
             p.synchronize()
         p.free(data)
         return p
-
-    def _extras(self) -> None:
-        p = self._p
-        if self._faults.leak:
-            with p.op("aten::cat", [(self._faults.leak // 4,)], [F32]):
-                p.instructions.append(("leak", self._faults.leak))
-        if self._faults.fragmentation:
-            with p.op("aten::empty", [(1,)], [F32]):
-                for _ in range(8):
-                    large = p.allocate(17 << 20)
-                    p.instructions.append(("leak", 2 << 20))
-                    p.free(large)
-                    p.instructions.append(("leak", (18 << 20) + 512))
 
     def _network(self, image: Shape) -> None:
         x = self._conv(image, 64, 7, 2)
@@ -195,9 +183,9 @@ class _Builder:
             p.wait("dp")
         with p.frame("torch/optim/sgd.py(57): step"), p.op("Optimizer.step#SGD.step"):
             for name in ("aten::_foreach_add_", "aten::_foreach_mul_", "aten::_foreach_add_", "aten::_foreach_add_"):
-                p.run(name, ((25_557_032,), (25_557_032,)), (F32, F32), output=False)
+                p.run(name, ((PARAMETERS,), (PARAMETERS,)), (F32, F32), output=False)
         with p.frame("torch/optim/optimizer.py(302): zero_grad"), p.op("Optimizer.zero_grad#SGD"):
-            p.run("aten::zero_", ((25_557_032,),), (F32,), output=False)
+            p.run("aten::zero_", ((PARAMETERS,),), (F32,), output=False)
 
 
 _BACKWARD = {

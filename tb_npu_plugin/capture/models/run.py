@@ -20,7 +20,7 @@ from tb_npu_plugin.capture.simulation.faults import parse_faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.writers.dialect import NEW, Options
-from tb_npu_plugin.capture.writers.result import TextResult
+from tb_npu_plugin.capture.writers.result import Result
 from tb_npu_plugin.capture.writers.side_files import folder_name
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.schema.torch_npu_json import DISTRIBUTED, SIMULATED
@@ -109,7 +109,7 @@ def write_rank(
                       metadata={SIMULATED: True, DISTRIBUTED: arguments, **options.metadata})  # fmt: skip
     process, segments = cluster.record(rank, table, runtime=options.level >= 2)
     folder = out / folder_name(process, f"{recipe.host}{rank // cluster.chip.node}")
-    result = TextResult(folder, process, options, replace(NEW, torch_npu="2.7.1", cann="8.3.RC1"))
+    result = Result(folder, process, options, replace(NEW, torch_npu="2.7.1", cann="8.3.RC1"))
     with _no_collections():
         for number, segment in enumerate(segments, 1):
             result.add(segment)

@@ -137,21 +137,7 @@ class _Stage:
         with p.op("aten::to", [tokens], ["long int"]), p.op("aten::copy_", [tokens, tokens], ["long int"] * 2):
             self._input = p.allocate(tokens[0] * tokens[1] * 8)
             p.copy(tokens[0] * tokens[1] * 8)
-        if self._faults.fragmentation:
-            self._fragment()
-        if self._faults.leak:
-            with p.op("aten::cat", [(self._faults.leak // 4,)], ["float"]):
-                p.instructions.append(("leak", self._faults.leak))
-
-    def _fragment(self) -> None:
-        """Many large blocks, of which all but a small rest of each segment is given back."""
-        p = self._p
-        with p.op("aten::empty", [(1,)], ["float"]):
-            for _ in range(8):
-                large = p.allocate(17 << 20)
-                p.instructions.append(("leak", 2 << 20))
-                p.free(large)
-                p.instructions.append(("leak", (18 << 20) + 512))
+        p.misuse_memory(self._faults, self._model.held(self._stage))
 
     def _forward(self) -> None:
         """One micro batch: from the stage before, through the layers, towards the stage behind."""

@@ -85,6 +85,12 @@ class _Schedule:
         """Bytes that one member has of the tensor."""
         return max(512, self._exchange.size // len(self._arrivals) // 512 * 512)
 
+    def _finish(self, ready: list[int]) -> list[int]:
+        """The last task of each member is a word of its own memory; gives the ends."""
+        if self._member is not None:
+            self._task(self._member, 0, "Reduce_Inline", ready[self._member] + 100, 600, self._member, 0, "ON_CHIP")
+        return [at + 700 for at in ready]
+
     # -- mesh ---------------------------------------------------------------------------------------
     def mesh(self) -> list[int]:
         """Each member reads one share from each other member, in each phase."""
@@ -96,7 +102,7 @@ class _Schedule:
             if self._member is not None:
                 self._reads(ready, go, share, reduce, moves[self._member])
             ready = [go + self._move(m, max(base)) + 130 + _NOTIFY for m, base in enumerate(moves)]
-        return [at + 700 for at in ready]
+        return self._finish(ready)
 
     def _reads(self, ready: list[int], go: int, share: int, reduce: bool, moves: tuple[int, ...]) -> None:
         """Tasks of a phase. `ready`: when each member began it; moves: ns by plane, from plane 1."""
@@ -131,7 +137,7 @@ class _Schedule:
                     member = self._member
                     self._round(now[member], goes[member], durs[member], share, links[member], reduce)
                 now = [go + dur + 100 for go, dur in zip(goes, durs)]
-        return [at + 700 for at in now]
+        return self._finish(now)
 
     def _round(self, begin: int, go: int, dur: int, share: int, link: str, reduce: bool) -> None:
         member = self._member
@@ -152,9 +158,11 @@ class _Schedule:
         go = max(sent, listening) + _HOP[link]
         dur = self._move(0, self._topology.move_ns(one, other, size, False))
         done = go + dur
+        if self._member == 1:
+            self._task(1, 0, "Reduce_Inline", self._arrivals[1], 280, 1, 0, "ON_CHIP")
         if self._member is not None:
             self._ends_of(self._member, sent if self._member == 0 else listening, go, done, link)
-        return [done + 600, done + 700]
+        return self._finish([done, done + 100])
 
     def _ends_of(self, member: int, since: int, go: int, done: int, link: str) -> None:
         """Tasks of one of two ranks."""

@@ -30,6 +30,8 @@ from tb_npu_plugin.capture.simulation.records import (
 
 #: ns that the host takes: before an operator, at its begin and end; before and in an enqueue; around a frame.
 _BEFORE_OP, _BEGIN_OP, _END_OP, _BEFORE_ENQUEUE, _ENQUEUE, _FRAME = 1_800, 4_000, 2_500, 1_200, 5_000, 1_500
+#: Blocks that fill a segment of 20 MB: two that are given back, and one between them that stays.
+_SIDE, _PIN = 9 << 20, 3 << 19
 
 
 @dataclass
@@ -80,6 +82,7 @@ class Host:
         self._calls = self._sequence = 0
         self._blocks: dict[int, tuple[Block, Allocation | None]] = {}
         self._leaked: list[Block] = []
+        self._fragmented = False
         self._engine = 0
 
     # -- steps --------------------------------------------------------------------------------------
@@ -240,6 +243,20 @@ class Host:
     def leak(self, size: int) -> None:
         """Allocate a block that nothing gives back."""
         self._leaked.append(self._allocation(size)[0])
+
+    def fragment(self, count: int) -> None:
+        """In the first step only: fill `count` segments with blocks of which a small one in the middle stays. The holes
+        beside it are too small for blocks of 10 MB and more, which get segments of their own."""
+        if self._fragmented:
+            return
+        self._fragmented, sides = True, []
+        for _ in range(count):
+            left, pin, right = (self._allocation(size) for size in (_SIDE, _PIN, _SIDE))
+            self._leaked.append(pin[0])
+            sides += [left, right]
+        for side in sides:
+            self._blocks[-1] = side
+            self.release(-1)
 
     def use_workspace(self, size: int) -> None:
         """Workspace of one kernel, as TASK_QUEUE_ENABLE=2 records it: held and given back."""

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, Launch, Shape, size_of
 from tb_npu_plugin.capture.simulation.records import OpInfo
 
@@ -127,6 +128,15 @@ class Program:
         """Give the block of a slot back."""
         if slot >= 0:
             self.instructions.append(("release", slot))
+
+    def misuse_memory(self, faults: Faults, held: int) -> None:
+        """Leak and fragment, where the faults say so. held: bytes that the rank holds anyway."""
+        if faults.leak:
+            with self.op("aten::cat", [(faults.leak // 4,)], ["float"]):
+                self.instructions.append(("leak", faults.leak))
+        if faults.fragmentation:
+            with self.op("aten::empty", [(1,)], ["float"]):
+                self.instructions.append(("fragment", max(8, held // 2 // (20 << 20))))
 
     def synchronize(self) -> None:
         """Wait until the device has done everything."""

@@ -48,10 +48,16 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
     return json.dumps({**out, **{key: value for key, value in versions.items() if value is not None}}, indent=4)
 
 
+def environment() -> dict[str, str]:
+    """ENV_VARIABLES: none of them is set."""
+    return dict.fromkeys(_ENVIRONMENT, "")
+
+
 def metadata(process: Process, options: Options) -> str:
     """Content of profiler_metadata.json."""
     out: dict[str, Any] = dict(options.metadata)
-    out[schema.ENVIRONMENT] = dict.fromkeys(_ENVIRONMENT, "")
+    if "text" in options.export:
+        out[schema.ENVIRONMENT] = environment()
     groups = {
         group.name: {"group_name": group.group_name, "group_rank": group.rank, "global_ranks": list(group.ranks)}
         for group in process.groups

@@ -8,15 +8,17 @@ from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTIN
 from tb_npu_plugin.schema import torch_npu_csv as schema
 
 
-class StepTrace:
-    """step_trace_time.csv. Sums are float us in file order, as the vendor's Python adds them."""
+class StepSums:
+    """What step_trace_time.csv and StepTraceTime add up, by step."""
 
     def __init__(self, output: Output, windows: Windows) -> None:
         self._output = output
         self._row_step, self._receive_step = StepFinder(windows), StepFinder(windows)
         self._sums: dict[int | None, list[float]] = {}
         self._facts: dict[int | None, list[int]] = {}  # step start, first, last, first computing or communication
+        self._whole: dict[int | None, list[int]] = {}  # the sums in ns
         self._bubbles: dict[int | None, float] = {}
+        self._bubbles_ns: dict[int | None, int] = {}
         self._first_op: int | None = None
 
     def add(self, segment: Segment) -> None:
@@ -28,6 +30,7 @@ class StepTrace:
                 found = self._step(op.start, self._receive_step)
                 if found is not None:
                     self._bubbles[found[0]] = self._bubbles.get(found[0], 0) + op.dur / 1000
+                    self._bubbles_ns[found[0]] = self._bubbles_ns.get(found[0], 0) + op.dur
 
     def overlap(self, rows: list[tuple[int, int, int]]) -> None:
         """Take overlap rows in file order."""
@@ -39,9 +42,11 @@ class StepTrace:
             sums = self._sums.get(key)
             if sums is None:
                 sums = self._sums[key] = [0.0, 0.0, 0.0, 0.0]
+                self._whole[key] = [0, 0, 0, 0]
                 self._facts[key] = [host_start, start, end, 1 << 63]
             facts = self._facts[key]
-            sums[kind] += (end - start) / 1000
+            sums[kind] += (end - start) / 1000  # in file order, as the vendor's Python adds them
+            self._whole[key][kind] += end - start
             facts[2] = max(facts[2], end)
             if kind in (COMPUTING, COMMUNICATION):
                 facts[3] = min(facts[3], start)
@@ -53,18 +58,9 @@ class StepTrace:
         step = finder(at)
         return None if step is None else (step.id, step.start)
 
-    def close(self) -> None:
-        """Write the file."""
-        keys = [column.key for column in schema.STEP_TRACE.columns]
-        if not self._output.dialect.device_id:
-            keys.remove("device_id")
-        if not self._output.dialect.preparing:
-            keys.remove("preparing")
-        file = self._output.csv(schema.STEP_TRACE, tuple(keys))
-        for key, sums in self._sums.items():
-            cells = {**self._figures(key, sums), "device_id": str(self._output.process.device)}
-            file.write([",".join(cells[name] for name in keys)])
-        file.close()
+    def texts(self) -> list[dict[str, str]]:
+        """Cells of step_trace_time.csv by key, in us."""
+        return [self._figures(key, sums) for key, sums in self._sums.items()]
 
     def _figures(self, key: int | None, sums: list[float]) -> dict[str, str]:
         host_start, first, last, busy = self._facts[key]
@@ -78,3 +74,36 @@ class StepTrace:
             "preparing": busy / 1000 - host_start / 1000,
         }  # fmt: skip
         return {"step": "" if key is None else str(key), **{name: str(value) for name, value in figures.items()}}
+
+    def exact(self) -> list[tuple[int | None, dict[str, float]]]:
+        """Figures of StepTraceTime in us by step: worked out in ns."""
+        out = []
+        for key, whole in self._whole.items():
+            host_start, first, last, busy = self._facts[key]
+            bubble, alone, communication = self._bubbles_ns.get(key, 0), whole[ALONE], whole[COMMUNICATION]
+            figures = {
+                "computing": whole[COMPUTING], "communication_not_overlapped": alone,
+                "overlapped": communication - alone, "communication": communication, "free": whole[FREE],
+                "stage": last - first - bubble, "bubble": bubble,
+                "communication_not_overlapped_and_exclude_receive": max(alone - bubble, 0),
+                "preparing": busy - host_start,
+            }  # fmt: skip
+            out.append((key, {name: ns / 1000 for name, ns in figures.items()}))
+        return out
+
+
+class StepTrace(StepSums):
+    """step_trace_time.csv."""
+
+    def close(self) -> None:
+        """Write the file."""
+        keys = [column.key for column in schema.STEP_TRACE.columns]
+        if not self._output.dialect.device_id:
+            keys.remove("device_id")
+        if not self._output.dialect.preparing:
+            keys.remove("preparing")
+        file = self._output.csv(schema.STEP_TRACE, tuple(keys))
+        for texts in self.texts():
+            cells = {**texts, "device_id": str(self._output.process.device)}
+            file.write([",".join(cells[name] for name in keys)])
+        file.close()

@@ -133,7 +133,7 @@ static int reserve(Interner *self, size_t length) {
         self->size = size;
     }
     size_t used = self->ends[self->count];
-    if (self->arena_size - used < length) {
+    if (!self->arena || self->arena_size - used < length) { /* an empty text wants a place, too */
         size_t size = self->arena_size + self->arena_size / 2 + length + 4096;
         uint8_t *arena = realloc(self->arena, size);
         if (!arena) return 0;

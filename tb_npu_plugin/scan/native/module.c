@@ -184,6 +184,45 @@ static PyObject *object_take_rows(Object *self, PyObject *Py_UNUSED(ignored)) {
     return tuple;
 }
 
+/* All bytes; 0 with errno when they cannot be written. */
+static int write_all(int file, const uint8_t *data, size_t size) {
+    while (size) {
+        ssize_t done = write(file, data, size);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return 0;
+        data += done;
+        size -= (size_t)done;
+    }
+    return 1;
+}
+
+static PyObject *object_write_rows(Object *self, PyObject *args) {
+    PyObject *numbers;
+    int files[COLUMNS], good = 1;
+    if (!PyArg_ParseTuple(args, "O!", &PyTuple_Type, &numbers) || !usable(self)) return NULL;
+    if (PyTuple_Size(numbers) != COLUMNS) {
+        PyErr_SetString(PyExc_ValueError, "a file for each column");
+        return NULL;
+    }
+    for (int i = 0; i < COLUMNS; i++) {
+        long number = PyLong_AsLong(PyTuple_GetItem(numbers, i));
+        if (number == -1 && PyErr_Occurred()) return NULL;
+        files[i] = (int)number;
+    }
+    Columns *columns = &self->walker.columns;
+    Column list[COLUMNS];
+    columns_list(columns, list);
+    size_t rows = columns->count;
+    self->busy = 1;
+    Py_BEGIN_ALLOW_THREADS
+    for (int i = 0; good && i < COLUMNS; i++) good = write_all(files[i], *list[i].at, rows * list[i].width);
+    Py_END_ALLOW_THREADS
+    self->busy = 0;
+    if (!good) return PyErr_SetFromErrno(PyExc_OSError);
+    columns->count = 0;
+    return PyLong_FromSize_t(rows);
+}
+
 static int check_kind(int kind) {
     if (kind >= 0 && kind < TEXTS) return 1;
     PyErr_SetString(PyExc_ValueError, "no such text column");
@@ -224,6 +263,8 @@ static PyMethodDef METHODS[] = {
      "adopt(other): gives the texts of the other walker's rows their indices here"},
     {"clear", (PyCFunction)(void (*)(void))object_clear, METH_NOARGS, "clear(): forgets rows and texts"},
     {"take_rows", (PyCFunction)(void (*)(void))object_take_rows, METH_NOARGS, "take_rows() -> bytes per column"},
+    {"write_rows", (PyCFunction)(void (*)(void))object_write_rows, METH_VARARGS,
+     "write_rows(file numbers): appends each column to its file -> rows"},
     {"index", (PyCFunction)(void (*)(void))object_index, METH_VARARGS, "index(text column, text in UTF-8) -> index"},
     {"texts", (PyCFunction)(void (*)(void))object_texts, METH_VARARGS,
      "texts(text column) -> their UTF-8 one after the other, and its int64 ends"},

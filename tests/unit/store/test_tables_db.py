@@ -8,6 +8,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from tb_npu_plugin.store.memory import Memory
 from tb_npu_plugin.store.tables_db import read_table, write_tables
 from tb_npu_plugin.tables import NULL_INT, Column, Kind, Table, Text, empty, from_lists
 
@@ -27,8 +28,10 @@ LISTS = {
 
 def test_every_value_comes_back_and_unknown_stays_unknown(tmp_path: Path) -> None:
     write_tables(tmp_path / "t.duckdb", {"kernels": from_lists(COLUMNS, LISTS)})
-    table = read_table(tmp_path / "t.duckdb", "kernels")
+    memory = Memory()
+    table = read_table(tmp_path / "t.duckdb", "kernels", memory)
     assert table is not None
+    assert not memory.columns.size, "nothing is loaded before it is asked for"
     assert [(c.key, c.kind, c.title, c.doc, c.group) for c in table.columns] == [
         (c.key, c.kind, c.title, c.doc, c.group) for c in COLUMNS
     ]
@@ -45,16 +48,16 @@ def test_rows_keep_their_order(tmp_path: Path) -> None:
     words = Text((numbers % 1000).astype(np.int32), [f"w{i}" for i in range(1000)])
     table = Table((COLUMNS[3], COLUMNS[0]), {"count": numbers, "name": words})
     write_tables(tmp_path / "t.duckdb", {"many": table})
-    back = read_table(tmp_path / "t.duckdb", "many")
+    back = read_table(tmp_path / "t.duckdb", "many", Memory())
     assert back is not None and np.array_equal(back.ints("count"), numbers)
-    assert np.array_equal(back.text("name").codes, words.codes)
+    assert back.text("name").tolist() == words.tolist()
 
 
 def test_empty_and_absent_tables_differ(tmp_path: Path) -> None:
     write_tables(tmp_path / "t.duckdb", {"nothing": empty(COLUMNS)})
-    back = read_table(tmp_path / "t.duckdb", "nothing")
+    back = read_table(tmp_path / "t.duckdb", "nothing", Memory())
     assert back is not None and len(back) == 0 and [c.key for c in back.columns] == [c.key for c in COLUMNS]
-    assert read_table(tmp_path / "t.duckdb", "absent") is None
+    assert read_table(tmp_path / "t.duckdb", "absent", Memory()) is None
 
 
 def test_sql_shows_texts_and_nulls(tmp_path: Path) -> None:
@@ -67,14 +70,41 @@ def test_sql_shows_texts_and_nulls(tmp_path: Path) -> None:
 
 def test_half_surrogates_do_not_stop_it(tmp_path: Path) -> None:
     write_tables(tmp_path / "t.duckdb", {"k": from_lists(COLUMNS[:1], {"name": ["a\ud800b"]})})
-    table = read_table(tmp_path / "t.duckdb", "k")
+    table = read_table(tmp_path / "t.duckdb", "k", Memory())
     assert table is not None and table.text("name").tolist() == ["a?b"]
 
 
 def test_a_damaged_file_raises(tmp_path: Path) -> None:
     (tmp_path / "t.duckdb").write_bytes(b"x" * 5000)
+    memory = Memory()
     with pytest.raises(duckdb.Error):
-        read_table(tmp_path / "t.duckdb", "kernels")
+        read_table(tmp_path / "t.duckdb", "kernels", memory)
+    assert list(memory.damaged) == [tmp_path / "t.duckdb"]
+
+
+def test_damage_found_later_is_noted_too(tmp_path: Path) -> None:
+    path = tmp_path / "t.duckdb"
+    numbers = np.random.default_rng(0).integers(0, 1 << 60, 300_000)
+    write_tables(path, {"many": Table((COLUMNS[3],), {"count": numbers})})
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(size // 2)
+        file.write(b"x" * (size // 4))
+    memory = Memory()
+    with pytest.raises(duckdb.Error):
+        table = read_table(path, "many", memory)
+        assert table is not None
+        table.ints("count")
+    assert list(memory.damaged) == [path]
+
+
+def test_texts_stand_in_natural_order(tmp_path: Path) -> None:
+    words = ["step 10", "b", "step 9", "A", "a1", "a", "B", "é"]
+    write_tables(tmp_path / "t.duckdb", {"k": from_lists(COLUMNS[:1], {"name": words})})
+    table = read_table(tmp_path / "t.duckdb", "k", Memory())
+    assert table is not None
+    assert list(table.text("name").values) == ["A", "a", "a1", "B", "b", "step 9", "step 10", "é"]
+    assert table.text("name").tolist() == words
 
 
 def test_many_short_tables_take_little_room(tmp_path: Path) -> None:

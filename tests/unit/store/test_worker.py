@@ -95,7 +95,8 @@ def test_a_defect_in_reading_the_settings_does_not_cost_the_tables(
 
 def test_problems_of_the_trace_tell_where_it_lies(tmp_path: Path) -> None:
     asked = request(tmp_path, trace="[" + json.dumps({"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}))
-    file = FoundFile("ASCEND_PROFILER_OUTPUT/trace_view.json", 1, 1)
+    name = "ASCEND_PROFILER_OUTPUT/trace_view.json"
+    file = FoundFile(name, 1, (asked.folder / name).stat().st_mtime_ns)
     meta = worker.run(Request("trace", asked.folder, (file,), asked.out), lambda message: None)
     assert meta["timeline"] is True and meta["base_ns"] == 1000
     assert [(item["code"], item["file"]) for item in meta["problems"]] == [("truncated_file", file.relative)]

@@ -167,9 +167,9 @@ def test_counters_by_key_and_dimension(tmp_path: Path) -> None:
         ("acc", "", 2.0, ["value (acc_id 0)", "value (acc_id 1)"]),
         ("mem", "KB", 2.5, ["KB"]),
     ]
-    _, start, end = timeline.tracks[1]["series"][0]
-    assert timeline.counter_time[start:end].tolist() == [0, 10_000]
-    assert timeline.counter_value[start:end].tolist() == [1.5, 2.5]
+    _, _, start, end = timeline.tracks[1]["series"][0]
+    assert timeline.curves.time[start:end].tolist() == [0, 10_000]
+    assert timeline.curves.value[start:end].tolist() == [1.5, 2.5]
     assert [p.code for p in problems] == ["bad_counter"]
 
 

@@ -90,6 +90,8 @@ export const ANSWERS = {
   "One of {0}.": "可选值：{0}。",
   "Only eq and ne take none: unknown.": "只有 eq 和 ne 可以不带值，表示未知。",
   "Reading it was cancelled.": "读取已取消。",
+  "Take the place of one in flow_kinds of /api/view/trace.": "请使用 /api/view/trace 的 flow_kinds 中某一类的序号。",
+  "no kind of flow {0}": "没有序号为 {0} 的连线类别",
   "See docs/http_api.md.": "请参阅 docs/http_api.md。",
   "Slices are 0 to {0}.": "slice 编号为 0 到 {0}。",
   "Take its value from /api/catalog.": "请从 /api/catalog 取值。",

@@ -8,6 +8,9 @@ import { timeAt, xAt } from "../viewport";
 
 /** Opacity by how many arrows were joined: 1, up to 3, up to 15, more. */
 const STRENGTHS = [0.4, 0.55, 0.7, 0.9];
+/** From this many arrows on they fade, so that the slices below stay readable; but to no less than this share. */
+const CROWD = 150;
+const FAINT = 0.1;
 /** With more arrows than this the heads would hide what they point at. */
 const HEADS = 300;
 const HEAD = 5;
@@ -33,24 +36,24 @@ export class ArrowPainter {
     context.rect(scene.gutter, 0, timeWidth(scene), scene.height);
     context.clip();
     context.lineWidth = 1;
-    let shown = 0;
-    for (const kind of scene.arrows) {
-      const curves = curvesOf(scene, kind);
-      shown += curves.length;
+    const all = scene.arrows.map((kind) => ({ kind, curves: curvesOf(scene, kind) }));
+    const shown = all.reduce((sum, { curves }) => sum + curves.length, 0);
+    const fade = Math.max(Math.min(1, Math.sqrt(CROWD / Math.max(shown, 1))), FAINT);
+    for (const { kind, curves } of all) {
       context.strokeStyle = context.fillStyle = scene.theme.flow(scene.flowKinds[kind] ?? "");
-      this.stroke(curves);
+      this.stroke(curves, fade);
     }
     context.restore();
     return shown;
   }
 
-  private stroke(curves: readonly Curve[]): void {
+  private stroke(curves: readonly Curve[], fade: number): void {
     const { context } = this;
     const hasHeads = curves.length <= HEADS;
     STRENGTHS.forEach((alpha, strength) => {
       const own = curves.filter((curve) => curve.strength === strength);
       if (own.length === 0) return;
-      context.globalAlpha = alpha;
+      context.globalAlpha = alpha * fade;
       context.beginPath();
       for (const { x0, y0, x1, y1 } of own) {
         const bend = Math.min(Math.max(Math.abs(x1 - x0) / 2, 8), 120);

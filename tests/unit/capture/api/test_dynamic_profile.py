@@ -353,7 +353,8 @@ for _ in range(4):
     first.step()
     last.step()
     first.step()
-print(",".join(entry for entry in log if entry.startswith("step_begin") or " " not in entry))
+from tb_npu_plugin.capture.api import dynamic_profile
+print(dynamic_profile.CONTROL._step, ",".join(entry for entry in log if entry.startswith("step_begin") or " " not in entry))
 """
 
 
@@ -365,4 +366,4 @@ def test_the_environment_alone(tmp_path: Path) -> None:
     environment = {**os.environ, "PROF_CONFIG_PATH": str(tmp_path), "PYTHONPATH": root}
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "prepare,start,step_begin 2,step_begin 3,stop,finalize"
+    assert done.stdout.splitlines()[-1] == "4 prepare,start,step_begin 2,step_begin 3,stop,finalize"

@@ -136,9 +136,13 @@ def test_zero_collects_every_collection(said: Said) -> None:
     assert said() == [("INFO", "Parameter gc_detect_threshold is set to 0, it will collect all gc events.")]
 
 
-def test_msprof_tx_is_deprecated() -> None:
+def test_msprof_tx_is_deprecated(said: Said) -> None:
     with pytest.warns(UserWarning, match="use mstx"):
-        assert _ExperimentalConfig(msprof_tx=True, **QUIET)._msprof_tx
+        config = _ExperimentalConfig("Level_none", msprof_tx=True, mstx_domain_include=["a"], **QUIET)
+    assert config._msprof_tx
+    assert config._mstx_domain_include == ["a"]
+    assert not config._mstx  # msprof_tx is enough for Level_none
+    assert said() == []
 
 
 def test_positions() -> None:

@@ -127,6 +127,22 @@ def test_domains(settings: dict[str, Any], wanted: list[str], recorded: Recorded
         assert [entry.split()[2] for entry in recorded.take()] == wanted
 
 
+def test_automatic_ranges(recorded: Recorded) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+    originals = torch.save, torch.serialization.save
+    loader = torch.utils.data.DataLoader([1, 2])
+    for switch, expected in ((True, ["dataloader"] * 3 + ["save_checkpoint"]), (False, [])):
+        with profile(experimental_config=_config(mstx=switch)):
+            recorded.take()
+            assert [int(batch) for batch in loader] == [1, 2]
+            torch.save(torch.zeros(1), "checkpoint")
+            log = recorded.take()
+        assert [entry.split()[1] for entry in log if entry.startswith("range_start")] == expected
+        assert log.count("range_end") == len(expected)
+    assert (torch.save, torch.serialization.save) == originals
+    assert [int(batch) for batch in loader] == [1, 2]
+
+
 def test_without_a_profile_nothing_happens(recorded: Recorded) -> None:
     mstx.mark("a")
     number = mstx.range_start("a")

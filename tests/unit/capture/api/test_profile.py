@@ -206,6 +206,21 @@ def test_a_schedule_that_fails(recorded: Recorded, said: Said) -> None:
     assert recorded.take().count("finalize") == 2
 
 
+def test_the_schedule_of_torch(recorded: Recorded) -> None:
+    from enum import Enum
+
+    theirs = Enum("ProfilerAction", ["NONE", "WARMUP", "RECORD", "RECORD_AND_SAVE"])
+    prof = profile(
+        schedule=lambda step: theirs.RECORD_AND_SAVE if step else theirs.NONE,
+        on_trace_ready=lambda prof: None,
+        experimental_config=QUIET,
+    )
+    assert prof.current_action is N
+    with prof:
+        prof.step()
+        assert prof.current_action is S
+
+
 def test_trace_ids(recorded: Recorded, said: Said) -> None:
     prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
     assert prof.get_trace_id() == ""
@@ -268,6 +283,15 @@ def test_the_settings_reach_the_recorder(recorded: Recorded, monkeypatch: pytest
     assert (found.export_types, found.gc_threshold, found.host_sys) == (("db", "text"), 2, ("cpu",))
     assert (found.rank, found.world) == (3, 8)
     assert (found.host.record_shapes, found.host.with_modules, found.host.with_stack) == (True, True, False)
+
+
+def test_garbage_is_the_frameworks(recorded: Recorded) -> None:
+    config = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, gc_detect_threshold=0)
+    with profile(activities=[NPU], experimental_config=config):
+        gc.collect()
+    [recorder] = recorded.recorders
+    assert recorder.settings.gc_threshold is None
+    assert recorder.collections == []
 
 
 def test_garbage_collections(recorded: Recorded) -> None:

@@ -152,6 +152,20 @@ def test_a_rank_from_the_environment_is_a_text(recorded: Recorded, monkeypatch: 
     assert json.loads((folder / "profiler_info_12.json").read_text())["rank_id"] == "12"
 
 
+def test_a_rank_that_is_known_late(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
+    prof.start()
+    monkeypatch.setenv("RANK", "1")
+    prof.stop()
+    assert [path.name for path in Path(prof.prof_if.prof_path).glob("profiler_info*")] == ["profiler_info_1.json"]
+
+
+def test_a_handler_after_an_export_only_profile(recorded: Recorded) -> None:
+    with profile(experimental_config=QUIET):
+        pass
+    assert _capture().parent == Path.cwd()
+
+
 def test_an_odd_rank_is_none(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "../x")
     assert (_capture() / "profiler_info.json").is_file()

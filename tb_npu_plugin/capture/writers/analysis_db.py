@@ -1,0 +1,79 @@
+"""analysis.db: steps and communication, worked out. Source: specs/ascend_pt.md 6.2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tb_npu_plugin.capture.simulation.records import Segment
+from tb_npu_plugin.capture.writers.communication import Json, Steps
+from tb_npu_plugin.capture.writers.database import Database, Row
+from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.overlap import Overlap, Windows
+from tb_npu_plugin.capture.writers.steps_csv import StepSums
+from tb_npu_plugin.schema import torch_npu_db as schema
+from tb_npu_plugin.schema import torch_npu_json as words
+
+_TIMES = (words.START, words.ELAPSE, words.TRANSIT, words.WAIT, words.SYNC, words.IDLE)
+_LINK = (words.SIZE, words.TRANSIT, words.BANDWIDTH_GBS, words.LARGE_PACKETS)
+
+
+class Analysis:
+    """Writes analysis.db; at level 0 it has steps only."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._database = Database(output.folder / schema.ANALYSIS_DB, schema.ANALYSIS_TABLES)
+        windows = Windows()
+        self._windows, self._overlap, self._sums = windows, Overlap(), StepSums(output, windows)
+        self._steps = Steps(output, windows, self._communication) if output.options.level >= 1 else None
+
+    def add(self, segment: Segment) -> None:
+        """Take the next segment."""
+        self._windows.add(segment)
+        if self._steps is not None:
+            self._steps.add(segment)
+        self._sums.add(segment)
+        self._sums.overlap(self._overlap.add(segment))
+
+    def close(self) -> None:
+        """Complete the file."""
+        self._sums.overlap(self._overlap.finish())
+        if self._steps is not None:
+            self._steps.close()
+        device = self._output.process.device
+        self._database.add("StepTraceTime", [
+            (device, "" if step is None else str(step), *exact.values()) for step, exact in self._sums.exact()
+        ])  # fmt: skip
+        self._database.close()
+
+    def _communication(self, step: str, times: Json, matrix: Json) -> None:
+        """One step: contents of communication.json and communication_matrix.json."""
+        for kind, entries in times.items():
+            for key, entry in entries.items():
+                if key != words.COMM_TOTAL:
+                    self._operator(key, entry, step, kind)
+        rows: list[Row] = []
+        for kind, found in matrix.items():
+            for key, links in found.items():
+                name, _, group = key.partition("@")
+                for link, figures in links.items():
+                    ends = link.split("-")
+                    rows.append((name, group, *ends, figures[words.TRANSPORT], figures[words.SIZE],
+                                 figures[words.TRANSIT], figures[words.BANDWIDTH_GBS], step, kind,
+                                 figures.get(words.OP_NAME, "")))  # fmt: skip
+        self._database.add("CommAnalyzerMatrix", rows)
+
+    def _operator(self, key: str, entry: dict[str, Any], step: str, kind: str) -> None:
+        name, _, group = key.partition("@")
+        times = entry[words.COMM_TIME_INFO]
+        row = (name, group, *(times[word] for word in _TIMES), step, kind)
+        self._database.add("CommAnalyzerTime", [row])
+        rows: list[Row] = []
+        for link, figures in entry[words.COMM_BANDWIDTH_INFO].items():
+            if figures[words.SIZE]:
+                packets = figures[words.COMM_SIZE_DISTRIBUTION] or {"0": (0, 0)}
+                rows += [
+                    (name, group, link, *(figures[word] for word in _LINK), float(size), count, ms, step, kind)
+                    for size, (count, ms) in packets.items()
+                ]
+        self._database.add("CommAnalyzerBandwidth", rows)

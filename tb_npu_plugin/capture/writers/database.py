@@ -1,0 +1,77 @@
+"""A SQLite file that grows table by table."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Row = Sequence[Any]
+
+
+class Database:
+    """Rows by table. A table is made with its first row. The file is complete when it is closed: what an interrupted
+    run leaves is called `*.part`."""
+
+    def __init__(self, path: Path, tables: Mapping[str, str]) -> None:
+        self._path, self._part, self._tables = path, path.with_name(path.name + ".part"), tables
+        self._part.unlink(missing_ok=True)
+        self._connection = sqlite3.connect(self._part)
+        # nothing reads the file before it is renamed, so it needs no journal
+        self._connection.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;")
+        self._inserts: dict[str, str] = {}
+
+    def make(self, table: str) -> None:
+        """Make a table, if it is not there."""
+        if table not in self._inserts:
+            columns = self._tables[table]
+            self._connection.execute(f"CREATE TABLE {table} ({columns})")
+            marks = ",".join("?" * (columns.count(",") + 1))
+            self._inserts[table] = f"INSERT INTO {table} VALUES ({marks})"
+
+    def add(self, table: str, rows: Sequence[Row]) -> None:
+        """Append rows, if there are any."""
+        if rows:
+            self.make(table)
+            self._connection.executemany(self._inserts[table], rows)
+
+    def enumeration(self, table: str, names: Mapping[str, int]) -> None:
+        """A table that explains numbers."""
+        self._connection.execute(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, name TEXT)")
+        rows = [(number, name) for name, number in names.items()]
+        self._connection.executemany(f"INSERT INTO {table} VALUES (?,?)", rows)
+
+    def index(self, table: str, definition: str) -> None:
+        """An index, if its table is there."""
+        if table in self._inserts:
+            self._connection.execute(f"CREATE INDEX {definition}")
+
+    def close(self) -> None:
+        """Complete the file."""
+        self._connection.commit()
+        self._connection.close()
+        self._part.replace(self._path)
+
+
+class Strings:
+    """Texts with ids from `first` on."""
+
+    def __init__(self, database: Database, first: int) -> None:
+        self._database, self._next = database, first
+        self._ids: dict[str, int] = {}
+        self._new: list[Row] = []
+
+    def __call__(self, text: str) -> int:
+        """Id of a text."""
+        found = self._ids.get(text)
+        if found is None:
+            found = self._ids[text] = self._next
+            self._new.append((found, text))
+            self._next += 1
+        return found
+
+    def flush(self) -> None:
+        """Write the texts that are new."""
+        self._database.add("STRING_IDS", self._new)
+        self._new = []

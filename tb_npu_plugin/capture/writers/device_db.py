@@ -1,0 +1,161 @@
+"""The device's tables of the profiler's database. Source: specs/ascend_pt.md 6.1."""
+
+from __future__ import annotations
+
+from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, PlaneTask, Segment, Task
+from tb_npu_plugin.capture.writers.database import Database, Row, Strings
+from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.metrics import Figures
+from tb_npu_plugin.schema import torch_npu_db as schema
+
+_NO_ID = schema.NO_ID
+_DATA, _LINKS = schema.ENUMS["ENUM_HCCL_DATA_TYPE"], schema.ENUMS["ENUM_HCCL_LINK_TYPE"]
+_TRANSPORTS, _RDMA = schema.ENUMS["ENUM_HCCL_TRANSPORT_TYPE"], schema.ENUMS["ENUM_HCCL_RDMA_TYPE"]
+_MODULES = schema.ENUMS["ENUM_MODULE"]
+#: Core -> kind of task, as the host side names it. Task of a plane -> the same.
+_KINDS = {"AI_VECTOR_CORE": "KERNEL_AIVEC", "AI_CORE": "KERNEL_AICORE", "MIX_AIC": "KERNEL_AICORE",
+          "MIX_AIV": "KERNEL_AICORE", "DSA_SQE": "STARS_COMMON", "AI_CPU": "KERNEL_AICPU"}  # fmt: skip
+_PLANE_KINDS = {"Notify_Wait": "Notify Wait", "Notify_Record": "Write Value", "RDMASend": "Write Value"}
+_COMM_STREAM = 4
+
+
+class DeviceTables:
+    """Tasks, communication, CANN calls, counters."""
+
+    def __init__(self, output: Output, database: Database, strings: Strings) -> None:
+        self._output, self._database, self._text = output, database, strings
+        self._pid, self._device = output.process.pid, output.process.device
+        self._detailed = output.options.level >= 1
+        self._figures = Figures(output.options.metrics if self._detailed else "", output.process)
+        self._pmu = [(number, strings(_pmu_name(name))) for number, name in enumerate(self._figures.names)
+                     if name != "cube_utilization(%)"]  # fmt: skip
+        self._kernels: dict[Kernel, Row] = {}
+        self._tasks = self._ops = 0
+
+    def add(self, segment: Segment) -> None:
+        """Write one segment."""
+        self._cann(segment)
+        self._compute(segment.tasks)
+        self._communicate(segment.comm)
+        self._samples(segment)
+        self._text.flush()
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._text.flush()
+
+    def _cann(self, segment: Segment) -> None:
+        types, pid, text = schema.API_TYPES, self._pid << 32, self._text
+        with_runtime = self._output.options.level >= 2
+        self._database.add("CANN_API", [
+            (call.start, call.end, types["communication" if call.level == "hccl" else call.level], pid | call.tid,
+             call.connection, text(call.name))
+            for call in segment.cann
+            if call.level != "runtime" or with_runtime
+        ])  # fmt: skip
+
+    def _task(self, start: int, end: int, connection: int, kind: str, stream: int, task: int) -> Row:
+        self._tasks += 1
+        return (start, end, self._device, connection, self._tasks - 1, self._pid, self._text(kind), _NO_ID, stream, task,
+                _NO_ID)  # fmt: skip
+
+    def _compute(self, tasks: list[Task]) -> None:
+        rows, infos, figures = [], [], []
+        for task in tasks:
+            kernel, id_ = task.kernel, self._tasks
+            kind = _KINDS.get(kernel.core, kernel.name)
+            rows.append(self._task(task.start, task.end, task.connection, kind, task.stream, task.task))
+            if not kernel.core:
+                continue
+            info = self._kernels.get(kernel)
+            if info is None:
+                info = self._kernels[kernel] = self._info(kernel)
+            infos.append((info[0], id_, *info[1:]))
+            if self._pmu:
+                cells = self._figures.text(kernel, task.dur).split(",")
+                if cells[0] != "N/A":
+                    figures += [
+                        (id_, name, _figure(cells[number], self._figures.names[number])) for number, name in self._pmu
+                    ]
+        self._database.add("TASK", rows)
+        self._database.add("COMPUTE_TASK_INFO", infos)
+        self._database.add("TASK_PMU_INFO", figures)
+
+    def _info(self, kernel: Kernel) -> Row:
+        """Row of COMPUTE_TASK_INFO without its second column."""
+        text = self._text
+        if not self._detailed:
+            none = text("N/A")
+            return text(kernel.name), 0, 0, *(none,) * 11
+        shapes = [text(f'"{shapes}"') if shapes else text("N/A") for shapes in (kernel.inputs, kernel.outputs)]
+        others = [text(value or "N/A") for value in (kernel.input_formats, kernel.input_types, kernel.output_formats,
+                                                     kernel.output_types)]  # fmt: skip
+        return (text(kernel.name), kernel.block, kernel.mix, text(kernel.core), text(kernel.type), others[0], others[1],
+                shapes[0], others[2], others[3], shapes[1], text("N/A"), text(kernel.state),
+                text("YES" if kernel.hf32 else "NO"))  # fmt: skip
+
+    def _communicate(self, ops: list[CommOp]) -> None:
+        tasks, infos, rows, text = [], [], [], self._text
+        for op in ops:
+            self._ops += 1
+            name, group = text(op.name), text(op.group.name)
+            rows.append((name, op.start, op.end, op.connection, group, self._ops, 0, 0, _DATA[op.data_type],
+                         text(op.algorithm), op.count, text(op.type), self._device))  # fmt: skip
+            for plane in op.planes if self._detailed else ():
+                id_ = self._tasks
+                kind = _PLANE_KINDS.get(plane.name, "SDMA")
+                tasks.append(self._task(plane.start, plane.start + plane.dur, op.connection, kind, _COMM_STREAM,
+                                        self._ops))  # fmt: skip
+                infos.append((name, id_, text(plane.name), plane.plane, group, *self._plane(op, plane)))
+        self._database.add("COMMUNICATION_OP", rows)
+        self._database.add("TASK", tasks)
+        self._database.add("COMMUNICATION_TASK_INFO", infos)
+
+    def _plane(self, op: CommOp, task: PlaneTask) -> Row:
+        """Row of COMMUNICATION_TASK_INFO from notifyId on."""
+        local, waits = task.src == task.dst, task.name == "Notify_Wait"
+        transport = "LOCAL" if waits else "RDMA" if task.link == "RDMA" else "SDMA"
+        link = _LINKS["ROCE" if task.link == "RDMA" else task.link]
+        rdma = _RDMA["RDMA_SEND_PAYLOAD" if task.name == "RDMASend" else "INVALID_TYPE"]
+        data = _DATA[op.data_type if task.name == "Reduce_Inline" else "INVALID_TYPE"]
+        speed = round(task.size / task.dur, 6) if task.dur else 0.0
+        return (task.notify, rdma, task.src, _NO_ID if local else task.dst, _TRANSPORTS[transport], task.size, data, link,
+                self._ops, int(task.plane == op.main), speed)  # fmt: skip
+
+    def _samples(self, segment: Segment) -> None:
+        device, text, memory = self._device, self._text, self._output.options.memory
+        rows: dict[str, list[Row]] = {"AICORE_FREQ": [], "HBM": [], "LLC": [], "NPU_MEM": [], "NPU_MODULE_MEM": []}
+        throughput: dict[int, float] = {}
+        for sample in segment.samples:
+            if sample.process == "AI Core Freq":
+                rows["AICORE_FREQ"].append((device, sample.at, int(sample.value)))
+            elif sample.process == "HBM":
+                bank, _, way = sample.name.partition(" ")[2].partition("/")
+                rows["HBM"].append((device, sample.at, int(sample.value * 1e6), int(bank), text(way.lower())))
+            elif sample.name.endswith("Throughput"):
+                throughput[sample.at] = sample.value
+            elif sample.name.endswith("Hit Rate"):
+                speed = int(throughput.get(sample.at, 0.0) * 1e6)
+                rows["LLC"].append((device, 0, sample.at, sample.value, speed, text("read")))
+            elif memory and sample.name.endswith("/HBM"):
+                place = text(sample.name.partition("/")[0].lower())
+                rows["NPU_MEM"].append((place, 0, int(sample.value * 1024), sample.at, device))
+        if memory:
+            rows["NPU_MODULE_MEM"] = [
+                (_MODULES[module.component], module.at, module.size, device)
+                for module in segment.modules
+                if module.component in _MODULES
+            ]
+        for table, found in rows.items():
+            self._database.add(table, found)
+
+
+def _pmu_name(header: str) -> str:
+    """Name of a counter in the database: "aicore_time(us)" is aic_total_time there."""
+    name = header.partition("(")[0]
+    return {"aicore_time": "aic_total_time", "aiv_time": "aiv_total_time"}.get(name, name)
+
+
+def _figure(text: str, header: str) -> float:
+    """Times are ns in the database."""
+    return float(text) * 1000 if header.endswith("(us)") else float(text)

@@ -1,0 +1,173 @@
+"""The framework's tables of the profiler's database. Source: specs/ascend_pt.md 6.1."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from tb_npu_plugin.capture.simulation.records import Allocation, CommOp, HostOp, OpInfo, Segment, Task, Totals
+from tb_npu_plugin.capture.writers.database import Database, Row, Strings
+from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.schema import torch_npu_db as schema
+
+_OP, _QUEUE, _TRACE = (schema.API_TYPES[name] for name in ("op", "queue", "trace"))
+_STREAM = 2
+
+
+class HostTables:
+    """PYTORCH_API and what it refers to, steps, memory."""
+
+    def __init__(self, output: Output, database: Database, cann: Strings) -> None:
+        self._output, self._database, self._cann = output, database, cann
+        self._torch = Strings(database, schema.TORCH_STRINGS)
+        self._memory = Strings(database, schema.MEMORY_STRINGS)
+        self._pid = output.process.pid << 32
+        self._device = output.process.device
+        self._connections = 0
+        self._chains: dict[tuple[str, ...], int] = {}
+        self._infos: dict[OpInfo, tuple[int, int | None, int | None, int | None]] = {}
+        self._last: list[Allocation] = []
+        self._held: list[Allocation] = []
+        self._known: dict[str, Totals] = {}
+        self._pending: list[Totals] = []
+
+    def add(self, segment: Segment) -> None:
+        """Write one segment."""
+        database = self._database
+        if segment.step is not None:
+            database.add("STEP_TIME", [(segment.step.id, segment.step.start, segment.step.end)])
+        database.add("PYTORCH_API", [*self._ops(segment), *self._queue(segment), *self._calls(segment)])
+        database.add("GC_RECORD", [(pause.start, pause.end, self._pid | pause.tid) for pause in segment.gc])
+        if self._output.options.memory:
+            self._totals(segment)
+            self._allocations()
+            self._last = segment.memory
+        self._torch.flush()
+        self._memory.flush()
+
+    def close(self) -> None:
+        """Write what was kept."""
+        if self._output.options.memory:
+            self._allocations()
+            self._database.add("OP_MEMORY", [self._allocation(block) for block in self._held])
+            self._totals(Segment(until=1 << 63))
+        self._torch.flush()
+        self._memory.flush()
+
+    def _connect(self, *ids: int) -> int:
+        """A new id that stands for these connections."""
+        self._connections += 1
+        self._database.add("CONNECTION_IDS", [(self._connections - 1, id_) for id_ in ids])
+        return self._connections - 1
+
+    def _links(self, segment: Segment) -> dict[HostOp, list[int]]:
+        """Connections of each operator: launches of kernels, and forward with backward."""
+        out: dict[HostOp, list[int]] = {}
+        launches: chain[Task | CommOp] = chain(
+            (task for task in segment.tasks if task.kernel.core), segment.comm if self._output.options.npu else ()
+        )
+        for launch in launches:
+            if launch.op is not None:
+                out.setdefault(launch.op, []).append(launch.connection)
+        by_sequence: dict[tuple[int, bool], HostOp] = {
+            (op.sequence, bool(op.forward_tid)): op for op in segment.ops if op.sequence >= 0
+        }
+        for (number, is_backward), op in by_sequence.items():
+            other = by_sequence.get((number, not is_backward))
+            if other is not None:
+                # beside the correlation ids of the task queue, which count by one from 8000 on
+                out.setdefault(op, []).append(schema.CONNECTION_OFFSET + (1 << 27) + number)
+        return out
+
+    def _ops(self, segment: Segment) -> list[Row]:
+        links = self._links(segment)
+        out: list[Row] = []
+        for op in segment.ops:
+            name, types, shapes, chain_ = self._info(op.info)
+            found = links.get(op)
+            out.append((str(op.start), str(op.end), self._pid | op.tid, self._connect(*found) if found else None, name,
+                        op.sequence, op.forward_tid, types, shapes, chain_, _OP))  # fmt: skip
+        return out
+
+    def _info(self, info: OpInfo) -> tuple[int, int | None, int | None, int | None]:
+        found = self._infos.get(info)
+        if found is None:
+            options = self._output.options
+            types = self._torch(info.types) if options.shapes and info.types else None
+            shapes = self._torch(info.shapes) if options.shapes and info.shapes else None
+            chain_ = self._chain(info.stack) if options.stack and info.stack else None
+            found = self._infos[info] = (self._torch(info.name), types, shapes, chain_)
+        return found
+
+    def _chain(self, stack: tuple[str, ...]) -> int:
+        found = self._chains.get(stack)
+        if found is None:
+            found = self._chains[stack] = len(self._chains)
+            rows = [(found, self._torch(frame), depth) for depth, frame in enumerate(stack)]
+            self._database.add("PYTORCH_CALLCHAINS", rows)
+        return found
+
+    def _queue(self, segment: Segment) -> list[Row]:
+        out: list[Row] = []
+        none = (None,) * 5
+        tid = self._pid | self._output.process.dequeue_tid
+        for item in segment.queue:
+            link = self._connect(schema.CONNECTION_OFFSET + item.correlation)
+            out.append((str(item.start), str(item.end), self._pid | item.op.tid, link,
+                        self._torch(f"Enqueue@{item.name}"), *none, _QUEUE))  # fmt: skip
+            out.append((str(item.dequeue_start), str(item.dequeue_end), tid, link,
+                        self._torch(f"Dequeue@{item.name}"), *none, _QUEUE))  # fmt: skip
+        return out
+
+    def _calls(self, segment: Segment) -> list[Row]:
+        if not self._output.options.stack:
+            return []
+        none = (None,) * 5
+        return [
+            (str(call.start), str(call.end), self._pid | call.tid, None, self._torch(call.name), *none, _TRACE)
+            for call in segment.python
+        ]
+
+    # -- memory -------------------------------------------------------------------------------------
+    def _totals(self, segment: Segment) -> None:
+        self._pending = sorted([*self._pending, *segment.totals], key=lambda totals: totals.at)
+        ready = [totals for totals in self._pending if totals.at < segment.until]
+        del self._pending[: len(ready)]
+        rows: list[Row] = []
+        for now in ready:
+            rows.append(self._record(now.component, now.at, now.allocated, now.reserved, now.active))
+            if now.component != "WORKSPACE":
+                self._known[now.component] = now
+                known = self._known.values()
+                rows.append(self._record("PTA+GE", now.at, sum(t.allocated for t in known),
+                                         sum(t.reserved for t in known), sum(t.active or 0 for t in known)))  # fmt: skip
+        self._database.add("MEMORY_RECORD", rows)
+
+    def _record(self, component: str, at: int, allocated: int, reserved: int, active: int | None) -> Row:
+        stream = None if component == "GE" else _STREAM
+        return self._memory(component), at, allocated, reserved, active, stream, self._device
+
+    def _allocations(self) -> None:
+        """The segment before: blocks that are still held come at the end."""
+        ready = [block for block in self._last if block.release is not None]
+        self._held += [block for block in self._last if block.release is None]
+        self._last = []
+        self._database.add("OP_MEMORY", [self._allocation(block) for block in ready])
+        self._database.add("NPU_OP_MEM", [row for block in ready if block.graph_engine for row in self._engine(block)])
+
+    def _allocation(self, block: Allocation) -> Row:
+        before, after, at = block.before, block.after, block.at
+        name = self._cann(block.name.removeprefix("cann::")) if block.graph_engine else self._memory(block.name)
+        ends = (block.release, block.active_release)
+        durs = [None if end is None else end - at for end in ends]
+        sizes = (before.allocated, before.reserved, before.active)
+        last = (None, None, None) if after is None else (after.allocated, after.reserved, after.active)
+        return name, block.size, at, *ends, *durs, *sizes, *last, None if block.graph_engine else _STREAM, self._device
+
+    def _engine(self, block: Allocation) -> list[Row]:
+        name, tid = self._cann(block.name.removeprefix("cann::")), self._pid | self._output.process.pid
+        assert block.after is not None
+        return [
+            (name, 1 << 44, self._cann(event), block.size, totals.at, tid, totals.allocated, totals.reserved,
+             self._cann("GE"), self._device)
+            for event, totals in (("allocate", block.before), ("release", block.after))
+        ]  # fmt: skip

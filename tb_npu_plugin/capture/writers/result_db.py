@@ -1,0 +1,70 @@
+"""The database export of one capture: ascend_pytorch_profiler_N.db and analysis.db. Source: specs/ascend_pt.md 6."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tb_npu_plugin.capture.simulation.records import Process, Segment
+from tb_npu_plugin.capture.writers.analysis_db import Analysis
+from tb_npu_plugin.capture.writers.database import Database, Strings
+from tb_npu_plugin.capture.writers.device_db import DeviceTables
+from tb_npu_plugin.capture.writers.dialect import Dialect, Options
+from tb_npu_plugin.capture.writers.files import Output, Writer
+from tb_npu_plugin.capture.writers.host_db import HostTables
+from tb_npu_plugin.capture.writers.side_files import environment
+from tb_npu_plugin.schema import torch_npu_db as schema
+from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, OUTPUT_FOLDER
+
+
+class DatabaseResult:
+    """The databases of one capture below `folder`, which is made."""
+
+    def __init__(self, folder: Path, process: Process, options: Options, dialect: Dialect) -> None:
+        output = Output(folder / OUTPUT_FOLDER, process, options, dialect)
+        output.folder.mkdir(parents=True, exist_ok=True)
+        self._output = output
+        self._database = Database(output.folder / f"{schema.PROFILER_DB}_{process.rank}.db", schema.TABLES)
+        for table in schema.ALWAYS:
+            self._database.make(table)
+        strings = Strings(self._database, schema.CANN_STRINGS)
+        self._writers: list[Writer] = []
+        if options.cpu:
+            self._writers.append(HostTables(output, self._database, strings))
+        if options.npu and options.kernels:
+            self._writers += [Analysis(output), DeviceTables(output, self._database, strings)]
+
+    def add(self, segment: Segment) -> None:
+        """Write the next segment."""
+        for writer in self._writers:
+            writer.add(segment)
+
+    def close(self) -> None:
+        """Complete the files: the process is complete now."""
+        for writer in self._writers:
+            writer.close()
+        process, database = self._output.process, self._database
+        for table, names in schema.ENUMS.items():
+            database.enumeration(table, names)
+        database.add("RANK_DEVICE_MAP", [(process.rank, process.device)])
+        database.add("HOST_INFO", [(str(process.pid), "simulated")])
+        database.add("SESSION_TIME_INFO", [(process.start, process.end)])
+        database.add("NPU_INFO", [(process.device, process.soc)])
+        database.add("META_DATA", self._metadata())
+        for table, definition in schema.INDEXES.items():
+            database.index(table, definition)
+        database.close()
+
+    def _metadata(self) -> list[tuple[str, str]]:
+        """Versions, and what profiler_metadata.json holds, as JSON."""
+        content = {ENVIRONMENT: environment(), **self._output.options.metadata}
+        groups = {
+            group.name: {"group_name": group.group_name, "group_rank": group.rank, "global_ranks": list(group.ranks)}
+            for group in self._output.process.groups
+            if group.name
+        }
+        if groups:
+            content[GROUPS] = groups
+        versions = [("SCHEMA_VERSION_MICRO", "0"), ("SCHEMA_VERSION_MINOR", "0"), ("SCHEMA_VERSION_MAJOR", "1"),
+                    ("SCHEMA_VERSION", "1.0.0")]  # fmt: skip
+        return versions + [(key, json.dumps(value)) for key, value in content.items()]

@@ -1,0 +1,62 @@
+"""A column that grows: kept in memory while it is short, then in a file, so that memory does not grow with the rows."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+from typing import Any, BinaryIO, Optional
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+#: Bytes of a column that are kept in memory.
+IN_MEMORY = 1 << 20
+
+
+class Spool:
+    """Makes columns whose files lie in one folder, which somebody else removes; without one all stay in memory."""
+
+    def __init__(self, folder: Optional[Path] = None) -> None:
+        self.folder = folder
+        self._numbers = count()
+
+    def column(self, dtype: DTypeLike) -> Growing:
+        """An empty column."""
+        path = self.folder / f"column-{next(self._numbers)}" if self.folder is not None else None
+        return Growing(np.dtype(dtype), path)
+
+
+class Growing:
+    """Arrays that are put one behind the other."""
+
+    def __init__(self, dtype: np.dtype[Any], path: Optional[Path]) -> None:
+        self._dtype = dtype
+        self._path = path
+        self._file: Optional[BinaryIO] = None
+        self._parts: list[NDArray[Any]] = []
+        self._size = 0
+
+    def append(self, values: NDArray[Any]) -> None:
+        """Put values behind the others."""
+        self._parts.append(values.astype(self._dtype, copy=False))
+        self._size += self._parts[-1].nbytes
+        if self._path is not None and self._size > IN_MEMORY:
+            self._write()
+
+    def values(self) -> NDArray[Any]:
+        """All values. Those in a file are mapped, read-only. Nothing can be appended then."""
+        if self._file is None:
+            return np.concatenate([np.zeros(0, self._dtype), *self._parts])
+        self._write()
+        self._file.close()
+        assert self._path is not None
+        return np.asarray(np.memmap(self._path, self._dtype, "r"))
+
+    def _write(self) -> None:
+        if self._file is None:
+            assert self._path is not None
+            self._file = self._path.open("xb", buffering=0)
+        for part in self._parts:
+            self._file.write(np.ascontiguousarray(part).data)
+        self._parts.clear()
+        self._size = 0

@@ -1,0 +1,109 @@
+"""Texts to indices for millions of different texts: a fraction of the memory of a dict of as many str."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.texts import TextList
+
+_FIRST_SLOTS = 1024
+_FREE = -1
+
+
+class TextTable:
+    """Texts in order of first use, found by their hashes: open addressing, many texts at a time."""
+
+    def __init__(self, hash_of: Callable[[str], int] = hash) -> None:
+        """hash_of: 64 bits, which texts may share."""
+        self._hash_of = hash_of
+        self._blob = bytearray()
+        self._ends = array("q", [0])
+        self._hashes = np.zeros(0, dtype=np.int64)  # of the texts, and room for more
+        self._slots = np.full(_FIRST_SLOTS, _FREE, dtype=np.int32)
+        self._shared: dict[str, int] = {}  # texts whose hash an earlier one has
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def indices(self, texts: Sequence[str]) -> NDArray[np.int32]:
+        """Indices of different texts; those that are new are added."""
+        hashes = np.fromiter(map(self._hash_of, texts), dtype=np.int64, count=len(texts))
+        out = self._find(hashes)
+        for place in np.flatnonzero(out != _FREE).tolist():
+            out[place] = self._checked(int(out[place]), texts[place])
+        new = np.flatnonzero(out == _FREE)
+        if not len(new):
+            return out
+        _, first = np.unique(hashes[new], return_index=True)
+        chosen = new[np.sort(first)]
+        out[chosen] = self._add([texts[place] for place in chosen.tolist()], hashes[chosen])
+        for place in np.setdiff1d(new, chosen).tolist():
+            out[place] = self._checked(int(self._find(hashes[place : place + 1])[0]), texts[place])
+        return out
+
+    def copy(self) -> TextList:
+        """The texts so far."""
+        return TextList(bytes(self._blob), np.array(self._ends, dtype=np.int64))
+
+    def take(self) -> TextList:
+        """The texts; nothing can be added afterwards."""
+        return TextList(self._blob, np.frombuffer(self._ends, dtype=np.int64))
+
+    def _find(self, hashes: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The first text of each hash, _FREE where there is none."""
+        out = np.full(len(hashes), _FREE, dtype=np.int32)
+        mask = len(self._slots) - 1
+        rows, slots = np.arange(len(hashes)), hashes & mask
+        while len(rows):
+            found = self._slots[slots]
+            taken = found != _FREE
+            same = np.zeros(len(rows), dtype=bool)
+            same[taken] = self._hashes[found[taken]] == hashes[rows[taken]]
+            out[rows[same]] = found[same]
+            on = taken & ~same
+            rows, slots = rows[on], (slots[on] + 1) & mask
+        return out
+
+    def _checked(self, index: int, text: str) -> int:
+        """The index of a text whose hash the text at `index` has."""
+        encoded = text.encode("utf-8", "replace")
+        if self._blob[self._ends[index] : self._ends[index + 1]] == encoded:
+            return index
+        if text not in self._shared:
+            self._shared[text] = self._append(encoded)
+        return self._shared[text]
+
+    def _append(self, encoded: bytes) -> int:
+        self._blob += encoded
+        self._ends.append(len(self._blob))
+        return len(self) - 1
+
+    def _add(self, texts: list[str], hashes: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Indices of new texts with different hashes."""
+        indices = np.array([self._append(text.encode("utf-8", "replace")) for text in texts], dtype=np.int32)
+        if len(self) > len(self._hashes):
+            room = np.zeros(len(self) // 2 + _FIRST_SLOTS, dtype=np.int64)
+            self._hashes = np.concatenate([self._hashes[: indices[0]], np.zeros(len(texts), dtype=np.int64), room])
+        self._hashes[indices] = hashes
+        if 2 * len(self) > len(self._slots):
+            known = self._slots[self._slots != _FREE]
+            while 2 * len(self) > len(self._slots):
+                self._slots = np.zeros(2 * len(self._slots), dtype=np.int32)
+            self._slots[:] = _FREE
+            self._place(known)
+        self._place(indices)
+        return indices
+
+    def _place(self, indices: NDArray[np.int32]) -> None:
+        """Put texts into free slots, of which there are enough."""
+        mask = len(self._slots) - 1
+        slots = self._hashes[indices] & mask
+        while len(indices):
+            free = self._slots[slots] == _FREE
+            self._slots[slots[free]] = indices[free]  # of those with the same slot, one gets it
+            on = self._slots[slots] != indices
+            indices, slots = indices[on], (slots[on] + 1) & mask

@@ -1,0 +1,100 @@
+"""The databases of a `*_ascend_pt` result: tables and columns. Source: specs/ascend_pt.md 6.
+
+Times are ns since the epoch and sizes bytes in the profiler's database, us and ms in analysis.db. Texts of the
+profiler's database are ids of STRING_IDS.
+"""
+
+from __future__ import annotations
+
+PROFILER_DB = "ascend_pytorch_profiler"
+ANALYSIS_DB = "analysis.db"
+
+#: Ids of STRING_IDS begin here: texts of CANN, of the framework, of its memory.
+CANN_STRINGS, TORCH_STRINGS, MEMORY_STRINGS = 0, 1 << 28, 2 << 28
+#: Connection ids of task queue and forward-backward links, so that they do not meet those of CANN.
+CONNECTION_OFFSET = 5 << 28
+NO_ID = (1 << 32) - 1
+
+#: Table -> columns with their declared types.
+TABLES: dict[str, str] = {
+    "STRING_IDS": "id INTEGER PRIMARY KEY, value TEXT",
+    "RANK_DEVICE_MAP": "rankId INTEGER, deviceId INTEGER",
+    "HOST_INFO": "hostUid TEXT, hostName TEXT",
+    "SESSION_TIME_INFO": "startTimeNs INTEGER, endTimeNs INTEGER",
+    "NPU_INFO": "id INTEGER, name TEXT",
+    "META_DATA": "name TEXT, value TEXT",
+    "PYTORCH_API": "startNs TEXT, endNs TEXT, globalTid INTEGER, connectionId INTEGER, name INTEGER, "
+    "sequenceNumber INTEGER, fwdThreadId INTEGER, inputDtypes INTEGER, inputShapes INTEGER, callchainId INTEGER, "
+    "type INTEGER",
+    "CONNECTION_IDS": "id INTEGER, connectionId INTEGER",
+    "PYTORCH_CALLCHAINS": "id INTEGER, stack INTEGER, stackDepth INTEGER",
+    "STEP_TIME": "id INTEGER, startNs INTEGER, endNs INTEGER",
+    "GC_RECORD": "startNs INTEGER, endNs INTEGER, globalTid INTEGER",
+    "MEMORY_RECORD": "component INTEGER, timestamp INTEGER, totalAllocated INTEGER, totalReserved INTEGER, "
+    "totalActive INTEGER, streamPtr INTEGER, deviceId INTEGER",
+    "OP_MEMORY": "name INTEGER, size INTEGER, allocationTime INTEGER, releaseTime INTEGER, activeReleaseTime INTEGER, "
+    "duration INTEGER, activeDuration INTEGER, allocationTotalAllocated INTEGER, allocationTotalReserved INTEGER, "
+    "allocationTotalActive INTEGER, releaseTotalAllocated INTEGER, releaseTotalReserved INTEGER, "
+    "releaseTotalActive INTEGER, streamPtr INTEGER, deviceId INTEGER",
+    "TASK": "startNs INTEGER, endNs INTEGER, deviceId INTEGER, connectionId INTEGER, globalTaskId INTEGER, "
+    "globalPid INTEGER, taskType INTEGER, contextId INTEGER, streamId INTEGER, taskId INTEGER, modelId INTEGER",
+    "COMPUTE_TASK_INFO": "name INTEGER, globalTaskId INTEGER PRIMARY KEY, blockNum INTEGER, mixBlockNum INTEGER, "
+    "taskType INTEGER, opType INTEGER, inputFormats INTEGER, inputDataTypes INTEGER, inputShapes INTEGER, "
+    "outputFormats INTEGER, outputDataTypes INTEGER, outputShapes INTEGER, attrInfo INTEGER, opState INTEGER, "
+    "hf32Eligible INTEGER",
+    "COMMUNICATION_OP": "opName INTEGER, startNs INTEGER, endNs INTEGER, connectionId INTEGER, groupName INTEGER, "
+    "opId INTEGER PRIMARY KEY, relay INTEGER, retry INTEGER, dataType INTEGER, algType INTEGER, count NUMERIC, "
+    "opType INTEGER, deviceId INTEGER",
+    "COMMUNICATION_TASK_INFO": "name INTEGER, globalTaskId INTEGER, taskType INTEGER, planeId INTEGER, "
+    "groupName INTEGER, notifyId INTEGER, rdmaType INTEGER, srcRank INTEGER, dstRank INTEGER, transportType INTEGER, "
+    "size INTEGER, dataType INTEGER, linkType INTEGER, opId INTEGER, isMaster INTEGER, bandwidth NUMERIC",
+    "CANN_API": "startNs INTEGER, endNs INTEGER, type INTEGER, globalTid INTEGER, connectionId INTEGER PRIMARY KEY, "
+    "name INTEGER",
+    "TASK_PMU_INFO": "globalTaskId INTEGER, name INTEGER, value NUMERIC",
+    "NPU_MEM": "type INTEGER, ddr NUMERIC, hbm NUMERIC, timestampNs INTEGER, deviceId INTEGER",
+    "NPU_MODULE_MEM": "moduleId INTEGER, timestampNs INTEGER, totalReserved NUMERIC, deviceId INTEGER",
+    "NPU_OP_MEM": "operatorName INTEGER, addr INTEGER, type INTEGER, size INTEGER, timestampNs INTEGER, "
+    "globalTid INTEGER, totalAllocate NUMERIC, totalReserve NUMERIC, component INTEGER, deviceId INTEGER",
+    "HBM": "deviceId INTEGER, timestampNs INTEGER, bandwidth NUMERIC, hbmId INTEGER, type INTEGER",
+    "LLC": "deviceId INTEGER, llcId INTEGER, timestampNs INTEGER, hitRate REAL, throughput INTEGER, mode INTEGER",
+    "AICORE_FREQ": "deviceId INTEGER, timestampNs NUMERIC, freq INTEGER",
+}
+#: Tables that are there even without rows; the others appear with their first row.
+ALWAYS = ("STRING_IDS", "RANK_DEVICE_MAP", "HOST_INFO", "SESSION_TIME_INFO", "NPU_INFO", "META_DATA")
+INDEXES = {"TASK": "TaskIndex ON TASK (startNs, globalTaskId)",
+           "COMMUNICATION_TASK_INFO": "CommunicationTaskIndex ON COMMUNICATION_TASK_INFO (globalTaskId)"}  # fmt: skip
+
+#: Types of PYTORCH_API and CANN_API.
+API_TYPES = {
+    "runtime": 5000, "communication": 5500, "node": 10000, "model": 15000, "acl": 20000, "op": 50001, "queue": 50002,
+    "trace": 50003, "mstx": 50004,
+}  # fmt: skip
+_NONE = {"N/A": 65534, "INVALID_TYPE": 65535}
+ENUMS: dict[str, dict[str, int]] = {
+    "ENUM_API_TYPE": API_TYPES,
+    "ENUM_HCCL_DATA_TYPE": {name: number for number, name in enumerate((
+        "INT8", "INT16", "INT32", "FP16", "FP32", "INT64", "UINT64", "UINT8", "UINT16", "UINT32", "FP64", "BFP16",
+        "INT128"))} | _NONE,
+    "ENUM_HCCL_LINK_TYPE": {name: number for number, name in enumerate((
+        "ON_CHIP", "HCCS", "PCIE", "ROCE", "SIO", "HCCS_SW", "STANDARD_ROCE", "RESERVED"))} | _NONE,
+    "ENUM_HCCL_TRANSPORT_TYPE": {"SDMA": 0, "RDMA": 1, "LOCAL": 2} | _NONE,
+    "ENUM_HCCL_RDMA_TYPE": {name: number for number, name in enumerate((
+        "RDMA_SEND_NOTIFY", "RDMA_SEND_PAYLOAD", "RDMA_PAYLOAD_PREPARE", "RDMA_PAYLOAD_CHECK", "RDMA_PAYLOAD_ACK",
+        "RDMA_SEND_OP"))} | _NONE,
+    "ENUM_MSTX_EVENT_TYPE": {"marker": 0, "push/pop": 1, "start/end": 2, "marker_ex": 3},
+    "ENUM_MODULE": {"SLOG": 0, "HCCL": 3, "RUNTIME": 7, "APP": 33, "FE": 39, "GE": 45},
+}  # fmt: skip
+
+#: analysis.db.
+ANALYSIS_TABLES: dict[str, str] = {
+    "CommAnalyzerTime": "hccl_op_name TEXT, group_name TEXT, start_timestamp NUMERIC, elapse_time NUMERIC, "
+    "transit_time NUMERIC, wait_time NUMERIC, synchronization_time NUMERIC, idle_time NUMERIC, step TEXT, type TEXT",
+    "CommAnalyzerBandwidth": "hccl_op_name TEXT, group_name TEXT, transport_type TEXT, transit_size NUMERIC, "
+    "transit_time NUMERIC, bandwidth NUMERIC, large_packet_ratio NUMERIC, package_size NUMERIC, count NUMERIC, "
+    "total_duration NUMERIC, step TEXT, type TEXT",
+    "CommAnalyzerMatrix": "hccl_op_name TEXT, group_name TEXT, src_rank TEXT, dst_rank TEXT, transport_type TEXT, "
+    "transit_size NUMERIC, transit_time NUMERIC, bandwidth NUMERIC, step TEXT, type TEXT, op_name TEXT",
+    "StepTraceTime": "deviceId INTEGER, step TEXT, computing NUMERIC, communication_not_overlapped NUMERIC, "
+    "overlapped NUMERIC, communication NUMERIC, free NUMERIC, stage NUMERIC, bubble NUMERIC, "
+    "communication_not_overlapped_and_exclude_receive NUMERIC, preparing NUMERIC",
+}

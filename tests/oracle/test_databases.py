@@ -1,0 +1,220 @@
+"""Section 8, 15 and 16: databases that the mock writes agree with themselves and with the text files of the same run.
+
+The queries are those of specs/ascend_pt.md 7. Nothing of tb_npu_plugin reads here.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.oracle.raw import Raw
+from tests.support.mock import RUNS, run
+
+BOTH = [
+    pytest.param(folder, id=f"{name}/{folder.name.split('_')[1]}")
+    for name in RUNS
+    if name.startswith("both_")
+    for folder in sorted(run(name)[0].glob("*_ascend_pt"))
+]
+
+
+def query(folder: Path, sql: str, database: str = "ascend_pytorch_profiler_*.db") -> list[Any]:
+    (path,) = (folder / "ASCEND_PROFILER_OUTPUT").glob(database)
+    connection = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+def analysis(folder: Path, sql: str) -> list[Any]:
+    return query(folder, sql, "analysis.db")
+
+
+def tables(folder: Path, database: str = "ascend_pytorch_profiler_*.db") -> set[str]:
+    return {name for (name,) in query(folder, "SELECT name FROM sqlite_master WHERE type='table'", database)}
+
+
+def ns(text: str) -> int:
+    return int(Decimal(text) * 1000)
+
+
+@pytest.mark.parametrize("folder", BOTH)
+def test_15_step_trace_follows_from_the_tasks(folder: Path) -> None:
+    kernels = query(folder, "SELECT startNs,endNs FROM TASK JOIN COMPUTE_TASK_INFO USING(globalTaskId) ORDER BY 1")
+    steps = query(folder, "SELECT startNs FROM STEP_TIME ORDER BY 1")
+    rows = analysis(folder, "SELECT computing,free,stage,preparing FROM StepTraceTime")
+    assert len(rows) == len(steps)
+    has = "COMMUNICATION_OP" in tables(folder)
+    comm = query(folder, "SELECT startNs,endNs FROM COMMUNICATION_OP") if has else []
+    bounds = [start for (start,) in steps] + [1 << 62]
+    for (computing, free, _, preparing), start, end in zip(rows, bounds, bounds[1:]):
+        mine = [span for span in kernels if start <= span[0] < end]
+        busy = sorted([*mine, *(span for span in comm if start <= span[0] < end)])
+        assert computing * 1000 == pytest.approx(_union(mine), abs=0.1)
+        assert preparing * 1000 == pytest.approx(busy[0][0] - start, abs=0.1)
+        gaps = max(stop for _, stop in busy) - busy[0][0] - _union(busy)
+        # the pause up to the next step is free time, too
+        later = [span[0] for span in (*kernels, *comm) if span[0] >= end]
+        gaps += min(later) - max(stop for _, stop in busy) if later else 0
+        assert free * 1000 == pytest.approx(gaps, abs=0.1)
+
+
+def _union(spans: list[tuple[int, int]]) -> int:
+    total = reached = 0
+    for start, end in sorted(spans):
+        if end > reached:
+            total += end - max(start, reached)
+            reached = end
+    return total
+
+
+@pytest.mark.parametrize("folder", [p for p in BOTH if "cluster" in str(p.id) or "resnet" in str(p.id)])
+def test_15_communication_of_both_databases_agrees(folder: Path) -> None:
+    ops = query(folder, "SELECT value,startNs,endNs,opId FROM COMMUNICATION_OP JOIN STRING_IDS ON opName=id")
+    elapsed = dict(analysis(folder, "SELECT hccl_op_name||start_timestamp,elapse_time FROM CommAnalyzerTime"))
+    assert len(ops) == len(elapsed)
+    by_name = Counter((name, end - start) for name, start, end, _ in ops)
+    found = analysis(folder, "SELECT hccl_op_name,elapse_time FROM CommAnalyzerTime")
+    assert by_name == Counter((name, round(ms * 1e6)) for name, ms in found)
+    for _, start, end, op in ops:
+        tasks = query(folder, "SELECT startNs,endNs FROM TASK JOIN COMMUNICATION_TASK_INFO USING(globalTaskId) "
+                              f"WHERE opId={op}")  # fmt: skip
+        assert (min(task[0] for task in tasks), max(task[1] for task in tasks)) == (start, end)
+
+
+@pytest.mark.parametrize("folder", BOTH)
+def test_15_every_task_was_launched_by_a_call(folder: Path) -> None:
+    orphans = query(folder, "SELECT COUNT(*) FROM TASK WHERE connectionId NOT IN (SELECT connectionId FROM CANN_API)")
+    assert orphans == [(0,)]
+    assert query(folder, "SELECT COUNT(*)=COUNT(DISTINCT globalTaskId) FROM TASK") == [(1,)]
+
+
+@pytest.mark.parametrize("folder", BOTH)
+def test_15_kernels_are_those_of_the_text(folder: Path) -> None:
+    sql = """SELECT n.value, t.startNs, t.endNs-t.startNs, y.value, c.value FROM COMPUTE_TASK_INFO i
+             JOIN TASK t USING(globalTaskId) JOIN STRING_IDS n ON n.id=i.name JOIN STRING_IDS y ON y.id=i.opType
+             JOIN STRING_IDS c ON c.id=i.taskType ORDER BY 2"""
+    shown = [(row["Name"], ns(row["Start Time(us)"]), ns(row["Duration(us)"]), row["Type"], row["Accelerator Core"])
+             for row in Raw(folder).computing]  # fmt: skip
+    assert query(folder, sql) == shown
+    kinds = query(folder, "SELECT DISTINCT value FROM TASK JOIN STRING_IDS ON taskType=id")
+    assert {"KERNEL_AICORE", "KERNEL_AIVEC"} <= {kind for (kind,) in kinds}  # known even at level 0
+
+
+@pytest.mark.parametrize("folder", BOTH)
+def test_operators_and_their_device_time_are_those_of_the_text(folder: Path) -> None:
+    """The recipe of section 7: node launches only, so copies are missing."""
+    comm = "UNION ALL SELECT connectionId,startNs,endNs FROM COMMUNICATION_OP" * ("COMMUNICATION_OP" in tables(folder))
+    sql = f"""WITH dev AS (SELECT t.connectionId c,t.startNs s,t.endNs e FROM TASK t JOIN COMPUTE_TASK_INFO
+                           USING(globalTaskId) {comm})
+              SELECT a.rowid,SUM(d.e-d.s) FROM PYTORCH_API a JOIN CONNECTION_IDS x ON x.id=a.connectionId
+              JOIN dev d ON d.c=x.connectionId WHERE a.type=50001 GROUP BY 1"""
+    linked = dict(query(folder, sql))
+    ops = query(folder, "SELECT a.rowid,value,CAST(endNs AS INTEGER)-CAST(startNs AS INTEGER) FROM PYTORCH_API a "
+                        "JOIN STRING_IDS ON name=id WHERE type=50001 ORDER BY CAST(startNs AS INTEGER),a.rowid")  # fmt: skip
+    shown = Raw(folder).csv("operator_details.csv")
+    ops = [op for op in ops if not op[1].startswith("ProfilerStep#")]
+    assert [(name, dur) for _, name, dur in ops] == [(row["Name"], ns(row["Host Total Duration(us)"])) for row in shown]
+    for (rowid, name, _), row in zip(ops, shown):
+        copies = name in ("aten::copy_", "aten::_local_scalar_dense")
+        if not copies:
+            assert linked.get(rowid, 0) == ns(row["Device Self Duration(us)"]), name
+
+
+@pytest.mark.parametrize("folder", BOTH)
+def test_queue_elements_and_backward_links_come_in_pairs(folder: Path) -> None:
+    sql = """SELECT COUNT(*),MIN(a.type),MAX(a.type) FROM PYTORCH_API a JOIN CONNECTION_IDS x ON x.id=a.connectionId
+             WHERE x.connectionId NOT IN (SELECT connectionId FROM CANN_API) GROUP BY x.connectionId,a.type"""
+    counts = Counter(query(folder, sql))
+    assert set(counts) == {(2, 50001, 50001), (2, 50002, 50002)}
+    raw = Raw(folder)
+    flows = Counter(event["cat"] for event in raw.events if event["ph"] == "s")
+    assert counts[2, 50002, 50002] == flows["async_task_queue"]
+    assert counts[2, 50001, 50001] == flows["fwdbwd"]
+
+
+@pytest.mark.parametrize("folder", BOTH)
+def test_16_step_trace_of_database_and_text_agree(folder: Path) -> None:
+    names = ("computing", "communication_not_overlapped", "overlapped", "communication", "free", "stage", "bubble",
+             "communication_not_overlapped_and_exclude_receive", "preparing")  # fmt: skip
+    rows = analysis(folder, f"SELECT deviceId,step,{','.join(names)} FROM StepTraceTime")
+    text = Raw(folder).csv("step_trace_time.csv")
+    assert len(rows) == len(text)
+    for row, shown in zip(rows, text):
+        assert (str(row[0]), row[1]) == (shown["Device_id"], shown["Step"])
+        for name, value, cell in zip(names, row[2:], list(shown.values())[2:]):
+            assert value == pytest.approx(float(cell), abs=0.26 if name in ("stage", "preparing") else 1e-6), name
+
+
+@pytest.mark.parametrize("folder", [p for p in BOTH if "no_memory" not in str(p.id)])
+def test_memory_is_that_of_the_text(folder: Path) -> None:
+    raw = Raw(folder)
+    sql = """SELECT value,timestamp,totalAllocated,totalReserved FROM MEMORY_RECORD JOIN STRING_IDS ON component=id"""
+    shown = [(row["Component"], ns(row["Timestamp(us)"]), int(float(row["Total Allocated(MB)"]) * 1048576),
+              int(float(row["Total Reserved(MB)"]) * 1048576))
+             for row in raw.csv("memory_record.csv") if row["Component"] != "APP"]  # fmt: skip
+    assert sorted(query(folder, sql)) == sorted(shown)
+    sql = "SELECT value,o.id0,size,allocationTime,releaseTime FROM (SELECT *,name AS id0 FROM OP_MEMORY) o JOIN STRING_IDS s ON s.id=o.name"
+    blocks = [("cann::" * (id_ < 1 << 28) + name, size, at, end) for name, id_, size, at, end in query(folder, sql)]
+    shown_blocks = [(row["Name"], int(float(row["Size(KB)"]) * 1024), ns(row["Allocation Time(us)"]),
+                     ns(row["Release Time(us)"]) if row["Release Time(us)"] else None)
+                    for row in raw.csv("operator_memory.csv")]  # fmt: skip
+    assert sorted(blocks, key=str) == sorted(shown_blocks, key=str)
+
+
+@pytest.mark.parametrize("folder", BOTH)
+def test_strings_have_the_ranges_of_who_wrote_them(folder: Path) -> None:
+    def ids(table: str, column: str) -> set[int]:
+        return {id_ for (id_,) in query(folder, f"SELECT DISTINCT {column} FROM {table} WHERE {column} IS NOT NULL")}
+
+    assert all(id_ < 1 << 28 for id_ in ids("CANN_API", "name") | ids("TASK", "taskType"))
+    assert all(1 << 28 <= id_ < 2 << 28 for id_ in ids("PYTORCH_API", "name") | ids("PYTORCH_CALLCHAINS", "stack"))
+    missing = "SELECT COUNT(*) FROM PYTORCH_API WHERE name NOT IN (SELECT id FROM STRING_IDS)"
+    assert query(folder, missing) == [(0,)]
+    assert query(folder, "SELECT DISTINCT typeof(startNs) FROM PYTORCH_API") == [("text",)]
+
+
+def test_level_0_has_no_counters_and_no_communication() -> None:
+    (folder,) = run("both_level0")[0].glob("*_ascend_pt")
+    assert "TASK_PMU_INFO" not in tables(folder) and "CANN_API" in tables(folder)
+    assert tables(folder, "analysis.db") == {"StepTraceTime"}
+    (other,) = run("both_level2")[0].glob("*_ascend_pt")
+    assert "TASK_PMU_INFO" in tables(other)
+    types = query(
+        other, "SELECT DISTINCT name FROM CANN_API JOIN ENUM_API_TYPE e ON e.id=type".replace(" name ", " e.name ")
+    )
+    assert ("runtime",) in types
+
+
+def test_counters_are_those_of_the_text_in_ns() -> None:
+    (folder,) = run("both_level2")[0].glob("*_ascend_pt")
+    sql = """SELECT t.startNs, v.value, p.value FROM TASK_PMU_INFO p JOIN TASK t USING(globalTaskId)
+             JOIN STRING_IDS v ON v.id=p.name"""
+    shown = {ns(row["Start Time(us)"]): row for row in Raw(folder).computing}
+    headers = {"aic_total_time": "aicore_time(us)", "aiv_total_time": "aiv_time(us)"}
+    rows = query(folder, sql)
+    assert len(rows) > 1000
+    for start, name, value in rows:
+        header = headers.get(name, f"{name}(us)" if name.endswith("_time") else name)
+        cell = float(shown[start][header])
+        assert value == pytest.approx(cell * (1000 if header.endswith("(us)") else 1), abs=1e-6), name
+
+
+def test_a_database_export_alone_has_no_text() -> None:
+    (folder,) = run("db_only")[0].glob("*_ascend_pt")
+    names = {path.name for path in (folder / "ASCEND_PROFILER_OUTPUT").iterdir()}
+    assert names == {"ascend_pytorch_profiler_0.db", "analysis.db"}
+    metadata = dict(query(folder, "SELECT name,value FROM META_DATA"))
+    assert metadata["SCHEMA_VERSION"] == "1.0.0" and json.loads(metadata["tb_npu_simulated"]) is True
+    assert "ENV_VARIABLES" in metadata
+    assert "ENV_VARIABLES" not in json.loads((folder / "profiler_metadata.json").read_text())
+    info = json.loads((folder / "profiler_info_0.json").read_text())
+    assert info["config"]["experimental_config"]["_export_type"] == ["db"]

@@ -1,0 +1,109 @@
+"""What the standard library's json reads of an event, both scanners read, wherever a block ends."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.scan import scan_trace, source
+from tb_npu_plugin.tables import NULL_INT
+from tests.support.scanners import both_scanners
+
+pytestmark = both_scanners
+
+TEXT = st.text(max_size=10) | st.sampled_from(["\0", '"', "\\", "\ud83d", "😀", '}, {"name": "', "é" * 40, "x" * 300])
+DIGITS = st.text("0123456789", min_size=1, max_size=12).map(lambda text: str(int(text)))
+NUMBER = st.one_of(
+    st.integers(-(10**25), 10**25).map(str),
+    st.builds("{}{}.{}".format, st.sampled_from(["", "-"]), DIGITS, DIGITS),
+    st.builds("{}{}{}".format, DIGITS, st.sampled_from(["e", "E", "e+", ".5e-"]), st.integers(0, 5).map(str)),
+    st.floats(0, 1e15).map(repr),
+    st.sampled_from(["0.0005", "2.5", "1.0015", "-0", "0.0", "9223372036854775.807", "1736408883688177.930"]),
+)
+TIME = NUMBER | st.builds('"{}.{}"'.format, DIGITS, DIGITS) | st.just("null")
+STRING = st.builds(lambda text, plain: json.dumps(text, ensure_ascii=plain), TEXT, st.booleans()).map(
+    lambda text: text.encode("utf-8", "replace").decode()  # half a surrogate can only be written as an escape
+)
+ID = st.integers(-(2**53), 2**53).map(str) | STRING
+DEEP = st.integers(1, 80).map(lambda depth: '{"d": [' * depth + "1" + "]}" * depth)
+VALUE = st.recursive(
+    NUMBER | STRING | DEEP | st.sampled_from(["null", "true", "[]", "{}"]),
+    lambda inner: (
+        st.lists(inner, max_size=4).map(lambda parts: "[" + ", ".join(parts) + "]")
+        | st.lists(st.tuples(STRING, inner), max_size=4).map(
+            lambda parts: "{" + ",\t".join(map(" : ".join, parts)) + "}"
+        )
+    ),
+    max_leaves=6,
+)
+FIELDS = {
+    "name": STRING | st.just("null"), "cat": STRING | st.just("null"), "pid": ID, "tid": ID, "id": ID, "ts": TIME,
+    "dur": TIME, "args": VALUE, "other": VALUE, "n": VALUE, "pidd": VALUE,
+}  # fmt: skip
+MEMBER = st.sampled_from(sorted(FIELDS)).flatmap(lambda key: st.tuples(st.just(f'"{key}"'), FIELDS[key]))
+#: Keys may come twice: the last counts, as it does for json.
+EVENT = st.lists(MEMBER, max_size=8).map(lambda members: "{" + ",\n ".join(map(": ".join, members)) + "}")
+
+
+def text_of(value: Any) -> str | None:
+    return None if value is None else str(value).encode("utf-8", "replace").decode()
+
+
+def time_of(value: Any) -> int:
+    if value is None:
+        return NULL_INT
+    nanos = (Decimal(str(value)) * 1000).to_integral_value()
+    return int(nanos) if abs(nanos) < 2**63 else NULL_INT
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    events=st.lists(EVENT, min_size=1, max_size=10),
+    chunk=st.sampled_from([1, 30, 200, 1 << 20]),
+    threads=st.sampled_from(["1", "3"]),
+    form=st.sampled_from(["[{}]", '{{"a": [{{}}, {{"b": 1}}], "traceEvents": [{}], "c": 1}}', "\n[ {}\n]\n"]),
+)
+def test_any_json(
+    events: list[str], chunk: int, threads: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "CHUNK", chunk)
+    monkeypatch.setenv("TB_NPU_SCAN_THREADS", threads)
+    data = form.format(" ,\n".join(events)).encode()
+    path = tmp_path / "t.json"
+    path.write_bytes(data)
+    log = ProblemLog()
+    found = scan_trace(path, log, lambda _: None)
+    halves = any("\\ud" in event for event in events)  # what stands for half a character is told
+    assert {problem.code for problem in log.list()} <= ({"bad_json"} if halves else set()) and found.complete
+    wanted = [json.loads(event, parse_float=Decimal) for event in events]
+    for key, column, texts in (
+        ("name", found.name, found.names), ("cat", found.category, found.categories), ("pid", found.pid, found.pids),
+        ("tid", found.tid, found.tids), ("id", found.flow, found.flows),
+    ):  # fmt: skip
+        read = [None if code < 0 else texts[code] for code in column.tolist()]
+        assert read == [text_of(event.get(key)) for event in wanted], key
+    assert found.ts.tolist() == [time_of(event.get("ts")) for event in wanted]
+    assert found.dur.tolist() == [time_of(event.get("dur")) for event in wanted]
+    for event, start, length in zip(wanted, found.args_offset.tolist(), found.args_length.tolist()):
+        assert (start >= 0) == ("args" in event)
+        if start >= 0:
+            assert json.loads(data[start : start + length], parse_float=Decimal) == event["args"]
+
+
+@pytest.mark.parametrize("fill", ["x", '}, {\\"name\\": ', "\\n昇"])
+def test_a_very_long_string(fill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "CHUNK", 64 << 10)
+    path = tmp_path / "t.json"
+    path.write_text(
+        '[{"name": "a"}, {"name": "b", "args": {"x": "' + fill * (9_000_000 // len(fill)) + '"}}, {"name": "c"}]'
+    )
+    log = ProblemLog()
+    found = scan_trace(path, log, lambda _: None)
+    assert (found.names, found.args_length.tolist()[1], log.list()) == (["a", "b", "c"], path.stat().st_size - 55, [])

@@ -1,0 +1,148 @@
+"""A table in its file answers every question as the same table in memory does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tb_npu_plugin.analysis.grouping import summed
+from tb_npu_plugin.store.memory import Memory
+from tb_npu_plugin.store.tables_db import read_table, write_tables
+from tb_npu_plugin.tables import Column, Kind, Question, Sums, Table, Text, from_lists
+from tb_npu_plugin.texts import natural_key
+from tb_npu_plugin.views.base import ViewTable
+from tb_npu_plugin.views.table_query import OPERATORS, TableQuery, Where
+from tb_npu_plugin.views.tables_json import table_json, to_csv
+
+COLUMNS = (
+    Column("name", Kind.TEXT),
+    Column("core", Kind.TEXT),
+    Column("start_ns", Kind.TIME),
+    Column("dur_ns", Kind.DURATION),
+    Column("share", Kind.RATIO),
+)
+KEYS = [column.key for column in COLUMNS]
+WORDS = ["Add", "add", "MatMul 9", "MatMul 10", "a", "a1", 'x,"y"\n', "", "ſtep", "STEP", "名", "\u212a"]
+NUMBERS = st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**40), 2**40))
+row = st.tuples(
+    st.one_of(st.none(), st.sampled_from(WORDS)),
+    st.sampled_from([None, "HCCL", "AI_CORE"]),
+    NUMBERS,
+    NUMBERS,
+    st.one_of(st.none(), st.sampled_from([-0.0, 0.0, 0.5, 1e300, 5e-324])),
+)
+wheres = st.one_of(
+    st.tuples(st.sampled_from(KEYS[:2]), st.sampled_from(["eq", "ne"]), st.sampled_from([*WORDS, "absent"])),
+    st.tuples(st.sampled_from(KEYS[:2]), st.just("has"), st.sampled_from(["M", "s", "", "K"])),
+    st.tuples(st.sampled_from(KEYS[2:]), st.sampled_from(OPERATORS[:6]), st.sampled_from(["0", "1", "-2.5", "1e9"])),
+    st.tuples(st.sampled_from(KEYS[2:]), st.sampled_from(["eq", "ne"]), st.just("")),
+)
+query = st.builds(
+    TableQuery,
+    sort=st.sampled_from([None, *KEYS]),
+    desc=st.booleans(),
+    filter=st.sampled_from(["", "", "add", "S", "名", "k", "1", "absent"]),
+    where=st.lists(wheres.map(lambda parts: Where(*parts)), max_size=2).map(tuple),
+    offset=st.integers(0, 12),
+    limit=st.integers(0, 12),
+    columns=st.sampled_from([(), ("dur_ns", "name")]),
+)
+questions = st.builds(
+    Question,
+    keys=st.lists(st.sampled_from(["name", "core", "dur_ns", "absent"]), unique=True, max_size=3).map(tuple),
+    totals=st.sampled_from([(), ("dur_ns",), ("absent_ns", "start_ns")]),
+    ranges=st.sampled_from([(), ("dur_ns",), ("start_ns", "absent_ns")]),
+    distinct=st.sampled_from([(), ("name",), ("core", "absent")]),
+    complete=st.sampled_from([(), ("dur_ns",), ("start_ns", "dur_ns")]),
+)
+rows_of = st.lists(row, min_size=1, max_size=40)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _every_way() -> Iterator[None]:
+    """Limits so low that short tables take the ways of long ones."""
+    with (
+        mock.patch("tb_npu_plugin.store.stored_table.SHORT_WORDS", 3),
+        mock.patch("tb_npu_plugin.views.table_query.FIRST_ROWS", 6),
+        mock.patch("tb_npu_plugin.views.tables_json.CSV_LOADED", 7),
+    ):
+        yield
+
+
+def both(rows: list[Any], folder: Path) -> tuple[Table, Table]:
+    """The same table in memory and in a file."""
+    table = from_lists(COLUMNS, {key: [row[place] for row in rows] for place, key in enumerate(KEYS)})
+    write_tables(folder / "t.duckdb", {"t": table})
+    stored = read_table(folder / "t.duckdb", "t", Memory())
+    assert stored is not None
+    return table, stored
+
+
+@settings(max_examples=60)
+@given(rows_of, st.lists(query, min_size=1, max_size=12), st.data())
+def test_pages(rows: list[Any], queries: list[TableQuery], data: st.DataObject) -> None:
+    with TemporaryDirectory() as folder:
+        pair = both(rows, Path(folder))
+        if data.draw(st.booleans()):  # some of the rows only, as of one step
+            mask = np.asarray(
+                data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))), dtype=np.bool_
+            )
+            pair = pair[0].take(mask), pair[1].take(mask)
+        for one in queries:
+            expected, answer = (table_json("t", ViewTable(table, "dur_ns"), 7, one) for table in pair)
+            assert answer == expected
+            expected_csv, csv = (b"".join(to_csv(ViewTable(table, ""), 7, one)) for table in pair)
+            assert csv == expected_csv
+
+
+@settings(max_examples=60)
+@given(rows_of, st.lists(questions, min_size=1, max_size=8), st.data())
+def test_sums(rows: list[Any], asked: list[Question], data: st.DataObject) -> None:
+    with TemporaryDirectory() as folder:
+        table, stored = both(rows, Path(folder))
+        for question in asked:
+            assert plain(summed(stored, question)) == plain(summed(table, question))
+
+
+@given(rows_of, questions)
+def test_sums_of_rows_one_by_one(rows: list[Any], question: Question) -> None:
+    """Those in memory, against plain Python."""
+    table = from_lists(COLUMNS, {key: [row[place] for row in rows] for place, key in enumerate(KEYS)})
+    groups: dict[Any, list[Any]] = {}
+    for number, one in enumerate(rows):
+        cells = dict(zip(KEYS, one))
+        groups.setdefault(tuple(cells.get(key) for key in question.keys), []).append((number, cells))
+    found = summed(table, question)
+    assert found.first.tolist() == [group[0][0] for group in groups.values()]
+    assert found.count.tolist() == [len(group) for group in groups.values()]
+    for key in question.distinct:
+        expected = [len({cells.get(key) for _, cells in group} - {None}) for group in groups.values()]
+        assert found.distinct[key].tolist() == expected
+    expected = [sum(any(cells.get(k) is None for k in question.complete) for _, cells in g) for g in groups.values()]
+    assert found.incomplete.tolist() == expected
+
+
+def plain(sums: Sums) -> dict[str, Any]:
+    """As lists; texts as such, as the codes of both differ."""
+    out: dict[str, Any] = {}
+    for name, value in vars(sums).items():
+        parts = value if isinstance(value, dict) else {"": value}
+        out[name] = {
+            key: part.tolist() if isinstance(part, (Text, np.ndarray)) else part for key, part in parts.items()
+        }
+    return out
+
+
+@given(st.lists(st.text(max_size=5), max_size=8), st.integers(0, 999), st.integers(0, 999))
+def test_natural_order(texts: list[str], one: int, other: int) -> None:
+    assert len({natural_key(text) for text in texts}) == len(set(texts))
+    assert (natural_key(f"Step{one}") < natural_key(f"step{other}")) == (one < other or (one == other))
+    assert natural_key("step") < natural_key(f"step{one}") < natural_key("stepa") < natural_key("stepab")

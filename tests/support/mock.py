@@ -1,0 +1,100 @@
+"""Runs that the mock wrote: made once in a test run, in a folder of their own."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.capture.command import METRICS
+from tb_npu_plugin.capture.models.catalog import Sizes
+from tb_npu_plugin.capture.models.run import Recipe, write_run
+from tb_npu_plugin.capture.simulation.chips import CHIPS
+from tb_npu_plugin.capture.writers.dialect import Options
+from tests.oracle.raw import Raw
+
+ONE = Recipe("tiny", steps=2, options=Options(l2_cache=True))
+CLUSTER = Recipe("tiny", ranks=8, tp=2, pp=2, steps=2, sizes=Sizes(micro=3), only=(0, 3, 6))
+RESNET = Recipe("resnet50", ranks=2, steps=2, sizes=Sizes(layers=4, batch=8))
+
+
+def _with(recipe: Recipe, **options: Any) -> Recipe:
+    return replace(recipe, options=replace(recipe.options, **options))
+
+
+#: Name -> what is simulated. Every level, every aic_metrics, every chip, every switch.
+RUNS: dict[str, Recipe] = {
+    "level_none": _with(ONE, level=-1, metrics=METRICS["AiCoreNone"]),
+    "level0": _with(ONE, level=0, metrics=METRICS["AiCoreNone"]),
+    "level1": ONE,
+    "level2": _with(ONE, level=2),
+    **{f"metrics_{name}": _with(replace(ONE, steps=1), metrics=stored) for name, stored in METRICS.items()},
+    **{f"chip_{name}": replace(ONE, chip=name) for name in CHIPS},
+    "unified_core_memory": _with(replace(ONE, chip="910A"), metrics=METRICS["Memory"]),
+    "no_memory": _with(ONE, memory=False),
+    "no_stack": _with(ONE, stack=False),
+    "no_shapes": _with(ONE, shapes=False),
+    "cluster": CLUSTER,
+    "cluster_level0": _with(replace(CLUSTER, only=(1,)), level=0),
+    "cluster_910a": replace(CLUSTER, chip="910A", only=(0, 5)),
+    "cluster_nodes": Recipe("tiny", ranks=32, tp=2, steps=1, only=(0, 9)),
+    "resnet": RESNET,
+    "ai_cpu": _with(replace(ONE, faults=("ai-cpu",)), level=2),
+    "gc_pause": replace(ONE, faults=("gc-pause:0:5",)),
+    "dynamic_shapes": replace(RESNET, faults=("dynamic-shapes",), only=(1,)),
+    "db_only": _with(ONE, export=("db",)),
+    **{
+        f"both_{name}": _with(recipe, export=("text", "db"))
+        for name, recipe in (
+            ("level0", _with(ONE, level=0, metrics=METRICS["AiCoreNone"])),
+            ("level2", _with(ONE, level=2)),
+            ("cluster", CLUSTER),
+            ("resnet", replace(RESNET, only=(1,))),
+            ("no_memory", _with(ONE, memory=False)),
+            ("gc", replace(ONE, faults=("gc-pause:0:5",))),
+        )
+    },
+    "fragmentation_and_leak": replace(ONE, faults=("fragmentation", "memory-leak:3")),
+}
+
+
+@cache
+def _root() -> Path:
+    root = Path(tempfile.mkdtemp(prefix="npu-mock-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    return root
+
+
+@cache
+def run(name: str) -> tuple[Path, dict[str, Any]]:
+    """Folder and truth of a run."""
+    folder = _root() / name
+    return folder, write_run(RUNS[name], folder, jobs=1)
+
+
+def written(recipe: Recipe) -> tuple[Path, dict[str, Any]]:
+    """Folder and truth of a recipe that has no name."""
+    folder = Path(tempfile.mkdtemp(dir=_root()))
+    return folder, write_run(recipe, folder, jobs=1)
+
+
+def rank_folder(folder: Path, rank: int) -> Path:
+    """The result folder of one rank of a run."""
+    (info,) = folder.glob(f"*/profiler_info_{rank}.json")
+    return info.parent
+
+
+def mock_results(*needs: str) -> list[Any]:
+    """Test parameters: all result folders of RUNS that have these files."""
+    out = []
+    for name in RUNS:
+        for folder in sorted(run(name)[0].glob("*_ascend_pt")):
+            if Raw(folder).has(*needs):
+                out.append(pytest.param(folder, id=f"mock/{name}/{folder.name.split('_')[1]}"))
+    return out

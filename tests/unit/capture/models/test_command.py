@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tb_npu_plugin.capture.command import mock
+from tb_npu_plugin.capture.simulation.faults import FAULTS
+from tb_npu_plugin.cli import cli
+from tb_npu_plugin.errors import BadRequest
+
+
+def invoke(*arguments: str) -> str:
+    result = CliRunner().invoke(cli, ["mock", "--model", "tiny", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_writes_the_ranks_that_were_asked_for(tmp_path: Path) -> None:
+    output = invoke(
+        "--ranks", "8", "--tp", "2", "--pp", "2", "--steps", "1", "--only-ranks", "1,5", "--out", str(tmp_path)
+    )
+    assert "2 of 8 ranks, 1 steps" in output
+    assert sorted(path.name for path in tmp_path.glob("*/profiler_info_*.json")) == [
+        "profiler_info_1.json", "profiler_info_5.json"
+    ]  # fmt: skip
+    assert set(json.loads((tmp_path / "truth.json").read_text())["ranks"]) == {str(rank) for rank in range(8)}
+
+
+def test_settings_are_those_of_the_result(tmp_path: Path) -> None:
+    invoke("--level", "Level2", "--aic-metrics", "MemoryUB", "--no-stack", "--no-shapes", "--l2-cache", "--steps", "1",
+           "--out", str(tmp_path))  # fmt: skip
+    (info,) = tmp_path.glob("*/profiler_info_0.json")
+    config = json.loads(info.read_text())["config"]
+    assert config["experimental_config"]["_profiler_level"] == "Level2"
+    assert config["experimental_config"]["_aic_metrics"] == "ACL_AICORE_MEMORY_UB"
+    assert config["experimental_config"]["_l2_cache"] is True
+    common = config["common_config"]
+    assert (common["with_stack"], common["record_shapes"], common["profile_memory"]) == (False, False, True)
+    assert common["schedule"]["active"] == 1
+
+
+def test_as_many_steps_as_the_events_need(tmp_path: Path) -> None:
+    invoke("--events", "5000", "--out", str(tmp_path))
+    (trace,) = tmp_path.glob("*/ASCEND_PROFILER_OUTPUT/trace_view.json")
+    events = json.loads(trace.read_text())
+    steps = [event for event in events if event["name"].startswith("ProfilerStep#")]
+    assert 5000 <= len(events) < 5000 + 2 * len(events) / len(steps)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--fault", "slow-rank:9"], "there is no rank 9"),
+        (["--ranks", "4", "--tp", "3"], "cannot be split"),
+        (["--only-ranks", "2"], "there is no rank 2"),
+        (["--pp", "4", "--ranks", "4"], "cannot be split into pp 4"),
+        (["--model", "resnet50", "--ranks", "2", "--tp", "2"], "data parallel only"),
+    ],
+)
+def test_what_does_not_go_is_refused(tmp_path: Path, arguments: list[str], message: str) -> None:
+    with pytest.raises(BadRequest, match=message):
+        CliRunner().invoke(cli, ["mock", "--model", "tiny", *arguments, "--out", str(tmp_path)], catch_exceptions=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_names_every_fault() -> None:
+    text = CliRunner().invoke(mock, ["--help"]).output
+    assert [word for word in FAULTS if word not in text] == []

@@ -1,0 +1,166 @@
+"""Known truth: what the views show of a fault is what was put in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.capture.models.catalog import Sizes
+from tb_npu_plugin.capture.models.run import TRUTH, Recipe
+from tb_npu_plugin.capture.writers.dialect import Options
+from tests.oracle.raw import Raw
+from tests.oracle.shown import Shown, show
+from tests.support.mock import rank_folder, run, written
+
+
+def distributed(recipe: Recipe) -> tuple[Shown, dict[str, Any]]:
+    folder, truth = written(recipe)
+    return show("distributed", *(rank_folder(folder, rank) for rank in range(recipe.ranks))), truth
+
+
+def of_step(shown: Shown, step: str, key: str) -> dict[int, int]:
+    return {budget["rank"]: budget[key] for budget in shown.data["budgets"] if budget["step"] == step}
+
+
+def test_truth_lies_beside_the_data() -> None:
+    folder, truth = run("cluster")
+    assert json.loads((folder / TRUTH).read_text()) == truth
+    assert truth["layout"] == {"ranks": 8, "tp": 2, "pp": 2, "dp": 2} and truth["steps"] == [11, 12]
+    assert set(truth["ranks"]) == {str(rank) for rank in range(8)}
+
+
+@pytest.mark.parametrize("name", ["level1", "cluster", "resnet", "ai_cpu"])
+def test_computing_of_each_step_is_what_the_overview_shows(name: str) -> None:
+    folder, truth = run(name)
+    for result in folder.glob("*_ascend_pt"):
+        rank = json.loads(next(result.glob("profiler_info_*.json")).read_text())["rank_id"]
+        kernels = Raw(result).computing
+        for number, step in enumerate(truth["steps"]):
+            durs = [round(float(row["Duration(us)"]) * 1000) for row in kernels if row["Step Id"] == str(step)]
+            assert sum(durs) == truth["ranks"][str(rank)]["computing"][number]
+
+
+def test_a_slow_rank_computes_longer_and_the_others_wait_for_it() -> None:
+    recipe = Recipe("tiny", 4, steps=2, sizes=Sizes(hidden=512, sequence=512), faults=("slow-rank:2:1.6",))
+    shown, truth = distributed(recipe)
+    for number, step in enumerate(map(str, truth["steps"])):
+        computing, elapse = of_step(shown, step, "computing"), of_step(shown, step, "elapse")
+        assert max(computing, key=lambda rank: computing[rank]) == 2
+        assert computing[2] / median(computing.values()) == pytest.approx(1.6, rel=0.05)
+        # the one that all wait for communicates least
+        assert min(elapse, key=lambda rank: elapse[rank]) == 2
+        waited = {rank: truth["ranks"][str(rank)]["waited"][number] for rank in range(4)}
+        assert min(waited, key=lambda rank: waited[rank]) == 2
+        for rank in (0, 1, 3):
+            # what the others communicate longer is what they waited longer
+            more = elapse[rank] - elapse[2]
+            assert more == pytest.approx(waited[rank] - waited[2], abs=30_000)
+            assert more > 0
+    assert truth["faults"] == {"slow-rank": [{"rank": 2, "factor": 1.6}]}
+    assert sum(truth["ranks"]["2"]["slowed"]) > 0 == sum(truth["ranks"]["1"]["slowed"])
+
+
+def test_a_slow_link_is_the_slowest_of_the_matrix() -> None:
+    recipe = Recipe("tiny", 4, steps=1, sizes=Sizes(hidden=512, sequence=512), faults=("slow-link:1-3:5",))
+    shown, _ = distributed(recipe)
+    speed = {
+        (link["src_rank"], link["dst_rank"]): link["bandwidth"]
+        for link in shown.data["links"]
+        if link["transport"] == "HCCS"
+    }
+    assert len(speed) == 12
+    slow = {pair: speed.pop(pair) for pair in ((1, 3), (3, 1))}
+    for bandwidth in slow.values():
+        assert median(speed.values()) / bandwidth == pytest.approx(5, rel=0.1)
+    assert max(speed.values()) / min(speed.values()) < 1.1
+
+
+def test_a_pause_of_the_collector_is_in_the_trace_and_in_the_truth() -> None:
+    folder, truth = run("gc_pause")
+    (result,) = folder.glob("*_ascend_pt")
+    pauses = Raw(result).process("Python GC")
+    assert [round(event["dur"] * 1000) for event in pauses] == truth["ranks"]["0"]["pauses"]
+    assert all(4_000_000 < pause < 6_000_000 for pause in truth["ranks"]["0"]["pauses"])
+    assert truth["faults"]["gc-pause"] == [{"rank": 0, "ns": 5_000_000}]
+
+
+def test_a_slow_loader_makes_its_rank_late() -> None:
+    recipe = Recipe("tiny", 4, steps=2, faults=("slow-loader:3:40",))
+    folder, truth = written(recipe)
+    for rank in range(4):
+        loads = [
+            float(row["Host Total Duration(us)"])
+            for row in Raw(rank_folder(folder, rank)).csv("operator_details.csv")
+            if row["Name"].startswith("enumerate(DataLoader)")
+        ]
+        assert len(loads) == 2
+        assert all((35_000 < load < 45_000) == (rank == 3) for load in loads)
+        waited = truth["ranks"][str(rank)]["waited"]
+        assert all((wait > 20_000_000) == (rank != 3) for wait in waited[1:])
+
+
+def test_ai_cpu_kernels_take_what_was_put_in() -> None:
+    folder, truth = run("ai_cpu")
+    (result,) = folder.glob("*_ascend_pt")
+    shown = show("kernel", result)
+    rows = [row for row in Raw(result).kernels if row["Accelerator Core"] == "AI_CPU"]
+    assert len(rows) == 2 * 2  # layers, steps
+    assert sum(round(float(row["Duration(us)"]) * 1000) for row in rows) == sum(truth["ranks"]["0"]["ai_cpu"])
+    assert shown.data is not None
+    assert Raw(result).csv("data_preprocess.csv")[0]["Node"] == "NonZero"
+
+
+def test_a_leak_grows_by_what_was_put_in() -> None:
+    folder, truth = run("fragmentation_and_leak")
+    first, second = truth["ranks"]["0"]["allocated"]
+    assert second - first == 3 << 20
+    (result,) = folder.glob("*_ascend_pt")
+    leaked = [row for row in Raw(result).csv("operator_memory.csv") if row["Name"] == "aten::cat"]
+    assert [float(row["Size(KB)"]) * 1024 for row in leaked] == [3 << 20] * 2
+    assert all(not row["Release Time(us)"] for row in leaked)
+    assert truth["faults"]["memory-leak"] == {"bytes_per_step": 3 << 20}
+
+
+def test_fragmentation_reserves_more_than_is_allocated() -> None:
+    plain, broken = (run(name)[1]["ranks"]["0"] for name in ("level1", "fragmentation_and_leak"))
+    rest = [1 - found["allocated"][0] / found["reserved"][0] for found in (plain, broken)]
+    assert rest[1] > rest[0] + 0.3
+    (result,) = run("fragmentation_and_leak")[0].glob("*_ascend_pt")
+    last = [row for row in Raw(result).csv("memory_record.csv") if row["Component"] == "PTA"][-1]
+    assert float(last["Total Reserved(MB)"]) * (1 << 20) == broken["reserved"][-1]
+
+
+def test_dynamic_shapes_compile_in_every_step_that_brings_new_ones() -> None:
+    _, truth = run("dynamic_shapes")
+    assert all(count > 10 for count in truth["ranks"]["1"]["compiles"])
+    (result,) = run("dynamic_shapes")[0].glob("*_ascend_pt")
+    calls = [event for event in Raw(result).process("CANN") if event["name"] == "AscendCL@opCompile"]
+    assert len(calls) == sum(truth["ranks"]["1"]["compiles"])
+    assert sum(event["dur"] for event in calls) * 1000 == pytest.approx(sum(truth["ranks"]["1"]["compile"]), rel=0.01)
+    assert sum(run("resnet")[1]["ranks"]["0"]["compiles"]) == 0
+
+
+def test_the_same_recipe_writes_the_same_bytes(tmp_path: Path) -> None:
+    from tb_npu_plugin.capture.models.run import write_run
+
+    recipe = Recipe("tiny", ranks=2, steps=1, seed=5, options=Options(level=2, l2_cache=True))
+    contents = []
+    for name, jobs in (("a", 1), ("b", 2)):
+        write_run(recipe, tmp_path / name, jobs=jobs)
+        contents.append({
+            path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()
+        })  # fmt: skip
+    assert contents[0] == contents[1]
+
+
+def test_a_rank_written_alone_is_the_rank_of_the_whole_run(tmp_path: Path) -> None:
+    whole, alone = (
+        Recipe("tiny", ranks=4, tp=2, steps=1, only=only, seed=3) for only in ((), (3,))
+    )  # fmt: skip
+    folders = [rank_folder(written(recipe)[0], 3) / "ASCEND_PROFILER_OUTPUT" for recipe in (whole, alone)]
+    for path in folders[0].iterdir():
+        assert path.read_bytes() == (folders[1] / path.name).read_bytes(), path.name

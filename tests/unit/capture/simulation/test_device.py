@@ -1,0 +1,86 @@
+"""Task queue and streams: host-bound and device-bound phases come out."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from tb_npu_plugin.capture.simulation.chips import CHIPS
+from tb_npu_plugin.capture.simulation.cost import COMPILE
+from tb_npu_plugin.capture.simulation.device import AHEAD, QUEUE, Device
+from tb_npu_plugin.capture.simulation.kernels import Launch
+from tb_npu_plugin.capture.simulation.records import HostOp, Kernel, OpInfo, Segment
+
+KERNEL = Kernel("k", "K", "AI_CORE", "AI_CORE")
+OP = HostOp(OpInfo("aten::op"), 1, 0, 1)
+
+
+@pytest.fixture
+def device() -> Device:
+    made = Device(CHIPS["910B2"], Random(1), 0, 77, False, 1.0)
+    made.segment = Segment()
+    return made
+
+
+def launch(device: Device, count: int, ns: int, every: int, compiled: bool = False) -> Segment:
+    """Launch kernels of `ns` from a host that enqueues one every so often, if the queue lets it."""
+    now = 0
+    for _ in range(count):
+        now = device.room_at(now + every)
+        device.launch(Launch(KERNEL, ns, "aclnnK", compiled), OP, now, now + 100)
+    assert device.segment is not None
+    return device.segment
+
+
+def gaps(segment: Segment) -> list[int]:
+    tasks = segment.tasks
+    return [b.start - a.end for a, b in zip(tasks, tasks[1:])]
+
+
+def test_short_kernels_leave_the_device_waiting_for_the_host(device: Device) -> None:
+    segment = launch(device, 200, 2_000, 30_000)
+    assert min(gaps(segment)[1:]) > 10_000
+
+
+def test_long_kernels_follow_each_other(device: Device) -> None:
+    segment = launch(device, 200, 200_000, 30_000)
+    assert max(gaps(segment)[5:]) < 1_000
+
+
+def test_the_host_runs_ahead_until_the_queue_is_full(device: Device) -> None:
+    launch(device, AHEAD + QUEUE + 500, 100_000, 1_000)
+    assert device.room_at(0) > 0  # the oldest element has not been taken off yet: the host waits
+    tasks = device.segment.tasks if device.segment else []
+    # the launching thread is at most as far ahead as a stream takes tasks
+    ahead = [task.start - (task.acl or 0) for task in tasks]
+    assert max(ahead) <= (AHEAD + 2) * 110_000
+
+
+def test_every_launch_leaves_its_chain(device: Device) -> None:
+    segment = launch(device, 5, 10_000, 30_000)
+    for item, task in zip(segment.queue, segment.tasks):
+        assert item.start < item.end and item.dequeue_start >= item.start
+        assert item.dequeue_start < (task.acl or 0) < item.dequeue_end
+        node = next(call for call in segment.cann if call.connection == task.connection)
+        assert node.level == "node" and node.start < (task.acl or 0) < node.end
+        assert task.start > node.end
+    assert all(a.dequeue_end <= b.dequeue_start for a, b in zip(segment.queue, segment.queue[1:]))
+
+
+def test_a_compiled_operator_is_slow_once(device: Device) -> None:
+    segment = launch(device, 3, 10_000, 30_000, compiled=True)
+    waits = [item.dequeue_end - item.dequeue_start for item in segment.queue]
+    assert waits[0] > COMPILE * 0.7 > 100 * max(waits[1:])
+    assert (device.compiles, device.compile_ns > COMPILE * 0.7) == (1, True)
+
+
+def test_a_slow_device_takes_longer_by_its_factor() -> None:
+    durs = []
+    for slow in (1.0, 1.5):
+        device = Device(CHIPS["910B2"], Random(1), 0, 77, False, slow)
+        device.segment = Segment()
+        durs.append(sum(task.dur for task in launch(device, 50, 100_000, 30_000).tasks))
+        assert device.computing == durs[-1]
+        assert device.slowed == pytest.approx(durs[-1] - durs[0], abs=60)
+    assert durs[1] == pytest.approx(1.5 * durs[0], rel=1e-4)

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import pytest
+
+from tb_npu_plugin.capture.simulation.chips import CHIPS, Chip
+from tb_npu_plugin.capture.simulation.cost import AI_CPU_START, kernel_ns
+from tb_npu_plugin.capture.simulation.kernels import RULES, VIEWS, KernelFactory
+from tb_npu_plugin.capture.simulation.records import Work
+
+BF16 = "c10::BFloat16"
+
+
+@pytest.fixture
+def factory() -> KernelFactory:
+    return KernelFactory(CHIPS["910B2"])
+
+
+def test_a_matrix_product(factory: KernelFactory) -> None:
+    (launch,) = factory.launches("aten::mm", ((2048, 4096), (4096, 11008)), (BF16, BF16))
+    kernel = launch.kernel
+    assert (kernel.name, kernel.type, kernel.core) == ("aclnnMm_MatMulV3Common_MatMulV3", "MatMulV3", "AI_CORE")
+    assert (kernel.inputs, kernel.outputs) == ("2048,4096;4096,11008", "2048,11008")
+    assert (kernel.input_types, kernel.output_types) == ("DT_BF16;DT_BF16", "DT_BF16")
+    assert kernel.input_formats == "FORMAT_ND;FORMAT_ND" and kernel.block == 24
+    flops = 2 * 2048 * 4096 * 11008
+    assert kernel.work.cube_flops == flops
+    assert 0.5 < flops / (launch.ns * 1e-9) / CHIPS["910B2"].cube_flops < 0.8  # what large products reach
+
+
+def test_a_small_product_is_bound_by_the_launch_not_by_the_peak(factory: KernelFactory) -> None:
+    (launch,) = factory.launches("aten::mm", ((16, 16), (16, 16)), (BF16, BF16))
+    assert 1_000 < launch.ns < 3_000 and launch.kernel.block == 1
+
+
+def test_element_wise_kernels_are_bound_by_memory(factory: KernelFactory) -> None:
+    (launch,) = factory.launches("aten::add", ((8192, 8192), (8192, 8192)), (BF16, BF16))
+    moved = 3 * 8192 * 8192 * 2
+    assert launch.kernel.core == "AI_VECTOR_CORE" and launch.kernel.hardware == "AI_CORE"
+    assert 0.5 < moved / launch.ns / (CHIPS["910B2"].bandwidth / 1e9) < 0.8
+
+
+def test_views_launch_nothing(factory: KernelFactory) -> None:
+    assert {factory.launches(view, ((4, 4),), (BF16,)) for view in VIEWS} == {()}
+
+
+def test_an_operator_that_is_not_in_the_table_becomes_one_vector_kernel(factory: KernelFactory) -> None:
+    (launch,) = factory.launches("aten::erfinv_", ((64,),), ("float",))
+    assert launch.kernel.name == "aclnnErfinv_ErfinvAiCore_Erfinv"
+
+
+def test_convolutions_are_compiled_and_change_formats(factory: KernelFactory) -> None:
+    shapes = ((8, 3, 224, 224), (64, 3, 7, 7), (8, 64, 112, 112))
+    names = [launch.kernel.name for launch in factory.launches("aten::convolution", shapes, ("float",) * 3)]
+    assert names == ["trans_TransData_0", "Conv2D1", "trans_TransData_1"]
+    assert [launch.compiled for launch in factory.launches("aten::convolution", shapes, ("float",) * 3)] == [
+        False, True, False
+    ]  # fmt: skip
+    conv = factory.launches("aten::convolution", shapes, ("float",) * 3)[1].kernel
+    assert conv.hf32 and conv.input_formats == "NC1HWC0;FRACTAL_Z"
+
+
+def test_dropout_draws_its_mask_elsewhere(factory: KernelFactory) -> None:
+    mask, apply = factory.launches("aten::_fused_dropout", ((64, 64),), (BF16,))
+    assert (mask.kernel.core, mask.kernel.inputs, mask.kernel.outputs) == ("DSA_SQE", "", "512")
+    assert apply.kernel.inputs == "64,64;512"
+
+
+def test_kernels_are_made_once(factory: KernelFactory) -> None:
+    one, other = (factory.launches("aten::add", ((4, 4), (4, 4)), (BF16, BF16)) for _ in range(2))
+    assert one is other
+
+
+@pytest.mark.parametrize("chip", CHIPS.values(), ids=lambda chip: chip.name)
+def test_cores_are_those_of_the_chip(chip: Chip) -> None:
+    factory = KernelFactory(chip)
+    for name in RULES:
+        shapes = {"conv": 4, "conv_grad": 4, "attention": 4}.get(RULES[name].kind, 2)
+        launches = factory.launches(name, ((8, 8, 8, 8)[:shapes],) * 3, (BF16,) * 3)
+        assert launches
+        for launch in launches:
+            kernel = launch.kernel
+            cores = {"AI_CORE", "AI_CPU", "DSA_SQE"}
+            assert kernel.core in (cores | {"AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV"} if chip.split else cores)
+            assert kernel.block <= (chip.cube_cores if kernel.core in ("AI_CORE", "MIX_AIC") and chip.split
+                                    else chip.vector_cores)  # fmt: skip
+            assert all(0 <= share <= 1 for share in kernel.pipes.values()), kernel.name
+
+
+@pytest.mark.parametrize("work", [Work(cube_flops=1e12), Work(vector_flops=1e11), Work(read=1 << 30)])
+def test_a_better_chip_is_not_slower(work: Work) -> None:
+    times = [kernel_ns(CHIPS[name], "AI_CORE", work) for name in ("310P", "910B4", "910B3", "910B2")]
+    assert times == sorted(times, reverse=True)
+
+
+def test_ai_cpu_kernels_cost_by_the_byte() -> None:
+    chip = CHIPS["910B2"]
+    assert kernel_ns(chip, "AI_CPU", Work(read=1 << 20)) - AI_CPU_START == int((1 << 20) * 0.35)

@@ -1,0 +1,73 @@
+"""Which files a result has (specs/ascend_pt.md 3.5), and that no temporary file is left."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.mock import RUNS, rank_folder, run
+
+ALWAYS = {"trace_view.json", "operator_details.csv"}
+KERNELS = {"kernel_details.csv", "step_trace_time.csv", "l2_cache.csv", "task_time.csv"}
+LEVEL_1 = {"op_statistic.csv", "api_statistic.csv"}
+MEMORY = {"operator_memory.csv", "memory_record.csv", "npu_module_mem.csv"}
+COMMUNICATION = {"communication.json", "communication_matrix.json"}
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("level_none", ALWAYS | MEMORY),
+        ("level0", ALWAYS | KERNELS | MEMORY),
+        ("level1", ALWAYS | KERNELS | LEVEL_1 | MEMORY),
+        ("level2", ALWAYS | KERNELS | LEVEL_1 | MEMORY),
+        ("ai_cpu", ALWAYS | KERNELS | LEVEL_1 | MEMORY | {"data_preprocess.csv"}),
+        ("no_memory", ALWAYS | KERNELS | LEVEL_1),
+        ("cluster", ALWAYS | (KERNELS - {"l2_cache.csv"}) | LEVEL_1 | MEMORY | COMMUNICATION),
+        ("cluster_level0", ALWAYS | (KERNELS - {"l2_cache.csv"}) | MEMORY),
+    ],
+)
+def test_level_and_switches_decide_which_files_there_are(name: str, files: set[str]) -> None:
+    for folder in run(name)[0].glob("*_ascend_pt"):
+        assert {path.name for path in (folder / "ASCEND_PROFILER_OUTPUT").iterdir()} == files
+
+
+@pytest.mark.parametrize("name", sorted(RUNS))
+def test_every_result_says_that_it_is_simulated(name: str) -> None:
+    folder = run(name)[0]
+    results = list(folder.glob("*_ascend_pt"))
+    assert len(results) == len(RUNS[name].only or range(RUNS[name].ranks))
+    for result in results:
+        assert json.loads((result / "profiler_metadata.json").read_text())["tb_npu_simulated"] is True
+        (info,) = result.glob("profiler_info_*.json")
+        assert json.loads(info.read_text())["rank_id"] == int(info.stem.rsplit("_", 1)[1])
+
+
+def test_metadata_names_the_groups_of_a_rank() -> None:
+    folder = rank_folder(run("cluster")[0], 3)
+    content = json.loads((folder / "profiler_metadata.json").read_text())
+    groups = {info["group_name"]: info for info in content["parallel_group_info"].values()}
+    # 8 ranks, tp 2, pp 2, dp 2: rank 3 is the second of tp and dp in the first stage
+    assert groups["default_group"]["global_ranks"] == list(range(8))
+    assert groups["tp"] == {"group_name": "tp", "group_rank": 1, "global_ranks": [2, 3]}
+    assert groups["dp"] == {"group_name": "dp", "group_rank": 1, "global_ranks": [1, 3]}
+    assert groups["pp"] == {"group_name": "pp", "group_rank": 0, "global_ranks": [3, 7]}
+    assert content["distributed_args"]["tensor_model_parallel_size"] == 2
+
+
+def test_level_0_prunes_the_calls_of_cann() -> None:
+    folder = rank_folder(run("cluster_level0")[0], 1)
+    text = (folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").read_text()
+    assert "AscendCL@" not in text and "Node@" not in text and "Notify_Wait" not in text
+    assert '"HostToDevice"' in text
+
+
+def test_level_2_adds_runtime_calls(tmp_path: Path) -> None:
+    texts = {
+        name: (next(run(name)[0].glob("*_ascend_pt")) / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").read_text()
+        for name in ("level1", "level2")
+    }
+    assert "Runtime@" in texts["level2"] and "Runtime@" not in texts["level1"]
+    assert "data size(Byte)" in texts["level2"]

@@ -1,0 +1,96 @@
+"""Overlap rows come out the same, however the records are cut into segments."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_npu_plugin.capture.simulation.records import CommOp, Group, HostOp, Kernel, OpInfo, Segment, Step, Task
+from tb_npu_plugin.capture.writers.overlap import (
+    ALONE,
+    COMMUNICATION,
+    COMPUTING,
+    FREE,
+    Overlap,
+    StepFinder,
+    Windows,
+    minus,
+    union,
+)
+
+KERNEL = Kernel("k", "K", "AI_CORE", "AI_CORE")
+GROUP = Group(0, "1", (0, 1), 0, 1)
+OP = HostOp(OpInfo("aten::op"), 1, 0, 1)
+#: (start, duration, is a kernel)
+pieces = st.lists(st.tuples(st.integers(1, 300), st.integers(1, 40), st.booleans()), max_size=30)
+
+
+def task(start: int, dur: int) -> Task:
+    return Task(KERNEL, start, dur, 2, 1, 1)
+
+
+def comm(start: int, dur: int) -> CommOp:
+    return CommOp("c", "hcom_allReduce_", GROUP, start, dur, 1, 1, 1, 1, [], OP)
+
+
+def segment(found: list[tuple[int, int, bool]], until: int) -> Segment:
+    tasks = [task(start, dur) for start, dur, is_kernel in sorted(found) if is_kernel]
+    return Segment(until=until, tasks=tasks, comm=[comm(s, d) for s, d, is_kernel in sorted(found) if not is_kernel])
+
+
+def covered(found: list[tuple[int, int, bool]], kinds: tuple[bool, ...]) -> set[int]:
+    return {at for start, dur, kind in found if kind in kinds for at in range(start, start + dur)}
+
+
+@given(pieces, st.lists(st.integers(1, 320), max_size=4))
+def test_rows_are_those_of_a_naive_count(found: list[tuple[int, int, bool]], cuts: list[int]) -> None:
+    overlap, rows, since = Overlap(), [], 0
+    for cut in sorted(cuts):
+        rows += overlap.add(segment([one for one in found if since <= one[0] < cut], cut))
+        since = max(since, cut)
+    rows += overlap.add(segment([one for one in found if one[0] >= since], 1 << 62))
+    rows += overlap.finish()
+    computing, communicating = covered(found, (True,)), covered(found, (False,))
+    busy = computing | communicating
+    free = set(range(min(busy), max(busy))) - busy if busy else set()
+    expected = {COMPUTING: computing, COMMUNICATION: communicating, ALONE: communicating - computing, FREE: free}
+    for kind, moments in expected.items():
+        mine = [row for row in rows if row[2] == kind]
+        assert sorted(at for start, end, _ in mine for at in range(start, end)) == sorted(moments)
+        assert all(a[1] < b[0] for a, b in zip(mine, mine[1:]))  # rows of one kind never touch
+    assert rows == sorted(rows, key=lambda row: (row[0], row[2]))
+
+
+@given(pieces, st.integers(1, 320))
+def test_no_row_begins_before_what_was_announced(found: list[tuple[int, int, bool]], cut: int) -> None:
+    overlap = Overlap()
+    overlap.add(segment([one for one in found if one[0] < cut], cut))
+    before = min(cut, overlap.open_since())
+    later = overlap.add(segment([one for one in found if one[0] >= cut], 1 << 62)) + overlap.finish()
+    assert all(row[0] >= before for row in later)
+
+
+@given(pieces, pieces)
+def test_union_and_minus(one: list[tuple[int, int, bool]], other: list[tuple[int, int, bool]]) -> None:
+    left = union((start, start + dur) for start, dur, _ in one)
+    right = union((start, start + dur) for start, dur, _ in other)
+    left_at = {at for start, end in left for at in range(start, end)}
+    right_at = {at for start, end in right for at in range(start, end)}
+    assert left_at == covered(one, (True, False))
+    assert sorted(at for start, end in minus(left, right) for at in range(start, end)) == sorted(left_at - right_at)
+
+
+def test_the_first_window_that_holds_a_time_has_it() -> None:
+    windows = Windows()
+    for number, (start, end) in enumerate(((100, 200), (190, 300)), 1):
+        launched = [Task(KERNEL, start + 5, 20, 2, 1, 1, acl=start + 1)]
+        windows.add(Segment(Step(number, start, end), until=end, tasks=launched))
+    find = StepFinder(windows)
+    steps = [find(at) for at in (100, 105, 195, 200, 299, 300)]
+    assert [step and step.id for step in steps] == [None, 1, 1, 2, 2, None]
+
+
+def test_a_step_lasts_until_its_last_task() -> None:
+    windows = Windows()
+    windows.add(Segment(Step(1, 10, 20), until=20, tasks=[Task(KERNEL, 15, 50, 2, 1, 1, acl=12)]))
+    assert [step.id if step else None for step in map(StepFinder(windows), (14, 15, 64))] == [None, 1, 1]
