@@ -128,7 +128,7 @@ class _ProfInterface:
         self._recorder, self._recorded = None, recorder
 
     def delete_prof_dir(self) -> None:
-        """Delete the result folder of this capture."""
+        """Delete the result folder of this capture; nothing where making it has failed."""
         folder, self.prof_path = Path(self.prof_path), ""
         self._temporary = [other for other in self._temporary if other != folder]
         paths.remove(folder)

@@ -14,6 +14,7 @@ from tb_npu_plugin.capture.api.messages import warn
 WORK_PATH = "ASCEND_WORK_PATH"
 WORK_FOLDER = "profiling_data"
 EXPORT_ONLY_FOLDER = "export_only_prof_dir"
+RESULT_SUFFIX = "_ascend_pt"
 _LONGEST_WORKER_NAME = 225
 _LONGEST_FILE_NAME = 255  # bytes, on every file system in use
 
@@ -61,7 +62,7 @@ class Place:
         moment = datetime.now()  # local time, as torch_npu
         while True:
             stamp = moment.strftime("%Y%m%d%H%M%S") + f"{moment.microsecond // 1000:03d}"
-            rest = f"_{os.getpid()}_{stamp}_ascend_pt"
+            rest = f"_{os.getpid()}_{stamp}{RESULT_SUFFIX}"
             start = worker.encode()[: _LONGEST_FILE_NAME - len(rest)].decode(errors="ignore")
             folder = base.absolute() / f"{start}{rest}"
             try:
@@ -78,7 +79,12 @@ PLACE = Place()
 
 
 def remove(folder: Path) -> None:
-    """Delete a result folder that nobody wants; a failure is a warning."""
+    """Delete a result folder that `Place.create` made and nobody wants; a failure is a warning.
+
+    Anything else is left alone, whatever the caller's state: an empty path is the user's working directory.
+    """
+    if not (folder.is_absolute() and folder.name.endswith(RESULT_SUFFIX)):
+        return
     try:
         shutil.rmtree(folder)
         if folder.parent.name == EXPORT_ONLY_FOLDER and not any(folder.parent.iterdir()):

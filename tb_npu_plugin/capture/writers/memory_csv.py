@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_npu_plugin.capture.simulation.records import Allocation, Segment, Totals
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.text import cell, mb, stamp
+from tb_npu_plugin.capture.writers.text import Rows, cell, mb, stamp
 from tb_npu_plugin.schema import torch_npu_memory_csv as schema
 
 _STREAM = "897357296"  # address of the stream, as old releases write it
@@ -17,7 +17,7 @@ class Allocations:
     """operator_memory.csv: in the order of allocation; blocks held over a whole step and blocks of CANN at the end."""
 
     def __init__(self, output: Output) -> None:
-        self._output, self._active = output, output.dialect.active
+        self._device, self._active = output.device, output.dialect.active
         keys = [c.key for c in schema.OP_MEMORY.columns if self._active or c.key not in _OLD_HAS_NOT]
         self._file = output.csv(schema.OP_MEMORY, tuple(keys))
         self._last: list[Allocation] = []
@@ -52,19 +52,19 @@ class Allocations:
     def _line(self, block: Allocation) -> str:
         at, release, active = block.at, block.release, block.active_release
         dur = stamp(None if release is None else release - at)
+        front = f"{cell(block.name)},{block.size / 1024},{stamp(at)},{stamp(release)}"
+        before, after = self._totals(block.before), self._totals(block.after)
+        if not self._active:
+            return f"{front},{dur},{before},{after},{self._device}"
         active_dur = stamp(None if active is None else active - at)
-        before, after, engine = block.before, block.after, block.graph_engine
-        ends = (stamp(release), stamp(active), dur, active_dur) if self._active else (stamp(release), dur)
-        sizes = [*self._totals(before), *self._totals(after)]
-        stream = ("" if engine else _STREAM,) if self._active else ()
-        cells = (cell(block.name), str(block.size / 1024), stamp(at), *ends, *sizes, *stream, self._output.device)
-        return ",".join(cells)
+        stream = "" if block.graph_engine else _STREAM
+        return f"{front},{stamp(active)},{dur},{active_dur},{before},{after},{stream},{self._device}"
 
-    def _totals(self, totals: Totals | None) -> list[str]:
+    def _totals(self, totals: Totals | None) -> str:
         if totals is None:
-            return ["", "", ""][: 3 if self._active else 2]
-        cells = [mb(totals.allocated), mb(totals.reserved)]
-        return [*cells, mb(totals.active)] if self._active else cells
+            return ",," if self._active else ","
+        text = f"{mb(totals.allocated)},{mb(totals.reserved)}"
+        return f"{text},{mb(totals.active)}" if self._active else text
 
 
 class MemoryRecord:
@@ -75,7 +75,7 @@ class MemoryRecord:
         keys = [c.key for c in schema.MEMORY_RECORD.columns if self._active or c.key not in _OLD_HAS_NOT]
         self._file = output.csv(schema.MEMORY_RECORD, tuple(keys))
         self._rows = self._file.part()
-        self._workspace: list[str] = []
+        self._workspace = self._file.part()
         self._pending: list[Totals] = []
         self._known: dict[str, Totals] = {}
         self._device = output.device
@@ -83,7 +83,9 @@ class MemoryRecord:
     def add(self, segment: Segment) -> None:
         """Take the totals of one segment."""
         if self._output.options.npu:
-            app = [self._line("APP", s.at, None, s.size, None) for s in segment.modules if s.component == "PROCESS"]
+            app = [
+                self._line("APP", stamp(s.at), None, s.size, None) for s in segment.modules if s.component == "PROCESS"
+            ]
             self._file.add(app)
         self._pending += segment.totals
         self._pending.sort(key=lambda totals: totals.at)
@@ -92,31 +94,35 @@ class MemoryRecord:
     def _write(self, before: int) -> None:
         ready = [totals for totals in self._pending if totals.at < before]
         del self._pending[: len(ready)]
-        lines = []
+        lines: list[str] = []
         for now in ready:
-            line = self._line(now.component, now.at, now.allocated, now.reserved, now.active)
+            at = stamp(now.at)
+            line = self._line(now.component, at, now.allocated, now.reserved, now.active)
             if now.component == "WORKSPACE":
-                self._workspace.append(line)
+                self._workspace.add([line])
                 continue
             self._known[now.component] = now
-            known = list(self._known.values())
-            allocated, reserved = sum(t.allocated for t in known), sum(t.reserved for t in known)
-            active = sum(t.active or 0 for t in known)
-            lines += [line, self._line("PTA+GE", now.at, allocated, reserved, active)]
+            allocated = reserved = active = 0
+            for known in self._known.values():
+                allocated += known.allocated
+                reserved += known.reserved
+                active += known.active or 0
+            lines.append(line)
+            lines.append(self._line("PTA+GE", at, allocated, reserved, active))
         self._rows.add(lines)
 
     def close(self) -> None:
         """Put the parts together."""
         self._write(1 << 63)
         self._file.append(self._rows)
-        self._file.add(self._workspace)
+        self._file.append(self._workspace)
         self._file.close()
 
-    def _line(self, component: str, at: int, allocated: int | None, reserved: int, active: int | None) -> str:
-        cells = [component, stamp(at), mb(allocated), mb(reserved)]
-        if self._active:
-            cells += [mb(active), "" if component in ("APP", "GE") else _STREAM]
-        return ",".join([*cells, self._device])
+    def _line(self, component: str, at: str, allocated: int | None, reserved: int, active: int | None) -> str:
+        if not self._active:
+            return f"{component},{at},{mb(allocated)},{mb(reserved)},{self._device}"
+        stream = "" if component in ("APP", "GE") else _STREAM
+        return f"{component},{at},{mb(allocated)},{mb(reserved)},{mb(active)},{stream},{self._device}"
 
 
 class Modules:
@@ -127,17 +133,19 @@ class Modules:
         keys = ("component", "time_ns", "reserved_bytes", "device")
         self._file = output.csv(schema.MODULE_MEMORY, ("device_id", *keys) if self._lead else keys)
         self._device = output.device
-        self._lines: dict[str, list[str]] = {}
+        self._parts: dict[str, Rows] = {}
 
     def add(self, segment: Segment) -> None:
-        """Keep the samples: the file goes component by component."""
+        """Keep the samples: the file goes by component."""
         for sample in segment.modules:
             if sample.component != "PROCESS":
                 line = f"{self._lead}{sample.component},{stamp(sample.at)},{mb(sample.size)},{self._device}"
-                self._lines.setdefault(sample.component, []).append(line)
+                if sample.component not in self._parts:
+                    self._parts[sample.component] = self._file.part()
+                self._parts[sample.component].add([line])
 
     def close(self) -> None:
         """Write the file."""
-        for lines in self._lines.values():
-            self._file.add(lines)
+        for part in self._parts.values():
+            self._file.append(part)
         self._file.close()

@@ -7,6 +7,7 @@ import io
 import shutil
 import tempfile
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,7 +16,10 @@ def stamp(ns: int | None) -> str:
     """An absolute time or a long duration: us with three decimals and the TAB that guards it; empty for None."""
     if ns is None:
         return ""
-    return f"{ns // 1000}.{ns % 1000:03d}\t"
+    if ns < 1000:
+        return f"0.{ns:03d}\t"
+    digits = str(ns)
+    return f"{digits[:-3]}.{digits[-3:]}\t"
 
 
 def us(ns: float) -> str:
@@ -23,6 +27,7 @@ def us(ns: float) -> str:
     return str(ns / 1000) if ns else "0"
 
 
+@lru_cache(1 << 16)  # the same totals come back in every step
 def mb(size: int | None) -> str:
     """MB, exact in binary; empty for None."""
     return "" if size is None else str(size / 1048576)

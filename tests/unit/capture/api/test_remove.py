@@ -1,0 +1,32 @@
+"""Only result folders are ever deleted.
+
+An empty path is the working directory: with `Path("")`, a capture whose folder could not be made once deleted all that
+the user had there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.capture.api import paths
+
+
+@pytest.mark.parametrize("path", ["", ".", "results", "host_1_20260101000000000_ascend_pt"])
+def test_leaves_what_is_no_result_folder_of_ours(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("results", "host_1_20260101000000000_ascend_pt"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "train.py").write_text("precious")
+    paths.remove(Path(path))
+    paths.remove(tmp_path)
+    kept = {"train.py", "results", "host_1_20260101000000000_ascend_pt"}
+    assert {entry.name for entry in tmp_path.iterdir()} == kept
+
+
+def test_deletes_a_result_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "host_1_20260101000000000_ascend_pt"
+    (folder / "FRAMEWORK").mkdir(parents=True)
+    paths.remove(folder)
+    assert list(tmp_path.iterdir()) == []
