@@ -18,10 +18,12 @@ from tests.unit.test_cli import run
 
 ROOT = Path(__file__).parents[2]
 RANKS = 3
-#: The command with workers that stop at the file of one rank.
+#: The command with workers that stop at the file of one rank. ^C counts, even where CI runs in the background of a shell
+#: that ignores it.
 HELD = """
-import functools, sys
+import functools, signal, sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tb_npu_plugin import cli
 from tests.unit.store.slow_worker import Holding
 cli.Library = functools.partial(cli.Library, process=Holding(Path({folder!r}), "op_statistic.csv"))
