@@ -128,7 +128,7 @@ def twin(folder: Path, megabytes: float) -> Bar:
     peak = harness.peak_memory([sys.executable, __file__, "--usable", trace, out], {SCANNER_VARIABLE: "python"})
     shutil.rmtree(out)
     unjudged = "" if megabytes >= JUDGED_FROM else f"not judged below {JUDGED_FROM} MB"
-    name = "the same with the Python scanner"
+    name = "peak anonymous memory with the Python scanner / file"
     return Bar(name, peak / trace.stat().st_size, 1.0, data=f"{megabytes:g} MB trace", unjudged=unjudged)
 
 
