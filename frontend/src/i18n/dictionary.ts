@@ -6,10 +6,12 @@ import * as operator from "../views/operator/terms";
 import * as overview from "../views/overview/terms";
 import * as trace from "../views/trace/terms";
 import * as core from "./core";
+import * as progress from "./progress";
 
 /** All words of the interface. Every view keeps its own beside its code. */
 export const EN = {
   ...core.en,
+  ...progress.en,
   ...overview.en,
   ...trace.en,
   ...kernel.en,
@@ -23,6 +25,7 @@ export type Key = keyof typeof EN;
 
 export const ZH: Record<Key, string> = {
   ...core.zh,
+  ...progress.zh,
   ...overview.zh,
   ...trace.zh,
   ...kernel.zh,
