@@ -125,10 +125,14 @@ class _ProfInterface:
         groups = self._settings.groups or ranks.groups()
         side_files.write_metadata(folder, self.metadata, variables, groups, self.trace_id, added)
         self.metadata.clear()
-        self._recorder, self._recorded = None, recorder
+        self._recorder = None
+        # What it holds is large, and one export alone needs it.
+        self._recorded = recorder if not self.missing_for_memory_timeline() else None
 
     def delete_prof_dir(self) -> None:
-        """Delete the result folder of this capture; nothing where making it has failed."""
+        """Delete the result folder of this capture; nothing where there is none."""
+        if not self.prof_path:
+            return
         folder, self.prof_path = Path(self.prof_path), ""
         self._temporary = [other for other in self._temporary if other != folder]
         paths.remove(folder)
@@ -203,6 +207,15 @@ class _ProfInterface:
             exports.export_memory_timeline(actions, output_path, device)
         else:
             exports.export(folder, analysis_type, output_path, str(kwargs.get("metric", exports.CPU_TIME)))
+
+    def missing_for_memory_timeline(self) -> list[str]:
+        """The settings that export_memory_timeline needs and that are off."""
+        there = {
+            "record_shapes=True": self.record_shapes,
+            "profile_memory=True": self.profile_memory,
+            "with_stack=True or with_modules=True": self.with_stack or self.with_modules,
+        }
+        return [setting for setting, on in there.items() if not on]
 
     # -- trace ids -----------------------------------------------------------------------------------
     def set_custom_trace_id_callback(self, callback: Any) -> None:

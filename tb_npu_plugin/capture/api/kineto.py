@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 import weakref
 from collections.abc import Iterable
@@ -32,7 +33,7 @@ _alive: weakref.WeakSet[_KinetoProfile] = weakref.WeakSet()
 @atexit.register
 def _clean_up_all() -> None:
     for one in list(_alive):
-        one._clean_up()
+        one._clean_up_own()
 
 
 class _KinetoProfile:
@@ -66,6 +67,7 @@ class _KinetoProfile:
             custom_trace_id_callback=custom_trace_id_callback,
         )
         self.action_controller = ActionController(self.prof_if)
+        self._process = os.getpid()
         _alive.add(self)
 
     def __enter__(self) -> Self:
@@ -76,7 +78,11 @@ class _KinetoProfile:
         self.stop()
 
     def __del__(self) -> None:
-        if not finalizing() and hasattr(self, "prof_if"):
+        if not finalizing() and hasattr(self, "_process"):
+            self._clean_up_own()
+
+    def _clean_up_own(self) -> None:
+        if self._process == os.getpid():  # a forked process has a copy, and the files are not its own
             self._clean_up()
 
     @guarded()
@@ -132,15 +138,7 @@ class _KinetoProfile:
     @guarded()
     def export_memory_timeline(self, output_path: str, device: str | None = None) -> None:
         """Write the memory of a device over time, by category."""
-        missing = [
-            text
-            for text, there in (
-                ("record_shapes=True", self.prof_if.record_shapes),
-                ("profile_memory=True", self.prof_if.profile_memory),
-                ("with_stack=True or with_modules=True", self.prof_if.with_stack or self.prof_if.with_modules),
-            )
-            if not there
-        ]
+        missing = self.prof_if.missing_for_memory_timeline()
         if missing:
             warn(f"{', '.join(missing)} required for memory profiling.")
             return

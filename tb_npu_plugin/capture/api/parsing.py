@@ -20,6 +20,7 @@ from tb_npu_plugin.capture import backend
 from tb_npu_plugin.capture.api import side_files
 from tb_npu_plugin.capture.api.enums import ExportType, supported_export_type
 from tb_npu_plugin.capture.api.messages import error, guarded, info, warn
+from tb_npu_plugin.capture.api.paths import RESULT_SUFFIX
 from tb_npu_plugin.capture.api.progress_bar import Bars, Report
 from tb_npu_plugin.capture.backend import RAW_FOLDER
 from tb_npu_plugin.errors import NpuPluginError
@@ -29,7 +30,6 @@ from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 TRACE_HANDLER = "tensorboard_trace_handler"
 #: Empty file that says that the results are whole.
 DONE_FILE = "analyse.done"
-RESULT_SUFFIX = "_ascend_pt"
 _CANN_FOLDER = "PROF_"
 _DAEMON = (
     "The profiling data cannot be parsed during the daemon process, it is recommended that you use an offline parsing "

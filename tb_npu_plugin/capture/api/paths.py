@@ -12,9 +12,9 @@ from typing import Any
 from tb_npu_plugin.capture.api.messages import warn
 
 WORK_PATH = "ASCEND_WORK_PATH"
+RESULT_SUFFIX = "_ascend_pt"
 WORK_FOLDER = "profiling_data"
 EXPORT_ONLY_FOLDER = "export_only_prof_dir"
-RESULT_SUFFIX = "_ascend_pt"
 _LONGEST_WORKER_NAME = 225
 _LONGEST_FILE_NAME = 255  # bytes, on every file system in use
 
@@ -79,11 +79,9 @@ PLACE = Place()
 
 
 def remove(folder: Path) -> None:
-    """Delete a result folder that `Place.create` made and nobody wants; a failure is a warning.
-
-    Anything else is left alone, whatever the caller's state: an empty path is the user's working directory.
-    """
-    if not (folder.is_absolute() and folder.name.endswith(RESULT_SUFFIX)):
+    """Delete a result folder that nobody wants; a failure is a warning. Anything else is never deleted."""
+    if not folder.is_absolute() or not folder.name.endswith(RESULT_SUFFIX):
+        warn(f"'{folder}' is no result folder, it is not deleted.")
         return
     try:
         shutil.rmtree(folder)

@@ -60,7 +60,7 @@ class Control:
         self._config_path = folder / CONFIG_FILE
         self._monitor = Monitor(self._config_path, rank, monitor_log)
         self._monitor.start()
-        atexit.register(self.close)
+        atexit.register(self._close_in, os.getpid())
 
     def step(self) -> None:
         """See dynamic_profile.step."""
@@ -102,6 +102,10 @@ class Control:
             warn('Invalid parameter state, which must be {"cur_step": int}; it is not set.')
             return
         self._step = number
+
+    def _close_in(self, process: int) -> None:
+        if process == os.getpid():  # a forked process has a copy of the profile
+            self.close()
 
     def close(self) -> None:
         """The process ends, or a test."""

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[4]
 FAKE = """
-import os
+import os, sys
 from tb_npu_plugin.capture import backend
 from tests.unit.capture.api import fake
 backend.choose(backend.Backend("fake", lambda: fake.FakeRecorder([], {}, []), fake.PARSER))
@@ -65,6 +65,20 @@ def test_the_process_waits_for_async_parsing(tmp_path: Path) -> None:
     assert len(folders) == 4
     assert all(_parsed(folder) for folder in folders)
     assert said.count("Start parsing profiling data in async mode at: ") == 4
+
+
+def test_a_forked_process_leaves_the_capture_alone(tmp_path: Path) -> None:
+    script = (
+        "prof = profile(on_trace_ready=lambda prof: print('ready', flush=True))\n"
+        "prof.start()\n"
+        "if os.fork() == 0:\n"
+        "    sys.exit()\n"
+        "os.wait()\n"
+        "print('now', flush=True)\n"
+        "prof.stop()\n"
+    )
+    said = [line for line in _run(script, tmp_path).splitlines() if not line.startswith("[")]
+    assert said == ["now", "ready"]
 
 
 def test_temporary_folders_go_with_the_process(tmp_path: Path) -> None:

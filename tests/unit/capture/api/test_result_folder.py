@@ -106,6 +106,24 @@ def test_places(
     assert folder.exists() == (parent != "export_only_prof_dir")
 
 
+@pytest.mark.parametrize("folder", [Path(), Path("x_ascend_pt"), Path("work").absolute(), Path("/")])
+def test_only_result_folders_are_deleted(folder: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    deleted: list[Path] = []
+    monkeypatch.setattr(paths.shutil, "rmtree", deleted.append)
+    paths.remove(folder)
+    assert deleted == []
+    [(kind, text)] = said()
+    assert kind == "WARNING"
+    assert "not deleted" in text
+
+
+def test_without_a_folder_nothing_is_deleted(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    deleted: list[Path] = []
+    monkeypatch.setattr(paths, "remove", deleted.append)
+    profile(experimental_config=QUIET).prof_if.delete_prof_dir()
+    assert deleted == []
+
+
 def test_two_folders_in_one_millisecond(monkeypatch: pytest.MonkeyPatch) -> None:
     class Frozen(paths.datetime):
         @classmethod
