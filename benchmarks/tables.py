@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 import sys
 import time
@@ -72,6 +73,7 @@ def make(run: Path, rows: int) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         part = file.with_suffix(".part")
         make_kernels.write(part, rows)
+        os.utime(part, (0, 0))  # what has just been written is read again when it has settled
         part.rename(file)
     return file
 
@@ -168,7 +170,8 @@ def main() -> int:
             client = Client(server.url)
             client.wait()
             for name, limit, found in questions(client, rows):
-                worst = max(found[0], harness.percentile(found, 0.5)) if name.endswith("pages") else min(found)
+                usual = harness.percentile(found, 0.5)
+                worst = max(found[0], usual) if name.endswith("pages") else usual
                 how = f"pandas sorts in {float(pandas[0]):.0f} ms" if name.startswith("sort") else ""
                 bars.append(Bar(name, worst, limit, "ms", how, {"ours": found}, data, unjudged))
         bars.append(Bar("server, peak anonymous memory", memory.anonymous / 1e9, SERVER_GB, "GB", "all of the above",
