@@ -111,6 +111,10 @@ def _fill(connection: duckdb.DuckDBPyConnection, how: str, source: dict[str, Any
     connection.register("source", source)
     connection.execute(f"{how} select {', '.join(selected)} from source")
     connection.unregister("source")
+    if len(next(iter(source.values()))) >= _WORDS_AT_ONCE:
+        # What was registered stays in memory until the transaction ends: millions of names took gigabytes.
+        connection.execute("commit")
+        connection.execute("begin")
 
 
 def _write_dictionary(connection: duckdb.DuckDBPyConnection, name: str, values: Sequence[str]) -> NDArray[np.int32]:
