@@ -63,7 +63,9 @@ def read(folder: Path) -> HostData:
         settings = _settings(content.pop("settings"))
         data = HostData(settings=settings, **content)
     except FileNotFoundError:
-        raise BadFile(f"{path} is missing", "The folder was not recorded by the mock device; record it again.") from None
+        raise BadFile(
+            f"{path} is missing", "The folder was not recorded by the mock device; record it again."
+        ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
         raise BadFile(f"{path} cannot be used: {problem}", "Record it again.") from problem
     if data.end is None or not (folder / RAW_FOLDER / TRACE).is_file():

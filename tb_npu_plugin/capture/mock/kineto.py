@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import sys
@@ -173,17 +174,19 @@ def _ns(text: str) -> int:
 
 def _pieces(path: Path) -> Iterator[tuple[str, int]]:
     """The text in pieces that end behind an event, each with the bytes that are done."""
-    rest = ""
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+    rest, done = "", 0
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    with path.open("rb") as file:
         while True:
             more = file.read(_PIECE)
-            text = rest + more
+            done += len(more)
+            text = rest + decode(more, not more)
             if not more:
-                yield text[: text.rfind(_END)] if _END in text else text, path.stat().st_size
+                yield text[: text.rfind(_END)] if _END in text else text, done
                 return
             end = text.rfind(_BETWEEN)
             if end < 0:
                 rest = text
                 continue
-            yield text[: end + len(_BETWEEN)], file.buffer.tell()
+            yield text[: end + len(_BETWEEN)], done
             rest = text[end + len(_BETWEEN) :]

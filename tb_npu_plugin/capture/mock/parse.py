@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Progress, Settings
 from tb_npu_plugin.capture.mock.host import TRACE, read
@@ -19,7 +20,7 @@ from tb_npu_plugin.capture.writers.files import Writer
 from tb_npu_plugin.capture.writers.result import TextResult
 from tb_npu_plugin.capture.writers.result_db import DatabaseResult
 from tb_npu_plugin.errors import BadFile
-from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, SIMULATED
+from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_METADATA, SIMULATED
 
 CHIP_VARIABLE = "TB_NPU_CHIP"
 _LEVELS = {"Level_none": -1, "Level0": 0, "Level1": 1, "Level2": 2}
@@ -38,7 +39,7 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
     try:
         recorded = Reader().read(trace, lambda done: progress(Progress(done, total, "reading")))
         replay = Replay(data, recorded, CHIPS[name])
-        options = _options(data.settings, tuple(export_types))
+        options = _options(data.settings, tuple(export_types), _user_metadata(folder))
         results: list[Writer] = []
         if "text" in export_types:
             results.append(TextResult(out, replay.process, options, NEW))
@@ -58,11 +59,20 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
             gc.enable()
 
 
-def _options(settings: Settings, export: tuple[str, ...]) -> Options:
+def _user_metadata(folder: Path) -> dict[str, Any]:
+    """What the script added, for the database; {} where the process ended before it could be written."""
+    try:
+        found = json.loads((folder / PROFILER_METADATA.name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {key: value for key, value in found.items() if key != GROUPS} if isinstance(found, dict) else {}
+
+
+def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str, Any]) -> Options:
     host = settings.host
     options = Options(
         level=_LEVELS.get(settings.level, 0), metrics=settings.aic_metrics, shapes=host.record_shapes,
         memory=host.profile_memory, stack=host.with_stack or host.with_modules, l2_cache=settings.l2_cache,
         cpu=settings.cpu, npu=settings.npu, export=export, gc_threshold=settings.gc_threshold,
     )  # fmt: skip
-    return replace(options, metadata={ENVIRONMENT: dict(settings.environment), SIMULATED: True})
+    return replace(options, metadata={**metadata, ENVIRONMENT: dict(settings.environment), SIMULATED: True})

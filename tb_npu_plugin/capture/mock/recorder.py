@@ -75,7 +75,8 @@ class MockRecorder:
         with self._lock:
             self._data.end = now
             self._data.threads += [(tid, since, now) for tid, since in self._children.items()]
-            self._data.marks += [(start, None, *rest) for start, *rest in self._ranges.values()]
+            for start, tid, message, domain in self._ranges.values():
+                self._data.marks.append((start, None, tid, message, domain))
             self._children.clear()
             self._ranges.clear()
 

@@ -48,6 +48,7 @@ class Clock:
         self._at, self._later = [0], [0]
 
     def __call__(self, at: int) -> int:
+        """Shown time of a recorded time."""
         if at >= self._at[-1]:
             return at + self._later[-1]
         return at + self._later[bisect_right(self._at, at) - 1]
@@ -266,4 +267,6 @@ def _wanted(data: HostData, tid: int, at: int) -> bool:
 def _marks(data: HostData) -> list[Call]:
     """Marks and ranges of mstx, as operators of their message."""
     end = data.end or data.start
-    return [Call(start, end if to is None else to, tid, Signature(message)) for start, to, tid, message, _ in data.marks]
+    return [
+        Call(start, end if to is None else to, tid, Signature(message)) for start, to, tid, message, _ in data.marks
+    ]
