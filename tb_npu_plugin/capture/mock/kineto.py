@@ -16,6 +16,7 @@ from tb_npu_plugin.errors import BadFile
 
 _PIECE = 4 << 20
 _HEAD, _BETWEEN, _END = '"traceEvents": [', "\n  },\n", "\n  ],"
+_CLOSED = "\n  }"
 _BASE = re.compile(r'"baseTimeNanoseconds":\s*(\d+)')
 _SEPARATOR = ";\r\n"
 #: Annotations that the host would not have with a device: the threads of gloo.
@@ -112,7 +113,7 @@ class Reader:
             for text in piece.split(_BETWEEN):
                 text = text.strip().rstrip(",")
                 try:
-                    out += json.loads(f"[{text}{'' if text.endswith('}') else '}'}]", parse_float=_ns)
+                    out += json.loads(f"[{text}{'' if text.endswith(_CLOSED) else '}'}]", parse_float=_ns)
                 except ValueError:
                     self.recorded.lost += bool(text)
             return out

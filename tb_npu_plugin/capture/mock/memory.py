@@ -8,6 +8,9 @@ from tb_npu_plugin.capture.mock.kineto import Change
 from tb_npu_plugin.capture.simulation.allocator import Block, CachingAllocator
 from tb_npu_plugin.capture.simulation.records import Allocation, HostOp, Segment, Totals
 
+#: Name of a block that no recorded operator allocated (the buckets of DistributedDataParallel, say).
+_NO_OPERATOR = "unknown"
+
 
 class Memory:
     """Blocks by address. What is given back without having come was there before the capture."""
@@ -42,7 +45,7 @@ class Memory:
         for change, holder in zip(self._taken, holders):
             now = clock(change.at)
             if change.size > 0:
-                self._allocate(change, ops[holder].info.name if holder >= 0 else "", now, segment)
+                self._allocate(change, ops[holder].info.name if holder >= 0 else _NO_OPERATOR, now, segment)
             elif change.size < 0:
                 self._release(change, now, segment)
 

@@ -265,8 +265,10 @@ def _wanted(data: HostData, tid: int, at: int) -> bool:
 
 
 def _marks(data: HostData) -> list[Call]:
-    """Marks and ranges of mstx, as operators of their message."""
+    """Marks and ranges of mstx, as operators of their message. Steps have a mark of their own."""
     end = data.end or data.start
     return [
-        Call(start, end if to is None else to, tid, Signature(message)) for start, to, tid, message, _ in data.marks
+        Call(start, end if to is None else to, tid, Signature(message))
+        for start, to, tid, message, _ in data.marks
+        if not message.startswith(STEP)
     ]
