@@ -47,7 +47,7 @@ class MockRecorder:
             with_stack=host.with_stack or host.with_modules,
             with_flops=host.with_flops,
             with_modules=host.with_modules,
-            experimental_config=None if host.profile_memory else _all_threads(torch),
+            experimental_config=_config(torch, host),
         )
 
     def warmup(self) -> None:
@@ -168,13 +168,21 @@ def _device(rank: int | None) -> int:
     return int(local) % _DEVICES if local.isdigit() else (rank or 0) % _DEVICES
 
 
-def _all_threads(torch: Any) -> Any:
-    """All threads are recorded and those that were not asked for left out when parsing: PyTorch cannot begin with a
-    thread later. None where this version cannot do that either. Allocations are not recorded then."""
-    try:
-        return torch.profiler._ExperimentalConfig(profile_all_threads=True)
-    except TypeError:
-        return None
+def _config(torch: Any, host: HostSwitches) -> Any:
+    """What this version of PyTorch offers of what we would like; None: nothing.
+
+    profile_all_threads: PyTorch cannot begin with a thread later, so that all are recorded and those that were not asked
+    for left out when parsing; it records no allocations then. trace_only: no Python objects of the events, which
+    memory_actions alone needs.
+    """
+    timeline = host.profile_memory and host.record_shapes and (host.with_stack or host.with_modules)
+    wanted = {"profile_all_threads": not host.profile_memory, "trace_only": not timeline}
+    while wanted:
+        try:
+            return torch.profiler._ExperimentalConfig(**wanted)
+        except TypeError:  # an older version: without the newest
+            wanted.popitem()
+    return None
 
 
 def _actions(profiler: Any) -> list[MemoryAction]:
