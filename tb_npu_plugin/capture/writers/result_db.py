@@ -14,17 +14,21 @@ from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.host_db import HostTables
 from tb_npu_plugin.capture.writers.side_files import environment
 from tb_npu_plugin.schema import torch_npu_db as schema
-from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, OUTPUT_FOLDER
+from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS
 
 
 class DatabaseResult:
-    """The databases of one capture below `folder`, which is made."""
+    """The databases of one capture in `folder`, which is made. numbered: the rank is known and stands in the name."""
 
-    def __init__(self, folder: Path, process: Process, options: Options, dialect: Dialect) -> None:
-        output = Output(folder / OUTPUT_FOLDER, process, options, dialect)
+    def __init__(
+        self, folder: Path, process: Process, options: Options, dialect: Dialect, numbered: bool = True
+    ) -> None:
+        output = Output(folder, process, options, dialect)
         output.folder.mkdir(parents=True, exist_ok=True)
         self._output = output
-        self._database = Database(output.folder / f"{schema.PROFILER_DB}_{process.rank}.db", schema.TABLES)
+        self._database = Database(
+            output.folder / f"{schema.PROFILER_DB}{f'_{process.rank}' if numbered else ''}.db", schema.TABLES
+        )
         for table in schema.ALWAYS:
             self._database.make(table)
         strings = Strings(self._database, schema.CANN_STRINGS)

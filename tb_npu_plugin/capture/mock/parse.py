@@ -1,0 +1,78 @@
+"""Raw data of the mock device to result files. Needs no PyTorch; the same raw data give the same files."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable
+
+from tb_npu_plugin.capture.backend import RAW_FOLDER, Progress, Settings
+from tb_npu_plugin.capture.mock.host import TRACE, read
+from tb_npu_plugin.capture.mock.kineto import Reader
+from tb_npu_plugin.capture.mock.replay import Replay
+from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
+from tb_npu_plugin.capture.writers.dialect import NEW, Options
+from tb_npu_plugin.capture.writers.files import Writer
+from tb_npu_plugin.capture.writers.result import TextResult
+from tb_npu_plugin.capture.writers.result_db import DatabaseResult
+from tb_npu_plugin.errors import BadFile
+from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_METADATA, SIMULATED
+
+CHIP_VARIABLE = "TB_NPU_CHIP"
+_LEVELS = {"Level_none": -1, "Level0": 0, "Level1": 1, "Level2": 2}
+
+
+def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]) -> None:
+    """A Parse (capture/backend.py). TB_NPU_CHIP chooses the chip."""
+    data = read(folder)
+    name = os.environ.get(CHIP_VARIABLE) or DEFAULT_CHIP
+    if name not in CHIPS:
+        raise BadFile(f"{CHIP_VARIABLE}: there is no chip {name!r}", f"Chips are: {', '.join(CHIPS)}.")
+    trace = folder / RAW_FOLDER / TRACE
+    total = 2 * trace.stat().st_size  # reading is about half of the work
+    was_on = gc.isenabled()
+    gc.disable()  # records have no cycles, and looking for them costs a third of the time
+    try:
+        recorded = Reader().read(trace, lambda done: progress(Progress(done, total, "reading")))
+        replay = Replay(data, recorded, CHIPS[name])
+        options = _options(data.settings, tuple(export_types), _user_metadata(folder))
+        results: list[Writer] = []
+        if "text" in export_types:
+            results.append(TextResult(out, replay.process, options, NEW))
+        if "db" in export_types:
+            results.append(DatabaseResult(out, replay.process, options, NEW, data.settings.rank is not None))
+        whole = (data.end or 0) - data.start
+        for segment in replay.segments():
+            for result in results:
+                result.add(segment)
+            share = min(1.0, max(0, segment.until - data.start) / max(1, whole))
+            progress(Progress(total // 2 + int(total // 2 * share * 0.9), total, "simulating"))
+        for result in results:
+            result.close()
+        progress(Progress(total, total, "done"))
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _user_metadata(folder: Path) -> dict[str, Any]:
+    """What the script added, for the database; {} where the process ended before it could be written."""
+    try:
+        found = json.loads((folder / PROFILER_METADATA.name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {key: value for key, value in found.items() if key != GROUPS} if isinstance(found, dict) else {}
+
+
+def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str, Any]) -> Options:
+    host = settings.host
+    options = Options(
+        level=_LEVELS.get(settings.level, 0), metrics=settings.aic_metrics, shapes=host.record_shapes,
+        memory=host.profile_memory, stack=host.with_stack or host.with_modules, l2_cache=settings.l2_cache,
+        cpu=settings.cpu, npu=settings.npu, export=export, gc_threshold=settings.gc_threshold,
+    )  # fmt: skip
+    return replace(options, metadata={**metadata, ENVIRONMENT: dict(settings.environment), SIMULATED: True})

@@ -1,0 +1,274 @@
+"""The host data drive the device: every operator that PyTorch ran is enqueued, launched and run on a simulated NPU.
+
+Times of the host are the recorded ones, except that the host waits where it would: for a value that it reads from the
+device, and at the end of a step. What comes after a wait is later by as much. The backward pass, which PyTorch runs on the
+calling thread on a CPU, runs on a thread of its own as it does with a device.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Union
+
+from tb_npu_plugin.capture.mock import operators
+from tb_npu_plugin.capture.mock.collective import Peers
+from tb_npu_plugin.capture.mock.host import HostData
+from tb_npu_plugin.capture.mock.kineto import Call, Function, Recorded, Signature
+from tb_npu_plugin.capture.mock.memory import Memory
+from tb_npu_plugin.capture.mock.nesting import Nested, nest
+from tb_npu_plugin.capture.simulation.chips import Chip
+from tb_npu_plugin.capture.simulation.device import Device
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory, Launch
+from tb_npu_plugin.capture.simulation.program import Transfer
+from tb_npu_plugin.capture.simulation.records import (
+    GcPause,
+    HostOp,
+    OpInfo,
+    Process,
+    PyCall,
+    Segment,
+    Step,
+)  # fmt: skip
+
+STEP = "ProfilerStep#"
+#: ns that one launch takes on the host at most, and how long after the device the host notices that it is done.
+_LAUNCH, _NOTICE = 12_000, 15_000
+_END = 1 << 63
+
+Work = Union[tuple[Launch, ...], Transfer, int]
+
+
+class Clock:
+    """Recorded time to shown time: later by all waits before."""
+
+    def __init__(self) -> None:
+        self._at, self._later = [0], [0]
+
+    def __call__(self, at: int) -> int:
+        """Shown time of a recorded time."""
+        if at >= self._at[-1]:
+            return at + self._later[-1]
+        return at + self._later[bisect_right(self._at, at) - 1]
+
+    def wait(self, at: int, until: int) -> None:
+        """The host waits from `at`, recorded time, until `until`, shown time. Waits come in order."""
+        by = until - self(at)
+        if by > 0:
+            self._at.append(at)
+            self._later.append(self._later[-1] + by)
+
+
+@dataclass
+class Part:
+    """What one segment is made of: everything that begins before `until` (recorded time)."""
+
+    step: Call | None
+    until: int
+    calls: list[Call] = field(default_factory=list)
+
+
+class Replay:
+    """One capture. `segments` may be taken once."""
+
+    def __init__(self, data: HostData, recorded: Recorded, chip: Chip) -> None:
+        settings = data.settings
+        self._data, self._recorded, self._npu = data, recorded, settings.npu and settings.level != "Level_none"
+        self._calls = sorted([*recorded.calls, *_marks(data)], key=lambda call: (call.start, -call.end))
+        self._calls = [call for call in self._calls if _wanted(data, call.tid, call.start)]
+        self._functions = [item for item in recorded.functions if _wanted(data, item.tid, item.start)]
+        self._functions.sort(key=lambda item: (item.start, -item.end))
+        tids = {data.tid, *(call.tid for call in self._calls)}
+        self.process = Process(data.pid, data.device, settings.rank or 0, settings.world, data.start,
+                               data.end or data.start, settings.npu, soc=chip.soc, split=chip.split,
+                               cube_cores=chip.cube_cores, clock=chip.clock)  # fmt: skip
+        self._autograd = max(tids) + 1 if settings.npu else 0
+        self.process.dequeue_tid = max(tids) + 2
+        self.process.threads = sorted(tids) + ([self.process.dequeue_tid, self._autograd] if settings.npu else [])
+        self.process.marks = any(call.signature.name.startswith(STEP) for call in self._calls)
+        random = Random(f"{data.pid}/{data.start}")
+        self._device = Device(chip, random, data.start, self.process.dequeue_tid, settings.level == "Level2", 1.0)
+        self._kernels, self._chip = KernelFactory(chip), chip
+        self._peers = Peers(settings, chip)
+        self.process.groups = self._peers.groups
+        self._device.meters.communicators = len(self._peers.groups)
+        self._memory = Memory(chip.memory, recorded.memory)
+        self._clock = Clock()
+        self._infos: dict[tuple[Signature, tuple[str, ...]], OpInfo] = {}
+        self._launches: dict[Signature, tuple[Launch, ...]] = {}
+
+    # -- segments -----------------------------------------------------------------------------------
+    def segments(self) -> Iterator[Segment]:
+        """One per step; one for all without steps."""
+        functions = iter(self._functions)
+        ahead = next(functions, None)
+        parts = self._parts()
+        for part in parts:
+            mine: list[Function] = []
+            while ahead is not None and ahead.start < part.until:
+                mine.append(ahead)
+                ahead = next(functions, None)
+            segment = self._device.segment = Segment()
+            self._replay(part, mine, segment)
+            self.process.end = max(self.process.end, self._clock(self._data.end or 0), self._device.busy_until())
+            segment.until = _END if part is parts[-1] else self._clock(part.until)
+            self._device.meters.sample(segment, min(segment.until, self.process.end), self._memory.reserved)
+            yield segment
+
+    def _parts(self) -> list[Part]:
+        """Cut at the end of each step; what follows the last one belongs to it."""
+        steps = [call for call in self._calls if call.signature.name.startswith(STEP)]
+        parts = [Part(step, step.end) for step in steps] or [Part(None, _END)]
+        parts[-1].until = _END
+        at = 0
+        for call in self._calls:
+            while call.start >= parts[at].until:
+                at += 1
+            parts[at].calls.append(call)
+        return parts
+
+    def _replay(self, part: Part, functions: list[Function], segment: Segment) -> None:
+        host = self._data.settings.host
+        nested = nest(part.calls, functions if host.with_stack else [], self._autograd, self._memory.take(part.until))
+        ops = [
+            HostOp(self._info(call.signature, stack), tid, call.start, call.end, call.sequence, call.forward)
+            for call, stack, tid in zip(part.calls, nested.stacks, nested.tids)
+        ]
+        if self._npu:
+            self._run(part.calls, nested, ops, segment)
+        if part.step is not None and self._npu:
+            self._clock.wait(part.step.end, self._device.busy_until() + _NOTICE)
+        clock = self._clock
+        for op in ops:
+            op.start, op.end = clock(op.start), clock(op.end)
+        segment.ops = ops
+        if part.step is not None:
+            number = part.step.signature.name[len(STEP) :]
+            segment.step = Step(int(number), clock(part.step.start), clock(part.step.end))
+        segment.python = [
+            PyCall(item.name, item.tid, clock(item.start), clock(item.end), item.id, item.parent, item.module)
+            for item in functions
+            if host.with_stack or item.module is not None
+        ]
+        segment.gc = [
+            GcPause(tid, clock(start), clock(end))
+            for start, end, tid in self._data.collections
+            if (part.step is None or start < part.until) and start >= self._gc_from
+        ]
+        self._gc_from = part.until
+        self._memory.write(nested.holders, ops, clock, segment)
+
+    _gc_from = 0
+
+    def _info(self, signature: Signature, stack: tuple[str, ...]) -> OpInfo:
+        key = (signature, stack)
+        found = self._infos.get(key)
+        if found is None:
+            found = self._infos[key] = OpInfo(signature.name, signature.shapes, signature.types, stack)
+        return found
+
+    # -- launches -----------------------------------------------------------------------------------
+    def _run(self, calls: list[Call], nested: Nested, ops: list[HostOp], segment: Segment) -> None:
+        """Launch what the operators launch, in order of time."""
+        planned: list[tuple[int, int, int, Work]] = []  # from, room, operator, what
+        starts = [call.start for call in calls]
+        for number, work in self._work(calls, nested):
+            place = _place(calls[number], number, starts, nested.last[number], _count(work))
+            if place is not None:
+                planned.append((*place, number, work))
+        planned.sort(key=lambda item: item[:3])
+        for at, room, number, work in planned:
+            op = ops[number]
+            if isinstance(work, tuple):
+                for launch in work:
+                    self._launch(launch, op, self._clock(at), room)
+                    at += room
+            elif isinstance(work, Transfer):
+                self._peers.communicate(self._device, work, op, self._clock(at), self._clock(at) + room * 9 // 10)
+            else:
+                self._read(work, op, calls[number], self._clock(at), room)
+        segment.tasks.sort(key=lambda task: task.start)
+        segment.comm.sort(key=lambda item: item.start)
+        segment.cann.sort(key=lambda call: (call.start, -call.end))
+
+    def _work(self, calls: list[Call], nested: Nested) -> Iterator[tuple[int, Work]]:
+        """What each operator does on the device. One inside an operator that launches for all does nothing."""
+        covered = [False] * len(calls)
+        busy = [False] * len(calls)
+        for number, parent in enumerate(nested.parents):
+            if parent >= 0:
+                covered[number] = covered[parent] or operators.owns(calls[parent].signature)
+        for number in range(len(calls) - 1, -1, -1):
+            signature, parent = calls[number].signature, nested.parents[number]
+            work = None if covered[number] else self._own_work(signature, busy[number])
+            if work is not None:
+                yield number, work
+            if parent >= 0 and (work is not None or busy[number]):
+                busy[parent] = True
+
+    def _own_work(self, signature: Signature, inner: bool) -> Work | None:
+        """None: nothing. inner: operators inside it launch something."""
+        if signature.name == operators.ITEM:
+            return 8
+        transfer = self._peers.transfer(signature)
+        if transfer is not None:
+            return transfer
+        if inner and not operators.owns(signature):
+            return None
+        found = self._launches.get(signature)
+        if found is None:
+            found = self._launches[signature] = operators.launches(self._kernels, signature)
+            for launch in found:
+                self._device.warm(launch.kernel)  # compiled in the steps before the capture
+        return found or None
+
+    def _launch(self, launch: Launch, op: HostOp, at: int, room: int) -> None:
+        if not launch.compiled:
+            self._device.call("acl", f"{launch.api}GetWorkspaceSize", "0", "ACL_NN", at, at + room * 4 // 10, op.tid)
+        self._device.launch(launch, op, at + room // 2, at + room * 9 // 10)
+
+    def _read(self, size: int, op: HostOp, call: Call, at: int, room: int) -> None:
+        """Copy a value to the host, which waits for it."""
+        device = self._device
+        end = at + room * 9 // 10
+        device.copy(size, True, op, at + room // 2, end)
+        done = max(device.busy_until() + _NOTICE, end + 1)
+        self._clock.wait(call.end, done)
+        device.call("acl", "aclrtSynchronizeStreamWithTimeout", "0", "ACL_RTS", end, self._clock(call.end), op.tid)
+
+
+def _count(work: Work) -> int:
+    return len(work) if isinstance(work, tuple) else 1
+
+
+def _place(call: Call, number: int, starts: list[int], last: int, count: int) -> tuple[int, int] | None:
+    """Where an operator can enqueue `count` times while none that began later is open: start and room for each."""
+    until = min(call.end, starts[number + 1]) if number + 1 < len(starts) else call.end
+    for start, end in ((call.start, until), (last, call.end)):
+        room = min(_LAUNCH, (end - start - 2) // count)
+        if room >= 10 and (start == call.start or _quiet(starts, start, end)):
+            return start + 1, room
+    return None
+
+
+def _quiet(starts: list[int], start: int, end: int) -> bool:
+    """No operator of any thread begins in between."""
+    at = bisect_right(starts, start)
+    return at == len(starts) or starts[at] >= end
+
+
+def _wanted(data: HostData, tid: int, at: int) -> bool:
+    """The thread that started the capture, and those that asked for it while they did."""
+    return tid == data.tid or any(tid == other and since <= at < until for other, since, until in data.threads)
+
+
+def _marks(data: HostData) -> list[Call]:
+    """Marks and ranges of mstx, as operators of their message. Steps have a mark of their own."""
+    end = data.end or data.start
+    return [
+        Call(start, end if to is None else to, tid, Signature(message))
+        for start, to, tid, message, _ in data.marks
+        if not message.startswith(STEP)
+    ]

@@ -1,0 +1,101 @@
+"""Raw data without PyTorch: what cannot be used says why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.capture.backend import RAW_FOLDER, Settings
+from tb_npu_plugin.capture.mock import operators
+from tb_npu_plugin.capture.mock.host import CAPTURE, TRACE, HostData, read
+from tb_npu_plugin.capture.mock.kineto import Reader, Signature
+from tb_npu_plugin.capture.mock.replay import Clock
+from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory
+from tb_npu_plugin.errors import BadFile
+
+EVENT = """
+  {{
+    "ph": "X", "cat": "cpu_op", "name": "{name}", "pid": 7, "tid": 8,
+    "ts": {ts}, "dur": 1.501
+    ,
+    "args": {{
+      "Sequence number": 3, "Input type": ["float", "TensorList", "Scalar"], "Input Dims": [[2, 3], [[4], [5]], []]
+    }}
+  }}"""
+FRAME = '{{"schemaVersion": 1,\n"baseTimeNanoseconds": 1000000000000000000,\n"traceEvents": [{events}\n  ],"traceName": "x"}}'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / RAW_FOLDER).mkdir()
+    return tmp_path
+
+
+def test_an_interrupted_capture_says_so(folder: Path) -> None:
+    HostData(Settings(), 1, 0, 5).write(folder)
+    with pytest.raises(BadFile, match="interrupted"):
+        read(folder)
+
+
+def test_host_data_come_back(folder: Path) -> None:
+    data = HostData(Settings(rank=3, world=8, export_types=("db",)), 1, 3, 5, 2, 9, collections=[(6, 7, 2)])
+    data.write(folder)
+    (folder / RAW_FOLDER / TRACE).touch()
+    found = read(folder)
+    assert found.settings == data.settings
+    assert (found.start, found.end, list(map(tuple, found.collections))) == (5, 9, [(6, 7, 2)])
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"format": 2}', "[]"])
+def test_other_files_are_bad(folder: Path, content: str) -> None:
+    (folder / RAW_FOLDER / CAPTURE).write_text(content)
+    with pytest.raises(BadFile):
+        read(folder)
+
+
+def test_times_keep_their_nanoseconds_and_a_bad_event_costs_itself(tmp_path: Path) -> None:
+    events = [EVENT.format(name="aten::cat", ts="4400792140206.152"), EVENT.format(name="bad", ts="oops"),
+              EVENT.format(name="aten::add", ts="4400792140207.153")]  # fmt: skip
+    path = tmp_path / "t.json"
+    path.write_text(FRAME.format(events=",".join(events)))
+    recorded = Reader().read(path, lambda done: None)
+    assert recorded.lost == 1
+    assert [(call.signature.name, call.start, call.end - call.start) for call in recorded.calls] == [
+        ("aten::cat", 1004400792140206152, 1501),
+        ("aten::add", 1004400792140207153, 1501),
+    ]
+    signature = recorded.calls[0].signature
+    assert signature.tensors == (((2, 3), "float"), ((4,), "float"), ((5,), "float"))
+    assert signature.shapes == "2,3;\r\n4;\r\n5;\r\n"
+    assert signature.types == "float;\r\nTensorList;\r\nTensorList;\r\nScalar"
+
+
+def test_no_trace_is_bad(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"a": 1}))
+    with pytest.raises(BadFile):
+        Reader().read(path, lambda done: None)
+
+
+def test_a_wait_moves_what_comes_after_it() -> None:
+    clock = Clock()
+    clock.wait(100, 150)
+    clock.wait(200, 220)  # in the past: nothing to wait for
+    clock.wait(300, 360)
+    assert [clock(at) for at in (99, 100, 299, 300, 301)] == [99, 150, 349, 360, 361]
+
+
+def test_kernels_of_a_strided_convolution() -> None:
+    values = ("", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1")
+    tensors = tuple((shape, "float") for shape in ((2, 3, 9, 9), (8, 3, 3, 3)))
+    found = operators.launches(KernelFactory(CHIPS[DEFAULT_CHIP]), Signature("aten::convolution", tensors, values))
+    assert [(launch.kernel.type, launch.kernel.outputs) for launch in found][1] == ("Conv2D", "2,8,5,5")
+
+
+@pytest.mark.parametrize("name", ["aten::view", "aten::empty", "aten::matmul", "autograd::engine::evaluate", "a range"])
+def test_what_launches_nothing(name: str) -> None:
+    signature = Signature(name, (((2, 2), "float"), ((2, 2), "float")))
+    assert operators.launches(KernelFactory(CHIPS[DEFAULT_CHIP]), signature) == ()

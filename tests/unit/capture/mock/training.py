@@ -1,0 +1,46 @@
+"""A small network with convolutions and attention, trained under the profiler."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.capture import pytorch as profiler
+
+
+def train(
+    out: Path, level: str = "Level1", export: tuple[str, ...] = ("text",), npu: bool = True, **switches: Any
+) -> Path:
+    """Train 4 steps, of which 2 are recorded into a result folder below `out`; gives the folder."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    image = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 4, 4), torch.nn.BatchNorm2d(16), torch.nn.GELU())
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, dropout=0.1, batch_first=True)
+    head = torch.nn.Linear(16, 5)
+    parameters = [*image.parameters(), *layer.parameters(), *head.parameters()]
+    optimizer = torch.optim.AdamW(parameters)
+    x, y = torch.randn(2, 3, 16, 16), torch.tensor([0, 1])
+    config = profiler._ExperimentalConfig(
+        profiler_level=getattr(profiler.ProfilerLevel, level), export_type=list(export),
+        aic_metrics=profiler.AiCMetrics.PipeUtilization, mstx=level == "Level2",
+    )  # fmt: skip
+    activities = [profiler.ProfilerActivity.CPU] + [profiler.ProfilerActivity.NPU] * npu
+    with profiler.profile(
+        activities=activities, schedule=profiler.schedule(wait=1, warmup=1, active=2, repeat=1),
+        on_trace_ready=profiler.tensorboard_trace_handler(str(out)), experimental_config=config, **switches,
+    ) as profile:  # fmt: skip
+        for _ in range(4):
+            with contextlib.ExitStack() as stack:
+                if level == "Level2":
+                    stack.enter_context(profiler.mstx.annotate("a range"))
+                optimizer.zero_grad()
+                loss = torch.nn.functional.cross_entropy(head(layer(image(x).flatten(2).transpose(1, 2)).mean(1)), y)
+                loss.backward()
+                optimizer.step()
+                loss.item()
+            profile.step()
+    found = list(out.glob("*_ascend_pt"))
+    return found[0] if found else out
