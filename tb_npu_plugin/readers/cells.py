@@ -72,12 +72,12 @@ class TextCells:
         self._column = spool.column(np.int32)
         self._last = np.zeros(0, dtype=np.int32)  # codes of the last chunk
         self._packed: PackedTexts | None = None  # texts that were too many to look up
+        self._by_index = np.zeros(1 << 10, dtype=np.int32)  # code of the text of each index; see add_indices
+        self.indexed = 0
 
     def add(self, cells: Sequence[str]) -> tuple[Mask, Mask]:
         """Take a chunk; masks of the unknown cells and of those that hold bytes that are no text."""
-        self._column.append(self._last)
-        if len(self._codes) > MAX_CODES:
-            self._pack()
+        self._begin()
         codes = np.fromiter(map(self._codes.__getitem__, cells), np.int32, len(cells))
         self._last = codes
         damaged = np.zeros(len(cells), dtype=np.bool_)
@@ -85,9 +85,35 @@ class TextCells:
             damaged[:] = [cell in self._codes.damaged for cell in cells]
         return codes < 0, damaged
 
+    @property
+    def is_full(self) -> bool:
+        """The next chunk begins with texts put away, and indices of them are good no more."""
+        return len(self._codes) > MAX_CODES
+
+    def add_indices(self, indices: NDArray[np.int32], new: Sequence[str]) -> None:
+        """Take a chunk of sound cells: indices of texts, those seen before in the order in which they came, then
+        `new`. `indexed` counts them all."""
+        self._begin()
+        count = self.indexed + len(new)
+        if count > len(self._by_index):
+            self._by_index = np.resize(self._by_index, 2 * count)
+        self._by_index[self.indexed : count] = np.fromiter(map(self._codes.__getitem__, new), np.int32, len(new))
+        self.indexed = count
+        self._last = self._by_index[indices]
+
+    def forget_indices(self) -> None:
+        """The next index is 0 again."""
+        self.indexed = 0
+
     def drop(self, rows: Mask) -> None:
         """Leave rows of the last chunk out."""
         self._last = self._last[~rows]
+
+    def _begin(self) -> None:
+        """Before a chunk."""
+        self._column.append(self._last)
+        if self.is_full:
+            self._pack()
 
     def result(self) -> tuple[Column, Data]:
         """The whole column; a guessed one becomes figures if all its values are."""
@@ -126,11 +152,11 @@ class NumberCells:
     def __init__(self, field: Field, spool: Spool) -> None:
         self.field = field
         self._is_int = field.column.kind.is_int and field.guess is Guess.NOTHING
-        self._dtype = np.int64 if self._is_int else np.float64
+        self.dtype = np.int64 if self._is_int else np.float64
         self._null = NULL_INT if self._is_int else np.nan
         self._spool = spool
-        self._column = spool.column(self._dtype)
-        self._last: NDArray[Any] = np.zeros(0, self._dtype)  # values of the last chunk
+        self._column = spool.column(self.dtype)
+        self._last: NDArray[Any] = np.zeros(0, self.dtype)  # values of the last chunk
 
     def add(self, cells: Sequence[str]) -> tuple[Mask, Mask]:
         """Take a chunk; masks of the unknown cells (bad ones are unknown too) and of the bad ones."""
@@ -145,6 +171,11 @@ class NumberCells:
         self._last = values
         return unknown | bad, bad
 
+    def add_values(self, values: NDArray[Any]) -> None:
+        """Take a chunk of sound cells, converted."""
+        self._column.append(self._last)
+        self._last = values
+
     def _values(self, cells: Sequence[str]) -> tuple[NDArray[Any], Mask, Mask]:
         """The values; masks of the cells that say that there is none, and of the bad ones."""
         unknown = np.zeros(len(cells), dtype=np.bool_)
@@ -156,7 +187,7 @@ class NumberCells:
         stripped = list(map(str.strip, cells))
         unknown[:] = list(map(MISSING.__contains__, stripped))
         bad = np.zeros(len(cells), dtype=np.bool_)
-        values = np.full(len(cells), self._null, dtype=self._dtype)
+        values = np.full(len(cells), self._null, dtype=self.dtype)
         there = np.flatnonzero(~unknown)
         if len(there) == len(cells):
             values, bad = self._parse(stripped)
