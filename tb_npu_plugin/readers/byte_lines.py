@@ -62,7 +62,8 @@ class ByteLines:
             self._stop()
             self._report.add("long_line", found=line[:MAX_FOUND])
             raise StopIteration
-        if not line or (self._error is not None and not line.endswith(("\n", "\r"))):
+        # A "\r" that is last may be the half of a line break that could not be read.
+        if not line or (self._error is not None and end == len(self.data) and not line.endswith("\n")):
             error, self._error = self._error, None
             self._stop()
             if error is not None:

@@ -49,6 +49,20 @@ class _Codes(dict[str, int]):
         code = self[cell] = self._code(cell)
         return code
 
+    def add_sound(self, cells: Sequence[str]) -> NDArray[np.int32]:
+        """Codes of different new cells that hold no damage, as if they were looked up one by one."""
+        values = list(map(str.strip, cells))
+        plain = MISSING.isdisjoint(values)
+        if self._unquote:
+            values = [_unquoted(value) for value in values]
+        if not (plain and len(set(values)) == len(values) and self.values_seen.keys().isdisjoint(values)):
+            return np.fromiter(map(self.__getitem__, cells), np.int32, len(cells))
+        start = self._first + len(self.values_seen)
+        codes = range(start, start + len(cells))
+        self.values_seen.update(zip(values, codes))
+        self.update(zip(cells, codes))
+        return np.arange(codes.start, codes.stop, dtype=np.int32)
+
     def _code(self, cell: str) -> int:
         value = cell.strip()
         if value in MISSING:
@@ -56,9 +70,13 @@ class _Codes(dict[str, int]):
         if not value.isascii() and is_damaged(value):
             self.damaged.add(cell)
             value = repaired(value)
-        if self._unquote and len(value) > 1 and value[0] == value[-1] == '"':
-            value = value[1:-1]
+        if self._unquote:
+            value = _unquoted(value)
         return self.values_seen.setdefault(value, self._first + len(self.values_seen))
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] == '"' else value
 
 
 class TextCells:
@@ -97,7 +115,7 @@ class TextCells:
         count = self.indexed + len(new)
         if count > len(self._by_index):
             self._by_index = np.resize(self._by_index, 2 * count)
-        self._by_index[self.indexed : count] = np.fromiter(map(self._codes.__getitem__, new), np.int32, len(new))
+        self._by_index[self.indexed : count] = self._codes.add_sound(new)
         self.indexed = count
         self._last = self._by_index[indices]
 
