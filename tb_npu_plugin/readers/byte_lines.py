@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 from collections.abc import Sequence
 from typing import IO
 
@@ -11,8 +12,9 @@ from tb_npu_plugin.readers.report import MAX_FOUND, FileReport
 
 #: Bytes that are read at once; at least so many ahead of what is taken, while there are.
 AHEAD = 4 << 20
-#: As much as io.TextIOWrapper asks for: what is lost where a file cannot be read on is the same.
-_PART = 8192
+#: Bytes asked for at once of a .gz: as many as io.TextIOWrapper asks for, so that the same is lost where it is damaged.
+_PACKED_PART = 8192
+_PART = 1 << 20
 _MOST_BYTES = 4  # of a character
 
 
@@ -21,6 +23,7 @@ class ByteLines:
 
     def __init__(self, stream: IO[bytes], report: FileReport) -> None:
         self._stream, self._report = stream, report
+        self._part = _PACKED_PART if isinstance(stream, gzip.GzipFile) else _PART
         self._error: Exception | None = None
         self._ended = False
         self.data, self.at = b"", 0
@@ -36,7 +39,7 @@ class ByteLines:
         parts, size = [self.data[self.at :]], 0
         while not self._ended and size < AHEAD:
             try:
-                part = self._stream.read1(_PART)  # type: ignore[attr-defined]
+                part = self._stream.read1(self._part)  # type: ignore[attr-defined]
             except source.READ_ERRORS as error:
                 self._error, part = error, b""
             self._ended = not part

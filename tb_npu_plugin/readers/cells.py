@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count as count_from
+from itertools import islice
 from typing import Any, Union
 
 import numpy as np
@@ -24,7 +26,7 @@ from tb_npu_plugin.units import number, number_column, scaled_column
 MISSING = frozenset(("", "N/A"))
 #: float64 holds every whole number up to here.
 _FLOAT_WHOLE = 2.0**53
-#: Different cells of a text column that are looked up among, as Python objects.
+#: Different values of a text column that are looked up among, as Python objects; so many ways to write them, twice.
 MAX_CODES = 1 << 17
 #: A chunk whose first cells occur so many times each is converted by its different cells.
 _REPEATED = 4
@@ -50,18 +52,22 @@ class _Codes(dict[str, int]):
         return code
 
     def add_sound(self, cells: Sequence[str]) -> NDArray[np.int32]:
-        """Codes of different new cells that hold no damage, as if they were looked up one by one."""
+        """Codes of cells that differ from each other and hold no damage, as if they were looked up one by one."""
         values = list(map(str.strip, cells))
-        plain = MISSING.isdisjoint(values)
-        if self._unquote:
-            values = [_unquoted(value) for value in values]
-        if not (plain and len(set(values)) == len(values) and self.values_seen.keys().isdisjoint(values)):
-            return np.fromiter(map(self.__getitem__, cells), np.int32, len(cells))
-        start = self._first + len(self.values_seen)
-        codes = range(start, start + len(cells))
-        self.values_seen.update(zip(values, codes))
-        self.update(zip(cells, codes))
-        return np.arange(codes.start, codes.stop, dtype=np.int32)
+        if MISSING.isdisjoint(values):
+            if self._unquote:
+                values = [_unquoted(value) for value in values]
+            seen = self.values_seen
+            count = len(seen)
+            if values and values[0] not in seen:  # so none may be: looking each up before costs as much again
+                codes = range(self._first + count, self._first + count + len(values))
+                seen.update(zip(values, codes))
+                if len(seen) == count + len(values):
+                    return np.arange(codes.start, codes.stop, dtype=np.int32)
+                before = list(islice(seen, count))
+                seen.clear()
+                seen.update(zip(before, count_from(self._first)))
+        return np.fromiter(map(self.__getitem__, cells), np.int32, len(cells))
 
     def _code(self, cell: str) -> int:
         value = cell.strip()
@@ -106,7 +112,12 @@ class TextCells:
     @property
     def is_full(self) -> bool:
         """The next chunk begins with texts put away, and indices of them are good no more."""
-        return len(self._codes) > MAX_CODES
+        return len(self._codes.values_seen) > MAX_CODES
+
+    @property
+    def has_many_indices(self) -> bool:
+        """There are many more than values: they should be forgotten."""
+        return self.indexed > 2 * MAX_CODES
 
     def add_indices(self, indices: NDArray[np.int32], new: Sequence[str]) -> None:
         """Take a chunk of sound cells: indices of texts, those seen before in the order in which they came, then
@@ -132,6 +143,8 @@ class TextCells:
         self._column.append(self._last)
         if self.is_full:
             self._pack()
+        if len(self._codes) > 2 * MAX_CODES:
+            self._codes.clear()  # costs time alone: the values keep their codes
 
     def result(self) -> tuple[Column, Data]:
         """The whole column; a guessed one becomes figures if all its values are."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from tb_npu_plugin.readers import csv_rows, source
 from tb_npu_plugin.readers.byte_lines import ByteLines
-from tb_npu_plugin.readers.cells import Cells, NumberCells, TextCells
+from tb_npu_plugin.readers.cells import Cells, TextCells
 from tb_npu_plugin.scan import SCANNER_VARIABLE
 from tb_npu_plugin.tables import Kind
 
@@ -76,7 +76,7 @@ class NativeRows:
     def _chunk(self) -> tuple[int, int]:
         """Read a chunk: its rows (0: it is not for C) and its lines."""
         for column in self._columns:
-            if isinstance(column, TextCells) and column.is_full:
+            if isinstance(column, TextCells) and (column.is_full or column.has_many_indices):
                 self._forget(column)
         lines = self._lines
         while True:

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 from unittest.mock import patch
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -20,7 +19,9 @@ from tb_npu_plugin.tables import Table, Text
 
 pytest.importorskip("tb_npu_plugin.readers._csv", reason="the CSV reader in C was not built")
 
-KERNELS = "Name,Type,Input Shapes,Start Time(us),Duration(us),Wait Time(us),Task ID,aic_ratio,mode,aic_total_cycles,x(ms)"
+KERNELS = (
+    "Name,Type,Input Shapes,Start Time(us),Duration(us),Wait Time(us),Task ID,aic_ratio,mode,aic_total_cycles,x(ms)"
+)
 #: Of other units, with columns that are not read, and with one column alone.
 HEADERS = (
     KERNELS,
@@ -38,19 +39,41 @@ PLAIN = st.one_of(
 #: Figures at the edges: rounding, range, spelling.
 FIGURE = st.one_of(
     st.sampled_from(
-        ["NaN", "inf", "-Infinity", "1e5", "1.69512E+15", "1E-5", "-0", "-0.0", "+1", ".5", "5.", "-", ".", "1_000", "１"]
+        [
+            "NaN",
+            "inf",
+            "-Infinity",
+            "1e5",
+            "1.69512E+15",
+            "1E-5",
+            "-0",
+            "-0.0",
+            "+1",
+            ".5",
+            "5.",
+            "-",
+            ".",
+            "1_000",
+            "１",
+        ]
     ),
     st.sampled_from(["9223372036854775807", "9223372036854775808", "9223372036854775.807", "-9223372036854775.808"]),
-    st.sampled_from(["0.0005", "0.0015", "-0.0005", "2.5", "9007199254740993", "0.10000000000000000555", "000000000001.5"]),
+    st.sampled_from(
+        ["0.0005", "0.0015", "-0.0005", "2.5", "9007199254740993", "0.10000000000000000555", "000000000001.5"]
+    ),
     st.from_regex(r"-?[0-9]{1,21}(\.[0-9]{1,21})?", fullmatch=True),
 )
 SPACES = st.sampled_from(["", " ", "\t", "\xa0", "\x1c", "\u3000", "  "])
 TEXT = st.one_of(
-    st.sampled_from(['"1,2;3"', '""', '"', '" N/A "', "\xa0", "\u2003N/A", "\x85", "N/A N", "算子", "\U0001f600", "\0", "\x7f"]),
+    st.sampled_from(
+        ['"1,2;3"', '""', '"', '" N/A "', "\xa0", "\u2003N/A", "\x85", "N/A N", "算子", "\U0001f600", "\0", "\x7f"]
+    ),
     st.text(st.sampled_from(list('ab",\r\n\t NA/')), max_size=8),
 )
 QUOTED = TEXT.map(lambda text: '"' + text.replace('"', '""') + '"')
-CELL = st.one_of(PLAIN, PLAIN, PLAIN, FIGURE, QUOTED, TEXT, st.tuples(SPACES, st.one_of(PLAIN, FIGURE), SPACES).map("".join))
+CELL = st.one_of(
+    PLAIN, PLAIN, PLAIN, FIGURE, QUOTED, TEXT, st.tuples(SPACES, st.one_of(PLAIN, FIGURE), SPACES).map("".join)
+)
 END = st.sampled_from(["\n", "\r\n", "\n", "\r\n", "\r", "\n\n"])
 
 
@@ -58,8 +81,7 @@ def whole_row(width: int) -> st.SearchStrategy[str]:
     """Mostly rows without fault: faults alone would leave C nothing to do."""
     cells = st.lists(PLAIN, min_size=width, max_size=width)
     texts = st.sampled_from(["a", "k 1", '"1,2"', '"a\r\nb"', '"""4,5"""', "名", '"a""b"', " a", "N/A"])
-    good = st.tuples(texts, texts, cells).map(lambda parts: ",".join([parts[0], parts[1], *parts[2]][:width]))
-    return good
+    return st.tuples(texts, texts, cells).map(lambda parts: ",".join([parts[0], parts[1], *parts[2]][:width]))
 
 
 @st.composite
@@ -69,20 +91,26 @@ def files(draw: st.DrawFn) -> tuple[str, bytes]:
     if header.startswith("Name,Col"):
         name = "operator_details.csv"
     width = header.count(",") + 1
-    numbered = "k{0},MatMul,\"{0},2\",17364088837046{0:02d}.212\t,{0}.5,0,{0},0.{0},fast,{0},N/A"
+    numbered = 'k{0},MatMul,"{0},2",17364088837046{0:02d}.212\t,{0}.5,0,{0},0.{0},fast,{0},N/A'
     good = st.integers(0, 99).map(numbered.format) if header.startswith("Name,Type") else whole_row(width)
     odd = st.lists(CELL, min_size=width, max_size=width).map(",".join)
     broken = st.lists(CELL, max_size=width + 2).map(",".join)
     one_odd = st.tuples(good, st.integers(0, width - 1), CELL).map(
         lambda parts: ",".join([*parts[0].split(",")[: parts[1]], parts[2], *parts[0].split(",")[parts[1] + 1 :]])
     )
-    rows = draw(st.lists(st.one_of(good, good, good, good, one_odd, one_odd, odd, broken, st.just(header)), max_size=40))
+    rows = draw(
+        st.lists(st.one_of(good, good, good, good, one_odd, one_odd, odd, broken, st.just(header)), max_size=40)
+    )
     text = "".join(line + draw(END) for line in [header, *rows])
     content = draw(st.sampled_from([b"", b"", b"\xef\xbb\xbf"])) + text.encode()
     if draw(st.booleans()):
         at = draw(st.integers(0, len(content)))
         cut = draw(st.sampled_from([0, 0, 1, 5]))
-        content = content[:at] + draw(st.sampled_from([b"", b"\xff", b"\0", b'"', b"\xc3", b"\xed\xa0\x80", b","])) + content[at + cut :]
+        content = (
+            content[:at]
+            + draw(st.sampled_from([b"", b"\xff", b"\0", b'"', b"\xc3", b"\xed\xa0\x80", b","]))
+            + content[at + cut :]
+        )
     if draw(st.sampled_from([False, False, True])):
         content = content[: draw(st.integers(0, len(content)))]
     if draw(st.sampled_from([False, False, False, True])):
@@ -116,7 +144,13 @@ def assert_same(one: dict[str, Table], two: dict[str, Table]) -> None:
 
 
 @settings(max_examples=400)
-@given(files(), st.sampled_from([1, 2, 7, 2048]), st.sampled_from([1, 30, 1000]), st.sampled_from([3, 1 << 17]), st.sampled_from([130, 300, 1 << 24]))
+@given(
+    files(),
+    st.sampled_from([1, 2, 7, 2048]),
+    st.sampled_from([1, 30, 1000]),
+    st.sampled_from([3, 1 << 17]),
+    st.sampled_from([130, 300, 1 << 24]),
+)
 @example(("kernel_details.csv", b"\xef\xbb"), 2048, 1000, 3, 300)
 @example(("operator_details.csv", b'Name,Host Total Duration(us)\na,1\n"\r",2\nb,"2\n'), 1, 1, 3, 300)
 def test_both_readers_give_the_same(file: tuple[str, bytes], chunk: int, ahead: int, codes: int, longest: int) -> None:
@@ -130,11 +164,15 @@ def test_both_readers_give_the_same(file: tuple[str, bytes], chunk: int, ahead: 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_good_rows_are_left_to_c(end: str) -> None:
-    rows = [f'k{n},T,"""{n},2""",173640888370464{n % 10}.212\t,{n}.5,N/A,{n},0.{n},"a{end}""b""",{n},' for n in range(5000)]
+    rows = [
+        f'k{n},T,"""{n},2""",173640888370464{n % 10}.212\t,{n}.5,N/A,{n},0.{n},"a{end}""b""",{n},' for n in range(5000)
+    ]
     content = end.join([KERNELS, *rows, ""]).encode()
     taken: list[int] = []
     take = native_rows.NativeRows.take
-    with patch.object(native_rows.NativeRows, "take", lambda self, reader: taken.append(take(self, reader)) or taken[-1]):
+    with patch.object(
+        native_rows.NativeRows, "take", lambda self, reader: taken.append(take(self, reader)) or taken[-1]
+    ):
         tables, problems = read("kernel_details.csv", content, "c")
     assert taken == [5000] and not problems
     assert_same(tables, read("kernel_details.csv", content, "python")[0])
