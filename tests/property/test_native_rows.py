@@ -32,6 +32,8 @@ HEADERS = (
     "OP Type",
 )
 FILES = {KERNELS[:4]: "kernel_details.csv", "Name,Col": "operator_details.csv", "Time": "memory_record.csv"}
+#: Line numbers count the line breaks of cells that C has passed.
+BROKEN_CELLS = b'Name,Host Total Duration(us)\n"a\nb",1\n"a\r\nb\r",1\r\n"\r\ra\n\n",2\nc,x\n"\rd",1\ne,y\n'
 PLAIN = st.one_of(
     st.sampled_from(["", "N/A", "a", "k1", "1", "0", "1736408883704643.212\t", "0.125", "1.5", "3.0", "12"]),
     st.integers(0, 10**7).map(lambda value: f"{value / 1000:.3f}"),
@@ -152,6 +154,8 @@ def assert_same(one: dict[str, Table], two: dict[str, Table]) -> None:
     st.sampled_from([130, 300, 1 << 24]),
 )
 @example(("kernel_details.csv", b"\xef\xbb"), 2048, 1000, 3, 300)
+@example(("operator_details.csv", BROKEN_CELLS), 1, 1, 3, 300)
+@example(("operator_details.csv", BROKEN_CELLS), 2, 1000, 3, 300)
 @example(("operator_details.csv", b'Name,Host Total Duration(us)\na,1\n"\r",2\nb,"2\n'), 1, 1, 3, 300)
 def test_both_readers_give_the_same(file: tuple[str, bytes], chunk: int, ahead: int, codes: int, longest: int) -> None:
     with patch("tb_npu_plugin.readers.csv_rows.CHUNK_ROWS", chunk), patch("tb_npu_plugin.readers.cells.MAX_CODES", codes), \
