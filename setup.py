@@ -22,7 +22,8 @@ def native(
     return Extension(
         f"tb_npu_plugin.{folder}.{module}",
         sources=[*(f"{native}/{name}.c" for name in sources), *(f"{shared}/{name}.c" for name in scan)],
-        depends=[f"{native}/{name}.h" for name in headers] + ([f"{shared}/json.h", f"{shared}/interner.h"] if scan else []),
+        depends=[f"{native}/{name}.h" for name in headers]
+        + ([f"{shared}/json.h", f"{shared}/interner.h"] if scan else []),
         include_dirs=[shared] if scan else [],
         define_macros=[("Py_LIMITED_API", "0x03090000")],
         # Contracted, a product and a sum would round otherwise than Python does.
