@@ -14,13 +14,17 @@ VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "tb_npu_plugin/__init__.p
 assert VERSION
 
 
-def native(module: str, folder: str, sources: tuple[str, ...], headers: tuple[str, ...]) -> Extension:
-    """An extension in C from tb_npu_plugin/<folder>/native."""
-    native = f"tb_npu_plugin/{folder}/native"
+def native(
+    module: str, folder: str, sources: tuple[str, ...], headers: tuple[str, ...], scan: tuple[str, ...] = ()
+) -> Extension:
+    """An extension in C from tb_npu_plugin/<folder>/native, and from these sources of the scanner's."""
+    native, shared = f"tb_npu_plugin/{folder}/native", "tb_npu_plugin/scan/native"
     return Extension(
         f"tb_npu_plugin.{folder}.{module}",
-        sources=[f"{native}/{name}.c" for name in sources],
-        depends=[f"{native}/{name}.h" for name in headers],
+        sources=[*(f"{native}/{name}.c" for name in sources), *(f"{shared}/{name}.c" for name in scan)],
+        depends=[f"{native}/{name}.h" for name in headers]
+        + ([f"{shared}/json.h", f"{shared}/interner.h"] if scan else []),
+        include_dirs=[shared] if scan else [],
         define_macros=[("Py_LIMITED_API", "0x03090000")],
         # Contracted, a product and a sum would round otherwise than Python does.
         extra_compile_args=["-std=c11", "-O3", "-ffp-contract=off", "-Wall", "-Wextra"],
@@ -36,6 +40,7 @@ SCANNER = native(
     ("walker", "json", "interner"),
 )
 ARGS = native("_args", "scan", ("args_module", "args", "json"), ("args", "json"))
+CSV = native("_csv", "readers", ("module", "rows"), ("rows",), scan=("decimal", "interner"))
 PACKING = native("_packing", "analysis", ("module", "packing"), ("packing",))
 
 
@@ -65,9 +70,10 @@ setup(
     package_data={
         "tb_npu_plugin": ["py.typed", "*.txt", "static/*"],
         "tb_npu_plugin.scan": ["*.pyi"],
+        "tb_npu_plugin.readers": ["*.pyi"],
         "tb_npu_plugin.analysis": ["*.pyi"],
     },
-    ext_modules=[SCANNER, ARGS, PACKING],
+    ext_modules=[SCANNER, ARGS, CSV, PACKING],
     cmdclass={"build_ext": BuildScanner},
     options={"bdist_wheel": {"py_limited_api": "cp39"}},
     python_requires=">=3.9",

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count as count_from
+from itertools import islice
 from typing import Any, Union
 
 import numpy as np
@@ -24,7 +26,7 @@ from tb_npu_plugin.units import number, number_column, scaled_column
 MISSING = frozenset(("", "N/A"))
 #: float64 holds every whole number up to here.
 _FLOAT_WHOLE = 2.0**53
-#: Different cells of a text column that are looked up among, as Python objects.
+#: Different values of a text column that are looked up among, as Python objects; so many ways to write them, twice.
 MAX_CODES = 1 << 17
 #: A chunk whose first cells occur so many times each is converted by its different cells.
 _REPEATED = 4
@@ -49,6 +51,24 @@ class _Codes(dict[str, int]):
         code = self[cell] = self._code(cell)
         return code
 
+    def add_sound(self, cells: Sequence[str]) -> NDArray[np.int32]:
+        """Codes of cells that differ from each other and hold no damage, as if they were looked up one by one."""
+        values = list(map(str.strip, cells))
+        if MISSING.isdisjoint(values):
+            if self._unquote:
+                values = [_unquoted(value) for value in values]
+            seen = self.values_seen
+            count = len(seen)
+            if values and values[0] not in seen:  # so none may be: looking each up before costs as much again
+                codes = range(self._first + count, self._first + count + len(values))
+                seen.update(zip(values, codes))
+                if len(seen) == count + len(values):
+                    return np.arange(codes.start, codes.stop, dtype=np.int32)
+                before = list(islice(seen, count))
+                seen.clear()
+                seen.update(zip(before, count_from(self._first)))
+        return np.fromiter(map(self.__getitem__, cells), np.int32, len(cells))
+
     def _code(self, cell: str) -> int:
         value = cell.strip()
         if value in MISSING:
@@ -56,9 +76,13 @@ class _Codes(dict[str, int]):
         if not value.isascii() and is_damaged(value):
             self.damaged.add(cell)
             value = repaired(value)
-        if self._unquote and len(value) > 1 and value[0] == value[-1] == '"':
-            value = value[1:-1]
+        if self._unquote:
+            value = _unquoted(value)
         return self.values_seen.setdefault(value, self._first + len(self.values_seen))
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] == '"' else value
 
 
 class TextCells:
@@ -72,12 +96,12 @@ class TextCells:
         self._column = spool.column(np.int32)
         self._last = np.zeros(0, dtype=np.int32)  # codes of the last chunk
         self._packed: PackedTexts | None = None  # texts that were too many to look up
+        self._by_index = np.zeros(1 << 10, dtype=np.int32)  # code of the text of each index; see add_indices
+        self.indexed = 0
 
     def add(self, cells: Sequence[str]) -> tuple[Mask, Mask]:
         """Take a chunk; masks of the unknown cells and of those that hold bytes that are no text."""
-        self._column.append(self._last)
-        if len(self._codes) > MAX_CODES:
-            self._pack()
+        self._begin()
         codes = np.fromiter(map(self._codes.__getitem__, cells), np.int32, len(cells))
         self._last = codes
         damaged = np.zeros(len(cells), dtype=np.bool_)
@@ -85,9 +109,42 @@ class TextCells:
             damaged[:] = [cell in self._codes.damaged for cell in cells]
         return codes < 0, damaged
 
+    @property
+    def is_full(self) -> bool:
+        """The next chunk begins with texts put away, and indices of them are good no more."""
+        return len(self._codes.values_seen) > MAX_CODES
+
+    @property
+    def has_many_indices(self) -> bool:
+        """There are many more than values: they should be forgotten."""
+        return self.indexed > 2 * MAX_CODES
+
+    def add_indices(self, indices: NDArray[np.int32], new: Sequence[str]) -> None:
+        """Take a chunk of sound cells: indices of texts, those seen before in the order in which they came, then
+        `new`. `indexed` counts them all."""
+        self._begin()
+        count = self.indexed + len(new)
+        if count > len(self._by_index):
+            self._by_index = np.resize(self._by_index, 2 * count)
+        self._by_index[self.indexed : count] = self._codes.add_sound(new)
+        self.indexed = count
+        self._last = self._by_index[indices]
+
+    def forget_indices(self) -> None:
+        """The next index is 0 again."""
+        self.indexed = 0
+
     def drop(self, rows: Mask) -> None:
         """Leave rows of the last chunk out."""
         self._last = self._last[~rows]
+
+    def _begin(self) -> None:
+        """Before a chunk."""
+        self._column.append(self._last)
+        if self.is_full:
+            self._pack()
+        if len(self._codes) > 2 * MAX_CODES:
+            self._codes.clear()  # costs time alone: the values keep their codes
 
     def result(self) -> tuple[Column, Data]:
         """The whole column; a guessed one becomes figures if all its values are."""
@@ -126,11 +183,11 @@ class NumberCells:
     def __init__(self, field: Field, spool: Spool) -> None:
         self.field = field
         self._is_int = field.column.kind.is_int and field.guess is Guess.NOTHING
-        self._dtype = np.int64 if self._is_int else np.float64
+        self.dtype = np.int64 if self._is_int else np.float64
         self._null = NULL_INT if self._is_int else np.nan
         self._spool = spool
-        self._column = spool.column(self._dtype)
-        self._last: NDArray[Any] = np.zeros(0, self._dtype)  # values of the last chunk
+        self._column = spool.column(self.dtype)
+        self._last: NDArray[Any] = np.zeros(0, self.dtype)  # values of the last chunk
 
     def add(self, cells: Sequence[str]) -> tuple[Mask, Mask]:
         """Take a chunk; masks of the unknown cells (bad ones are unknown too) and of the bad ones."""
@@ -145,6 +202,11 @@ class NumberCells:
         self._last = values
         return unknown | bad, bad
 
+    def add_values(self, values: NDArray[Any]) -> None:
+        """Take a chunk of sound cells, converted."""
+        self._column.append(self._last)
+        self._last = values
+
     def _values(self, cells: Sequence[str]) -> tuple[NDArray[Any], Mask, Mask]:
         """The values; masks of the cells that say that there is none, and of the bad ones."""
         unknown = np.zeros(len(cells), dtype=np.bool_)
@@ -156,7 +218,7 @@ class NumberCells:
         stripped = list(map(str.strip, cells))
         unknown[:] = list(map(MISSING.__contains__, stripped))
         bad = np.zeros(len(cells), dtype=np.bool_)
-        values = np.full(len(cells), self._null, dtype=self._dtype)
+        values = np.full(len(cells), self._null, dtype=self.dtype)
         there = np.flatnonzero(~unknown)
         if len(there) == len(cells):
             values, bad = self._parse(stripped)

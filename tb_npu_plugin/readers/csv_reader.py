@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers import native_rows
+from tb_npu_plugin.readers.byte_lines import ByteLines
 from tb_npu_plugin.readers.cells import Cells, Mask, NumberCells, cells_for
 from tb_npu_plugin.readers.csv_header import fields_of
 from tb_npu_plugin.readers.csv_rows import Chunk, RowReader
@@ -34,7 +36,8 @@ def read_csv(
     with opened(path, report, progress) as stream:
         if stream is None:
             return None
-        reader = RowReader(text_lines(stream, report), report)
+        lines = ByteLines(stream, report) if native_rows.is_wanted() else text_lines(stream, report)
+        reader = RowReader(lines, report)
         header = reader.header()
         if header is None:
             report.add("empty_file")
@@ -43,8 +46,11 @@ def read_csv(
         if fields is None:
             return None
         columns = [cells_for(field, spool or Spool()) for field in fields]
+        native = None
+        if isinstance(lines, ByteLines) and native_rows.can_take(columns):
+            native = native_rows.NativeRows(lines, header, columns)
         with _without_collecting():
-            rows = sum(_take(chunk, columns, report) for chunk in reader.chunks())
+            rows = _take_all(reader, columns, report, native)
     if rows == 0:
         report.add("no_rows")
     results = [column.result() for column in columns]
@@ -61,6 +67,21 @@ def _without_collecting() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def _take_all(
+    reader: RowReader, columns: list[Cells], report: FileReport, native: native_rows.NativeRows | None
+) -> int:
+    """Convert all rows, those that C does not take chunk by chunk; the number of those that were good."""
+    total = 0
+    chunks = reader.chunks()
+    while True:
+        if native is not None:
+            total += native.take(reader)
+        chunk = next(chunks, None)
+        if chunk is None:
+            return total
+        total += _take(chunk, columns, report)
 
 
 def _take(chunk: Chunk, columns: list[Cells], report: FileReport) -> int:

@@ -79,6 +79,16 @@ class RowReader:
                 self._push(source)
                 yield self._careful_chunk()
 
+    def release(self) -> list[str]:
+        """The lines that were read ahead, no longer held here: the lines this reads from must bring them again."""
+        lines = self._pushed[::-1]
+        self._pushed.clear()
+        return lines
+
+    def pass_lines(self, count: int) -> None:
+        """So many lines were taken by somebody else."""
+        self._line += count
+
     def _consume(self, source: list[str]) -> Iterator[str]:
         """The next lines, noting each in `source`."""
         while self._pushed:

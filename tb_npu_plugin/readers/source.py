@@ -21,7 +21,7 @@ Progress = Callable[[int], None]
 #: What reading an opened file may raise: a failing disk, a cut or damaged gzip file.
 READ_ERRORS = (OSError, EOFError, zlib.error)
 #: Stands for a NUL byte in decoded text: a lone surrogate, as undecodable bytes are.
-_NUL = "\udc00"
+NUL = "\udc00"
 _BLOCK = 1 << 20
 #: Longest line of a CSV file, in characters: more without a line break is no CSV (zeros after a crash, for instance)
 #: and must not fill the memory.
@@ -106,7 +106,7 @@ def text_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
             if len(line) == MAX_LINE:
                 report.add("long_line", found=line[:MAX_FOUND])
                 return
-            yield line.replace("\0", _NUL) if "\0" in line else line
+            yield line.replace("\0", NUL) if "\0" in line else line
     except READ_ERRORS as error:
         report.add("file_cut", found=str(error))
 
@@ -132,7 +132,7 @@ def read_all(path: Path, report: FileReport, progress: Progress) -> bytes | None
 
 def decoded(data: bytes, report: FileReport) -> str:
     """The bytes as text. What is no UTF-8, and NUL, becomes U+FFFD with a problem."""
-    text = data.decode("utf-8-sig", "surrogateescape").replace("\0", _NUL)
+    text = data.decode("utf-8-sig", "surrogateescape").replace("\0", NUL)
     if not is_damaged(text):
         return text
     report.add("bad_bytes", f"byte {_first_damage(text)}")

@@ -2,7 +2,7 @@
 targets.
 
 Needs clang with libFuzzer; without it nothing is fuzzed, which is said, and that is no failure. Seeds are cuts of the
-fixtures' traces, and what was found once (regressions/). Exits with 1 when something was found; what did it is left in
+fixtures' traces and tables, and what was found once (regressions/). Exits with 1 when something was found; what did it is left in
 tests/fuzz/found/.
 """
 
@@ -18,6 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SCAN = ROOT / "tb_npu_plugin" / "scan" / "native"
+ROWS = ROOT / "tb_npu_plugin" / "readers" / "native"
 PACKING = ROOT / "tb_npu_plugin" / "analysis" / "native"
 CUT = 2000
 SANITIZERS = "-fsanitize=fuzzer,address,undefined"
@@ -25,18 +26,21 @@ SANITIZERS = "-fsanitize=fuzzer,address,undefined"
 
 @dataclass(frozen=True)
 class Target:
-    """A program of this folder. share: of the time. opening: a seed begins with the first brace from these bytes on."""
+    """A program of this folder. share: of the time. opening: a seed begins with the first brace from these bytes on.
+    scan: sources of the scanner's besides."""
 
     name: str
     folder: Path
     sources: tuple[str, ...]
     share: float
     opening: bytes = b"{"
+    scan: tuple[str, ...] = ()
 
 
 TARGETS = (
-    Target("walker_fuzz", SCAN, ("walker", "blocks", "columns", "json", "decimal", "interner"), 0.7),
+    Target("walker_fuzz", SCAN, ("walker", "blocks", "columns", "json", "decimal", "interner"), 0.5),
     Target("args_fuzz", SCAN, ("args", "json"), 0.2, b'"args": '),
+    Target("rows_fuzz", ROWS, ("rows",), 0.2, scan=("decimal", "interner")),
     Target("packing_fuzz", PACKING, ("packing",), 0.1),
 )
 
@@ -53,8 +57,9 @@ def can_build(folder: Path) -> bool:
 
 def build(target: Target, program: Path) -> None:
     sources = [str(target.folder / f"{name}.c") for name in target.sources]
+    sources += [str(SCAN / f"{name}.c") for name in target.scan]
     flags = ["-std=c11", "-g", "-O1", "-Wall", "-Wextra", "-ffp-contract=off", SANITIZERS,
-             "-fno-sanitize-recover=all", f"-I{target.folder}"]  # fmt: skip
+             "-fno-sanitize-recover=all", f"-I{target.folder}", f"-I{SCAN}"]  # fmt: skip
     subprocess.run(["clang", *flags, str(HERE / f"{target.name}.c"), *sources, "-lm", "-o", str(program)], check=True)
 
 
@@ -67,6 +72,9 @@ def write_seeds(folder: Path, opening: bytes) -> None:
             start = max(piece.find(b"{", max(piece.find(opening), 0)), 0)
             for mode in range(3):
                 (folder / f"{number}-{cut}-{mode}").write_bytes(bytes([mode]) + piece[start:])
+    for number, path in enumerate(sorted((ROOT / "fixtures").rglob("*.csv"))):
+        (folder / f"csv-{number}").write_bytes(path.read_bytes()[:CUT])
+    (folder / "csv-rows").write_bytes(b'\x21k,1.5,"a,""b""\n",2\t\r\n"\xe7\xae\x97",N/A,,-0.25\n')
 
 
 def fuzz(target: Target, folder: Path, seconds: int) -> bool:

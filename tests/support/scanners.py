@@ -15,6 +15,7 @@ from tb_npu_plugin.scan.events import DTYPES, TEXT_COLUMNS, TraceEvents
 NAMES = {"python": "msgspec", "c": "c"}
 
 try:
+    from tb_npu_plugin.readers import _csv  # noqa: F401
     from tb_npu_plugin.scan import _native  # noqa: F401
 
     BUILT = True

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from tb_npu_plugin.tables import NULL_INT, Kind
+from tests.support.scanners import both_scanners
 from tests.unit.readers.files import KERNELS, codes, kernel_row, kernels, read
+
+pytestmark = both_scanners
 
 
 def test_figures_are_exact_integers(tmp_path: Path) -> None:

@@ -12,7 +12,10 @@ import pytest
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.registry import read_file
 from tb_npu_plugin.tables import NULL_INT
+from tests.support.scanners import both_scanners
 from tests.unit.readers.files import KERNEL_HEADER, KERNELS, codes, kernel_row, kernels, read, read_path
+
+pytestmark = both_scanners
 
 A, B, C = kernel_row("a"), kernel_row("b"), kernel_row("c")
 

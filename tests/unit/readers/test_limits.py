@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.scanners import both_scanners
 from tests.unit.readers.files import KERNELS, codes, kernel_row, kernels, read
+
+pytestmark = both_scanners
 
 
 def test_gzip_that_unpacks_to_more_than_any_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
