@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER, PROFILER_INFO
-from tb_npu_plugin.store.allocator import give_back_large_blocks
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER, Request
 
 if TYPE_CHECKING:
@@ -76,7 +75,6 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # A terminal sends ^C to all processes of the server; this one ends with its input, without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    give_back_large_blocks()
     with suppress(OSError):
         os.nice(5)  # the server that answers requests goes first
 
