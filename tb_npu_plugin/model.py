@@ -28,8 +28,7 @@ class Capture:
     schedule: Optional[dict[str, int]] = None
     switches: dict[str, bool] = field(default_factory=dict)  # record_shapes, profile_memory, with_stack, l2_cache ...
     export_types: Optional[tuple[str, ...]] = None
-    torch_npu_version: Optional[str] = None
-    cann_version: Optional[str] = None
+    versions: dict[str, str] = field(default_factory=dict)  # {"torch_npu": "2.7.1", "CANN": "8.3.RC1"}, known ones
     device_name: Optional[str] = None
     start_ns: Optional[int] = None
     end_ns: Optional[int] = None
@@ -64,6 +63,10 @@ class SpanData(Protocol):
         """How it was recorded."""
 
     @property
+    def format(self) -> str:
+        """Kind of result: id of schema.formats.FORMATS."""
+
+    @property
     def base_ns(self) -> int:
         """Origin of the offsets that views give: the earliest known time of the span; 0 if there is none."""
 
@@ -80,6 +83,9 @@ class SpanData(Protocol):
 
     def table(self, table: str) -> Table | None:
         """A logical table; None when its file is not there."""
+
+    def source(self, table: str) -> str:
+        """Name of the file that a logical table was read from; of that it would be read from where there is none."""
 
     @property
     def timeline(self) -> Any:

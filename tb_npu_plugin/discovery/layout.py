@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tb_npu_plugin.schema.registry import RESULT_FILES
+from tb_npu_plugin.schema.formats import Format
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
 #: Ends of the names that profilers give to result folders.
@@ -49,11 +49,7 @@ def is_raw(name: str) -> bool:
     return name == RAW_FRAMEWORK or name.startswith(RAW_PREFIX)
 
 
-def in_output(name: str) -> bool:
-    """A file of this name inside ASCEND_PROFILER_OUTPUT is read."""
-    return any(not file.in_root and file.matches(name) for file in RESULT_FILES)
-
-
-def in_root(name: str) -> bool:
-    """A file of this name in the result folder itself is read."""
-    return any(file.in_root and file.matches(name) for file in RESULT_FILES)
+def is_in_root(format: Format, name: str) -> bool:
+    """A file of this name belongs into the result folder itself."""
+    spec = format.file(name)
+    return spec is not None and spec.in_root

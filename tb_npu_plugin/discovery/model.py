@@ -11,7 +11,8 @@ from pathlib import Path
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
+from tb_npu_plugin.schema.core import Stage
+from tb_npu_plugin.schema.formats import TORCH_NPU
 
 
 def token(kind: str, *parts: str) -> str:
@@ -21,21 +22,29 @@ def token(kind: str, *parts: str) -> str:
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A result file: path relative to the result folder, bytes, time of the last change in ns since the epoch."""
+    """A result file: path relative to the result folder, bytes, time of the last change in ns since the epoch, and
+    in which stages of reading it is read."""
 
     relative: str
     size: int
     mtime_ns: int
+    stages: tuple[Stage, ...] = ("tables",)
 
     @property
     def is_trace(self) -> bool:
         """The trace, which is read in a stage of its own."""
-        return TRACE_VIEW.matches(self.relative.rpartition("/")[2])
+        return "trace" in self.stages
+
+    @property
+    def name(self) -> str:
+        """Without its folders."""
+        return self.relative.rpartition("/")[2]
 
 
 @dataclass(frozen=True)
 class FoundSpan:
-    """One capture. `fingerprint` changes when any of its files does; `notes` is what the scan has to say about it."""
+    """One capture. `fingerprint` changes when any of its files does; `notes` is what the scan has to say about it;
+    `format` is an id of schema.formats.FORMATS."""
 
     token: str
     folder: Path
@@ -44,6 +53,7 @@ class FoundSpan:
     identity: Identity
     files: tuple[FoundFile, ...]
     notes: tuple[Problem, ...] = ()
+    format: str = TORCH_NPU.id
 
     @cached_property
     def fingerprint(self) -> str:
@@ -62,8 +72,8 @@ class FoundSpan:
 
     @cached_property
     def table_files(self) -> tuple[FoundFile, ...]:
-        """Everything but the trace, small files first."""
-        return _small_first(file for file in self.files if not file.is_trace)
+        """What the tables are read from, small files first."""
+        return _small_first(file for file in self.files if "tables" in file.stages)
 
     @property
     def has_trace(self) -> bool:

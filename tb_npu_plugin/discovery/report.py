@@ -25,12 +25,12 @@ class Skipped:
     action: str
 
 
-def never_parsed(path: str, folder: str) -> Skipped:
-    """Raw data without parsed files. `folder` is the absolute path, for the command to copy."""
+def never_parsed(path: str, command: str) -> Skipped:
+    """Raw data without parsed files, and the command that parses them."""
     return Skipped(
         path,
         "Raw profiling data that was never parsed: there is no ASCEND_PROFILER_OUTPUT with result files in it.",
-        f'Parse it on a host with CANN: from torch_npu.profiler.profiler import analyse; analyse("{folder}")',
+        f"Parse it on a host with CANN: {command}",
     )
 
 

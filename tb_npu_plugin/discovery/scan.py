@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 
-from tb_npu_plugin.discovery import layout, report
-from tb_npu_plugin.discovery.identity import Identity, fold, identify
+from tb_npu_plugin.discovery import report
+from tb_npu_plugin.discovery.found import Found, shown_parts
+from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.logdirs import is_remote
 from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Scan, token
 from tb_npu_plugin.discovery.report import Skipped
-from tb_npu_plugin.discovery.walk import Found, Walk
+from tb_npu_plugin.discovery.walk import Walk
 
 #: Two processes that claim one rank are one worker, restarted, only if their captures are further apart than this.
 RESTART_GAP = timedelta(seconds=60)
@@ -36,7 +37,7 @@ def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -
         skipped += walk.skipped
         by_run: dict[tuple[str, ...], list[FoundSpan]] = defaultdict(list)
         for found in walk.found:
-            by_run[fold(found.parts)].append(_span(name, found))
+            by_run[found.run].append(_span(name, found))
         for parts, spans in by_run.items():
             # A logdir that is itself a result: the run is the folder around it.
             home = folder if all(found.parts for found in walk.found) else walk.found[0].folder.parent
@@ -54,19 +55,16 @@ def natural(text: str) -> list[tuple[bool, int, str]]:
 
 
 def _span(name: str, found: Found) -> FoundSpan:
-    infos = [
-        (file.relative, file.size, file.mtime_ns) for file in found.files if layout.INFO_NAME.fullmatch(file.relative)
-    ]
-    identity = identify(found.folder, found.parts or (found.folder.name,), infos)
-    time = identity.time
+    time = found.identity.time
     return FoundSpan(
         token=token("s", name, *found.parts),
         folder=found.folder,
-        path=report.shown("/".join((*((name,) if name else ()), *found.parts)) or found.folder.name),
-        label=time.strftime("%Y-%m-%d %H:%M:%S") if time else report.shown(found.folder.name),
-        identity=identity,
+        path=shown_parts(name, found.parts) or found.folder.name,
+        label=time.strftime("%Y-%m-%d %H:%M:%S") if time else found.label,
+        identity=found.identity,
         files=found.files,
         notes=found.notes,
+        format=found.format,
     )
 
 

@@ -47,8 +47,7 @@ def read_capture(folder: Path, log: ProblemLog) -> Capture:
         schedule=_schedule(common, report),
         switches=_switches(common, experimental),
         export_types=_export_types(experimental, report),
-        torch_npu_version=_text(info.get("torch_npu_version")),
-        cann_version=_text(info.get("cann_version")),
+        versions=known_versions(info, {"torch_npu": "torch_npu_version", "CANN": "cann_version"}),
         start_ns=start,
         end_ns=end,
         **metadata,
@@ -197,6 +196,12 @@ def _object(content: Mapping[str, Any], key: str, report: FileReport) -> dict[st
 
 def _report_shape(report: FileReport, key: str, expected: str, found: Any) -> None:
     report.add("unexpected_shape", key, expected=expected, found=str(found), kind=key)
+
+
+def known_versions(info: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, str]:
+    """What is known of the versions of these programs. `keys`: {program: key of its version}."""
+    found = {program: _text(info.get(key)) for program, key in keys.items()}
+    return {program: version for program, version in found.items() if version is not None}
 
 
 def _text(value: Any) -> str | None:

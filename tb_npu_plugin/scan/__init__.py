@@ -6,17 +6,34 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import IO, Optional
+from typing import IO, Optional, Protocol
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan.columns import Columns, MemoryColumns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents
 from tb_npu_plugin.scan.source import Peeks, Source
 
-__all__ = ["TraceEvents", "scan_trace"]
+__all__ = ["Scan", "TraceEvents", "scan_trace"]
 
 #: "c" or "python"; by default C where it was built. TraceEvents.scanner tells which one read a trace.
 SCANNER_VARIABLE = "TB_NPU_SCANNER"
+
+
+class Scan(Protocol):
+    """Reads the events of a file; see scan_trace. One that has no use for `peek` need not call it."""
+
+    def __call__(
+        self,
+        path: Path,
+        log: ProblemLog,
+        progress: Callable[[int], None],
+        blob: IO[bytes] | None = None,
+        *,
+        spool: Path | None = None,
+        peek: Callable[[TraceEvents], None] | None = None,
+        peek_at: Sequence[int] = (),
+    ) -> TraceEvents:
+        """See scan_trace."""
 
 
 def scan_trace(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from tb_npu_plugin.tables import Column, Kind
 from tb_npu_plugin.units import BANDWIDTH_UNITS, SIZE_UNITS, TIME_UNITS, unit_of
 
 _UNITS = frozenset((*TIME_UNITS, *SIZE_UNITS, *BANDWIDTH_UNITS, "%"))
+
+#: A span is read in two stages: what its tables need, and its timeline.
+Stage = Literal["tables", "trace"]
 
 #: Leads most tables since CANN 8.1.
 DEVICE_ID = Column("device_id", Kind.INT, "Device", "Physical device id; not the rank.", "identity", ("Device_id",))
@@ -39,6 +43,8 @@ class ResultFile:
     pattern   file names, where there is more than one
     unit      unit of the times whose headers name none
     fills     names of the logical tables where they are several
+    stages    which of the two stages of reading a span read it
+    settings  it tells how the span was recorded and fills no table
     """
 
     id: str
@@ -52,11 +58,18 @@ class ResultFile:
     pattern: re.Pattern[str] | None = None
     unit: str = ""
     fills: tuple[str, ...] = ()
+    stages: tuple[Stage, ...] = ("tables",)
+    settings: bool = False
 
     def matches(self, file_name: str) -> bool:
         """This declaration describes a file of that name (a trailing .gz is allowed)."""
         name = file_name[:-3] if file_name.endswith(".gz") else file_name
         return bool(self.pattern.fullmatch(name)) if self.pattern else name == self.name
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the logical tables that it fills; the trace is one of them."""
+        return () if self.settings else self.fills or (self.id,)
 
     def column(self, key: str) -> Column:
         """Column by key."""

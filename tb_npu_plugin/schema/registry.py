@@ -1,9 +1,10 @@
-"""All result files that are read, in the order in which they are read (small ones first)."""
+"""All result files that are read, and the logical tables that they fill."""
 
 from __future__ import annotations
 
-from tb_npu_plugin.schema import torch_npu_csv, torch_npu_json
+from tb_npu_plugin.schema import torch_npu_csv
 from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU
 from tb_npu_plugin.schema.torch_npu_json import (
     COMM_BANDWIDTH_COLUMNS,
     COMM_LINKS_COLUMNS,
@@ -12,7 +13,10 @@ from tb_npu_plugin.schema.torch_npu_json import (
 )
 from tb_npu_plugin.tables import Column
 
-RESULT_FILES: tuple[ResultFile, ...] = (*torch_npu_json.JSON_FILES, *torch_npu_csv.CSV_FILES)
+#: Every declared file once.
+RESULT_FILES: tuple[ResultFile, ...] = tuple(
+    dict.fromkeys(file for format in FORMATS.values() for file in format.files)
+)
 
 #: Logical tables of a span: id -> declared columns (kernels may have more: its metrics).
 TABLES: dict[str, tuple[Column, ...]] = {
@@ -24,6 +28,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
 }
 
 
-def file_of(table: str) -> ResultFile:
-    """The result file that fills a logical table."""
-    return next(file for file in RESULT_FILES if table == file.id or table in file.fills)
+def file_of(table: str, format: str = TORCH_NPU.id) -> ResultFile:
+    """The result file that fills a logical table in results of a format; where those have none, that of torch_npu."""
+    found = FORMATS[format].file_of(table) or TORCH_NPU.file_of(table)
+    if found is None:
+        found = next(file for file in RESULT_FILES if table in file.tables)
+    return found

@@ -113,6 +113,7 @@ TRACE_VIEW = ResultFile(
     condition=_ALWAYS,
     columns=(),
     doc="Chrome trace events of host and device.",
+    stages=("trace",),
 )
 PROFILER_INFO = ResultFile(
     id="profiler_info",
@@ -121,6 +122,7 @@ PROFILER_INFO = ResultFile(
     condition=_ALWAYS,
     columns=(),
     in_root=True,
+    settings=True,
     pattern=re.compile(r"profiler_info(?:_(\d+))?\.json"),
 )
 PROFILER_METADATA = ResultFile(
@@ -130,6 +132,7 @@ PROFILER_METADATA = ResultFile(
     condition=Condition("add_metadata, or distributed training", "Written when there is metadata."),
     columns=(),
     in_root=True,
+    settings=True,
 )
 JSON_FILES = (COMMUNICATION, COMMUNICATION_MATRIX, TRACE_VIEW, PROFILER_INFO, PROFILER_METADATA)
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from tb_npu_plugin import __version__
 from tb_npu_plugin.discovery.model import FoundWorker, Place
+from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.job import Job
 from tb_npu_plugin.store.labels import span_label
 from tb_npu_plugin.store.library import Library, Stand
@@ -86,7 +87,7 @@ def of_job(job: Job) -> ProgressJson:
 
 def span_facts(library: Library, place: Place) -> SpanFacts:
     """What is known of a span's tables: from what was read, else from the names of the files."""
-    named = facts_of_files(file.relative for file in place.span.files)
+    named = facts_of_files((file.relative for file in place.span.files), FORMATS[place.span.format])
     tables = library.stand(place, "tables").entry
     rows = dict(tables.meta["rows"]) if tables else {}
     have = set(rows) | (named.tables & {"trace"}) if tables else set(named.tables)
@@ -97,7 +98,7 @@ def span_facts(library: Library, place: Place) -> SpanFacts:
         elif trace.meta["operators"]:
             have.add("operators")
             rows["operators"] = trace.meta["operators"]
-    return SpanFacts(frozenset(have), rows)
+    return SpanFacts(frozenset(have), rows, format=named.format)
 
 
 def _worker(library: Library, first: Place) -> WorkerJson:

@@ -11,11 +11,12 @@ from typing import Any
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError, Stale
 from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.server import catalog, ranks
 from tb_npu_plugin.store.library import Library, Stand
 from tb_npu_plugin.store.memory import Kept, table_bytes
 from tb_npu_plugin.store.span import Span
-from tb_npu_plugin.store.stages import STAGES, Stage, stages_of
+from tb_npu_plugin.store.stages import STAGES, stages_of
 from tb_npu_plugin.store.timeline import Timeline
 from tb_npu_plugin.views.availability import SpanFacts, facts_of_span, is_available, missing
 from tb_npu_plugin.views.base import MissingJson, ProgressJson, View, ViewInput, ViewResult, ViewTable
@@ -222,7 +223,7 @@ class Service:
         each = [catalog.span_facts(self.library, place) for place in places]
         if len(each) == 1:
             return each[0]
-        return SpanFacts(frozenset.intersection(*(facts.tables for facts in each)))
+        return SpanFacts(frozenset.intersection(*(facts.tables for facts in each)), format=each[0].format)
 
     def _view_json(self, asked: Asked, state: str, problems: Sequence[Problem], result: ViewResult | None) -> ViewJson:
         lacking: list[MissingJson] = missing(asked.facts, asked.view.id)

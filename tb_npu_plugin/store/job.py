@@ -9,7 +9,9 @@ from typing import Literal
 
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.store.stages import STAGES, Stage
+from tb_npu_plugin.schema.core import Stage
+from tb_npu_plugin.schema.formats import TORCH_NPU
+from tb_npu_plugin.store.stages import STAGES
 
 #: Before this no rate is told: it would be noise. In seconds.
 RATE_AFTER = 0.5
@@ -43,6 +45,7 @@ class Job:
     started: float = 0.0
     problems: list[Problem] = field(default_factory=list)
     preview: Preview | None = None
+    format: str = TORCH_NPU.id
 
     @property
     def bytes_total(self) -> int:

@@ -23,13 +23,14 @@ from tb_npu_plugin.discovery.model import FoundSpan, Place, Scan
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.store.cache import Cache, Entry, entry_key
 from tb_npu_plugin.store.job import Job, Preview
 from tb_npu_plugin.store.jobs import Pool, Process
 from tb_npu_plugin.store.memory import Memory
 from tb_npu_plugin.store.process import WorkerProcess
 from tb_npu_plugin.store.span import Span
-from tb_npu_plugin.store.stages import STAGES, Stage, files_of, is_settled, stages_of
+from tb_npu_plugin.store.stages import STAGES, files_of, is_settled, stages_of
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +153,7 @@ class Library:
         """Queue the reading of a stage; how far it is then."""
         span, stage = place.span, stand.stage
         files = files_of(span, stage)
-        wanted = Job(stand.key, span.token, stage, span.folder, files, urgent, preview=preview)
+        wanted = Job(stand.key, span.token, stage, span.folder, files, urgent, preview=preview, format=span.format)
         job = self.pool.submit(wanted)
         if job.state == "ready":  # it ended between the two looks
             return self.stand(place, stage)

@@ -14,6 +14,7 @@ import msgspec
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.store.cache import Entry
 from tb_npu_plugin.store.labels import span_label
 from tb_npu_plugin.store.memory import Memory
@@ -50,6 +51,7 @@ class Span:
         self.token = place.span.token
         self.worker_label = place.worker.label
         self.run_label = place.run.label
+        self.format = place.span.format
         self.files = tuple(file.relative for file in place.span.files)
         self._tables = tables
         self._trace = trace
@@ -99,6 +101,15 @@ class Span:
         except (duckdb.Error, OSError, ValueError) as error:
             self._note_damage(folder, table, error)
             return None
+
+    def source(self, table: str) -> str:
+        """Name of the file that a logical table was read from; of that it would be read from where there is none."""
+        read = self._tables.meta.get("sources", {}) if self._tables is not None else {}
+        if table in read:
+            return str(read[table])
+        if table == "operators" and self._rebuilt(table) is not None:
+            return next(file.name for file in self.place.span.files if file.is_trace)
+        return file_of(table, self.format).name
 
     def _load(self, folder: Path, table: str) -> Table | None:
         if self._tables is not None and self._tables.meta["rows"][table] <= SHORT_ROWS:

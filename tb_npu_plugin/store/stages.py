@@ -10,11 +10,12 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tb_npu_plugin.discovery.model import FoundFile, FoundSpan
+from tb_npu_plugin.schema.core import Stage
+from tb_npu_plugin.schema.formats import TORCH_NPU
 
-Stage = Literal["tables", "trace"]
 STAGES: tuple[Stage, ...] = ("tables", "trace")
 #: Tables of up to so many rows stand in SHORT_FILE (store/short_tables.py), the others in TABLES_FILE.
 SHORT_ROWS = 50_000
@@ -27,23 +28,30 @@ SETTLED_AFTER = 2_000_000_000
 
 @dataclass(frozen=True)
 class Request:
-    """What a worker is to do: read `files` of `folder` and write what they hold into `out`."""
+    """What a worker is to do: read `files` of `folder`, a result of a format, and write what they hold into `out`."""
 
     stage: Stage
     folder: Path
     files: tuple[FoundFile, ...]
     out: Path
+    format: str = TORCH_NPU.id
 
     def as_json(self) -> dict[str, Any]:
         """One line of the protocol."""
         files = [asdict(file) for file in self.files]
-        return {"stage": self.stage, "folder": str(self.folder), "files": files, "out": str(self.out)}
+        return {
+            "stage": self.stage,
+            "folder": str(self.folder),
+            "files": files,
+            "out": str(self.out),
+            "format": self.format,
+        }
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Request:
         """Inverse of `as_json`."""
-        files = tuple(FoundFile(**file) for file in value["files"])
-        return Request(value["stage"], Path(value["folder"]), files, Path(value["out"]))
+        files = tuple(FoundFile(**{**file, "stages": tuple(file["stages"])}) for file in value["files"])
+        return Request(value["stage"], Path(value["folder"]), files, Path(value["out"]), value["format"])
 
 
 def files_of(span: FoundSpan, stage: Stage) -> tuple[FoundFile, ...]:

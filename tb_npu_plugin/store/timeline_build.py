@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis import packing
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.scan import TraceEvents, scan_trace
+from tb_npu_plugin.scan import Scan, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.store.timeline_arrows import save_arrows
 from tb_npu_plugin.store.timeline_counters import Counters, read_counters
@@ -69,11 +69,12 @@ def build_timeline(
     log: ProblemLog,
     progress: Callable[[int], None],
     preview: Callable[[Path], None] | None = None,
+    scan: Scan = scan_trace,
 ) -> None:
     """Read a trace and write its timeline into the folder `out`, which must exist and be empty.
 
     progress: bytes of the file dealt with since the last call: in part when they are read, the rest when the timeline
-    is made. preview: called with a timeline folder beside `out` whenever
+    is made. scan: reads the events. preview: called with a timeline folder beside `out` whenever
     one of the beginning of the trace was made while the rest is being read. Defects go to `log`. Raises BadFile when
     the file holds nothing to show; OSError when `out` cannot be written.
     """
@@ -91,7 +92,7 @@ def build_timeline(
                 steps.read(done)
 
             positions = previews.positions(origin.size)
-            events = scan_trace(trace, log, count, args, spool=spool, peek=previews.make, peek_at=positions)
+            events = scan(trace, log, count, args, spool=spool, peek=previews.make, peek_at=positions)
         if not len(events):
             raise BadFile(f"{trace.name} holds no events", "Export the trace again.")
         if events.args_path is not None:

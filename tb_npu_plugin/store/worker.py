@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER, PROFILER_INFO
+from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER, Request
 
 if TYPE_CHECKING:
@@ -108,8 +108,7 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
     import msgspec
 
     from tb_npu_plugin.model import Capture
-    from tb_npu_plugin.readers.capture import read_capture
-    from tb_npu_plugin.readers.registry import read_file
+    from tb_npu_plugin.readers.formats import READERS
     from tb_npu_plugin.readers.spool import Spool
     from tb_npu_plugin.store.short_tables import write_short
 
@@ -118,21 +117,33 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
     columns.mkdir()
     spool = Spool(columns)
 
+    reader, format = READERS[request.format], FORMATS[request.format]
+
+    sources: dict[str, str] = {}
+
     def read(relative: str) -> None:
-        tables.update(read_file(request.folder / relative, relative, log, progress, spool))
+        found = reader.tables(request.folder / relative, relative, log, progress, spool, tables)
+        tables.update(found)
+        sources.update(dict.fromkeys(found, relative.rpartition("/")[2]))
 
     capture = Capture()
 
     def settings(relative: str) -> None:
         nonlocal capture
-        capture = read_capture(request.folder, log)
+        capture = reader.capture(request.folder, [file.relative for file in request.files], log)
 
-    _guarded(PROFILER_INFO.name, log, settings)
+    def finish(relative: str) -> None:
+        nonlocal tables
+        tables = reader.finish(tables, capture, log)
+
+    _guarded(_settings_file(request), log, settings)
     for file in request.files:
         progress.begin(file.relative)
-        if file.relative.startswith(OUTPUT_FOLDER):  # the others are the capture's own and are read above
+        spec = format.file(file.name)
+        if spec is None or not spec.settings:
             _guarded(file.relative, log, read)
         progress.end(file.size)
+    _guarded("", log, finish)
     long = {name: table for name, table in tables.items() if len(table) > SHORT_ROWS}
     write_short(request.out / SHORT_FILE, {name: table for name, table in tables.items() if name not in long})
     if long:
@@ -143,9 +154,17 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
     return {
         "capture": msgspec.to_builtins(capture),
         "rows": {name: len(table) for name, table in tables.items()},
+        "sources": {name: source for name, source in sources.items() if name in tables},
         "start_ns": min((time for table in tables.values() for time in _starts(table)), default=None),
         "steps": _steps(tables.get("step_trace")),
     }
+
+
+def _settings_file(request: Request) -> str:
+    """Which file problems of the settings name: the first one that is there."""
+    format = FORMATS[request.format]
+    known = [(format.file(file.name), file.relative) for file in request.files]
+    return next((relative for spec, relative in known if spec is not None and spec.settings), "")
 
 
 def _starts(table: Table) -> list[int]:
@@ -157,6 +176,7 @@ def _starts(table: Table) -> list[int]:
 
 def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, Any]:
     """The trace into the timeline's arrays."""
+    from tb_npu_plugin.readers.formats import READERS
     from tb_npu_plugin.store.timeline import Timeline, build_timeline
 
     file = request.files[0]
@@ -167,7 +187,8 @@ def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, A
     found = ProblemLog()
 
     def build(relative: str) -> None:
-        build_timeline(request.folder / relative, out, found, progress, progress.show)
+        scan = READERS[request.format].scan
+        build_timeline(request.folder / relative, out, found, progress, progress.show, scan)
 
     built = _guarded(file.relative, log, build)
     # The builder knows the trace by its name only; problems tell where it lies, as those of other files do.

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.schema.core import ResultFile
-from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES, file_of
+from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU, Format
+from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.views.base import MissingJson, View
 from tb_npu_plugin.views.contract import ViewStateJson
 from tb_npu_plugin.views.registry import VIEWS
@@ -21,11 +21,13 @@ class SpanFacts:
     tables    logical tables (and "trace") that it has
     rows      row counts of those that are read
     unusable  logical tables whose file is there but gave nothing
+    format    which kind of result it is
     """
 
     tables: frozenset[str]
     rows: Mapping[str, Optional[int]] = field(default_factory=dict)
     unusable: frozenset[str] = frozenset()
+    format: Format = TORCH_NPU
 
 
 @dataclass(frozen=True)
@@ -59,20 +61,20 @@ USES: dict[str, Use] = {
 }
 
 
-def facts_of_files(files: Iterable[str]) -> SpanFacts:
+def facts_of_files(files: Iterable[str], format: Format = TORCH_NPU) -> SpanFacts:
     """Facts before anything is read. `files`: paths relative to the result folder."""
-    names = [path.rsplit("/", 1)[-1] for path in files]
-    found = {file.id for file in RESULT_FILES if any(file.matches(name) for name in names)}
-    tables = {table for table in TABLES if file_of(table).id in found}
-    return SpanFacts(frozenset(tables | ({"trace"} & found)))
+    found = [format.file(path.rsplit("/", 1)[-1]) for path in files]
+    tables = frozenset(table for file in found if file is not None for table in file.tables)
+    return SpanFacts(tables, format=format)
 
 
 def facts_of_span(span: SpanData) -> SpanFacts:
     """Facts of a span whose tables are read."""
     rows = {table: span.rows(table) for table in TABLES}
     present = {table for table, count in rows.items() if count is not None}
-    promised = facts_of_files(span.files).tables
-    return SpanFacts(frozenset(present | (promised & {"trace"})), rows, promised - present - {"trace"})
+    format = FORMATS[span.format]
+    promised = facts_of_files(span.files, format).tables
+    return SpanFacts(frozenset(present | (promised & {"trace"})), rows, promised - present - {"trace"}, format)
 
 
 def view_states(facts: SpanFacts) -> list[ViewStateJson]:
@@ -89,11 +91,11 @@ def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
     """What a capture lacks, of one view or (view None, or the overview) of all."""
     chosen = None if view == "overview" else view
     out: list[MissingJson] = []
-    for file in RESULT_FILES:
+    for file in facts.format.files:
         use = USES.get(file.id)
-        if use is None or (chosen is not None and chosen not in use.views) or _filled(file) & facts.tables:
+        if use is None or (chosen is not None and chosen not in use.views) or facts.tables.intersection(file.tables):
             continue
-        unusable = bool(_filled(file) & facts.unusable)
+        unusable = bool(facts.unusable.intersection(file.tables))
         out.append(
             {
                 "table": file.id,
@@ -107,18 +109,16 @@ def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
     return out
 
 
-def _filled(file: ResultFile) -> set[str]:
-    """Logical tables that a file fills; of the trace: itself."""
-    return {table for table in TABLES if file_of(table).id == file.id} or {file.id}
-
-
 def _reason(group: tuple[str, ...], facts: SpanFacts) -> tuple[str, str]:
     """Why none of these tables can be shown, and the option that records them."""
-    unusable = [table for table in group if table in facts.unusable]
+    declared = [file for file in map(facts.format.file_of, group) if file is not None]
+    unusable = [file for file in declared if facts.unusable.intersection(file.tables)]
     if unusable:
-        return f"{file_of(unusable[0]).name} is there. {UNUSABLE}", ""
-    files = list(dict.fromkeys(file_of(table).name for table in group))
-    options = list(dict.fromkeys(file_of(table).condition.option for table in group))
+        return f"{unusable[0].name} is there. {UNUSABLE}", ""
+    if not declared:
+        return f"Results of {facts.format.title} hold nothing for this view.", ""
+    files = list(dict.fromkeys(file.name for file in declared))
+    options = list(dict.fromkeys(file.condition.option for file in declared))
     reason = f"{files[0]} is not there." if len(files) == 1 else f"None of {', '.join(files)} is there."
     return reason, "; or ".join(options)
 

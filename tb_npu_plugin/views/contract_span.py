@@ -21,8 +21,10 @@ class StepJson(TypedDict):
 
 
 class CaptureJson(TypedDict):
-    """How the span was recorded. `ranks_profiled` counts this span's rank only: /api/ranks has those of the run."""
+    """How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known.
+    `ranks_profiled` counts this span's rank only: /api/ranks has those of the run."""
 
+    producer: str
     device: Optional[str]
     device_ids: list[int]
     rank: Optional[int]
@@ -35,8 +37,7 @@ class CaptureJson(TypedDict):
     recorded: list[str]
     not_recorded: list[str]
     schedule: Optional[dict[str, int]]
-    torch_npu_version: Optional[str]
-    cann_version: Optional[str]
+    versions: dict[str, str]
     start_ns: Optional[str]
     duration_ns: Optional[int]
     host: Optional[str]

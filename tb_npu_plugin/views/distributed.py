@@ -44,7 +44,7 @@ def _order(span: SpanData) -> tuple[bool, int, str, int]:
 
 def _state(span: SpanData) -> RankStateJson:
     has_some = any(span.rows(table) is not None for table in NEEDS)
-    files = ", ".join(dict.fromkeys(file_of(table).name for table in NEEDS))
+    files = ", ".join(dict.fromkeys(file_of(table, span.format).name for table in NEEDS))
     return {
         "span": span.token,
         "worker": span.worker_label,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tb_npu_plugin.analysis import kernels as analysis
-from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import CoreShareJson, KernelJson
@@ -29,7 +28,7 @@ def build(source: ViewInput) -> ViewResult:
         "computing_ns": sum(core.total_ns for core in cores if not core.communication),
         "communication_calls": sum(core.calls for core in cores if core.communication),
         "communication_ns": sum(core.total_ns for core in cores if core.communication),
-        "types_source": file_of("kernels" if statistic is None else "op_statistic").name,
+        "types_source": span.source("kernels" if statistic is None else "op_statistic"),
     }
     return ViewResult(data, _tables(kernels, types), span.base_ns)
 

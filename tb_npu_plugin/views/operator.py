@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tb_npu_plugin.analysis import operators as analysis
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import OperatorJson
@@ -20,7 +19,7 @@ def build(source: ViewInput) -> ViewResult:
     totals = analysis.totals(operators)
     data: OperatorJson = {
         "calls": len(operators),
-        "source": _source(span),
+        "source": span.source("operators"),
         "device_self_ns": totals.times["device_self_ns"],
         "device_total_ns": totals.times["device_total_ns"],
         "host_self_ns": totals.times["host_self_ns"],
@@ -51,13 +50,6 @@ def _operators(span: SpanData) -> Table:
     operators = span.table("operators")
     assert operators is not None, "the view needs operators"
     return operators
-
-
-def _source(span: SpanData) -> str:
-    """The file that the rows come from: operator_details.csv, or the trace that they were rebuilt from."""
-    declared = file_of("operators")
-    names = (path.rsplit("/", 1)[-1] for path in span.files)
-    return declared.name if any(declared.matches(name) for name in names) else file_of("trace").name
 
 
 VIEW = View(

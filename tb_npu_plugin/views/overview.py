@@ -10,6 +10,7 @@ from tb_npu_plugin.analysis import operators as operator_analysis
 from tb_npu_plugin.analysis.grouping import largest_first, summed
 from tb_npu_plugin.analysis.ranks import world_size
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.tables import NULL_INT, IntArray, Question, Table
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
@@ -40,6 +41,7 @@ def capture_json(span: SpanData) -> CaptureJson:
     capture = span.capture
     times = capture.start_ns, capture.end_ns
     return {
+        "producer": FORMATS[span.format].title,
         "device": capture.device_name,
         "device_ids": _device_ids(span),
         "rank": capture.rank,
@@ -52,8 +54,7 @@ def capture_json(span: SpanData) -> CaptureJson:
         "recorded": [name for name, on in capture.switches.items() if on],
         "not_recorded": [name for name, on in capture.switches.items() if not on],
         "schedule": capture.schedule,
-        "torch_npu_version": capture.torch_npu_version,
-        "cann_version": capture.cann_version,
+        "versions": capture.versions,
         "start_ns": None if times[0] is None else str(times[0]),
         "duration_ns": None if times[0] is None or times[1] is None else times[1] - times[0],
         "host": capture.host,

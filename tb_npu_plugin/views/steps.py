@@ -7,7 +7,6 @@ from typing import cast
 
 from tb_npu_plugin.analysis import steps as analysis
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.views.contract import StepJson
 
 
@@ -15,10 +14,10 @@ def steps_of(span: SpanData) -> tuple[list[StepJson], str | None]:
     """Step budgets and the file they come from: step_trace_time.csv, else computed from the kernels."""
     trace = span.table("step_trace")
     if trace is not None and len(trace):
-        return [_step_json(step) for step in analysis.from_step_trace(trace)], file_of("step_trace").name
+        return [_step_json(step) for step in analysis.from_step_trace(trace)], span.source("step_trace")
     kernels = span.table("kernels")
     if kernels is not None and len(kernels):
-        return [_step_json(step) for step in analysis.from_kernels(kernels)], file_of("kernels").name
+        return [_step_json(step) for step in analysis.from_kernels(kernels)], span.source("kernels")
     return [], None
 
 

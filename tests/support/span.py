@@ -11,7 +11,7 @@ import pytest
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES
+from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES, file_of
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 from tb_npu_plugin.tables import Column, Kind, Table, from_lists, known
 
@@ -33,6 +33,7 @@ class TestSpan:
     worker_label: str = "rank 0"
     run_label: str = "run"
     trace_version: str = ""
+    format: str = "torch_npu"
 
     @property
     def base_ns(self) -> int:
@@ -46,6 +47,13 @@ class TestSpan:
 
     def rows(self, table: str) -> int | None:
         return len(self.tables[table]) if table in self.tables else None
+
+    def source(self, table: str) -> str:
+        names = [path.rsplit("/", 1)[-1] for path in self.files]
+        declared = file_of(table, self.format)
+        if table == "operators" and not any(declared.matches(name) for name in names):
+            return next((name for name in names if file_of("trace").matches(name)), declared.name)
+        return declared.name
 
     def table(self, table: str) -> Table | None:
         return self.tables.get(table)

@@ -73,7 +73,7 @@ def test_everything_that_is_recorded(tmp_path: Path) -> None:
     }  # fmt: skip
     assert found.switches == {"record_shapes": True, "with_flops": False, "l2_cache": True, "record_op_args": False}
     assert found.export_types == ("text", "db")
-    assert (found.torch_npu_version, found.cann_version) == ("2.7.1", "8.3.RC1")
+    assert found.versions == {"torch_npu": "2.7.1", "CANN": "8.3.RC1"}
     assert found.end_ns == 1736408884023552840
     assert found.start_ns == 1736408884023552840 - (172164265133640 - 172163581670080)
     assert not found.simulated
@@ -208,7 +208,7 @@ def test_of_several_settings_one_that_names_a_rank_is_read(tmp_path: Path) -> No
     folder = tmp_path / "x_ascend_pt"
     capture(folder, {"torch_npu_version": "old"})
     found, problems = capture(folder, {"torch_npu_version": "new"}, "profiler_info_1.json")
-    assert (found.rank, found.torch_npu_version) == (1, "new")
+    assert (found.rank, found.versions) == (1, {"torch_npu": "new"})
     assert codes(problems) == ["several_settings x1"]
 
 

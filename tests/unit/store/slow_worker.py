@@ -24,12 +24,12 @@ read_file, build_timeline = registry.read_file, timeline.build_timeline
 def slow_read(path, *rest):
     hold(path)
     return read_file(path, *rest)
-def slow_build(path, out, log, progress, preview):
+def slow_build(path, out, log, progress, preview, scan):
     hold(path)
     def shown(folder):
         preview(folder)
         hold(folder)
-    build_timeline(path, out, log, progress, shown)
+    build_timeline(path, out, log, progress, shown, scan)
 registry.read_file, timeline.build_timeline = slow_read, slow_build
 from tb_npu_plugin.store.worker import main
 main()

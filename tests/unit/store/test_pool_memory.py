@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.store import budget
 from tb_npu_plugin.store.budget import WORKER_BYTES, memory_budget, needed
 from tb_npu_plugin.store.cache import Cache
 from tb_npu_plugin.store.job import Job
 from tb_npu_plugin.store.jobs import Pool
-from tb_npu_plugin.store.stages import Request, Stage
+from tb_npu_plugin.store.stages import Request
 from tests.unit.discovery.test_watch import until
 
 MEBIBYTE = 1 << 20

@@ -28,6 +28,7 @@ export const ANSWERS = {
   "Written when the host is profiled.": "采集主机侧时写出。",
   "Written when there is metadata.": "有元数据时写出。",
   "{0} is not there.": "{0} 不存在。",
+  "Results of {0} hold nothing for this view.": "{0} 的结果没有该视图所需的数据。",
   "{0} is there. {1}": "{0} 存在。{1}",
 
   // Folders that were not taken.
@@ -49,8 +50,7 @@ export const ANSWERS = {
   "Nothing: its target is read where it lies.": "无需处理：其目标会在所在位置读取。",
   "Only a database export (*.db) is here; this version does not read it yet.":
     "这里只有数据库导出（*.db）；本版本尚不支持读取。",
-  'Parse it on a host with CANN: from torch_npu.profiler.profiler import analyse; analyse("{0}")':
-    '请在安装了 CANN 的主机上解析：from torch_npu.profiler.profiler import analyse; analyse("{0}")',
+  "Parse it on a host with CANN: {0}": "请在安装了 CANN 的主机上解析：{0}",
   "Raw profiling data that was never parsed: there is no ASCEND_PROFILER_OUTPUT with result files in it.":
     "从未解析的原始采集数据：没有包含结果文件的 ASCEND_PROFILER_OUTPUT。",
   "Remote folders are not read yet by this version.": "本版本尚不支持读取远程目录。",

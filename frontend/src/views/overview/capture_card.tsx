@@ -7,6 +7,7 @@ import { Card } from "../../widgets";
 /** How this span was recorded. `profiled`: ranks of the run that have a capture. */
 export function CaptureCard({ capture, profiled }: { capture: CaptureJson; profiled: number }) {
   const facts: [string, ComponentChildren][] = [
+    [t("overview.producer"), capture.producer],
     [t("overview.device"), deviceText(capture)],
     [t("overview.rank"), rankText(capture, profiled)],
     [t("overview.level"), [capture.level, capture.aic_metrics].filter(Boolean).join(", ")],
@@ -82,9 +83,9 @@ function scheduleText(schedule: CaptureJson["schedule"]): string {
     .join(", ");
 }
 
-function versionText({ torch_npu_version: torch, cann_version: cann }: CaptureJson): ComponentChildren {
-  if (torch === null && cann === null) return <span class="muted">{t("overview.versions.unknown")}</span>;
-  return `${torch ?? t("core.unknown")} / ${cann ?? t("core.unknown")}`;
+function versionText({ versions }: CaptureJson): ComponentChildren {
+  const known = Object.entries(versions).map(([program, version]) => `${program} ${version}`);
+  return known.length > 0 ? known.join(", ") : <span class="muted">{t("overview.versions.unknown")}</span>;
 }
 
 function hostText({ host, pid }: CaptureJson): string {

@@ -1,0 +1,8 @@
+"""All finders, in the order in which they look at a folder."""
+
+from __future__ import annotations
+
+from tb_npu_plugin.discovery.find_ascend import find_ascend
+from tb_npu_plugin.discovery.found import Finder
+
+FINDERS: tuple[Finder, ...] = (find_ascend,)

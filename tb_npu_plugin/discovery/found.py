@@ -1,0 +1,158 @@
+"""What a finder works on and what it gives. One finder a kind of result: see finders.py."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional
+
+from tb_npu_plugin.discovery import report
+from tb_npu_plugin.discovery.identity import Identity
+from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.discovery.report import Skipped
+from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema.core import Stage
+from tb_npu_plugin.schema.formats import Format
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder that the walk came to.
+
+    path     where it is
+    parts    its path below the logdir
+    label    that path for people
+    entries  what it holds, by name
+    """
+
+    path: Path
+    parts: tuple[str, ...]
+    label: str
+    entries: Sequence[os.DirEntry[str]]
+
+    @property
+    def name(self) -> str:
+        """Its own name."""
+        return self.parts[-1] if self.parts else self.path.name
+
+    @property
+    def folders(self) -> list[str]:
+        """Names of the folders in it."""
+        return [entry.name for entry in self.entries if is_folder(entry)]
+
+
+@dataclass(frozen=True)
+class Found:
+    """One span.
+
+    format    id of schema.formats.FORMATS
+    folder    that its files are relative to
+    parts     path below the logdir, with something at the end that tells spans of one folder from each other
+    run       path below the logdir of the run that it belongs to
+    label     name for people where no time of the capture is known
+    """
+
+    format: str
+    folder: Path
+    parts: tuple[str, ...]
+    run: tuple[str, ...]
+    identity: Identity
+    files: tuple[FoundFile, ...]
+    notes: tuple[Problem, ...] = ()
+    label: str = ""
+
+
+@dataclass
+class Taken:
+    """What a finder makes of a folder.
+
+    closed  names of folders in it that hold nothing more to find
+    whole   nothing below it is looked at
+    """
+
+    found: list[Found] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    closed: frozenset[str] = frozenset()
+    whole: bool = False
+
+
+#: Looks at a folder's names, sizes and times; None where it is none of its kind.
+Finder = Callable[[Folder], Optional[Taken]]
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """A folder or a link to one; what cannot be told is none (the walk reports it)."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def is_file(entry: os.DirEntry[str]) -> bool:
+    """A file or a link to one."""
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
+
+
+def files_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format, notes: list[Problem]) -> list[FoundFile]:
+    """Those of the entries that the format declares, as files relative to the result; what cannot be used becomes a
+    Problem. `prefix`: path of the entries' folder, with a slash at its end."""
+    names = {entry.name for entry in entries}
+    files = []
+    for entry in entries:
+        spec = format.file(entry.name)
+        if spec is None:
+            continue
+        relative = prefix + entry.name
+        if entry.name.endswith(".gz") and entry.name[:-3] in names:
+            notes.append(_twice(relative))
+            continue
+        found = found_file(entry, relative, spec.stages, notes)
+        if found is not None:
+            files.append(found)
+    return files
+
+
+def found_file(
+    entry: os.DirEntry[str], relative: str, stages: tuple[Stage, ...], notes: list[Problem]
+) -> FoundFile | None:
+    """A file with its size and time; None for a folder and for what cannot be used, which becomes a Problem."""
+    try:
+        if not entry.is_file():
+            if not entry.is_dir():
+                notes.append(_gone(relative, "a symbolic link that leads nowhere"))
+            return None
+        status = entry.stat()
+    except OSError as error:
+        notes.append(_gone(relative, error.strerror or str(error)))
+        return None
+    return FoundFile(relative, status.st_size, status.st_mtime_ns, stages)
+
+
+def listed(folder: Path) -> list[os.DirEntry[str]]:
+    """What a folder holds, by name. Raises OSError."""
+    with os.scandir(folder) as listing:
+        return sorted(listing, key=lambda entry: entry.name)
+
+
+def shown_parts(name: str, parts: Sequence[str]) -> str:
+    """A path below a logdir for people, with the logdir's name in --logdir_spec in front."""
+    return report.shown("/".join((*((name,) if name else ()), *parts)))
+
+
+def _twice(relative: str) -> Problem:
+    return Problem(
+        "duplicate_file", relative, "", "one of the plain and the compressed file", "both",
+        "Nothing: the plain file is read.", "Remove one of the two.", severity="info",
+    )  # fmt: skip
+
+
+def _gone(relative: str, found: str) -> Problem:
+    return Problem(
+        "unreadable_file", relative, "", "a readable file", found,
+        "What this file holds.", "Restore the file or its permissions.",
+    )  # fmt: skip

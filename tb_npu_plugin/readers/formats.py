@@ -1,0 +1,47 @@
+"""How each kind of result is read: one entry a format of schema/formats.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers import capture, registry
+from tb_npu_plugin.readers.source import Progress
+from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.scan import Scan, scan_trace
+from tb_npu_plugin.schema.formats import TORCH_NPU
+from tb_npu_plugin.tables import Table
+
+Tables = dict[str, Table]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How results of a format are read.
+
+    capture  how the span was recorded, from its folder and its files (relative to the folder)
+    tables   the logical tables of one file; see readers.registry.read_file. It is told what was read before, from
+             smaller files, so that it need not read again what is there
+    finish   mends and adds to what all files gave together
+    scan     the events of a trace file
+    """
+
+    capture: Callable[[Path, Sequence[str], ProblemLog], Capture]
+    tables: Callable[[Path, str, ProblemLog, Progress, Optional[Spool], Tables], Tables]
+    finish: Callable[[Tables, Capture, ProblemLog], Tables] = lambda tables, capture, log: tables
+    scan: Scan = scan_trace
+
+
+def _tables(
+    path: Path, relative: str, log: ProblemLog, progress: Progress, spool: Spool | None, before: Tables
+) -> Tables:
+    return registry.read_file(path, relative, log, progress, spool)
+
+
+READERS: dict[str, Reader] = {
+    TORCH_NPU.id: Reader(lambda folder, files, log: capture.read_capture(folder, log), _tables),
+}

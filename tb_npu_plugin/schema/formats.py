@@ -1,0 +1,48 @@
+"""Kinds of results, each declared once: which files they consist of. A new one is an entry here, a finder in
+discovery/finders.py and a reader in readers/formats.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tb_npu_plugin.schema import torch_npu_csv, torch_npu_json
+from tb_npu_plugin.schema.core import ResultFile
+
+
+@dataclass(frozen=True)
+class Format:
+    """One kind of result.
+
+    id       name in the code and in JSON
+    title    name for people
+    files    what it may consist of, in the order of the pages that list them
+    analyse  call that parses raw data of it, with {path}; "" where there is nothing to parse
+    """
+
+    id: str
+    title: str
+    files: tuple[ResultFile, ...]
+    analyse: str = ""
+
+    def file(self, name: str) -> ResultFile | None:
+        """Declaration of a file of that name (without its folders); None for others."""
+        return next((file for file in self.files if file.matches(name)), None)
+
+    def file_of(self, table: str) -> ResultFile | None:
+        """The file that fills a logical table, or "trace"; None where such results have none."""
+        return next((file for file in self.files if table in file.tables), None)
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """Logical tables that such a result can have, "trace" included."""
+        return frozenset(table for file in self.files for table in file.tables)
+
+
+TORCH_NPU = Format(
+    "torch_npu",
+    "Ascend PyTorch Profiler",
+    (*torch_npu_json.JSON_FILES, *torch_npu_csv.CSV_FILES),
+    'from torch_npu.profiler.profiler import analyse; analyse("{path}")',
+)
+
+FORMATS: dict[str, Format] = {format.id: format for format in (TORCH_NPU,)}
