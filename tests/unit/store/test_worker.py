@@ -90,7 +90,7 @@ def test_a_defect_in_reading_the_settings_does_not_cost_the_tables(
     monkeypatch.setattr(capture, "read_capture", read_capture)
     meta = worker.run(request(tmp_path), lambda message: None)
     assert meta["rows"] == {"kernels": 2, "step_trace": 1} and meta["capture"]["rank"] is None
-    assert [(item["code"], item["file"]) for item in meta["problems"]] == [("reader_defect", "profiler_info.json")]
+    assert [(item["code"], item["file"]) for item in meta["problems"]] == [("reader_defect", "profiler_info_0.json")]
 
 
 def test_problems_of_the_trace_tell_where_it_lies(tmp_path: Path) -> None:
