@@ -64,20 +64,41 @@ def rebuild(events: OperatorEvents) -> OperatorTimes:
         times, threads = events.launch_start, np.full(len(events.launch_start), -1, dtype=np.int64)
     parent, owner = _nest(events, times, threads, any_thread=not queued)
     device, aicore = _work_of_entries(events) if queued else _work_of_launches(events)
-    host_self = events.op_dur.copy()
-    inner = np.flatnonzero(parent >= 0)
-    np.subtract.at(host_self, parent[inner], events.op_dur[inner])
     count = len(events.op_start)
     device_self, aicore_self = _sum_by(owner, device, count), _sum_by(owner, aicore, count)
     return OperatorTimes(
         parent,
-        host_self,
+        _without_children(parent, events.op_dur),
         events.op_dur,
         _whole(device_self),
         _whole(_with_children(parent, device_self)),
         _whole(aicore_self),
         _whole(_with_children(parent, aicore_self)),
     )
+
+
+def nested(start: IntArray, dur: IntArray, device_self: IntArray, aicore_self: IntArray) -> OperatorTimes:
+    """Times of operators, by start, where it is known which device time is whose: ns of each itself."""
+    none = np.zeros(0, dtype=np.int64)
+    no_thread = np.full(len(start), -1, dtype=np.int64)
+    alone = OperatorEvents(start, dur, no_thread, *(none,) * 8, np.zeros(0, dtype=np.bool_))
+    parent, _ = _nest(alone, none, none, any_thread=True)
+    return OperatorTimes(
+        parent,
+        _without_children(parent, dur),
+        dur,
+        device_self,
+        _with_children(parent, device_self),
+        aicore_self,
+        _with_children(parent, aicore_self),
+    )
+
+
+def _without_children(parent: NDArray[np.int64], dur: IntArray) -> IntArray:
+    out = dur.copy()
+    inner = np.flatnonzero(parent >= 0)
+    np.subtract.at(out, parent[inner], dur[inner])
+    return out
 
 
 def _nest(

@@ -78,6 +78,12 @@ _WORDS: dict[str, _Words] = {
     "several_settings": _Words(
         "one profiler_info file", "The settings in the others.", "Keep one capture in a folder.", "warning"
     ),
+    "no_database": _Words("a SQLite database", "The whole file.", _PARSE_AGAIN),
+    "no_profiler_tables": _Words("tables of a profiler", "The whole file.", "Check that it is a profiler's database."),
+    "damaged_table": _Words("the rest of the table", "The rows that would have followed.", _PARSE_AGAIN),
+    "missing_table_column": _Words("a required column", "What this table holds.", _PARSE_AGAIN),
+    "unknown_task": _Words("a task for every kernel", "These kernels.", _PARSE_AGAIN),
+    "unknown_module": _Words("a name for every module", "These rows.", _PARSE_AGAIN),
     "unknown_file": _Words("a result file that this version reads", "The file.", "Nothing to do.", "info"),
 }  # fmt: skip
 

@@ -54,17 +54,20 @@ class DeviceTables:
             if call.level != "runtime" or with_runtime
         ])  # fmt: skip
 
-    def _task(self, start: int, end: int, connection: int, kind: str, stream: int, task: int) -> Row:
+    def _task(
+        self, start: int, end: int, connection: int, kind: str, stream: int, task: int, context: int = _NO_ID
+    ) -> Row:
         self._tasks += 1
-        return (start, end, self._device, connection, self._tasks - 1, self._pid, self._text(kind), _NO_ID, stream, task,
-                _NO_ID)  # fmt: skip
+        return (start, end, self._device, connection, self._tasks - 1, self._pid, self._text(kind), context, stream,
+                task, _NO_ID)  # fmt: skip
 
     def _compute(self, tasks: list[Task]) -> None:
         rows, infos, figures = [], [], []
         for task in tasks:
             kernel, id_ = task.kernel, self._tasks
             kind = _KINDS.get(kernel.core, kernel.name)
-            rows.append(self._task(task.start, task.end, task.connection, kind, task.stream, task.task))
+            context = 0 if kernel.core.startswith("MIX") else _NO_ID
+            rows.append(self._task(task.start, task.end, task.connection, kind, task.stream, task.task, context))
             if not kernel.core:
                 continue
             info = self._kernels.get(kernel)

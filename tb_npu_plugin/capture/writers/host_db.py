@@ -7,10 +7,10 @@ from itertools import chain
 from tb_npu_plugin.capture.simulation.records import Allocation, CommOp, HostOp, OpInfo, Segment, Task, Totals
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.memory_csv import STREAM
 from tb_npu_plugin.schema import torch_npu_db as schema
 
 _OP, _QUEUE, _TRACE = (schema.API_TYPES[name] for name in ("op", "queue", "trace"))
-_STREAM = 2
 
 
 class HostTables:
@@ -143,7 +143,7 @@ class HostTables:
         self._database.add("MEMORY_RECORD", rows)
 
     def _record(self, component: str, at: int, allocated: int, reserved: int, active: int | None) -> Row:
-        stream = None if component == "GE" else _STREAM
+        stream = None if component == "GE" else STREAM
         return self._memory(component), at, allocated, reserved, active, stream, self._device
 
     def _allocations(self) -> None:
@@ -161,7 +161,7 @@ class HostTables:
         durs = [None if end is None else end - at for end in ends]
         sizes = (before.allocated, before.reserved, before.active)
         last = (None, None, None) if after is None else (after.allocated, after.reserved, after.active)
-        return name, block.size, at, *ends, *durs, *sizes, *last, None if block.graph_engine else _STREAM, self._device
+        return name, block.size, at, *ends, *durs, *sizes, *last, None if block.graph_engine else STREAM, self._device
 
     def _engine(self, block: Allocation) -> list[Row]:
         name, tid = self._cann(block.name.removeprefix("cann::")), self._pid | self._output.process.pid

@@ -7,7 +7,8 @@ from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.text import Rows, cell, mb, stamp
 from tb_npu_plugin.schema import torch_npu_memory_csv as schema
 
-_STREAM = "897357296"  # address of the stream, as old releases write it
+#: Address of the stream, as old releases write it.
+STREAM = 897357296
 _OLD_HAS_NOT = (
     "active_release_ns", "active_dur_ns", "alloc_active_bytes", "release_active_bytes", "active_bytes", "stream"
 )  # fmt: skip
@@ -57,7 +58,7 @@ class Allocations:
         if not self._active:
             return f"{front},{dur},{before},{after},{self._device}"
         active_dur = stamp(None if active is None else active - at)
-        stream = "" if block.graph_engine else _STREAM
+        stream = "" if block.graph_engine else str(STREAM)
         return f"{front},{stamp(active)},{dur},{active_dur},{before},{after},{stream},{self._device}"
 
     def _totals(self, totals: Totals | None) -> str:
@@ -121,7 +122,7 @@ class MemoryRecord:
     def _line(self, component: str, at: str, allocated: int | None, reserved: int, active: int | None) -> str:
         if not self._active:
             return f"{component},{at},{mb(allocated)},{mb(reserved)},{self._device}"
-        stream = "" if component in ("APP", "GE") else _STREAM
+        stream = "" if component in ("APP", "GE") else str(STREAM)
         return f"{component},{at},{mb(allocated)},{mb(reserved)},{mb(active)},{stream},{self._device}"
 
 

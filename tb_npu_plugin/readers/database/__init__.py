@@ -1,0 +1,1 @@
+"""Databases of profilers: the same tables and events as from text files."""

@@ -1,0 +1,68 @@
+"""Cells of SQLite to numpy: SQLite holds any type in any column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.tables import NULL_INT
+from tb_npu_plugin.units import number, scaled
+
+Mask = NDArray[np.bool_]
+
+
+def ints_of(cells: Sequence[Any]) -> tuple[NDArray[np.int64], Mask]:
+    """int64, NULL_INT where unknown; and a mask of the cells that are neither NULL nor a number. Fractions are rounded
+    half to even, as everywhere."""
+    found = np.array(cells)
+    none = np.zeros(len(cells), dtype=np.bool_)
+    if found.dtype.kind == "i":
+        return found.astype(np.int64, copy=False), none
+    if found.dtype.kind == "S" and set(map(type, cells)) == {bytes}:
+        try:
+            return found.astype(np.int64), none
+        except (ValueError, OverflowError):
+            pass
+    values = [_int_of(cell) for cell in cells]
+    bad = np.fromiter((value is None and cell is not None for value, cell in zip(values, cells)), np.bool_, len(cells))
+    return np.fromiter((NULL_INT if value is None else value for value in values), np.int64, len(cells)), bad
+
+
+def _int_of(cell: Any) -> int | None:
+    if isinstance(cell, int):
+        return cell
+    if isinstance(cell, float):
+        return scaled(repr(cell), 1)
+    return scaled(cell.decode("utf-8", "replace"), 1) if isinstance(cell, bytes) else None
+
+
+def floats_of(cells: Sequence[Any]) -> tuple[NDArray[np.float64], Mask]:
+    """float64, NaN where unknown; and a mask of the cells that are neither NULL nor a finite number."""
+    none = np.zeros(len(cells), dtype=np.bool_)
+    found = np.array(cells)
+    if found.dtype.kind in "if":
+        values = found.astype(np.float64)
+    else:
+        values = np.array([_float_of(cell) for cell in cells], dtype=np.float64)
+        none = np.fromiter((cell is not None for cell in cells), np.bool_, len(cells))
+        return values, none & np.isnan(values)
+    bad = ~np.isfinite(values)
+    values[bad] = np.nan
+    return values, bad
+
+
+def _float_of(cell: Any) -> float:
+    if isinstance(cell, (int, float)):
+        return float(cell)
+    value = number(cell.decode("utf-8", "replace")) if isinstance(cell, bytes) else None
+    return float("nan") if value is None else value
+
+
+def text_of(cell: Any) -> str | None:
+    """Text; None where there is none. Figures become their digits."""
+    if cell is None:
+        return None
+    return cell.decode("utf-8", "surrogateescape") if isinstance(cell, bytes) else str(cell)

@@ -1,0 +1,118 @@
+"""The tables of communication, from analysis.db. Source: specs/ascend_pt.md 4.10, 4.11, 6.2."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tb_npu_plugin.readers.database.source import Rows, Source
+from tb_npu_plugin.readers.figures import Rows as Collected
+from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema import torch_npu_json as names
+from tb_npu_plugin.tables import NULL_INT, Table
+from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS, scaled
+
+_MS, _US, _MB = TIME_UNITS["ms"], TIME_UNITS["us"], DECIMAL_SIZE_UNITS["MB"]
+_STEP = re.compile(r"step(\d*)")
+
+
+def read_comm_ops(source: Source) -> dict[str, Table]:
+    """Communication operators; idle time is recomputed from what it consists of, ratios as text exports have them."""
+    rows = source.read(schema.COMM_TIME)
+    out = Collected(names.COMM_OPS_COLUMNS)
+    figures = _columns(rows, "elapse_ms", "transit_ms", "wait_ms", "sync_ms", "idle_ms")
+    for who, start, times in zip(_who(rows), rows.floats("start_us").tolist(), figures):
+        elapse, transit, wait, sync, idle = (_ns(value, _MS) for value in times)
+        if elapse is not None and transit is not None and wait is not None:
+            idle = elapse - transit - wait
+        out.add(*who, _ns(start, _US), elapse, transit, wait, sync, idle,
+                _ratio(times[2], times[1]), _ratio(times[3], times[1]))  # fmt: skip
+    return _unless_empty("comm_ops", out)
+
+
+def read_comm_bandwidth(source: Source) -> dict[str, Table]:
+    """Transports of each operator: one row for all its packages."""
+    rows = source.read(schema.COMM_BANDWIDTH)
+    out = Collected(names.COMM_BANDWIDTH_COLUMNS)
+    figures = _columns(rows, "size_mb", "time_ms", "bandwidth", "large_packet_ratio")
+    seen = set()
+    for who, transport, values in zip(_who(rows), rows.texts("transport"), figures):
+        if (*who, transport) not in seen:
+            seen.add((*who, transport))
+            size, time, speed, large = values
+            rollup = int(transport in names.ROLLUP_TRANSPORTS)
+            out.add(*who, transport, rollup, _ns(size, _MB), _ns(time, _MS), _known(speed), _known(large))
+    return _unless_empty("comm_bandwidth", out)
+
+
+def read_comm_packets(source: Source) -> dict[str, Table]:
+    """Packages by size."""
+    rows = source.read(schema.COMM_BANDWIDTH)
+    out = Collected(names.COMM_PACKETS_COLUMNS)
+    figures = _columns(rows, "packet_mb", "packets_ms")
+    counts = rows.ints("count").tolist()
+    for who, transport, (packet, time), count in zip(_who(rows), rows.texts("transport"), figures, counts):
+        if count not in (0, NULL_INT):  # rows without packages stand for a transport only
+            out.add(*who, transport, _ns(packet, _MB), count, _ns(time, _MS))
+    return _unless_empty("comm_packets", out)
+
+
+def read_comm_links(source: Source) -> dict[str, Table]:
+    """The matrix of links."""
+    rows = source.read(schema.COMM_MATRIX)
+    out = Collected(names.COMM_LINKS_COLUMNS)
+    figures = _columns(rows, "size_mb", "time_ms", "bandwidth")
+    ends = zip(rows.ints("src").tolist(), rows.ints("dst").tolist())
+    texts = zip(rows.texts("transport"), rows.texts("op_name"))
+    for (step, kind, name, group), (src, dst), (transport, op_name), values in zip(_who(rows), ends, texts, figures):
+        op_type, dash, stat = name.rpartition("-")
+        size, time, speed = values
+        out.add(
+            step, kind, op_type if dash else name, stat if dash else None, group,
+            None if src == NULL_INT else src, None if dst == NULL_INT else dst, _text(transport),
+            _ns(size, _MB), _ns(time, _MS), _known(speed), _text(op_name),
+        )  # fmt: skip
+    return _unless_empty("comm_links", out)
+
+
+def _who(rows: Rows) -> Iterator[tuple[str | None, str | None, str, str | None]]:
+    """(step, kind, name, group) of each row."""
+    for step, kind, name, group in zip(*(rows.texts(key) for key in ("step", "kind", "name", "group"))):
+        yield step_of(step), _text(kind), name or "", _text(group)
+
+
+def step_of(text: str | None) -> str | None:
+    """Number of a step: "step50" and "50" are 50, "step" and "" none."""
+    found = _STEP.fullmatch(text or "")
+    return (found.group(1) if found else text) or None
+
+
+def _columns(rows: Rows, *keys: str) -> Iterator[tuple[float, ...]]:
+    return zip(*(rows.floats(key).tolist() for key in keys))
+
+
+def _ns(value: float, factor: int) -> int | None:
+    """A figure in ns or bytes, by its shortest digits, as if it stood in a text file."""
+    return None if math.isnan(value) else scaled(repr(value), factor)
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _ratio(part: float, transit: float) -> float | None:
+    """part / (part + transit), 0 where both are; rounded as in text exports."""
+    if math.isnan(part) or math.isnan(transit):
+        return None
+    return round(part / (part + transit), 4) if part + transit else 0.0
+
+
+def _text(value: Any) -> str | None:
+    return value if value and value != "N/A" else None
+
+
+def _unless_empty(table: str, rows: Collected) -> dict[str, Table]:
+    found = rows.table()
+    return {table: found} if len(found) else {}

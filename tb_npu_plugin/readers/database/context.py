@@ -1,0 +1,105 @@
+"""What the readers of one database share, each part read when it is first asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from tb_npu_plugin.readers.database.source import Rows, Source
+from tb_npu_plugin.readers.database.strings import Strings
+from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema.torch_npu_db import API_TYPES
+from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
+from tb_npu_plugin.tables import NULL_INT, IntArray
+
+
+class Context:
+    """One database of a profiler."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.spool: Spool = source.spool
+
+    @cached_property
+    def strings(self) -> Strings:
+        """STRING_IDS."""
+        return Strings(self.source, schema.STRING_IDS)
+
+    @cached_property
+    def tasks(self) -> Rows:
+        """Tasks of the device."""
+        return self.source.read(schema.TASK)
+
+    @cached_property
+    def compute(self) -> Rows:
+        """What is known of computing tasks."""
+        return self.source.read(schema.COMPUTE_TASK)
+
+    @cached_property
+    def comm(self) -> Rows:
+        """Communication operators."""
+        return self.source.read(schema.COMMUNICATION_OP)
+
+    @cached_property
+    def calls(self) -> Rows:
+        """CANN calls on the host."""
+        return self.source.read(schema.CANN_API)
+
+    @cached_property
+    def torch(self) -> Rows:
+        """Calls of the framework on the host."""
+        return self.source.read(schema.PYTORCH_API)
+
+    @cached_property
+    def connections(self) -> Rows:
+        """Connections that calls of the framework refer to."""
+        return self.source.read(schema.CONNECTIONS)
+
+    @cached_property
+    def steps(self) -> Rows:
+        """Steps on the host, by start."""
+        rows = self.source.read(schema.STEP_TIME)
+        order = np.argsort(rows.ints("start_ns"), kind="stable")
+        return Rows(len(rows), {key: values[order] for key, values in rows.data.items()})
+
+    @cached_property
+    def levels(self) -> Strings:
+        """Names of the types of calls."""
+        return Strings(self.source, schema.API_TYPE_NAMES)
+
+    @cached_property
+    def device_id(self) -> int:
+        """The device of a database of one device; NULL_INT where it does not say."""
+        ids = self.source.read(schema.RANK_DEVICE).ints("device_id")
+        return int(ids[0]) if len(ids) else NULL_INT
+
+    def devices(self, rows: Rows) -> IntArray:
+        """Device of each row; that of the database where the table does not say."""
+        ids = rows.ints("device_id")
+        return np.where(ids == NULL_INT, self.device_id, ids)
+
+    @cached_property
+    def communication_core(self) -> str:
+        """What text exports of the same release call the core of communication rows."""
+        older, newer = COMMUNICATION_CORES
+        return older if self.levels.text(schema.COMMUNICATION_TYPE) == schema.OLD_COMMUNICATION else newer
+
+    def torch_of_kind(self, kind: str) -> Rows:
+        """Calls of the framework of one kind: "op", "queue", "trace"; by start, then in the order of the table."""
+        chosen = np.flatnonzero(self.torch.ints("kind") == API_TYPES[kind])
+        chosen = chosen[np.argsort(self.torch.ints("start_ns")[chosen], kind="stable")]
+        return Rows(len(chosen), {key: values[chosen] for key, values in self.torch.data.items()})
+
+    def links(self, rows: Rows) -> tuple[IntArray, IntArray]:
+        """(row, connection) of calls of the framework; a call may have several connections."""
+        key = rows.ints("connection")
+        ids, ends = self.connections.ints("id"), self.connections.ints("connection")
+        order = np.argsort(ids, kind="stable")
+        ids, ends = ids[order], ends[order]
+        first, last = np.searchsorted(ids, key, "left"), np.searchsorted(ids, key, "right")
+        count = np.where(key == NULL_INT, 0, last - first)
+        row = np.repeat(np.arange(len(rows)), count)
+        within = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+        return row, ends[np.repeat(first, count) + within]

@@ -1,0 +1,127 @@
+"""The table "kernels": computing tasks and communication operators by start. Source: specs/ascend_pt.md 4.1, 7."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.readers.database.context import Context
+from tb_npu_plugin.readers.database.metrics import metric_columns
+from tb_npu_plugin.readers.database.source import Rows, kept
+from tb_npu_plugin.readers.database.strings import picked, places
+from tb_npu_plugin.readers.database.windows import step_rows
+from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema.torch_npu_csv import KERNELS
+from tb_npu_plugin.schema.torch_npu_db import NO_ID
+from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, Text
+
+_TEXTS = ("op_state", "core", "hf32", "input_shapes", "input_types", "input_formats", "output_shapes", "output_types",
+          "output_formats")  # fmt: skip
+#: Columns that older databases lack: then the table has none.
+_MAYBE = ("op_state", "hf32")
+
+
+def read_kernels(context: Context) -> dict[str, Table]:
+    """Kernels with waiting times, steps and metrics."""
+    joined = _Joined(context)
+    if not len(joined.start):
+        return {}
+    data = joined.columns()
+    columns = tuple(column for column in KERNELS.columns if column.key in data)
+    table = Table(columns, {column.key: data[column.key] for column in columns})
+    return {"kernels": table.with_columns(metric_columns(context, joined.task_ids()))}
+
+
+class _Joined:
+    """Rows by start. info, op: row in COMPUTE_TASK_INFO and in COMMUNICATION_OP, -1 where it is the other; task: row in
+    TASK, -1 for none."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        info_task = places(context.tasks.ints("id"), context.compute.ints("id"))
+        infos = np.flatnonzero(info_task >= 0)
+        if len(infos) < len(info_task):
+            lost = len(info_task) - len(infos)
+            context.source.report.add("unknown_task", schema.COMPUTE_TASK.table, found=str(lost))
+        infos = infos[np.argsort(info_task[infos], kind="stable")]  # in the order of TASK
+        tasks, comm = context.tasks, context.comm
+        task = info_task[infos]
+        start = np.concatenate([tasks.ints("start_ns")[task], comm.ints("start_ns")])
+        end = np.concatenate([tasks.ints("end_ns")[task], comm.ints("end_ns")])
+        order = np.argsort(start, kind="stable")
+        none_infos, none_comm = np.full(len(infos), -1), np.full(len(comm), -1)
+        self.start, self._end = start[order], end[order]
+        self.info = np.concatenate([infos, none_comm])[order]
+        self.task = np.concatenate([task, none_comm])[order]
+        self.op = np.concatenate([none_infos, np.arange(len(comm))])[order]
+
+    def task_ids(self) -> IntArray:
+        """globalTaskId of each row."""
+        return _at(self._context.tasks.ints("id"), self.task)
+
+    def columns(self) -> dict[str, Data]:
+        context, compute, comm, spool = self._context, self._context.compute, self._context.comm, self._context.spool
+        strings = context.strings
+        duration = self._end - self.start
+        wait = np.zeros(len(self.start), dtype=np.int64)
+        wait[1:] = np.maximum(self.start[1:] - self._end[:-1], 0)
+        out: dict[str, Data] = {
+            "start_ns": kept(spool, self.start), "dur_ns": kept(spool, duration), "wait_ns": kept(spool, wait),
+            "device_id": kept(spool, self._either(context.devices(context.tasks), context.devices(comm))),
+            "task_id": self._of_task("task_id"), "stream_id": self._of_task("stream_id"),
+            "context_id": self._of_task("context_id", unset=NO_ID),
+            "model_id": self._models(),
+            "block_dim": kept(spool, np.where(self.op >= 0, 0, _at(compute.ints("block_dim"), self.info))),
+            "mix_block_dim": kept(spool, _at(compute.ints("mix_block_dim"), self.info)),
+            "name": self._text(compute, comm, "name"), "type": self._text(compute, comm, "type"),
+        }  # fmt: skip
+        for key in _TEXTS:
+            if key not in _MAYBE or compute.has(key):
+                text = strings.column(compute.ints(key), unquote=key.endswith("_shapes"))
+                out[key] = picked(spool, text, self.info)
+        core = out["core"]
+        assert isinstance(core, Text)
+        out["core"] = self._communicates(core)
+        step = step_rows(context, self.start)
+        if step is not None:
+            ids = [str(id_) for id_ in context.steps.ints("id").tolist()]
+            out["step"] = picked(spool, Text.of(ids), step)
+        return out
+
+    def _either(self, of_task: IntArray, of_comm: IntArray) -> IntArray:
+        return np.where(self.op >= 0, _at(of_comm, self.op), _at(of_task, self.task))
+
+    def _of_task(self, key: str, unset: int = NULL_INT) -> IntArray:
+        values = _at(self._context.tasks.ints(key), self.task)
+        return kept(self._context.spool, np.where(values == unset, NULL_INT, values))
+
+    def _models(self) -> IntArray:
+        """Of a communication operator: that of its first task."""
+        context = self._context
+        parts = context.source.read(schema.COMMUNICATION_TASK, "id", "op")
+        part = places(parts.ints("op"), context.comm.ints("op"))
+        task = places(context.tasks.ints("id"), _at(parts.ints("id"), part))
+        models = context.tasks.ints("model_id")
+        return kept(context.spool, self._either(models, _at(models, task)))
+
+    def _text(self, compute: Rows, comm: Rows, key: str) -> Text:
+        ids = np.where(self.op >= 0, _at(comm.ints(key), self.op), _at(compute.ints(key), self.info))
+        return self._context.strings.column(ids)
+
+    def _communicates(self, core: Text) -> Text:
+        """Communication rows have a core of their own."""
+        if not (self.op >= 0).any():
+            return core
+        values = [*core.values]
+        name = self._context.communication_core
+        if name not in values:
+            values.append(name)
+        codes = np.where(self.op >= 0, np.int32(values.index(name)), core.codes)
+        return picked(self._context.spool, Text(codes, values), np.arange(len(codes)))
+
+
+def _at(values: IntArray, rows: NDArray[np.int64]) -> IntArray:
+    """Values at rows, NULL_INT for row -1."""
+    if not len(values):
+        return np.full(len(rows), NULL_INT, dtype=np.int64)
+    return np.where(rows >= 0, values[rows], NULL_INT)

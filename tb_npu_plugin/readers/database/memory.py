@@ -1,0 +1,114 @@
+"""The tables "op_memory", "memory_record" and "module_memory". Source: specs/ascend_pt.md 4.3 to 4.5, 7."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.readers.database.context import Context
+from tb_npu_plugin.readers.database.source import Rows, kept
+from tb_npu_plugin.readers.database.strings import Strings, picked
+from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.torch_npu_db import TORCH_STRINGS
+from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD, MODULE_MEMORY, OP_MEMORY
+from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, Text
+
+Index = NDArray[np.int64]
+
+
+def read_op_memory(context: Context) -> dict[str, Table]:
+    """Allocations: those of the framework, then those of the graph engine, each as they stand in the table."""
+    rows = context.source.read(schema.OP_MEMORY)
+    if not len(rows):
+        return {}
+    ids = rows.ints("name")
+    engine = ids < TORCH_STRINGS
+    order = np.argsort(engine, kind="stable")
+    names = context.strings.column(ids)
+    if engine.any():
+        names = _prefixed(names, engine)
+    data: dict[str, Data] = {"name": picked(context.spool, names, order), "device": _devices(context, rows, order)}
+    return {"op_memory": _table(context, OP_MEMORY, rows, order, data)}
+
+
+def _prefixed(names: Text, engine: NDArray[np.bool_]) -> Text:
+    """Names of the graph engine as text exports have them."""
+    count = len(names.values)
+    values = [*names.values, *(schema.GRAPH_ENGINE_PREFIX + name for name in names.values)]
+    known = names.codes >= 0
+    return Text(np.where(engine & known, names.codes + np.int32(count), names.codes), values)
+
+
+def read_memory_record(context: Context) -> dict[str, Table]:
+    """Totals: the process's, then those of the allocators as they stand in the table, then the workspace's."""
+    rows = context.source.read(schema.MEMORY_RECORD)
+    app = context.source.read(schema.NPU_MEMORY)
+    place = context.strings.column(app.ints("place"))
+    chosen = np.flatnonzero(place.equals(schema.APP_MEMORY))
+    if not len(rows):  # memory was not recorded: NPU_MEM is sampled for the trace as well
+        return {}
+    components = context.strings.column(rows.ints("component"))
+    last = components.equals(schema.WORKSPACE)
+    order = np.argsort(last, kind="stable")
+    values = [schema.APP_COMPONENT, *components.values]
+    codes = np.concatenate([np.zeros(len(chosen), dtype=np.int32), components.codes[order] + np.int32(1)])
+
+    def both(of_app: IntArray, key: str) -> IntArray:
+        return kept(context.spool, np.concatenate([of_app, rows.ints(key)[order]]))
+
+    none = np.full(len(chosen), NULL_INT, dtype=np.int64)
+    devices = np.concatenate([context.devices(app)[chosen], context.devices(rows)[order]])
+    data: dict[str, Data] = {
+        "component": picked(context.spool, Text(codes, values), np.arange(len(codes))),
+        "time_ns": both(app.ints("time_ns")[chosen], "time_ns"),
+        "allocated_bytes": both(none, "allocated_bytes"),
+        "reserved_bytes": both(app.ints("hbm")[chosen], "reserved_bytes"),
+        "active_bytes": both(none, "active_bytes"),
+        "stream": both(none, "stream"),
+        "device": _named(devices),
+    }
+    return {"memory_record": Table(MEMORY_RECORD.columns, data)}
+
+
+def read_module_memory(context: Context) -> dict[str, Table]:
+    """Memory of the modules, one after the other."""
+    rows = context.source.read(schema.MODULE_MEMORY)
+    if not len(rows):
+        return {}
+    names = Strings(context.source, schema.MODULE_NAMES).column(rows.ints("module"))
+    unknown = int(np.count_nonzero(names.codes < 0))
+    if unknown:
+        context.source.report.add("unknown_module", schema.MODULE_MEMORY.table, found=str(unknown))
+    order = np.argsort(names.codes, kind="stable")
+    order = order[names.codes[order] >= 0]
+    data: dict[str, Data] = {
+        "component": picked(context.spool, names, order),
+        "device_id": kept(context.spool, context.devices(rows)[order]),
+        "device": _devices(context, rows, order),
+    }
+    return {"module_memory": _table(context, MODULE_MEMORY, rows, order, data)}
+
+
+def _table(context: Context, file: ResultFile, rows: Rows, order: Index, data: dict[str, Data]) -> Table:
+    """The columns of a declaration: those given, the others as the database has them under the same keys."""
+    for column in file.columns:
+        if column.key not in data and rows.has(column.key):
+            data[column.key] = kept(context.spool, rows.ints(column.key)[order])
+    columns = tuple(column for column in file.columns if column.key in data)
+    return Table(columns, {column.key: data[column.key] for column in columns})
+
+
+def _devices(context: Context, rows: Rows, order: Sequence[int] | Index) -> Text:
+    return _named(context.devices(rows)[order])
+
+
+def _named(devices: IntArray) -> Text:
+    """ "NPU:0" as text exports write it."""
+    found, code = np.unique(devices, return_inverse=True)
+    return Text(
+        np.where(devices == NULL_INT, -1, code.reshape(-1)).astype(np.int32),
+        [f"NPU:{number}" for number in found.tolist()],
+    )

@@ -1,0 +1,72 @@
+"""AI Core metrics of kernels. Source: specs/ascend_pt.md 4.1.2, 6.1."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from tb_npu_plugin.readers.database.context import Context
+from tb_npu_plugin.readers.database.source import kept, unknowns
+from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema.metrics import metric_column
+from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, Kind
+
+#: Units that text exports put behind names; the database has ns for times.
+_UNITS = ((re.compile(r"_time$"), "(us)"), (re.compile(r"_bw(_|$)"), "(GB/s)"), (re.compile(r"_datas$"), "(KB)"))
+_KIB = 1024
+
+
+def metric_columns(context: Context, task_ids: IntArray) -> list[tuple[Column, Data]]:
+    """A column for each metric, in the order in which the database first names them. task_ids: globalTaskId of each
+    row, NULL_INT for none."""
+    if not context.source.has(schema.METRICS):
+        return []
+    columns: dict[int, np.ndarray[Any, Any]] = {}
+
+    def take(chunk: dict[str, Any]) -> None:
+        rows = _found(ordered, chunk["task"])
+        found, first = np.unique(chunk["name"], return_index=True)
+        for name in found[np.argsort(first)].tolist():
+            if name not in columns:
+                columns[name] = unknowns(context.spool, len(task_ids))
+            mine = (chunk["name"] == name) & (rows >= 0)
+            columns[name][rows[mine]] = chunk["value"][mine]
+
+    ordered = _ordered(task_ids)
+    context.source.chunks(schema.METRICS, (), take)
+    out: list[tuple[Column, Data]] = []
+    for id_, values in columns.items():
+        name = context.strings.text(id_)
+        if name is not None and not name.startswith(schema.NO_SUCH_UNIT):
+            column, data = _column(name, values)
+            out.append((column, kept(context.spool, data)))
+    return out
+
+
+def _ordered(ids: IntArray) -> tuple[IntArray, IntArray]:
+    order = np.argsort(ids, kind="stable")
+    return ids[order], order
+
+
+def _found(ordered: tuple[IntArray, IntArray], wanted: IntArray) -> IntArray:
+    keys, order = ordered
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where((keys[at] == wanted) & (wanted != NULL_INT), order[at], -1)
+
+
+def _column(name: str, values: np.ndarray[Any, Any]) -> tuple[Column, np.ndarray[Any, Any]]:
+    """A metric as the text export has it."""
+    header = schema.METRIC_NAMES.get(name, name)
+    header += next((unit for pattern, unit in _UNITS if pattern.search(header)), "")
+    column, _ = metric_column(header)
+    if column.kind is Kind.BYTES:
+        values = values * _KIB
+    if not column.kind.is_int:
+        return column, values
+    unknown = np.isnan(values)
+    whole = np.rint(np.where(unknown, 0.0, values))
+    if column.kind is Kind.INT and (whole != np.where(unknown, 0.0, values)).any():
+        return Column(column.key, Kind.FLOAT, column.title, column.doc, column.group, column.headers), values
+    return column, np.where(unknown, NULL_INT, whole.astype(np.int64))

@@ -1,0 +1,102 @@
+"""The table "operators". Source: specs/ascend_pt.md 4.2, 7."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_npu_plugin.analysis.operator_tree import nested
+from tb_npu_plugin.readers.database.context import Context
+from tb_npu_plugin.readers.database.source import Rows, kept
+from tb_npu_plugin.readers.database.strings import picked, places
+from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema.torch_npu_csv import OPERATORS
+from tb_npu_plugin.schema.trace import STEP_MARK
+from tb_npu_plugin.tables import Data, IntArray, Table, Text
+
+#: Cores that the text export counts as AI Core.
+_AI_CORES = ("AI_CORE", "AI_VECTOR_CORE")
+_FRAME_END = ";\r\n"
+
+
+def read_operators(context: Context) -> dict[str, Table]:
+    """Operator calls by start, without step marks.
+
+    Device time is that of the kernels and communication operators that the database links to a call; it links no
+    copies. Where it does not tell the cores (level 0), time on the AI Core is unknown.
+    """
+    ops = context.torch_of_kind("op")
+    if not len(ops):
+        return {}
+    strings, spool = context.strings, context.spool
+    names = strings.column(ops.ints("name"))
+    start = ops.ints("start_ns")
+    device, aicore = _device_times(context, ops)
+    cores_known = aicore is not None
+    times = nested(start, ops.ints("end_ns") - start, device, device if aicore is None else aicore)
+    marks = np.array([STEP_MARK in value for value in names.values] + [False])
+    rows = np.flatnonzero(~marks[names.codes])
+    data: dict[str, Data] = {
+        "name": picked(spool, names, rows),
+        "input_shapes": picked(spool, strings.column(ops.ints("input_shapes"), unquote=True), rows),
+        "call_stack": picked(spool, _stacks(context, ops.ints("chain")), rows),
+        "host_self_ns": kept(spool, times.host_self[rows]),
+        "host_total_ns": kept(spool, times.host_total[rows]),
+        "device_self_ns": kept(spool, times.device_self[rows]),
+        "device_total_ns": kept(spool, times.device_total[rows]),
+    }
+    if cores_known:
+        data["device_self_aicore_ns"] = kept(spool, times.device_self_aicore[rows])
+        data["device_total_aicore_ns"] = kept(spool, times.device_total_aicore[rows])
+    columns = tuple(column for column in OPERATORS.columns if column.key in data)
+    return {"operators": Table(columns, data)}
+
+
+def _device_times(context: Context, ops: Rows) -> tuple[IntArray, IntArray | None]:
+    """Device time, and that on the AI Core (None: not known), of what each call launched itself, ns."""
+    tasks, compute, comm = context.tasks, context.compute, context.comm
+    task = places(tasks.ints("id"), compute.ints("id"))
+    there = task >= 0
+    connection = np.concatenate([tasks.ints("connection")[task[there]], comm.ints("connection")])
+    dur = np.concatenate(
+        [
+            (tasks.ints("end_ns") - tasks.ints("start_ns"))[task[there]],
+            comm.ints("end_ns") - comm.ints("start_ns"),
+        ]
+    )
+    cores = context.strings.column(compute.ints("core"))
+    on_core = np.concatenate([cores.isin(_AI_CORES)[there], np.zeros(len(comm), dtype=np.bool_)])
+    row, wanted = context.links(ops)
+    device = _sums(row, wanted, connection, dur, len(ops))
+    if len(compute) and not (cores.codes >= 0).any():
+        return device, None
+    return device, _sums(row, wanted, connection[on_core], dur[on_core], len(ops))
+
+
+def _sums(row: IntArray, wanted: IntArray, connection: IntArray, dur: IntArray, count: int) -> IntArray:
+    """Sum of the durations with the connections that each row wants."""
+    keys, code = np.unique(connection, return_inverse=True)
+    by_key = np.zeros(len(keys), dtype=np.int64)
+    np.add.at(by_key, code.reshape(-1), dur)
+    place = places(keys, wanted)
+    out = np.zeros(count, dtype=np.int64)
+    found = place >= 0
+    np.add.at(out, row[found], by_key[place[found]])
+    return out
+
+
+def _stacks(context: Context, chains: IntArray) -> Text:
+    """Call stacks, innermost frame first, by the ids of their chains."""
+    frames = context.source.read(schema.CALL_CHAINS)
+    order = np.lexsort((frames.ints("depth"), frames.ints("id")))
+    ids = frames.ints("id")[order]
+    texts = context.strings.column(frames.ints("frame")[order])
+    values: list[str | None] = [*texts.values, None]
+    keys, first = np.unique(ids, return_index=True)
+    bounds = [*first.tolist(), len(ids)]
+    codes = texts.codes
+    joined = [
+        _FRAME_END.join(value for code in codes[start:end].tolist() for value in [values[code]] if value is not None)
+        for start, end in zip(bounds, bounds[1:])
+    ]
+    by_chain = Text.of(text.strip() or None for text in joined)
+    return picked(context.spool, by_chain, places(keys, chains))

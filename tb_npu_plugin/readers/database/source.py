@@ -1,0 +1,223 @@
+"""Reads tables of one database as columns, some thousand rows at a time."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.readers.database.cells import Mask, floats_of, ints_of, text_of
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.spool import IN_MEMORY, Growing, Spool
+from tb_npu_plugin.schema.torch_npu_db_reading import Content, Field, Select
+from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray
+
+#: Rows that are Python objects at a time.
+CHUNK_ROWS = 1 << 14
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one table in its order. data: by key of the Select; ids where the column holds ids. Keys that the table
+    lacks are not there."""
+
+    count: int
+    data: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def has(self, key: str) -> bool:
+        """The table has this column."""
+        return key in self.data
+
+    def ints(self, key: str) -> IntArray:
+        """An integer column; all unknown where the table lacks it."""
+        found: IntArray | None = self.data.get(key)
+        return np.full(self.count, NULL_INT, dtype=np.int64) if found is None else found
+
+    def floats(self, key: str) -> FloatArray:
+        """A float column; all unknown where the table lacks it."""
+        found: FloatArray | None = self.data.get(key)
+        return np.full(self.count, np.nan) if found is None else found
+
+    def texts(self, key: str) -> list[str | None]:
+        """A text column (Content.TEXT); all unknown where the table lacks it."""
+        found: list[str | None] | None = self.data.get(key)
+        return [None] * self.count if found is None else found
+
+
+class Source:
+    """One open database. What is wrong with a table goes to the report once, however often it is read."""
+
+    def __init__(self, connection: sqlite3.Connection, report: FileReport, spool: Spool) -> None:
+        self.report, self.spool = report, spool
+        self._connection = connection
+        self._columns: dict[str, dict[str, str]] = {}  # table -> lower case name -> name
+        self._told: set[str] = set()
+        self.tables = self._tables()
+
+    def _tables(self) -> frozenset[str]:
+        try:
+            found = self._connection.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()
+        except sqlite3.DatabaseError as error:
+            self.report.add("no_database", found=str(error))
+            return frozenset()
+        return frozenset(text_of(name) or "" for (name,) in found)
+
+    def has(self, select: Select) -> bool:
+        """The table is there with the columns that it must have; a problem where columns are missing."""
+        if select.table not in self.tables:
+            return False
+        missing = [field.names[0] for field in select.fields if field.required and not self._name(select, field)]
+        if missing and self._first(select.table):
+            self.report.add("missing_table_column", select.table, expected=", ".join(missing))
+        return not missing
+
+    def _first(self, what: str) -> bool:
+        new = what not in self._told
+        self._told.add(what)
+        return new
+
+    def _name(self, select: Select, field: Field) -> str | None:
+        """Name of a column as this database spells it."""
+        known = self._columns.get(select.table)
+        if known is None:
+            try:
+                rows = self._connection.execute(f"PRAGMA table_info({_quoted(select.table)})").fetchall()
+            except sqlite3.DatabaseError:
+                rows = []
+            known = {str(text_of(row[1])).lower(): str(text_of(row[1])) for row in rows}
+            self._columns[select.table] = known
+        return next((known[name.lower()] for name in field.names if name.lower() in known), None)
+
+    def read(self, select: Select, *keys: str) -> Rows:
+        """The rows of a table, of some columns or all; none where it is not there. Rows without a valid value of a
+        required column are lost, other bad values unknown."""
+        columns = [_Growing(field, self.spool) for field, _ in self._fields(select, keys)] if self.has(select) else []
+
+        def take(chunk: dict[str, Any]) -> None:
+            for column in columns:
+                column.add(chunk)
+
+        taken = self.chunks(select, keys, take)
+        return Rows(taken, {column.field.key: column.result() for column in columns})
+
+    def _fields(self, select: Select, keys: tuple[str, ...]) -> list[tuple[Field, str]]:
+        """The columns that are there, of those asked for or all, and their names."""
+        wanted = [field for field in select.fields if not keys or field.key in keys]
+        named = [(field, self._name(select, field)) for field in wanted]
+        return [(field, name) for field, name in named if name is not None]
+
+    def chunks(self, select: Select, keys: tuple[str, ...], take: Callable[[dict[str, Any]], None]) -> int:
+        """Give the rows of a table in pieces, each a dict of columns; how many there were. See `read`."""
+        if not self.has(select):
+            return 0
+        fields = self._fields(select, keys)
+        shown = ", ".join(_expression(field, name) for field, name in fields)
+        total = 0
+        try:
+            cursor = self._connection.execute(f"SELECT {shown} FROM {_quoted(select.table)}")
+            while rows := cursor.fetchmany(CHUNK_ROWS):
+                chunk = self._chunk(select, fields, rows)
+                total += len(next(iter(chunk.values())))
+                take(chunk)
+        except sqlite3.DatabaseError as error:
+            if self._first(f"{select.table} cut"):
+                self.report.add("damaged_table", select.table, found=str(error))
+        return total
+
+    def _chunk(self, select: Select, fields: list[tuple[Field, str]], rows: list[tuple[Any, ...]]) -> dict[str, Any]:
+        cells = list(zip(*rows))
+        out: dict[str, Any] = {}
+        lost = np.zeros(len(rows), dtype=np.bool_)
+        for (field, name), column in zip(fields, cells):
+            values, bad = _converted(field, column)
+            out[field.key] = values
+            unknown = bad
+            if field.required:
+                unknown = bad | _unknown(values)
+                lost |= unknown
+            if unknown.any():
+                self._report(select, field, name, column, unknown)
+        if lost.any():
+            kept = np.flatnonzero(~lost)
+            out = {
+                key: [values[row] for row in kept.tolist()] if isinstance(values, list) else values[kept]
+                for key, values in out.items()
+            }
+        return out
+
+    def _report(self, select: Select, field: Field, name: str, cells: tuple[Any, ...], wrong: Mask) -> None:
+        code = "bad_required_cell" if field.required else "bad_cell"
+        for row in np.flatnonzero(wrong).tolist():
+            found = "NULL" if cells[row] is None else text_of(cells[row]) or ""
+            self.report.add(code, f"{select.table}, {name}", found=found, kind=f"{select.table}.{name}")
+
+
+class _Growing:
+    """One column while it is read."""
+
+    def __init__(self, field: Field, spool: Spool) -> None:
+        self.field = field
+        self._texts: list[str | None] = []
+        dtype = np.float64 if field.content is Content.FLOAT else np.int64
+        self._values: Growing | None = None if field.content is Content.TEXT else spool.column(dtype)
+
+    def add(self, chunk: dict[str, Any]) -> None:
+        if self._values is None:
+            self._texts += chunk[self.field.key]
+        else:
+            self._values.append(chunk[self.field.key])
+
+    def result(self) -> Any:
+        return self._texts if self._values is None else self._values.values()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _expression(field: Field, name: str) -> str:
+    """Integers that are NULL come as NULL_INT: columns of one type are converted at C speed. SQLite reads -2**63 as a
+    float, so it is put together."""
+    if field.content in (Content.INT, Content.STRING) and not field.required:
+        return f"ifnull({_quoted(name)}, (-9223372036854775807 - 1))"
+    return _quoted(name)
+
+
+def _converted(field: Field, cells: tuple[Any, ...]) -> tuple[Any, Mask]:
+    if field.content is Content.TEXT:
+        return [text_of(cell) for cell in cells], np.zeros(len(cells), dtype=np.bool_)
+    return floats_of(cells) if field.content is Content.FLOAT else ints_of(cells)
+
+
+def _unknown(values: Any) -> Mask:
+    if isinstance(values, list):
+        return np.fromiter((value is None for value in values), np.bool_, len(values))
+    return np.asarray(np.isnan(values) if values.dtype.kind == "f" else values == NULL_INT)
+
+
+def kept(spool: Spool, values: NDArray[Any]) -> NDArray[Any]:
+    """A finished column, in a file if it is long."""
+    column = spool.column(values.dtype)
+    column.append(values)
+    return column.values()
+
+
+def unknowns(spool: Spool, count: int) -> FloatArray:
+    """A column of unknown floats that may be written to, in a file if it is long."""
+    if spool.folder is None or count * 8 <= IN_MEMORY:
+        return np.full(count, np.nan)
+    descriptor, name = tempfile.mkstemp(dir=spool.folder)
+    os.close(descriptor)
+    column: FloatArray = np.memmap(name, np.float64, "w+", shape=(count,))
+    for start in range(0, count, CHUNK_ROWS):
+        column[start : start + CHUNK_ROWS] = np.nan
+    return column

@@ -1,0 +1,98 @@
+"""The tables "op_statistic" and "api_statistic". Source: specs/ascend_pt.md 4.6, 4.7."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.readers.database.context import Context
+from tb_npu_plugin.readers.figures import Rows as Collected
+from tb_npu_plugin.schema.torch_npu_csv import API_STATISTIC, OP_STATISTIC
+from tb_npu_plugin.tables import NULL_INT, IntArray, Table
+
+#: Text exports say so for calls on the host.
+_HOST = "host"
+
+
+def op_statistic(kernels: Table, communication: str) -> dict[str, Table]:
+    """Kernels by type and core, by total time. None where types are not known (level 0). communication: core of
+    communication rows."""
+    types, cores = kernels.text("type"), kernels.text("core")
+    computing = np.flatnonzero(~cores.equals(communication))
+    if not (types.codes[computing] >= 0).any():
+        return {}
+    devices, device_code = np.unique(kernels.ints("device_id")[computing], return_inverse=True)
+    key = types.codes[computing].astype(np.int64) + 1
+    key = key * (len(cores.values) + 1) + cores.codes[computing] + 1
+    groups = _Groups(key * len(devices) + device_code, kernels.ints("dur_ns")[computing])
+    whole = int(groups.total.sum())
+    columns = tuple(column for column in OP_STATISTIC.columns if column.key != "model_name")
+    rows = Collected(columns)
+    for group in np.argsort(-groups.total, kind="stable").tolist():
+        row = int(computing[groups.first[group]])
+        total, count = int(groups.total[group]), int(groups.count[group])
+        device = int(kernels.ints("device_id")[row])
+        rows.add(
+            None if device == NULL_INT else device, types[row], cores[row], count, total, int(groups.least[group]),
+            _mean(total, count), int(groups.most[group]), round(total * 100 / whole, 3) if whole else 0.0,
+        )  # fmt: skip
+    return {"op_statistic": rows.table()}
+
+
+def read_api_statistic(context: Context) -> dict[str, Table]:
+    """CANN calls by level and name, in the order of their first calls."""
+    calls = context.calls
+    if not len(calls):
+        return {}
+    names = context.strings.column(calls.ints("name"), raw=True)
+    levels, level_code = np.unique(calls.ints("level"), return_inverse=True)
+    order = np.argsort(calls.ints("start_ns"), kind="stable")
+    dur = (calls.ints("end_ns") - calls.ints("start_ns"))[order]
+    key = ((names.codes.astype(np.int64) + 1) * len(levels) + level_code)[order]
+    groups = _Groups(key, dur)
+    rows = Collected(API_STATISTIC.columns)
+    for group in range(len(groups.first)):
+        row = int(order[groups.first[group]])
+        total, count = int(groups.total[group]), int(groups.count[group])
+        variance = (count * groups.squares[group] - total * total) / (count * count) / 1e6
+        level = context.levels.text(int(levels[level_code[row]]))
+        rows.add(
+            _HOST, level, names[row], total, count, _mean(total, count), int(groups.least[group]),
+            int(groups.most[group]), round(variance, 3),
+        )  # fmt: skip
+    return {"api_statistic": rows.table()}
+
+
+def _mean(total: int, count: int) -> int:
+    """ns, rounded as text exports do: us with three decimals."""
+    return round(round(total / count / 1000, 3) * 1000)
+
+
+class _Groups:
+    """Sums of durations by key, groups in the order of their first rows. squares: Python ints, so exact."""
+
+    def __init__(self, key: IntArray, dur: IntArray) -> None:
+        keys, first, code = np.unique(key, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        rank: NDArray[np.int64] = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        code = rank[code.reshape(-1)]
+        self.first = first[order]
+        self.count = np.bincount(code, minlength=len(keys))
+        self.total = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(self.total, code, dur)
+        self.least = np.full(len(keys), np.iinfo(np.int64).max)
+        np.minimum.at(self.least, code, dur)
+        self.most = np.full(len(keys), np.iinfo(np.int64).min)
+        np.maximum.at(self.most, code, dur)
+        by_group = np.argsort(code, kind="stable")
+        bounds = np.append(0, np.cumsum(self.count))
+        self.squares = [
+            sum(value * value for value in dur[by_group[start:end]].tolist()) if end - start < _EXACT
+            else int(np.square(dur[by_group[start:end]].astype(np.float64)).sum())
+            for start, end in zip(bounds, bounds[1:])
+        ]  # fmt: skip
+
+
+#: Squares of up to so many durations are added exactly.
+_EXACT = 1 << 16

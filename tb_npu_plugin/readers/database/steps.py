@@ -1,0 +1,32 @@
+"""The table "step_trace", from analysis.db. Source: specs/ascend_pt.md 4.9, 6.2."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_npu_plugin.readers.database.communication import step_of
+from tb_npu_plugin.readers.database.source import Source
+from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE, STEP_TRACE_UNIT
+from tb_npu_plugin.tables import NULL_INT, Data, Kind, Table, Text
+from tb_npu_plugin.units import TIME_UNITS, scaled
+
+
+def read_step_trace(source: Source) -> dict[str, Table]:
+    """Steps as they stand; figures are microseconds."""
+    rows = source.read(schema.STEP_TRACE)
+    if not len(rows):
+        return {}
+    data: dict[str, Data] = {}
+    for column in STEP_TRACE.columns:
+        if not rows.has(column.key):
+            continue
+        if column.kind is Kind.TEXT:
+            data[column.key] = Text.of(map(step_of, rows.texts(column.key)))
+        elif column.kind is Kind.DURATION:
+            values = [scaled(repr(value), TIME_UNITS[STEP_TRACE_UNIT]) for value in rows.floats(column.key).tolist()]
+            data[column.key] = np.array([NULL_INT if value is None else value for value in values], dtype=np.int64)
+        else:
+            data[column.key] = rows.ints(column.key)
+    columns = tuple(column for column in STEP_TRACE.columns if column.key in data)
+    return {"step_trace": Table(columns, data)}

@@ -1,0 +1,123 @@
+"""STRING_IDS and enumerations: ids to texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.readers.damage import is_damaged, repaired
+from tb_npu_plugin.readers.database.source import Source, kept
+from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.schema.torch_npu_db_reading import Select
+from tb_npu_plugin.tables import NULL_INT, IntArray, Text
+from tb_npu_plugin.texts import TextList
+
+#: Texts that say that there is no value.
+_MISSING = frozenset(("", "N/A"))
+_PIECE = 1 << 18
+
+
+class Strings:
+    """The texts of a table of ids; a later row with the same id does not count."""
+
+    def __init__(self, source: Source, select: Select) -> None:
+        self._spool = source.spool
+        self._report = source.report
+        self._where = select.table
+        ids: list[IntArray] = []
+        blob = bytearray()
+        lengths: list[int] = []
+
+        def take(chunk: dict[str, object]) -> None:
+            values = chunk.get("value")
+            found = chunk["id"]
+            assert isinstance(found, np.ndarray)
+            texts = values if isinstance(values, list) else [None] * len(found)
+            ids.append(found)
+            for text in texts:
+                data = (text or "").encode("utf-8", "surrogateescape")
+                blob.extend(data)
+                lengths.append(len(data))
+
+        source.chunks(select, (), take)
+        every = np.concatenate([np.zeros(0, dtype=np.int64), *ids])
+        ends = np.zeros(len(lengths) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=ends[1:])
+        self._texts = TextList(blob, ends)
+        self._ids, self._place = np.unique(every, return_index=True)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def _places(self, ids: IntArray) -> NDArray[np.int64]:
+        """Where the texts of these ids are; -1 for ids that are not there."""
+        if not len(self._ids):
+            return np.full(len(ids), -1, dtype=np.int64)
+        at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+        return np.where(self._ids[at] == ids, self._place[at], -1)
+
+    def text(self, id_: int) -> str | None:
+        """The text of one id."""
+        place = int(self._places(np.array([id_], dtype=np.int64))[0])
+        return None if place < 0 else self._at(place)
+
+    def _at(self, place: int) -> str:
+        start, end = self._texts.ends[place : place + 2].tolist()
+        text = bytes(self._texts.blob[start:end]).decode("utf-8", "surrogateescape")
+        if is_damaged(text):
+            self._report.add("bad_bytes", self._where, found=text)
+            return repaired(text)
+        return text
+
+    def column(self, ids: IntArray, unquote: bool = False, raw: bool = False) -> Text:
+        """A text column from a column of ids. Empty and N/A are unknown, as in text files; `unquote` takes the pair
+        of quotation marks off that shapes have; `raw` leaves texts as they are."""
+        codes = self._spool.column(np.int32)
+        code_of_place = np.full(len(self._texts) + 1, -2, dtype=np.int32)  # -2: not seen; the last: no text
+        code_of_place[-1] = -1
+        values: dict[str, int] = {}
+        for piece in _pieces(ids):
+            places = self._places(piece)
+            for place in _by_first_use(places[code_of_place[places] == -2]):
+                text = self._at(place)
+                if not raw:
+                    text = text.strip()
+                    if unquote and len(text) > 1 and text[0] == text[-1] == '"':
+                        text = text[1:-1]
+                unknown = not raw and text in _MISSING
+                code_of_place[place] = -1 if unknown else values.setdefault(text, len(values))
+            codes.append(code_of_place[places])
+        return Text(codes.values(), list(values))
+
+
+def _by_first_use(places: NDArray[np.int64]) -> list[int]:
+    found, first = np.unique(places, return_index=True)
+    return [int(place) for place in found[np.argsort(first)]]
+
+
+def _pieces(values: IntArray) -> Iterator[IntArray]:
+    return (values[start : start + _PIECE] for start in range(0, len(values), _PIECE))
+
+
+def picked(spool: Spool, text: Text, rows: NDArray[np.int64]) -> Text:
+    """Rows of a text column, -1 for none; its values in order of first use again."""
+    codes = np.where(rows >= 0, text.codes[rows], np.int32(-1)) if len(text) else np.full(len(rows), -1, np.int32)
+    found, first = np.unique(codes, return_index=True)
+    order = found[np.argsort(first)]
+    order = order[order >= 0]
+    new = np.full(len(text.values) + 1, -1, dtype=np.int32)  # the last: unknown
+    new[order] = np.arange(len(order), dtype=np.int32)
+    return Text(kept(spool, new[codes]), [text.values[code] for code in order.tolist()])
+
+
+def places(keys: IntArray, wanted: IntArray) -> NDArray[np.int64]:
+    """Row of each wanted value among the keys (the first one), -1 where there is none."""
+    if not len(keys):
+        return np.full(len(wanted), -1, dtype=np.int64)
+    order = None if (keys[1:] > keys[:-1]).all() else np.argsort(keys, kind="stable")
+    ordered = keys if order is None else keys[order]
+    at = np.minimum(np.searchsorted(ordered, wanted), len(keys) - 1)
+    found = (ordered[at] == wanted) & (wanted != NULL_INT)
+    return np.where(found, at if order is None else order[at], -1)

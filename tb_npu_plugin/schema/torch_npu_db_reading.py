@@ -1,0 +1,246 @@
+"""What is read of the databases: tables and columns by their names, newest first. Source: specs/ascend_pt.md 6, 9.
+
+The tables themselves are declared in torch_npu_db.py, as the newest release writes them. Readers know a column by
+its key here, so that a name that changed is changed in one place.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from tb_npu_plugin.schema import torch_npu_db as names
+
+
+class Content(enum.Enum):
+    """What the cells of a column are. SQLite itself holds anything anywhere."""
+
+    INT = "an integer, or text that is one"
+    FLOAT = "a number"
+    STRING = "the id of a text in STRING_IDS"
+    TEXT = "text"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column that is read. names: newest first. required: a row without a valid value is lost."""
+
+    key: str
+    names: tuple[str, ...]
+    content: Content = Content.INT
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Select:
+    """What is read of one table."""
+
+    table: str
+    fields: tuple[Field, ...]
+
+
+def _need(key: str, *columns: str, content: Content = Content.INT) -> Field:
+    return Field(key, columns, content, required=True)
+
+
+def _int(key: str, *columns: str) -> Field:
+    return Field(key, columns)
+
+
+def _float(key: str, *columns: str) -> Field:
+    return Field(key, columns, Content.FLOAT)
+
+
+def _string(key: str, *columns: str) -> Field:
+    return Field(key, columns, Content.STRING)
+
+
+def _text(key: str, *columns: str) -> Field:
+    return Field(key, columns, Content.TEXT)
+
+
+STRING_IDS = Select("STRING_IDS", (_need("id", "id"), _text("value", "value")))
+API_TYPE_NAMES = Select("ENUM_API_TYPE", (_need("id", "id"), _text("value", "name")))
+MODULE_NAMES = Select("ENUM_MODULE", (_need("id", "id"), _text("value", "name")))
+DATA_TYPE_NAMES = Select("ENUM_HCCL_DATA_TYPE", (_need("id", "id"), _text("value", "name")))
+LINK_TYPE_NAMES = Select("ENUM_HCCL_LINK_TYPE", (_need("id", "id"), _text("value", "name")))
+TRANSPORT_NAMES = Select("ENUM_HCCL_TRANSPORT_TYPE", (_need("id", "id"), _text("value", "name")))
+RANK_DEVICE = Select("RANK_DEVICE_MAP", (_int("rank", "rankId"), _int("device_id", "deviceId")))
+NPU_INFO = Select("NPU_INFO", (_int("device_id", "id"), _text("name", "name")))
+HOST_INFO = Select("HOST_INFO", (_text("host", "hostName"),))
+META_DATA = Select("META_DATA", (_text("name", "name"), _text("value", "value")))
+
+TASK = Select(
+    "TASK",
+    (
+        _need("start_ns", "startNs"), _need("end_ns", "endNs"), _int("device_id", "deviceId"),
+        _int("connection", "connectionId"), _need("id", "globalTaskId"), _int("pid", "globalPid"),
+        _string("kind", "taskType"), _int("context_id", "contextId"), _int("stream_id", "streamId"),
+        _int("task_id", "taskId"), _int("model_id", "modelId"),
+    ),
+)  # fmt: skip
+COMPUTE_TASK = Select(
+    "COMPUTE_TASK_INFO",
+    (
+        _need("name", "name", content=Content.STRING), _need("id", "globalTaskId"), _int("block_dim", "blockNum", "blockDim"),
+        _int("mix_block_dim", "mixBlockNum", "mixBlockDim"), _string("core", "taskType"), _string("type", "opType"),
+        _string("op_state", "opState"), _string("hf32", "hf32Eligible"),
+        _string("input_shapes", "inputShapes"), _string("input_types", "inputDataTypes"),
+        _string("input_formats", "inputFormats"), _string("output_shapes", "outputShapes"),
+        _string("output_types", "outputDataTypes"), _string("output_formats", "outputFormats"),
+    ),
+)  # fmt: skip
+COMMUNICATION_OP = Select(
+    "COMMUNICATION_OP",
+    (
+        _need("name", "opName", content=Content.STRING), _need("start_ns", "startNs"), _need("end_ns", "endNs"),
+        _int("connection", "connectionId"), _string("group", "groupName"), _int("op", "opId"),
+        _int("data_type", "dataType"), _string("algorithm", "algType"), _int("count", "count"),
+        _string("type", "opType"), _int("device_id", "deviceId"),
+    ),
+)  # fmt: skip
+COMMUNICATION_TASK = Select(
+    "COMMUNICATION_TASK_INFO",
+    (
+        _need("id", "globalTaskId"), _string("kind", "taskType"), _int("plane", "planeId"),
+        _string("group", "groupName"), _int("notify", "notifyId"), _int("src", "srcRank"), _int("dst", "dstRank"),
+        _int("transport", "transportType"), _int("size", "size"), _int("data_type", "dataType"),
+        _int("link", "linkType"), _int("op", "opId"), _float("bandwidth", "bandwidth"),
+    ),
+)  # fmt: skip
+METRICS = Select(
+    "TASK_PMU_INFO", (_need("task", "globalTaskId"), _need("name", "name"), _float("value", "value"))
+)  # fmt: skip
+CANN_API = Select(
+    "CANN_API",
+    (
+        _need("start_ns", "startNs"), _need("end_ns", "endNs"), _need("level", "type"), _int("thread", "globalTid"),
+        _int("connection", "connectionId"), _need("name", "name", content=Content.STRING),
+    ),
+)  # fmt: skip
+PYTORCH_API = Select(
+    "PYTORCH_API",
+    (
+        _need("start_ns", "startNs"), _need("end_ns", "endNs"), _int("thread", "globalTid"),
+        _int("connection", "connectionId"), _need("name", "name", content=Content.STRING),
+        _int("sequence", "sequenceNumber"), _int("forward_thread", "fwdThreadId"),
+        _string("input_types", "inputDtypes"), _string("input_shapes", "inputShapes"), _int("chain", "callchainId"),
+        _need("kind", "type"),
+    ),
+)  # fmt: skip
+CONNECTIONS = Select("CONNECTION_IDS", (_need("id", "id"), _need("connection", "connectionId")))
+CALL_CHAINS = Select("PYTORCH_CALLCHAINS", (_need("id", "id"), _string("frame", "stack"), _need("depth", "stackDepth")))
+STEP_TIME = Select("STEP_TIME", (_need("id", "id"), _need("start_ns", "startNs"), _need("end_ns", "endNs")))
+GC_RECORD = Select("GC_RECORD", (_need("start_ns", "startNs"), _need("end_ns", "endNs"), _int("thread", "globalTid")))
+
+MEMORY_RECORD = Select(
+    "MEMORY_RECORD",
+    (
+        _need("component", "component", content=Content.STRING), _need("time_ns", "timestamp"),
+        _int("allocated_bytes", "totalAllocated"), _int("reserved_bytes", "totalReserved"),
+        _int("active_bytes", "totalActive"), _int("stream", "streamPtr"), _int("device_id", "deviceId"),
+    ),
+)  # fmt: skip
+OP_MEMORY = Select(
+    "OP_MEMORY",
+    (
+        _need("name", "name", content=Content.STRING), _need("size_bytes", "size"), _need("alloc_ns", "allocationTime"),
+        _int("release_ns", "releaseTime"), _int("active_release_ns", "activeReleaseTime"),
+        _int("dur_ns", "duration"), _int("active_dur_ns", "activeDuration"),
+        _int("alloc_allocated_bytes", "allocationTotalAllocated"),
+        _int("alloc_reserved_bytes", "allocationTotalReserved"),
+        _int("alloc_active_bytes", "allocationTotalActive"),
+        _int("release_allocated_bytes", "releaseTotalAllocated"),
+        _int("release_reserved_bytes", "releaseTotalReserved"),
+        _int("release_active_bytes", "releaseTotalActive"),
+        _int("stream", "streamPtr"), _int("device_id", "deviceId"),
+    ),
+)  # fmt: skip
+NPU_MEMORY = Select(
+    "NPU_MEM",
+    (
+        _need("place", "type", content=Content.STRING), _int("ddr", "ddr"), _int("hbm", "hbm"), _need("time_ns", "timestampNs"),
+        _int("device_id", "deviceId"),
+    ),
+)  # fmt: skip
+MODULE_MEMORY = Select(
+    "NPU_MODULE_MEM",
+    (
+        _need("module", "moduleId"), _need("time_ns", "timestampNs"), _int("reserved_bytes", "totalReserved"),
+        _int("device_id", "deviceId"),
+    ),
+)  # fmt: skip
+HBM = Select(
+    "HBM",
+    (
+        _int("device_id", "deviceId"), _need("time_ns", "timestampNs"), _float("bandwidth", "bandwidth"),
+        _int("bank", "hbmId"), _string("way", "type"),
+    ),
+)  # fmt: skip
+LLC = Select(
+    "LLC",
+    (
+        _int("device_id", "deviceId"), _int("bank", "llcId"), _need("time_ns", "timestampNs"),
+        _float("hit_rate", "hitRate"), _float("throughput", "throughput"), _string("way", "mode"),
+    ),
+)  # fmt: skip
+AICORE_FREQ = Select(
+    "AICORE_FREQ", (_int("device_id", "deviceId"), _need("time_ns", "timestampNs"), _float("mhz", "freq"))
+)  # fmt: skip
+
+# analysis.db
+STEP_TRACE = Select(
+    "StepTraceTime",
+    (
+        _int("device_id", "deviceId"), _text("step", "step"), _float("computing", "computing"),
+        _float("communication_not_overlapped", "communication_not_overlapped"), _float("overlapped", "overlapped"),
+        _float("communication", "communication"), _float("free", "free"), _float("stage", "stage"),
+        _float("bubble", "bubble"),
+        _float("communication_not_overlapped_and_exclude_receive", "communication_not_overlapped_and_exclude_receive"),
+        _float("preparing", "preparing"),
+    ),
+)  # fmt: skip
+_COMM_OP = (
+    _need("name", "hccl_op_name", content=Content.TEXT), _text("group", "group_name"), _text("step", "step"), _text("kind", "type"),
+)  # fmt: skip
+COMM_TIME = Select(
+    "CommAnalyzerTime",
+    (
+        *_COMM_OP, _float("start_us", "start_timestamp"), _float("elapse_ms", "elapse_time"),
+        _float("transit_ms", "transit_time"), _float("wait_ms", "wait_time"),
+        _float("sync_ms", "synchronization_time"), _float("idle_ms", "idle_time"),
+    ),
+)  # fmt: skip
+COMM_BANDWIDTH = Select(
+    "CommAnalyzerBandwidth",
+    (
+        *_COMM_OP, _need("transport", "transport_type", content=Content.TEXT), _float("size_mb", "transit_size"),
+        _float("time_ms", "transit_time"), _float("bandwidth", "bandwidth"),
+        _float("large_packet_ratio", "large_packet_ratio"), _float("packet_mb", "package_size"),
+        _int("count", "count"), _float("packets_ms", "total_duration"),
+    ),
+)  # fmt: skip
+COMM_MATRIX = Select(
+    "CommAnalyzerMatrix",
+    (
+        *_COMM_OP, _int("src", "src_rank"), _int("dst", "dst_rank"), _text("transport", "transport_type"),
+        _float("size_mb", "transit_size"), _float("time_ms", "transit_time"), _float("bandwidth", "bandwidth"),
+        _text("op_name", "op_name"),
+    ),
+)  # fmt: skip
+
+#: All of the above.
+SELECTS: tuple[Select, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Select))
+
+#: Metrics of TASK_PMU_INFO whose text export has another name.
+METRIC_NAMES = {"aic_total_time": "aicore_time", "aiv_total_time": "aiv_time", "total_time": "aicore_time"}
+#: What the database counts for cores that have no such unit; text exports leave these columns out.
+NO_SUCH_UNIT = ("aiv_mac_", "aiv_mte1_", "aiv_fixpipe_", "aic_vec_", "aic_mte3_")
+#: Names of the process's own memory in NPU_MEM, and of the component that text exports make of it.
+APP_MEMORY, APP_COMPONENT = "app", "APP"
+WORKSPACE = "WORKSPACE"
+#: Before names of blocks of the graph engine, in text exports.
+GRAPH_ENGINE_PREFIX = "cann::"
+#: Core of communication rows by the name that API_TYPES' communication has in a database: older ones have "hccl".
+OLD_COMMUNICATION = "hccl"
+COMMUNICATION_TYPE = names.API_TYPES["communication"]

@@ -1,0 +1,270 @@
+"""Databases with defects, and those of other releases: each costs what it must and no more."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.database.tables import read_database
+from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.schema import torch_npu_db as written
+from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.schema.torch_npu_db_reading import SELECTS
+from tb_npu_plugin.tables import NULL_INT, Table
+from tests.support.mock import run
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """A copy of a sound database."""
+    (folder,) = run("db_only")[0].glob("*_ascend_pt")
+    (found,) = (folder / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler_*.db")
+    return Path(shutil.copyfile(found, tmp_path / "profiler.db"))
+
+
+def read(path: Path, *wanted: str, spool: Spool | None = None) -> tuple[dict[str, Table], list[Problem]]:
+    log = ProblemLog()
+    tables = read_database(path, "x.db", log, lambda count: None, wanted or tuple(TABLES), spool)
+    return tables, log.list()
+
+
+def change(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def listing(folder: Path) -> list[tuple[str, int, int]]:
+    return sorted((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in folder.iterdir())
+
+
+def same(left: Table, right: Table) -> bool:
+    return all(
+        str(left.data[column.key].tolist()) == str(right.data[column.key].tolist()) for column in left.columns
+    ) and [column.key for column in left.columns] == [column.key for column in right.columns]
+
+
+def test_what_is_read_is_what_is_written() -> None:
+    """The newest name of each column stands in the declaration of the writer."""
+    declared = {**written.TABLES, **written.ANALYSIS_TABLES, **dict.fromkeys(written.ENUMS, "id INTEGER, name TEXT")}
+    for select in SELECTS:
+        columns = {column.split()[0] for column in declared[select.table].split(",")}
+        assert {field.names[0] for field in select.fields} <= columns, select.table
+
+
+def test_sound(database: Path) -> None:
+    tables, problems = read(database)
+    assert problems == []
+    assert {"kernels", "op_statistic", "api_statistic", "operators", "op_memory", "memory_record"} <= tables.keys()
+
+
+def test_only_what_is_wanted(database: Path) -> None:
+    assert read(database, "memory_record")[0].keys() == {"memory_record"}
+    assert read(database, "op_statistic")[0].keys() == {"op_statistic"}
+    assert read(database, "comm_ops")[0] == {}
+
+
+def test_long_columns_go_to_files(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, _ = read(database)
+    monkeypatch.setattr("tb_npu_plugin.readers.spool.IN_MEMORY", 64)
+    monkeypatch.setattr("tb_npu_plugin.readers.database.source.IN_MEMORY", 64)
+    monkeypatch.setattr("tb_npu_plugin.readers.database.source.CHUNK_ROWS", 7)
+    (tmp_path / "spool").mkdir()
+    tables, problems = read(database, spool=Spool(tmp_path / "spool"))
+    assert problems == [] and list((tmp_path / "spool").iterdir())
+    assert all(same(tables[name], table) for name, table in whole.items())
+
+
+def test_progress_comes_to_the_size(database: Path) -> None:
+    told: list[int] = []
+    read_database(database, "x.db", ProblemLog(), told.append, TABLES)
+    size = database.stat().st_size
+    assert size - len(told) <= sum(told) <= size and len(told) > 3
+
+
+@pytest.mark.parametrize("content, code", [(b"", "empty_file"), (b"Name,Type\r\n", "no_database")])
+def test_no_database(tmp_path: Path, content: bytes, code: str) -> None:
+    path = tmp_path / "profiler.db"
+    path.write_bytes(content)
+    tables, problems = read(path)
+    assert tables == {} and [problem.code for problem in problems] == [code]
+
+
+def test_missing_and_folder(tmp_path: Path) -> None:
+    assert [problem.code for problem in read(tmp_path / "gone.db")[1]] == ["missing_file"]
+    assert [problem.code for problem in read(tmp_path)[1]] == ["not_a_file"]
+
+
+def test_header_and_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "profiler.db"
+    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 3000)
+    tables, problems = read(path)
+    assert tables == {} and problems
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.95])
+def test_cut(database: Path, share: float) -> None:
+    whole, _ = read(database)
+    data = database.read_bytes()
+    database.write_bytes(data[: int(len(data) * share)])
+    tables, problems = read(database)
+    assert problems and all(problem.severity == "error" for problem in problems)
+    assert all(len(table) <= len(whole[name]) for name, table in tables.items())
+
+
+def test_somebody_elses_database(tmp_path: Path) -> None:
+    path = tmp_path / "profiler.db"
+    change(path, "CREATE TABLE songs (title TEXT)")
+    tables, problems = read(path)
+    assert tables == {}
+    assert [(problem.code, problem.found) for problem in problems] == [("no_profiler_tables", "songs")]
+
+
+@pytest.mark.parametrize(
+    "table, lost",
+    [
+        ("TASK", {"kernels", "op_statistic"}),
+        ("COMPUTE_TASK_INFO", {"kernels", "op_statistic"}),
+        ("CANN_API", {"api_statistic"}),
+        ("PYTORCH_API", {"operators"}),
+        ("OP_MEMORY", {"op_memory"}),
+        ("MEMORY_RECORD", {"memory_record"}),
+        ("NPU_MODULE_MEM", {"module_memory"}),
+        ("TASK_PMU_INFO", set()),
+        ("CONNECTION_IDS", set()),
+        ("PYTORCH_CALLCHAINS", set()),
+        ("RANK_DEVICE_MAP", set()),
+        ("STEP_TIME", set()),
+        ("ENUM_API_TYPE", set()),
+    ],
+)
+def test_missing_table_costs_what_it_holds(database: Path, table: str, lost: set[str]) -> None:
+    whole, _ = read(database)
+    change(database, f"DROP TABLE {table}")
+    assert read(database)[0].keys() == whole.keys() - lost
+
+
+def test_missing_columns(database: Path) -> None:
+    whole, _ = read(database)
+    change(database, "ALTER TABLE OP_MEMORY DROP COLUMN size", "ALTER TABLE MEMORY_RECORD DROP COLUMN totalActive")
+    tables, problems = read(database)
+    assert tables.keys() == whole.keys() - {"op_memory"}
+    assert [(p.code, p.where, p.expected) for p in problems] == [("missing_table_column", "OP_MEMORY", "size")]
+    assert (
+        not tables["memory_record"].has("active_bytes")
+        or (tables["memory_record"].ints("active_bytes") == NULL_INT).all()
+    )
+
+
+def test_older_names_and_columns_of_viewers(database: Path) -> None:
+    whole, _ = read(database)
+    change(
+        database,
+        "ALTER TABLE COMPUTE_TASK_INFO RENAME COLUMN blockNum TO blockDim",
+        "ALTER TABLE COMPUTE_TASK_INFO RENAME COLUMN mixBlockNum TO mixBlockDim",
+        "ALTER TABLE TASK ADD COLUMN depth INTEGER",
+        "ALTER TABLE COMPUTE_TASK_INFO ADD COLUMN waitNs INTEGER",
+        "CREATE TABLE OVERLAP_ANALYSIS (a, b)",
+    )
+    tables, problems = read(database)
+    assert problems == [] and all(same(tables[name], table) for name, table in whole.items())
+
+
+def test_older_release_names_its_communication_otherwise(tmp_path: Path) -> None:
+    folder = min(run("both_cluster")[0].glob("*_ascend_pt"))
+    (found,) = (folder / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler_*.db")
+    path = Path(shutil.copyfile(found, tmp_path / "profiler.db"))
+    cores: list[Any] = [read(path)[0]["kernels"].text("core").tolist()]
+    change(path, "UPDATE ENUM_API_TYPE SET name='hccl' WHERE id=5500")
+    tables, _ = read(path)
+    cores.append(tables["kernels"].text("core").tolist())
+    assert cores[0].count("COMMUNICATION") == cores[1].count("HCCL") > 0
+    assert "HCCL" not in tables["op_statistic"].text("core").tolist()
+    assert "hccl" in tables["api_statistic"].text("level").tolist()
+
+
+def test_wrong_types_cost_their_rows_and_cells(database: Path) -> None:
+    whole, _ = read(database)
+    change(
+        database,
+        "UPDATE TASK SET startNs='soon' WHERE globalTaskId=(SELECT MIN(globalTaskId) FROM COMPUTE_TASK_INFO)",
+        "UPDATE COMPUTE_TASK_INFO SET blockNum='many' WHERE globalTaskId=(SELECT MAX(globalTaskId) FROM COMPUTE_TASK_INFO)",
+        "UPDATE OP_MEMORY SET size=NULL WHERE rowid=1",
+        "UPDATE OP_MEMORY SET releaseTime=x'00ff' WHERE rowid=2",
+        "UPDATE MEMORY_RECORD SET totalReserved=1.5e300 WHERE rowid=3",
+    )
+    tables, problems = read(database)
+    assert len(tables["kernels"]) == len(whole["kernels"]) - 1
+    assert len(tables["op_memory"]) == len(whole["op_memory"]) - 1
+    assert tables["op_memory"].ints("release_ns")[0] == NULL_INT
+    found = {(problem.code, problem.where) for problem in problems}
+    assert found == {
+        ("bad_required_cell", "TASK, startNs"),
+        ("unknown_task", "COMPUTE_TASK_INFO"),
+        ("bad_cell", "COMPUTE_TASK_INFO, blockNum"),
+        ("bad_required_cell", "OP_MEMORY, size"),
+        ("bad_cell", "OP_MEMORY, releaseTime"),
+        ("bad_cell", "MEMORY_RECORD, totalReserved"),
+    }
+
+
+def test_texts_that_are_no_text(database: Path) -> None:
+    change(database, "UPDATE STRING_IDS SET value=CAST(x'41ff42' AS TEXT) WHERE id=(SELECT MIN(name) FROM CANN_API)")
+    tables, problems = read(database, "api_statistic")
+    assert "A\ufffdB" in tables["api_statistic"].text("name").tolist()
+    assert [problem.code for problem in problems] == ["bad_bytes"]
+
+
+def test_numbers_as_text_and_fractions_are_numbers(database: Path) -> None:
+    whole, _ = read(database)
+    change(database, "UPDATE TASK SET startNs=CAST(startNs AS TEXT)", "UPDATE OP_MEMORY SET size=size+0.0")
+    tables, problems = read(database)
+    assert problems == [] and all(same(tables[name], table) for name, table in whole.items())
+
+
+def _with_log(path: Path) -> None:
+    """Bring a database into the state of one whose writer was killed: a log that holds the last rows."""
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA wal_autocheckpoint=0")
+    connection.execute("UPDATE OP_MEMORY SET size=123 WHERE rowid=1")
+    connection.commit()
+    for name in (path.name, path.name + "-wal"):
+        shutil.copyfile(path.with_name(name), path.with_name("kept-" + name))
+    connection.close()
+    path.with_name(path.name + "-wal").unlink(missing_ok=True)
+    for name in (path.name, path.name + "-wal"):
+        path.with_name("kept-" + name).rename(path.with_name(name))
+
+
+def test_log_is_read_from_a_copy(database: Path) -> None:
+    _with_log(database)
+    before = listing(database.parent)
+    assert [name for name, *_ in before] == ["profiler.db", "profiler.db-wal"]
+    tables, problems = read(database)
+    assert problems == [] and 123 in tables["op_memory"].ints("size_bytes").tolist()
+    assert listing(database.parent) == before
+
+
+def test_nothing_is_written_beside_a_database_in_wal_mode(database: Path) -> None:
+    change(database, "PRAGMA journal_mode=WAL")
+    before = listing(database.parent)
+    database.parent.chmod(0o555)
+    try:
+        assert read(database)[0]["kernels"]
+        assert listing(database.parent) == before
+    finally:
+        database.parent.chmod(0o755)
+
+
+@pytest.mark.parametrize("name", ["with # and ? %41.db", "ä 空.db"])
+def test_any_file_name(database: Path, name: str) -> None:
+    path = database.rename(database.with_name(name))
+    assert read(path)[1] == []
