@@ -23,6 +23,9 @@ from tb_npu_plugin.server.encoding import encode_json
 from tb_npu_plugin.server.service import Service
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.stages import STAGES
+from tb_npu_plugin.views import doctor as doctor_view
+from tb_npu_plugin.views.availability import facts_of_span, missing
+from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.registry import VIEWS, find_view
 from tb_npu_plugin.views.table_query import TableQuery
 from tb_npu_plugin.views.tables_json import table_json
@@ -213,6 +216,7 @@ def _examined(library: Library, place: Place) -> dict[str, Any]:
     span = library.open(place)
     states = {stage: library.stand(place, stage).state for stage in STAGES}
     problems = [problem.as_json() for problem in span.problems]
+    found = doctor_view.build(ViewInput([span], {})).data
     return {
         "path": place.span.path,
         "run": place.run.label,
@@ -221,7 +225,9 @@ def _examined(library: Library, place: Place) -> dict[str, Any]:
         "state": "failed" if "failed" in states.values() else "ready",
         "rank": place.worker.rank,
         "rank_source": place.worker.rank_source,
-        "files": [{"file": file.relative, "bytes": file.size} for file in place.span.files],
+        "capture": found["capture"],
+        "files": found["files"],
+        "missing": missing(facts_of_span(span)),
         "problems": problems,
         "count": sum(problem["count"] for problem in problems),
     }

@@ -98,7 +98,14 @@ def doctor(listed: Mapping[str, Any]) -> None:
     for span in listed["spans"]:
         rank = f"rank from {span['rank_source']}" if span["rank_source"] else "rank unknown"
         console.print(f"{_title(span)}, {escape(rank)}")
+        console.print(f"  {escape(_recorded(span['capture']))}")
+        for file in span["files"]:
+            rows = " + ".join(f"{filled['rows']:,}" for filled in file["filled"])
+            console.print(f"  {file['state']:8} {escape(file['file'])}  {file['bytes']:,} bytes  {rows}".rstrip())
         problems(console, span["problems"])
+        for item in span["missing"]:
+            record = f" Recorded with {item['option']}." if item["option"] else ""
+            console.print(f"  missing {escape(item['file'])}: {escape(item['text'] + record)}")
     for item in listed["skipped"]:
         console.print(f"[yellow]not taken[/yellow] {escape(item['path'])}: {escape(item['reason'])}")
         console.print(f"  {escape(item['action'])}", soft_wrap=True)
@@ -123,6 +130,19 @@ def _title(span: Mapping[str, Any]) -> str:
         f"[bold]{escape(span['path'])}[/bold]  {escape(span['run'])} ▸ {escape(span['worker'])} ▸ "
         f"{escape(span['label'])}: {span['state']}, {len(span['files'])} files, {size:.1f} MiB"
     )
+
+
+def _recorded(capture: Mapping[str, Any]) -> str:
+    """Who recorded it and how."""
+    parts = [
+        capture["producer"],
+        ", ".join(f"{program} {version}" for program, version in capture["versions"].items()),
+        capture["level"] or "level unknown",
+        capture["aic_metrics"] or "",
+        f"on: {', '.join(capture['recorded'])}" if capture["recorded"] else "",
+        "device side simulated" if capture["simulated"] else "",
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def _console() -> Console:

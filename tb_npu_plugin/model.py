@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional, Protocol
 
@@ -73,6 +73,14 @@ class SpanData(Protocol):
     @property
     def files(self) -> Sequence[str]:
         """Files that were found, relative to the result folder."""
+
+    @property
+    def path(self) -> str:
+        """Where it stands below the logdir, for people."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes of the files that were found."""
 
     @property
     def problems(self) -> Sequence[Problem]:

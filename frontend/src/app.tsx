@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { VIEW_IDS } from "./api/types.gen";
 import { useMedia } from "./base/use_media";
 import { t } from "./i18n";
 import { Boundary } from "./shell/boundary";
@@ -8,7 +9,7 @@ import { SideBar } from "./shell/side_bar";
 import { TopBar } from "./shell/top_bar";
 import { ViewHost } from "./shell/view_host";
 import { catalog, catalogError, loadCatalog } from "./state/catalog";
-import { openView, pinSelection, selection, VIEW_IDS } from "./state/selection";
+import { openView, pinSelection, selection } from "./state/selection";
 import { ErrorPanel } from "./widgets/states";
 import { TooltipLayer } from "./widgets/tooltip";
 

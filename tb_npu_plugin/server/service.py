@@ -69,8 +69,13 @@ class Service:
         view = find_view(view_id)
         places = self._places(view, params)
         stands = {place.span.token: self._want(view, place) for place in places}
-        done = [place for place in places if all(stand.state == "ready" for stand in stands[place.span.token])]
-        failed = [place for place in places if any(stand.state == "failed" for stand in stands[place.span.token])]
+        ends = ("ready", "failed") if view.examines else ("ready",)
+        done = [place for place in places if all(stand.state in ends for stand in stands[place.span.token])]
+        failed = [
+            place
+            for place in places
+            if not view.examines and any(stand.state == "failed" for stand in stands[place.span.token])
+        ]
         ready = [self.library.open(place) for place in done]
         usable = [span for span in ready if _satisfied(view, span)]
         others = ready + [self.library.open(place) for place in failed]
@@ -185,6 +190,8 @@ class Service:
         """Have read what the view needs of a span; and then, without hurry, the rest of what is looked at."""
         urgent = view.scope != "run"
         stages: set[Stage] = {"trace"} if view.needs == TRACE_ALONE else {"tables"}
+        if view.examines:
+            stages = set(stages_of(place.span))
         stands = self.library.want(place, sorted(stages, key=STAGES.index), urgent)
         tables = next((stand.entry for stand in stands if stand.stage == "tables"), None)
         if tables is not None and any(self._in_trace(group, tables.meta["rows"]) for group in view.needs):

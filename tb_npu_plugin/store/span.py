@@ -51,6 +51,8 @@ class Span:
         self.token = place.span.token
         self.worker_label = place.worker.label
         self.run_label = place.run.label
+        self.path = place.span.path
+        self.sizes = {file.relative: file.size for file in place.span.files}
         self.format = place.span.format
         self.files = tuple(file.relative for file in place.span.files)
         self._tables = tables

@@ -12,6 +12,7 @@ from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.views.base import MissingJson, View
 from tb_npu_plugin.views.contract import ViewStateJson
 from tb_npu_plugin.views.registry import VIEWS
+from tb_npu_plugin.views.uses import USES
 
 
 @dataclass(frozen=True)
@@ -30,35 +31,10 @@ class SpanFacts:
     format: Format = TORCH_NPU
 
 
-@dataclass(frozen=True)
-class Use:
-    """What a result file is for: the views that show it and what they cannot show without it."""
-
-    views: tuple[str, ...]
-    cost: str
-
-
+#: Views that tell what the whole capture lacks.
+WHOLE = ("overview", "doctor")
 #: Said of a file that is there and gave no table.
 UNUSABLE = "Nothing in it could be read: see the problems."
-
-#: By id of the result file. Files that no view shows are not here: they are not missed.
-USES: dict[str, Use] = {
-    "trace": Use(("trace",), "No timeline."),
-    "step_trace": Use(
-        ("overview", "distributed", "diff"),
-        "Step budgets are computed from the kernels; bubble and preparing are unknown.",
-    ),
-    "kernels": Use(("kernel", "overview", "diff"), "No device time by kernel, type and core."),
-    "op_statistic": Use(("kernel",), "Time by type and core is computed from the kernels."),
-    "operators": Use(
-        ("operator", "overview", "diff"), "Times by operator are rebuilt from the trace, where that is there."
-    ),
-    "op_memory": Use(("memory",), "No table of allocations."),
-    "memory_record": Use(("memory",), "No memory curves and peaks."),
-    "module_memory": Use(("memory",), "No memory by CANN module."),
-    "communication": Use(("distributed",), "No split of the communication time, no communication operators."),
-    "comm_links": Use(("distributed",), "No matrix of links."),
-}
 
 
 def facts_of_files(files: Iterable[str], format: Format = TORCH_NPU) -> SpanFacts:
@@ -88,8 +64,8 @@ def is_available(view: View, facts: SpanFacts) -> bool:
 
 
 def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
-    """What a capture lacks, of one view or (view None, or the overview) of all."""
-    chosen = None if view == "overview" else view
+    """What a capture lacks, of one view or (view None, or one that tells of the whole capture) of all."""
+    chosen = None if view in WHOLE else view
     out: list[MissingJson] = []
     for file in facts.format.files:
         use = USES.get(file.id)

@@ -116,7 +116,8 @@ class ViewResult:
 @dataclass(frozen=True)
 class View:
     """One view. `needs`: logical tables (or "trace"), each group satisfied by any one of its members.
-    `tables`: tables that only /api/table serves, built from the same input on demand."""
+    `extra_tables`: tables that only /api/table serves, built from the same input on demand. `examines`: everything is
+    read for it, and it is built whatever came of that."""
 
     id: str
     title: str
@@ -126,3 +127,4 @@ class View:
     params: tuple[Param, ...] = ()
     extra_tables: Mapping[str, Callable[[ViewInput], ViewTable]] = field(default_factory=dict)
     count: str = ""  # logical table whose row count stands beside the view in the sidebar
+    examines: bool = False

@@ -1,8 +1,9 @@
-"""JSON contracts of the seven views. Times and durations are integer ns ("time": after `base_ns`), sizes bytes,
+"""JSON contracts of the views. Times and durations are integer ns ("time": after `base_ns`), sizes bytes,
 unknown is null. frontend/src/api/types.gen.ts is generated from this file (tools/gen_types.py)."""
 
 from __future__ import annotations
 
+from tb_npu_plugin.views.contract_doctor import DoctorFileJson, DoctorJson, FilledJson
 from tb_npu_plugin.views.contract_ranks import (
     DiffClassJson,
     DiffJson,
@@ -50,7 +51,10 @@ __all__ = [
     "DiffSideJson",
     "DiffStepJson",
     "DistributedJson",
+    "DoctorFileJson",
+    "DoctorJson",
     "ErrorJson",
+    "FilledJson",
     "KernelJson",
     "LinkJson",
     "MemoryJson",
@@ -74,5 +78,5 @@ __all__ = [
 
 CONTRACTS: tuple[type, ...] = (
     CatalogJson, ViewJson, ErrorJson, OverviewJson, KernelJson, OperatorJson, MemoryJson, DistributedJson, DiffJson,
-    TraceJson, RankStepJson,
+    TraceJson, DoctorJson, RankStepJson,
 )  # fmt: skip

@@ -30,7 +30,8 @@ FLAGS = [
 PLUGIN = "npu_profiler"
 #: A wait that takes longer is a defect, in ms.
 PATIENCE = 15_000
-VIEWS = ("overview", "trace", "kernel", "operator", "memory", "distributed", "diff")
+#: What the demo shows.
+VIEWS = ("overview", "trace", "kernel", "operator", "memory", "distributed", "diff", "doctor")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

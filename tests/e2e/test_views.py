@@ -20,6 +20,7 @@ LANDMARK = {
     "memory": "Allocations",
     "distributed": "Communication operators",
     "diff": "Where the time changed",
+    "doctor": "Folders that were not opened",
 }
 
 

@@ -33,7 +33,10 @@ class TestSpan:
     worker_label: str = "rank 0"
     run_label: str = "run"
     trace_version: str = ""
+    timeline: Any = None
     format: str = "torch_npu"
+    path: str = "run/span"
+    sizes: dict[str, int] = field(default_factory=dict)
 
     @property
     def base_ns(self) -> int:

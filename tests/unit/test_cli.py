@@ -167,3 +167,13 @@ def test_unknown_is_missing_in_data_frames() -> None:
     columns = (Column("name", Kind.TEXT), Column("dur_ns", Kind.DURATION), Column("share", Kind.RATIO))
     data = frame(from_lists(columns, {"name": ["a", None], "dur_ns": [2**62 + 1, None], "share": [0.5, None]}))
     assert data["dur_ns"][0] == 2**62 + 1 and data.isna().iloc[1].all() and not data.isna().iloc[0].any()
+
+
+def test_doctor_tells_of_each_file_and_of_what_is_missing(logs: Path) -> None:
+    span = json.loads(run("doctor", logs, "--json").stdout)["spans"][0]
+    states = {file["file"].rpartition("/")[2]: file["state"] for file in span["files"]}
+    assert states["kernel_details.csv"] == "read" and set(states.values()) <= {"read", "settings"}
+    assert span["capture"]["producer"] == "Ascend PyTorch Profiler"
+    assert "memory_record.csv" in {item["file"] for item in span["missing"]}
+    text = run("doctor", logs).stdout
+    assert "missing memory_record.csv" in text and "profile_memory=True" in text and "read     ASCEND" in text

@@ -8,6 +8,7 @@ export const en = {
   "view.memory": "Memory",
   "view.distributed": "Distributed",
   "view.diff": "Diff",
+  "view.doctor": "Doctor",
 
   "side.run": "Run",
   "side.views": "Views",
@@ -47,7 +48,7 @@ export const en = {
   "help.keys": "Keys",
   "help.search": "Search",
   "help.help": "This help",
-  "help.views": "Go to the first … seventh view",
+  "help.views": "Go to the first … ninth view",
   "help.rows": "Next, previous row of a table",
   "help.open": "Open the details of a row",
   "help.copy": "Copy the cell under the pointer",
@@ -163,6 +164,7 @@ export const zh: Record<keyof typeof en, string> = {
   "view.memory": "内存",
   "view.distributed": "分布式",
   "view.diff": "对比",
+  "view.doctor": "诊断",
 
   "side.run": "运行",
   "side.views": "视图",
@@ -202,7 +204,7 @@ export const zh: Record<keyof typeof en, string> = {
   "help.keys": "快捷键",
   "help.search": "搜索",
   "help.help": "显示本帮助",
-  "help.views": "切换到第一 … 第七个视图",
+  "help.views": "切换到第一 … 第九个视图",
   "help.rows": "表格的下一行、上一行",
   "help.open": "打开该行详情",
   "help.copy": "复制指针所在的单元格",

@@ -1,5 +1,6 @@
 import * as diff from "../views/diff/terms";
 import * as distributed from "../views/distributed/terms";
+import * as doctor from "../views/doctor/terms";
 import * as kernel from "../views/kernel/terms";
 import * as memory from "../views/memory/terms";
 import * as operator from "../views/operator/terms";
@@ -19,6 +20,7 @@ export const EN = {
   ...memory.en,
   ...distributed.en,
   ...diff.en,
+  ...doctor.en,
 };
 
 export type Key = keyof typeof EN;
@@ -33,4 +35,5 @@ export const ZH: Record<Key, string> = {
   ...memory.zh,
   ...distributed.zh,
   ...diff.zh,
+  ...doctor.zh,
 };

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { ViewId } from "../api/types.gen";
 import { t } from "../i18n";
 import { places } from "../state/catalog";
 import { params } from "../state/params";
 import { openView, selection } from "../state/selection";
-import type { ViewId } from "../views/view";
 import { formatState, parseState } from "../widgets/table/state";
 
 /** Where a text can be looked for: the view and the table whose filter takes it ("" for the timeline's own search). */

@@ -1,9 +1,15 @@
-import type { RunJson, SpanJson, ViewStateJson, WorkerJson } from "../api/types.gen";
+import {
+  type RunJson,
+  type SpanJson,
+  VIEW_IDS,
+  type ViewId,
+  type ViewStateJson,
+  type WorkerJson,
+} from "../api/types.gen";
 import * as format from "../base/format";
 import { say, t } from "../i18n";
 import { catalog, workerName } from "../state/catalog";
-import { chooseRun, chooseSpan, chooseWorker, openView, place, selection, VIEW_IDS } from "../state/selection";
-import type { ViewId } from "../views/view";
+import { chooseRun, chooseSpan, chooseWorker, openView, place, selection } from "../state/selection";
 import { type Option, Select } from "../widgets/select";
 import { CompareWith, DiffSides } from "./diff_sides";
 import { SkippedList } from "./skipped";

@@ -1,8 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { ApiError } from "../api/client";
+import type { ViewId } from "../api/types.gen";
 import { selection } from "../state/selection";
 import { VIEWS } from "../views/registry";
-import type { ViewId, ViewModule } from "../views/view";
+import type { ViewModule } from "../views/view";
 import { ErrorPanel } from "../widgets/states";
 import { Boundary } from "./boundary";
 
@@ -19,17 +20,15 @@ export function ViewHost() {
     if (loaded.has(id)) return;
     let isGone = false;
     setError(null);
-    VIEWS.find((view) => view.id === id)
-      ?.load()
-      .then(
-        (found) => {
-          loaded.set(id, found);
-          if (!isGone) setCount((count) => count + 1);
-        },
-        (reason: unknown) => {
-          if (!isGone) setError(new ApiError("chunk", String(reason), "", 0));
-        },
-      );
+    VIEWS[id]().then(
+      (found) => {
+        loaded.set(id, found);
+        if (!isGone) setCount((count) => count + 1);
+      },
+      (reason: unknown) => {
+        if (!isGone) setError(new ApiError("chunk", String(reason), "", 0));
+      },
+    );
     return () => {
       isGone = true;
     };

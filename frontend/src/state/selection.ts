@@ -1,11 +1,8 @@
 import { computed } from "@preact/signals";
-import type { CatalogJson, RunJson, WorkerJson } from "../api/types.gen";
-import type { ViewId } from "../views/view";
+import { type CatalogJson, type RunJson, VIEW_IDS, type ViewId, type WorkerJson } from "../api/types.gen";
 import { catalog, type Place, places } from "./catalog";
 import { params, setParams } from "./params";
 import type { Params } from "./url";
-
-export const VIEW_IDS: readonly ViewId[] = ["overview", "trace", "kernel", "operator", "memory", "distributed", "diff"];
 
 /** Tokens of what is looked at; "" where there is nothing to choose from. `baseline`, `experimental`: spans of Diff. */
 export interface Selection {

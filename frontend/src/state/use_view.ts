@@ -1,9 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, getView, type Query } from "../api/client";
-import type { ViewJson } from "../api/types.gen";
+import type { ViewId, ViewJson } from "../api/types.gen";
 import { Lru } from "../base/lru";
 import { useCalm } from "../base/use_calm";
-import type { ViewId } from "../views/view";
 import { places } from "./catalog";
 import { jobs, ticks, waitForData } from "./progress";
 import { isActive, isResumable } from "./reading";

@@ -1,12 +1,14 @@
-import type { ViewId, ViewModule } from "./view";
+import type { ViewId } from "../api/types.gen";
+import type { ViewModule } from "./view";
 
-/** Views in the order of the sidebar; a view's code is loaded when it is first shown. */
-export const VIEWS: readonly { id: ViewId; load: () => Promise<ViewModule> }[] = [
-  { id: "overview", load: () => import("./overview").then((module) => module.view) },
-  { id: "trace", load: () => import("./trace").then((module) => module.view) },
-  { id: "kernel", load: () => import("./kernel").then((module) => module.view) },
-  { id: "operator", load: () => import("./operator").then((module) => module.view) },
-  { id: "memory", load: () => import("./memory").then((module) => module.view) },
-  { id: "distributed", load: () => import("./distributed").then((module) => module.view) },
-  { id: "diff", load: () => import("./diff").then((module) => module.view) },
-];
+/** The code of each view, loaded when it is first shown. */
+export const VIEWS: Readonly<Record<ViewId, () => Promise<ViewModule>>> = {
+  overview: () => import("./overview").then((module) => module.view),
+  trace: () => import("./trace").then((module) => module.view),
+  kernel: () => import("./kernel").then((module) => module.view),
+  operator: () => import("./operator").then((module) => module.view),
+  memory: () => import("./memory").then((module) => module.view),
+  distributed: () => import("./distributed").then((module) => module.view),
+  diff: () => import("./diff").then((module) => module.view),
+  doctor: () => import("./doctor").then((module) => module.view),
+};

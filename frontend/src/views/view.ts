@@ -1,9 +1,7 @@
 import type { ComponentType } from "preact";
+import type { ViewId } from "../api/types.gen";
 import type { Key } from "../i18n";
 import type { Selection } from "../state/selection";
-
-/** The seven views, as the server names them. */
-export type ViewId = "overview" | "trace" | "kernel" | "operator" | "memory" | "distributed" | "diff";
 
 /** What a view's component is given: tokens of what is selected ("" where nothing is). */
 export interface ViewProps {

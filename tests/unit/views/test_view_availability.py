@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from tb_npu_plugin.schema.registry import RESULT_FILES
-from tb_npu_plugin.views.availability import USES, facts_of_files, facts_of_span, missing, view_states
+from tb_npu_plugin.views.availability import facts_of_files, facts_of_span, missing, view_states
 from tb_npu_plugin.views.contract import ViewStateJson
 from tb_npu_plugin.views.registry import VIEWS
+from tb_npu_plugin.views.uses import USES
 from tests.support.span import TestSpan, table_of
 
 FOLDER = "ASCEND_PROFILER_OUTPUT/"
@@ -17,7 +18,7 @@ def states(files: list[str]) -> dict[str, ViewStateJson]:
 def test_views_in_sidebar_order_and_all_there_with_all_files() -> None:
     found = view_states(facts_of_files(ALL))
 
-    order = ("overview", "trace", "kernel", "operator", "memory", "distributed", "diff")
+    order = ("overview", "trace", "kernel", "operator", "memory", "distributed", "diff", "doctor")
     assert [state["id"] for state in found] == [name for name in order if name in {view.id for view in VIEWS}]
     assert all(state["available"] and not state["reason"] for state in found)
     assert missing(facts_of_files(ALL)) == []

@@ -124,6 +124,7 @@ export type ServerText =
   | "Dispatch"
   | "Dispatch."
   | "Distributed"
+  | "Doctor"
   | "Duration"
   | "Elapsed"
   | "Elapsed / calls, rounded to the nanosecond."

@@ -53,6 +53,7 @@ export const TITLES = {
   Difference: "差值",
   Dispatch: "下发",
   Distributed: "分布式",
+  Doctor: "诊断",
   Duration: "时长",
   Elapsed: "总耗时",
   End: "结束时间",

@@ -1,0 +1,105 @@
+import type { DoctorFileJson, ViewId } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { say, t } from "../../i18n";
+import { openView } from "../../state/selection";
+import { Card, ProblemList } from "../../widgets";
+
+const SIGNS: Readonly<Record<DoctorFileJson["state"], string>> = {
+  read: "✓",
+  damaged: "⚠",
+  lost: "✕",
+  settings: "✓",
+  unused: "–",
+};
+
+/** Every file of the result with what was read of it, and below it what was not. */
+export function Files({ path, files }: { path: string; files: readonly DoctorFileJson[] }) {
+  const size = files.reduce((sum, file) => sum + file.bytes, 0);
+  const count = t("doctor.files.sub", { count: format.integer(files.length), size: format.bytes(size) });
+  return (
+    <Card title={t("doctor.files")} subtitle={count}>
+      <p class="mono small doctor-path">{path}</p>
+      <div class="doctor-scroll">
+        <table class="doctor-files">
+          <thead>
+            <tr>
+              <th>{t("doctor.state")}</th>
+              <th>{t("doctor.file")}</th>
+              <th>{t("doctor.holds")}</th>
+              <th class="number">{t("doctor.size")}</th>
+              <th class="number">{t("doctor.rows")}</th>
+              <th>{t("doctor.shown")}</th>
+            </tr>
+          </thead>
+          {folders(files).map(([folder, own]) => [
+            folder && (
+              <tbody key={folder}>
+                <tr>
+                  <th colSpan={6} scope="rowgroup" class="mono">
+                    {folder}
+                  </th>
+                </tr>
+              </tbody>
+            ),
+            ...own.map((file) => <File key={file.file} file={file} />),
+          ])}
+        </table>
+      </div>
+    </Card>
+  );
+}
+
+/** The files by their folder, in the order of the files. */
+function folders(files: readonly DoctorFileJson[]): [string, DoctorFileJson[]][] {
+  const found = new Map<string, DoctorFileJson[]>();
+  for (const file of files) {
+    const folder = file.file.slice(0, file.file.lastIndexOf("/") + 1);
+    found.set(folder, [...(found.get(folder) ?? []), file]);
+  }
+  return [...found];
+}
+
+function File({ file }: { file: DoctorFileJson }) {
+  return (
+    <tbody data-state={file.state}>
+      <tr>
+        <td class="state" data-tip={t(`doctor.state.${file.state}.tip`)}>
+          <span aria-hidden="true">{SIGNS[file.state]}</span> {t(`doctor.state.${file.state}`)}
+        </td>
+        <td class="mono file">{file.file.slice(file.file.lastIndexOf("/") + 1)}</td>
+        <td>{say(file.title)}</td>
+        <td class="number mono">{format.bytes(file.bytes)}</td>
+        <td class="number mono" data-tip={file.filled.length > 1 ? tablesText(file) : undefined}>
+          {rowsText(file)}
+        </td>
+        <td class="links">
+          {file.views.map((id) => (
+            <button key={id} type="button" class="link" onClick={() => openView(id as ViewId)}>
+              {t(`view.${id as ViewId}`)}
+            </button>
+          ))}
+        </td>
+      </tr>
+      {file.problems.length > 0 && (
+        <tr>
+          <td />
+          <td colSpan={5}>
+            <ProblemList problems={file.problems} />
+          </td>
+        </tr>
+      )}
+    </tbody>
+  );
+}
+
+function tablesText({ filled }: DoctorFileJson): string {
+  return filled.map(({ table, rows }) => `${table}: ${format.integer(rows)}`).join("\n");
+}
+
+function rowsText({ filled }: DoctorFileJson): string {
+  return filled
+    .map(({ table, rows }) =>
+      table === "trace" ? t("doctor.rows.events", { count: format.integer(rows) }) : format.integer(rows),
+    )
+    .join(" + ");
+}

@@ -1,0 +1,56 @@
+import type { DoctorJson, ViewJson } from "../../api/types.gen";
+import { addStyle } from "../../base/style";
+import { t } from "../../i18n";
+import { SkippedItems } from "../../shell/skipped";
+import { catalog } from "../../state/catalog";
+import { useView } from "../../state/use_view";
+import { Card, Empty, MissingList, ProblemList, ViewFrame } from "../../widgets";
+import { CaptureCard } from "../overview/capture_card";
+import type { ViewModule, ViewProps } from "../view";
+import css from "./doctor.css?inline";
+import { Files } from "./files";
+
+addStyle(css);
+
+/** What a result is, what became of each of its files, what it lacks, and which folders were not opened. */
+function DoctorView({ selection }: ViewProps) {
+  const view = useView<DoctorJson>("doctor", { span: selection.span });
+  return (
+    <ViewFrame view={view} problems="plain">
+      {(data, answer) => <Doctor data={data} answer={answer} />}
+    </ViewFrame>
+  );
+}
+
+function Doctor({ data, answer }: { data: DoctorJson; answer: ViewJson }) {
+  const skipped = catalog.value?.skipped ?? [];
+  const isFine = answer.problems.length === 0;
+  return (
+    <div class="grid">
+      <div class="span-8 stack">
+        <Files path={data.path} files={data.files} />
+        {data.others.length > 0 && (
+          <Card title={t("doctor.others")}>
+            <ProblemList problems={data.others} />
+          </Card>
+        )}
+        {isFine && <p class="muted">{t("doctor.fine")}</p>}
+      </div>
+      <div class="span-4 stack">
+        <CaptureCard capture={data.capture} profiled={1} />
+        <Card title={t("doctor.missing")} subtitle={t("doctor.missing.sub")}>
+          {answer.missing.length > 0 ? (
+            <MissingList missing={answer.missing} />
+          ) : (
+            <Empty text={t("doctor.missing.none")} />
+          )}
+        </Card>
+        <Card title={t("doctor.skipped")}>
+          {skipped.length > 0 ? <SkippedItems skipped={skipped} /> : <Empty text={t("doctor.skipped.none")} />}
+        </Card>
+      </div>
+    </div>
+  );
+}
+
+export const view: ViewModule = { id: "doctor", titleKey: "view.doctor", Component: DoctorView };

@@ -1,0 +1,87 @@
+"""Doctor: what a result is, what became of each of its files, and what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, cast
+
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.views.base import ProblemJson, View, ViewInput, ViewResult
+from tb_npu_plugin.views.contract import DoctorFileJson, DoctorJson, FilledJson
+from tb_npu_plugin.views.overview import capture_json
+from tb_npu_plugin.views.uses import USES
+
+State = Literal["read", "damaged", "lost", "settings", "unused"]
+
+
+def build(source: ViewInput) -> ViewResult:
+    """See DoctorJson."""
+    span = source.spans[0]
+    data: DoctorJson = {
+        "path": span.path,
+        "capture": capture_json(span),
+        "files": [_file(span, file) for file in span.files],
+        "others": [_json(problem) for problem in span.problems if not _of_any(problem, span.files)],
+    }
+    return ViewResult(data, {}, span.base_ns)
+
+
+def _file(span: SpanData, file: str) -> DoctorFileJson:
+    spec = FORMATS[span.format].file(file.rpartition("/")[2])
+    filled = _filled(span, file, spec)
+    problems = [problem for problem in span.problems if _is_of(problem, file)]
+    use = USES.get(spec.id) if spec is not None else None
+    return {
+        "file": file,
+        "title": spec.title if spec is not None else "",
+        "bytes": span.sizes.get(file, 0),
+        "state": _state(spec, filled, problems),
+        "filled": filled,
+        "problems": [_json(problem) for problem in problems],
+        "views": list(use.views) if use is not None else [],
+    }
+
+
+def _filled(span: SpanData, file: str, spec: ResultFile | None) -> list[FilledJson]:
+    """What was read of a file: a table counts for the file that it came from."""
+    if spec is None:
+        return []
+    name = file.rpartition("/")[2]
+    out: list[FilledJson] = []
+    for table in spec.tables:
+        if table == "trace":
+            timeline = span.timeline
+            rows = timeline.event_count if timeline is not None and timeline.source == name else None
+        else:
+            rows = span.rows(table) if span.source(table) == name else None
+        if rows is not None:
+            out.append({"table": table, "rows": rows})
+    return out
+
+
+def _state(spec: ResultFile | None, filled: Sequence[FilledJson], problems: Sequence[Problem]) -> State:
+    lost = any(problem.severity == "error" for problem in problems)
+    if spec is not None and spec.settings:
+        return "damaged" if lost else "settings"
+    if filled:
+        return "damaged" if lost else "read"
+    return "lost" if lost else "unused"
+
+
+def _of_any(problem: Problem, files: Sequence[str]) -> bool:
+    return any(_is_of(problem, file) for file in files)
+
+
+def _is_of(problem: Problem, file: str) -> bool:
+    """The problem names this file, maybe among others."""
+    return file in problem.file.split(", ")
+
+
+def _json(problem: Problem) -> ProblemJson:
+    return cast(ProblemJson, problem.as_json())
+
+
+VIEW = View(id="doctor", title="Doctor", scope="span", needs=(), build=build, examines=True)

@@ -1,0 +1,33 @@
+"""What each result file is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a result file is for: the views that show it and what they cannot show without it."""
+
+    views: tuple[str, ...]
+    cost: str
+
+
+#: By id of the result file. Files that no view shows are not here: they are not missed.
+USES: dict[str, Use] = {
+    "trace": Use(("trace",), "No timeline."),
+    "step_trace": Use(
+        ("overview", "distributed", "diff"),
+        "Step budgets are computed from the kernels; bubble and preparing are unknown.",
+    ),
+    "kernels": Use(("kernel", "overview", "diff"), "No device time by kernel, type and core."),
+    "op_statistic": Use(("kernel",), "Time by type and core is computed from the kernels."),
+    "operators": Use(
+        ("operator", "overview", "diff"), "Times by operator are rebuilt from the trace, where that is there."
+    ),
+    "op_memory": Use(("memory",), "No table of allocations."),
+    "memory_record": Use(("memory",), "No memory curves and peaks."),
+    "module_memory": Use(("memory",), "No memory by CANN module."),
+    "communication": Use(("distributed",), "No split of the communication time, no communication operators."),
+    "comm_links": Use(("distributed",), "No matrix of links."),
+}
