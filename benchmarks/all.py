@@ -30,6 +30,8 @@ SCRIPTS = {
     "tables": "Tables of 5 M kernels",
     "ranks": "Many ranks",
     "discovery": "List of runs",
+    "capture": "Recording with the mock device, analyse",
+    "mock": "Writing simulated ranks: tb-npu mock",
     "peer": "Beside the plugin that this one replaces",
 }
 LIMIT_S = 3600.0

@@ -264,6 +264,7 @@ class _ProfInterface:
             world=ranks.world_size(),
             groups=ranks.groups(),
             environment=side_files.environment(),
+            active=active if isinstance(active := getattr(self.schedule, "active", None), int) else None,
         )
 
     def _write_info(self, end: dict[str, Any] | None) -> None:

@@ -10,6 +10,7 @@
         marks         [start, end, tid, message, domain] of mstx; end null: still open
         collections   [start, end, tid] of the garbage collector
     torch.json     Chrome trace of PyTorch's profiler, as its C++ writes it; only in complete captures
+    shapes.json    the same of a step of the warm-up, with shapes; where torch.json has none (mock/shapes.py)
 
 Times in capture.json are ns since the epoch.
 """
@@ -26,7 +27,7 @@ from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Settings
 from tb_npu_plugin.errors import BadFile
 
 FORMAT = 1
-CAPTURE, TRACE = "capture.json", "torch.json"
+CAPTURE, TRACE, SHAPES = "capture.json", "torch.json", "shapes.json"
 
 Mark = tuple[int, Optional[int], int, str, str]
 

@@ -33,6 +33,14 @@ _NUMBER = re.compile(r"-?\d+")
 ITEM = "aten::_local_scalar_dense"
 
 
+def may_launch(name: str) -> bool:
+    """An operator of this name launches kernels of its own, or communicates, for some shapes."""
+    name = _SAME.get(name, name)
+    return name.startswith(("aten::", "npu::", "c10d::")) and not (
+        name in VIEWS or name in _HOST_ONLY or name in _COMPOSED or name == ITEM
+    )
+
+
 def owns(signature: Signature) -> bool:
     """It launches its kernels itself, whatever operators run inside it."""
     return (signature.name in RULES and signature.name not in _COMPOSED) or signature.name in _SAME
@@ -41,7 +49,7 @@ def owns(signature: Signature) -> bool:
 def launches(kernels: KernelFactory, signature: Signature) -> tuple[Launch, ...]:
     """Kernels of an operator, if none inside it launches any."""
     name = _SAME.get(signature.name, signature.name)
-    if not name.startswith(("aten::", "npu::")) or name in VIEWS or name in _HOST_ONLY or name in _COMPOSED:
+    if not may_launch(name) or name.startswith("c10d::"):
         return ()
     tensors = signature.tensors
     if any(not prod(shape) for shape, _ in tensors[:1]):

@@ -5,15 +5,19 @@ from __future__ import annotations
 import gc
 import json
 import os
+import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Progress, Settings
-from tb_npu_plugin.capture.mock.host import TRACE, read
-from tb_npu_plugin.capture.mock.kineto import Reader
-from tb_npu_plugin.capture.mock.replay import Replay
+from tb_npu_plugin.capture.mock import operators
+from tb_npu_plugin.capture.mock.host import SHAPES, TRACE, read
+from tb_npu_plugin.capture.mock.kineto import Reader, Recorded
+from tb_npu_plugin.capture.mock.replay import STEP, Replay
+from tb_npu_plugin.capture.mock.shapes import Sample
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.writers.dialect import NEW, Options
 from tb_npu_plugin.capture.writers.files import Writer
@@ -22,6 +26,8 @@ from tb_npu_plugin.capture.writers.result_db import DatabaseResult
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_METADATA, SIMULATED
 
+#: Operators that a message names.
+_NAMES = 5
 CHIP_VARIABLE = "TB_NPU_CHIP"
 _LEVELS = {"Level_none": -1, "Level0": 0, "Level1": 1, "Level2": 2}
 
@@ -38,6 +44,7 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
     gc.disable()  # records have no cycles, and looking for them costs a third of the time
     try:
         recorded = Reader().read(trace, lambda done: progress(Progress(done, total, "reading")))
+        _take_shapes(folder, recorded)
         replay = Replay(data, recorded, CHIPS[name])
         options = _options(data.settings, tuple(export_types), _user_metadata(folder))
         results: list[Writer] = []
@@ -57,6 +64,23 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
     finally:
         if was_on:
             gc.enable()
+
+
+def _take_shapes(folder: Path, recorded: Recorded) -> None:
+    """Give the operators the shapes of the warm-up, where the capture has none of its own."""
+    path = folder / RAW_FOLDER / SHAPES
+    if not path.is_file():
+        return
+    sample = Sample(Reader().read(path, lambda done: None).calls)
+    recorded.calls = sample.applied(recorded.calls, STEP)
+    missing = Counter({name: count for name, count in sample.missing.items() if operators.may_launch(name)})
+    if missing:
+        names = ", ".join(name for name, _ in missing.most_common(_NAMES))
+        print(
+            f"{folder}: {sum(missing.values())} calls are of operators that the warm-up step did not run ({names}), "
+            "so that their kernels are not simulated. Record with record_shapes=True to have them.",
+            file=sys.stderr,
+        )
 
 
 def _user_metadata(folder: Path) -> dict[str, Any]:

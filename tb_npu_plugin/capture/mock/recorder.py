@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -10,19 +11,28 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, MemoryAction, Settings
-from tb_npu_plugin.capture.mock.host import TRACE, HostData
+from tb_npu_plugin.capture.mock import torch_profiler
+from tb_npu_plugin.capture.mock.host import SHAPES, TRACE, HostData
 from tb_npu_plugin.schema.torch_npu_json import SIMULATED
 
 #: Devices of one server, as on the simulated chip: rank 8 is device 0 of the second one.
 _DEVICES = 8
-_ACTIONS = {"PREEXISTING": 1, "CREATE": 1, "INCREMENT_VERSION": 0, "DESTROY": -1}
+#: Steps of a capture for which a sample of the shapes saves nothing.
+_SHORT = 2
 
 
 class MockRecorder:
-    """A Recorder (capture/backend.py). All of the work is PyTorch's; parsing happens later (mock/parse.py)."""
+    """A Recorder (capture/backend.py). All of the work is PyTorch's; parsing happens later (mock/parse.py).
+
+    Kernels follow from shapes, and PyTorch takes about twice as long with shapes as without. Where none are to be shown
+    they are recorded in the first step of the warm-up alone: in a session of its own, which ends before the capture. It
+    costs as much as one and a half steps without shapes, so that short captures record their own.
+    """
 
     def __init__(self) -> None:
         self._profiler: Any = None
+        self._sampler: Any = None  #: records the shapes of the warm-up now
+        self._sampled = False
         self._running = self._warm = False
         self._steps: dict[int, Any] = {}
         self._ranges: dict[int, tuple[int, int, str, str]] = {}
@@ -30,35 +40,48 @@ class MockRecorder:
         self._lock = threading.Lock()
 
     def prepare(self, folder: Path, settings: Settings) -> None:
-        """Make FRAMEWORK and a profiler."""
-        import torch
+        """Make FRAMEWORK."""
+        import torch.profiler  # noqa: F401 - that it is missing shall be told now
 
         (folder / RAW_FOLDER).mkdir(mode=0o750)
         self._folder, self._settings = folder, settings
         self._data = HostData(settings, os.getpid(), _device(settings.rank), time.time_ns())
         self._data.write(folder)
-        host = settings.host
-        self._profiler = torch.profiler._KinetoProfile(
-            activities=[torch.profiler.ProfilerActivity.CPU],
-            # the device side is simulated from the shapes, whether they are shown or not
-            record_shapes=host.record_shapes or settings.npu,
-            profile_memory=host.profile_memory,
-            # PyTorch tells the modules of a call with the stacks only
-            with_stack=host.with_stack or host.with_modules,
-            with_flops=host.with_flops,
-            with_modules=host.with_modules,
-            experimental_config=_config(torch, host),
-        )
 
     def warmup(self) -> None:
-        """Get PyTorch's profiler ready."""
+        """Get PyTorch's profiler ready, or record the shapes of the step that begins."""
+        short = self._settings.active is not None and self._settings.active <= _SHORT
+        if short or self._settings.host.record_shapes or not self._settings.simulates:
+            self._get_ready()
+            return
+        sampler = torch_profiler.make(HostSwitches(), shapes=True)
+        sampler.prepare_trace()
+        sampler.start_trace()
+        self._sampler = sampler
+
+    def _get_ready(self) -> None:
+        shapes = self._settings.host.record_shapes or (self._settings.simulates and not self._sampled)
+        self._profiler = torch_profiler.make(self._settings.host, shapes)
         self._profiler.prepare_trace()
         self._warm = True
 
+    def _end_sample(self) -> None:
+        """Keep the shapes of the warm-up. Where that fails, the capture records its own."""
+        sampler, self._sampler = self._sampler, None
+        sampler.stop_trace()
+        try:
+            torch_profiler.save(sampler, self._folder / RAW_FOLDER / SHAPES)
+            self._sampled = True
+        except OSError as problem:
+            print(f"The shapes of the warm-up are not kept: {problem}", file=sys.stderr)
+        self._get_ready()
+
     def start(self) -> None:
         """Record from now."""
+        if self._sampler is not None:
+            self._end_sample()
         if not self._warm:
-            self.warmup()
+            self._get_ready()
         self._data.start, self._data.tid = time.time_ns(), threading.get_native_id()
         self._profiler.start_trace()
         self._running = True
@@ -91,6 +114,8 @@ class MockRecorder:
 
     def step_end(self, number: int) -> None:
         """Close it."""
+        if self._sampler is not None:
+            self._end_sample()
         mark = self._steps.pop(number, None)
         if mark is not None:
             mark.__exit__(None, None, None)
@@ -136,17 +161,15 @@ class MockRecorder:
         """Write what was recorded."""
         if self._data.end is None:
             raise RuntimeError("nothing was recorded")
-        target = self._folder / RAW_FOLDER / TRACE
-        temporary = target.with_suffix(".part")
-        self._profiler.profiler.kineto_results.save(str(temporary))
-        if not temporary.is_file():  # PyTorch logs why, and raises nothing
-            raise OSError(f"PyTorch could not write {temporary}: is the disk full?")
-        temporary.replace(target)
+        torch_profiler.save(self._profiler, self._folder / RAW_FOLDER / TRACE)
         self._data.write(self._folder)
         return {SIMULATED: True}
 
     def discard(self) -> None:
         """Let PyTorch's profiler go."""
+        sampler, self._sampler = self._sampler, None
+        if sampler is not None:
+            sampler.stop_trace()
         profiler, self._profiler = self._profiler, None
         if profiler is None:
             return
@@ -160,45 +183,11 @@ class MockRecorder:
     def memory_actions(self, device: str) -> Sequence[MemoryAction]:
         """The memory of the CPU, which stands for that of the device where the NPU is recorded."""
         own = f"npu:{self._data.device}" if self._settings.npu else "cpu"
-        return _actions(self._profiler) if device == own and self._profiler is not None else ()
+        if device != own or self._profiler is None:
+            return ()
+        return torch_profiler.memory_actions(self._profiler)
 
 
 def _device(rank: int | None) -> int:
     local = os.environ.get("LOCAL_RANK", "")
     return int(local) % _DEVICES if local.isdigit() else (rank or 0) % _DEVICES
-
-
-def _config(torch: Any, host: HostSwitches) -> Any:
-    """What this version of PyTorch offers of what we would like; None: nothing.
-
-    profile_all_threads: PyTorch cannot begin with a thread later, so that all are recorded and those that were not asked
-    for left out when parsing; it records no allocations then. trace_only: no Python objects of the events, which
-    memory_actions alone needs.
-    """
-    timeline = host.profile_memory and host.record_shapes and (host.with_stack or host.with_modules)
-    wanted = {"profile_all_threads": not host.profile_memory, "trace_only": not timeline}
-    while wanted:
-        try:
-            return torch.profiler._ExperimentalConfig(**wanted)
-        except TypeError:  # an older version: without the newest
-            wanted.popitem()
-    return None
-
-
-def _actions(profiler: Any) -> list[MemoryAction]:
-    """The timeline that PyTorch works out of shapes, stacks and allocations."""
-    found = profiler._memory_profile()
-    out: list[MemoryAction] = []
-    for at, action, (key, version), size in found.timeline:
-        name = action.name
-        if name == "INCREMENT_VERSION":
-            out.append(MemoryAction(at, name, -size, _category(found, key, version)))
-            out.append(MemoryAction(at, name, size, _category(found, key, version + 1)))
-        else:
-            out.append(MemoryAction(at, name, size * _ACTIONS[name], _category(found, key, version)))
-    return out
-
-
-def _category(found: Any, key: Any, version: int) -> str:
-    category = found._categories.get(key, version)
-    return "UNKNOWN" if category is None else str(category.name)

@@ -75,7 +75,7 @@ class Replay:
 
     def __init__(self, data: HostData, recorded: Recorded, chip: Chip) -> None:
         settings = data.settings
-        self._data, self._recorded, self._npu = data, recorded, settings.npu and settings.level != "Level_none"
+        self._data, self._recorded, self._npu = data, recorded, settings.simulates
         self._calls = sorted([*recorded.calls, *_marks(data)], key=lambda call: (call.start, -call.end))
         self._calls = [call for call in self._calls if _wanted(data, call.tid, call.start)]
         self._functions = [item for item in recorded.functions if _wanted(data, item.tid, item.start)]

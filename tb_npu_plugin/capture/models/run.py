@@ -158,7 +158,7 @@ def events_of_a_step(recipe: Recipe) -> int:
     """Events that one step of the first rank to be written has in trace_view.json."""
     counts = []
     for steps in (1, 2):
-        shorter = replace(recipe, steps=steps)
+        shorter = replace(recipe, steps=steps, options=replace(recipe.options, export=("text",)))
         cluster = shorter.cluster()
         table, _ = cluster.times()
         with tempfile.TemporaryDirectory() as name:

@@ -43,8 +43,11 @@ def test_settings_are_those_of_the_result(tmp_path: Path) -> None:
 
 
 def test_as_many_steps_as_the_events_need(tmp_path: Path) -> None:
-    invoke("--events", "5000", "--out", str(tmp_path))
-    (trace,) = tmp_path.glob("*/ASCEND_PROFILER_OUTPUT/trace_view.json")
+    invoke("--events", "5000", "--out", str(tmp_path / "text"))
+    invoke("--events", "5000", "--out", str(tmp_path / "db"), "--export-type", "db")
+    text, database = (json.loads((tmp_path / form / "truth.json").read_text())["steps"] for form in ("text", "db"))
+    assert text == database
+    (trace,) = tmp_path.glob("text/*/ASCEND_PROFILER_OUTPUT/trace_view.json")
     events = json.loads(trace.read_text())
     steps = [event for event in events if event["name"].startswith("ProfilerStep#")]
     assert 5000 <= len(events) < 5000 + 2 * len(events) / len(steps)

@@ -1,0 +1,50 @@
+"""How fast `tb-npu mock` writes: the whole command, for one rank of 10 M events, as text and as database.
+
+Judged is CPU time per byte, so that other work on the machine does not count; one rank is written by one process. A rank
+of a cluster takes longer: the times of all its ranks are worked out first.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.harness import Bar, arguments, report, run
+
+EVENTS, QUICK = 10_000_000, 300_000
+#: s for 1000 MB: 50 MB/s.
+SECONDS = 20.0
+ALONE, CLUSTER = ("--ranks", "1"), ("--ranks", "8", "--tp", "8", "--only-ranks", "0")
+
+
+def write(events: int, form: str, ranks: Sequence[str]) -> list[Bar]:
+    """Time and memory of one rank."""
+    with tempfile.TemporaryDirectory(prefix="npu-bench-") as name:
+        command = ["-m", "tb_npu_plugin.cli", "mock", "--model", "llama-7b", *ranks, "--events", str(events)]
+        usage = run([sys.executable, *command, "--export-type", form, "--out", name])
+        files = [path for path in Path(name).rglob("*") if path.is_file()]
+        size = sum(path.stat().st_size for path in files) / 1e6
+    what = f"{events:,} events, {size:.0f} MB, {' '.join(ranks)}"
+    unjudged = "not judged at this size" if events < EVENTS else ""
+    judged = form == "text" and ranks is ALONE
+    return [
+        Bar(f"mock, {form}, CPU for 1000 MB", usage.cpu / size * 1000, SECONDS if judged else None, "s",
+            f"{size / usage.cpu:.1f} MB/s", data=what, unjudged=unjudged if judged else ""),
+        Bar(f"mock, {form}, elapsed", usage.wall, None, "s", f"{size / usage.wall:.1f} MB/s", data=what),
+        Bar(f"mock, {form}, peak memory", usage.anonymous / 1e6, None, "MB", data=what),
+    ]  # fmt: skip
+
+
+def main() -> int:
+    """Exit status: 1 when a bar falls short."""
+    chosen = arguments(__doc__, ("--events", {"type": int, "default": EVENTS}))
+    events = QUICK if chosen.quick else chosen.events
+    return report([*write(events, "text", ALONE), *write(events, "db", ALONE), *write(events, "text", CLUSTER)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""PyTorch's own profiler as the mock device uses it: on the CPU, through names that PyTorch keeps to itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.capture.backend import HostSwitches, MemoryAction
+
+_ACTIONS = {"PREEXISTING": 1, "CREATE": 1, "INCREMENT_VERSION": 0, "DESTROY": -1}
+
+
+def make(host: HostSwitches, shapes: bool) -> Any:
+    """A profiler with these switches, but for the shapes."""
+    import torch
+
+    return torch.profiler._KinetoProfile(
+        activities=[torch.profiler.ProfilerActivity.CPU],
+        record_shapes=shapes,
+        profile_memory=host.profile_memory,
+        # PyTorch tells the modules of a call with the stacks only
+        with_stack=host.with_stack or host.with_modules,
+        with_flops=host.with_flops,
+        with_modules=host.with_modules,
+        experimental_config=_config(torch, host),
+    )
+
+
+def save(profiler: Any, target: Path) -> None:
+    """Write the trace of a profiler that was stopped, whole or not at all."""
+    temporary = target.with_suffix(".part")
+    profiler.profiler.kineto_results.save(str(temporary))
+    if not temporary.is_file():  # PyTorch logs why, and raises nothing
+        raise OSError(f"PyTorch could not write {temporary}: is the disk full?")
+    temporary.replace(target)
+
+
+def memory_actions(profiler: Any) -> list[MemoryAction]:
+    """The timeline that PyTorch works out of shapes, stacks and allocations."""
+    found = profiler._memory_profile()
+    out: list[MemoryAction] = []
+    for at, action, (key, version), size in found.timeline:
+        name = action.name
+        if name == "INCREMENT_VERSION":
+            out.append(MemoryAction(at, name, -size, _category(found, key, version)))
+            out.append(MemoryAction(at, name, size, _category(found, key, version + 1)))
+        else:
+            out.append(MemoryAction(at, name, size * _ACTIONS[name], _category(found, key, version)))
+    return out
+
+
+def _config(torch: Any, host: HostSwitches) -> Any:
+    """What this version of PyTorch offers of what we would like; None: nothing.
+
+    profile_all_threads: PyTorch cannot begin with a thread later, so that all are recorded and those that were not asked
+    for left out when parsing; it records no allocations then. trace_only: no objects of the events, which memory_actions
+    alone needs; PyTorch has it without stacks only.
+    """
+    stacks = host.with_stack or host.with_modules
+    wanted = {"profile_all_threads": not host.profile_memory, "trace_only": not stacks}
+    while wanted:
+        try:
+            return torch.profiler._ExperimentalConfig(**wanted)
+        except TypeError:  # an older version: without the newest
+            wanted.popitem()
+    return None
+
+
+def _category(found: Any, key: Any, version: int) -> str:
+    category = found._categories.get(key, version)
+    return "UNKNOWN" if category is None else str(category.name)

@@ -1,0 +1,128 @@
+"""Shapes of the warm-up: a step that runs the same operators has the same kernels as if it had recorded its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.capture.backend import RAW_FOLDER
+from tb_npu_plugin.capture.mock.host import SHAPES, TRACE
+from tb_npu_plugin.capture.mock.kineto import Call, Signature
+from tb_npu_plugin.capture.mock.replay import STEP
+from tb_npu_plugin.capture.mock.shapes import Sample
+from tests.oracle.raw import Raw
+from tests.unit.capture.mock.training import train
+
+LAYERS = [
+    "embedding",
+    "linear",
+    "relu",
+    "linear",
+    "add",
+    "norm",
+    "linear",
+    "gelu",
+    "linear",
+    "add",
+    "norm",
+    "view",
+    "head",
+    "softmax",
+    "loss",
+]
+MAIN = 7
+
+
+def calls(names: list[str], start: int = 0, tid: int = MAIN, shaped: bool = False) -> list[Call]:
+    """Operators one after the other; the shape of each is its place."""
+    return [
+        Call(start + at * 10, start + at * 10 + 5, tid, Signature(name, (((at,), "float"),) if shaped else ()))
+        for at, name in enumerate(names)
+    ]
+
+
+def places(found: list[Call]) -> list[int | None]:
+    """The place in the warm-up whose shape each operator has; None: no shape."""
+    return [call.signature.tensors[0][0][0] if call.signature.tensors else None for call in found]
+
+
+def applied(sampled: list[str], recorded: list[str]) -> list[int | None]:
+    return places(Sample(calls(sampled, shaped=True)).applied(calls(recorded, 10_000), STEP))
+
+
+def test_the_same_order() -> None:
+    assert applied(LAYERS, LAYERS) == list(range(len(LAYERS)))
+
+
+def test_times_and_links_stay() -> None:
+    call = Call(5, 9, MAIN, Signature("mm"), 3, 4)
+    (found,) = Sample(calls(["mm"], shaped=True)).applied([call], STEP)
+    assert found[:3] == call[:3] and found[4:] == call[4:]
+
+
+def test_an_operator_more_takes_the_shapes_met_last_and_the_rest_stays_in_step() -> None:
+    recorded = [*LAYERS[:3], "linear", *LAYERS[3:]]
+    assert applied(LAYERS, recorded) == [0, 1, 2, 3, 3, *range(4, 15)]
+    recorded = [*LAYERS[:5], "relu", *LAYERS[5:]]
+    assert applied(LAYERS, recorded) == [0, 1, 2, 3, 4, 2, *range(5, 15)]
+
+
+def test_operators_less() -> None:
+    assert applied(LAYERS, LAYERS[:2] + LAYERS[4:]) == [0, 1, *range(4, 15)]
+
+
+def test_a_loop_that_runs_more_often() -> None:
+    assert applied(LAYERS, LAYERS[:12] * 3 + LAYERS[12:]) == [*range(12)] * 3 + [12, 13, 14]
+
+
+def test_what_the_warm_up_did_not_run_has_no_shapes_and_is_counted() -> None:
+    sample = Sample(calls(LAYERS, shaped=True))
+    found = sample.applied(calls([*LAYERS, "adam", "adam"]), STEP)
+    assert places(found)[-3:] == [14, None, None]
+    assert sample.missing == {"adam": 2}
+
+
+def test_each_step_and_each_thread_begins_anew() -> None:
+    sample = Sample([*calls(LAYERS, shaped=True), *calls(["linear", "copy"], tid=8, shaped=True)])
+    recorded = []
+    for step in range(3):
+        at = 1000 * (step + 1)
+        recorded += [Call(at, at + 500, MAIN, Signature(f"{STEP}{step}"))]
+        recorded += [*calls(LAYERS, at + 1), *calls(["linear", "copy"], at + 2, tid=8)]
+    Random(1).shuffle(recorded)
+    found = sample.applied(recorded, STEP)
+    assert [call.start for call in found] == sorted(call.start for call in recorded)
+    marks = [call.signature.name for call in found if not call.signature.tensors]
+    assert marks == [f"{STEP}{step}" for step in range(3)]
+    assert places([call for call in found if call.tid == 8]) == [0, 1] * 3
+    assert places([call for call in found if call.tid == MAIN]) == [None, *range(15)] * 3
+
+
+def kernels(folder: Path) -> list[tuple[str, ...]]:
+    return [(row["Step Id"], row["Name"], row["Type"], row["Input Shapes"]) for row in Raw(folder).kernels]
+
+
+def test_a_training_without_shapes_has_the_kernels_of_one_with_them(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+    folders = {
+        shapes: train(tmp_path / str(shapes), active=3, record_shapes=shapes, with_modules=True)
+        for shapes in (True, False)
+    }
+    raw = {shapes: {path.name for path in (folder / RAW_FOLDER).iterdir()} for shapes, folder in folders.items()}
+    assert raw[False] - raw[True] == {SHAPES}
+    assert "Input Dims" not in (folders[False] / RAW_FOLDER / TRACE).read_text()
+    found = kernels(folders[True])
+    assert len({step for step, *_ in found}) == 3 and any(row[2] == "Conv2D" for row in found)
+    assert kernels(folders[False]) == found
+
+
+@pytest.mark.parametrize("switches", [{"active": 2}, {"npu": False}, {"level": "Level_none"}])
+def test_where_a_sample_saves_nothing_there_is_none(tmp_path: Path, switches: dict[str, Any]) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+    folder = train(tmp_path, **{"active": 3, **switches})
+    assert not (folder / RAW_FOLDER / SHAPES).exists()
+    has_shapes = "Input Dims" in (folder / RAW_FOLDER / TRACE).read_text()
+    assert has_shapes == ("active" in switches)
