@@ -12,6 +12,8 @@ from playwright.sync_api import Locator, Route, expect
 
 from tests.e2e.conftest import Plugin
 from tests.e2e.test_broken import span_of
+from tests.e2e.test_views import choose
+from tests.e2e.timeline import TRACE
 
 Open = Callable[..., Plugin]
 
@@ -110,15 +112,17 @@ def test_memory_zooms_tells_what_is_live_and_comes_back(open_plugin: Open, demo_
     box = chart.bounding_box()
     assert box is not None
     mouse, top = plugin.page.mouse, box["y"] + 90
-    expect(rows_of(plugin)).to_have_text("222 rows")
+    with TRACE.with_name("operator_memory.csv").open(newline="", encoding="utf-8") as file:
+        every = len(list(csv.DictReader(file)))
+    expect(rows_of(plugin)).to_have_text(f"{every} rows")
     mouse.move(box["x"] + box["width"] * 0.3, top)
     mouse.down()
     mouse.move(box["x"] + box["width"] * 0.5, top, steps=4)
     mouse.up()
     plugin.frame.get_by_role("button", name="Whole range").wait_for()
     mouse.click(box["x"] + box["width"] * 0.6, top)
-    plugin.frame.locator("main").get_by_text(re.compile(r"live at .*: \d+ of 222")).wait_for()
-    expect(rows_of(plugin)).not_to_have_text("222 rows")
+    plugin.frame.locator("main").get_by_text(re.compile(rf"live at .*: \d+ of {every}")).wait_for()
+    expect(rows_of(plugin)).not_to_have_text(f"{every} rows")
     plugin.frame.get_by_role("button", name="Whole range").click()
     expect(plugin.frame.get_by_role("button", name="Whole range")).to_have_count(0)
     plugin.frame.get_by_role("tab", name="Components").click()
@@ -138,6 +142,17 @@ def test_the_link_matrix_changes_its_figure(open_plugin: Open, demo_server: str)
         expect(heat).not_to_have_text(before)
     plugin.frame.get_by_role("tab", name="Transport", exact=True).click()
     expect(heat).to_contain_text("HCCS")
+
+
+def test_the_slow_rank_stands_first_among_the_longest(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("distributed")
+    choose(plugin, "RUN", "transformer_slow_rank")
+    plugin.ready("distributed")
+    ranks = plugin.frame.locator("section.card", has_text="Step by rank").locator(".dist-bar > .ellipsis")
+    expect(ranks).to_have_count(8)
+    plugin.frame.get_by_role("tab", name="longest first").click()
+    expect(ranks.first).to_have_text("rank 5")
 
 
 def test_diff_drills_down_by_class(open_plugin: Open, demo_server: str) -> None:

@@ -18,7 +18,7 @@ from tests.e2e.conftest import Plugin
 Open = Callable[..., Plugin]
 #: The trace that the first rank of the demo opens.
 TRACE = min(FIXTURES.glob("demo/transformer_910b/*_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json"))
-KERNEL = "aclnnMatmul_MatMulV2_MatMulV2"
+KERNEL = "aclnnMatmul_MatMulV3Common_MatMulV3"
 FLOWS = ("async_npu", "HostToDevice", "async_task_queue", "fwdbwd")
 
 

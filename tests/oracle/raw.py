@@ -6,6 +6,7 @@ Times are Decimal microseconds with every digit of the file; `ns` makes them int
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import os
 import sys
@@ -46,7 +47,15 @@ class Raw:
     folder: Path
 
     def path(self, name: str) -> Path:
-        return self.folder / "ASCEND_PROFILER_OUTPUT" / name
+        """The file, or the compressed one where only that is there."""
+        plain = self.folder / "ASCEND_PROFILER_OUTPUT" / name
+        packed = plain.with_name(name + ".gz")
+        return packed if packed.exists() and not plain.exists() else plain
+
+    def content(self, name: str) -> bytes:
+        """Bytes of the file, unpacked."""
+        found = self.path(name).read_bytes()
+        return gzip.decompress(found) if self.path(name).suffix == ".gz" else found
 
     def has(self, *names: str) -> bool:
         return all(self.path(name).exists() for name in names)
@@ -67,7 +76,7 @@ class Raw:
     @cached_property
     def events(self) -> list[Event]:
         """Events of the trace; `ts` and `dur` Decimal us."""
-        events: list[Event] = json.loads(self.path("trace_view.json").read_text("utf-8"), parse_float=Decimal)
+        events: list[Event] = json.loads(self.content("trace_view.json"), parse_float=Decimal)
         for event in events:
             for key in ("ts", "dur"):
                 if key in event:
@@ -77,7 +86,7 @@ class Raw:
     @cached_property
     def exact_ts(self) -> bool:
         """ts is text with every digit; the float of 2023 has steps of 0.25 us."""
-        return '"ts": "' in self.path("trace_view.json").read_text("utf-8")[:100_000]
+        return b'"ts": "' in self.content("trace_view.json")[:100_000]
 
     @cached_property
     def processes(self) -> dict[int, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from decimal import Decimal
 from pathlib import Path
@@ -107,7 +108,7 @@ def test_links_are_the_totals_of_the_matrix(folder: Path) -> None:
 RUNS = [
     FIXTURES / "results" / "two_ranks",
     FIXTURES / "results" / "new_spellings",
-    *sorted((FIXTURES / "demo").iterdir()),
+    *(FIXTURES / "demo" / name for name in ("transformer_910b", "transformer_910b_tuned")),
 ]
 
 
@@ -124,6 +125,24 @@ def test_both_ranks_stand_side_by_side(run: Path) -> None:
     assert shown.data["world_size"] == (
         8 if run.name in ("ascend_pt_text_level1", "transformer_910b", "transformer_910b_tuned") else 2
     )
+
+
+def test_the_slow_rank_of_the_demo_computes_longest_and_all_others_wait_for_it() -> None:
+    run = FIXTURES / "demo" / "transformer_slow_rank"
+    budgets = show("distributed", *sorted(run.glob("*_ascend_pt"))).data["budgets"]
+    truth = json.loads((run / "truth.json").read_text())
+    ((slow,),) = ([fault["rank"] for fault in faults] for faults in truth["faults"].values())
+    assert len({budget["step"] for budget in budgets}) == 2
+    for number, step in enumerate(map(str, truth["steps"])):
+        ranks = {budget["rank"]: budget for budget in budgets if budget["step"] == step}
+        assert sorted(ranks) == list(range(8))
+        others = [budget for rank, budget in ranks.items() if rank != slow]
+        assert ranks[slow]["computing"] > 1.4 * max(budget["computing"] for budget in others)
+        for budget in others:
+            more = budget["elapse"] - ranks[slow]["elapse"]
+            waited = [truth["ranks"][str(rank)]["waited"][number] for rank in (budget["rank"], slow)]
+            assert more > 10_000_000
+            assert more == pytest.approx(waited[0] - waited[1], abs=500_000)
 
 
 def test_bubble_is_the_time_of_the_receives() -> None:

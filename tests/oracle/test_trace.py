@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -47,7 +48,9 @@ def test_flow_ids_keep_all_digits(folder: Path) -> None:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_args_are_where_the_scan_says(folder: Path) -> None:
     path = raw(folder).path("trace_view.json")
-    found, content = scan_trace(path, ProblemLog(), lambda _: None), path.read_bytes()
+    unpacked = io.BytesIO()
+    found = scan_trace(path, ProblemLog(), lambda _: None, unpacked)
+    content = unpacked.getvalue() if path.suffix == ".gz" else path.read_bytes()
     for event, offset, length in zip(raw(folder).events, found.args_offset.tolist(), found.args_length.tolist()):
         args = None if offset < 0 else json.loads(content[offset : offset + length], parse_float=Decimal)
         assert args == event.get("args")

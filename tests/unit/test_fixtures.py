@@ -39,7 +39,8 @@ def test_making_them_twice_gives_the_same_bytes(made: dict[str, dict[str, bytes]
 
 
 def test_fixtures_stay_small(made: dict[str, dict[str, bytes]]) -> None:
-    assert sum(map(len, made["demo"].values())) < 6_000_000
+    # eight ranks and two sides of Diff: as small as results with all files are (the traces of all but one are packed)
+    assert sum(map(len, made["demo"].values())) < 9_000_000
     for group in ("results", "broken"):
         sizes: dict[str, int] = {}
         for path, content in made[group].items():
@@ -64,12 +65,12 @@ def test_every_fixture_is_described() -> None:
     assert [name for name in names if f"`{name}`" not in text and not name.startswith("metrics_")] == []
 
 
-@pytest.mark.parametrize("folder", folders("demo"), ids=label)
-def test_the_demo_has_something_for_every_view(folder: Path) -> None:
+@pytest.mark.parametrize("folder", [f for f in folders("demo") if f.parent.name == "transformer_910b"], ids=label)
+def test_the_first_run_of_the_demo_has_something_for_every_view(folder: Path) -> None:
     result = Raw(folder)
     assert len(result.steps) == 3
-    assert {row["Accelerator Core"] for row in result.kernels} >= {
-        "AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV", "DSA_SQE", "COMMUNICATION"
+    assert {row["Accelerator Core"] for row in result.kernels} == {
+        "AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV", "DSA_SQE", "AI_CPU", "COMMUNICATION"
     }  # fmt: skip
     assert {e["cat"] for e in result.events if e["ph"] == "s"} == {
         "async_task_queue",
@@ -79,7 +80,7 @@ def test_the_demo_has_something_for_every_view(folder: Path) -> None:
     }
     assert {e["name"] for e in result.process("Communication")} >= {"Notify_Wait", "Notify_Record", "Memcpy"}
     counters = {result.processes[e["pid"]] for e in result.events if e["ph"] == "C"}
-    assert counters == {"AI Core Freq", "HBM", "NPU MEM"}
+    assert counters == {"AI Core Freq", "HBM", "LLC", "NPU MEM"}
     assert {row["Component"] for row in result.csv("memory_record.csv")} == {"APP", "PTA", "GE", "PTA+GE", "WORKSPACE"}
     allocations = result.csv("operator_memory.csv")
     assert any(not row["Release Time(us)"] for row in allocations)

@@ -19,7 +19,7 @@ TRANSFORMERS = {
     "llama-13b": DecoderSizes(40, 5120, 40, 13824, 32000),
     "llama-70b": DecoderSizes(80, 8192, 64, 28672, 32000),
     "qwen3-0.6b": DecoderSizes(28, 1024, 16, 3072, 151936),
-    "gpt2": DecoderSizes(12, 768, 12, 3072, 50257, 1024, 4),
+    "gpt2": DecoderSizes(12, 768, 12, 3072, 50257, 1024, 4, dropout=True),
     "tiny": DecoderSizes(2, 256, 8, 512, 1000, 128),
 }
 MODELS = (*TRANSFORMERS, "resnet50")
@@ -27,7 +27,8 @@ MODELS = (*TRANSFORMERS, "resnet50")
 
 @dataclass(frozen=True)
 class Sizes:
-    """Changes to the sizes of a model; None leaves them. blocks of resnet50 are its layers."""
+    """Changes to the sizes of a model; None leaves them. blocks of resnet50 are its layers; dropout and fused: of
+    transformers (models/transformer.py)."""
 
     layers: int | None = None
     hidden: int | None = None
@@ -35,6 +36,8 @@ class Sizes:
     sequence: int | None = None
     batch: int | None = None
     micro: int | None = None
+    dropout: bool | None = None
+    fused: bool | None = None
 
 
 def workload(model: str, sizes: Sizes, layout: Layout, kernels: KernelFactory, faults: Faults) -> Workload:

@@ -49,6 +49,7 @@ class Recipe:
     options: Options = field(default_factory=Options)
     only: tuple[int, ...] = ()
     host: str = "node"
+    start: int = START
 
     def cluster(self) -> Cluster:
         """The run. Raises BadRequest for what does not go together."""
@@ -60,7 +61,7 @@ class Recipe:
             raise BadRequest(f"there is no rank {wrong[0]}", f"The run has {self.ranks} ranks, from 0.")
         faults = parse_faults(self.faults, self.ranks)
         model = workload(self.model, self.sizes, layout, KernelFactory(chip), faults)
-        return Cluster(model, layout, chip, self.steps, START, self.seed, self.first_step, faults)
+        return Cluster(model, layout, chip, self.steps, self.start, self.seed, self.first_step, faults)
 
 
 def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambda what, share: None) -> dict[str, Any]:

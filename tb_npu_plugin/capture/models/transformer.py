@@ -13,13 +13,21 @@ from tb_npu_plugin.errors import BadRequest
 BF16 = "c10::BFloat16"
 #: Bytes of gradients that are reduced together.
 _BUCKET = 96 << 20
+#: Columns of the mask whose places the fault ai-cpu looks for.
+_ROUTES = 256
+#: AdamW(foreach=True): its operators, and how many lists of tensors each reads.
+_ADAMW = (
+    ("aten::_foreach_mul_", 1), ("aten::_foreach_lerp_", 2), ("aten::_foreach_mul_", 1), ("aten::_foreach_addcmul_", 3),
+    ("aten::_foreach_sqrt", 1), ("aten::_foreach_div_", 1), ("aten::_foreach_add_", 2), ("aten::_foreach_addcdiv_", 3),
+)  # fmt: skip
 #: Share of the sequence in each step of a run with dynamic shapes.
 _LENGTHS = (1.0, 0.75, 0.875, 0.625, 0.9375, 0.8125)
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of a decoder. batch: of one micro batch; micro: micro batches in a step of one rank."""
+    """Sizes of a decoder. batch: of one micro batch; micro: micro batches in a step of one rank; dropout: behind
+    attention and feed forward; fused: the optimizer is one kernel for a tensor, not one for each term of its formula."""
 
     layers: int
     hidden: int
@@ -29,6 +37,8 @@ class Sizes:
     sequence: int = 2048
     batch: int = 1
     micro: int = 1
+    dropout: bool = False
+    fused: bool = True
 
 
 @dataclass(frozen=True)
@@ -174,16 +184,19 @@ class _Stage:
                 self._op(kept, "npu::npu_fusion_attention", (heads, heads, heads))
                 self._linear(kept, inner, (inner[1], s.hidden), "o")
                 self._sum_tensor()
+                self._dropout(kept)
             self._op(kept, "aten::add", (x, x))
             if self._faults.ai_cpu:
-                with p.op("aten::where", [x], ["bool"]):
-                    p.free(p.run("aten::nonzero", [x], ["bool"]))
+                mask = (x[0], _ROUTES)
+                with p.op("aten::where", [mask], ["bool"]):
+                    p.free(p.run("aten::nonzero", [mask], ["bool"]))
             self._op(kept, "npu::npu_rms_norm", (x, (s.hidden,)))
             with p.frame(f"nn.Module: LlamaMLP_{layer}", layer):
                 self._linear(kept, x, (s.hidden, 2 * self._wide), "gate_up", reduce=True)
                 self._op(kept, "npu::npu_swiglu", ((x[0], 2 * self._wide),))
                 self._linear(kept, wide, (self._wide, s.hidden), "down")
                 self._sum_tensor()
+                self._dropout(kept)
             self._op(kept, "aten::add", (x, x))
 
     def _op(
@@ -204,6 +217,11 @@ class _Stage:
             slot = p.run("aten::matmul", (x, weight), (BF16, BF16), sequence)
         whole = self._activation if reduce and self._layout.tp > 1 else 0
         kept.append(_Kept("aten::matmul", sequence, (x, weight), slot, 2 * weight[0] * weight[1], whole))
+
+    def _dropout(self, kept: list[_Kept]) -> None:
+        if self._shape.dropout:
+            with self._p.op("aten::dropout", [self._tokens], [BF16]):
+                self._op(kept, "aten::_fused_dropout", (self._tokens,))
 
     def _sum_tensor(self) -> None:
         """Add up the parts of the tensor parallel ranks."""
@@ -265,9 +283,12 @@ class _Stage:
         tp = self._layout.tp
         sizes = [4 * s.hidden * s.hidden // tp, 3 * s.hidden * s.feed_forward // tp]
         with p.frame("mindspeed/optimizer/adamw.py(61): step"), p.op("Optimizer.step#AdamW.step"):
-            for _ in range(s.layers // self._layout.pp):
-                for size in sizes:
-                    p.run("npu::npu_apply_adam_w", ((size,),) * 4, (BF16, "float", "float", BF16), output=False)
+            for size in sizes * (s.layers // self._layout.pp) if s.fused else ():
+                p.run("npu::npu_apply_adam_w", ((size,),) * 4, (BF16, "float", "float", BF16), output=False)
+            for name, inputs in _ADAMW if not s.fused else ():
+                p.run(
+                    name, ((sum(sizes) * (s.layers // self._layout.pp),),) * inputs, ("float",) * inputs, output=False
+                )
         with p.frame("torch/optim/optimizer.py(302): zero_grad"), p.op("Optimizer.zero_grad#AdamW"):
             p.run("aten::zero_", ((sum(sizes),),), (BF16,), output=False)
 
@@ -282,7 +303,7 @@ class _Stage:
 #: Forward operator -> what its backward operator calls.
 _BACKWARD = {
     "aten::embedding": "aten::embedding_dense_backward", "npu::npu_rms_norm": "npu::npu_rms_norm_backward",
-    "npu::npu_rotary_mul": "npu::npu_rotary_mul", "npu::npu_fusion_attention": "npu::npu_fusion_attention_grad",
+    "aten::_fused_dropout": "npu::npu_dropout_backward", "npu::npu_rotary_mul": "npu::npu_rotary_mul", "npu::npu_fusion_attention": "npu::npu_fusion_attention_grad",
     "aten::add": None, "npu::npu_swiglu": "npu::npu_swiglu_backward",
     "aten::_log_softmax": "aten::_log_softmax_backward_data", "aten::nll_loss_forward": "aten::nll_loss_backward",
 }  # fmt: skip

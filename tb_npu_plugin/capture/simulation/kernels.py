@@ -70,6 +70,7 @@ RULES: dict[str, Rule] = {
     "aten::embedding_dense_backward": Rule(
         "gather", "aclnnEmbeddingDenseBackward", "EmbeddingDenseGradV2", "EmbeddingDenseGradV2", passes=3),
     "aten::_fused_dropout": Rule("dropout", "aclnnDropoutGenMaskV2", "DSAGenBitMask", "DSAGenBitMask", "DSA_SQE"),
+    "npu::npu_dropout_backward": _vector("aclnnDropoutDoMask", "DropOutDoMask", 2, "DropoutDoMaskAiCore"),
     "npu::npu_rms_norm": _vector("aclnnRmsNorm", "RmsNorm", 5, "RmsNorm"),
     "npu::npu_rms_norm_backward": _vector("aclnnRmsNormGrad", "RmsNormGrad", 9, "RmsNormGrad"),
     "aten::native_layer_norm": _vector("aclnnLayerNorm", "LayerNormV3", 6, "LayerNormV3WithImplMode"),
@@ -106,6 +107,11 @@ RULES: dict[str, Rule] = {
     "npu::npu_apply_adam_w": _vector("aclnnApplyAdamWV2", "ApplyAdamWV2", 12, "ApplyAdamWV2"),
     "aten::_foreach_add_": _vector("aclnnForeachAddListV2", "ForeachAddList", 2, "ForeachAddListV2"),
     "aten::_foreach_mul_": _vector("aclnnForeachMulScalarV2", "ForeachMulScalar", 1, "ForeachMulScalarV2"),
+    "aten::_foreach_lerp_": _vector("aclnnForeachLerpScalar", "ForeachLerpScalar", 2, "ForeachLerpScalar"),
+    "aten::_foreach_addcmul_": _vector("aclnnForeachAddcmulScalarV2", "ForeachAddcmulScalar", 3, "ForeachAddcmulScalarV2"),
+    "aten::_foreach_addcdiv_": _vector("aclnnForeachAddcdivScalarV2", "ForeachAddcdivScalar", 3, "ForeachAddcdivScalarV2"),
+    "aten::_foreach_sqrt": _vector("aclnnForeachSqrt", "ForeachSqrt", 2, "ForeachSqrt"),
+    "aten::_foreach_div_": _vector("aclnnForeachDivScalarV2", "ForeachDivScalar", 2, "ForeachDivScalarV2"),
     "aten::topk": _vector("aclnnTopk", "TopKV2", 12, "TopkV2", "MIX_AIV"),
     "aten::nonzero": _vector("aclnnNonzero", "NonZero", 1, "NonZeroAiCpu", "AI_CPU"),
 }  # fmt: skip

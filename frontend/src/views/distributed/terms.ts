@@ -40,7 +40,8 @@ export const en = {
   "distributed.part.synchronization": "Synchronization",
   "distributed.part.synchronization.help": "Waiting before the first transfer: the ranks find each other",
   "distributed.part.idle": "Idle",
-  "distributed.part.idle.help": "Elapsed − transfer − wait − synchronization",
+  "distributed.part.idle.help":
+    "Elapsed − transfer − wait − synchronization. The files count waits for one neighbour only: most of the time that a rank waits for another one is in here.",
   "distributed.ops": "Communication operators",
   "distributed.ops.help":
     "Calls of one operator in one group and step. Bytes count each transfer once: SDMA is not added to the HCCS or PCIE that it contains.",
@@ -109,7 +110,8 @@ export const zh: Record<keyof typeof en, string> = {
   "distributed.part.synchronization": "同步",
   "distributed.part.synchronization.help": "首次传输之前的等待：各 rank 互相就绪",
   "distributed.part.idle": "空闲",
-  "distributed.part.idle.help": "总耗时 − 传输 − 等待 − 同步",
+  "distributed.part.idle.help":
+    "总耗时 − 传输 − 等待 − 同步。文件只统计对一个相邻 rank 的等待：一个 rank 等待其他 rank 的大部分时间都算在这里。",
   "distributed.ops": "通信算子",
   "distributed.ops.help":
     "同一通信域、同一 step 中一个算子的所有调用。每次传输只计一次字节：SDMA 不与它包含的 HCCS 或 PCIE 相加。",
