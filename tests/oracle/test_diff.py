@@ -83,8 +83,7 @@ def test_tuning_of_the_demo_shows() -> None:
     """The fused optimizer is new, the operators that it took before and those on the AI CPU are gone, and the device
     computes for as much less time as the simulation says."""
     before, after = (
-        min((FIXTURES / "demo" / name).glob("*_ascend_pt"))
-        for name in ("transformer_910b", "transformer_910b_tuned")
+        min((FIXTURES / "demo" / name).glob("*_ascend_pt")) for name in ("transformer_910b", "transformer_910b_tuned")
     )
     every = show("diff", before, after).tables["kernels"]
     rows = {row["type"]: row for row in every}
