@@ -22,6 +22,7 @@ run: $(VENV)/.installed ## open LOGDIR (default fixtures/demo) in TensorBoard on
 test: $(VENV)/.test ## all tests, the browser ones included
 	@sh tools/ensure_chromium.sh
 	@sh tools/ensure_torch.sh $(BIN)/python
+	@sh tools/ensure_programs.sh $(BIN)/python
 	$(BIN)/python -m pytest $(AT_ONCE) $(PYTEST_ARGS)
 	@sh tools/frontend.sh test
 

@@ -1,0 +1,28 @@
+#!/bin/sh
+# ensure_programs.sh PYTHON: other programs that read Ascend profiles, for the tests of tests/programs: msprof-analyze, and
+# the plugin that ours replaces. Each gets an environment of its own beside the packages of PYTHON (what they need is none
+# of our business), made once. Where one cannot be had, say so: its tests then skip with the reason.
+set -u
+MSPROF_ANALYZE=${MSPROF_ANALYZE:-msprof-analyze==26.2.0}
+OLD_PLUGIN=${OLD_PLUGIN:-torch-tb-profiler-ascend==0.4.0.11}
+PREFIX=$("$1" -c 'import sys; print(sys.prefix)')
+TENSORBOARD=$("$1" -c 'from importlib.metadata import version; print("tensorboard==" + version("tensorboard"))')
+
+# ensure FOLDER REQUIREMENT...
+ensure() {
+  folder=$PREFIX/$1
+  shift
+  [ -e "$folder/installed" ] && return
+  echo "installing $1 for the tests that open our results with it"
+  if "$PREFIX/bin/python" -m venv --clear "$folder" >/dev/null 2>&1 &&
+    timeout 240 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 20 \
+      "$@" >/dev/null 2>&1; then
+    touch "$folder/installed"
+  else
+    rm -rf "$folder"
+    echo "$1 cannot be installed here: the tests with it will be skipped"
+  fi
+}
+
+ensure program-msprof-analyze "$MSPROF_ANALYZE"
+ensure program-old-plugin "$OLD_PLUGIN" "$TENSORBOARD"
