@@ -123,8 +123,7 @@ def found_file(
     """A file with its size and time; None for a folder and for what cannot be used, which becomes a Problem."""
     try:
         if not entry.is_file():
-            if not entry.is_dir():
-                notes.append(_gone(relative, "a symbolic link that leads nowhere"))
+            notes.append(_gone(relative, "a folder" if entry.is_dir() else "a symbolic link that leads nowhere"))
             return None
         status = entry.stat()
     except OSError as error:

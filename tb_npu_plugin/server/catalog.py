@@ -91,14 +91,15 @@ def span_facts(library: Library, place: Place) -> SpanFacts:
     tables = library.stand(place, "tables").entry
     rows = dict(tables.meta["rows"]) if tables else {}
     have = set(rows) | (named.tables & {"trace"}) if tables else set(named.tables)
-    if "trace" in have and "operators" not in have:  # they can be rebuilt from the trace
+    rebuilt = {"operators"} - have
+    if "trace" in have and rebuilt:  # they can be rebuilt from the trace
         trace = library.stand(place, "trace").entry
         if trace is None:
             have.add("operators")
         elif trace.meta["operators"]:
             have.add("operators")
             rows["operators"] = trace.meta["operators"]
-    return SpanFacts(frozenset(have), rows, format=named.format)
+    return SpanFacts(frozenset(have), rows, format=named.format, rebuilt=frozenset(rebuilt))
 
 
 def _worker(library: Library, first: Place) -> WorkerJson:

@@ -23,12 +23,14 @@ class SpanFacts:
     rows      row counts of those that are read
     unusable  logical tables whose file is there but gave nothing
     format    which kind of result it is
+    rebuilt   those of `tables` that were rebuilt from the trace, since their own file is not there
     """
 
     tables: frozenset[str]
     rows: Mapping[str, Optional[int]] = field(default_factory=dict)
     unusable: frozenset[str] = frozenset()
     format: Format = TORCH_NPU
+    rebuilt: frozenset[str] = frozenset()
 
 
 #: Views that tell what the whole capture lacks.
@@ -66,10 +68,11 @@ def is_available(view: View, facts: SpanFacts) -> bool:
 def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
     """What a capture lacks, of one view or (view None, or one that tells of the whole capture) of all."""
     chosen = None if view in WHOLE else view
+    read = facts.tables - facts.rebuilt
     out: list[MissingJson] = []
     for file in facts.format.files:
         use = USES.get(file.id)
-        if use is None or (chosen is not None and chosen not in use.views) or facts.tables.intersection(file.tables):
+        if use is None or (chosen is not None and chosen not in use.views) or read.intersection(file.tables):
             continue
         unusable = bool(facts.unusable.intersection(file.tables))
         out.append(

@@ -37,6 +37,7 @@ export const PROBLEMS = {
   "a result file that this version reads": "本版本支持的结果文件",
   "a smaller file": "更小的文件",
   "a sound gzip file": "完好的 gzip 文件",
+  "a folder": "一个目录",
   "a symbolic link that leads nowhere": "指向不存在目标的符号链接",
   "a trace": "trace",
   "a unit in brackets": "括号中的单位",

@@ -512,6 +512,7 @@ export type ServerText =
   | "a file that can be read"
   | "a file that may be read"
   | "a finite number, empty or N/A"
+  | "a folder"
   | "a folder name that ends in _ascend_pt"
   | "a gzip file of trace events"
   | "a header and rows"

@@ -1,0 +1,172 @@
+"""The cases: which result, what is done to it, and which file or folder has to be named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.conftest import FIXTURES
+from tests.corpus.damage import DAMAGES, PAGE
+
+RESULTS = FIXTURES / "results"
+OUTPUT = "ASCEND_PROFILER_OUTPUT"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One mutilated result.
+
+    name   folder name
+    base   folder of fixtures/results
+    what   in words, for the table
+    apply  does it, given the copy of the base
+    names  part of a file or folder name that must be told of; "" where nothing is lost
+    """
+
+    name: str
+    base: str
+    what: str
+    apply: Callable[[Path], None]
+    names: str
+
+
+#: Base -> the files of it to which everything happens.
+FILES: dict[str, tuple[str, ...]] = {
+    "level1": (
+        "kernel_details.csv", "step_trace_time.csv", "operator_details.csv", "memory_record.csv", "communication.json",
+        "communication_matrix.json", "trace_view.json", "profiler_info_0.json",
+    ),
+}  # fmt: skip
+
+
+def cases() -> Iterator[Case]:
+    """All cases."""
+    for base, files in FILES.items():
+        for file in files:
+            for what, damage in DAMAGES.items():
+
+                def apply(root: Path, file: str = file, damage: Callable[[Path], None] = damage) -> None:
+                    damage(next(root.rglob(file)))
+
+                yield Case(f"{base} {file} {what}", base, f"`{file}` {what}", apply, file.partition("_0.")[0])
+    for name, base, what, done, names in FOLDERS:
+        yield Case(name, base, what, done, names)
+
+
+def output(root: Path) -> Path:
+    """The folder of parsed files."""
+    return min(root.rglob(OUTPUT), key=lambda path: len(path.parts))
+
+
+def wrong_rank(root: Path) -> None:
+    path = next(root.rglob("profiler_info_0.json"))
+    info = json.loads(path.read_text())
+    path.write_text(json.dumps({**info, "rank_id": 5}))
+
+
+def two_ranks(root: Path) -> None:
+    path = next(root.rglob("profiler_info_0.json"))
+    shutil.copy(path, path.with_name("profiler_info_3.json"))
+
+
+def older_kernels(root: Path) -> None:
+    shutil.copy(next((RESULTS / "old_spellings").rglob("kernel_details.csv")), output(root))
+
+
+def newer_everything(root: Path) -> None:
+    """Half of the files from a newer release."""
+    for path in sorted(next((RESULTS / "new_spellings").rglob(OUTPUT)).glob("*.csv"))[::2]:
+        shutil.copy(path, output(root))
+
+
+def strangers(root: Path) -> None:
+    """Files of other people beside and among the results."""
+    for folder in (root, output(root).parent, output(root)):
+        (folder / "README.html").write_bytes(PAGE)
+        (folder / "events.out.tfevents.1700000000.host").write_bytes(bytes(range(256)))
+        (folder / "results.csv").write_text("epoch,loss\n1,0.5\n")
+        (folder / "trace.json").write_text('{"name": "not ours"}')
+        (folder / ".DS_Store").write_bytes(bytes(64))
+        (folder / "kernel_details.csv~").write_text("backup")
+
+
+def without_output(root: Path) -> None:
+    """The files lie one folder higher than they belong."""
+    folder = output(root)
+    for path in folder.iterdir():
+        path.rename(folder.parent / path.name)
+    folder.rmdir()
+
+
+def empty_output(root: Path) -> None:
+    for path in output(root).iterdir():
+        path.unlink()
+
+
+def only_raw(root: Path) -> None:
+    folder = output(root)
+    (folder.parent / "FRAMEWORK").mkdir()
+    shutil.rmtree(folder)
+
+
+def output_is_file(root: Path) -> None:
+    folder = output(root)
+    shutil.rmtree(folder)
+    folder.write_bytes(PAGE)
+
+
+def plain_name(root: Path) -> None:
+    folder = output(root).parent
+    folder.rename(folder.with_name("my run"))
+
+
+def only_settings(root: Path) -> None:
+    shutil.rmtree(output(root))
+
+
+def nested(root: Path) -> None:
+    """A copy of the result inside itself."""
+    folder = output(root).parent
+    shutil.copytree(folder, root / "copy")
+    (root / "copy").rename(output(root) / folder.name)
+
+
+def header_twice(root: Path) -> None:
+    path = output(root) / "operator_details.csv"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([lines[0], *lines]))
+
+
+def columns_gone(root: Path) -> None:
+    """A spreadsheet without its first three columns."""
+    path = output(root) / "step_trace_time.csv"
+    path.write_text("\n".join(",".join(line.split(",")[3:]) for line in path.read_text().splitlines()))
+
+
+def semicolons(root: Path) -> None:
+    path = output(root) / "memory_record.csv"
+    path.write_text(path.read_text().replace(",", ";"))
+
+
+Row = tuple[str, str, str, Callable[[Path], None], str]
+#: What happens to whole folders: name, base, words, what is done, what must be named.
+FOLDERS: tuple[Row, ...] = (
+    ("wrong rank", "level1", "`rank_id` says another rank than the file name", wrong_rank, "profiler_info_0.json"),
+    ("two settings", "level1", "the settings of two ranks", two_ranks, "profiler_info"),
+    ("older kernels", "level1", "`kernel_details.csv` of a release of 2023", older_kernels, ""),
+    ("mixed releases", "level1", "every other CSV file of a newer release", newer_everything, ""),
+    ("strangers", "level1", "files of other people everywhere", strangers, ""),
+    ("without output", "level1", f"no `{OUTPUT}` around the files", without_output, "without output"),
+    ("empty output", "level1", f"an empty `{OUTPUT}`", empty_output, "empty output"),
+    ("raw only", "level1", "raw data only", only_raw, "raw only"),
+    ("output is a file", "level1", f"`{OUTPUT}` is a file", output_is_file, "output is a file"),
+    ("plain name", "level1", "the folder renamed", plain_name, ""),
+    ("settings only", "level1", "only the settings", only_settings, "settings only"),
+    ("nested", "level1", "a copy of the result inside itself", nested, ""),
+    ("header twice", "level1", "`operator_details.csv` with its header twice", header_twice, "operator_details.csv"),
+    ("columns gone", "level1", "`step_trace_time.csv` without its first columns", columns_gone, "step_trace_time.csv"),
+    ("semicolons", "level1", "`memory_record.csv` with semicolons", semicolons, "memory_record.csv"),
+)
