@@ -17,6 +17,7 @@ from tb_npu_plugin.capture.models.run import TRUTH, Recipe, Report, events_of_a_
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.faults import FAULTS
 from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
 
 LEVELS = {"Level_none": -1, "Level0": 0, "Level1": 1, "Level2": 2}
 #: aic_metrics as users write them -> as stored.
@@ -43,6 +44,8 @@ _EPILOG = "\b\nFaults (figures in brackets may be left out):\n" + "".join(f"  {t
 @click.option("--level", type=click.Choice(list(LEVELS)), default="Level1", show_default=True, help="Profiler level.")
 @click.option("--aic-metrics", type=click.Choice(list(METRICS)), default="PipeUtilization", show_default=True)
 @click.option("--export-type", default="text", metavar="text,db", show_default=True, help="Files, databases, or both.")
+@click.option("--framework", type=click.Choice(list(FRAMEWORKS)), default="torch", show_default=True)
+@click.option("--data-process", is_flag=True, help="MindSpore: profile the data pipeline, which goes without steps.")
 @click.option("--l2-cache", is_flag=True, help="With l2_cache.csv.")
 @click.option("--no-memory", is_flag=True, help="Without profile_memory.")
 @click.option("--no-stack", is_flag=True, help="Without with_stack and with_modules.")
@@ -59,18 +62,21 @@ _EPILOG = "\b\nFaults (figures in brackets may be left out):\n" + "".join(f"  {t
 )
 def mock(
     out: Path, model: str, ranks: int, tp: int, pp: int, steps: int, events: int | None, faults: tuple[str, ...],
-    only_ranks: str, chip: str, level: str, aic_metrics: str, export_type: str, l2_cache: bool, no_memory: bool, no_stack: bool,
+    only_ranks: str, chip: str, level: str, aic_metrics: str, export_type: str, framework: str, data_process: bool,
+    l2_cache: bool, no_memory: bool, no_stack: bool,
     no_shapes: bool, layers: int | None, hidden: int | None, heads: int | None, sequence: int | None,
     batch: int | None, micro: int | None, seed: int, jobs: int,
 ) -> None:  # fmt: skip
-    """Simulate training runs and write their profiles: *_ascend_pt folders of all ranks, whose waits fit each other,
-    and truth.json with the figures that were put in."""
+    """Simulate training runs and write their profiles: *_ascend_pt or *_ascend_ms folders of all ranks, whose waits
+    fit each other, and truth.json with the figures that were put in."""
     options = Options(
         LEVELS[level], METRICS[aic_metrics] if LEVELS[level] >= 1 else METRICS["AiCoreNone"], not no_shapes,
         not no_memory, not no_stack, l2_cache, export=_forms(export_type), gc_threshold=0.0 if any("gc-pause" in f for f in faults) else None,
+        data_process=data_process,
     )  # fmt: skip
     sizes = Sizes(layers, hidden, heads, sequence, batch, micro)
-    recipe = Recipe(model, ranks, tp, pp, steps, 11, chip, seed, faults, sizes, options, _ranks(only_ranks))
+    recipe = Recipe(model, ranks, tp, pp, steps, 11, chip, seed, faults, sizes, options, _ranks(only_ranks),
+                    framework=framework)  # fmt: skip
     if events:
         recipe = replace(recipe, steps=-(-events // events_of_a_step(recipe)))
     with _bars() as report:

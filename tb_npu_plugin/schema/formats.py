@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tb_npu_plugin.schema import torch_npu_csv, torch_npu_json
+from tb_npu_plugin.schema import mindspore, torch_npu_csv, torch_npu_json
 from tb_npu_plugin.schema.core import ResultFile
 
 
@@ -45,4 +45,11 @@ TORCH_NPU = Format(
     'from torch_npu.profiler.profiler import analyse; analyse("{path}")',
 )
 
-FORMATS: dict[str, Format] = {format.id: format for format in (TORCH_NPU,)}
+MINDSPORE = Format(
+    "mindspore",
+    "MindSpore Profiler",
+    mindspore.FILES,
+    'from mindspore.profiler.profiler import analyse; analyse("{path}")',
+)
+
+FORMATS: dict[str, Format] = {format.id: format for format in (TORCH_NPU, MINDSPORE)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tb_npu_plugin.schema import torch_npu_csv
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU
+from tb_npu_plugin.schema.minddata import MINDDATA_FILES
 from tb_npu_plugin.schema.torch_npu_json import (
     COMM_BANDWIDTH_COLUMNS,
     COMM_LINKS_COLUMNS,
@@ -25,6 +26,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "comm_bandwidth": COMM_BANDWIDTH_COLUMNS,
     "comm_packets": COMM_PACKETS_COLUMNS,
     "comm_links": COMM_LINKS_COLUMNS,
+    **{file.id: file.columns for file in MINDDATA_FILES},
 }
 
 

@@ -16,10 +16,12 @@ from typing import Any
 from tb_npu_plugin.capture.models.catalog import Sizes, workload
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.cluster import Cluster, Timetable, Truth
+from tb_npu_plugin.capture.simulation.data_pipeline import BOTTLENECK, LONG_WAIT, OPERATORS
 from tb_npu_plugin.capture.simulation.faults import parse_faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
-from tb_npu_plugin.capture.writers.dialect import NEW, Options
+from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
 from tb_npu_plugin.capture.writers.result import Result
 from tb_npu_plugin.capture.writers.side_files import folder_name
 from tb_npu_plugin.errors import BadRequest
@@ -50,11 +52,16 @@ class Recipe:
     only: tuple[int, ...] = ()
     host: str = "node"
     start: int = START
+    framework: str = "torch"
 
     def cluster(self) -> Cluster:
         """The run. Raises BadRequest for what does not go together."""
         if self.chip not in CHIPS:
             raise BadRequest(f"there is no chip {self.chip!r}", f"Chips are: {', '.join(CHIPS)}.")
+        if self.framework not in FRAMEWORKS:
+            raise BadRequest(f"there is no framework {self.framework!r}", f"Known are: {', '.join(FRAMEWORKS)}.")
+        if self.options.data_process and self.framework != "mindspore":
+            raise BadRequest("only MindSpore profiles the data pipeline", "Add --framework mindspore.")
         chip, layout = CHIPS[self.chip], Layout(self.ranks, self.tp, self.pp)
         wrong = [rank for rank in self.only if not 0 <= rank < self.ranks]
         if wrong:
@@ -103,14 +110,17 @@ def write_rank(
         "tensor_model_parallel_size": layout.tp, "pipeline_model_parallel_size": layout.pp,
         "data_parallel_size": layout.dp, "world_size": layout.world, "rank": rank, "sequence_parallel": False,
     }  # fmt: skip
-    options = recipe.options
-    schedule = {"wait": 0, "active": recipe.steps, "warmup": 1, "repeat": 1, "skip_first": recipe.first_step - 1,
+    options, framework = recipe.options, FRAMEWORKS[recipe.framework]
+    schedule: dict[str, int] | None = {"wait": 0, "active": recipe.steps, "warmup": 1, "repeat": 1, "skip_first": recipe.first_step - 1,
                 "skip_first_wait": 0}  # fmt: skip
+    if options.data_process:  # a schedule would switch it off
+        schedule = None
     options = replace(options, schedule=schedule,
                       metadata={SIMULATED: True, DISTRIBUTED: arguments, **options.metadata})  # fmt: skip
     process, segments = cluster.record(rank, table, runtime=options.level >= 2)
-    folder = out / folder_name(process, f"{recipe.host}{rank // cluster.chip.node}")
-    result = Result(folder, process, options, replace(NEW, torch_npu="2.7.1", cann="8.3.RC1"))
+    process.marks = schedule is not None
+    folder = out / folder_name(process, f"{recipe.host}{rank // cluster.chip.node}", suffix=framework.suffix)
+    result = Result(folder, process, options, framework.dialect, framework)
     with _no_collections():
         for number, segment in enumerate(segments, 1):
             result.add(segment)
@@ -146,13 +156,27 @@ def _write(rank: int) -> None:
 
 def _truth(recipe: Recipe, cluster: Cluster, truths: list[Truth]) -> dict[str, Any]:
     layout = cluster.layout
+    pipeline = {"data_pipeline": data_truth(cluster)} if recipe.options.data_process else {}
     return {
-        SIMULATED: True, "model": recipe.model, "chip": recipe.chip, "seed": recipe.seed,
+        SIMULATED: True, "framework": recipe.framework, "model": recipe.model, "chip": recipe.chip, "seed": recipe.seed,
         "layout": {"ranks": layout.world, "tp": layout.tp, "pp": layout.pp, "dp": layout.dp},
         "steps": list(range(recipe.first_step, recipe.first_step + recipe.steps)),
         "faults": cluster.faults.as_json(),
-        "ranks": {str(rank): asdict(truth) for rank, truth in enumerate(truths)},
+        "ranks": {str(rank): asdict(truth) for rank, truth in enumerate(truths)}, **pipeline,
     }  # fmt: skip
+
+
+def data_truth(cluster: Cluster) -> dict[str, Any]:
+    """Operators of the data pipeline from the root on, and the one that holds up each rank, if one does."""
+    operators = [
+        {"op_id": operator.id, "type": operator.type, "workers": operator.workers, "queue": operator.capacity or None}
+        for operator in OPERATORS
+    ]
+    loader = cluster.faults.loader
+    slow = {
+        str(rank): BOTTLENECK.id if loader.get(rank, 0) > LONG_WAIT else None for rank in range(cluster.layout.world)
+    }
+    return {"operators": operators, "bottleneck": slow}
 
 
 def events_of_a_step(recipe: Recipe) -> int:

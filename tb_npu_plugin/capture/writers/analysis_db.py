@@ -17,36 +17,13 @@ _TIMES = (words.START, words.ELAPSE, words.TRANSIT, words.WAIT, words.SYNC, word
 _LINK = (words.SIZE, words.TRANSIT, words.BANDWIDTH_GBS, words.LARGE_PACKETS)
 
 
-class Analysis:
-    """Writes analysis.db; at level 0 it has steps only."""
+class CommunicationTables:
+    """The tables of communication."""
 
-    def __init__(self, output: Output) -> None:
-        self._output = output
-        self._database = Database(output.folder / schema.ANALYSIS_DB, schema.ANALYSIS_TABLES)
-        windows = Windows()
-        self._windows, self._overlap, self._sums = windows, Overlap(), StepSums(output, windows)
-        self._steps = Steps(output, windows, self._communication) if output.options.level >= 1 else None
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
-    def add(self, segment: Segment) -> None:
-        """Take the next segment."""
-        self._windows.add(segment)
-        if self._steps is not None:
-            self._steps.add(segment)
-        self._sums.add(segment)
-        self._sums.overlap(self._overlap.add(segment))
-
-    def close(self) -> None:
-        """Complete the file."""
-        self._sums.overlap(self._overlap.finish())
-        if self._steps is not None:
-            self._steps.close()
-        device = self._output.process.device
-        self._database.add("StepTraceTime", [
-            (device, "" if step is None else str(step), *exact.values()) for step, exact in self._sums.exact()
-        ])  # fmt: skip
-        self._database.close()
-
-    def _communication(self, step: str, times: Json, matrix: Json) -> None:
+    def add(self, step: str, times: Json, matrix: Json) -> None:
         """One step: contents of communication.json and communication_matrix.json."""
         for kind, entries in times.items():
             for key, entry in entries.items():
@@ -77,3 +54,33 @@ class Analysis:
                     for size, (count, ms) in packets.items()
                 ]
         self._database.add("CommAnalyzerBandwidth", rows)
+
+
+class Analysis:
+    """Writes analysis.db; at level 0 it has steps only."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._database = Database(output.folder / schema.ANALYSIS_DB, schema.ANALYSIS_TABLES)
+        windows, tables = Windows(), CommunicationTables(self._database)
+        self._windows, self._overlap, self._sums = windows, Overlap(), StepSums(output, windows)
+        self._steps = Steps(output, windows, tables.add) if output.options.level >= 1 else None
+
+    def add(self, segment: Segment) -> None:
+        """Take the next segment."""
+        self._windows.add(segment)
+        if self._steps is not None:
+            self._steps.add(segment)
+        self._sums.add(segment)
+        self._sums.overlap(self._overlap.add(segment))
+
+    def close(self) -> None:
+        """Complete the file."""
+        self._sums.overlap(self._overlap.finish())
+        if self._steps is not None:
+            self._steps.close()
+        device = self._output.process.device
+        self._database.add("StepTraceTime", [
+            (device, "" if step is None else str(step), *exact.values()) for step, exact in self._sums.exact()
+        ])  # fmt: skip
+        self._database.close()

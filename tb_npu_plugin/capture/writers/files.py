@@ -36,6 +36,10 @@ class Output:
         """Device as the memory files name it."""
         return f"NPU:{self.process.device}" if self.options.npu else "CPU"
 
+    def has_device_id(self, file: ResultFile) -> bool:
+        """The file begins with Device_id."""
+        return self.dialect.device_id and file.id not in self.dialect.no_device_id
+
     def header(self, file: ResultFile, key: str) -> str:
         """Header text of a column as this release spells it."""
         spelling = self.dialect.spelling

@@ -27,7 +27,7 @@ class Kernels:
         self._figures = Figures(output.options.metrics if self._detailed else "", output.process)
         self._names = self._figures.names
         self._keys = _columns(output)
-        device = f"{output.process.device}," if output.dialect.device_id else ""
+        device = f"{output.process.device}," if output.has_device_id(schema.KERNELS) else ""
         self._lead = f"{device}{_MODEL}," if self._detailed else device
         self._file = output.csv(schema.KERNELS, self._keys, self._names, always=True)
         self._texts: dict[Kernel, tuple[str, str]] = {}
@@ -111,9 +111,10 @@ class Kernels:
     def _statistic(self) -> None:
         output = self._output
         keys = ("type", "core", "calls", "total_ns", "min_ns", "avg_ns", "max_ns", "ratio")
-        file = output.csv(schema.OP_STATISTIC, ("device_id", *keys) if output.dialect.device_id else keys)
+        with_device = output.has_device_id(schema.OP_STATISTIC)
+        file = output.csv(schema.OP_STATISTIC, ("device_id", *keys) if with_device else keys)
         whole = sum(group[1] for group in self._groups.values())
-        lead = f"{output.process.device}," if output.dialect.device_id else ""
+        lead = f"{output.process.device}," if with_device else ""
         dur = output.dur
         for (type_, core), (count, total, low, high) in sorted(self._groups.items(), key=lambda item: -item[1][1]):
             mean, ratio = round(total / count / 1000, 3), round(total * 100 / whole, 3)
@@ -126,7 +127,7 @@ def _columns(output: Output) -> tuple[str, ...]:
     hidden = {"infer_id"}
     if not output.process.marks:
         hidden.add("step")
-    if not output.dialect.device_id:
+    if not output.has_device_id(schema.KERNELS):
         hidden.add("device_id")
     if not output.dialect.op_state:
         hidden.add("op_state")

@@ -47,20 +47,10 @@ class DatabaseResult:
         """Complete the files: the process is complete now."""
         for writer in self._writers:
             writer.close()
-        process, database = self._output.process, self._database
-        for table, names in schema.ENUMS.items():
-            database.enumeration(table, names)
-        database.add("RANK_DEVICE_MAP", [(process.rank, process.device)])
-        database.add("HOST_INFO", [(str(process.pid), "simulated")])
-        database.add("SESSION_TIME_INFO", [(process.start, process.end)])
-        database.add("NPU_INFO", [(process.device, process.soc)])
-        database.add("META_DATA", self._metadata())
-        for table, definition in schema.INDEXES.items():
-            database.index(table, definition)
-        database.close()
+        finish(self._database, self._output.process, self._metadata())
 
     def _metadata(self) -> list[tuple[str, str]]:
-        """Versions, and what profiler_metadata.json holds, as JSON."""
+        """What profiler_metadata.json holds, as JSON."""
         content = {ENVIRONMENT: environment(), **self._output.options.metadata}
         groups = {
             group.name: {"group_name": group.group_name, "group_rank": group.rank, "global_ranks": list(group.ranks)}
@@ -69,6 +59,20 @@ class DatabaseResult:
         }
         if groups:
             content[GROUPS] = groups
-        versions = [("SCHEMA_VERSION_MICRO", "0"), ("SCHEMA_VERSION_MINOR", "0"), ("SCHEMA_VERSION_MAJOR", "1"),
-                    ("SCHEMA_VERSION", "1.0.0")]  # fmt: skip
-        return versions + [(key, json.dumps(value)) for key, value in content.items()]
+        return [(key, json.dumps(value)) for key, value in content.items()]
+
+
+def finish(database: Database, process: Process, metadata: list[tuple[str, str]]) -> None:
+    """Write what the process is, the tables that explain numbers, and the indexes, and complete the file."""
+    for table, names in schema.ENUMS.items():
+        database.enumeration(table, names)
+    database.add("RANK_DEVICE_MAP", [(process.rank, process.device)])
+    database.add("HOST_INFO", [(str(process.pid), "simulated")])
+    database.add("SESSION_TIME_INFO", [(process.start, process.end)])
+    database.add("NPU_INFO", [(process.device, process.soc)])
+    versions = [("SCHEMA_VERSION_MICRO", "0"), ("SCHEMA_VERSION_MINOR", "0"), ("SCHEMA_VERSION_MAJOR", "1"),
+                ("SCHEMA_VERSION", "1.0.0")]  # fmt: skip
+    database.add("META_DATA", [*versions, *metadata])
+    for table, definition in schema.INDEXES.items():
+        database.index(table, definition)
+    database.close()

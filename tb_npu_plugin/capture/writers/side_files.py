@@ -16,11 +16,11 @@ _ENVIRONMENT = ("ASCEND_GLOBAL_LOG_LEVEL", "HCCL_RDMA_TC", "HCCL_RDMA_SL", "ACLN
 _MONOTONIC, _COUNTER = 172_163_581_670_080, 17_238_197_612_056
 
 
-def folder_name(process: Process, host: str, digits: int = 17) -> str:
-    """host_pid_timestamp_ascend_pt, the timestamp being that of the capture, in UTC."""
+def folder_name(process: Process, host: str, digits: int = 17, suffix: str = "_ascend_pt") -> str:
+    """host_pid_timestamp and the suffix, the timestamp being that of the capture, in UTC."""
     moment = datetime.fromtimestamp(process.start // 10**9, tz=timezone.utc).strftime("%Y%m%d%H%M%S")
     stamp = (moment + f"{process.start // 10**6 % 1000:03d}")[:digits]
-    return f"{host}_{process.pid}_{stamp}_ascend_pt"
+    return f"{host}_{process.pid}_{stamp}{suffix}"
 
 
 def info(process: Process, options: Options, dialect: Dialect) -> str:

@@ -81,7 +81,7 @@ class DeviceEvents:
         """Tasks of the streams, and the ends of the flows to them."""
         out: list[Timed] = []
         ts, kernels, pid = self._ts, self._kernels, self._pids["Ascend Hardware"]
-        detailed = self._options.level >= 2
+        detailed, linked = self._options.level >= 2, self.linked
         first: dict[int, Task] = {}
         self.streams.update({task.stream for task in segment.tasks})
         for task in segment.tasks:
@@ -95,13 +95,17 @@ class DeviceEvents:
             out.append(
                 (start, f'{text}{stream}, "ts": {ts(start)}, "dur": {task.dur / 1000}, "args": {{"Model Id": {_NO_ID}, '
                         f'"Task Type": "{kernel.hardware}", "Physic Stream Id": {stream}, "Task Id": {task.task}, '
-                        f'"Batch Id": 0, "Subtask Id": {_NO_ID}, "connection_id": {task.connection}{size}}}, '
+                        f'"Batch Id": 0, "Subtask Id": {_NO_ID}, "connection_id": {task.connection}{size}{linked(task)}}}, '
                         '"ph": "X"}')
             )  # fmt: skip
             if task.acl is not None:
                 id_ = device_id(first.setdefault(task.connection, task))
                 out.append(self._arrive(start, pid, stream, id_))
         return out
+
+    def linked(self, task: Task) -> str:
+        """Further arguments of a task, from the framework."""
+        return ""
 
     def communication(self, segment: Segment) -> list[Timed]:
         """Communication operators and their tasks on the planes."""

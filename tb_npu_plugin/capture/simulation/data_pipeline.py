@@ -1,0 +1,143 @@
+"""MindSpore's data pipeline: TFReader -> Map -> Batch -> DeviceQueue, with bounded queues between them.
+
+Everything follows from when the training took its batches. A pipeline that keeps up is faster than the training: all
+queues are full and the last operator waits to push. One that does not is paced by Map, which makes the last row of each
+batch just before the training gets it: the queue in front of Map is full, those behind it are empty. Times are ns.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+ROWS = 16  # of a batch
+#: Batches on the device, beyond the pipeline's own queues.
+DEVICE_DEPTH = 2
+#: ns that a training waits for each batch of a pipeline that does not keep up, at least.
+LONG_WAIT = 1_200_000
+#: Batches before the capture began: enough to fill all queues.
+_BEFORE, _AFTER = 24, 24
+_PUSH, _ASSEMBLE, _SLACK = 20_000, 30_000, 100_000
+#: Share of the time between two batches that an operator needs for one, where the pipeline keeps up.
+_READ, _MAP = 0.2, 0.4
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator. capacity: rows (behind Batch: batches) of its output queue; 0 without one."""
+
+    id: int
+    type: str
+    workers: int
+    capacity: int
+    children: tuple[int, ...]
+
+
+DEVICE_QUEUE = Operator(0, "DeviceQueue", 1, 0, (1,))
+EPOCH_CTRL = Operator(1, "EpochCtrl", 1, 0, (2,))
+BATCH = Operator(2, "Batch", 4, 8, (3,))
+MAP = Operator(3, "Map", 8, 64, (4,))
+READER = Operator(4, "TFReader", 4, 64, ())
+OPERATORS = (DEVICE_QUEUE, EPOCH_CTRL, BATCH, MAP, READER)
+#: Operator that a slow loader slows down.
+BOTTLENECK = MAP
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One batch at the end of the pipeline: when it was asked for, there, and pushed to the device."""
+
+    asked: int
+    got: int
+    pushed: int
+
+
+@dataclass
+class _Rows:
+    """Times at which rows came into a queue and left it; both grow."""
+
+    came: list[int] = field(default_factory=list)
+    left: list[int] = field(default_factory=list)
+
+    def size(self, at: int) -> int:
+        return bisect_right(self.came, at) - bisect_right(self.left, at)
+
+
+class Pipeline:
+    """What happened in the pipeline of a training that took its batches at `taken`; slow: it had to wait for them."""
+
+    def __init__(self, taken: Sequence[int], slow: bool) -> None:
+        self.slow = slow
+        period = (taken[-1] - taken[0]) // (len(taken) - 1) if len(taken) > 1 else 50_000_000
+        self._period = max(period, 1_000_000)
+        before = [taken[0] - self._period * number for number in range(_BEFORE, 0, -1)]
+        after = [taken[-1] + self._period * number for number in range(1, _AFTER + 1)]
+        self._taken = [*before, *taken, *after]
+        self._queues = {BATCH.id: _Rows(), MAP.id: _Rows(), READER.id: _Rows()}
+        self.batches: list[Batch] = []
+        self._run()
+
+    def _run(self) -> None:
+        ready = pushed = self._taken[0] - self._period - _SLACK
+        mapped = ready
+        for number in range(len(self._taken)):
+            mapped, ready = self._assemble(number, mapped, ready)
+            asked = pushed
+            got = max(pushed, ready)
+            self._queues[BATCH.id].left.append(got)
+            room = self._taken[number - DEVICE_DEPTH] if number >= DEVICE_DEPTH else 0
+            pushed = max(got + _PUSH, room)
+            self.batches.append(Batch(asked, got, pushed))
+
+    def _assemble(self, number: int, mapped: int, ready: int) -> tuple[int, int]:
+        """Make one batch; gives when its last row was mapped and when it was ready."""
+        batches, maps, reads = (self._queues[operator.id] for operator in (BATCH, MAP, READER))
+        begun, rows = ready, number * ROWS
+        previous = self._taken[number - 1] if number else self._taken[0] - self._period
+        gap = self._taken[number] - previous
+        for row in range(rows, rows + ROWS):
+            room = reads.left[row - READER.capacity] if row >= READER.capacity else 0
+            read = max((reads.came[-1] if reads.came else mapped) + int(_READ * self._period / ROWS), room)
+            reads.came.append(read)
+            begin = max(read, mapped)
+            reads.left.append(begin)
+            if self.slow:
+                done = max(begin, previous - _SLACK + gap * (row - rows + 1) // ROWS)
+            else:
+                done = begin + int(_MAP * self._period / ROWS)
+            mapped = max(done, maps.left[row - MAP.capacity] if row >= MAP.capacity else 0)
+            maps.came.append(mapped)
+            maps.left.append(max(mapped, begun))
+        room = batches.left[number - BATCH.capacity] if number >= BATCH.capacity else 0
+        ready = max(maps.left[-1] + _ASSEMBLE, room)
+        batches.came.append(ready)
+        return mapped, ready
+
+    def taken_between(self, start: int, end: int) -> list[tuple[int, Batch]]:
+        """(time at which the training took it, batch) of the batches whose push was in a time."""
+        pairs = zip(self._taken, self.batches)
+        return [(taken, batch) for taken, batch in pairs if start <= batch.pushed <= end]
+
+    def sizes(self, operator: Operator, moments: Sequence[int]) -> list[int]:
+        """Rows in the output queue of an operator at these times."""
+        queue = self._queues[operator.id]
+        return [min(queue.size(at), operator.capacity) for at in moments]
+
+    def busy(self, operator: Operator) -> float:
+        """Share of its time that each worker of an operator computes."""
+        if operator is MAP:
+            return 0.92 if self.slow else 0.9 * _MAP
+        if operator is READER:
+            return 0.9 * _READ
+        return min(0.9, _ASSEMBLE / self._period) if operator is BATCH else 0.0
+
+    def count(self, operator: Operator, start: int, end: int) -> tuple[int, int]:
+        """(rows that an operator gave in a time, ns of a worker for each)."""
+        if operator is DEVICE_QUEUE:
+            return len(self.taken_between(start, end)), _PUSH
+        came = self._queues[operator.id].came
+        rows = bisect_right(came, end) - bisect_right(came, start - 1)
+        of_batch = operator is BATCH
+        each = self._period * self.busy(operator) * operator.workers / (1 if of_batch else ROWS)
+        return rows, int(each)

@@ -1,0 +1,61 @@
+"""What tells the results of one framework from those of another. The frameworks are listed in frameworks.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tb_npu_plugin.capture.simulation.records import Process, Segment
+from tb_npu_plugin.capture.writers.dialect import Dialect, Options
+from tb_npu_plugin.capture.writers.files import Output, Writer
+from tb_npu_plugin.capture.writers.overlap import Windows
+
+
+class StepWriter(Writer, Protocol):
+    """step_trace_time.csv."""
+
+    def overlap(self, rows: list[tuple[int, int, int]]) -> None:
+        """Take overlap rows in file order."""
+
+
+class TraceWriter(Writer, Protocol):
+    """trace_view.json."""
+
+    def overlap(self, rows: list[tuple[int, int, int]], before: int) -> None:
+        """Take overlap rows; nothing later begins before `before`."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What writes the text files of one capture. windows: the steps, as the writers were given them."""
+
+    windows: Windows
+    trace: TraceWriter
+    steps: StepWriter | None
+    writers: list[Writer]
+
+
+@dataclass(frozen=True)
+class Framework:
+    """Everything in which the results of one framework differ from those of another.
+
+    suffix     end of the names of result folders
+    dialect    spellings of its newest release
+    parts      writers of the text files
+    database   writer of the databases
+    info       content of profiler_info_{rank}.json
+    metadata   content of profiler_metadata.json
+    record     segments of the simulated host -> as this framework records them
+    beside     writers of files of its own, from the result folder on
+    """
+
+    suffix: str
+    dialect: Dialect
+    parts: Callable[[Output], Parts]
+    database: Callable[[Path, Process, Options, Dialect], Writer]
+    info: Callable[[Process, Options, Dialect], str]
+    metadata: Callable[[Process, Options], str]
+    record: Callable[[Process, Options], Callable[[Segment], Segment]]
+    beside: Callable[[Path, Process, Options], list[Writer]]

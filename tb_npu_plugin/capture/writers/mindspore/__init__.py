@@ -1,0 +1,1 @@
+"""Results of mindspore.profiler: what differs from those of torch_npu."""

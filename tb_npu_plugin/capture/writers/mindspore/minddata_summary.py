@@ -1,0 +1,129 @@
+"""minddata_pipeline_summary: what MindSpore's analyser makes of the pipeline. Source: specs/mindspore.md 2.6, 4.9.
+
+Its rules are followed as they are, the remarks are in our words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tb_npu_plugin.schema import minddata as schema
+
+_BUSY, _LAZY = 75.0, 20.0  # CPU per worker
+_LEAF, _EMPTY, _DIFFERENCE, _STARVED = 50, 60, 50, 10
+_SINGLE = {"Barrier", "Concat", "EpochCtrl", "Rename", "Repeat", "Shuffle", "Skip", "Take", "Zip"}
+Json = dict[str, Any]
+
+
+def summary(raw: Json, cpu: Json, batches: Sequence[tuple[int, int, int, int, int]]) -> dict[str, list[Any]]:
+    """Key -> list, in the order of the file."""
+    infos = sorted(raw[schema.RAW_OPS], key=lambda info: info["op_id"])
+    types = [info["op_type"][:-2] for info in infos]
+    queues = [_queue(info) for info in infos]
+    children = [info.get("children", []) for info in infos]
+    parents = {child: number for number, below in enumerate(children) for child in below}
+    used = {op["op_id"]: op[schema.CPU_METRICS] for op in cpu[schema.CPU_OPS]}
+    percents = [
+        _mean(a + b for a, b in zip(used[number]["sys_utilization"], used[number]["user_utilization"]))
+        for number in range(len(infos))
+    ]
+    out: dict[str, list[Any]] = {
+        "pipeline_ops": [f"{name}(id={number})" for number, name in enumerate(types)],
+        "op_names": types,
+        "op_ids": list(range(len(infos))),
+        "num_workers": [info["num_workers"] for info in infos],
+        "queue_average_size": [queue[0] for queue in queues],
+        "queue_utilization_pct": [queue[1] for queue in queues],
+        "queue_empty_freq_pct": [queue[2] for queue in queues],
+        "children_ids": children,
+        "parent_id": [parents.get(number, -1) for number in range(len(infos))],
+        "avg_cpu_pct": percents,
+    }
+    for key, kind in ((schema.BATCH_TIME, schema.TOTAL), (schema.PIPELINE_TIME, schema.GET),
+                      (schema.PUSH_TIME, schema.PUSH)):  # fmt: skip
+        values = [r[3] for r in batches if r[0] == schema.TIME_RECORD and r[1] == kind and r[2] >= 2]
+        out[key] = [round(sum(values) / len(values), 3) if values else -1]
+    out["avg_cpu_pct_per_worker"] = [round(p / info["num_workers"], 2) for p, info in zip(percents, infos)]
+    return {**out, **_Remarks(out).all()}
+
+
+def _mean(values: Any) -> float:
+    found = list(values)
+    return round(sum(found) / len(found), 2) if found else 0
+
+
+def _queue(info: Json) -> tuple[float, float, float]:
+    """Average, usage and emptiness in percent of the output queue; -1 without one."""
+    queue = (info[schema.RAW_METRICS] or {}).get(schema.RAW_QUEUE)
+    if not queue:
+        return -1, -1, -1
+    sizes = queue["size"]
+    average = round(sum(sizes) / len(sizes), 2)
+    return average, round(100 * average / queue["length"], 2), round(100 * sizes.count(0) / len(sizes), 2)
+
+
+class _Remarks:
+    """The analyser's remarks on a summary."""
+
+    def __init__(self, found: dict[str, list[Any]]) -> None:
+        self._names, self._types, self._workers = found["pipeline_ops"], found["op_names"], found["num_workers"]
+        self._usage, self._empty = found["queue_utilization_pct"], found["queue_empty_freq_pct"]
+        self._children, self._cpu = found["children_ids"], found["avg_cpu_pct_per_worker"]
+
+    def all(self) -> dict[str, list[Any]]:
+        """Those that apply."""
+        warning, suggestion = self._bottleneck()
+        found = {
+            "cpu_analysis_details": [text for op in self._considered() for text in self._of_cpu(op)],
+            "queue_analysis_details": [text for op in self._considered() for text in self._of_queue(op)],
+            "bottleneck_warning": [warning], "bottleneck_suggestion": [suggestion],
+        }  # fmt: skip
+        return {key: texts for key, texts in found.items() if any(texts)}
+
+    def _considered(self) -> list[int]:
+        return [op for op, type_ in enumerate(self._types) if type_ not in _SINGLE]
+
+    def _input(self, op: int) -> int:
+        """The nearest operator below that has a queue; -1 without one."""
+        while self._children[op]:
+            op = self._children[op][0]
+            if self._usage[op] != -1:
+                return op
+        return -1
+
+    def _of_cpu(self, op: int) -> list[str]:
+        name, cpu, workers = self._names[op], self._cpu[op], self._workers[op]
+        if cpu > _BUSY:
+            return [f"{name}: {cpu}% CPU per worker; num_parallel_workers>{workers} may help."]
+        if cpu < _LAZY and workers > 1:
+            return [f"{name}: {cpu}% CPU per worker; num_parallel_workers={workers} may be more than it needs."]
+        return []
+
+    def _of_queue(self, op: int) -> list[str]:
+        source, out, name = self._input(op), self._usage[op], self._names[op]
+        if self._types[op] == "Batch":
+            return []
+        if source == -1:
+            return [f"{name}: a leaf with {out}% of its output queue used."] if -1 != out < _LEAF else []
+        if self._types[op] == "DeviceQueue":
+            empty = self._empty[source]
+            return [f"{name}: its input queue is empty {empty}% of the time."] if empty > _EMPTY else []
+        if out != -1 and self._usage[source] - out > _DIFFERENCE:
+            return [f"{name}: {self._usage[source]}% of the input queue and {out}% of the output queue used."]
+        return []
+
+    def _bottleneck(self) -> tuple[str, str]:
+        """The last hit, from the highest id down."""
+        warning, suggestion = "", ""
+        for op in reversed(self._considered()):
+            cpu, source = self._cpu[op], self._input(op)
+            if self._types[op] == "DeviceQueue":
+                continue
+            if cpu > _BUSY:
+                warning, suggestion = self._names[op], f"{cpu}% CPU per worker: more than {self._workers[op]} workers."
+            elif cpu < _LAZY and source != -1:
+                inside, out = self._usage[source], self._usage[op]
+                if inside < _STARVED or out - inside > _DIFFERENCE:
+                    warning, suggestion = self._names[op], f"{cpu}% CPU per worker: a larger prefetch_size."
+        return warning, suggestion

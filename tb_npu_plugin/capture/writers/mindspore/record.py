@@ -1,0 +1,165 @@
+"""The simulated host, as MindSpore records it: a graph whose kernels are launched one by one. Source: specs/mindspore.md
+2.3, 2.4.
+
+Each element of the task queue becomes two events: one on the main thread, that infers the shapes, and the launch on the
+thread that launches. Scopes come from the modules around the operator; backward operators have that of their forward
+operator.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import replace
+from operator import attrgetter
+from typing import TypeVar, Union
+
+from tb_npu_plugin.capture.simulation.records import (
+    Allocation,
+    CommOp,
+    HostOp,
+    OpInfo,
+    Process,
+    PyCall,
+    Queued,
+    Segment,
+    Task,
+)
+from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.schema.mindspore import EVENT_SEPARATOR, MINDSPORE, SHAPE_SEPARATOR
+from tb_npu_plugin.schema.trace import STEP_MARK
+
+INFER, LAUNCH = "RuntimeFramework::KernelInfer::", "Kernel::KernelLaunch::"
+RUN_GRAPH, GET_NEXT = "RunGraph", "Dataset::GetNext::DataQueue"
+_LOADER = "enumerate(DataLoader)"
+_MODULE = "nn.Module: "
+_COPIES = {"acl_memcpy_host_to_device": "CopyToDevice", "acl_memcpy_device_to_host": "CopyToHost"}
+_Launch = TypeVar("_Launch", Task, CommOp)
+_BY_START = attrgetter("start")
+
+
+class Recorder:
+    """Segments of one process, as MindSpore records them. Infos of equal events are shared."""
+
+    def __init__(self, process: Process, options: Options) -> None:
+        self._process, self._marks = process, process.marks
+        self._infos: dict[tuple[str, str], OpInfo] = {}
+
+    def __call__(self, segment: Segment) -> Segment:
+        """One segment: `ops` are the events of the framework, `queue` links the two of each launch."""
+        queue = sorted(segment.queue, key=_BY_START)
+        names = _names(segment, queue, _launched(segment, queue))
+        launches: dict[int, HostOp] = {}
+        pairs, fronts = [], []
+        for item, name in zip(queue, names):
+            shapes = SHAPE_SEPARATOR.join(item.op.info.shapes.split(";\r\n"))
+            front = HostOp(self._info(INFER + name, shapes), self._process.pid, item.start, item.end)
+            launch = HostOp(self._info(LAUNCH + name, shapes), self._process.dequeue_tid, item.dequeue_start,
+                            item.dequeue_end)  # fmt: skip
+            launches[item.dequeue_start] = launch
+            pairs.append(replace(item, name=name, op=front))
+            fronts += [front, launch]
+        starts = sorted(launches)
+        ops = [*fronts, *self._others(segment, pairs)]
+        return replace(
+            segment,
+            step=segment.step if self._marks else None,
+            ops=sorted(ops, key=lambda op: (op.start, -op.end)),
+            queue=pairs,
+            python=[replace(call, name=_frame(call.name)) for call in segment.python],
+            tasks=[_relink(task, starts, launches) for task in segment.tasks],
+            comm=[_relink(op, starts, launches) for op in segment.comm],
+            memory=[_allocation(block, pairs) for block in segment.memory if not block.graph_engine],
+            totals=[
+                replace(totals, component=MINDSPORE if totals.component == "PTA" else totals.component)
+                for totals in segment.totals
+                if totals.component in ("PTA", "GE")
+            ],
+            gc=[],
+        )
+
+    def _info(self, name: str, shapes: str = "") -> OpInfo:
+        found = self._infos.get((name, shapes))
+        if found is None:
+            found = self._infos[name, shapes] = OpInfo(name, shapes)
+        return found
+
+    def _others(self, segment: Segment, pairs: list[Queued]) -> list[HostOp]:
+        """Step marks, the data, and the run of the graph around the launches."""
+        out = []
+        for op in segment.ops:
+            if op.info.name.startswith(STEP_MARK) and self._marks:
+                out.append(replace(op, info=self._info(op.info.name)))
+            elif op.info.name.startswith(_LOADER):
+                out.append(replace(op, info=self._info(GET_NEXT)))
+        if pairs:
+            first, last = pairs[0].start - 500, max(item.end for item in pairs) + 300
+            out.append(HostOp(self._info(RUN_GRAPH), self._process.pid, first, last))
+        return out
+
+
+def scope_of(name: str) -> list[str]:
+    """Parts of the scope in the name of an event of a launch, without the node itself."""
+    return name.split(EVENT_SEPARATOR, 2)[-1].split("/")[:-1]
+
+
+def _launched(segment: Segment, queue: list[Queued]) -> list[str]:
+    """What each element of the queue launches: the type of its kernel."""
+    starts = [item.dequeue_start for item in queue]
+    types = [_COPIES.get(item.name, item.name) for item in queue]
+    for task in segment.tasks:
+        if task.acl is not None and task.kernel.type:
+            types[bisect_right(starts, task.acl) - 1] = task.kernel.type
+    for op in segment.comm:
+        title = op.type.replace("hcom_", "").strip("_")
+        types[bisect_right(starts, op.acl) - 1] = title[0].upper() + title[1:]
+    return types
+
+
+def _names(segment: Segment, queue: list[Queued], types: list[str]) -> list[str]:
+    """Name of the graph's node of each element: the same in each step."""
+    spans: list[Union[PyCall, HostOp]] = [call for call in segment.python if call.module is not None]
+    spans = sorted([*spans, *segment.ops], key=lambda span: (span.start, -span.end))
+    stack: list[Union[PyCall, HostOp]] = []
+    forward: dict[int, str] = {}
+    out, position = [], 0
+    for number, (item, type_) in enumerate(zip(queue, types)):
+        while position < len(spans) and spans[position].start <= item.start:
+            span = spans[position]
+            stack = [open_ for open_ in stack if open_.end >= span.end]
+            stack.append(span)
+            if isinstance(span, HostOp) and span.sequence >= 0 and not span.forward_tid:
+                forward[span.sequence] = _path(stack)
+            position += 1
+        stack = [open_ for open_ in stack if open_.end >= item.end]
+        back = [op.sequence for op in stack if isinstance(op, HostOp) and op.forward_tid and op.sequence >= 0]
+        scope = f"Gradients/{forward.get(back[0], 'Default')}" if back else _path(stack)
+        out.append(f"{scope}/{type_}-op{number}")
+    return out
+
+
+def _path(stack: list[Union[PyCall, HostOp]]) -> str:
+    parts = ["Default"]
+    for call in stack:
+        if isinstance(call, PyCall):
+            title, _, number = call.name.replace(_MODULE, "").rpartition("_")
+            parts.append(f"{number}-{title}")
+    return "/".join(parts)
+
+
+def _frame(name: str) -> str:
+    """A Python frame or module of a MindSpore program."""
+    return name.replace(_MODULE, "Cell: ").replace("torch/", "mindspore/")
+
+
+def _relink(launch: _Launch, starts: list[int], launches: dict[int, HostOp]) -> _Launch:
+    """The same, launched by the event in which it passed through CANN."""
+    if launch.acl is None:
+        return launch
+    return replace(launch, op=launches[starts[bisect_right(starts, launch.acl) - 1]])
+
+
+def _allocation(block: Allocation, pairs: list[Queued]) -> Allocation:
+    """A block is named after the node whose launch follows."""
+    starts = [item.start for item in pairs]
+    following = min(bisect_right(starts, block.at), len(pairs) - 1)
+    return replace(block, name=pairs[following].name if pairs else "")

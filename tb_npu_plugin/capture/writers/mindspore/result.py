@@ -1,0 +1,54 @@
+"""What a result of mindspore.profiler consists of. Source: specs/mindspore.md 2.2."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tb_npu_plugin.capture.writers.communication import Communication
+from tb_npu_plugin.capture.writers.dialect import NEW
+from tb_npu_plugin.capture.writers.files import Output, Writer
+from tb_npu_plugin.capture.writers.framework import Framework, Parts
+from tb_npu_plugin.capture.writers.host_csv import Apis
+from tb_npu_plugin.capture.writers.memory_csv import Modules
+from tb_npu_plugin.capture.writers.mindspore.database import MsprofDatabases
+from tb_npu_plugin.capture.writers.mindspore.memory import Allocations, MemoryRecord
+from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
+from tb_npu_plugin.capture.writers.mindspore.record import Recorder
+from tb_npu_plugin.capture.writers.mindspore.side_files import info, metadata
+from tb_npu_plugin.capture.writers.mindspore.steps import HostWindows, MarkedSteps, StepTrace
+from tb_npu_plugin.capture.writers.mindspore.tables import LaunchedKernels, OperatorShapes
+from tb_npu_plugin.capture.writers.mindspore.trace import LaunchedTrace
+from tb_npu_plugin.capture.writers.optional_csv import AiCpu, L2Cache
+from tb_npu_plugin.schema.mindspore import SUFFIX
+
+#: MindSpore 2.7 with CANN 8.2: its parser looks for communication under HCCL.
+DIALECT = replace(
+    NEW, core="HCCL", process="HCCL", cann_level="hccl", cann_prefix="Hccl@", task_time=False,
+    no_device_id=frozenset({"kernels", "step_trace"}), spelling={"kernels.step": 1}, torch_npu=None,
+    framework_version="2.7.0", cann="8.2.RC1",
+)  # fmt: skip
+
+
+def _parts(output: Output) -> Parts:
+    """The text files; one without rows is not made."""
+    options, windows = output.options, HostWindows()
+    device = options.npu and options.kernels
+    writers: list[Writer] = []
+    if device:
+        writers.append(LaunchedKernels(output, windows))
+        writers += [L2Cache(output)] if options.l2_cache else []
+    if device and options.level >= 1:
+        writers += [Communication(output, windows, MarkedSteps), Apis(output)]
+        writers += [AiCpu(output)] if options.level >= 2 else []
+    if options.memory:
+        writers += [Allocations(output)] if options.cpu else []
+        writers += [MemoryRecord(output), Modules(output)]
+    if options.cpu and options.shapes:
+        writers.append(OperatorShapes(output))
+    return Parts(windows, LaunchedTrace(output), StepTrace(output) if device else None, writers)
+
+
+MINDSPORE = Framework(
+    SUFFIX, DIALECT, _parts, MsprofDatabases, info, metadata, Recorder,
+    lambda folder, process, options: [MindData(folder, process, options)],
+)  # fmt: skip

@@ -1,0 +1,130 @@
+"""Steps as MindSpore's parser cuts them, step_trace_time.csv and what depends on them. Source: specs/mindspore.md 2.3, 3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tb_npu_plugin.capture.simulation.records import CommOp, Segment
+from tb_npu_plugin.capture.writers.communication import Steps
+from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.overlap import COMMUNICATION, COMPUTING, FREE, Windows
+from tb_npu_plugin.schema import mindspore as names
+from tb_npu_plugin.schema import torch_npu_csv as schema
+
+_EVER = 1 << 63
+Event = tuple[int, int, str]  # start, duration, name
+
+
+class HostWindows(Windows):
+    """Steps are the marks on the host, ends included."""
+
+    def add(self, segment: Segment) -> None:
+        """The window of the segment's step."""
+        if segment.step is not None:
+            self.known.append((segment.step.start, segment.step.end + 1, segment.step))
+
+
+class MarkedSteps(Steps):
+    """Contents of the communication files: p2p is told by case-sensitive words, so that hcom_send_ is collective."""
+
+    WHOLE = names.WHOLE_STEP
+
+    @staticmethod
+    def is_p2p(op: CommOp) -> bool:
+        """It stands under p2p."""
+        return any(word in op.name for word in names.P2P_WORDS)
+
+
+@dataclass
+class _Sums:
+    """One step. first, last: (start, duration) of communication events; busy: first device task."""
+
+    id: int
+    start: int
+    end: int
+    sums: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
+    bubble: int = 0
+    first: int = _EVER
+    last: tuple[int, int] = (-1, 0)
+    busy: int | None = None
+
+
+class StepTrace:
+    """step_trace_time.csv: events count whole in the step in which they begin; only Free is clipped."""
+
+    def __init__(self, output: Output) -> None:
+        self._output, self._marks = output, output.process.marks
+        self._steps: list[_Sums] = [] if self._marks else [_Sums(0, 0, _EVER)]
+        self._pending: list[Event] = []
+        self._first_event: int | None = None
+
+    def add(self, segment: Segment) -> None:
+        """Take the step and the communication of one segment."""
+        if segment.step is not None:
+            self._steps.append(_Sums(segment.step.id, segment.step.start, segment.step.end))
+        if self._first_event is None and segment.ops:
+            self._first_event = segment.ops[0].start
+        if self._output.dialect.process == "HCCL":  # the parser finds no other name
+            for op in segment.comm:
+                self._communicated(op.start, op.dur, op.name)
+                for plane in op.planes if self._output.options.level >= 1 else ():
+                    self._communicated(plane.start, plane.dur, plane.name)
+
+    def _communicated(self, start: int, dur: int, name: str) -> None:
+        step = self._at(start)
+        if step is not None:
+            step.bubble += dur if names.BUBBLE.match(name) else 0
+            step.first = min(step.first, start)
+            step.last = max(step.last, (start, dur))
+
+    def _at(self, start: int) -> _Sums | None:
+        return next((step for step in reversed(self._steps) if step.start <= start <= step.end), None)
+
+    def overlap(self, rows: list[tuple[int, int, int]]) -> None:
+        """Take overlap rows in file order."""
+        for start, end, kind in rows:
+            if kind == FREE:
+                for step in reversed(self._steps):
+                    if step.end < start:
+                        break
+                    step.sums[FREE] += max(0, min(end, step.end) - max(start, step.start))
+                continue
+            step_ = self._at(start)
+            if step_ is not None:
+                step_.sums[kind] += end - start
+            if kind in (COMPUTING, COMMUNICATION):
+                for step in reversed(self._steps):
+                    if step.busy is not None:
+                        break
+                    if step.start <= start:
+                        step.busy = start
+
+    def close(self) -> None:
+        """Write the file."""
+        keys = tuple(column.key for column in schema.STEP_TRACE.columns if column.key != "device_id")
+        file = self._output.csv(schema.STEP_TRACE, keys)
+        for step in self._steps:
+            texts = self._figures(step)
+            file.write([",".join(texts[key] for key in keys)])
+        file.close()
+
+    def _figures(self, step: _Sums) -> dict[str, str]:
+        computing, whole, alone, free = step.sums
+        bubble, stage = step.bubble, 0
+        if step.last[0] >= 0:
+            stage = step.last[0] + step.last[1] - step.first - bubble
+        host = step.start or self._first_event or 0
+        known = step.busy is not None and self._output.options.cpu
+        figures = {
+            "computing": computing, "communication_not_overlapped": alone, "overlapped": whole - alone,
+            "communication": whole, "free": free, "stage": stage, "bubble": bubble,
+            "communication_not_overlapped_and_exclude_receive": alone - bubble,
+            "preparing": (step.busy or 0) - host if known else 0,
+        }  # fmt: skip
+        return {"step": str(step.id), **{key: _us(ns) for key, ns in figures.items()}}
+
+
+def _us(ns: int) -> str:
+    """A signed duration with three decimals."""
+    sign = "-" if ns < 0 else ""
+    return f"{sign}{abs(ns) // 1000}.{abs(ns) % 1000:03d}"
