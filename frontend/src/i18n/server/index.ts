@@ -1,11 +1,18 @@
 import { ANSWERS } from "./answers";
 import { COLUMN_DOCS } from "./column_docs";
+import { MINDDATA } from "./minddata";
 import { PROBLEMS } from "./problems";
 import type { ServerText } from "./texts.gen";
 import { TITLES } from "./titles";
 
 /** The Chinese of every text of the server; a text without one does not compile. */
-export const SERVER_ZH: Readonly<Record<ServerText, string>> = { ...TITLES, ...COLUMN_DOCS, ...PROBLEMS, ...ANSWERS };
+export const SERVER_ZH: Readonly<Record<ServerText, string>> = {
+  ...TITLES,
+  ...COLUMN_DOCS,
+  ...MINDDATA,
+  ...PROBLEMS,
+  ...ANSWERS,
+};
 
 /** What the frontend says in the server's place, when that does not answer. */
 const CLIENT_ZH: Readonly<Record<string, string>> = {
