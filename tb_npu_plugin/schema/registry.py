@@ -5,7 +5,8 @@ from __future__ import annotations
 from tb_npu_plugin.schema import torch_npu_csv
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU
-from tb_npu_plugin.schema.minddata import MINDDATA_FILES
+from tb_npu_plugin.schema.minddata import DATASET
+from tb_npu_plugin.schema.minddata_tables import MINDDATA_TABLES
 from tb_npu_plugin.schema.torch_npu_json import (
     COMM_BANDWIDTH_COLUMNS,
     COMM_LINKS_COLUMNS,
@@ -26,7 +27,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "comm_bandwidth": COMM_BANDWIDTH_COLUMNS,
     "comm_packets": COMM_PACKETS_COLUMNS,
     "comm_links": COMM_LINKS_COLUMNS,
-    **{file.id: file.columns for file in MINDDATA_FILES},
+    "dataset": DATASET.columns,
+    **MINDDATA_TABLES,
 }
 
 

@@ -47,7 +47,7 @@ class MindData:
         batches = self._batches(pipeline)
         folder = self._root / FRAMEWORK
         folder.mkdir(exist_ok=True)
-        (folder / f"pipeline_profiling_{process.rank}.json").write_text(json.dumps(raw), encoding="utf-8")
+        (folder / schema.named(schema.PIPELINE_PROFILING, process.rank)).write_text(json.dumps(raw), encoding="utf-8")
         (folder / schema.named(schema.CPU, process.rank)).write_text(json.dumps(cpu), encoding="utf-8")
         lines = "".join(" ".join(map(str, record)) + "\n" for record in batches)
         (folder / schema.named(schema.BATCHES, process.rank)).write_text(lines, encoding="utf-8")
@@ -139,8 +139,8 @@ class MindData:
     def _table(self, raw: dict[str, Any]) -> None:
         """minddata_pipeline_raw: breadth-first from the root; children without a queue are stepped over."""
         by_id = {info["op_id"]: info for info in raw[schema.RAW_OPS]}
-        keys = tuple(column.headers[0] for column in schema.PIPELINE.columns)
-        file = CsvFile(self._root / OUTPUT_FOLDER / schema.named(schema.PIPELINE, self._process.rank), keys, _NEWLINE)
+        path = self._root / OUTPUT_FOLDER / schema.named(schema.PIPELINE, self._process.rank)
+        file = CsvFile(path, schema.RAW_HEADER, _NEWLINE)
         waiting: list[tuple[int, str]] = [(0, "")]
         for id_, parent in waiting:
             info = by_id[id_]
