@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture.backend import RAW_FOLDER
+from tb_npu_plugin.capture.backend import RAW_FOLDER, Settings
+from tb_npu_plugin.capture.mock import torch_profiler
 from tb_npu_plugin.capture.mock.host import SHAPES, TRACE
 from tb_npu_plugin.capture.mock.kineto import Call, Signature
+from tb_npu_plugin.capture.mock.recorder import MockRecorder
 from tb_npu_plugin.capture.mock.replay import STEP
 from tb_npu_plugin.capture.mock.shapes import Sample
 from tests.oracle.raw import Raw
@@ -126,3 +128,53 @@ def test_where_a_sample_saves_nothing_there_is_none(tmp_path: Path, switches: di
     assert not (folder / RAW_FOLDER / SHAPES).exists()
     has_shapes = "Input Dims" in (folder / RAW_FOLDER / TRACE).read_text()
     assert has_shapes == ("active" in switches)
+
+
+def test_a_sample_that_cannot_be_written_costs_time_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+    save = torch_profiler.save
+
+    def full(profile: Any, target: Path) -> None:
+        if target.name == SHAPES:
+            raise OSError("no space")
+        save(profile, target)
+
+    monkeypatch.setattr(torch_profiler, "save", full)
+    folder = train(tmp_path, active=3)
+    assert "no space" in capsys.readouterr().err
+    assert "Input Dims" in (folder / RAW_FOLDER / TRACE).read_text()
+    assert kernels(folder)
+
+
+class Profiler:
+    """In place of PyTorch's: what was done with it."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda: self.done.append(name)
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_profile_that_ends_in_the_warm_up_stops_what_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+    made: list[Profiler] = []
+
+    def make(host: Any, shapes: bool) -> Profiler:
+        made.append(Profiler())
+        return made[-1]
+
+    monkeypatch.setattr(torch_profiler, "make", make)
+    monkeypatch.setattr(torch_profiler, "save", lambda profile, target: None)
+    recorder = MockRecorder()
+    recorder.prepare(tmp_path, Settings())
+    recorder.warmup()
+    for step in range(steps):
+        recorder.step_end(step)
+    recorder.discard()
+    assert [profile.done for profile in made] == [["prepare_trace", "start_trace", "stop_trace"]] * (1 + steps)
