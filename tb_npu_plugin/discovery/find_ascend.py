@@ -46,8 +46,6 @@ def _result(folder: Folder, format: Format, raw: bool) -> Taken:
     parsed = [entry for entry in output if not layout.is_in_root(format, entry.name)]
     files = files_of(parsed, f"{OUTPUT_FOLDER}/", format, notes)
     if not files:
-        if any(entry.name.endswith(layout.DATABASE_SUFFIX) for entry in output):
-            return Taken(skipped=[report.database_only(folder.label)])
         return Taken(skipped=[_never_parsed(folder, format) if raw else report.empty(folder.label)])
     if not layout.is_result_name(folder.name):
         notes.append(_renamed(report.shown(folder.name)))

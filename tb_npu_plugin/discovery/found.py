@@ -111,14 +111,18 @@ def files_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format, n
         if entry.name.endswith(".gz") and entry.name[:-3] in names:
             notes.append(_twice(relative))
             continue
-        found = found_file(entry, relative, spec.stages, notes)
+        found = found_file(entry, relative, spec.stages, notes, spec.fallback)
         if found is not None:
             files.append(found)
     return files
 
 
 def found_file(
-    entry: os.DirEntry[str], relative: str, stages: tuple[Stage, ...], notes: list[Problem]
+    entry: os.DirEntry[str],
+    relative: str,
+    stages: tuple[Stage, ...],
+    notes: list[Problem],
+    fallback: bool = False,
 ) -> FoundFile | None:
     """A file with its size and time; None for a folder and for what cannot be used, which becomes a Problem."""
     try:
@@ -129,7 +133,7 @@ def found_file(
     except OSError as error:
         notes.append(_gone(relative, error.strerror or str(error)))
         return None
-    return FoundFile(relative, status.st_size, status.st_mtime_ns, stages)
+    return FoundFile(relative, status.st_size, status.st_mtime_ns, stages, fallback)
 
 
 def listed(folder: Path) -> list[os.DirEntry[str]]:

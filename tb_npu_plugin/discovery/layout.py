@@ -31,7 +31,6 @@ RAW_FRAMEWORK = "FRAMEWORK"
 RAW_PREFIX = "PROF_"
 #: Folders of a result (not of others: a user's "logs" is walked) that hold no further results.
 CLOSED_FOLDERS = frozenset({OUTPUT_FOLDER, "logs"})
-DATABASE_SUFFIX = ".db"
 
 #: Deeper than this is taken for a mistake (a loop of mounts, for instance).
 MAX_DEPTH = 40

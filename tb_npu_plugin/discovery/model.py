@@ -22,13 +22,14 @@ def token(kind: str, *parts: str) -> str:
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A result file: path relative to the result folder, bytes, time of the last change in ns since the epoch, and
-    in which stages of reading it is read."""
+    """A result file: path relative to the result folder, bytes, time of the last change in ns since the epoch, in which
+    stages of reading it is read, and whether only for what the others lack."""
 
     relative: str
     size: int
     mtime_ns: int
     stages: tuple[Stage, ...] = ("tables",)
+    fallback: bool = False
 
     @property
     def is_trace(self) -> bool:
@@ -67,12 +68,12 @@ class FoundSpan:
 
     @cached_property
     def trace_files(self) -> tuple[FoundFile, ...]:
-        """The trace; small ones first, should there be several."""
+        """The trace; small ones first, should there be several. Databases only where there is no other."""
         return _small_first(file for file in self.files if file.is_trace)
 
     @cached_property
     def table_files(self) -> tuple[FoundFile, ...]:
-        """What the tables are read from, small files first."""
+        """What the tables are read from, small files first, databases last."""
         return _small_first(file for file in self.files if "tables" in file.stages)
 
     @property
@@ -82,7 +83,7 @@ class FoundSpan:
 
 
 def _small_first(files: Iterable[FoundFile]) -> tuple[FoundFile, ...]:
-    return tuple(sorted(files, key=lambda file: (file.size, file.relative)))
+    return tuple(sorted(files, key=lambda file: (file.fallback, file.size, file.relative)))
 
 
 @dataclass(frozen=True)

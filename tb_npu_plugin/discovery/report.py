@@ -34,15 +34,6 @@ def never_parsed(path: str, command: str) -> Skipped:
     )
 
 
-def database_only(path: str) -> Skipped:
-    """Only the DB export is there."""
-    return Skipped(
-        path,
-        "Only a database export (*.db) is here; this version does not read it yet.",
-        'Export as text too: export_type=["text", "db"], or analyse(path, export_type="text") on the raw data.',
-    )
-
-
 def empty(path: str) -> Skipped:
     """A result folder without anything to read."""
     return Skipped(

@@ -10,10 +10,13 @@ from typing import Optional
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers import capture, registry
+from tb_npu_plugin.readers.database import settings
+from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.source import Progress
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.scan import Scan, scan_trace
 from tb_npu_plugin.schema.formats import TORCH_NPU
+from tb_npu_plugin.schema.torch_npu_db import DATABASE_FILES
 from tb_npu_plugin.tables import Table
 
 Tables = dict[str, Table]
@@ -39,9 +42,17 @@ class Reader:
 def _tables(
     path: Path, relative: str, log: ProblemLog, progress: Progress, spool: Spool | None, before: Tables
 ) -> Tables:
+    """Text files first; a database gives what they lack."""
+    spec = TORCH_NPU.file(path.name)
+    if spec in DATABASE_FILES:
+        return read_database(path, relative, log, progress, set(spec.tables) - before.keys(), spool)
     return registry.read_file(path, relative, log, progress, spool)
 
 
+def _capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
+    return settings.completed(capture.read_capture(folder, log), folder, files, log)
+
+
 READERS: dict[str, Reader] = {
-    TORCH_NPU.id: Reader(lambda folder, files, log: capture.read_capture(folder, log), _tables),
+    TORCH_NPU.id: Reader(_capture, _tables),
 }

@@ -45,6 +45,7 @@ class ResultFile:
     fills     names of the logical tables where they are several
     stages    which of the two stages of reading a span read it
     settings  it tells how the span was recorded and fills no table
+    fallback  it is read after the others, for the tables that they did not fill
     """
 
     id: str
@@ -60,6 +61,7 @@ class ResultFile:
     fills: tuple[str, ...] = ()
     stages: tuple[Stage, ...] = ("tables",)
     settings: bool = False
+    fallback: bool = False
 
     def matches(self, file_name: str) -> bool:
         """This declaration describes a file of that name (a trailing .gz is allowed)."""

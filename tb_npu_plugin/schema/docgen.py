@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES
+from tb_npu_plugin.schema.torch_npu_db_reading import SELECTS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 from tb_npu_plugin.tables import Column, Kind
 
@@ -44,6 +45,7 @@ def formats_page() -> str:
     kinds = ", ".join(f"`{kind.value}` ({meaning})" for kind, meaning in _KINDS.items())
     parts = [_INTRODUCTION.format(kinds=kinds)]
     parts += [_file(spec) for spec in RESULT_FILES]
+    parts.append(_databases())
     return "\n".join(parts)
 
 
@@ -59,8 +61,25 @@ def _file(spec: ResultFile) -> str:
         lines.append(f"Unit of headers that name none: {spec.unit}.")
     if spec.extra == "metric":
         lines.append("Any other column is kept as a metric; its kind shows in its header.")
+    if spec.fallback:
+        lines += [
+            "",
+            "Read for what the text files lack. It fills " + ", ".join(f"`{table}`" for table in spec.fills) + ".",
+        ]
+        return "\n".join([*lines, ""])
     for table, columns in _tables_of(spec):
         lines += ["", f"Table `{table}`:", "", *_columns(columns)]
+    return "\n".join([*lines, ""])
+
+
+def _databases() -> str:
+    """What is read of databases."""
+    lines = ["## Tables of databases", "", "Columns are found by their names (newest first); others are ignored.", ""]
+    lines += ["| table | columns |", "|---|---|"]
+    for select in SELECTS:
+        names = [" or ".join(f"`{name}`" for name in field.names) for field in select.fields]
+        required = [" **required**" if field.required else "" for field in select.fields]
+        lines.append(f"| `{select.table}` | {', '.join(map(str.__add__, names, required))} |")
     return "\n".join([*lines, ""])
 
 

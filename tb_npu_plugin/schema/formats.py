@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tb_npu_plugin.schema import mindspore, torch_npu_csv, torch_npu_json
+from tb_npu_plugin.schema import mindspore, torch_npu_csv, torch_npu_db, torch_npu_json
 from tb_npu_plugin.schema.core import ResultFile
 
 
@@ -41,7 +41,7 @@ class Format:
 TORCH_NPU = Format(
     "torch_npu",
     "Ascend PyTorch Profiler",
-    (*torch_npu_json.JSON_FILES, *torch_npu_csv.CSV_FILES),
+    (*torch_npu_json.JSON_FILES, *torch_npu_csv.CSV_FILES, *torch_npu_db.DATABASE_FILES),
     'from torch_npu.profiler.profiler import analyse; analyse("{path}")',
 )
 

@@ -6,6 +6,10 @@ profiler's database are ids of STRING_IDS.
 
 from __future__ import annotations
 
+import re
+
+from tb_npu_plugin.schema.core import Condition, ResultFile
+
 PROFILER_DB = "ascend_pytorch_profiler"
 ANALYSIS_DB = "analysis.db"
 
@@ -98,3 +102,28 @@ ANALYSIS_TABLES: dict[str, str] = {
     "overlapped NUMERIC, communication NUMERIC, free NUMERIC, stage NUMERIC, bubble NUMERIC, "
     "communication_not_overlapped_and_exclude_receive NUMERIC, preparing NUMERIC",
 }
+
+_DATABASE = Condition("export_type with db", "Written by the database export.")
+#: What databases are asked for that text files do not tell.
+PROFILER_DATABASE = ResultFile(
+    id="profiler_db",
+    name=f"{PROFILER_DB}.db",
+    pattern=re.compile(rf"{PROFILER_DB}(?:_\d+)?\.db"),
+    title="Profiler's database",
+    columns=(),
+    condition=_DATABASE,
+    fills=("kernels", "op_statistic", "api_statistic", "operators", "op_memory", "memory_record", "module_memory"),
+    fallback=True,
+    doc="What the text files hold but steps and communication, as tables of a SQLite database.",
+)
+ANALYSIS_DATABASE = ResultFile(
+    id="analysis_db",
+    name=ANALYSIS_DB,
+    title="Analysis database",
+    columns=(),
+    condition=_DATABASE,
+    fills=("step_trace", "comm_ops", "comm_bandwidth", "comm_packets", "comm_links"),
+    fallback=True,
+    doc="Steps and communication, as tables of a SQLite database.",
+)
+DATABASE_FILES = (PROFILER_DATABASE, ANALYSIS_DATABASE)

@@ -117,9 +117,9 @@ class App:
 
     def _download(self, request: Request) -> Response:
         place = self.library.place(request.args.get("span", ""))
-        file = next((file for file in place.span.files if file.is_trace), None)
-        if file is None:
+        if not place.span.has_trace:
             raise NotFound("this span has no trace", "")
+        file = place.span.trace_files[0]
         try:
             stream = (place.span.folder / file.relative).open("rb")
         except OSError as error:

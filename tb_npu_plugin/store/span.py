@@ -110,7 +110,7 @@ class Span:
         if table in read:
             return str(read[table])
         if table == "operators" and self._rebuilt(table) is not None:
-            return next(file.name for file in self.place.span.files if file.is_trace)
+            return self.place.span.trace_files[0].name
         return file_of(table, self.format).name
 
     def _load(self, folder: Path, table: str) -> Table | None:
@@ -137,7 +137,7 @@ class Span:
             folder = self._preview
         else:
             return None
-        source = next(file.relative for file in self.place.span.files if file.is_trace)
+        source = self.place.span.trace_files[0].relative
         trace = self.place.span.folder / source
         try:
             return self._memory.timelines.get(self.trace_version, lambda: Timeline.open(folder, trace))

@@ -21,14 +21,14 @@ class SpanFacts:
 
     tables    logical tables (and "trace") that it has
     rows      row counts of those that are read
-    unusable  logical tables whose file is there but gave nothing
+    unusable  logical tables whose file is there but gave nothing: names of these files
     format    which kind of result it is
     rebuilt   those of `tables` that were rebuilt from the trace, since their own file is not there
     """
 
     tables: frozenset[str]
     rows: Mapping[str, Optional[int]] = field(default_factory=dict)
-    unusable: frozenset[str] = frozenset()
+    unusable: Mapping[str, str] = field(default_factory=dict)
     format: Format = TORCH_NPU
     rebuilt: frozenset[str] = frozenset()
 
@@ -51,8 +51,14 @@ def facts_of_span(span: SpanData) -> SpanFacts:
     rows = {table: span.rows(table) for table in TABLES}
     present = {table for table, count in rows.items() if count is not None}
     format = FORMATS[span.format]
-    promised = facts_of_files(span.files, format).tables
-    return SpanFacts(frozenset(present | (promised & {"trace"})), rows, promised - present - {"trace"}, format)
+    trace = facts_of_files(span.files, format).tables & {"trace"}
+    unusable: dict[str, str] = {}
+    for name in (path.rsplit("/", 1)[-1] for path in span.files):
+        file = format.file(name)
+        # a database promises nothing but to hold something: what it lacks was not recorded
+        if file is not None and not (file.fallback and any(span.source(table) == name for table in present)):
+            unusable.update((table, name) for table in file.tables if table not in present and table != "trace")
+    return SpanFacts(frozenset(present | trace), rows, unusable, format)
 
 
 def view_states(facts: SpanFacts) -> list[ViewStateJson]:
@@ -74,7 +80,7 @@ def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
         use = USES.get(file.id)
         if use is None or (chosen is not None and chosen not in use.views) or read.intersection(file.tables):
             continue
-        unusable = bool(facts.unusable.intersection(file.tables))
+        unusable = any(table in facts.unusable for table in file.tables)
         out.append(
             {
                 "table": file.id,
@@ -90,10 +96,10 @@ def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
 
 def _reason(group: tuple[str, ...], facts: SpanFacts) -> tuple[str, str]:
     """Why none of these tables can be shown, and the option that records them."""
-    declared = [file for file in map(facts.format.file_of, group) if file is not None]
-    unusable = [file for file in declared if facts.unusable.intersection(file.tables)]
+    unusable = [facts.unusable[table] for table in group if table in facts.unusable]
     if unusable:
-        return f"{unusable[0].name} is there. {UNUSABLE}", ""
+        return f"{unusable[0]} is there. {UNUSABLE}", ""
+    declared = [file for file in map(facts.format.file_of, group) if file is not None]
     if not declared:
         return f"Results of {facts.format.title} hold nothing for this view.", ""
     files = list(dict.fromkeys(file.name for file in declared))

@@ -202,11 +202,28 @@ def test_raw_data_with_an_empty_output_folder_was_not_parsed_either(tmp_path: Pa
     assert "never parsed" in reasons(scan({"": tmp_path}))[NAME]
 
 
-def test_a_database_export_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["ascend_pytorch_profiler_0.db", "ascend_pytorch_profiler.db", "analysis.db"])
+def test_a_database_export_is_a_result(tmp_path: Path, name: str) -> None:
     (tmp_path / NAME / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
-    (tmp_path / NAME / "ASCEND_PROFILER_OUTPUT" / "ascend_pytorch_profiler_0.db").touch()
-    (item,) = scan({"": tmp_path}).skipped
-    assert "database export" in item.reason and "export_type" in item.action
+    (tmp_path / NAME / "ASCEND_PROFILER_OUTPUT" / name).touch()
+    (place,) = scan({"": tmp_path}).places()
+    assert [file.relative for file in place.span.files] == [f"ASCEND_PROFILER_OUTPUT/{name}"]
+
+
+def test_databases_are_read_after_text_whatever_their_size(tmp_path: Path) -> None:
+    output = tmp_path / NAME / "ASCEND_PROFILER_OUTPUT"
+    output.mkdir(parents=True)
+    for name, size in (("analysis.db", 1), ("kernel_details.csv", 9), ("step_trace_time.csv", 5)):
+        (output / name).write_bytes(b"x" * size)
+    (place,) = scan({"": tmp_path}).places()
+    order = [file.name for file in place.span.table_files]
+    assert order == ["step_trace_time.csv", "kernel_details.csv", "analysis.db"]
+
+
+def test_other_databases_are_no_results(tmp_path: Path) -> None:
+    (tmp_path / NAME / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
+    (tmp_path / NAME / "ASCEND_PROFILER_OUTPUT" / "songs.db").touch()
+    assert "holds no result files" in reasons(scan({"": tmp_path}))[NAME]
 
 
 @pytest.mark.parametrize("inside", ["", "ASCEND_PROFILER_OUTPUT", "some/empty/folders"])

@@ -26,6 +26,7 @@ export const ANSWERS = {
   "Written when memory profiling is on.": "开启内存采集时写出。",
   "Written when the NPU is profiled.": "采集 NPU 时写出。",
   "Written when the host is profiled.": "采集主机侧时写出。",
+  "Written by the database export.": "导出 db 时写出。",
   "Written when there is metadata.": "有元数据时写出。",
   "{0} is not there.": "{0} 不存在。",
   "Results of {0} hold nothing for this view.": "{0} 的结果没有该视图所需的数据。",
@@ -37,8 +38,6 @@ export const ANSWERS = {
   "Cannot be read: {0}.": "无法读取：{0}。",
   "Check the path and the file system.": "请检查路径和文件系统。",
   "Copy the results to a local or mounted folder.": "请将结果复制到本地或已挂载的目录。",
-  'Export as text too: export_type=["text", "db"], or analyse(path, export_type="text") on the raw data.':
-    '请同时导出 text：export_type=["text", "db"]，或对原始数据执行 analyse(path, export_type="text")。',
   "Give the user that runs TensorBoard read access to it.": "请授予运行 TensorBoard 的用户读取权限。",
   "Look whether the capture recorded at least one step and whether copying it was completed.":
     "请检查采集是否至少记录了一个 step，以及复制是否完整。",
@@ -48,8 +47,6 @@ export const ANSWERS = {
     "请将它们移到该目录下名为 ASCEND_PROFILER_OUTPUT 的目录中。",
   "No permission to read this folder.": "没有读取该目录的权限。",
   "Nothing: its target is read where it lies.": "无需处理：其目标会在所在位置读取。",
-  "Only a database export (*.db) is here; this version does not read it yet.":
-    "这里只有数据库导出（*.db）；本版本尚不支持读取。",
   "Parse it on a host with CANN: {0}": "请在安装了 CANN 的主机上解析：{0}",
   "Raw profiling data that was never parsed: there is no ASCEND_PROFILER_OUTPUT with result files in it.":
     "从未解析的原始采集数据：没有包含结果文件的 ASCEND_PROFILER_OUTPUT。",

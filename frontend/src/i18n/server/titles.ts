@@ -114,6 +114,8 @@ export const TITLES = {
   "Peak at": "峰值时间",
   Preparing: "准备",
   Process: "进程",
+  "Analysis database": "分析数据库",
+  "Profiler's database": "采集数据库",
   "Profiler settings": "采集配置",
   Rank: "Rank",
   Ratio: "占比",

@@ -1,0 +1,78 @@
+"""How a span was recorded, as far as the profiler's database tells it and the JSON files beside it do not."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.database.opening import opened_database
+from tb_npu_plugin.readers.database.source import Source
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema import torch_npu_json as names
+from tb_npu_plugin.schema.torch_npu_db import PROFILER_DATABASE
+
+#: What META_DATA holds of its own.
+_OWN = "SCHEMA_VERSION"
+_TAKEN = (names.GROUPS, names.ENVIRONMENT, names.DISTRIBUTED, names.SIMULATED)
+
+
+def completed(capture: Capture, folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
+    """The capture with what is unknown taken from the profiler's database among the files, if there is one. Problems
+    are left to the reader of its tables."""
+    for relative in files:
+        path = folder / relative
+        if not PROFILER_DATABASE.matches(path.name):
+            continue
+        with opened_database(path, FileReport(ProblemLog(), relative)) as connection:
+            if connection is not None:
+                try:
+                    return _completed(
+                        capture, Source(connection, FileReport(ProblemLog(), relative), Spool()), path.name
+                    )
+                except sqlite3.DatabaseError:
+                    continue
+    return capture
+
+
+def _completed(capture: Capture, source: Source, name: str) -> Capture:
+    rows = source.read(schema.META_DATA)
+    content = {key: _value(value) for key, value in zip(rows.texts("name"), rows.texts("value")) if key}
+    ranks = [rank for rank in source.read(schema.RANK_DEVICE).ints("rank").tolist() if rank >= 0]
+    devices = [text for text in source.read(schema.NPU_INFO).texts("name") if text]
+    hosts = [text for text in source.read(schema.HOST_INFO).texts("host") if text]
+    more = {key: value for key, value in content.items() if not key.startswith(_OWN) and key not in _TAKEN}
+    rank_known = capture.rank is not None or not ranks
+    return dataclasses.replace(
+        capture,
+        rank=capture.rank if rank_known else ranks[0],
+        rank_source=capture.rank_source if rank_known else name,
+        device_name=capture.device_name or (devices[0] if devices else None),
+        host=capture.host or (hosts[0] if hosts else None),
+        environment=capture.environment or {key: str(value) for key, value in _object(content, names.ENVIRONMENT).items()},
+        groups=capture.groups or {key: group for key, group in _object(content, names.GROUPS).items()
+                                  if isinstance(group, dict)},
+        distributed_args=capture.distributed_args or _object(content, names.DISTRIBUTED),
+        simulated=capture.simulated or bool(content.get(names.SIMULATED, False)),
+        metadata={**more, **capture.metadata},
+    )  # fmt: skip
+
+
+def _value(text: str | None) -> Any:
+    """JSON as the profiler writes it; what is none stays text."""
+    try:
+        return json.loads(text or "null")
+    except ValueError:
+        return text
+
+
+def _object(content: dict[str, Any], key: str) -> dict[str, Any]:
+    value = content.get(key)
+    return value if isinstance(value, dict) else {}
