@@ -14,6 +14,7 @@ from tb_npu_plugin.schema import torch_npu_csv as schema
 
 Launch = Union[Task, CommOp]
 _LEVEL_0 = ("step", "device_id", "name", "type", "core", "start_ns", "dur_ns", "wait_ns", "block_dim")
+_IDS = ("model_id", "task_id", "stream_id")
 _MODEL = "4294967295"  # single-operator mode
 _BY_START = attrgetter("start")
 
@@ -28,7 +29,8 @@ class Kernels:
         self._names = self._figures.names
         self._keys = _columns(output)
         device = f"{output.process.device}," if output.has_device_id(schema.KERNELS) else ""
-        self._lead = f"{device}{_MODEL}," if self._detailed else device
+        self._with_ids = self._detailed or output.dialect.ids_at_level_0
+        self._lead = f"{device}{_MODEL}," if self._with_ids else device
         self._file = output.csv(schema.KERNELS, self._keys, self._names, always=True)
         self._texts: dict[Kernel, tuple[str, str]] = {}
         self._pending: list[Launch] = []
@@ -73,8 +75,9 @@ class Kernels:
         texts = self._texts.get(kernel)
         if texts is None:
             texts = self._texts[kernel] = self._static(kernel)
+        ids = f"{task.task},{task.stream}," if self._with_ids else ""
         if not self._detailed:
-            return f"{texts[0]},{times},{texts[1]}"
+            return f"{self._lead}{ids}{texts[0]},{times},{texts[1]}"
         group = self._groups.get((kernel.type, kernel.core))
         if group is None:
             self._groups[kernel.type, kernel.core] = [1, dur, dur, dur]
@@ -83,7 +86,7 @@ class Kernels:
             group[1] += dur
             group[2] = min(group[2], dur)
             group[3] = max(group[3], dur)
-        line = f"{self._lead}{task.task},{task.stream},{texts[0]},{times},{texts[1]}"
+        line = f"{self._lead}{ids}{texts[0]},{times},{texts[1]}"
         if self._names:
             return f"{line},{self._figures.text(kernel, dur)}"
         return line
@@ -91,7 +94,7 @@ class Kernels:
     def _static(self, kernel: Kernel) -> tuple[str, str]:
         """The cells in front of the times and behind them; commas between, none outside."""
         if not self._detailed:
-            return f"{self._lead}{cell(kernel.name)},N/A,N/A", "0"
+            return f"{cell(kernel.name)},N/A,N/A", "0"
         state = (kernel.state,) if self._output.dialect.op_state else ()
         front = ",".join([cell(kernel.name), cell(kernel.type), *state, kernel.core])
         back = [str(kernel.block), str(kernel.mix), "YES" if kernel.hf32 else "NO"]
@@ -101,9 +104,10 @@ class Kernels:
 
     def _communication(self, op: CommOp, times: str) -> str:
         core, start_cells = self._output.dialect.core, times
+        ids = "N/A,N/A," if self._with_ids else ""
         if not self._detailed:
-            return f"{self._lead}{cell(op.name)},{op.type},{core},{start_cells},0"
-        front = f"{self._lead}N/A,N/A,{cell(op.name)},{op.type}"
+            return f"{self._lead}{ids}{cell(op.name)},{op.type},{core},{start_cells},0"
+        front = f"{self._lead}{ids}{cell(op.name)},{op.type}"
         front += ",N/A" if self._output.dialect.op_state else ""
         rest = len(self._keys) - self._keys.index("block_dim") - 1 + len(self._names)
         return f"{front},{core},{start_cells},0" + ",N/A" * rest
@@ -132,4 +136,5 @@ def _columns(output: Output) -> tuple[str, ...]:
     if not output.dialect.op_state:
         hidden.add("op_state")
     keys = [column.key for column in schema.KERNELS.columns if column.key not in hidden]
-    return tuple(key for key in keys if output.options.level >= 1 or key in _LEVEL_0)
+    at_level_0 = (*_LEVEL_0, *_IDS) if output.dialect.ids_at_level_0 else _LEVEL_0
+    return tuple(key for key in keys if output.options.level >= 1 or key in at_level_0)

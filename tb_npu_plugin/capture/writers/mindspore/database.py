@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.analysis_db import CommunicationTables
-from tb_npu_plugin.capture.writers.communication import Steps
+from tb_npu_plugin.capture.writers.communication import Json, Steps
 from tb_npu_plugin.capture.writers.database import Database, Strings
 from tb_npu_plugin.capture.writers.device_db import DeviceTables
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
@@ -53,15 +53,14 @@ class CommunicationDatabase:
         tables = {table: schema.ANALYSIS_TABLES[table] for table in names.COMMUNICATION_DB_TABLES}
         self._path, self._tables, self._any = output.folder / names.COMMUNICATION_DB, tables, False
         whole = replace(output, process=replace(output.process, marks=False))
-        self._contents: list[CommunicationTables] = []
-        self._steps = Steps(whole, Windows(), lambda *step: self._take(*step))
+        self._steps = Steps(whole, Windows(), self._take)
 
     def add(self, segment: Segment) -> None:
         """Take the operators of one segment."""
         self._any = self._any or bool(segment.comm)
         self._steps.add(replace(segment, step=None))
 
-    def _take(self, step: str, times: dict[str, object], matrix: dict[str, object]) -> None:
+    def _take(self, step: str, times: Json, matrix: Json) -> None:
         database = Database(self._path, self._tables)
         CommunicationTables(database).add(step, times, matrix)
         database.close()

@@ -10,7 +10,8 @@ from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_json import GROUPS
 
-MS_VERSION = "2.7.0"
+#: Arguments of a schedule, as they are without one.
+_SCHEDULE = {"wait": 0, "active": 1, "warmup": 0, "repeat": 0, "skip_first": 0}
 
 
 def level_name(options: Options) -> str:
@@ -20,7 +21,7 @@ def level_name(options: Options) -> str:
 
 def info(process: Process, options: Options, dialect: Dialect) -> str:
     """Content of profiler_info_{rank}.json."""
-    metrics = AIC_METRICS[options.metrics]
+    metrics, schedule = AIC_METRICS[options.metrics], options.schedule or {}
     parameters = {
         "activities": [name for name, on in (("CPU", options.cpu), ("NPU", options.npu)) if on],
         "with_stack": options.stack, "profile_memory": options.memory, "data_process": options.data_process,
@@ -29,7 +30,7 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
         "aic_metrics": "None" if metrics == "AiCoreNone" else metrics, "l2_cache": options.l2_cache, "mstx": False,
         "mstx_domain_include": [], "mstx_domain_exclude": [], "data_simplification": True,
         "export_type": list(options.export), "sys_io": False, "sys_interconnection": False, "host_sys": [],
-        names.SCHEDULE: dict(options.schedule or {"wait": 0, "active": 1, "warmup": 0, "repeat": 0, "skip_first": 0}),
+        names.SCHEDULE: {key: schedule.get(key, default) for key, default in _SCHEDULE.items()},
         names.IS_SET_SCHEDULE: options.schedule is not None,
     }  # fmt: skip
     return json.dumps(
@@ -38,7 +39,7 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
             names.MS_INFO: {names.RANK_ID: str(process.rank), names.DEVICE_ID: str(process.device)},
             names.CANN_INFO: {},
             names.COST: {},
-            names.MS_VERSION: dialect.framework_version or MS_VERSION,
+            names.MS_VERSION: dialect.framework_version,
             names.CANN_VERSION: dialect.cann,
             names.JIT_LEVEL: "O0",
         },

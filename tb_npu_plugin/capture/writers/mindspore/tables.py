@@ -8,6 +8,7 @@ from tb_npu_plugin.capture.simulation.records import HostOp, Kernel, OpInfo, Seg
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.kernels_csv import Kernels
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH
+from tb_npu_plugin.capture.writers.overlap import Windows
 from tb_npu_plugin.capture.writers.text import cell
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_csv as schema
@@ -16,7 +17,9 @@ from tb_npu_plugin.schema import torch_npu_csv as schema
 class LaunchedKernels(Kernels):
     """kernel_details.csv, whose names begin with the launch where the host was profiled; and op_statistic.csv."""
 
-    _named: dict[tuple[OpInfo, Kernel], Kernel]
+    def __init__(self, output: Output, windows: Windows) -> None:
+        super().__init__(output, windows)
+        self._named: dict[tuple[OpInfo, Kernel], Kernel] = {}
 
     def add(self, segment: Segment) -> None:
         """Write the rows that no later record can come before."""
@@ -27,8 +30,6 @@ class LaunchedKernels(Kernels):
     def _name(self, task: Task) -> Task:
         if task.op is None or not task.kernel.core:
             return task
-        if not hasattr(self, "_named"):
-            self._named = {}
         key = (task.op.info, task.kernel)
         found = self._named.get(key)
         if found is None:
