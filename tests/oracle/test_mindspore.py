@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from bisect import bisect_right
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -65,6 +66,13 @@ def test_kernels_are_named_after_their_launch_and_lie_in_their_step(folder: Path
     for row in r.computing:
         launch, _, kernel = row["Name"].rpartition("/")
         assert launched[Decimal(row["Start Time(us)"]), kernel] == launch
+        if row["Type"] != "N/A":  # level 0
+            assert re.fullmatch(rf"{row['Type']}-op\d+", launch.rpartition("/")[2])
+    flows = [e for e in r.events if e["ph"] == "s" and e.get("cat") == "HostToDevice"]
+    inside = sorted((e["ts"], e["ts"] + e["dur"]) for e in r.process("MindSpore") if "KernelLaunch" in e["name"])
+    for flow in flows:
+        start, end = inside[bisect_right(inside, (flow["ts"], Decimal("Infinity"))) - 1]
+        assert start <= flow["ts"] <= end
     for row in r.kernels:
         if "Step ID" in row:
             start, end = windows[row["Step ID"]]
