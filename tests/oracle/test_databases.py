@@ -25,6 +25,25 @@ BOTH = [
 ]
 
 
+def both(*files: str) -> list[Any]:
+    """Those whose text has these files."""
+    found = [param for param in BOTH if Raw(param.values[0]).has(*files)]
+    assert found, files
+    return found
+
+
+DEVICE, HOST, MEMORY = both("kernel_details.csv"), both("operator_details.csv"), both("memory_record.csv")
+STEPS = both("kernel_details.csv", "operator_details.csv")
+COMMUNICATION = both("communication.json")
+#: File of the text -> the tables that hold the same; each is there where the other is.
+TABLES_OF = {
+    "operator_details.csv": {"PYTORCH_API", "STEP_TIME", "CONNECTION_IDS"},
+    "kernel_details.csv": {"TASK", "COMPUTE_TASK_INFO", "CANN_API", "AICORE_FREQ", "HBM", "LLC"},
+    "communication.json": {"COMMUNICATION_TASK_INFO"}, "memory_record.csv": {"MEMORY_RECORD", "OP_MEMORY"},
+    "npu_module_mem.csv": {"NPU_MODULE_MEM", "NPU_MEM"}, "op_statistic.csv": {"TASK_PMU_INFO"},
+}  # fmt: skip
+
+
 def query(folder: Path, sql: str, database: str = "ascend_pytorch_profiler_*.db") -> list[Any]:
     (path,) = (folder / "ASCEND_PROFILER_OUTPUT").glob(database)
     connection = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
@@ -47,6 +66,24 @@ def ns(text: str) -> int:
 
 
 @pytest.mark.parametrize("folder", BOTH)
+def test_tables_are_there_where_their_files_are(folder: Path) -> None:
+    raw, found = Raw(folder), tables(folder)
+    for file, names in TABLES_OF.items():
+        assert names & found == (names if raw.has(file) else set()), file
+    assert (folder / "ASCEND_PROFILER_OUTPUT" / "analysis.db").exists() == raw.has("step_trace_time.csv")
+    if raw.has("step_trace_time.csv"):
+        more = (
+            {"CommAnalyzerTime", "CommAnalyzerBandwidth", "CommAnalyzerMatrix"}
+            if raw.has("communication.json")
+            else set()
+        )
+        assert tables(folder, "analysis.db") == {"StepTraceTime"} | more
+    text = raw.path("trace_view.json").read_text()
+    assert ("GC_RECORD" in found) == ('"Python GC"' in text)
+    assert ("PYTORCH_CALLCHAINS" in found) == ('"Call stack"' in text)
+
+
+@pytest.mark.parametrize("folder", STEPS)
 def test_15_step_trace_follows_from_the_tasks(folder: Path) -> None:
     kernels = query(folder, "SELECT startNs,endNs FROM TASK JOIN COMPUTE_TASK_INFO USING(globalTaskId) ORDER BY 1")
     steps = query(folder, "SELECT startNs FROM STEP_TIME ORDER BY 1")
@@ -76,7 +113,7 @@ def _union(spans: list[tuple[int, int]]) -> int:
     return total
 
 
-@pytest.mark.parametrize("folder", [p for p in BOTH if "cluster" in str(p.id) or "resnet" in str(p.id)])
+@pytest.mark.parametrize("folder", COMMUNICATION)
 def test_15_communication_of_both_databases_agrees(folder: Path) -> None:
     ops = query(folder, "SELECT value,startNs,endNs,opId FROM COMMUNICATION_OP JOIN STRING_IDS ON opName=id")
     elapsed = dict(analysis(folder, "SELECT hccl_op_name||start_timestamp,elapse_time FROM CommAnalyzerTime"))
@@ -90,14 +127,14 @@ def test_15_communication_of_both_databases_agrees(folder: Path) -> None:
         assert (min(task[0] for task in tasks), max(task[1] for task in tasks)) == (start, end)
 
 
-@pytest.mark.parametrize("folder", BOTH)
+@pytest.mark.parametrize("folder", DEVICE)
 def test_15_every_task_was_launched_by_a_call(folder: Path) -> None:
     orphans = query(folder, "SELECT COUNT(*) FROM TASK WHERE connectionId NOT IN (SELECT connectionId FROM CANN_API)")
     assert orphans == [(0,)]
     assert query(folder, "SELECT COUNT(*)=COUNT(DISTINCT globalTaskId) FROM TASK") == [(1,)]
 
 
-@pytest.mark.parametrize("folder", BOTH)
+@pytest.mark.parametrize("folder", DEVICE)
 def test_15_kernels_are_those_of_the_text(folder: Path) -> None:
     sql = """SELECT n.value, t.startNs, t.endNs-t.startNs, y.value, c.value FROM COMPUTE_TASK_INFO i
              JOIN TASK t USING(globalTaskId) JOIN STRING_IDS n ON n.id=i.name JOIN STRING_IDS y ON y.id=i.opType
@@ -109,7 +146,7 @@ def test_15_kernels_are_those_of_the_text(folder: Path) -> None:
     assert {"KERNEL_AICORE", "KERNEL_AIVEC"} <= {kind for (kind,) in kinds}  # known even at level 0
 
 
-@pytest.mark.parametrize("folder", BOTH)
+@pytest.mark.parametrize("folder", HOST)
 def test_operators_and_their_device_time_are_those_of_the_text(folder: Path) -> None:
     """The recipe of section 7: node launches only, so copies are missing."""
     comm = "UNION ALL SELECT connectionId,startNs,endNs FROM COMMUNICATION_OP" * ("COMMUNICATION_OP" in tables(folder))
@@ -117,7 +154,7 @@ def test_operators_and_their_device_time_are_those_of_the_text(folder: Path) -> 
                            USING(globalTaskId) {comm})
               SELECT a.rowid,SUM(d.e-d.s) FROM PYTORCH_API a JOIN CONNECTION_IDS x ON x.id=a.connectionId
               JOIN dev d ON d.c=x.connectionId WHERE a.type=50001 GROUP BY 1"""
-    linked = dict(query(folder, sql))
+    linked = dict(query(folder, sql)) if "TASK" in tables(folder) else {}
     ops = query(folder, "SELECT a.rowid,value,CAST(endNs AS INTEGER)-CAST(startNs AS INTEGER) FROM PYTORCH_API a "
                         "JOIN STRING_IDS ON name=id WHERE type=50001 ORDER BY CAST(startNs AS INTEGER),a.rowid")  # fmt: skip
     shown = Raw(folder).csv("operator_details.csv")
@@ -129,11 +166,12 @@ def test_operators_and_their_device_time_are_those_of_the_text(folder: Path) -> 
             assert linked.get(rowid, 0) == ns(row["Device Self Duration(us)"]), name
 
 
-@pytest.mark.parametrize("folder", BOTH)
+@pytest.mark.parametrize("folder", HOST)
 def test_queue_elements_and_backward_links_come_in_pairs(folder: Path) -> None:
     sql = """SELECT COUNT(*),MIN(a.type),MAX(a.type) FROM PYTORCH_API a JOIN CONNECTION_IDS x ON x.id=a.connectionId
-             WHERE x.connectionId NOT IN (SELECT connectionId FROM CANN_API) GROUP BY x.connectionId,a.type"""
-    counts = Counter(query(folder, sql))
+             {launches} GROUP BY x.connectionId,a.type"""
+    launches = "WHERE x.connectionId NOT IN (SELECT connectionId FROM CANN_API)" * ("CANN_API" in tables(folder))
+    counts = Counter(query(folder, sql.format(launches=launches)))
     assert set(counts) == {(2, 50001, 50001), (2, 50002, 50002)}
     raw = Raw(folder)
     flows = Counter(event["cat"] for event in raw.events if event["ph"] == "s")
@@ -141,7 +179,7 @@ def test_queue_elements_and_backward_links_come_in_pairs(folder: Path) -> None:
     assert counts[2, 50001, 50001] == flows["fwdbwd"]
 
 
-@pytest.mark.parametrize("folder", BOTH)
+@pytest.mark.parametrize("folder", DEVICE)
 def test_16_step_trace_of_database_and_text_agree(folder: Path) -> None:
     names = ("computing", "communication_not_overlapped", "overlapped", "communication", "free", "stage", "bubble",
              "communication_not_overlapped_and_exclude_receive", "preparing")  # fmt: skip
@@ -154,7 +192,7 @@ def test_16_step_trace_of_database_and_text_agree(folder: Path) -> None:
             assert value == pytest.approx(float(cell), abs=0.26 if name in ("stage", "preparing") else 1e-6), name
 
 
-@pytest.mark.parametrize("folder", [p for p in BOTH if "no_memory" not in str(p.id)])
+@pytest.mark.parametrize("folder", MEMORY)
 def test_memory_is_that_of_the_text(folder: Path) -> None:
     raw = Raw(folder)
     sql = """SELECT value,timestamp,totalAllocated,totalReserved FROM MEMORY_RECORD JOIN STRING_IDS ON component=id"""
@@ -170,13 +208,15 @@ def test_memory_is_that_of_the_text(folder: Path) -> None:
     assert sorted(blocks, key=str) == sorted(shown_blocks, key=str)
 
 
-@pytest.mark.parametrize("folder", BOTH)
+@pytest.mark.parametrize("folder", HOST)
 def test_strings_have_the_ranges_of_who_wrote_them(folder: Path) -> None:
     def ids(table: str, column: str) -> set[int]:
         return {id_ for (id_,) in query(folder, f"SELECT DISTINCT {column} FROM {table} WHERE {column} IS NOT NULL")}
 
-    assert all(id_ < 1 << 28 for id_ in ids("CANN_API", "name") | ids("TASK", "taskType"))
-    assert all(1 << 28 <= id_ < 2 << 28 for id_ in ids("PYTORCH_API", "name") | ids("PYTORCH_CALLCHAINS", "stack"))
+    cann, torch = {"CANN_API": "name", "TASK": "taskType"}, {"PYTORCH_API": "name", "PYTORCH_CALLCHAINS": "stack"}
+    for columns, first, last in ((cann, 0, 1 << 28), (torch, 1 << 28, 2 << 28)):
+        for table in columns.keys() & tables(folder):
+            assert all(first <= id_ < last for id_ in ids(table, columns[table]))
     missing = "SELECT COUNT(*) FROM PYTORCH_API WHERE name NOT IN (SELECT id FROM STRING_IDS)"
     assert query(folder, missing) == [(0,)]
     assert query(folder, "SELECT DISTINCT typeof(startNs) FROM PYTORCH_API") == [("text",)]

@@ -28,6 +28,31 @@ def _with(recipe: Recipe, **options: Any) -> Recipe:
     return replace(recipe, options=replace(recipe.options, **options))
 
 
+#: Each level with each switch of the profiler on (or off) alone, as text and database: one of two ranks that communicate,
+#: with kernels on the AI CPU.
+LEVELS = {"level_none": -1, "level0": 0, "level1": 1, "level2": 2}
+SWITCHES: dict[str, dict[str, Any]] = {
+    "plain": {}, "no_shapes": {"shapes": False}, "no_memory": {"memory": False}, "no_stack": {"stack": False},
+    "l2_cache": {"l2_cache": True}, "gc": {"gc_threshold": 0.0}, "cpu_only": {"npu": False}, "npu_only": {"cpu": False},
+}  # fmt: skip
+SMALL = Recipe("tiny", 2, tp=2, steps=2, sizes=Sizes(layers=1), faults=("ai-cpu", "gc-pause:1:2"), only=(1,))
+
+
+def switched(level: str, switch: str) -> str:
+    """Name of that run."""
+    return f"both_{level}_{switch}"
+
+
+def _matrix() -> dict[str, Recipe]:
+    out = {}
+    for level, number in LEVELS.items():
+        metrics = METRICS["PipeUtilization" if number >= 1 else "AiCoreNone"]
+        for switch, options in SWITCHES.items():
+            both = _with(SMALL, level=number, metrics=metrics, export=("text", "db"))
+            out[switched(level, switch)] = _with(both, **options)
+    return out
+
+
 #: Name -> what is simulated. Every level, every aic_metrics, every chip, every switch.
 RUNS: dict[str, Recipe] = {
     "level_none": _with(ONE, level=-1, metrics=METRICS["AiCoreNone"]),
@@ -60,6 +85,7 @@ RUNS: dict[str, Recipe] = {
             ("gc", replace(ONE, faults=("gc-pause:0:5",))),
         )
     },
+    **_matrix(),
     "fragmentation_and_leak": replace(ONE, faults=("fragmentation", "memory-leak:3")),
 }
 

@@ -21,6 +21,7 @@ from tb_npu_plugin.capture.mock.shapes import Sample
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.writers.dialect import NEW, Options
 from tb_npu_plugin.capture.writers.files import Writer
+from tb_npu_plugin.capture.writers.recording import recording
 from tb_npu_plugin.capture.writers.result import TextResult
 from tb_npu_plugin.capture.writers.result_db import DatabaseResult
 from tb_npu_plugin.errors import BadFile
@@ -53,7 +54,8 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
         if "db" in export_types:
             results.append(DatabaseResult(out, replay.process, options, NEW, data.settings.rank is not None))
         whole = (data.end or 0) - data.start
-        for segment in replay.segments():
+        record = recording(replay.process, options)
+        for segment in map(record, replay.segments()):
             for result in results:
                 result.add(segment)
             share = min(1.0, max(0, segment.until - data.start) / max(1, whole))

@@ -25,12 +25,12 @@ class Operators:
     def add(self, segment: Segment) -> None:
         """Write the rows of one segment, by start."""
         seen = set()
-        for task in segment.tasks if self._options.kernels else ():  # of two copies of one call the first counts
+        for task in segment.tasks:  # of two copies of one call the first counts
             if task.op is not None and task.connection not in seen:
                 seen.add(task.connection)
                 task.op.device += task.dur
                 task.op.on_aicore += task.dur if task.kernel.hardware == "AI_CORE" else 0
-        for launch in segment.comm if self._options.kernels else ():
+        for launch in segment.comm:
             launch.op.device += launch.dur
         ops = sorted(segment.ops, key=_BY_START)
         self._file.add(self._lines(ops, _parents(ops)))

@@ -62,9 +62,7 @@ class HostTables:
     def _links(self, segment: Segment) -> dict[HostOp, list[int]]:
         """Connections of each operator: launches of kernels, and forward with backward."""
         out: dict[HostOp, list[int]] = {}
-        launches: chain[Task | CommOp] = chain(
-            (task for task in segment.tasks if task.kernel.core), segment.comm if self._output.options.npu else ()
-        )
+        launches: chain[Task | CommOp] = chain((task for task in segment.tasks if task.kernel.core), segment.comm)
         for launch in launches:
             if launch.op is not None:
                 out.setdefault(launch.op, []).append(launch.connection)

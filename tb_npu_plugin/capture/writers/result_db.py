@@ -31,11 +31,9 @@ class DatabaseResult:
         )
         for table in schema.ALWAYS:
             self._database.make(table)
-        strings = Strings(self._database, schema.CANN_STRINGS)
-        self._writers: list[Writer] = []
-        if options.cpu:
-            self._writers.append(HostTables(output, self._database, strings))
-        if options.npu and options.kernels:
+        self._strings = strings = Strings(self._database, schema.CANN_STRINGS)
+        self._writers: list[Writer] = [HostTables(output, self._database, strings)]
+        if options.device:
             self._writers += [Analysis(output), DeviceTables(output, self._database, strings)]
 
     def add(self, segment: Segment) -> None:
@@ -47,6 +45,7 @@ class DatabaseResult:
         """Complete the files: the process is complete now."""
         for writer in self._writers:
             writer.close()
+        self._strings.flush()
         finish(self._database, self._output.process, self._metadata())
 
     def _metadata(self) -> list[tuple[str, str]]:

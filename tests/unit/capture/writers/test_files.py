@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.mock import RUNS, rank_folder, run
+from tests.support.mock import LEVELS, RUNS, SWITCHES, rank_folder, run, switched
 
 ALWAYS = {"trace_view.json", "operator_details.csv"}
 KERNELS = {"kernel_details.csv", "step_trace_time.csv", "l2_cache.csv", "task_time.csv"}
 LEVEL_1 = {"op_statistic.csv", "api_statistic.csv"}
-MEMORY = {"operator_memory.csv", "memory_record.csv", "npu_module_mem.csv"}
+MEMORY = {"operator_memory.csv", "memory_record.csv"}
+MODULES = {"npu_module_mem.csv"}
 COMMUNICATION = {"communication.json", "communication_matrix.json"}
 
 
@@ -20,18 +21,43 @@ COMMUNICATION = {"communication.json", "communication_matrix.json"}
     ("name", "files"),
     [
         ("level_none", ALWAYS | MEMORY),
-        ("level0", ALWAYS | KERNELS | MEMORY),
-        ("level1", ALWAYS | KERNELS | LEVEL_1 | MEMORY),
-        ("level2", ALWAYS | KERNELS | LEVEL_1 | MEMORY),
-        ("ai_cpu", ALWAYS | KERNELS | LEVEL_1 | MEMORY | {"data_preprocess.csv"}),
+        ("level0", ALWAYS | KERNELS | MEMORY | MODULES),
+        ("level1", ALWAYS | KERNELS | LEVEL_1 | MEMORY | MODULES),
+        ("level2", ALWAYS | KERNELS | LEVEL_1 | MEMORY | MODULES),
+        ("ai_cpu", ALWAYS | KERNELS | LEVEL_1 | MEMORY | MODULES | {"data_preprocess.csv"}),
         ("no_memory", ALWAYS | KERNELS | LEVEL_1),
-        ("cluster", ALWAYS | (KERNELS - {"l2_cache.csv"}) | LEVEL_1 | MEMORY | COMMUNICATION),
-        ("cluster_level0", ALWAYS | (KERNELS - {"l2_cache.csv"}) | MEMORY),
+        ("cluster", ALWAYS | (KERNELS - {"l2_cache.csv"}) | LEVEL_1 | MEMORY | MODULES | COMMUNICATION),
+        ("cluster_level0", ALWAYS | (KERNELS - {"l2_cache.csv"}) | MEMORY | MODULES),
     ],
 )
 def test_level_and_switches_decide_which_files_there_are(name: str, files: set[str]) -> None:
     for folder in run(name)[0].glob("*_ascend_pt"):
         assert {path.name for path in (folder / "ASCEND_PROFILER_OUTPUT").iterdir()} == files
+
+
+def files_of(level: str, switch: str) -> set[str]:
+    """The table of section 3.5. The run communicates and has kernels on the AI CPU."""
+    number, npu, cpu = LEVELS[level], switch != "cpu_only", switch != "npu_only"
+    found = {"trace_view.json"} | ({"operator_details.csv"} if cpu else set())
+    if switch != "no_memory":
+        found |= MEMORY | (MODULES if npu and number >= 0 else set())
+    if npu and number >= 0:
+        found |= KERNELS - (set() if switch == "l2_cache" else {"l2_cache.csv"})
+    if npu and number >= 1:
+        found |= LEVEL_1 | COMMUNICATION
+    return found | ({"data_preprocess.csv"} if npu and number >= 2 else set())
+
+
+@pytest.mark.parametrize("switch", SWITCHES)
+@pytest.mark.parametrize("level", LEVELS)
+def test_each_switch_alone_at_each_level(level: str, switch: str) -> None:
+    (folder,) = run(switched(level, switch))[0].glob("*_ascend_pt")
+    found = {path.name for path in (folder / "ASCEND_PROFILER_OUTPUT").iterdir()}
+    assert {name for name in found if not name.endswith(".db")} == files_of(level, switch)
+    device = LEVELS[level] >= 0 and switch != "cpu_only"
+    assert {name for name in found if name.endswith(".db")} == (
+        {"ascend_pytorch_profiler_1.db"} | ({"analysis.db"} if device else set())
+    )
 
 
 @pytest.mark.parametrize("name", sorted(RUNS))

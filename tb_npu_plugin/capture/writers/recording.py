@@ -1,0 +1,23 @@
+"""What a capture keeps of a run: the halves that its activities and its level record. Source: specs/ascend_pt.md 3.5."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tb_npu_plugin.capture.simulation.records import Process, Segment
+from tb_npu_plugin.capture.writers.dialect import Options
+
+
+def recording(process: Process, options: Options) -> Callable[[Segment], Segment]:
+    """Takes out of each segment what was not recorded. Without the host there are no step marks: `process` says so."""
+    process.marks = process.marks and options.cpu
+
+    def seen(segment: Segment) -> Segment:
+        if not options.device:
+            segment = replace(segment, cann=[], tasks=[], comm=[], samples=[], modules=[])
+        if not options.cpu:
+            segment = replace(segment, step=None, ops=[], python=[], queue=[], gc=[])
+        return segment
+
+    return seen
