@@ -1,0 +1,129 @@
+"""Parsing in other processes: what the user sees of it, and that each way does the same work."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Callable
+
+from tb_npu_plugin.capture import backend
+from tb_npu_plugin.capture.api import parsing
+from tb_npu_plugin.capture.api.enums import AiCMetrics
+from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
+from tb_npu_plugin.capture.api.parsing import analyse
+from tb_npu_plugin.capture.api.profile import profile
+from tb_npu_plugin.capture.backend import Progress
+from tests.unit.capture.api import fake
+from tests.unit.capture.api.conftest import Recorded, Said
+
+QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
+SECONDS = 60
+OUTPUT = "ASCEND_PROFILER_OUTPUT"
+SHOW = f"""
+from tb_npu_plugin.capture import backend
+from tb_npu_plugin.capture.api.parsing import analyse
+backend.choose(backend.Backend("test", backend.current().recorder, "{__name__}:in_parts"))
+analyse("result")
+"""
+
+Report = Callable[[Progress], None]
+
+
+def in_parts(folder: Path, out: Path, export_types: Sequence[str], progress: Report) -> None:
+    """Tells of a quarter of its work before it goes on."""
+    progress(Progress(25, 100, "reading"))
+    time.sleep(0.5)
+    progress(Progress(100, 100, "writing"))
+
+
+def once_let(folder: Path, out: Path, export_types: Sequence[str], progress: Report) -> None:
+    """Waits until the training has gone on; writes which process it is."""
+    (out / "pid").write_text(str(os.getpid()))
+    end = time.monotonic() + SECONDS
+    while not (folder / "go").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    fake.parse(folder, out, export_types, progress)
+
+
+def killed_half_way(folder: Path, out: Path, export_types: Sequence[str], progress: Report) -> None:
+    (out / "operator_details.csv").write_text("half a li")
+    os.kill(os.getpid(), 9)
+
+
+def use(parser: Callable[..., None]) -> None:
+    backend.choose(backend.Backend("test", backend.current().recorder, f"{__name__}:{parser.__name__}"))
+
+
+def capture(**switches: bool) -> Path:
+    """A capture; gives its folder, the last of "result"."""
+    with profile(on_trace_ready=tensorboard_trace_handler("result", **switches), experimental_config=QUIET):
+        pass
+    return max(Path("result").iterdir())
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / OUTPUT).iterdir()}
+
+
+def lines_of(terminal: int) -> Iterator[str]:
+    """What a process writes on its terminal, until it closes it."""
+    while True:
+        try:
+            found = os.read(terminal, 1 << 16)
+        except OSError:
+            return
+        yield re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", found.decode())
+
+
+def test_a_terminal_shows_a_bar_for_each_folder(recorded: Recorded) -> None:
+    names = [capture(analyse_flag=False).name for _ in range(2)]
+    terminal, end = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, "-c", SHOW], stderr=end, stdout=subprocess.DEVNULL, env=environment):
+        os.close(end)
+        said = "".join(lines_of(terminal)).replace("\r", "\n")
+    os.close(terminal)
+    for name in names:
+        shown = re.findall(rf"{name} +[━╸╺ ]+ +(\d+)% +(\w+) ", said)
+        assert ("25", "reading") in shown and shown[-1] == ("100", "writing")
+
+
+def test_async_parsing_runs_beside_the_training(recorded: Recorded) -> None:
+    use(once_let)
+    folder = capture(async_mode=True)  # the training goes on here
+    assert not (folder / OUTPUT / parsing.DONE_FILE).exists()
+    (folder / "go").touch()
+    parsing._background.pop().shutdown(wait=True)
+    assert (folder / OUTPUT / parsing.DONE_FILE).exists()
+    assert int((folder / OUTPUT / "pid").read_text()) != os.getpid()
+
+
+def test_handler_async_mode_and_analyse_make_the_same_files(recorded: Recorded) -> None:
+    folder = capture()
+    at_once = contents(folder)
+    assert parsing.DONE_FILE in at_once and len(at_once) > 1
+    analyse("result")
+    assert contents(folder) == at_once
+    parsing.parse_capture(folder, async_mode=True)
+    parsing._background.pop().shutdown(wait=True)
+    assert contents(folder) == at_once
+
+
+def test_parsing_that_was_interrupted_is_finished_by_analyse(recorded: Recorded, said: Said) -> None:
+    whole = contents(capture())
+    [folder] = Path("result").iterdir()
+    good = backend.current()
+    use(killed_half_way)
+    analyse("result")
+    assert any(kind == "ERROR" and "killed by signal 9" in text for kind, text in said())
+    assert set(contents(folder)) == {"operator_details.csv"}  # no analyse.done
+    backend.choose(good)
+    analyse("result")
+    assert contents(folder) == whole
