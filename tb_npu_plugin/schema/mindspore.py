@@ -41,6 +41,9 @@ MEMORY_RECORD_KEYS = ("component", "time_ns", "allocated_bytes", "reserved_bytes
 SHAPE_SEPARATOR = ";"
 #: communication.json without step marks has this one step.
 WHOLE_STEP = "step0"
+#: Key of communication_matrix.json that is "Op Name" in files of torch_npu. Of operators whose name holds no type that the
+#: profiler knows (sends and receives), the type is the name with its group: "hcom_send__075_0_1@123-top1@123".
+OP_NAME = "op_name"
 #: Operators whose name contains one of these are p2p; "hcom_send_" does not.
 P2P_WORDS = ("Send", "Receive")
 #: What counts as Bubble in step_trace_time.csv.
@@ -68,4 +71,13 @@ DB_TABLES = (
     "COMPUTE_TASK_INFO", "COMMUNICATION_OP", "COMMUNICATION_TASK_INFO", "CANN_API", "TASK_PMU_INFO", "NPU_MEM",
     "NPU_MODULE_MEM", "HBM", "LLC", "AICORE_FREQ",
 )  # fmt: skip
-COMMUNICATION_DB_TABLES = ("CommAnalyzerTime", "CommAnalyzerBandwidth", "CommAnalyzerMatrix")
+#: msprof knows no steps and sorts nothing: neither `step` nor `type`, and a row per operator and link in the matrix.
+COMMUNICATION_DB_TABLES: dict[str, str] = {
+    "CommAnalyzerTime": "hccl_op_name TEXT, group_name TEXT, start_timestamp NUMERIC, elapse_time NUMERIC, "
+    "transit_time NUMERIC, wait_time NUMERIC, synchronization_time NUMERIC, idle_time NUMERIC",
+    "CommAnalyzerBandwidth": "hccl_op_name TEXT, group_name TEXT, transport_type TEXT, transit_size NUMERIC, "
+    "transit_time NUMERIC, bandwidth NUMERIC, large_packet_ratio NUMERIC, package_size NUMERIC, count NUMERIC, "
+    "total_duration NUMERIC",
+    "CommAnalyzerMatrix": "hccl_op_name TEXT, group_name TEXT, src_rank TEXT, dst_rank TEXT, transport_type TEXT, "
+    "transit_size NUMERIC, transit_time NUMERIC, bandwidth NUMERIC",
+}

@@ -132,16 +132,37 @@ def test_communication_of_text_and_databases_agrees(folder: Path) -> None:
     assert Counter(rows) == Counter(ops) and rows
     times = query(
         folder,
-        "SELECT hccl_op_name || '@' || group_name, elapse_time, transit_time, wait_time, step FROM CommAnalyzerTime",
+        "SELECT hccl_op_name || '@' || group_name, elapse_time, transit_time, wait_time FROM CommAnalyzerTime",
         "communication_analyzer.db",
     )
-    assert {step for *_, step in times} == {"step"}
     expected = {}
     for kinds in r.json("communication.json").values():
         for key, op in kinds["collective"].items():
             figures = op["Communication Time Info"]
             expected[key] = [figures[f"{name} Time(ms)"] for name in ("Elapse", "Transit", "Wait")]
     expected.pop("Total Op Info")
-    assert {key: figures for key, *figures, _ in times} == expected
+    assert {key: figures for key, *figures in times} == expected
     tables = query(folder, "SELECT name FROM sqlite_master WHERE type = 'table'", "communication_analyzer.db")
     assert {name for (name,) in tables} == {"CommAnalyzerTime", "CommAnalyzerBandwidth", "CommAnalyzerMatrix"}
+    # one row an operator and link, which the JSON sums up by type; of sends and receives the type is the name
+    moved: dict[tuple[str, str, str], list[float]] = {}
+    matrix = query(folder, "SELECT * FROM CommAnalyzerMatrix", "communication_analyzer.db")
+    for name, group, src, dst, _, size, time, _ in matrix:
+        type_ = f"{name}@{group}" if re.match("hcom_(send|receive)", name) else name.split("_")[1].lower()
+        entry = moved.setdefault((type_, group, f"{src}-{dst}"), [0, 0])
+        entry[0] += size
+        entry[1] += time
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for kinds in r.json("communication_matrix.json").values():
+        for key, links in kinds["collective"].items():
+            head, _, group = key.rpartition("@")
+            type_, _, stat = head.rpartition("-")
+            for link, figures in links.items():
+                assert ("op_name" in figures) is (stat != "total")
+                if stat == "total":
+                    entry = found.setdefault((type_, group, link), [0, 0])
+                    entry[0] += figures["Transit Size(MB)"]
+                    entry[1] += figures["Transit Time(ms)"]
+    assert set(found) == set(moved)
+    for place, figures in found.items():
+        assert figures == pytest.approx(moved[place])

@@ -17,54 +17,15 @@ _TIMES = (words.START, words.ELAPSE, words.TRANSIT, words.WAIT, words.SYNC, word
 _LINK = (words.SIZE, words.TRANSIT, words.BANDWIDTH_GBS, words.LARGE_PACKETS)
 
 
-class CommunicationTables:
-    """The tables of communication."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def add(self, step: str, times: Json, matrix: Json) -> None:
-        """One step: contents of communication.json and communication_matrix.json."""
-        for kind, entries in times.items():
-            for key, entry in entries.items():
-                if key != words.COMM_TOTAL:
-                    self._operator(key, entry, step, kind)
-        rows: list[Row] = []
-        for kind, found in matrix.items():
-            for key, links in found.items():
-                name, _, group = key.partition("@")
-                for link, figures in links.items():
-                    ends = link.split("-")
-                    rows.append((name, group, *ends, figures[words.TRANSPORT], figures[words.SIZE],
-                                 figures[words.TRANSIT], figures[words.BANDWIDTH_GBS], step, kind,
-                                 figures.get(words.OP_NAME, "")))  # fmt: skip
-        self._database.add("CommAnalyzerMatrix", rows)
-
-    def _operator(self, key: str, entry: dict[str, Any], step: str, kind: str) -> None:
-        name, _, group = key.partition("@")
-        times = entry[words.COMM_TIME_INFO]
-        row = (name, group, *(times[word] for word in _TIMES), step, kind)
-        self._database.add("CommAnalyzerTime", [row])
-        rows: list[Row] = []
-        for link, figures in entry[words.COMM_BANDWIDTH_INFO].items():
-            if figures[words.SIZE]:
-                packets = figures[words.COMM_SIZE_DISTRIBUTION] or {"0": (0, 0)}
-                rows += [
-                    (name, group, link, *(figures[word] for word in _LINK), float(size), count, ms, step, kind)
-                    for size, (count, ms) in packets.items()
-                ]
-        self._database.add("CommAnalyzerBandwidth", rows)
-
-
 class Analysis:
     """Writes analysis.db; at level 0 it has steps only."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
         self._database = Database(output.folder / schema.ANALYSIS_DB, schema.ANALYSIS_TABLES)
-        windows, tables = Windows(), CommunicationTables(self._database)
+        windows = Windows()
         self._windows, self._overlap, self._sums = windows, Overlap(), StepSums(output, windows)
-        self._steps = Steps(output, windows, tables.add) if output.options.level >= 1 else None
+        self._steps = Steps(output, windows, self._communication) if output.options.level >= 1 else None
 
     def add(self, segment: Segment) -> None:
         """Take the next segment."""
@@ -84,3 +45,39 @@ class Analysis:
             (device, "" if step is None else str(step), *exact.values()) for step, exact in self._sums.exact()
         ])  # fmt: skip
         self._database.close()
+
+    def _communication(self, step: str, times: Json, matrix: Json) -> None:
+        """One step: contents of communication.json and communication_matrix.json."""
+        for kind, entries in times.items():
+            for key, entry in entries.items():
+                if key != words.COMM_TOTAL:
+                    self._operator(key, entry, step, kind)
+        rows: list[Row] = []
+        for kind, found in matrix.items():
+            for key, links in found.items():
+                name, _, group = key.partition("@")
+                for link, figures in links.items():
+                    ends = link.split("-")
+                    rows.append((name, group, *ends, figures[words.TRANSPORT], figures[words.SIZE],
+                                 figures[words.TRANSIT], figures[words.BANDWIDTH_GBS], step, kind,
+                                 figures.get(words.OP_NAME, "")))  # fmt: skip
+        self._database.add("CommAnalyzerMatrix", rows)
+
+    def _operator(self, key: str, entry: dict[str, Any], step: str, kind: str) -> None:
+        name, _, group = key.partition("@")
+        time, links = operator_rows(name, group, entry[words.COMM_TIME_INFO], entry[words.COMM_BANDWIDTH_INFO])
+        self._database.add("CommAnalyzerTime", [(*time, step, kind)])
+        self._database.add("CommAnalyzerBandwidth", [(*row, step, kind) for row in links])
+
+
+def operator_rows(name: str, group: str, times: Json, bandwidths: Json) -> tuple[Row, list[Row]]:
+    """Row of CommAnalyzerTime and rows of CommAnalyzerBandwidth of one operator, without step and type."""
+    rows: list[Row] = []
+    for link, figures in bandwidths.items():
+        if figures[words.SIZE]:
+            packets = figures[words.COMM_SIZE_DISTRIBUTION] or {"0": (0, 0)}
+            rows += [
+                (name, group, link, *(figures[word] for word in _LINK), float(size), count, ms)
+                for size, (count, ms) in packets.items()
+            ]
+    return (name, group, *(times[word] for word in _TIMES)), rows

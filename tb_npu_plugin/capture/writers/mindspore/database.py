@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.records import Process, Segment
-from tb_npu_plugin.capture.writers.analysis_db import CommunicationTables
-from tb_npu_plugin.capture.writers.communication import Json, Steps
-from tb_npu_plugin.capture.writers.database import Database, Strings
+from tb_npu_plugin.capture.writers.analysis_db import operator_rows
+from tb_npu_plugin.capture.writers.communication import bandwidths_of, links_of, times_of
+from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.device_db import DeviceTables
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
-from tb_npu_plugin.capture.writers.overlap import Windows
 from tb_npu_plugin.capture.writers.result_db import finish
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_db as schema
+from tb_npu_plugin.schema import torch_npu_json as words
 
 
 class MsprofDatabases:
-    """The databases of one capture. msprof knows no steps: communication is that of the whole capture."""
+    """The databases of one capture. msprof knows no steps."""
 
     def __init__(self, folder: Path, process: Process, options: Options, dialect: Dialect) -> None:
         output = Output(folder, process, options, dialect)
@@ -47,25 +46,34 @@ class MsprofDatabases:
 
 
 class CommunicationDatabase:
-    """communication_analyzer.db; not made without communication."""
+    """communication_analyzer.db, operator by operator; not made without communication."""
 
     def __init__(self, output: Output) -> None:
-        tables = {table: schema.ANALYSIS_TABLES[table] for table in names.COMMUNICATION_DB_TABLES}
-        self._path, self._tables, self._any = output.folder / names.COMMUNICATION_DB, tables, False
-        whole = replace(output, process=replace(output.process, marks=False))
-        self._steps = Steps(whole, Windows(), self._take)
+        self._path = output.folder / names.COMMUNICATION_DB
+        self._database: Database | None = None
 
     def add(self, segment: Segment) -> None:
-        """Take the operators of one segment."""
-        self._any = self._any or bool(segment.comm)
-        self._steps.add(replace(segment, step=None))
-
-    def _take(self, step: str, times: Json, matrix: Json) -> None:
-        database = Database(self._path, self._tables)
-        CommunicationTables(database).add(step, times, matrix)
-        database.close()
+        """Write the operators of one segment."""
+        if not segment.comm:
+            return
+        if self._database is None:
+            self._database = Database(self._path, names.COMMUNICATION_DB_TABLES)
+        times: list[Row] = []
+        bandwidths: list[Row] = []
+        matrix: list[Row] = []
+        for op in segment.comm:
+            time, links = operator_rows(op.name, op.group.id, times_of(op), bandwidths_of(op))
+            times.append(time)
+            bandwidths += links
+            for (src, dst), moved in links_of(op).items():
+                entry = moved.entry(None)
+                figures = (entry[words.SIZE], entry[words.TRANSIT], entry[words.BANDWIDTH_GBS])
+                matrix.append((op.name, op.group.id, str(src), str(dst), moved.transport, *figures))
+        self._database.add("CommAnalyzerTime", times)
+        self._database.add("CommAnalyzerBandwidth", bandwidths)
+        self._database.add("CommAnalyzerMatrix", matrix)
 
     def close(self) -> None:
-        """Write the file."""
-        if self._any:
-            self._steps.close()
+        """Complete the file."""
+        if self._database is not None:
+            self._database.close()

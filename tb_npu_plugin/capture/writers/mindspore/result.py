@@ -10,12 +10,13 @@ from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.framework import Framework, Parts
 from tb_npu_plugin.capture.writers.host_csv import Apis
 from tb_npu_plugin.capture.writers.memory_csv import Modules
+from tb_npu_plugin.capture.writers.mindspore.communication import MarkedSteps
 from tb_npu_plugin.capture.writers.mindspore.database import MsprofDatabases
 from tb_npu_plugin.capture.writers.mindspore.memory import Allocations, MemoryRecord
 from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
 from tb_npu_plugin.capture.writers.mindspore.record import Recorder
 from tb_npu_plugin.capture.writers.mindspore.side_files import info, metadata
-from tb_npu_plugin.capture.writers.mindspore.steps import HostWindows, MarkedSteps, StepTrace
+from tb_npu_plugin.capture.writers.mindspore.steps import HostWindows, StepTrace
 from tb_npu_plugin.capture.writers.mindspore.tables import LaunchedKernels, OperatorShapes
 from tb_npu_plugin.capture.writers.mindspore.trace import LaunchedTrace
 from tb_npu_plugin.capture.writers.optional_csv import AiCpu, L2Cache

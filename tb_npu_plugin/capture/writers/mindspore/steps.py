@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tb_npu_plugin.capture.simulation.records import CommOp, Segment
-from tb_npu_plugin.capture.writers.communication import Steps
+from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.overlap import COMMUNICATION, COMPUTING, FREE, Windows
 from tb_npu_plugin.schema import mindspore as names
@@ -22,17 +21,6 @@ class HostWindows(Windows):
         """The window of the segment's step."""
         if segment.step is not None:
             self.known.append((segment.step.start, segment.step.end + 1, segment.step))
-
-
-class MarkedSteps(Steps):
-    """Contents of the communication files: p2p is told by case-sensitive words, so that hcom_send_ is collective."""
-
-    WHOLE = names.WHOLE_STEP
-
-    @staticmethod
-    def is_p2p(op: CommOp) -> bool:
-        """It stands under p2p."""
-        return any(word in op.name for word in names.P2P_WORDS)
 
 
 @dataclass
