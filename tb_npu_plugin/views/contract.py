@@ -3,6 +3,14 @@ unknown is null. frontend/src/api/types.gen.ts is generated from this file (tool
 
 from __future__ import annotations
 
+from tb_npu_plugin.views.contract_data import (
+    DataPipelineJson,
+    LoaderJson,
+    PipelineFindingJson,
+    PipelineOpJson,
+    PipelineQueueJson,
+    PipelineRemarkJson,
+)
 from tb_npu_plugin.views.contract_doctor import DoctorFileJson, DoctorJson, FilledJson
 from tb_npu_plugin.views.contract_ranks import (
     DiffClassJson,
@@ -46,6 +54,7 @@ __all__ = [
     "CatalogJson",
     "CoreShareJson",
     "CurveJson",
+    "DataPipelineJson",
     "DiffClassJson",
     "DiffJson",
     "DiffSideJson",
@@ -57,10 +66,15 @@ __all__ = [
     "FilledJson",
     "KernelJson",
     "LinkJson",
+    "LoaderJson",
     "MemoryJson",
     "MemoryPeakJson",
     "OperatorJson",
     "OverviewJson",
+    "PipelineFindingJson",
+    "PipelineOpJson",
+    "PipelineQueueJson",
+    "PipelineRemarkJson",
     "ProcessJson",
     "RankBudgetJson",
     "RankStateJson",
@@ -78,5 +92,5 @@ __all__ = [
 
 CONTRACTS: tuple[type, ...] = (
     CatalogJson, ViewJson, ErrorJson, OverviewJson, KernelJson, OperatorJson, MemoryJson, DistributedJson, DiffJson,
-    TraceJson, DoctorJson, RankStepJson,
+    TraceJson, DataPipelineJson, DoctorJson, RankStepJson,
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tb_npu_plugin.errors import BadRequest, NotFound
-from tb_npu_plugin.views import diff, distributed, doctor, kernel, memory, operator, overview, trace
+from tb_npu_plugin.views import data_pipeline, diff, distributed, doctor, kernel, memory, operator, overview, trace
 from tb_npu_plugin.views.base import View
 
 VIEWS: tuple[View, ...] = (
@@ -16,6 +16,7 @@ VIEWS: tuple[View, ...] = (
     memory.VIEW,
     distributed.VIEW,
     diff.VIEW,
+    data_pipeline.VIEW,
     doctor.VIEW,
 )
 

@@ -15,6 +15,11 @@ export class ApiError extends Error {
   }
 }
 
+/** What was thrown, as an error of a request. */
+export function asApiError(error: unknown): ApiError {
+  return error instanceof ApiError ? error : new ApiError("client", String(error), "", 0);
+}
+
 /** The server has another reading of the trace than the one asked about: the view tells which. */
 export function isStale(error: unknown): boolean {
   return error instanceof ApiError && error.code === "stale";

@@ -9,6 +9,7 @@ export const VIEW_IDS = [
   "memory",
   "distributed",
   "diff",
+  "data_pipeline",
   "doctor",
 ] as const;
 
@@ -77,6 +78,19 @@ export interface CurveJson {
   allocated: (number | null)[];
   reserved: (number | null)[];
   active: (number | null)[];
+}
+
+/** tables: "batches" (one row a batch and queue), "dataset" (operations by stage), "preprocess" (AI CPU tasks); "queue" (parameter op: samples of its output queue) comes from /api/table alone. `sources`: files that were read. */
+export interface DataPipelineJson {
+  operators: PipelineOpJson[];
+  queues: PipelineQueueJson[];
+  verdict: "processing" | "transfer" | "compute" | "unknown";
+  bottleneck: number | null;
+  machine_cpu: number | null;
+  findings: PipelineFindingJson[];
+  remarks: PipelineRemarkJson[];
+  loader: LoaderJson | null;
+  sources: string[];
 }
 
 /** One operator class (ids: analysis/operator_classes.py CLASSES), in a fixed order; classes of kernels sum to device_ns. "idle" is the free time and has no calls. Difference: experimental minus baseline; and its running sum. */
@@ -186,6 +200,15 @@ export interface LinkJson {
   bandwidth: number | null;
 }
 
+/** Time that the host waited for PyTorch's DataLoader; `steps_ns`: time of the steps on the device, of all. */
+export interface LoaderJson {
+  calls: number;
+  total_ns: number;
+  longest_ns: number;
+  steps_ns: number | null;
+  source: string;
+}
+
 /** params: device, t0, t1 (ns after base_ns: curves of that range with full detail), points (default 2000). tables: "allocations" (columns of op_memory), "modules" (component, device, peak_bytes, peak_at, last_bytes). /api/table/memory.allocations?live_at=<ns after base_ns>: what is held at that moment. `module_curves`: only modules that ever held memory; the table "modules" has all. */
 export interface MemoryJson {
   devices: string[];
@@ -237,6 +260,42 @@ export interface OverviewJson {
   steps: StepJson[];
   steps_source: string | null;
   capture: CaptureJson;
+}
+
+/** A rule that holds, of an operator or (null) of the whole pipeline. held_up, slow_source: usages 0..1; busy_workers, idle_workers, busy_machine: percent of CPU. */
+export interface PipelineFindingJson {
+  rule: "held_up" | "slow_source" | "busy_workers" | "idle_workers" | "busy_machine";
+  op_id: number | null;
+  value: number;
+  limit: number;
+}
+
+/** An operator of the pipeline; 0 is its end. Usages and scores are 0..1, `cpu` percent of one core, `empty` percent of the samples. See analysis.data_pipeline.Op. */
+export interface PipelineOpJson {
+  op_id: number;
+  name: string;
+  workers: number | null;
+  parent_id: number | null;
+  capacity: number | null;
+  average: number | null;
+  usage: number | null;
+  input_usage: number | null;
+  empty: number | null;
+  cpu: number | null;
+  score: number | null;
+}
+
+/** Batches after the first, and those that found the queue empty. */
+export interface PipelineQueueJson {
+  queue: "host" | "device";
+  batches: number;
+  empty: number;
+}
+
+/** What the recorder itself says. */
+export interface PipelineRemarkJson {
+  kind: string;
+  text: string;
 }
 
 /** See problems.Problem. */

@@ -8,6 +8,7 @@ export const en = {
   "view.memory": "Memory",
   "view.distributed": "Distributed",
   "view.diff": "Diff",
+  "view.data_pipeline": "Data pipeline",
   "view.doctor": "Doctor",
 
   "side.run": "Run",
@@ -164,6 +165,7 @@ export const zh: Record<keyof typeof en, string> = {
   "view.memory": "内存",
   "view.distributed": "分布式",
   "view.diff": "对比",
+  "view.data_pipeline": "数据管道",
   "view.doctor": "诊断",
 
   "side.run": "运行",

@@ -1,3 +1,4 @@
+import * as dataPipeline from "../views/data_pipeline/terms";
 import * as diff from "../views/diff/terms";
 import * as distributed from "../views/distributed/terms";
 import * as doctor from "../views/doctor/terms";
@@ -20,6 +21,7 @@ export const EN = {
   ...memory.en,
   ...distributed.en,
   ...diff.en,
+  ...dataPipeline.en,
   ...doctor.en,
 };
 
@@ -35,5 +37,6 @@ export const ZH: Record<Key, string> = {
   ...memory.zh,
   ...distributed.zh,
   ...diff.zh,
+  ...dataPipeline.zh,
   ...doctor.zh,
 };

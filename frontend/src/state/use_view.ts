@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, getView, type Query } from "../api/client";
+import { type ApiError, asApiError, getView, type Query } from "../api/client";
 import type { ViewId, ViewJson } from "../api/types.gen";
 import { Lru } from "../base/lru";
 import { useCalm } from "../base/use_calm";
@@ -75,10 +75,6 @@ export function useView<T>(id: ViewId, query: Query): ViewState<T> {
 /** Nothing goes on until the user says so. */
 function isStopped({ progress }: ViewJson): boolean {
   return progress.some(isResumable) && !progress.some(isActive);
-}
-
-function asApiError(error: unknown): ApiError {
-  return error instanceof ApiError ? error : new ApiError("client", String(error), "", 0);
 }
 
 /** Nothing in it has changed, so that nothing need be drawn again: the fingerprint names what it was built of. */

@@ -10,5 +10,6 @@ export const VIEWS: Readonly<Record<ViewId, () => Promise<ViewModule>>> = {
   memory: () => import("./memory").then((module) => module.view),
   distributed: () => import("./distributed").then((module) => module.view),
   diff: () => import("./diff").then((module) => module.view),
+  data_pipeline: () => import("./data_pipeline").then((module) => module.view),
   doctor: () => import("./doctor").then((module) => module.view),
 };

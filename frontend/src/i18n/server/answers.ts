@@ -91,6 +91,8 @@ export const ANSWERS = {
   "no kind of flow {0}": "没有序号为 {0} 的连线类别",
   "See docs/http_api.md.": "请参阅 docs/http_api.md。",
   "Slices are 0 to {0}.": "slice 编号为 0 到 {0}。",
+  "Take its number from the view.": "请取视图给出的编号。",
+  "op={0} is no operator": "op={0} 不是算子",
   "Take its value from /api/catalog.": "请从 /api/catalog 取值。",
   "Take track numbers from /api/view/trace.": "请从 /api/view/trace 取泳道编号。",
   "The frontend is not built: npm run build in frontend/.": "前端尚未构建：请在 frontend/ 中执行 npm run build。",

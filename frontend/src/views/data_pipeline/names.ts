@@ -1,0 +1,28 @@
+import type { PipelineOpJson } from "../../api/types.gen";
+
+/** Name of an operator as MindSpore writes it. */
+export function nameOf({ name, op_id }: PipelineOpJson): string {
+  return `${name.replace(/Op$/, "")}(id=${op_id})`;
+}
+
+/** The operators in columns from their source on: those that the longest way leads to come last. In a damaged file
+ * operators may go in circles; they stand in the first column then. */
+export function columnsOf(operators: readonly PipelineOpJson[]): PipelineOpJson[][] {
+  const depth = new Map<number, number>();
+  const byId = new Map(operators.map((op) => [op.op_id, op]));
+  const depthOf = (op: PipelineOpJson, seen: ReadonlySet<number>): number => {
+    const known = depth.get(op.op_id);
+    if (known !== undefined) return known;
+    const parent = op.parent_id === null ? undefined : byId.get(op.parent_id);
+    const found = parent && !seen.has(parent.op_id) ? depthOf(parent, new Set([...seen, op.op_id])) + 1 : 0;
+    depth.set(op.op_id, found);
+    return found;
+  };
+  for (const op of operators) depthOf(op, new Set([op.op_id]));
+  const columns: PipelineOpJson[][] = [];
+  for (const op of operators) {
+    const at = depth.get(op.op_id) ?? 0;
+    columns[at] = [...(columns[at] ?? []), op];
+  }
+  return columns.filter((column) => column !== undefined).reverse();
+}

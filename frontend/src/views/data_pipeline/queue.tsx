@@ -1,0 +1,63 @@
+import { useEffect, useState } from "preact/hooks";
+import { asApiError, getTable, type Query } from "../../api/client";
+import type { PipelineOpJson, TableJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { t } from "../../i18n";
+import { param } from "../../state/params";
+import { ErrorPanel } from "../../widgets";
+import { nameOf } from "./names";
+import { Samples } from "./samples";
+
+interface Props {
+  operators: readonly PipelineOpJson[];
+  bottleneck: number | null;
+  query: Query;
+}
+
+/** More samples than this are not drawn: a pixel has several then. */
+const MOST = 5000;
+
+/** The samples of the chosen queue; to begin with, that before the operator that holds up the others. */
+export function QueueCard({ operators, bottleneck, query }: Props) {
+  const chosen = operators.find((op) => String(op.op_id) === param("data.op")) ?? first(operators, bottleneck);
+  const op = chosen?.op_id ?? null;
+  const span = String(query.span);
+  const [table, setTable] = useState<TableJson | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  useEffect(() => {
+    if (op === null) return;
+    const controller = new AbortController();
+    setError(null);
+    getTable("data_pipeline.queue", { span, op, limit: MOST }, controller.signal).then(setTable, (reason: unknown) => {
+      if (!controller.signal.aborted) setError(reason);
+    });
+    return () => controller.abort();
+  }, [span, op]);
+  if (!chosen) return null;
+  if (error) return <ErrorPanel error={asApiError(error)} />;
+  const sizes = (table?.data.size ?? []) as (number | null)[];
+  if (sizes.length === 0) return null;
+  const text = t("data.queue.average", {
+    average: format.fixed(chosen.average, 2),
+    capacity: chosen.capacity === null ? t("core.unknown") : chosen.capacity,
+  });
+  return (
+    <figure class="data-samples">
+      <figcaption>
+        <strong>{t("data.queue.of", { name: nameOf(chosen) })}</strong> <span class="muted">{text}</span>
+      </figcaption>
+      <Samples
+        label={t("data.queue.samples")}
+        at={(table?.data.time_ns ?? []) as (number | null)[]}
+        sizes={sizes}
+        top={chosen.capacity}
+        average={chosen.average}
+      />
+    </figure>
+  );
+}
+
+function first(operators: readonly PipelineOpJson[], bottleneck: number | null): PipelineOpJson | undefined {
+  const worst = operators.find((op) => op.op_id === bottleneck && op.usage !== null);
+  return worst ?? operators.find((op) => op.usage !== null);
+}

@@ -1,0 +1,52 @@
+import { useRef } from "preact/hooks";
+import * as format from "../../base/format";
+import { useWidth } from "../memory/chart_input";
+import { linear, stepPath } from "../memory/scale";
+
+interface Props {
+  label: string;
+  /** ns since the first sample, ascending. */
+  at: readonly (number | null)[];
+  sizes: readonly (number | null)[];
+  /** Places of the queue, where that is known. */
+  top: number | null;
+  average: number | null;
+}
+
+const HEIGHT = 120;
+const LEFT = 40;
+const BOTTOM = HEIGHT - 20;
+
+/** What was in a queue over time, with its average and its capacity. */
+export function Samples({ label, at, sizes, top, average }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box);
+  const times = at.map((time, index) => time ?? index);
+  const most = Math.max(top ?? 0, 1, ...sizes.map((size) => size ?? 0));
+  const last = times[times.length - 1] ?? 1;
+  const x = linear(times[0] ?? 0, last, LEFT, Math.max(LEFT + 10, width - 8));
+  const y = linear(0, most, BOTTOM, 8);
+  return (
+    <div ref={box} style={{ height: `${HEIGHT}px` }} role="img" aria-label={label}>
+      {width > 0 && (
+        <svg width={width} height={HEIGHT} aria-hidden="true" class="data-chart">
+          <line x1={LEFT} x2={width - 8} y1={BOTTOM} y2={BOTTOM} />
+          <line x1={LEFT} x2={width - 8} y1={y.pixel(most)} y2={y.pixel(most)} />
+          <text x={LEFT - 6} y={BOTTOM + 4} text-anchor="end">
+            0
+          </text>
+          <text x={LEFT - 6} y={y.pixel(most) + 4} text-anchor="end">
+            {format.integer(most)}
+          </text>
+          <text x={width - 8} y={HEIGHT - 4} text-anchor="end">
+            {at[at.length - 1] == null ? format.integer(sizes.length) : format.duration(last)}
+          </text>
+          {average !== null && (
+            <line class="average" x1={LEFT} x2={width - 8} y1={y.pixel(average)} y2={y.pixel(average)} />
+          )}
+          <path d={stepPath(times, sizes, x, y)} />
+        </svg>
+      )}
+    </div>
+  );
+}

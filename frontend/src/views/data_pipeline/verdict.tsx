@@ -1,0 +1,76 @@
+import type { DataPipelineJson, PipelineFindingJson, PipelineOpJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { t } from "../../i18n";
+import { EN, type Key } from "../../i18n/dictionary";
+import { Card } from "../../widgets";
+import { nameOf } from "./names";
+
+/** The answer in a sentence, with the figures that it rests on, and what to do. */
+export function Verdict({ data }: { data: DataPipelineJson }) {
+  const worst = data.operators.find((op) => op.op_id === data.bottleneck);
+  const isBad = data.verdict === "processing" || data.verdict === "transfer";
+  return (
+    <Card title={t("data.verdict")}>
+      <p class={`data-verdict ${isBad ? "bad" : ""}`}>
+        {t(data.queues.length === 0 ? "data.verdict.none" : `data.verdict.${data.verdict}`)}
+      </p>
+      <dl class="facts">
+        {data.queues.map((queue) => [
+          <dt key={queue.queue}>{t(`data.queue.${queue.queue}`)}</dt>,
+          <dd key={`${queue.queue} value`}>
+            {t("data.queue.empty", {
+              empty: format.integer(queue.empty),
+              batches: format.integer(queue.batches),
+              share: format.percent((100 * queue.empty) / queue.batches),
+            })}
+          </dd>,
+        ])}
+        {data.machine_cpu !== null && [
+          <dt key="machine">{t("data.machine")}</dt>,
+          <dd key="machine value">{format.percent(data.machine_cpu)}</dd>,
+        ]}
+      </dl>
+      {data.operators.length > 0 && (
+        <p>{worst ? t("data.bottleneck", { name: nameOf(worst) }) : t("data.bottleneck.none")}</p>
+      )}
+      {data.findings.length > 0 && (
+        <>
+          <h3>{t("data.findings")}</h3>
+          <ul>
+            {data.findings.map((finding) => (
+              <li key={`${finding.rule} ${finding.op_id}`}>{findingText(finding, data.operators)}</li>
+            ))}
+          </ul>
+        </>
+      )}
+      {data.remarks.length > 0 && (
+        <details>
+          <summary class="muted" data-tip={t("data.remarks.help")}>
+            {t("data.remarks")}
+          </summary>
+          <ul>
+            {data.remarks.map((remark) => (
+              <li key={remark.text} class="small">
+                {remark.text}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </Card>
+  );
+}
+
+/** A rule in words; some operators have words of their own. CPU is given in percent, usage as a part of 1. */
+export function findingText(finding: PipelineFindingJson, operators: readonly PipelineOpJson[]): string {
+  const op = operators.find((item) => item.op_id === finding.op_id);
+  const isCpu = finding.rule.startsWith("busy") || finding.rule.startsWith("idle");
+  const scale = isCpu ? 1 : 100;
+  const own = `data.rule.${finding.rule}.${op?.name.replace(/Op$/, "") ?? ""}`;
+  const key = (own in EN ? own : `data.rule.${finding.rule}`) as Key;
+  return t(key, {
+    name: op ? nameOf(op) : "",
+    value: format.percent(finding.value * scale),
+    limit: format.percent(finding.limit * scale),
+  });
+}

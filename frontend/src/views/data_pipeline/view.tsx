@@ -1,0 +1,55 @@
+import type { DataPipelineJson, ViewJson } from "../../api/types.gen";
+import { t } from "../../i18n";
+import { useView } from "../../state/use_view";
+import { Card, DataTable, Empty, ViewFrame } from "../../widgets";
+import type { ViewProps } from "../view";
+import { Graph } from "./graph";
+import { LoaderCard } from "./loader";
+import { QueueCard } from "./queue";
+import { Verdict } from "./verdict";
+
+/** Does the data keep up with the device, and if not, which operator holds it up. */
+export function DataPipelineView({ selection }: ViewProps) {
+  const view = useView<DataPipelineJson>("data_pipeline", { span: selection.span });
+  return (
+    <ViewFrame view={view}>{(data, answer) => <Parts data={data} answer={answer} span={selection.span} />}</ViewFrame>
+  );
+}
+
+function Parts({ data, answer, span }: { data: DataPipelineJson; answer: ViewJson; span: string }) {
+  const { batches, dataset, preprocess } = answer.tables;
+  const hasPipeline = data.operators.length > 0 || data.queues.length > 0;
+  const query = { span };
+  return (
+    <div class="grid">
+      {hasPipeline && <Verdict data={data} />}
+      {data.operators.length > 0 && (
+        <Card title={t("data.graph")} subtitle={t("data.graph.sub")} help={t("data.graph.help")}>
+          <Graph operators={data.operators} bottleneck={data.bottleneck} />
+          <QueueCard operators={data.operators} bottleneck={data.bottleneck} query={query} />
+        </Card>
+      )}
+      {data.loader && <LoaderCard loader={data.loader} />}
+      {batches && (
+        <Card title={t("data.batches")} subtitle={t("data.batches.sub")}>
+          <DataTable table={batches} query={query} baseNs={answer.base_ns} />
+        </Card>
+      )}
+      {dataset && (
+        <Card title={t("data.dataset")}>
+          <DataTable table={dataset} query={query} baseNs={answer.base_ns} />
+        </Card>
+      )}
+      {preprocess && (
+        <Card title={t("data.preprocess")}>
+          <DataTable table={preprocess} query={query} baseNs={answer.base_ns} />
+        </Card>
+      )}
+      {!hasPipeline && !data.loader && (
+        <Card title={t("data.loader")}>
+          <Empty text={t("data.loader.none")} />
+        </Card>
+      )}
+    </div>
+  );
+}

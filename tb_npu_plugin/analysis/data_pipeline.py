@@ -1,0 +1,261 @@
+"""Where the data pipeline of MindSpore is held up: usage of its queues, CPU of its operators, batches at its end.
+
+Source: specs/mindspore.md 4.4, 4.5, 4.9. What is unknown takes no part in a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Optional
+
+import numpy as np
+
+from tb_npu_plugin.analysis.grouping import known_sum
+from tb_npu_plugin.schema.minddata_tables import CPU_MACHINE, QUEUE_DEVICE, QUEUE_HOST
+from tb_npu_plugin.tables import NULL_INT, FloatArray, Table, known
+
+#: Batches that a verdict needs, the first one not counted: it waits for the pipeline to fill.
+MIN_BATCHES = 10
+#: Of the batches, that found the host's queue empty: from here on the pipeline is what the device waits for.
+EMPTY_SHARE = 0.30
+#: Usage of the queue before an operator minus that behind it, from which it holds up the others.
+HELD_UP = 0.10
+#: Usage of its queue below which an operator that reads the data does not keep up.
+LOW_USAGE = 0.60
+#: CPU of one worker in percent: busy above, idle below.
+BUSY_WORKER, IDLE_WORKER = 75.0, 20.0
+#: CPU of the whole machine in percent above which more workers do not help.
+BUSY_MACHINE = 80.0
+
+#: Operators that only pass rows on: they are no bottleneck. Without the "Op" of older versions.
+PASSING = frozenset(
+    ("Barrier", "Concat", "DeviceQueue", "EpochCtrl", "Project", "Rename", "Repeat", "Shuffle", "Skip", "Take", "Zip")
+)
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operator. Usages are 0..1; of its own output queue, and of the nearest queue before it (`input_usage`; none
+    where it reads the data itself). `score`: how much it holds up the others, 0..1. CPU in percent of one core."""
+
+    op_id: int
+    name: str
+    workers: Optional[int]
+    parent_id: Optional[int]
+    children: tuple[int, ...]
+    capacity: Optional[int]
+    average: Optional[float]
+    usage: Optional[float]
+    input_usage: Optional[float]
+    empty: Optional[float]
+    cpu: Optional[float]
+    score: Optional[float]
+
+    @property
+    def kind(self) -> str:
+        """Type without "Op": Map and MapOp are the same, by version."""
+        return self.name[:-2] if self.name.endswith("Op") else self.name
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Batches whose queue size is known, the first one not counted, and those of them that found it empty."""
+
+    queue: str
+    batches: int
+    empty: int
+
+    @property
+    def share(self) -> float | None:
+        """Of the batches, that found it empty."""
+        return self.empty / self.batches if self.batches else None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rule that holds: `value` against `limit`; of an operator, or (None) of the whole pipeline."""
+
+    rule: str
+    op_id: Optional[int]
+    value: float
+    limit: float
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """`verdict`: "processing" (the pipeline is too slow), "transfer" (to the device), "compute" (it keeps up),
+    "unknown". `bottleneck`: operator that holds up the others most."""
+
+    ops: Sequence[Op]
+    queues: Sequence[Queue]
+    verdict: str
+    bottleneck: Optional[int]
+    machine_cpu: Optional[float]
+    findings: Sequence[Finding] = field(default_factory=tuple)
+
+
+def examine(ops: Table | None, batches: Table | None, cpu: Table | None) -> Pipeline:
+    """From the logical tables minddata_ops, minddata_batches, minddata_cpu, as far as they are there."""
+    found = [] if ops is None else operators(ops, {} if cpu is None else _cpu_of_ops(cpu))
+    ends = [] if batches is None else queues(batches)
+    machine = None if cpu is None else _machine(cpu)
+    worst = max((op for op in found if op.score is not None), key=lambda op: op.score or 0.0, default=None)
+    bottleneck = None if worst is None or not _holds_up(worst) else worst.op_id
+    return Pipeline(found, ends, verdict(ends), bottleneck, machine, _findings(found, machine))
+
+
+def operators(table: Table, cpu: Mapping[int, float]) -> list[Op]:
+    """Rows of minddata_ops, with what follows from the others. `cpu`: percent of one core by operator, for those that
+    the table does not tell it of."""
+    ids, parents = table.ints("op_id").tolist(), table.ints("parent_id").tolist()
+    usage = dict(zip(ids, table.floats("queue_usage").tolist()))
+    children: dict[int, list[int]] = {op_id: [] for op_id in ids}
+    for op_id, parent in zip(ids, parents):
+        if parent in children:
+            children[parent].append(op_id)
+    out = []
+    names = table.text("name").tolist()
+    workers, capacity = table.ints("workers").tolist(), table.ints("queue_capacity").tolist()
+    average, empty = table.floats("queue_average").tolist(), table.floats("queue_empty").tolist()
+    percent = table.floats("cpu").tolist()
+    for row, op_id in enumerate(ids):
+        before = _input(op_id, children, usage)
+        own, own_cpu = _float(usage[op_id]), _float(percent[row])
+        name = names[row] or ""
+        out.append(
+            Op(
+                op_id,
+                name,
+                _int(workers[row]),
+                _int(parents[row]),
+                tuple(children[op_id]),
+                _int(capacity[row]),
+                _float(average[row]),
+                own,
+                before,
+                _float(empty[row]),
+                cpu.get(op_id) if own_cpu is None else own_cpu,
+                _score(name, own, before, bool(children[op_id])),
+            )
+        )
+    return out
+
+
+def queues(batches: Table) -> list[Queue]:
+    """The queue of the host and that on the device, as the batches met them."""
+    sizes, numbers, of = batches.ints("size"), batches.ints("batch"), batches.text("queue")
+    out = []
+    for name in (QUEUE_HOST, QUEUE_DEVICE):
+        counted = of.equals(name) & known(sizes) & (numbers > 1)
+        if counted.any():
+            out.append(Queue(name, int(counted.sum()), int((sizes[counted] == 0).sum())))
+    return out
+
+
+def verdict(ends: Sequence[Queue]) -> str:
+    """See Pipeline."""
+    by_name = {queue.queue: queue for queue in ends}
+    host, device = by_name.get(QUEUE_HOST), by_name.get(QUEUE_DEVICE)
+    if host is None or host.batches < MIN_BATCHES:
+        return "unknown"
+    if host.empty > EMPTY_SHARE * host.batches:
+        return "processing"
+    return "transfer" if device is not None and device.empty else "compute"
+
+
+def _input(op_id: int, children: Mapping[int, Sequence[int]], usage: Mapping[int, float]) -> float | None:
+    """Usage of the nearest queue before an operator, down the first children."""
+    seen = {op_id}
+    below = children[op_id]
+    while below and below[0] not in seen:
+        first = below[0]
+        if not np.isnan(usage[first]):
+            return usage[first]
+        seen.add(first)  # a damaged file may go in circles
+        below = children[first]
+    return None
+
+
+def _score(name: str, own: float | None, before: float | None, has_children: bool) -> float | None:
+    kind = name[:-2] if name.endswith("Op") else name
+    if own is None or kind in PASSING:
+        return None
+    if not has_children:
+        return 1.0 - own
+    return None if before is None else max(0.0, before - own)
+
+
+def _holds_up(op: Op) -> bool:
+    """Its score is more than chance."""
+    limit = HELD_UP if op.children else 1.0 - LOW_USAGE
+    return op.score is not None and op.score > limit
+
+
+def _findings(ops: Sequence[Op], machine: float | None) -> list[Finding]:
+    out = []
+    for op in ops:
+        if _holds_up(op):
+            rule = "held_up" if op.children else "slow_source"
+            value, limit = (op.score, HELD_UP) if op.children else (op.usage, LOW_USAGE)
+            out.append(Finding(rule, op.op_id, value or 0.0, limit))
+        each = op.cpu / op.workers if op.cpu is not None and op.workers else None
+        if each is not None and each > BUSY_WORKER:
+            out.append(Finding("busy_workers", op.op_id, each, BUSY_WORKER))
+        elif each is not None and each < IDLE_WORKER and (op.workers or 0) > 1:
+            out.append(Finding("idle_workers", op.op_id, each, IDLE_WORKER))
+    if machine is not None and machine > BUSY_MACHINE:
+        out.append(Finding("busy_machine", None, machine, BUSY_MACHINE))
+    return out
+
+
+def _cpu_of_ops(cpu: Table) -> dict[int, float]:
+    """Mean of user and system time by operator, percent of one core."""
+    ids, both = cpu.ints("op_id"), _busy(cpu)
+    counted = known(ids) & ~np.isnan(both)
+    return {int(op): float(both[counted & (ids == op)].mean()) for op in np.unique(ids[counted])}
+
+
+def _machine(cpu: Table) -> float | None:
+    """Mean CPU of the whole machine in percent."""
+    idle = cpu.floats("idle")[cpu.text("scope").equals(CPU_MACHINE)]
+    idle = idle[~np.isnan(idle)]
+    return float(100.0 - idle.mean()) if len(idle) else None
+
+
+def _busy(cpu: Table) -> FloatArray:
+    return cpu.floats("user") + cpu.floats("sys")
+
+
+def _int(value: int) -> int | None:
+    return None if value == NULL_INT else int(value)
+
+
+def _float(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+@dataclass(frozen=True)
+class Loader:
+    """Time that the host waited for PyTorch's DataLoader: calls, their sum and the longest, ns."""
+
+    calls: int
+    total_ns: int
+    longest_ns: int
+
+
+#: What PyTorch calls taking a batch, and the range that torch_npu puts around it.
+LOADER_NAMES = ("enumerate(DataLoader)", "dataloader")
+
+
+def loader(operators_table: Table) -> Loader | None:
+    """Batches taken from a DataLoader, by the names of host operators; None where there are none."""
+    names = operators_table.text("name")
+    wanted = [
+        value
+        for value in names.values
+        if value is not None and (value.startswith(LOADER_NAMES[0]) or value == LOADER_NAMES[1])
+    ]
+    times = operators_table.ints("host_total_ns")[names.isin(wanted)]
+    times = times[known(times)]
+    return Loader(len(times), known_sum(times) or 0, int(times.max())) if len(times) else None
