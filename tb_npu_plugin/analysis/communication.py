@@ -100,13 +100,18 @@ def stem(name: str) -> str:
 
 def parts(ops: Table) -> dict[str, IntArray]:
     """elapse_ns and its four parts of each operator, which sum to it exactly. The file's Wait contains
-    Synchronization; here they are apart. Idle is computed, as the file rounds it on its own."""
+    Synchronization; here they are apart, unless no operator tells them apart. Idle is computed, as the file rounds it
+    on its own."""
     elapse, transit, wait, sync = (ops.ints(key) for key in ("elapse_ns", "transit_ns", "wait_ns", "sync_ns"))
-    certain = known(elapse) & known(transit) & known(wait) & known(sync)
+    if not known(sync).any() and known(wait).any():
+        certain, alone = known(elapse) & known(transit) & known(wait), wait
+    else:
+        certain = known(elapse) & known(transit) & known(wait) & known(sync)
+        alone = np.where(known(wait) & known(sync), wait - sync, NULL_INT)
     return {
         "elapse_ns": elapse,
         "transit_ns": transit,
-        "wait_ns": np.where(known(wait) & known(sync), wait - sync, NULL_INT),
+        "wait_ns": alone,
         "sync_ns": sync,
         "idle_ns": np.where(certain, elapse - transit - wait, NULL_INT),
     }

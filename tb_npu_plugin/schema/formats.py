@@ -5,7 +5,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tb_npu_plugin.schema import mindspore, torch_npu_csv, torch_npu_db, torch_npu_json
+from tb_npu_plugin.schema import (
+    minddata,
+    mindinsight_ops,
+    mindinsight_steps,
+    mindspore,
+    torch_npu_csv,
+    torch_npu_db,
+    torch_npu_json,
+)
 from tb_npu_plugin.schema.core import ResultFile
 
 
@@ -52,4 +60,10 @@ MINDSPORE = Format(
     'from mindspore.profiler.profiler import analyse; analyse("{path}")',
 )
 
-FORMATS: dict[str, Format] = {format.id: format for format in (TORCH_NPU, MINDSPORE)}
+MINDINSIGHT = Format(
+    "mindinsight",
+    "MindSpore Profiler up to 2.2 (MindInsight)",
+    (*mindinsight_steps.STEP_FILES, *mindinsight_ops.OP_FILES, *minddata.LEGACY_FILES),
+)
+
+FORMATS: dict[str, Format] = {format.id: format for format in (TORCH_NPU, MINDSPORE, MINDINSIGHT)}

@@ -94,8 +94,9 @@ DATASET = ResultFile(
     doc="Operations of the dataset on the host, by stage.",
 )
 
-#: All that fill a table.
-MINDDATA_FILES = (DATASET, PIPELINE, PIPELINE_PROFILING, SUMMARY, BATCHES, DEVICE_WAIT, CPU)
+#: All that fill a table; dataset.csv is none of legacy results.
+LEGACY_FILES = (PIPELINE, PIPELINE_PROFILING, SUMMARY, BATCHES, DEVICE_WAIT, CPU)
+MINDDATA_FILES = (DATASET, *LEGACY_FILES)
 
 
 def named(file: ResultFile, rank: int) -> str:

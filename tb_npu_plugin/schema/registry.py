@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.schema import torch_npu_csv
+from tb_npu_plugin.schema import mindinsight_ops, mindinsight_steps, torch_npu_csv
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU
 from tb_npu_plugin.schema.minddata import DATASET
@@ -29,6 +29,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "comm_links": COMM_LINKS_COLUMNS,
     "dataset": DATASET.columns,
     **MINDDATA_TABLES,
+    "iterations": mindinsight_steps.ITERATIONS_COLUMNS,
+    "iteration_reduces": mindinsight_steps.REDUCES_COLUMNS,
+    "step_points": mindinsight_steps.POINTS_COLUMNS,
+    "parallel_times": mindinsight_steps.PARALLEL_COLUMNS,
+    "op_totals": mindinsight_ops.OP_TOTALS_COLUMNS,
+    "flops_summary": mindinsight_ops.FLOPS_SUMMARY_COLUMNS,
+    "memory_summary": mindinsight_ops.MEMORY_SUMMARY_COLUMNS,
 }
 
 

@@ -8,6 +8,9 @@ from typing import Any
 
 from tb_npu_plugin.discovery.model import FoundSpan
 
+#: Earlier times, ns since 1970, are those of a clock that counts from when the device was switched on.
+_DATED_NS = 946_684_800 * 10**9
+
 
 def span_label(span: FoundSpan, meta: Mapping[str, Any] | None) -> str:
     """Local time of the capture and its steps as far as they are known ("15:48:04 · step 50"), else its name.
@@ -16,7 +19,7 @@ def span_label(span: FoundSpan, meta: Mapping[str, Any] | None) -> str:
     recorded; without one, the first event is given in the local time of this host.
     """
     time = span.identity.time
-    if time is None and meta is not None and meta.get("start_ns"):
+    if time is None and meta is not None and (meta.get("start_ns") or 0) >= _DATED_NS:
         time = datetime.fromtimestamp(int(meta["start_ns"]) / 1e9)
     steps = _steps(meta["steps"]) if meta is not None else ""
     if time is None:

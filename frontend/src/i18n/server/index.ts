@@ -1,6 +1,7 @@
 import { ANSWERS } from "./answers";
 import { COLUMN_DOCS } from "./column_docs";
 import { MINDDATA } from "./minddata";
+import { MINDINSIGHT } from "./mindinsight";
 import { PROBLEMS } from "./problems";
 import type { ServerText } from "./texts.gen";
 import { TITLES } from "./titles";
@@ -10,6 +11,7 @@ export const SERVER_ZH: Readonly<Record<ServerText, string>> = {
   ...TITLES,
   ...COLUMN_DOCS,
   ...MINDDATA,
+  ...MINDINSIGHT,
   ...PROBLEMS,
   ...ANSWERS,
 };

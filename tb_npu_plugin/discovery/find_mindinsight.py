@@ -1,0 +1,138 @@
+"""Legacy MindSpore results (up to 2.2): flat `profiler/` folders with the files of all ranks, and the old cluster
+layout of cluster_profiler/<host>/profiler. Source: specs/mindspore.md 3.1, 3.3."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tb_npu_plugin.discovery import report
+from tb_npu_plugin.discovery.found import Folder, Found, Taken, found_file, is_folder, listed
+from tb_npu_plugin.discovery.identity import MAX_DIGITS, Identity, fold
+from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.discovery.rank_table import ASSUMED, CLUSTER_FOLDER, HOSTS_FILE, RankTable, read_rank_table
+from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema.formats import MINDINSIGHT
+from tb_npu_plugin.texts import natural_key
+
+#: Start of the name of a folder that the profiler makes.
+FOLDER = "profiler"
+#: Files of results of other kinds as well; they make a folder one of ours by its name only.
+COMMON = frozenset({"profiler_info"})
+FILE_NAMES = "file names"
+Entries = Sequence["os.DirEntry[str]"]
+
+
+def find_mindinsight(folder: Folder) -> Taken | None:
+    """A flat folder, or one with a cluster_profiler in it."""
+    if CLUSTER_FOLDER in folder.folders and not _ours(folder.entries):
+        return _cluster(folder)
+    by_rank = _ours(folder.entries)
+    ids = {spec.id for spec in map(MINDINSIGHT.file, _names(by_rank)) if spec is not None}
+    if not ids - (set() if folder.name.startswith(FOLDER) else COMMON):
+        return None
+    found = [_flat(folder, rank, entries) for rank, entries in sorted(by_rank.items())]
+    return Taken([one for one in found if one.files])
+
+
+def _flat(folder: Folder, rank: int, entries: Entries) -> Found:
+    notes: list[Problem] = []
+    files = _files(entries, "", notes)
+    identity = _identity(rank, FILE_NAMES)
+    label = report.shown(folder.path.name)
+    parts = (*folder.parts, f"rank_{rank}")
+    return Found(MINDINSIGHT.id, folder.path, parts, fold(folder.parts), identity, files, tuple(notes), label)
+
+
+def _names(by_rank: Mapping[int, Entries]) -> list[str]:
+    return [entry.name for entries in by_rank.values() for entry in entries]
+
+
+def _ours(entries: Entries) -> dict[int, list[os.DirEntry[str]]]:
+    """The files of each rank (1.x: device); those that name none belong to all."""
+    by_rank: dict[int, list[os.DirEntry[str]]] = defaultdict(list)
+    shared = []
+    for entry in entries:
+        number = rank_in(entry.name)
+        if number is not None:
+            by_rank[number].append(entry)
+        elif MINDINSIGHT.file(entry.name) is not None:
+            shared.append(entry)
+    return {rank: [*own, *shared] for rank, own in by_rank.items()}
+
+
+def rank_in(name: str) -> int | None:
+    """The number that a file name holds; None for files that are not ours or hold none."""
+    spec = MINDINSIGHT.file(name)
+    if spec is None or spec.pattern is None:
+        return None
+    matched = spec.pattern.fullmatch(name[:-3] if name.endswith(".gz") else name)
+    named = {} if matched is None else matched.groupdict()
+    digits = named.get("rank") if "rank" in named or matched is None else matched.group(1)
+    return int(digits) if digits and len(digits) <= MAX_DIGITS else None
+
+
+def _files(entries: Entries, prefix: str, notes: list[Problem]) -> tuple[FoundFile, ...]:
+    """Those of one rank; links are passed over."""
+    out = []
+    for entry in entries:
+        spec = MINDINSIGHT.file(entry.name)
+        if spec is not None and not entry.is_symlink():
+            found = found_file(entry, prefix + entry.name, spec.stages, notes)
+            out += [found] if found else []
+    return tuple(out)
+
+
+def _identity(rank: int, source: str, host: str = "") -> Identity:
+    return Identity(rank, source, host, host or None, None, "", "")
+
+
+def _cluster(folder: Folder) -> Taken | None:
+    """One span a device of cluster_profiler/<host>/profiler; its rank from the table of the run folder."""
+    try:
+        hosts = hosts_of(folder.path)
+    except OSError as error:
+        return Taken(skipped=[report.unreadable(f"{folder.label}/{CLUSTER_FOLDER}", error)])
+    if not hosts:
+        return None
+    table = read_rank_table(folder.path)
+    taken = Taken(closed=frozenset({CLUSTER_FOLDER}))
+    for host in hosts:
+        prefix = f"{CLUSTER_FOLDER}/{host}/{FOLDER}/"
+        try:
+            entries = listed(folder.path / prefix)
+        except OSError as error:
+            taken.skipped.append(report.unreadable(f"{folder.label}/{prefix}", error))
+            continue
+        for device, own in sorted(_ours(entries).items()):
+            taken.found.append(_device(folder, table, hosts, host, device, own))
+    return taken
+
+
+def hosts_of(run: Path) -> list[str]:
+    """Numbers of the hosts in a run folder, in their order. Raises OSError."""
+    hosts = [entry.name for entry in listed(run / CLUSTER_FOLDER) if _has_profiler(entry)]
+    return sorted(hosts, key=natural_key)
+
+
+def _device(folder: Folder, table: RankTable, hosts: Sequence[str], host: str, device: int, entries: Entries) -> Found:
+    rank, source = table.rank_of(host, device, hosts)
+    notes: list[Problem] = [_assumed(rank)] if source == ASSUMED else []
+    files = _files(entries, f"{CLUSTER_FOLDER}/{host}/{FOLDER}/", notes)
+    parts = (*folder.parts, CLUSTER_FOLDER, host, f"device_{device}")
+    identity = _identity(rank, source, report.shown(table.addresses.get(host, f"host {host}")))
+    return Found(MINDINSIGHT.id, folder.path, parts, folder.parts, identity, files, tuple(notes), f"device {device}")
+
+
+def _has_profiler(entry: os.DirEntry[str]) -> bool:
+    return is_folder(entry) and not entry.is_symlink() and Path(entry.path, FOLDER).is_dir()
+
+
+def _assumed(rank: int) -> Problem:
+    return Problem(
+        "assumed_rank", HOSTS_FILE, "", "a rank table (hccl.json) and host_ips_mapping.txt that name this device",
+        f"rank {rank} assumed", "Nothing, if the hosts are numbered in the order of their ranks.",
+        "Put the rank table and host_ips_mapping.txt of the run beside cluster_profiler.", severity="warning",
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Legacy MindSpore results: flat folders of the profiler up to 2.2."""

@@ -1,0 +1,77 @@
+"""How a legacy result was recorded: profiler_info, where it is there, and the names of the files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.discovery.find_mindinsight import FILE_NAMES, hosts_of, rank_in
+from tb_npu_plugin.discovery.rank_table import read_rank_table
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.capture import known_versions
+from tb_npu_plugin.readers.json_file import load_object, read_text
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.schema.mindinsight_ops import INFO
+from tb_npu_plugin.schema.mindinsight_steps import CLUSTER_ANALYSE
+
+#: Facts of profiler_info that are shown as they stand.
+_SHOWN = ("context_mode", "parallel_mode", "pipeline_stage_num", "stage_num", "rank_size", "device_id")
+#: More ranks than this are not listed.
+MAX_WORLD = 65536
+
+
+def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
+    """The capture of one rank. Its rank is that in the names of the files; in the old cluster layout, whose names
+    hold devices, discovery knows it."""
+    info: dict[str, Any] = {}
+    for relative in files:
+        if INFO.matches(relative.rpartition("/")[2]):
+            report = FileReport(log, relative)
+            content = read_text(folder / relative, report, lambda count: None)
+            info = (None if content is None else load_object(content, report, exact=False)) or {}
+    rank, source = _rank(folder, files)
+    parallel = _parallel(files, info)
+    world = max(parallel.get("world_size", 1), 1 if rank is None else rank + 1)
+    return Capture(
+        rank=rank,
+        rank_source=source,
+        # Links are told by numbers inside an unknown group: those of one rank must not be taken for another's.
+        groups={} if rank is None else {group_name(rank): {"global_ranks": [None] * min(world, MAX_WORLD)}},
+        versions=known_versions(info, {"MindSpore": "ms_version"}),
+        metadata={key: info[key] for key in _SHOWN if key in info},
+        distributed_args=parallel,
+    )
+
+
+def group_name(rank: int) -> str:
+    """Stands for the communicators that a rank's links belong to: nothing names them."""
+    return f"rank {rank}"
+
+
+def _rank(folder: Path, files: Sequence[str]) -> tuple[int | None, str]:
+    """Rank and where it comes from: of flat folders the names of the files, of the old cluster layout its table."""
+    relative = next((relative for relative in files if rank_in(relative.rpartition("/")[2]) is not None), "")
+    number = rank_in(relative.rpartition("/")[2])
+    if number is None or "/" not in relative:
+        return number, "" if number is None else FILE_NAMES
+    host = relative.split("/")[1]
+    try:
+        return read_rank_table(folder).rank_of(host, number, hosts_of(folder))
+    except (OSError, ValueError):
+        return None, ""  # the folder has changed since it was listed; discovery's rank stands
+
+
+def _parallel(files: Sequence[str], info: dict[str, Any]) -> dict[str, Any]:
+    """Mode, stages and ranks of the job, from the name of the cluster file or the settings."""
+    for relative in files:
+        matched = CLUSTER_ANALYSE.pattern.fullmatch(relative.rpartition("/")[2]) if CLUSTER_ANALYSE.pattern else None
+        if matched:
+            return {
+                "parallel_mode": matched.group("mode"),
+                "pipeline_stages": int(matched.group("stages")[:9]),
+                "world_size": int(matched.group("ranks")[:9]),
+            }
+    found = {"world_size": info.get("rank_size"), "pipeline_stages": info.get("pipeline_stage_num")}
+    return {key: value for key, value in found.items() if isinstance(value, int) and not isinstance(value, bool)}

@@ -1,0 +1,183 @@
+"""Communication of legacy results: hccl_raw. Source: specs/mindspore.md 3.2."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.figures import Figures
+from tb_npu_plugin.readers.figures import Rows as TableRows
+from tb_npu_plugin.readers.json_file import load_object
+from tb_npu_plugin.readers.mindinsight.rows import Rows, opened_rows, text
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.source import Progress
+from tb_npu_plugin.schema import mindinsight_ops as names
+from tb_npu_plugin.schema import mindinsight_steps as steps
+from tb_npu_plugin.schema import torch_npu_json as tables
+from tb_npu_plugin.tables import Table, known
+from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS
+
+_MS, _US, _KB = TIME_UNITS["ms"], TIME_UNITS["us"], DECIMAL_SIZE_UNITS["KB"]
+_LINK = re.compile(r"\s*(\d{1,9})\s*-\s*(\d{1,9})\s*")
+_OP = re.compile(r"(?:stream_\d+_(?:\d+_)?)?(?P<name>(?P<type>[A-Za-z_]+).*)")
+#: Types that are no collectives.
+_P2P = ("send", "receive")
+#: Costs in us are a thousand times the times of the links, which are ms always; anything between tells them apart.
+_US_FROM = 30
+
+Traffic = tuple[int, int, str]  # source, destination, transport
+
+
+@dataclass
+class _Step:
+    """One row: its operators, and the sum of their costs as the row has it."""
+
+    step: str
+    cost: Any
+    wait: Any
+    ops: dict[str, Any]
+    links: dict[str, Any]
+
+
+@dataclass
+class _Sums:
+    """Time and bytes of the links of one step and type."""
+
+    times: dict[Traffic, int] = field(default_factory=lambda: defaultdict(int))
+    sizes: dict[Traffic, int] = field(default_factory=lambda: defaultdict(int))
+
+
+def read_hccl(
+    path: Path, relative: str, log: ProblemLog, progress: Progress, before: dict[str, Table]
+) -> dict[str, Table]:
+    """`comm_ops`, `comm_bandwidth` and `comm_links` of hccl_raw. Bandwidths are recomputed: those of a step in the
+    file are sums. The recorder's average is left out. `before`: its iterations tell the unit where no link does."""
+    report = FileReport(log, relative)
+    with opened_rows(path, report, progress) as rows:
+        if rows is None:
+            return {}
+        places = rows.places(names.HCCL_STEP, names.HCCL_COST, names.HCCL_WAIT, names.HCCL_LINKS, names.HCCL_OPS)
+        if places[0] is None or places[4] is None:
+            report.add("missing_column", "line 1", expected=f"{names.HCCL_STEP}, {names.HCCL_OPS}",
+                       found=", ".join(rows.header))  # fmt: skip
+            return {}
+        found = [_step(rows, cells, line, places) for line, cells in rows.lines]
+    real = [step for step in found if step.step != steps.AVERAGE_STEP]
+    figures = Figures(report)
+    unit = _unit(real, figures, before)
+    out = _Out(figures, report, unit)
+    for step in real:
+        out.add(step)
+    if not real:
+        report.add("no_rows")
+    return out.tables()
+
+
+def _step(rows: Rows, cells: list[str], line: int, places: list[int | None]) -> _Step:
+    """One row with its JSON cells decoded, figures as text."""
+    step, cost, wait, links, ops = places
+    value = load_object('{"ops":' + (text(cells, ops) or "{}") + ',"links":' + (text(cells, links) or "{}") + "}",
+                        rows.report, exact=True) or {}  # fmt: skip
+    return _Step(
+        text(cells, step) or str(line - 1), text(cells, cost), text(cells, wait),
+        *(value.get(key) if isinstance(value.get(key), dict) else {} for key in ("ops", "links")),  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _unit(found: list[_Step], figures: Figures, before: dict[str, Table]) -> int:
+    """ns in the unit of the costs: ms up to 2.0, us since 2.3. Told by the times of the links, which make up the
+    cost, else by the length of a step, which no cost exceeds much."""
+    cost = sum(figures.integer(step.cost, 1_000_000, names.HCCL_COST) or 0 for step in found)
+    links = sum(
+        figures.integer(values[0], 1_000_000, names.HCCL_LINKS) or 0
+        for step in found for _, _, values in _traffic(step.links)
+    )  # fmt: skip
+    if links:
+        return _US if cost > _US_FROM * links else _MS
+    iterations = before.get("iterations")
+    total = iterations.ints("total_ns") if iterations is not None else None
+    longest = int(total[known(total)].max(initial=0)) if total is not None else 0
+    waits = [figures.integer(step.wait, _MS, names.HCCL_WAIT) or 0 for step in found]
+    return _US if longest and max(waits, default=0) > _US_FROM * longest else _MS
+
+
+def _traffic(links: Any) -> Iterator[tuple[str, str, list[Any]]]:
+    """(link, transport, [time ms, size KB, ...]) of {"src-dst": {transport: [...]}}; what has another shape is
+    passed over, and reported by who needs it."""
+    if not isinstance(links, dict):
+        return
+    for link, transports in links.items():
+        for transport, values in transports.items() if isinstance(transports, dict) else ():
+            if isinstance(values, list) and len(values) > 1:
+                yield link, transport, values
+
+
+class _Out:
+    """The three tables while they grow."""
+
+    def __init__(self, figures: Figures, report: FileReport, unit: int) -> None:
+        self._figures = figures
+        self._report = report
+        self._unit = unit
+        self._ops = TableRows(tables.COMM_OPS_COLUMNS)
+        self._bandwidth = TableRows(tables.COMM_BANDWIDTH_COLUMNS)
+        self._links = TableRows(tables.COMM_LINKS_COLUMNS)
+
+    def tables(self) -> dict[str, Table]:
+        """What was added."""
+        return {
+            "comm_ops": self._ops.table(),
+            "comm_bandwidth": self._bandwidth.table(),
+            "comm_links": self._links.table(),
+        }
+
+    def add(self, step: _Step) -> None:
+        """One step."""
+        by_type: dict[str, _Sums] = defaultdict(_Sums)
+        for key, value in step.ops.items():
+            matched = _OP.fullmatch(key)
+            name, kind = (matched.group("name"), matched.group("type")) if matched else (key, key)
+            where = f"step {step.step}, {key}"
+            if not isinstance(value, list) or len(value) < 4:
+                self._report.add("unexpected_shape", where, expected="[step, cost, wait, links]", found=str(value))
+                continue
+            self._add_op(step.step, name, kind, value, where, by_type[kind])
+        for kind, sums in by_type.items():
+            for (src, dst, transport), size in sums.sizes.items():
+                time = sums.times[src, dst, transport]
+                # A copy within the device is no link, whatever moved it.
+                shown = "LOCAL" if src == dst else transport
+                self._links.add(step.step, _kind(kind), kind, "total", None, src, dst, shown, size, time,
+                                size / time if time else None, None)  # fmt: skip
+
+    def _add_op(self, step: str, name: str, kind: str, value: list[Any], where: str, sums: _Sums) -> None:
+        cost = self._figures.integer(value[1], self._unit, f"{where}, cost")
+        wait = self._figures.integer(value[2], self._unit, f"{where}, wait")
+        elapse = None if cost is None or wait is None else cost + wait
+        self._ops.add(step, _kind(kind), name, None, None, elapse, cost, wait, None, None, None, None)
+        moved: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        for link, transport, values in _traffic(value[3]):
+            ends = _LINK.fullmatch(link)
+            time = self._figures.integer(values[0], _MS, f"{where}, {link}")
+            size = self._figures.integer(values[1], _KB, f"{where}, {link}")
+            if ends is None or time is None or size is None:
+                self._report.add("unexpected_shape", f"{where}, {link}", expected='"from-to": {...}', found=link)
+                continue
+            src, dst = int(ends.group(1)), int(ends.group(2))
+            sums.times[src, dst, transport] += time
+            sums.sizes[src, dst, transport] += size
+            if src != dst:
+                moved[transport][0] += size
+                moved[transport][1] += time
+        for transport, (size, time) in moved.items():
+            self._bandwidth.add(step, _kind(kind), name, None, transport, 0, size, time,
+                                size / time if time else None, None)  # fmt: skip
+
+
+def _kind(type: str) -> str:
+    return "p2p" if type.lower() in _P2P else "collective"

@@ -1,0 +1,294 @@
+"""Operators of legacy results: times by type and by operator, what the framework knows of them, their work.
+
+Each file becomes a table of its own; `joined` makes the logical tables of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, largest_first
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.figures import Rows as TableRows
+from tb_npu_plugin.readers.mindinsight.rows import Rows, opened_rows, text
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.source import Progress
+from tb_npu_plugin.schema import mindinsight_ops as names
+from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC
+from tb_npu_plugin.tables import Column, IntArray, Kind, Table, Text, known
+from tb_npu_plugin.units import TIME_UNITS, unit_of
+
+Tables = dict[str, Table]
+_MS = TIME_UNITS["ms"]
+#: Tables that only `joined` needs.
+TYPES, OPS, AICPU, FRAMEWORK, FLOPS = "_types", "_ops", "_aicpu", "_framework", "_flops"
+
+_T, _I, _D = Kind.TEXT, Kind.INT, Kind.DURATION
+_TYPES = (Column("type", _T), Column("total_ns", _D), Column("calls", _I))
+_OPS = (Column("name", _T), Column("avg_ns", _D), Column("calls", _I))
+_AICPU = (Column("type", _T), Column("total_ns", _D))
+_SHAPES = ("input_shapes", "input_types", "input_formats", "output_shapes", "output_types", "output_formats")
+_FRAMEWORK = tuple(
+    Column(key, _I if key in ("stream_id", "block_dim") else _T)
+    for key in ("name", "type", "kernel", "subgraph", "stream_id", "block_dim", *_SHAPES)
+)
+_FLOPS = tuple(Column(key, _T if key == "name" else Kind.FLOAT) for key in ("name", "flops", "flops_rate",
+                                                                           "utilisation"))  # fmt: skip
+_INDEX = re.compile(r"(\d+)")
+
+
+def read_types(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+    """aicore_intermediate type: type, total ms and calls by place; the share is computed anew."""
+    return _by_place(path, relative, log, progress, TYPES, _TYPES)
+
+
+def read_ops(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+    """aicore_intermediate detail: name, mean ms and calls by place."""
+    return _by_place(path, relative, log, progress, OPS, _OPS)
+
+
+def _by_place(path: Path, relative: str, log: ProblemLog, progress: Progress, table: str,
+              columns: tuple[Column, ...]) -> Tables:  # fmt: skip
+    report = FileReport(log, relative)
+    out = TableRows(columns)
+    with opened_rows(path, report, progress) as rows:
+        if rows is None:
+            return {}
+        if len(rows.header) < len(columns):
+            report.add("missing_column", "line 1", expected=f"{len(columns)} columns", found=", ".join(rows.header))
+            return {}
+        for line, cells in rows.lines:
+            name = text(cells, 0)
+            if name is None:
+                report.add("bad_required_cell", f"line {line}")
+                continue
+            out.add(name, *(rows.integer(cells, place, _MS if column.kind is _D else 1, line)
+                            for place, column in enumerate(columns[1:], 1)))  # fmt: skip
+    return {table: out.table()}
+
+
+def read_aicpu(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+    """aicpu_intermediate: one row per call, in ms."""
+    out = TableRows(_AICPU)
+    with opened_rows(path, FileReport(log, relative), progress) as rows:
+        if rows is None:
+            return {}
+        kind, total = rows.places(names.AICPU_TYPE, names.AICPU_TOTAL)
+        if kind is None or total is None:
+            expected = f"{names.AICPU_TYPE}, {names.AICPU_TOTAL}"
+            rows.report.add("missing_column", "line 1", expected=expected, found=", ".join(rows.header))
+            return {}
+        for line, cells in rows.lines:
+            out.add(text(cells, kind), rows.integer(cells, total, _MS, line))
+    return {AICPU: out.table()}
+
+
+def read_framework(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+    """framework_raw: kernels of the network by full name, with their shapes."""
+    out = TableRows(_FRAMEWORK)
+    with opened_rows(path, FileReport(log, relative), progress) as rows:
+        if rows is None:
+            return {}
+        # Older files: full_kernel_name, op_name (full again), kernel_name; newer: full_op_name, op_name (short).
+        place = {key: rows.first_of(headers) for key, headers in names.FRAMEWORK_HEADERS.items()}
+        if place["full_name"] is None:
+            expected = " or ".join(names.FRAMEWORK_HEADERS["full_name"])
+            rows.report.add("missing_column", "line 1", expected=expected, found=", ".join(rows.header))
+            return {}
+        for line, cells in rows.lines:
+            info = _info(rows, text(cells, place["info"]), line)
+            out.add(
+                *(text(cells, place[key]) for key in ("full_name", "type", "kernel", "subgraph")),
+                *(rows.integer(cells, place[key], 1, line) for key in ("stream_id", "block_dim")),
+                *(_listed(info, side, word) for side in (names.INPUT, names.OUTPUT)
+                  for word in (names.SHAPE, names.DATA_TYPE, names.FORMAT)),
+            )  # fmt: skip
+    return {FRAMEWORK: out.table()}
+
+
+def _info(rows: Rows, cell: str | None, line: int) -> dict[str, Any]:
+    if cell is None:
+        return {}
+    try:
+        value = json.loads(cell)
+    except (ValueError, RecursionError):
+        rows.report.add("bad_json", f"line {line}, {names.FRAMEWORK_HEADERS['info'][0]}", found=cell)
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _listed(info: dict[str, Any], side: str, word: str) -> str | None:
+    """One property of all inputs or outputs, in their order, separated by ";"."""
+    keys = sorted((key for key in info if key.startswith(side)), key=_number)
+    values = [str(info[key].get(word, "")) for key in keys if isinstance(info[key], dict)]
+    return ";".join(value[len(names.TYPE_PREFIX) :] if value.startswith(names.TYPE_PREFIX) else value
+                    for value in values) or None  # fmt: skip
+
+
+def _number(key: str) -> int:
+    found = _INDEX.search(key)
+    return int(found.group(1)[:9]) if found else 0
+
+
+def read_flops(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+    """flops_<rank>.txt: name, then FLOPs, FLOPS and utilization in 3 columns, or those of cube and vector in 4 or 6.
+    Older files count single operations, newer millions and 1e9 a second."""
+    out = TableRows(_FLOPS)
+    with opened_rows(path, FileReport(log, relative), progress) as rows:
+        if rows is None:
+            return {}
+        width = len(rows.header) - 1
+        if width not in (3, 4, 6):
+            rows.report.add("missing_column", "line 1", expected="3, 4 or 6 figures", found=", ".join(rows.header))
+            return {}
+        for line, cells in rows.lines:
+            values = [rows.real(cells, place, line) for place in range(1, width + 1)]
+            if width == 3:
+                work, rate, used = values
+                millions = None if work is None else work / 1e6, None if rate is None else rate / 1e9
+                out.add(text(cells, 0), *millions, _percent(used))
+            else:
+                half = width // 2
+                out.add(text(cells, 0), _plus(values[0], values[half]), _plus(values[1], values[half + 1]),
+                        _percent(values[2]) if half == 3 else None)  # fmt: skip
+    return {FLOPS: out.table()}
+
+
+def _plus(left: float | None, right: float | None) -> float | None:
+    return None if left is None and right is None else (left or 0.0) + (right or 0.0)
+
+
+def _percent(ratio: float | None) -> float | None:
+    return None if ratio is None else 100 * ratio
+
+
+def read_timeline_data(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+    """output_timeline_data: device tasks as `kernels`: name, stream, start (ms; newer us) and duration (ms)."""
+    keys = ("name", "stream_id", "start_ns", "dur_ns")
+    columns = [next(column for column in KERNELS.columns if column.key == key) for key in keys]
+    out = TableRows(columns)
+    with opened_rows(path, FileReport(log, relative), progress) as rows:
+        if rows is None:
+            return {}
+        if len(rows.header) < len(keys):
+            found = ", ".join(rows.header)
+            rows.report.add(
+                "missing_column", "line 1", expected="op_name, stream_id, start_time, duration", found=found
+            )
+            return {}
+        # Neither name a unit in all versions; starts are in us in the newer ones, whose headers do.
+        units = [TIME_UNITS.get(unit_of(rows.header[place]), _MS) for place in (2, 3)]
+        for line, cells in rows.lines:
+            start, dur = (rows.integer(cells, place, unit, line) for place, unit in zip((2, 3), units))
+            if start is None or dur is None:
+                rows.report.add("bad_required_cell", f"line {line}", found=",".join(cells))
+                continue
+            out.add(text(cells, 0), rows.integer(cells, 1, 1, line), start, dur)
+    return {"kernels": out.table()}
+
+
+def joined(tables: Tables) -> Tables:
+    """op_statistic and op_totals of what the files gave; their own tables go."""
+    rest = {name: table for name, table in tables.items() if not name.startswith("_")}
+    statistic = _statistic(tables)
+    totals = _totals(tables)
+    if statistic is not None:
+        rest["op_statistic"] = statistic
+    if totals is not None:
+        rest["op_totals"] = totals
+    return rest
+
+
+def _statistic(tables: Tables) -> Table | None:
+    out = TableRows([column for column in OP_STATISTIC.columns if column.key in _STATISTIC])
+    for name, core in ((TYPES, names.AI_CORE), (AICPU, names.AI_CPU)):
+        table = tables.get(name)
+        if table is None:
+            continue
+        calls = table.ints("calls") if name == TYPES else np.ones(len(table), dtype=np.int64)
+        types = Groups([table.text("type")], len(table))
+        total, count = types.sum(table.ints("total_ns")), types.sum(calls)
+        labels = table.text("type").take(types.first).tolist()
+        avg = divide_half_even(total, count)
+        for row in range(len(types)):
+            out.add(labels[row], core, *(None if value == _NULL else int(value)
+                                         for value in (count[row], total[row], avg[row])), None)  # fmt: skip
+    found = out.table()
+    if not len(found):
+        return None
+    whole = found.ints("total_ns")
+    sum_ns = int(whole[known(whole)].sum())
+    share = np.where(known(whole), 100 * whole / sum_ns if sum_ns else np.nan, np.nan)
+    table = Table(found.columns, {**found.data, "ratio": share})
+    return table.take(largest_first(table.ints("total_ns")))
+
+
+_NULL = np.iinfo(np.int64).min
+_STATISTIC = ("type", "core", "calls", "total_ns", "avg_ns", "ratio")
+
+
+def _totals(tables: Tables) -> Table | None:
+    """One row per operator with a time, with what the framework and the work files know of it."""
+    ops = tables.get(OPS)
+    if ops is None:
+        return None
+    framework, flops = tables.get(FRAMEWORK), tables.get(FLOPS)
+    by_name = _places(framework)
+    # The work files name operators without their scope in some versions.
+    by_work = _places(flops)
+    out = TableRows(names.OP_TOTALS_COLUMNS)
+    labels = ops.text("name").tolist()
+    avg, calls = (_plain(ops.ints(key)) for key in ("avg_ns", "calls"))
+    total = [None if a is None or c is None else a * c for a, c in zip(avg, calls)]
+    whole = sum(value for value in total if value is not None)
+    known_of = {key: _values(framework, key) for key in (column.key for column in _FRAMEWORK) if key != "name"}
+    work_of = {key: _values(flops, key) for key in ("flops", "flops_rate", "utilisation")}
+    for row, name in enumerate(labels):
+        short = (name or "").rpartition("/")[2]
+        place = by_name.get(name)
+        work = by_work.get(name, by_work.get(short))
+        told = {key: None if place is None else values[place] for key, values in known_of.items()}
+        out.add(
+            name, told["type"] or _type_in(short), names.AI_CORE, calls[row], total[row], avg[row],
+            None if total[row] is None or not whole else total[row] / whole,  # type: ignore[operator]
+            *(None if work is None else work_of[key][work] for key in ("flops", "flops_rate", "utilisation")),
+            told["kernel"], *(told[key] for key in _SHAPES), told["block_dim"], told["stream_id"], told["subgraph"],
+        )  # fmt: skip
+    return out.table()
+
+
+def _type_in(short: str) -> str | None:
+    """Type in an operator's own name: "Conv2D-op13"."""
+    kind, dash, _ = short.rpartition("-op")
+    return kind if dash and kind else None
+
+
+def _places(table: Table | None) -> dict[str | None, int]:
+    """Row of each name; of the first, where several have it."""
+    if table is None:
+        return {}
+    found: dict[str | None, int] = {}
+    for row, name in enumerate(table.text("name").tolist()):
+        found.setdefault(name, row)
+    return found
+
+
+def _values(table: Table | None, key: str) -> list[Any]:
+    """A column as a list; None is unknown."""
+    if table is None:
+        return []
+    data = table.data[key]
+    if isinstance(data, Text):
+        return data.tolist()
+    if table.column(key).kind.is_int:
+        return _plain(table.ints(key))
+    return [value if value == value else None for value in table.floats(key).tolist()]
+
+
+def _plain(values: IntArray) -> list[int | None]:
+    return [None if value == _NULL else value for value in values.tolist()]

@@ -1,0 +1,58 @@
+"""Which reader reads which file of a legacy result, and what is made of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.minddata import read_minddata
+from tb_npu_plugin.readers.mindinsight import hccl, ops, side, steps
+from tb_npu_plugin.readers.mindinsight.capture import group_name
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.source import Progress
+from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.schema.formats import MINDINSIGHT
+from tb_npu_plugin.tables import Table, Text
+
+Tables = dict[str, Table]
+
+_READERS: dict[str, Callable[[Path, str, ProblemLog, Progress], Tables]] = {
+    "iterations": steps.read_step_trace,
+    "step_points": steps.read_points,
+    "parallel_times": steps.read_cluster,
+    "aicore_types": ops.read_types,
+    "aicore_ops": ops.read_ops,
+    "aicpu_ops": ops.read_aicpu,
+    "framework_ops": ops.read_framework,
+    "op_flops": ops.read_flops,
+    "kernels": ops.read_timeline_data,
+    "flops_summary": side.read_flops_summary,
+    "memory_summary": side.read_memory_summary,
+}
+
+
+def read_file(
+    path: Path, relative: str, log: ProblemLog, progress: Progress, spool: Spool | None, before: Tables
+) -> Tables:
+    """As readers.registry.read_file. Where two files fill the same table, both are in it, or the better one is."""
+    spec = MINDINSIGHT.file(path.name)
+    if spec is None:
+        FileReport(log, relative).add("unknown_file", found=path.name)
+        return {}
+    if spec.id == "hccl_raw":
+        return hccl.read_hccl(path, relative, log, progress, before)
+    found = read_minddata(spec, path, relative, log, progress, before)
+    if found is not None:
+        return found
+    return _READERS[spec.id](path, relative, log, progress)
+
+
+def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
+    """Operators of several files joined; links told apart by the rank that recorded them."""
+    links = tables.get("comm_links")
+    if links is not None and capture.rank is not None:
+        group = Text.of([group_name(capture.rank)] * len(links))
+        tables = {**tables, "comm_links": Table(links.columns, {**links.data, "group": group})}
+    return ops.joined(tables)

@@ -1,0 +1,161 @@
+"""Step traces and cluster figures of legacy results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.figures import Rows as TableRows
+from tb_npu_plugin.readers.json_file import load_object, read_text
+from tb_npu_plugin.readers.mindinsight.rows import Rows, opened_rows, text
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.source import Progress
+from tb_npu_plugin.schema import mindinsight_steps as names
+from tb_npu_plugin.tables import Table
+from tb_npu_plugin.units import TIME_UNITS
+
+Tables = dict[str, Table]
+
+
+@dataclass(frozen=True)
+class _Reduce:
+    """Places of the columns of one all-reduce, which stand in any order."""
+
+    name: str
+    stream: int | None
+    start: int | None
+    end: int | None
+
+
+def read_step_trace(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+    """`iterations` and `iteration_reduces` of step_trace_raw; {} when nothing could be read. A row that lacks its
+    points is lost; what can be computed from the points is, and compared with what the file says."""
+    report = FileReport(log, relative)
+    steps, reduces = TableRows(names.ITERATIONS_COLUMNS), TableRows(names.REDUCES_COLUMNS)
+    with opened_rows(path, report, progress) as rows:
+        if rows is None:
+            return {}
+        places = {column.key: rows.first_of(column.headers) for column in names.ITERATIONS_COLUMNS if column.headers}
+        missing = [key for key in ("step", "start_ns", "end_ns", "fp_ns") if places[key] is None]
+        if missing:
+            headers = {column.key: column.headers[0] for column in names.ITERATIONS_COLUMNS if column.headers}
+            wanted = ", ".join(headers[key] for key in missing)
+            report.add("missing_column", "line 1", expected=wanted, found=", ".join(rows.header))
+            return {}
+        found = _reduces(rows.header)
+        count = 0
+        for line, cells in rows.lines:
+            count += _add_step(rows, cells, line, places, steps)
+            _add_reduces(rows, cells, line, places["step"], found, reduces)
+    if not count:
+        report.add("no_rows")
+    return {"iterations": steps.table(), "iteration_reduces": reduces.table()}
+
+
+def _add_step(rows: Rows, cells: list[str], line: int, places: dict[str, int | None], out: TableRows) -> int:
+    """One row; 1 if it could be taken."""
+    step = text(cells, places["step"])
+    is_average = step == names.AVERAGE_STEP
+    start, end, total, fp, bp, interval, fp_bp, tail = (
+        rows.integer(cells, places[key], names.COUNT_NS, line)
+        for key in ("start_ns", "end_ns", "total_ns", "fp_ns", "bp_ns", "interval_ns", "fp_bp_ns", "tail_ns")
+    )
+    if not is_average:
+        if step is None or start is None or end is None or end < start:
+            rows.report.add("bad_required_cell", f"line {line}", found=",".join(cells[:5]))
+            return 0
+        # The first step has no end of a step before it: recorders leave its start out, or write the forward start.
+        computed = (end - start, _difference(fp, start), _difference(bp, fp), _difference(end, bp))
+        for name, stated, ours in zip(("total", "iteration_interval", "fp_and_bp", "tail"),
+                                      (total, interval, fp_bp, tail), computed):  # fmt: skip
+            if stated is not None and ours is not None and stated != ours:
+                expected = f"{ours // names.COUNT_NS}, as the points say"
+                rows.report.add("inconsistent", f"line {line}, {name}", expected=expected,
+                                found=str(stated // names.COUNT_NS), kind=name)  # fmt: skip
+        total = computed[0]
+        interval, fp_bp, tail = (
+            stated if ours is None else ours for stated, ours in zip((interval, fp_bp, tail), computed[1:])
+        )
+    out.add(None if is_average else step, int(is_average), start, end, total, fp, bp, interval, fp_bp, tail)
+    return int(not is_average)
+
+
+def _difference(last: int | None, first: int | None) -> int | None:
+    return None if last is None or first is None else last - first
+
+
+def _reduces(header: list[str]) -> list[_Reduce]:
+    found = []
+    for name in header:
+        matched = names.REDUCE_NAME.fullmatch(name)
+        if matched is None or name.endswith((names.REDUCE_START, names.REDUCE_END)):
+            continue
+        start, end = (
+            header.index(name + suffix) if name + suffix in header else None
+            for suffix in (names.REDUCE_START, names.REDUCE_END)
+        )
+        found.append(_Reduce(matched.group("name"), int(matched.group("stream")), start, end))
+    return found
+
+
+def _add_reduces(
+    rows: Rows, cells: list[str], line: int, step_place: int | None, found: list[_Reduce], out: TableRows
+) -> None:
+    step = text(cells, step_place)
+    if step in (None, names.AVERAGE_STEP):
+        return
+    for reduce in found:
+        start = rows.integer(cells, reduce.start, names.COUNT_NS, line)
+        end = rows.integer(cells, reduce.end, names.COUNT_NS, line)
+        if start and end and end >= start:  # 0: it did not run in this step
+            out.add(step, reduce.name, reduce.stream, start, end - start)
+
+
+def read_points(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+    """`step_points` of step_trace_point_info.json: one object, or one a step; {} when nothing could be read."""
+    report = FileReport(log, relative)
+    content = read_text(path, report, progress)
+    value = None if content is None else load_object('{"steps":' + content + "}", report, exact=False)
+    if value is None:
+        return {}
+    steps = value["steps"]
+    each: list[tuple[str | None, Any]] = [(None, steps)]
+    if isinstance(steps, list):
+        each = [(str(number), item) for number, item in enumerate(steps, 1)]
+    elif isinstance(steps, dict) and steps and all(isinstance(item, dict) for item in steps.values()):
+        each = list(steps.items())
+    rows = TableRows(names.POINTS_COLUMNS)
+    for step, item in each:
+        if not isinstance(item, dict):
+            report.add("unexpected_shape", step or "", expected="an object", found=str(item))
+            continue
+        rows.add(step, _first(item, names.FP_KEYS), _first(item, names.BP_KEYS))
+    return {"step_points": rows.table()}
+
+
+def _first(item: dict[str, Any], keys: tuple[str, ...]) -> str | None:
+    return next((str(item[key]) for key in keys if item.get(key)), None)
+
+
+def read_cluster(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+    """`parallel_times` of ascend_cluster_analyse; its last row is the recorder's own average."""
+    report = FileReport(log, relative)
+    found = []
+    with opened_rows(path, report, progress) as rows:
+        if rows is None:
+            return {}
+        places = [rows.first_of(column.headers) for column in names.PARALLEL_COLUMNS if column.headers]
+        if all(place is None for place in places):
+            report.add("missing_column", "line 1", found=", ".join(rows.header))
+            return {}
+        for line, cells in rows.lines:
+            found.append([rows.integer(cells, place, TIME_UNITS["ms"], line) for place in places])
+    out = TableRows(names.PARALLEL_COLUMNS)
+    for number, values in enumerate(found, 1):
+        is_average = number == len(found) and number > 1
+        out.add(None if is_average else number, int(is_average), *values)
+    if not found:
+        report.add("no_rows")
+    return {"parallel_times": out.table()}

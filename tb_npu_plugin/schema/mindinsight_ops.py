@@ -1,0 +1,198 @@
+"""Operators and communication of legacy MindSpore results. Source: specs/mindspore.md 3.1, 3.2."""
+
+from __future__ import annotations
+
+import re
+
+from tb_npu_plugin.schema.core import Condition, ResultFile
+from tb_npu_plugin.schema.mindinsight_steps import CLUSTER
+from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC
+from tb_npu_plugin.schema.torch_npu_json import COMM_OPS_COLUMNS
+from tb_npu_plugin.tables import Column, Kind
+
+OPS = Condition("Profiler() with op_time", "Written by MindSpore up to 2.2.")
+MEMORY = Condition("profile_memory=True", "Written by MindSpore up to 2.2 with memory profiling.")
+HCCL = Condition("profile_communication=True", "Written by MindSpore up to 2.2 with communication profiling.")
+
+T, I, F, DUR, RATIO = Kind.TEXT, Kind.INT, Kind.FLOAT, Kind.DURATION, Kind.RATIO
+
+AI_CORE, AI_CPU = "AI_CORE", "AI_CPU"
+
+#: One row per operator of the network: what the recorder summed up, no single calls.
+OP_TOTALS_COLUMNS = (
+    Column("name", T, "Name", "Operator of the network, with its scope.", "identity", required=True),
+    Column("type", T, "Type", "Operator type; unknown where the framework's list lacks it.", "identity"),
+    Column("core", T, "Core", "AI_CORE or AI_CPU.", "identity"),
+    Column("calls", I, "Calls", "How often it ran in a step, as the recorder counts.", ""),
+    Column("total_ns", DUR, "Total", "Mean duration x calls.", "time"),
+    Column("avg_ns", DUR, "Avg", "Mean duration, from the file.", "time"),
+    Column("share", RATIO, "Share", "Total / total of all operators.", ""),
+    Column("flops", F, "MFLOPs", "Work of one call, cube and vector, million floating-point operations.", ""),
+    Column("flops_rate", F, "GFLOPS", "Floating-point operations per second, cube and vector, 1e9.", ""),
+    Column("utilisation", Kind.PERCENT, "FLOPS utilization", "Of what the cores could do, 0 to 100.", ""),
+    Column("kernel", T, "Kernel", "Name of the kernel.", "identity"),
+    Column("input_shapes", T, "Input Shapes", "Shapes of the inputs.", "shape"),
+    Column("input_types", T, "Input Data Types", "Data types of the inputs.", "shape"),
+    Column("input_formats", T, "Input Formats", "Memory formats of the inputs.", "shape"),
+    Column("output_shapes", T, "Output Shapes", "Shapes of the outputs.", "shape"),
+    Column("output_types", T, "Output Data Types", "Data types of the outputs.", "shape"),
+    Column("output_formats", T, "Output Formats", "Memory formats of the outputs.", "shape"),
+    Column("block_dim", I, "Block Dim", "Blocks launched.", "shape"),
+    Column("stream_id", I, "Stream ID", "Stream that ran it.", "identity"),
+    Column("subgraph", T, "Subgraph", "Default or Gradients.", "identity"),
+)
+
+#: Columns of framework_raw_<rank>.csv by header, older and newer spelling.
+FRAMEWORK_HEADERS = {
+    "stream_id": ("stream_id",),
+    "block_dim": ("block_dim",),
+    "full_name": ("full_kernel_name", "full_op_name"),
+    "kernel": ("kernel_name", "op_name"),
+    "type": ("op_type", "kernel_type"),
+    "subgraph": ("subgraph",),
+    "info": ("op_info",),
+}
+#: Words of its op_info.
+INPUT, OUTPUT = "input_", "output_"
+SHAPE, DATA_TYPE, FORMAT = "shape", "data_type", "format"
+#: Start of the names of data types.
+TYPE_PREFIX = "NUMBER_TYPE_"
+
+#: Columns of hccl_raw_<rank>.csv.
+HCCL_STEP, HCCL_COST, HCCL_WAIT = "step_num", "communication_cost", "wait_cost"
+HCCL_LINKS, HCCL_OPS = "link_info", "communication_operator_cost"
+#: Columns of aicpu_intermediate_<rank>.csv.
+AICPU_TYPE, AICPU_TOTAL = "type", "total_time"
+
+FLOPS_SUMMARY_COLUMNS = (
+    Column("flops", F, "MFLOPs", "Work of a step, million floating-point operations.", ""),
+    Column("flops_rate", F, "GFLOPS", "Floating-point operations per second, 1e9.", ""),
+    Column("utilisation", Kind.PERCENT, "FLOPS utilization", "Of what the cores could do, 0 to 100.", ""),
+    Column("vec_flops", F, "Vector MFLOPs", "The same of the vector cores, where told apart.", ""),
+    Column("vec_flops_rate", F, "Vector GFLOPS", "The same of the vector cores, where told apart.", ""),
+    Column("vec_utilisation", Kind.PERCENT, "Vector utilization", "The same of the vector cores.", ""),
+)
+#: Keys of flops_summary_<rank>.json by column.
+FLOPS_KEYS = {
+    "flops": ("FLOPs", "cube_FLOPs"),
+    "flops_rate": ("FLOPS", "cube_FLOPS"),
+    "utilisation": ("FLOPS_Utilization", "cube_FLOPS_Utilization"),
+    "vec_flops": ("vec_FLOPs",),
+    "vec_flops_rate": ("vec_FLOPS",),
+    "vec_utilisation": ("vec_FLOPS_Utilization",),
+}
+MEMORY_SUMMARY_COLUMNS = (
+    Column("capacity_bytes", Kind.BYTES, "Capacity", "Memory of the device.", "", ("capacity",)),
+    Column("peak_bytes", Kind.BYTES, "Peak", "Most that was planned at once.", "", ("peak_mem",)),
+    Column("static_bytes", Kind.BYTES, "Static", "Held all the time: weights, constants.", "", ("static_mem",)),
+    Column("allocations", I, "Allocations", "How many.", "", ("allocations",)),
+    Column("deallocations", I, "Deallocations", "How many.", "", ("deallocations",)),
+)
+
+
+AICORE_TYPES = ResultFile(
+    id="aicore_types",
+    name="aicore_intermediate_<rank>_type.csv",
+    title="AI Core operators by type",
+    condition=OPS,
+    columns=OP_STATISTIC.columns,
+    pattern=re.compile(r"aicore_intermediate_(?P<rank>\d+)_type\.csv"),
+    unit="ms",
+    fills=("op_statistic",),
+    doc="Type, total time, calls and share, by their place in the row: headers differ between versions.",
+)
+AICORE_OPS = ResultFile(
+    id="aicore_ops",
+    name="aicore_intermediate_<rank>_detail.csv",
+    title="AI Core operators",
+    condition=OPS,
+    columns=OP_TOTALS_COLUMNS,
+    pattern=re.compile(r"aicore_intermediate_(?P<rank>\d+)_detail\.csv"),
+    unit="ms",
+    fills=("op_totals",),
+    doc="Name, mean time and calls, by their place in the row.",
+)
+AICPU_OPS = ResultFile(
+    id="aicpu_ops",
+    name="aicpu_intermediate_<rank>.csv",
+    title="AI CPU operators",
+    condition=OPS,
+    columns=OP_STATISTIC.columns,
+    pattern=re.compile(r"aicpu_intermediate_(?P<rank>\d+)\.csv"),
+    unit="ms",
+    fills=("op_statistic",),
+    doc="One row per call on the AI CPU.",
+)
+FRAMEWORK = ResultFile(
+    id="framework_ops",
+    name="framework_raw_<rank>.csv",
+    title="Operators of the network",
+    condition=OPS,
+    columns=(),
+    pattern=re.compile(r"framework_raw_(?P<rank>\d+)\.csv"),
+    fills=("op_totals",),
+    doc="Types, shapes and scopes; joined to the times by the full name.",
+)
+OP_FLOPS = ResultFile(
+    id="op_flops",
+    name="flops_<rank>.txt",
+    title="Work of the operators",
+    condition=OPS,
+    columns=(),
+    pattern=re.compile(r"flops_(?P<rank>\d+)\.txt"),
+    fills=("op_totals",),
+    doc="FLOPs, FLOPS and utilization; joined to the times by the name.",
+)
+TIMELINE_DATA = ResultFile(
+    id="kernels",
+    name="output_timeline_data_<rank>.txt",
+    title="Device tasks",
+    condition=OPS,
+    columns=KERNELS.columns,
+    pattern=re.compile(r"output_timeline_data_(?P<rank>\d+)\.txt"),
+    unit="ms",
+    doc="Name, stream, start and duration of every device task, by their place in the row.",
+)
+FLOPS_SUMMARY = ResultFile(
+    id="flops_summary",
+    name="flops_summary_<rank>.json",
+    title="Work of a step",
+    condition=OPS,
+    columns=FLOPS_SUMMARY_COLUMNS,
+    pattern=re.compile(r"flops_summary_(?P<rank>\d+)\.json"),
+)
+MEMORY_SUMMARY = ResultFile(
+    id="memory_summary",
+    name="memory_usage_summary_<rank>.json",
+    title="Memory",
+    condition=MEMORY,
+    columns=MEMORY_SUMMARY_COLUMNS,
+    pattern=re.compile(r"memory_usage_summary_(?P<rank>\d+)\.json"),
+    unit="GB",
+    doc="Figures in GiB.",
+)
+HCCL_RAW = ResultFile(
+    id="hccl_raw",
+    name="hccl_raw_<rank>.csv",
+    title="Communication",
+    condition=HCCL,
+    columns=COMM_OPS_COLUMNS,
+    pattern=re.compile(r"hccl_raw_(?P<rank>\d+)\.csv"),
+    unit="ms",
+    fills=("comm_ops", "comm_bandwidth", "comm_links"),
+    doc="Times of the communication operators and traffic of the links, by step.",
+)
+TIMELINE = ResultFile(
+    id="trace", name="ascend_timeline_display_<rank>.json", title="Timeline", condition=OPS, columns=(),
+    pattern=re.compile(r"(?:ascend_)?timeline_display_(?P<rank>\d+)\.json"), stages=("trace",),
+    doc="Chrome trace events of the device.",
+)  # fmt: skip
+INFO = ResultFile(
+    id="profiler_info", name="profiler_info_<rank>.json", title="Profiler settings", condition=CLUSTER, columns=(),
+    pattern=re.compile(r"profiler_info_(?P<rank>\d+)\.json"), settings=True,
+)  # fmt: skip
+
+OP_FILES = (
+    AICORE_TYPES, AICORE_OPS, AICPU_OPS, FRAMEWORK, OP_FLOPS, TIMELINE_DATA, FLOPS_SUMMARY, MEMORY_SUMMARY, HCCL_RAW,
+    TIMELINE, INFO,
+)  # fmt: skip
