@@ -85,9 +85,7 @@ def _databases() -> str:
 
 def _tables_of(spec: ResultFile) -> Iterable[tuple[str, Sequence[Column]]]:
     """The logical tables that a file fills."""
-    if spec.id in TABLES:
-        return [(spec.id, TABLES[spec.id])]
-    return [(table, TABLES[table]) for table in spec.fills]
+    return [(table, TABLES[table]) for table in spec.tables if table in TABLES]
 
 
 def _columns(columns: Sequence[Column]) -> list[str]:

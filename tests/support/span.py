@@ -11,6 +11,7 @@ import pytest
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES, file_of
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 from tb_npu_plugin.tables import Column, Kind, Table, from_lists, known
@@ -79,6 +80,34 @@ def span_of(folder: Path) -> TestSpan:
     return TestSpan(
         tables, capture, names, log.list(), token=folder.name, worker_label=folder.name, run_label=folder.parent.name
     )
+
+
+def spans_below(folder: Path) -> list[TestSpan]:
+    """Every span that discovery finds below a folder, in the order of the catalog, through the readers of its kind."""
+    from tb_npu_plugin.discovery.scan import scan
+    from tb_npu_plugin.readers.formats import READERS
+
+    out = []
+    for place in scan({"": folder}).places():
+        span, log = place.span, ProblemLog()
+        log.extend(list(span.notes))
+        reader, format = READERS[span.format], FORMATS[span.format]
+        names = [file.relative for file in span.files]
+        capture = reader.capture(span.folder, names, log)
+        tables: dict[str, Table] = {}
+        for file in span.table_files:
+            spec = format.file(file.name)
+            if spec is None or not spec.settings:
+                path = span.folder / file.relative
+                tables.update(reader.tables(path, file.relative, log, lambda _: None, None, tables))
+        tables = reader.finish(tables, capture, log)
+        out.append(
+            TestSpan(
+                tables, capture, names, log.list(), token=place.span.token, worker_label=place.worker.label,
+                run_label=place.run.label, format=span.format,
+            )
+        )  # fmt: skip
+    return out
 
 
 def real_folder(rank: int) -> Path:

@@ -1,0 +1,94 @@
+"""Legacy MindSpore results: one span a rank, whatever the layout."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.discovery.model import FoundRun
+from tb_npu_plugin.discovery.scan import scan
+
+RESULTS = Path(__file__).parents[3] / "fixtures" / "results"
+STEP_TRACE = "step_num,start_point,end_point,fp_point\n1,0,10,0\n"
+
+
+def runs(folder: Path) -> tuple[FoundRun, ...]:
+    return scan({"": folder}).runs
+
+
+def ranks(folder: Path) -> dict[int | None, tuple[str, int]]:
+    [run] = runs(folder)
+    return {worker.rank: (worker.rank_source, len(worker.spans[0].files)) for worker in run.workers}
+
+
+def test_a_flat_folder_holds_one_span_a_rank() -> None:
+    [run] = runs(RESULTS / "mindinsight_cluster")
+    assert run.label == "mindinsight_cluster"
+    assert [worker.label for worker in run.workers] == ["rank 0", "rank 1", "rank 2", "rank 3"]
+    assert {span.format for worker in run.workers for span in worker.spans} == {"mindinsight"}
+    names = [file.relative for file in run.workers[2].spans[0].files]
+    assert len(names) == 7
+    assert all("_2." in name or "_2_" in name for name in names)
+
+
+def test_the_folder_itself_as_logdir() -> None:
+    assert set(ranks(RESULTS / "mindinsight_cluster" / "profiler")) == {0, 1, 2, 3}
+
+
+def test_a_file_without_a_rank_belongs_to_every_rank(tmp_path: Path) -> None:
+    folder = tmp_path / "profiler"
+    folder.mkdir()
+    (folder / "step_trace_point_info.json").write_text("{}")
+    for rank in (0, 3):
+        (folder / f"step_trace_raw_{rank}_detail_time.csv").write_text(STEP_TRACE)
+    assert ranks(tmp_path) == {0: ("file names", 2), 3: ("file names", 2)}
+
+
+def test_settings_alone_make_a_result_in_a_folder_of_the_profiler_only(tmp_path: Path) -> None:
+    for name in ("profiler", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "profiler_info_1.json").write_text("{}")
+    [run] = runs(tmp_path)
+    assert [span.folder.name for worker in run.workers for span in worker.spans] == ["profiler"]
+
+
+def test_ranks_of_hosts_come_from_the_rank_table() -> None:
+    [run] = runs(RESULTS / "mindinsight_hosts")
+    found = [(worker.rank, worker.rank_source, worker.host) for worker in run.workers]
+    assert found == [
+        (0, "hccl.json", "10.0.0.2"),
+        (1, "hccl.json", "10.0.0.2"),
+        (2, "hccl.json", "10.0.0.1"),
+        (3, "hccl.json", "10.0.0.1"),
+    ]
+    assert run.workers[2].spans[0].files[0].relative == "cluster_profiler/1/profiler/step_trace_raw_0_detail_time.csv"
+
+
+def test_ranks_without_a_table_are_assumed_and_said_to_be() -> None:
+    [run] = runs(RESULTS / "mindinsight_hosts_assumed")
+    assert [worker.rank for worker in run.workers] == [0, 1, 8, 9]
+    assert {worker.rank_source for worker in run.workers} == {"assumed from the order of the hosts"}
+    assert [note.code for worker in run.workers for note in worker.spans[0].notes] == ["assumed_rank"] * 4
+
+
+@pytest.mark.parametrize(
+    "table", [b"[1, 2", b"[]", b'{"server_list": [3, {"device": [{"device_id": "x", "rank_id": 1}]}]}', b"\xff" * 9]
+)
+def test_a_broken_rank_table_tells_nothing(tmp_path: Path, table: bytes) -> None:
+    folder = tmp_path / "cluster_profiler" / "1" / "profiler"
+    folder.mkdir(parents=True)
+    (folder / "step_trace_raw_5_detail_time.csv").write_text(STEP_TRACE)
+    (tmp_path / "hccl.json").write_bytes(table)
+    assert ranks(tmp_path) == {5: ("assumed from the order of the hosts", 1)}
+
+
+def test_a_link_in_place_of_the_rank_table_is_not_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "elsewhere.json"
+    outside.write_text(json.dumps({"server_list": [{"server_id": "1", "device": [{"device_id": 0, "rank_id": 7}]}]}))
+    folder = tmp_path / "run" / "cluster_profiler" / "1" / "profiler"
+    folder.mkdir(parents=True)
+    (folder / "step_trace_raw_0_detail_time.csv").write_text(STEP_TRACE)
+    (tmp_path / "run" / "hccl.json").symlink_to(outside)
+    assert set(ranks(tmp_path / "run")) == {0}

@@ -1,0 +1,196 @@
+"""Legacy MindSpore files become logical tables in ns and bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.mindinsight.capture import read_capture
+from tb_npu_plugin.readers.mindinsight.registry import finish, read_file
+from tb_npu_plugin.tables import NULL_INT, Table
+from tests.support.span import TestSpan, spans_below
+
+RESULTS = Path(__file__).parents[3] / "fixtures" / "results"
+
+
+def read(folder: Path, name: str, content: str, **before: Table) -> tuple[dict[str, Table], list[Problem]]:
+    (folder / name).write_text(content)
+    log = ProblemLog()
+    tables = read_file(folder / name, name, log, lambda _: None, None, before)
+    return finish(tables, Capture(), log), log.list()
+
+
+def codes(problems: list[Problem]) -> list[str]:
+    return [problem.code for problem in problems]
+
+
+HEADER = "step_num,start_point,end_point,total,fp_point,bp_point,iteration_interval,fp_and_bp,tail"
+
+
+def test_counts_are_10_ns(tmp_path: Path) -> None:
+    text = f"{HEADER}\n1,100,400,300,100,300,0,200,100\n2,400,900,500,450,800,50,350,100\n-,1,2,3,4,5,6,7,8\n"
+    tables, problems = read(tmp_path, "step_trace_raw_0_detail_time.csv", text)
+    table = tables["iterations"]
+    assert problems == []
+    assert table.text("step").tolist() == ["1", "2", None]
+    assert table.ints("average").tolist() == [0, 0, 1]
+    assert table.ints("interval_ns").tolist() == [0, 500, 60]
+    assert table.ints("fp_bp_ns").tolist() == [2000, 3500, 70]
+    assert table.ints("tail_ns").tolist() == [1000, 1000, 80]
+    assert table.ints("total_ns").tolist() == [3000, 5000, 30]
+
+
+def test_figures_that_disagree_with_their_points_are_computed_and_told(tmp_path: Path) -> None:
+    text = f"{HEADER}\n1,100,400,300,100,300,0,200,99\n"
+    tables, problems = read(tmp_path, "step_trace_raw_0_detail_time.csv", text)
+    assert tables["iterations"].ints("tail_ns").tolist() == [1000]
+    assert codes(problems) == ["inconsistent"]
+
+
+def test_inference_has_fp_only(tmp_path: Path) -> None:
+    text = "step_num,start_point,end_point,total,fp_point,iteration_interval,fp\n1,0,400,400,100,100,300\n"
+    tables, problems = read(tmp_path, "step_trace_raw_0_detail_time.csv", text)
+    assert problems == []
+    assert tables["iterations"].ints("fp_bp_ns").tolist() == [3000]
+    assert tables["iterations"].ints("tail_ns").tolist() == [NULL_INT]
+
+
+@pytest.mark.parametrize("suffixes", [("", "_start_point", "_end_point"), ("_start_point", "_end_point", "")])
+def test_reduces_stand_in_either_order(tmp_path: Path, suffixes: tuple[str, ...]) -> None:
+    values = {"": "50", "_start_point": "200", "_end_point": "250"}
+    header = ",".join(f"stream_11_0_AllReduce-op7{suffix}" for suffix in suffixes)
+    row = ",".join(values[suffix] for suffix in suffixes)
+    text = f"{HEADER},{header}\n1,100,400,300,100,300,0,200,100,{row}\n"
+    tables, problems = read(tmp_path, "step_trace_raw_0_detail_time.csv", text)
+    found = tables["iteration_reduces"]
+    assert problems == []
+    assert found.text("name").tolist() == ["0_AllReduce-op7"]
+    assert (found.ints("stream_id")[0], found.ints("start_ns")[0], found.ints("dur_ns")[0]) == (11, 2000, 500)
+
+
+HCCL = "step_num,communication_cost,wait_cost,link_info,communication_operator_cost\n"
+
+
+def hccl(cost: str, wait: str, links: str, ops: str) -> str:
+    return HCCL + ",".join(["1", cost, wait, *('"' + cell.replace('"', '""') + '"' for cell in (links, ops))]) + "\n"
+
+
+def test_bandwidth_is_recomputed_from_bytes_and_times(tmp_path: Path) -> None:
+    links = '{"0-1": {"SDMA": [3.0, 6000.0, 999]}, "1-1": {"SDMA": [1.0, 100.0, 9]}}'
+    ops = (
+        '{"stream_3_0_AllReduce-op1": ["1", 1.5, 0.25, {"0-1": {"SDMA": [1.0, 4000.0, 9]}, "1-1": {"SDMA": [0.5, 50, 9]}}],'
+        ' "stream_3_1_AllReduce-op2": ["1", 2.5, 0.25, {"0-1": {"SDMA": [2.0, 2000.0, 9]}, "1-1": {"SDMA": [0.5, 50, 9]}}],'
+        ' "stream_4_0_Receive-op3": ["1", 0, 2.0, {}]}'
+    )
+    tables, problems = read(tmp_path, "hccl_raw_1.csv", hccl("4.0", "2.5", links, ops))
+    assert problems == []
+    found = tables["comm_links"]
+    assert found.text("transport").tolist() == ["SDMA", "LOCAL"]
+    assert found.ints("size_bytes").tolist() == [6_000_000, 100_000]
+    assert found.ints("time_ns").tolist() == [3_000_000, 1_000_000]
+    assert found.floats("bandwidth").tolist() == [2.0, 0.1]
+    operators = tables["comm_ops"]
+    assert operators.text("name").tolist() == ["AllReduce-op1", "AllReduce-op2", "Receive-op3"]
+    assert operators.text("kind").tolist() == ["collective", "collective", "p2p"]
+    assert operators.ints("wait_ns").tolist() == [250_000, 250_000, 2_000_000]
+    assert operators.ints("elapse_ns").tolist() == [1_750_000, 2_750_000, 2_000_000]
+
+
+def test_costs_of_later_files_are_us(tmp_path: Path) -> None:
+    links = '{"0-1": {"SDMA": [1.0, 4000.0, 4]}}'
+    ops = '{"stream_3_0_AllReduce-op1": ["1", 1000.0, 250.0, {"0-1": {"SDMA": [1.0, 4000.0, 4]}}]}'
+    tables, _ = read(tmp_path, "hccl_raw_1.csv", hccl("1000.0", "250.0", links, ops))
+    assert tables["comm_ops"].ints("transit_ns").tolist() == [1_000_000]
+    assert tables["comm_ops"].ints("wait_ns").tolist() == [250_000]
+
+
+def test_types_are_read_by_their_place_and_shares_computed(tmp_path: Path) -> None:
+    for names in ("kernel_type,total_time,execution_frequency,percent", "op_type,task_time,n,percent"):
+        tables, problems = read(
+            tmp_path, "aicore_intermediate_0_type.csv", f"{names}\nCast,0.25,5,7\nConv2D,0.75,1,9\n"
+        )
+        assert problems == []
+        found = tables["op_statistic"]
+        assert found.text("type").tolist() == ["Conv2D", "Cast"]
+        assert found.ints("total_ns").tolist() == [750_000, 250_000]
+        assert found.ints("avg_ns").tolist() == [750_000, 50_000]
+        assert found.floats("ratio").tolist() == [75.0, 25.0]
+
+
+def single() -> TestSpan:
+    [span] = spans_below(RESULTS / "mindinsight_single")
+    return span
+
+
+def test_operators_are_joined_with_what_the_framework_knows() -> None:
+    span = single()
+    assert span.problems == []
+    table = span.tables["op_totals"]
+    assert len(table) == 145
+    first = table.text("name").tolist().index("Default/network/Conv2D-op1")
+    assert (table.text("type")[first], table.text("kernel")[first]) == ("Conv2D", "Conv2D-op1")
+    assert table.text("input_types")[first] == "FLOAT16;FLOAT16"
+    assert table.text("input_shapes")[first] == "32,64,56,56;32,64,56,56"
+    assert table.ints("avg_ns")[first] == 61_500
+    assert table.text("type")[144] == "Assign"  # the framework's list lacks it: its own name tells
+    assert table.text("input_shapes")[144] is None
+    assert table.floats("share").sum() == pytest.approx(1)
+
+
+def test_ai_cpu_stands_beside_ai_core() -> None:
+    found = single().tables["op_statistic"]
+    rows = dict(zip(zip(found.text("type").tolist(), found.text("core").tolist()), found.ints("total_ns").tolist()))
+    assert rows["GetNext", "AI_CPU"] == 1_200_000
+    assert rows["MatMul", "AI_CORE"] == 1_084_500
+
+
+def test_timeline_data_are_kernels() -> None:
+    kernels = single().tables["kernels"]
+    assert len(kernels) == 290
+    assert kernels.ints("dur_ns")[0] == 61_500
+    assert kernels.ints("start_ns")[0] == 11_628_614_272_730
+
+
+def test_the_data_pipeline() -> None:
+    tables = single().tables
+    assert tables["minddata_ops"].text("name").tolist() == ["Batch", "Map", "TFReader"]
+    assert tables["minddata_ops"].ints("queue_capacity").tolist() == [NULL_INT, 32, 32]
+    assert len(tables["minddata_queues"]) == 40
+    queues = tables["minddata_batches"].text("queue").tolist()
+    assert (queues.count("host"), queues.count("device")) == (20, 20)
+    waits = tables["minddata_batches"].ints("get_ns")[tables["minddata_batches"].text("queue").equals("device")]
+    assert ((waits >= 1_500_000) & (waits < 2_000_000)).all()
+
+
+def test_four_integers_a_line_are_enough(tmp_path: Path) -> None:
+    tables, problems = read(tmp_path, "dataset_iterator_profiling_0.txt", "0 0 1 4\n0 2 1 6\n1 64 1 3\nx\n")
+    found = tables["minddata_batches"]
+    assert codes(problems) == ["short_row"]
+    assert (found.ints("get_ns")[0], found.ints("total_ns")[0]) == (4_000_000, 6_000_000)
+    assert (found.ints("size")[0], found.ints("push_ns")[0]) == (3, NULL_INT)
+
+
+def test_a_broken_result_keeps_what_is_left() -> None:
+    first, second = spans_below(RESULTS / "mindinsight_broken")
+    assert first.tables["iterations"].text("step").tolist() == ["1", "3", "4", "5", "6", None]
+    assert {"short_row", "inconsistent", "bad_json"} <= set(codes(first.problems))
+    assert set(first.tables["comm_links"].text("step").tolist()) == {"1", "3", "4", "5", "6"}
+    assert second.tables == {}
+    assert codes(second.problems) == ["empty_file", "missing_column"]
+
+
+def test_the_capture_knows_mode_and_stages() -> None:
+    folder = RESULTS / "mindinsight_cluster" / "profiler"
+    names = [path.name for path in folder.iterdir() if "_2." in path.name or "_2_d" in path.name]
+    capture = read_capture(folder, names, ProblemLog())
+    assert (capture.rank, capture.rank_source) == (2, "file names")
+    assert capture.distributed_args == {"parallel_mode": "pipeline", "pipeline_stages": 2, "world_size": 4}
+    assert capture.versions == {"MindSpore": "2.2.0"}
+    assert capture.metadata["context_mode"] == "GRAPH_MODE"
+
+
+def test_ranks_of_the_old_layout_are_those_of_the_table() -> None:
+    assert [span.capture.rank for span in spans_below(RESULTS / "mindinsight_hosts")] == [0, 1, 2, 3]
