@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
@@ -12,33 +13,8 @@ from tb_npu_plugin.capture.api.messages import warn
 
 VARIABLE = "TB_NPU_BACKEND"
 ASCEND, MOCK = "ascend", "mock"
-#: Exported name → module below torch_npu that has it.
-PLACES = {
-    **dict.fromkeys(
-        (
-            "profile",
-            "ProfilerActivity",
-            "supported_activities",
-            "tensorboard_trace_handler",
-            "schedule",
-            "ProfilerAction",
-            "_ExperimentalConfig",
-            "supported_profiler_level",
-            "supported_ai_core_metrics",
-            "supported_export_type",
-            "ProfilerLevel",
-            "AiCMetrics",
-            "ExportType",
-            "HostSystem",
-            "_KinetoProfile",
-            "_NonIntrusiveProfile",
-        ),
-        "profiler",
-    ),
-    "analyse": "profiler.profiler",
-    "dynamic_profile": "profiler",
-    "mstx": "npu",
-}
+#: Exported name -> module below torch_npu that has it; the others are in torch_npu.profiler.
+_ELSEWHERE = {"analyse": "profiler.profiler", "mstx": "npu"}
 
 
 def load() -> ModuleType | None:
@@ -67,11 +43,12 @@ def load() -> ModuleType | None:
     return None
 
 
-def names(torch_npu: ModuleType) -> dict[str, Any]:
-    """The exported names with torch_npu's own objects; what its release does not have is not there."""
+def names(torch_npu: ModuleType, wanted: Iterable[str]) -> dict[str, Any]:
+    """These names with torch_npu's own objects; what its release does not have is not there."""
     out: dict[str, Any] = {}
-    for name, place in PLACES.items():
+    for name in wanted:
         module: Any = torch_npu
+        place = _ELSEWHERE.get(name, "profiler")
         try:
             importlib.import_module(f"torch_npu.{place}")
             if name == "dynamic_profile":

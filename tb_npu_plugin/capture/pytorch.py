@@ -73,7 +73,8 @@ if _found is None:
     _NonIntrusiveProfile.init()
 else:
     torch_npu = _found
-    for _name in ascend.PLACES:
+    _names = [name for name in __all__ if name not in ("torch_npu", "BACKEND")]
+    for _name in _names:
         del globals()[_name]
-    globals().update(ascend.names(_found))
+    globals().update(ascend.names(_found, _names))
     __all__ = [name for name in __all__ if name in globals()]

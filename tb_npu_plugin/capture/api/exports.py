@@ -13,7 +13,8 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Callable
 
-from tb_npu_plugin.capture.api import parsing, side_files
+from tb_npu_plugin.capture import side_files
+from tb_npu_plugin.capture.api import parsing
 from tb_npu_plugin.capture.api.enums import ExportType
 from tb_npu_plugin.capture.api.messages import error, warn
 from tb_npu_plugin.capture.api.progress_bar import Bars

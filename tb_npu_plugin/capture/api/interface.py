@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Callable
 
-from tb_npu_plugin.capture import backend
-from tb_npu_plugin.capture.api import exports, parsing, paths, ranks, session, side_files
+from tb_npu_plugin.capture import backend, side_files
+from tb_npu_plugin.capture.api import exports, parsing, paths, ranks, session
 from tb_npu_plugin.capture.api.automatic_marks import AutomaticMarks
 from tb_npu_plugin.capture.api.enums import ProfilerActivity, supported_activities
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
@@ -123,7 +123,8 @@ class _ProfInterface:
         self._write_info({"collectionTimeEnd": time.time_ns(), "MonotonicTimeEnd": time.monotonic_ns()})
         variables = self._settings.environment if "text" in self._settings.export_types else None
         groups = self._settings.groups or ranks.groups()
-        side_files.write_metadata(folder, self.metadata, variables, groups, self.trace_id, added)
+        content = side_files.metadata(self.metadata, variables, groups, self.trace_id, added)
+        side_files.write_metadata(folder, content)
         self.metadata.clear()
         self._recorder = None
         # What it holds is large, and one export alone needs it.
@@ -274,7 +275,8 @@ class _ProfInterface:
             **{name: getattr(self, name) for name in SWITCHES},
         }
         versions = backend.current().versions
-        content = side_files.info(common, self.experimental_config, self._start_info, end, versions, ranks.rank_id())
+        experimental = side_files.attributes(self.experimental_config)
+        content = side_files.info(common, experimental, self._start_info, end, versions, ranks.rank_id())
         side_files.write_info(Path(self.prof_path), content)
 
 

@@ -16,8 +16,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from tb_npu_plugin.capture import backend
-from tb_npu_plugin.capture.api import side_files
+from tb_npu_plugin.capture import backend, side_files
 from tb_npu_plugin.capture.api.enums import ExportType, supported_export_type
 from tb_npu_plugin.capture.api.messages import error, guarded, info, warn
 from tb_npu_plugin.capture.api.paths import RESULT_SUFFIX

@@ -12,7 +12,7 @@ from tb_npu_plugin.capture.writers.device_db import DeviceTables
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.host_db import HostTables
-from tb_npu_plugin.capture.writers.side_files import environment
+from tb_npu_plugin.capture.writers.side_files import environment, group_infos
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS
 
@@ -51,11 +51,7 @@ class DatabaseResult:
     def _metadata(self) -> list[tuple[str, str]]:
         """What profiler_metadata.json holds, as JSON."""
         content = {ENVIRONMENT: environment(), **self._output.options.metadata}
-        groups = {
-            group.name: {"group_name": group.group_name, "group_rank": group.rank, "global_ranks": list(group.ranks)}
-            for group in self._output.process.groups
-            if group.name
-        }
+        groups = group_infos(self._output.process.groups)
         if groups:
             content[GROUPS] = groups
         return [(key, json.dumps(value)) for key, value in content.items()]

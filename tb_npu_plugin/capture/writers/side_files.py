@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
 from datetime import datetime, timezone
 from typing import Any
 
-from tb_npu_plugin.capture.simulation.records import Process
+from tb_npu_plugin.capture import side_files
+from tb_npu_plugin.capture.simulation.records import Group, Process
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
-from tb_npu_plugin.schema import torch_npu_json as schema
 
-_ENVIRONMENT = ("ASCEND_GLOBAL_LOG_LEVEL", "HCCL_RDMA_TC", "HCCL_RDMA_SL", "ACLNN_CACHE_LIMIT", "HOST_CACHE_CAPACITY",
-                "ASCEND_ENHANCE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "ASCEND_LAUNCH_BLOCKING")  # fmt: skip
 #: Monotonic clock and counter at the start of a capture: any would do.
 _MONOTONIC, _COUNTER = 172_163_581_670_080, 17_238_197_612_056
 
@@ -40,29 +38,29 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
         "record_op_args": False, "_export_type": list(options.export) if dialect.export_list else options.export[0],
         "_op_attr": False, "_gc_detect_threshold": options.gc_threshold,
     }  # fmt: skip
-    out: dict[str, Any] = {"config": {"common_config": common, "experimental_config": experimental}}
     boot = process.start - _MONOTONIC
-    out["start_info"] = {"syscnt_enable": True, "freq": 100, "start_cnt": _COUNTER, "start_monotonic": _MONOTONIC}
-    out["end_info"] = {"collectionTimeEnd": process.end, "MonotonicTimeEnd": process.end - boot}
-    versions = {"torch_npu_version": dialect.torch_npu, "cann_version": dialect.cann, "rank_id": process.rank}
-    return json.dumps({**out, **{key: value for key, value in versions.items() if value is not None}}, indent=4)
+    start = {"syscnt_enable": True, "freq": 100, "start_cnt": _COUNTER, "start_monotonic": _MONOTONIC}
+    end = {"collectionTimeEnd": process.end, "MonotonicTimeEnd": process.end - boot}
+    versions = {"torch_npu_version": dialect.torch_npu, "cann_version": dialect.cann}
+    known = {key: value for key, value in versions.items() if value is not None}
+    return side_files.text_of(side_files.info(common, experimental, start, end, known, process.rank))
 
 
 def environment() -> dict[str, str]:
-    """ENV_VARIABLES: none of them is set."""
-    return dict.fromkeys(_ENVIRONMENT, "")
+    """ENV_VARIABLES of releases before the last one was kept: none of them is set."""
+    return dict.fromkeys(side_files.ENVIRONMENT_VARIABLES[:-1], "")
+
+
+def group_infos(groups: Iterable[Group]) -> dict[str, Any]:
+    """parallel_group_info: those that have a name."""
+    return {
+        group.name: {"group_name": group.group_name, "group_rank": group.rank, "global_ranks": list(group.ranks)}
+        for group in groups
+        if group.name
+    }
 
 
 def metadata(process: Process, options: Options) -> str:
     """Content of profiler_metadata.json."""
-    out: dict[str, Any] = dict(options.metadata)
-    if "text" in options.export:
-        out[schema.ENVIRONMENT] = environment()
-    groups = {
-        group.name: {"group_name": group.group_name, "group_rank": group.rank, "global_ranks": list(group.ranks)}
-        for group in process.groups
-        if group.name
-    }
-    if groups:
-        out[schema.GROUPS] = groups
-    return json.dumps(out, indent=4)
+    variables = environment() if "text" in options.export else None
+    return side_files.text_of(side_files.metadata(options.metadata, variables, group_infos(process.groups)))

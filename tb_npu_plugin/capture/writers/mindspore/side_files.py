@@ -6,6 +6,7 @@ import json
 
 from tb_npu_plugin.capture.simulation.records import Process
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
+from tb_npu_plugin.capture.writers.side_files import group_infos
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_json import GROUPS
@@ -49,9 +50,5 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
 
 def metadata(process: Process, options: Options) -> str:
     """Content of profiler_metadata.json."""
-    groups = {
-        group.name: {"group_name": group.group_name, "group_rank": group.rank, "global_ranks": list(group.ranks)}
-        for group in process.groups
-        if group.name
-    }
+    groups = group_infos(process.groups)
     return json.dumps({**options.metadata, **({GROUPS: groups} if groups else {})}, indent=4)

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture.api import paths, side_files
+from tb_npu_plugin.capture import side_files
+from tb_npu_plugin.capture.api import paths
 from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler

@@ -38,7 +38,7 @@ def attributes(thing: object) -> dict[str, Any]:
 
 def info(
     common: Mapping[str, Any],
-    experimental: object,
+    experimental: Mapping[str, Any],
     start: Mapping[str, Any],
     end: Mapping[str, Any] | None,
     versions: Mapping[str, str],
@@ -46,7 +46,7 @@ def info(
 ) -> dict[str, Any]:
     """Content of profiler_info. `end` None: the capture has not ended."""
     out: dict[str, Any] = {
-        "config": {"common_config": dict(common), "experimental_config": attributes(experimental)},
+        "config": {"common_config": dict(common), "experimental_config": dict(experimental)},
         "start_info": dict(start),
         **({} if end is None else {"end_info": dict(end)}),
         **versions,
@@ -66,15 +66,14 @@ def write_info(folder: Path, content: Mapping[str, Any]) -> None:
             other.unlink()
 
 
-def write_metadata(
-    folder: Path,
+def metadata(
     user: Mapping[str, Any],
     variables: Mapping[str, str] | None,
     groups: Mapping[str, Any],
-    trace_id: str,
-    added: Mapping[str, Any],
-) -> None:
-    """profiler_metadata.json. variables None: they go to the database."""
+    trace_id: str = "",
+    added: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Content of profiler_metadata. variables None: they go to the database."""
     content: dict[str, Any] = dict(user)
     if variables is not None:
         content[ENVIRONMENT] = dict(variables)
@@ -82,7 +81,12 @@ def write_metadata(
         content[GROUPS] = dict(groups)
     if trace_id:
         content[TRACE_ID] = trace_id
-    content.update(added)
+    content.update(added or {})
+    return content
+
+
+def write_metadata(folder: Path, content: Mapping[str, Any]) -> None:
+    """profiler_metadata.json, if there is anything to write."""
     if content:
         _write(folder / PROFILER_METADATA.name, content)
 
@@ -99,5 +103,10 @@ def read_info(folder: Path) -> dict[str, Any]:
     return {}
 
 
+def text_of(content: Mapping[str, Any]) -> str:
+    """As the files hold it."""
+    return json.dumps(content, indent=4, ensure_ascii=False)
+
+
 def _write(path: Path, content: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=4, ensure_ascii=False), encoding="utf-8")
+    path.write_text(text_of(content), encoding="utf-8")
