@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tb_npu_plugin.capture.models.linear import Linear
 from tb_npu_plugin.capture.models.resnet import ResNet
 from tb_npu_plugin.capture.models.transformer import Sizes as DecoderSizes
 from tb_npu_plugin.capture.models.transformer import Transformer
@@ -22,7 +23,7 @@ TRANSFORMERS = {
     "gpt2": DecoderSizes(12, 768, 12, 3072, 50257, 1024, 4, dropout=True),
     "tiny": DecoderSizes(2, 256, 8, 512, 1000, 128),
 }
-MODELS = (*TRANSFORMERS, "resnet50")
+MODELS = (*TRANSFORMERS, "resnet50", "linear")
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ def workload(model: str, sizes: Sizes, layout: Layout, kernels: KernelFactory, f
     if model == "resnet50":
         blocks = (3, 4, 6, 3) if sizes.layers is None else tuple(max(1, sizes.layers // 4) for _ in range(4))
         return ResNet(layout, kernels, faults, sizes.batch or 64, blocks)
+    if model == "linear":
+        return Linear(layout, kernels, faults)
     if model not in TRANSFORMERS:
         raise BadRequest(f"there is no model {model!r}", f"Models are: {', '.join(MODELS)}.")
     changes = {key: value for key, value in vars(sizes).items() if value is not None}

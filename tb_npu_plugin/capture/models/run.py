@@ -20,7 +20,7 @@ from tb_npu_plugin.capture.simulation.data_pipeline import BOTTLENECK, LONG_WAIT
 from tb_npu_plugin.capture.simulation.faults import parse_faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
 from tb_npu_plugin.capture.writers.result import Result
 from tb_npu_plugin.capture.writers.side_files import folder_name
@@ -36,7 +36,8 @@ Report = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Recipe:
-    """What to simulate. faults: as on the command line (simulation/faults.py); only: ranks to write, all without."""
+    """What to simulate. faults: as on the command line (simulation/faults.py); only: ranks to write, all without;
+    dialect: of which release, the newest without."""
 
     model: str = "llama-7b"
     ranks: int = 1
@@ -53,6 +54,7 @@ class Recipe:
     host: str = "node"
     start: int = START
     framework: str = "torch"
+    dialect: Dialect | None = None
 
     def cluster(self) -> Cluster:
         """The run. Raises BadRequest for what does not go together."""
@@ -68,7 +70,18 @@ class Recipe:
             raise BadRequest(f"there is no rank {wrong[0]}", f"The run has {self.ranks} ranks, from 0.")
         faults = parse_faults(self.faults, self.ranks)
         model = workload(self.model, self.sizes, layout, KernelFactory(chip), faults)
-        return Cluster(model, layout, chip, self.steps, self.start, self.seed, self.first_step, faults)
+        return Cluster(
+            model,
+            layout,
+            chip,
+            self.steps,
+            self.start,
+            self.seed,
+            self.first_step,
+            faults,
+            self.options.npu,
+            self.options.schedule is not None,
+        )
 
 
 def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambda what, share: None) -> dict[str, Any]:
@@ -113,14 +126,17 @@ def write_rank(
     options, framework = recipe.options, FRAMEWORKS[recipe.framework]
     schedule: dict[str, int] | None = {"wait": 0, "active": recipe.steps, "warmup": 1, "repeat": 1, "skip_first": recipe.first_step - 1,
                 "skip_first_wait": 0}  # fmt: skip
-    if options.data_process:  # a schedule would switch it off
+    if options.data_process or not cluster.marks:  # a schedule would switch the former off
         schedule = None
     options = replace(options, schedule=schedule,
                       metadata={SIMULATED: True, DISTRIBUTED: arguments, **options.metadata})  # fmt: skip
     process, segments = cluster.record(rank, table, runtime=options.level >= 2)
     process.marks = schedule is not None
-    folder = out / folder_name(process, f"{recipe.host}{rank // cluster.chip.node}", suffix=framework.suffix)
-    result = Result(folder, process, options, framework.dialect, framework)
+    dialect = recipe.dialect or framework.dialect
+    folder = out / folder_name(
+        process, f"{recipe.host}{rank // cluster.chip.node}", dialect.stamp_digits, framework.suffix
+    )
+    result = Result(folder, process, options, dialect, framework)
     with _no_collections():
         for number, segment in enumerate(segments, 1):
             result.add(segment)

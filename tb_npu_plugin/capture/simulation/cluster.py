@@ -61,7 +61,8 @@ class Truth:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A run. first_step: number of the first recorded step; start: ns since the epoch."""
+    """A run. first_step: number of the first recorded step; start: ns since the epoch; npu: there is a device, not
+    only the host of a single rank; marks: steps leave marks."""
 
     workload: Workload
     layout: Layout
@@ -71,6 +72,8 @@ class Cluster:
     seed: int = 0
     first_step: int = 11
     faults: Faults = field(default_factory=Faults)
+    npu: bool = True
+    marks: bool = True
 
     @property
     def topology(self) -> Topology:
@@ -180,8 +183,9 @@ class _Run:
         self._counts: dict[str, int] = {}
         start = cluster.start + (rank * 37_510 % _SKEW) // 10 * 10
         chip = cluster.chip
-        process = Process(31_780 + 6 * rank, rank % chip.node, rank, layout.world, start, soc=chip.soc,
-                          split=chip.split, cube_cores=chip.cube_cores, clock=chip.clock)  # fmt: skip
+        process = Process(31_780 + 6 * rank, rank % chip.node, rank, layout.world, start, npu=cluster.npu,
+                          marks=cluster.marks, soc=chip.soc, split=chip.split, cube_cores=chip.cube_cores,
+                          clock=chip.clock)  # fmt: skip
         process.dequeue_tid = process.pid + 57
         self._host_faults = HostFaults(faults.gc.get(rank, 0), faults.loader.get(rank, 0))
         place = Place(process, chip, cluster.seed, cluster.workload.held(self._stage), keep, runtime,
@@ -195,11 +199,12 @@ class _Run:
 
     def _make_groups(self) -> dict[str, Group]:
         topology = self._cluster.topology
+        roles = self._cluster.workload.program(self._stage, 0).roles()
         out: dict[str, Group] = {}
         for role, team in self.teams.items():
             if team.key in out:
                 continue
-            used = len(team.ranks) > 1 and (role != "world" or self.teams.get("dp") is team)
+            used = any(self.teams[other] is team for other in roles)
             rows = 0 if not used else 1 if role.startswith("pp") else planes("hcom_allReduce_", team.ranks, topology)
             name = f"10.0.0.1%eth0_55000_{len(out)}_{team.id[:12]}"
             out[team.key] = Group(len(out), team.id, team.ranks, team.ranks.index(self.rank), rows, name, team.role)

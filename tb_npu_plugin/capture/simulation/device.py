@@ -28,8 +28,9 @@ from tb_npu_plugin.capture.simulation.records import (
     Task,
 )  # fmt: skip
 
-STREAM, RANDOM_STREAM, CPU_STREAM = 2, 3, 7
-_STREAMS = {"DSA_SQE": RANDOM_STREAM, "AI_CPU": CPU_STREAM}
+#: Random numbers come from a stream of their own, all other kernels run in order.
+STREAM, RANDOM_STREAM = 2, 3
+_STREAMS = {"DSA_SQE": RANDOM_STREAM}
 #: Elements of the task queue (kQueueCapacity of torch_npu), and tasks that a stream takes ahead (assumed).
 QUEUE, AHEAD = 4096, 1024
 COPIES = {
@@ -41,6 +42,8 @@ _EVENT_WAIT = Kernel("EVENT_WAIT", "", "", "EVENT_WAIT_SQE")
 _DEQUEUE, _BEFORE, _NODE, _AFTER, _ARRIVE = 2_000, 3_000, 6_000, 1_500, 9_000
 #: ns from an enqueue to its dequeue at least, and between two dequeues.
 _WAKE, _NEXT = 9_000, 1_500
+#: ns that a copy begins before the task in front of it ends, as neighbours on a stream of a real 910B do.
+_EARLY = 400
 
 
 class Device:
@@ -155,20 +158,21 @@ class Device:
         """The operator was compiled before the capture."""
         self._compiled.add(kernel)
 
-    def copy(self, size: int, to_host: bool, op: HostOp | None, start: int, end: int) -> None:
-        """Launch a copy between host and device."""
+    def copy(self, size: int, to_host: bool, op: HostOp | None, start: int, end: int, parts: int = 1) -> None:
+        """Launch a copy between host and device; parts: tasks that one call makes."""
         name = "acl_memcpy_device_to_host" if to_host else "acl_memcpy_host_to_device"
         begin, item = self._take(name, op, start, end)
         took = self._vary(_ARRIVE)
         connection = self.call("acl", "aclrtMemcpyAsync", "0", "ACL_RTS", begin, begin + took)
-        ready = max(self._busy.get(STREAM, 0) + 300, begin + took + 4_000)
-        dur = copy_ns(self._chip, size)
-        self._busy[STREAM] = ready + dur
-        if self.segment is not None:
-            number = self._tasks[STREAM] = self._tasks.get(STREAM, 300) + 1
-            self.segment.tasks.append(
-                Task(COPIES[to_host], ready, dur, STREAM, number, connection, begin, self._dequeue_tid, op, size)
-            )
+        ready, dur = begin + took + 4_000, copy_ns(self._chip, size)
+        for _ in range(parts):
+            ready = max(self._busy.get(STREAM, 0) - _EARLY, ready)
+            self._busy[STREAM] = ready + dur
+            if self.segment is not None:
+                number = self._tasks[STREAM] = self._tasks.get(STREAM, 300) + 1
+                self.segment.tasks.append(
+                    Task(COPIES[to_host], ready, dur, STREAM, number, connection, begin, self._dequeue_tid, op, size)
+                )
         self._done(item, begin + took)
 
     def wait_for(self, group: int) -> None:

@@ -34,6 +34,10 @@ _BEFORE_OP, _BEGIN_OP, _END_OP, _BEFORE_ENQUEUE, _ENQUEUE, _FRAME = 1_800, 4_000
 _SIDE, _PIN = 9 << 20, 3 << 19
 
 
+#: Instructions that a host without an NPU leaves out.
+_OF_THE_DEVICE = frozenset(("launch", "copy", "communicate", "wait", "synchronize", "use_workspace", "engine_block"))
+
+
 @dataclass
 class HostFaults:
     """What goes wrong on one host: ns of each pause of the garbage collector, ns that the loader takes more."""
@@ -73,7 +77,9 @@ class Host:
         self.allocator.hold(place.held)
         self.now = process.start
         self.tid, self._autograd = process.pid, process.pid + 91
-        process.threads[:] = [self.tid, process.dequeue_tid, self._autograd]
+        process.threads[:] = (
+            [self.tid, process.dequeue_tid, self._autograd] if process.npu else [self.tid, self._autograd]
+        )
         self._keep = place.keep
         self._segment: Segment | None = None
         self._open: list[HostOp | None] = []
@@ -96,10 +102,12 @@ class Host:
         self.spend(3_000)
         step = Step(number, self.now)
         mark = HostOp(OpInfo(f"ProfilerStep#{number}"), self.tid, self.now)
-        if segment is not None:
+        if segment is not None and self.process.marks:
             segment.step = step
             segment.ops.append(mark)
         for name, *arguments in program.instructions:
+            if not self.process.npu and name in _OF_THE_DEVICE:
+                continue
             transfer = getattr(self, name)(*arguments)
             if transfer is not None:
                 yield transfer
@@ -113,8 +121,9 @@ class Host:
         """The segment of the step that has just been run, complete."""
         segment, self._segment, self.device.segment = self._segment, None, None
         assert segment is not None
-        segment.until = min(self.now, self.device.free_at)
-        self.device.meters.sample(segment, segment.until, self.allocator.reserved)
+        segment.until = min(self.now, self.device.free_at) if self.process.npu else self.now
+        if self.process.npu:
+            self.device.meters.sample(segment, segment.until, self.allocator.reserved)
         segment.ops.sort(key=lambda op: op.start)
         segment.tasks.sort(key=lambda task: task.start)
         segment.comm.sort(key=lambda op: op.start)
@@ -161,6 +170,18 @@ class Host:
         if op is not None:
             op.end = self.now
 
+    def aside(self, info: OpInfo, ns: int) -> None:
+        """Another thread runs an operator; its Python side hears of it a little later."""
+        tid = self.tid + 133
+        if tid not in self.process.threads:
+            self.process.threads.append(tid)
+        self.spend(1_500)
+        start = self.now
+        self.spend(ns)
+        if self._segment is not None:
+            self._segment.ops.append(HostOp(info, tid, start, self.now))
+        self.spend(2_000)
+
     # -- launches -----------------------------------------------------------------------------------
     def _enqueue(self) -> tuple[int, int]:
         """Start and end of an enqueue."""
@@ -179,10 +200,10 @@ class Host:
         start, end = self._enqueue()
         self.device.launch(launch, self._open[-1], start, end)
 
-    def copy(self, size: int, to_host: bool) -> None:
+    def copy(self, size: int, to_host: bool, parts: int) -> None:
         """Launch a copy."""
         start, end = self._enqueue()
-        self.device.copy(size, to_host, self._open[-1], start, end)
+        self.device.copy(size, to_host, self._open[-1], start, end, parts)
 
     def communicate(self, transfer: Transfer) -> Transfer:
         """Launch a communication operator."""

@@ -77,11 +77,11 @@ class Program:
         self, name: str, shapes: Sequence[Shape], types: Sequence[str], sequence: int = -1, backward: bool = False,
         output: bool = True,
     ) -> int:  # fmt: skip
-        """An operator with its kernels; gives the slot of its output, -1 without `output`."""
+        """An operator with its kernels; gives the slot of its output, -1 without one: in place, or not `output`."""
         slot = -1
         launches = self.kernels.launches(name, tuple(shapes), tuple(types))
         with self.op(name, shapes, types, sequence, backward):
-            if output and launches:
+            if output and launches and not name.endswith("_"):
                 out = launches[-1].kernel.outputs
                 shape = tuple(int(part) for part in out.split(",")) if out else (1,)
                 slot = self.allocate(size_of(shape, types[0]))
@@ -101,9 +101,9 @@ class Program:
             self.instructions.append(("use_workspace", launch.workspace))
         self.instructions.append(("launch", launch))
 
-    def copy(self, size: int, to_host: bool = False) -> None:
-        """Launch a copy between host and device from the open operator."""
-        self.instructions.append(("copy", size, to_host))
+    def copy(self, size: int, to_host: bool = False, parts: int = 1) -> None:
+        """Launch a copy between host and device from the open operator; `parts`: tasks that it takes."""
+        self.instructions.append(("copy", size, to_host, parts))
 
     def communicate(self, transfer: Transfer, backward: bool = False, wait: bool = True) -> None:
         """Communicate; `wait`: the compute stream goes on when it is done."""
@@ -146,6 +146,11 @@ class Program:
         """Let the host compute."""
         self.instructions.append(("spend", ns))
 
+    def aside(self, name: str, shapes: Sequence[Shape], types: Sequence[str], ns: int) -> None:
+        """Let another thread run an operator of `ns` inside the open one."""
+        texts = (_SEPARATOR.join(",".join(map(str, shape)) for shape in shapes), _SEPARATOR.join(types))
+        self.instructions.append(("aside", self._info(name, *texts, False), ns))
+
     def load(self, ns: int) -> None:
         """Let the host wait for the data loader, which a fault may slow down."""
         self.instructions.append(("load", ns))
@@ -153,6 +158,10 @@ class Program:
     def collect(self) -> None:
         """A place where the garbage collector may run."""
         self.instructions.append(("collect",))
+
+    def roles(self) -> set[str]:
+        """Groups that communicate."""
+        return {instruction[1].group for instruction in self.instructions if instruction[0] == "communicate"}
 
     def launches(self) -> list[Launch]:
         """All launches of kernels."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 
-#: Share of a link's peak that large transfers reach, and bytes at which half of that share is reached. The public
-#: sample of a real 910B shows 14.7 GB/s for 8.4 MB and 17.5 GB/s for larger ones on links of 28 GB/s.
-SHARE, HALF = 0.66, 2_500_000
-#: Reducing while moving is slower (the same sample: 11.4 GB/s where plain moves reach 14.7).
+#: Share of a link's peak that transfers reach, and bytes at which half of that share is reached: a few us for nothing.
+#: The public sample of a real 910B shows 15.5 GB/s for 1.2 MB, 14.7 for 8.4 MB and 20 for 19 MB on links of 28 GB/s.
+SHARE, HALF = 0.6, 100_000
+#: Reducing while moving is slower (the same sample: 11.4 GB/s where plain moves reach 14.7, 15 where they reach 16.4).
 REDUCE_SHARE = 0.78
 
 
