@@ -22,6 +22,8 @@ class Capture:
     worker_name: str = ""
     host: Optional[str] = None
     pid: Optional[int] = None
+    device_id: Optional[int] = None  # physical device, where the settings name it
+    window: Optional[tuple[int, Optional[int]]] = None  # steps of the training, from the name of a dynamic window
     level: Optional[str] = None  # "Level0" ...
     aic_metrics: Optional[str] = None  # "ACL_AICORE_PIPE_UTILIZATION" ...
     activities: Optional[tuple[str, ...]] = None  # ("CPU", "NPU")
@@ -29,6 +31,7 @@ class Capture:
     switches: dict[str, bool] = field(default_factory=dict)  # record_shapes, profile_memory, with_stack, l2_cache ...
     export_types: Optional[tuple[str, ...]] = None
     versions: dict[str, str] = field(default_factory=dict)  # {"torch_npu": "2.7.1", "CANN": "8.3.RC1"}, known ones
+    jit_level: Optional[str] = None  # MindSpore: "O0", "O1", "O2"
     device_name: Optional[str] = None
     start_ns: Optional[int] = None
     end_ns: Optional[int] = None

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, listed
-from tb_npu_plugin.discovery.identity import fold, identify
+from tb_npu_plugin.discovery.identity import fold, identify, read_info
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.schema.formats import TORCH_NPU, Format
+from tb_npu_plugin.schema import mindspore
+from tb_npu_plugin.schema.formats import MINDSPORE, TORCH_NPU, Format
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
 
 def find_ascend(folder: Folder) -> Taken | None:
     """A folder with an ASCEND_PROFILER_OUTPUT, or one of raw data that was never parsed."""
     names = folder.folders
+    if OUTPUT_FOLDER not in names and any(map(layout.is_result_name, names)):
+        # MindSpore 2.3 and 2.4 put the raw data beside the result.
+        return Taken(closed=frozenset(filter(layout.is_raw, names)))
     raw = frozenset(name for name in names if layout.is_raw(name))
     format = _format(folder)
     if OUTPUT_FOLDER in names:
@@ -26,8 +32,30 @@ def find_ascend(folder: Folder) -> Taken | None:
 
 
 def _format(folder: Folder) -> Format:
-    """Which profiler wrote it."""
-    return TORCH_NPU
+    """Which profiler wrote it: as the name ends, else as the content looks."""
+    suffix = layout.suffix_of(folder.name)
+    if suffix:
+        return MINDSPORE if suffix == mindspore.SUFFIX else TORCH_NPU
+    return MINDSPORE if _is_mindspore(folder) else TORCH_NPU
+
+
+def _is_mindspore(folder: Folder) -> bool:
+    """The settings are MindSpore's, or it has files that only MindSpore writes."""
+    for entry in folder.entries:
+        try:
+            if layout.INFO_NAME.fullmatch(entry.name):
+                status = entry.stat()
+                return read_info(entry.path, status.st_size, status.st_mtime_ns).mindspore
+        except OSError:
+            continue  # the readers report it
+    for name in (OUTPUT_FOLDER, layout.RAW_FRAMEWORK):
+        try:
+            inner = [entry.name for entry in listed(folder.path / name)]
+        except OSError:
+            continue  # not there, or reported when it is read
+        if any(mindspore.ONLY_MINDSPORE.match(name) for name in inner):
+            return True
+    return False
 
 
 def _never_parsed(folder: Folder, format: Format) -> report.Skipped:
@@ -48,19 +76,23 @@ def _result(folder: Folder, format: Format, raw: bool) -> Taken:
     if not files:
         return Taken(skipped=[_never_parsed(folder, format) if raw else report.empty(folder.label)])
     if not layout.is_result_name(folder.name):
-        notes.append(_renamed(report.shown(folder.name)))
+        notes.append(_renamed(report.shown(folder.name), format))
     files += files_of([entry for entry in folder.entries if layout.is_in_root(format, entry.name)], "", format, notes)
     infos = [(file.relative, file.size, file.mtime_ns) for file in files if layout.INFO_NAME.fullmatch(file.relative)]
     identity = identify(folder.path, folder.parts or (folder.path.name,), infos)
+    if format is MINDSPORE and infos:
+        # Processes that never initialised the communication all say rank 0: the device tells them apart.
+        identity = replace(identity, device=read_info(str(folder.path / infos[0][0]), *infos[0][1:]).device)
     label = report.shown(folder.path.name)
     return Taken([
         Found(format.id, folder.path, folder.parts, fold(folder.parts), identity, tuple(files), tuple(notes), label)
     ])  # fmt: skip
 
 
-def _renamed(name: str) -> Problem:
+def _renamed(name: str, format: Format) -> Problem:
+    suffix = mindspore.SUFFIX if format is MINDSPORE else layout.RESULT_SUFFIXES[0]
     return Problem(
-        "renamed_result", "", "", "a folder name that ends in _ascend_pt", name,
+        "renamed_result", "", "", f"a folder name that ends in {suffix}", name,
         "Nothing; host, process and time cannot be read from the name.", "Keep the name that the profiler gave.",
         severity="info",
     )  # fmt: skip

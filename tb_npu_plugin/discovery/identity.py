@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tb_npu_plugin.discovery import layout
 from tb_npu_plugin.discovery.report import shown
+from tb_npu_plugin.schema import mindspore
 
 #: A profiler_info file has some kilobytes; the scan runs in the server, which a huge one must not stop. Bytes.
 MAX_INFO = 4 << 20
@@ -26,6 +27,8 @@ class Identity:
     worker_name   "{host}_{pid}" as the profiler wrote it
     stamp         digits of the local time in the name, 14 to 17
     node          folded folders that number a host, e.g. "node1"
+    device        physical device id, where it had to be read to tell processes of one rank apart
+    window        first and last step of the dynamic profiling that made it, from a folder's name
     """
 
     rank: int | None
@@ -35,6 +38,8 @@ class Identity:
     pid: int | None
     stamp: str
     node: str
+    device: int | None = None
+    window: tuple[int, int | None] | None = None
 
     @property
     def time(self) -> datetime | None:
@@ -55,12 +60,17 @@ def fold(parts: Sequence[str]) -> tuple[str, ...]:
     """
     kept = list(parts[:-1])
     numbered = bool(parts) and layout.RANK_FOLDER.fullmatch(parts[-1]) is not None
-    while kept and layout.RANK_FOLDER.fullmatch(kept[-1]):
+    while kept and (layout.RANK_FOLDER.fullmatch(kept[-1]) or _is_plain(kept)):
         kept.pop()
         numbered = True
     if numbered and kept and layout.NODE_FOLDER.fullmatch(kept[-1]):
         kept.pop()
     return tuple(kept)
+
+
+def _is_plain(parts: Sequence[str]) -> bool:
+    """The last folder only stands between a rank's and its results: rank_0/profiler."""
+    return len(parts) > 1 and parts[-1] == layout.PLAIN_FOLDER and bool(layout.RANK_FOLDER.fullmatch(parts[-2]))
 
 
 def identify(folder: Path, parts: Sequence[str], infos: Sequence[tuple[str, int, int]]) -> Identity:
@@ -74,12 +84,13 @@ def identify(folder: Path, parts: Sequence[str], infos: Sequence[tuple[str, int,
     found = layout.RESULT_NAME.fullmatch(name)
     worker = (found.group("worker") or "") if found else ""
     if not found and layout.is_result_name(name):
-        worker = name[: -len(layout.RESULT_SUFFIXES[0])]
+        worker = name[: -len(layout.suffix_of(name))]
     if layout.RANK_FOLDER.fullmatch(worker):
         worker = ""
     worker = shown(worker)
     by_pid = layout.WORKER_PID.fullmatch(worker)
-    rank, source = _rank(folder, [*parts[len(run) : -1], name], infos)
+    own = [*parts[len(run) : -1], name]
+    rank, source = _rank(folder, own, infos)
     stamped = layout.RANK_FOLDER.fullmatch(name)
     return Identity(
         rank=rank,
@@ -89,7 +100,18 @@ def identify(folder: Path, parts: Sequence[str], infos: Sequence[tuple[str, int,
         pid=int(by_pid.group("pid")) if by_pid else None,
         stamp=(found.group("time") if found else (stamped.group("time") if stamped else "")) or "",
         node="/".join(shown(part) for part in parts[len(run) : -1] if layout.NODE_FOLDER.fullmatch(part)),
+        window=window_of(own),
     )
+
+
+def window_of(names: Sequence[str]) -> tuple[int, int | None] | None:
+    """First and last step that a folder's name tells ("rank0_start2_stop5"), of the innermost that does."""
+    for name in reversed(names):
+        found = layout.RANK_FOLDER.fullmatch(name)
+        if found and found.group("start") and len(found.group("start")) <= MAX_DIGITS:
+            stop = found.group("stop")
+            return int(found.group("start")), int(stop) if stop and len(stop) <= MAX_DIGITS else None
+    return None
 
 
 def _rank(folder: Path, names: Sequence[str], infos: Sequence[tuple[str, int, int]]) -> tuple[int | None, str]:
@@ -99,7 +121,7 @@ def _rank(folder: Path, names: Sequence[str], infos: Sequence[tuple[str, int, in
         if found and found.group("rank"):
             return int(found.group("rank")), name
     for name, size, mtime_ns in infos:
-        rank = _rank_id(str(folder / name), size, mtime_ns)
+        rank = read_info(str(folder / name), size, mtime_ns).rank
         if rank is not None:
             return rank, "rank_id"
     for name in reversed(names):
@@ -109,19 +131,36 @@ def _rank(folder: Path, names: Sequence[str], infos: Sequence[tuple[str, int, in
     return None, ""
 
 
+@dataclass(frozen=True)
+class Info:
+    """What a profiler_info file tells the scan. mindspore: MindSpore's profiler of today wrote it."""
+
+    rank: int | None = None
+    device: int | None = None
+    mindspore: bool = False
+
+
 @lru_cache(maxsize=20_000)
-def _rank_id(path: str, size: int, mtime_ns: int) -> int | None:
-    """`rank_id` of a profiler_info file; None where it has none. The time is part of the key only.
-    A file that cannot be read is no matter here: readers.capture reports it."""
+def read_info(path: str, size: int, mtime_ns: int) -> Info:
+    """Read a profiler_info file; what it does not tell is None. The time is part of the key only.
+    A file that cannot be read is no matter here: the readers report it."""
     if size > MAX_INFO:
-        return None
+        return Info()
     try:
         content = json.loads(Path(path).read_bytes())
     except (OSError, ValueError, RecursionError):
-        return None
+        return Info()
     if not isinstance(content, dict):
-        return None
-    nested = content.get("ms_profiler_info")
-    value = content.get("rank_id", nested.get("rank_id") if isinstance(nested, dict) else None)
+        return Info()
+    nested = content.get(mindspore.MS_INFO)
+    nested = nested if isinstance(nested, dict) else {}
+    return Info(
+        _number(content.get(mindspore.RANK_ID, nested.get(mindspore.RANK_ID))),
+        _number(nested.get(mindspore.DEVICE_ID)),
+        mindspore.PARAMETERS in content,
+    )
+
+
+def _number(value: object) -> int | None:
     text = str(value).strip()
     return int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else None

@@ -17,8 +17,12 @@ RESULT_NAME = re.compile(rf"(?:(?P<worker>.*?)_)?(?P<time>\d{{14,17}}){_SUFFIX}"
 WORKER_PID = re.compile(r"(?P<host>.+)_(?P<pid>\d+)")
 #: A folder whose name says nothing but which rank (and which part of its run) it holds.
 RANK_FOLDER = re.compile(
-    rf"rank[-_]?(?P<rank>\d+)(?:_start_?\d+(?:_stop_?\d+)?)?(?:_(?P<time>\d{{14,17}}))?(?:{_SUFFIX})?", re.IGNORECASE
+    r"rank[-_]?(?P<rank>\d+)(?:_start_?(?P<start>\d+)(?:_stop_?(?P<stop>\d+))?)?(?:_(?P<time>\d{14,17}))?"
+    rf"(?:{_SUFFIX})?",
+    re.IGNORECASE,
 )
+#: A folder that says nothing at all between that of a rank and its results (mindformers).
+PLAIN_FOLDER = "profiler"
 #: A rank inside the name of a result folder ("bert_rank3_ascend_pt").
 RANK_IN_NAME = re.compile(r"(?:^|_)rank[-_]?(?P<rank>\d+)(?=_|$)", re.IGNORECASE)
 #: A folder that only numbers a host; it folds into the worker when rank folders are directly in it.
@@ -41,6 +45,11 @@ MAX_FOLDERS = 200_000
 def is_result_name(name: str) -> bool:
     """The name ends as profilers name their results."""
     return name.endswith(RESULT_SUFFIXES)
+
+
+def suffix_of(name: str) -> str:
+    """The end of a name that profilers give to their results; "" for other names."""
+    return next((suffix for suffix in RESULT_SUFFIXES if name.endswith(suffix)), "")
 
 
 def is_raw(name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tb_npu_plugin.discovery.logdirs import is_remote
 from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Scan, token
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.discovery.walk import Walk
+from tb_npu_plugin.problems import Problem
 
 #: Two processes that claim one rank are one worker, restarted, only if their captures are further apart than this.
 RESTART_GAP = timedelta(seconds=60)
@@ -82,17 +84,19 @@ def _workers(run: str, spans: Iterable[FoundSpan]) -> list[FoundWorker]:
         groups = _apart(by_rank[rank])
         for group in groups:
             # The first group keeps the plain id, so that links survive when a second process turns up.
-            key = () if group is groups[0] else (_process(group[0].identity),)
-            workers.append(_worker(token("w", run, f"rank {rank}", *key), group))
+            key = () if group is groups[0] else (_origin(group[0].identity),)
+            own = group if len(groups) == 1 else [_flagged(span, rank, len(groups)) for span in group]
+            workers.append(_worker(token("w", run, f"rank {rank}", *key), own, len(groups) > 1))
     for process in sorted(by_process, key=natural):
         workers.append(_worker(token("w", run, "process", process), by_process[process]))
     return workers
 
 
-def _worker(worker: str, spans: list[FoundSpan]) -> FoundWorker:
+def _worker(worker: str, spans: list[FoundSpan], shared: bool = False) -> FoundWorker:
+    """shared: other processes claim its rank as well."""
     spans = sorted(spans, key=lambda span: (span.identity.stamp, natural(span.path)))
     first = spans[0].identity
-    process = _process(first)
+    process = _origin(first) if shared else _process(first)
     label = process or "worker"
     if first.rank is not None:
         label = f"rank {first.rank}" + (f" · {process}" if process else "")
@@ -104,11 +108,29 @@ def _process(identity: Identity) -> str:
     return "/".join(filter(None, (identity.node, identity.worker_name)))
 
 
+def _origin(identity: Identity) -> str:
+    """The process, and its device where that is known."""
+    device = "" if identity.device is None else f"device {identity.device}"
+    return " · ".join(filter(None, (_process(identity), device)))
+
+
+def _flagged(span: FoundSpan, rank: int, processes: int) -> FoundSpan:
+    return replace(span, notes=(*span.notes, _shared_rank(rank, processes)))
+
+
+def _shared_rank(rank: int, processes: int) -> Problem:
+    return Problem(
+        "shared_rank", "", "", "one process for a rank", f"{processes} processes that say rank {rank}",
+        "Which rank this is. The processes are shown apart, by host, process and device.",
+        "Create the profiler after the communication is initialised, or set RANK_ID.", severity="warning",
+    )  # fmt: skip
+
+
 def _apart(spans: list[FoundSpan]) -> list[list[FoundSpan]]:
     """Spans of one rank: one group, unless several processes claimed the rank at the same time."""
     processes: dict[str, list[FoundSpan]] = defaultdict(list)
     for span in spans:
-        processes[_process(span.identity)].append(span)
+        processes[_origin(span.identity)].append(span)
     groups: list[list[FoundSpan]] = []
     for _, own in sorted(processes.items(), key=lambda item: min((span.identity.stamp, span.path) for span in item[1])):
         home = next((group for group in groups if not _together(group, own)), None)

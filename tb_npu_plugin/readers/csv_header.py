@@ -77,7 +77,7 @@ def _factor(text: str, column: Column, spec: ResultFile, report: FileReport) -> 
     if column.kind in (Kind.TIME, Kind.DURATION):
         units: dict[str, float] = dict(TIME_UNITS)
     elif column.kind is Kind.BYTES:
-        units = dict(SIZE_UNITS)
+        units = {**SIZE_UNITS, **dict(spec.sizes)}
     elif column.kind is Kind.BANDWIDTH:
         units = BANDWIDTH_UNITS
     else:

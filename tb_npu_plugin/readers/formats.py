@@ -14,10 +14,12 @@ from tb_npu_plugin.readers.database import settings
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.mindinsight import capture as mindinsight_capture
 from tb_npu_plugin.readers.mindinsight import registry as mindinsight
+from tb_npu_plugin.readers.mindspore import capture as mindspore_capture
+from tb_npu_plugin.readers.mindspore import reader as mindspore
 from tb_npu_plugin.readers.source import Progress
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.scan import Scan, scan_trace
-from tb_npu_plugin.schema.formats import MINDINSIGHT, TORCH_NPU
+from tb_npu_plugin.schema.formats import MINDINSIGHT, MINDSPORE, TORCH_NPU
 from tb_npu_plugin.schema.torch_npu_db import DATABASE_FILES
 from tb_npu_plugin.tables import Table
 
@@ -58,4 +60,5 @@ def _capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
 READERS: dict[str, Reader] = {
     TORCH_NPU.id: Reader(_capture, _tables),
     MINDINSIGHT.id: Reader(mindinsight_capture.read_capture, mindinsight.read_file, mindinsight.finish),
+    MINDSPORE.id: Reader(mindspore_capture.read_capture, mindspore.read_file, mindspore.finish),
 }

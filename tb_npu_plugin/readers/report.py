@@ -10,7 +10,7 @@ from tb_npu_plugin.readers.damage import repaired
 #: Longest piece of a bad file that a problem quotes.
 MAX_FOUND = 80
 
-_PARSE_AGAIN = "Parse the raw data again with torch_npu.profiler.profiler.analyse, or copy the file again."
+_PARSE_AGAIN = "Parse the raw data again with the profiler's analyse function, or copy the file again."
 _OTHERS_STAND = "Nothing else: the other rows are read."
 
 
@@ -71,6 +71,11 @@ _WORDS: dict[str, _Words] = {
         "figures that agree with each other", "Nothing: the figures that were recomputed are shown.",
         "Parse the raw data again if in doubt.", "warning",
     ),
+    "outside_steps": _Words(
+        "kernels within the steps that the host marked",
+        "Which step these belong to: the profiler counts them to the last one; here they belong to none.",
+        "Nothing to do: they ran before the step began to which they are counted.", "info",
+    ),
     "no_settings": _Words(
         "profiler_info.json or profiler_info_<rank>.json", "How it was recorded: level, options, rank.",
         "Copy the file from the result folder of the profiler.", "info",
@@ -95,8 +100,11 @@ class FileReport:
         self._log = log
         self._file = relative
 
-    def add(self, code: str, where: str = "", *, expected: str = "", found: str = "", kind: str = "") -> None:
-        """Add one occurrence of a defect. `expected` replaces the general wording; `kind` as in ProblemLog."""
+    def add(
+        self, code: str, where: str = "", *, expected: str = "", found: str = "", kind: str = "", count: int = 1
+    ) -> None:
+        """Add one occurrence of a defect, or several. `expected` replaces the general wording; `kind` as in
+        ProblemLog."""
         words = _WORDS[code]
         self._log.add(
             Problem(
@@ -107,6 +115,7 @@ class FileReport:
                 found=shortened(found),
                 lost=words.lost,
                 action=words.action,
+                count=count,
                 severity=words.severity,
             ),
             kind,

@@ -42,6 +42,7 @@ class ResultFile:
     in_root   beside ASCEND_PROFILER_OUTPUT instead of inside it
     pattern   file names, where there is more than one
     unit      unit of the times whose headers name none
+    sizes     bytes of units of size that mean something else in this file than elsewhere
     fills     names of the logical tables where they are several
     stages    which of the two stages of reading a span read it
     settings  it tells how the span was recorded and fills no table
@@ -58,6 +59,7 @@ class ResultFile:
     in_root: bool = False
     pattern: re.Pattern[str] | None = None
     unit: str = ""
+    sizes: tuple[tuple[str, int], ...] = ()
     fills: tuple[str, ...] = ()
     stages: tuple[Stage, ...] = ("tables",)
     settings: bool = False

@@ -14,6 +14,8 @@ _DATED_NS = 946_684_800 * 10**9
 
 def span_label(span: FoundSpan, meta: Mapping[str, Any] | None) -> str:
     """Local time of the capture and its steps as far as they are known ("15:48:04 · step 50"), else its name.
+    A window of dynamic profiling is named by itself: its numbers are those of the training, those of the steps are the
+    profiler's marks, which count anew in each window ("15:48:04 · window 2-5 · steps 0-3").
 
     meta: of the tables stage, None while it is not read. The time in the folder's name is local to the host that
     recorded; without one, the first event is given in the local time of this host.
@@ -22,9 +24,13 @@ def span_label(span: FoundSpan, meta: Mapping[str, Any] | None) -> str:
     if time is None and meta is not None and (meta.get("start_ns") or 0) >= _DATED_NS:
         time = datetime.fromtimestamp(int(meta["start_ns"]) / 1e9)
     steps = _steps(meta["steps"]) if meta is not None else ""
-    if time is None:
-        return " · ".join(filter(None, (span.label, steps)))
-    return " · ".join(filter(None, (time.strftime("%Y-%m-%d %H:%M:%S"), steps)))
+    name = span.label if time is None else time.strftime("%Y-%m-%d %H:%M:%S")
+    return " · ".join(filter(None, (name, _window(span), steps)))
+
+
+def _window(span: FoundSpan) -> str:
+    window = span.identity.window
+    return "" if window is None else "window " + "-".join(str(step) for step in window if step is not None)
 
 
 def _steps(steps: Sequence[str]) -> str:

@@ -1,0 +1,58 @@
+"""How a span was recorded: profiler_info_{rank}.json of MindSpore, profiler_metadata.json, names of folders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tb_npu_plugin.discovery.identity import identify
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers import settings
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.settings import integer_of, known_versions, object_of, text_of
+from tb_npu_plugin.schema import mindspore as names
+from tb_npu_plugin.schema.torch_npu_json import PROFILER_INFO
+
+_NO_METRICS = "None"
+
+
+def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
+    """The capture of a result folder. What is not recorded is unknown; what is broken is a problem in the log.
+
+    The rank comes from the name of profiler_info_<rank>.json, then its rank_id, then names of folders. The file that
+    2.3 and 2.4 write is flat and has no switches.
+    """
+    found = settings.listing(folder, log)
+    name, info = settings.profiler_info(folder, found, log)
+    report = FileReport(log, name or PROFILER_INFO.name)
+    parameters = object_of(info, names.PARAMETERS, report)
+    own = object_of(info, names.MS_INFO, report)
+    named = identify(folder, folder.parts[-3:], ())
+    rank, source = settings.rank_of(name, {**info, **own}, named, report)
+    scheduled = parameters.get(names.IS_SET_SCHEDULE) is True
+    return Capture(
+        rank=rank,
+        rank_source=source,
+        worker_name=named.worker_name,
+        host=named.host,
+        pid=named.pid,
+        device_id=integer_of(own.get(names.DEVICE_ID)),
+        window=named.window,
+        level=text_of(parameters.get("profiler_level")),
+        aic_metrics=_metrics(parameters.get("aic_metrics")),
+        activities=settings.activities_of(parameters, report),
+        schedule=settings.schedule_of(parameters, report) if scheduled else None,
+        switches={
+            key: value for key, value in parameters.items() if isinstance(value, bool) and key not in names.NO_SWITCHES
+        },
+        export_types=settings.export_types_of(parameters, "export_type", report),
+        versions=known_versions(info, {"MindSpore": names.MS_VERSION, "CANN": names.CANN_VERSION}),
+        jit_level=text_of(info.get(names.JIT_LEVEL)),
+        **settings.metadata(folder, found, log),
+    )
+
+
+def _metrics(value: object) -> str | None:
+    """The member's name as users write it: AiCoreNone is stored as "None"."""
+    return names.NO_METRICS if value == _NO_METRICS else text_of(value)

@@ -1,0 +1,45 @@
+"""Names of kernels: "Kernel::KernelLaunch::Default/net/MatMul-op1/aclnnMatmul" is the kernel aclnnMatmul, launched in
+the scope Default/net/MatMul-op1. Source: specs/mindspore.md 2.3, 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_npu_plugin.schema.mindspore import EVENT_SEPARATOR, LAUNCH_SEPARATOR
+from tb_npu_plugin.schema.mindspore_files import FULL_NAME, SCOPE
+from tb_npu_plugin.tables import Table, Text
+
+
+def with_short_names(kernels: Table) -> Table:
+    """Kernels under the last part of their names, with the whole name and the scope as columns; as they are where no
+    name has parts."""
+    names = kernels.text("name")
+    parts = [split(value) for value in names.values]
+    if not any(scope for _, scope in parts) and all(short == value for (short, _), value in zip(parts, names.values)):
+        return kernels
+    renamed = Table(kernels.columns, {**kernels.data, "name": recoded(names, [short for short, _ in parts])})
+    return renamed.with_columns([(FULL_NAME, names), (SCOPE, recoded(names, [scope or None for _, scope in parts]))])
+
+
+def split(name: str) -> tuple[str, str]:
+    """(kernel, scope): what stands after the last slash; what stands between the second "::" and it, "" without.
+
+    >>> split("Kernel::KernelLaunch::Default/net/MatMul-op1/aclnnMatmul")
+    ('aclnnMatmul', 'Default/net/MatMul-op1')
+    >>> split("hcom_allReduce__974_0_1")
+    ('hcom_allReduce__974_0_1', '')
+    """
+    before, _, kernel = name.rpartition(LAUNCH_SEPARATOR)
+    if not kernel:
+        return name, ""
+    parts = before.split(EVENT_SEPARATOR, 2)
+    return kernel, parts[2] if len(parts) == 3 else ""
+
+
+def recoded(column: Text, values: Sequence[str | None]) -> Text:
+    """The column with another text for each of its distinct ones; None is unknown."""
+    text = Text.of(values)
+    codes = np.append(text.codes, np.int32(-1))  # code -1 is the last
+    return Text(codes[column.codes].astype(np.int32), text.values)

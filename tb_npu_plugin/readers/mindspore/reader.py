@@ -1,0 +1,73 @@
+"""Which reader reads which file of a MindSpore result, and what is mended when all are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.communication import read_communication, read_communication_matrix
+from tb_npu_plugin.readers.csv_reader import read_csv
+from tb_npu_plugin.readers.mindspore import communication, minddata, steps
+from tb_npu_plugin.readers.mindspore.kernels import with_short_names
+from tb_npu_plugin.readers.mindspore.marks import read_marks
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.source import Progress
+from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.schema import minddata as minddata_files
+from tb_npu_plugin.schema import mindspore_files as files
+from tb_npu_plugin.schema.formats import MINDSPORE
+from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+from tb_npu_plugin.tables import Table
+
+Tables = dict[str, Table]
+#: Files that are one table with a header.
+_TABLES = (*files.CSV_FILES, minddata_files.DATASET, minddata_files.PIPELINE)
+_READERS = {
+    files.COMMUNICATION: read_communication,
+    files.COMMUNICATION_MATRIX: read_communication_matrix,
+    minddata_files.SUMMARY: minddata.read_summary,
+    minddata_files.BATCHES: minddata.read_batches,
+    minddata_files.CPU: minddata.read_cpu,
+}
+
+
+def read_file(
+    path: Path, relative: str, log: ProblemLog, progress: Progress, spool: Spool | None, before: Tables
+) -> Tables:
+    """The logical tables of one file; see readers.registry.read_file. `before`: what other files gave."""
+    spec = MINDSPORE.file(path.name)
+    if spec is files.TRACE_VIEW:
+        kernels = before.get("kernels")
+        # Marks are there to check the steps of kernels by, which may have none.
+        if kernels is None or not kernels.has("step"):
+            return {}
+        return {"step_marks": read_marks(path, relative, log, progress)}
+    if spec is minddata_files.SUMMARY and minddata_files.SUMMARY.id in before:
+        return {}  # JSON and CSV hold the same
+    if spec in _TABLES:
+        table = read_csv(path, relative, spec, log, progress, spool)
+        return {} if table is None else {spec.id: table}
+    if spec in _READERS:
+        return _READERS[spec](path, relative, log, progress)
+    FileReport(log, relative).add("unknown_file", found=path.name)
+    return {}
+
+
+def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
+    """The tables as those of torch_npu are: names, steps and kinds of communication in the same sense."""
+    out = dict(tables)
+    kernels = out.get("kernels")
+    if kernels is not None:
+        report = FileReport(log, f"{OUTPUT_FOLDER}/{files.KERNELS.name}")
+        if "step_marks" in out:
+            kernels = steps.checked(kernels, out["step_marks"], report)
+        out["kernels"] = with_short_names(kernels)
+    for name, named_by in communication.NAMED_BY.items():
+        if name in out:
+            out[name] = communication.with_point_to_point(out[name], named_by)
+    if not steps.are_marked(kernels, capture):
+        for name in ("step_trace", *communication.NAMED_BY):
+            if name in out:
+                out[name] = steps.without_whole(out[name])
+    return out

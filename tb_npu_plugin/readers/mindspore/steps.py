@@ -1,0 +1,48 @@
+"""To which steps rows belong. Source: specs/mindspore.md 2.3, 2 and 3.
+
+A kernel belongs to the step in which it was launched; what was launched outside of all steps, the profiler counts to
+the last one. Without marks there are no steps, but files call the whole capture step 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.readers.mindspore.kernels import recoded
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.tables import Table, Text
+
+#: What files say where no step is marked.
+_WHOLE = "0"
+
+
+def checked(kernels: Table, marks: Table, report: FileReport) -> Table:
+    """Kernels counted to the last step though they ran before it began belong to no step: a kernel cannot run before
+    it is launched. Those that run after the end of the last step may have been launched in it, and stay."""
+    if not len(marks) or not kernels.has("step"):
+        return kernels
+    last = int(marks.ints("start_ns").argmax())
+    name, begins = marks.text("step")[last], int(marks.ints("start_ns")[last])
+    steps = kernels.text("step")
+    wrong = steps.equals(name or "") & (kernels.ints("start_ns") < begins)
+    if not wrong.any():
+        return kernels
+    report.add("outside_steps", found=f"step {name}", count=int(wrong.sum()))
+    codes = np.where(wrong, np.int32(-1), steps.codes).astype(np.int32)
+    return replace(kernels, data={**kernels.data, "step": Text(codes, steps.values)})
+
+
+def are_marked(kernels: Table | None, capture: Capture) -> bool:
+    """The host marked steps: then kernels have them."""
+    return kernels.has("step") if kernels is not None else capture.schedule is not None
+
+
+def without_whole(table: Table) -> Table:
+    """Rows that belong to the whole capture belong to no step; a table that names other steps stays as it is."""
+    steps = table.text("step")
+    if set(steps.values) != {_WHOLE}:
+        return table
+    return replace(table, data={**table.data, "step": recoded(steps, [None])})

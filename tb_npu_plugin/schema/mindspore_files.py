@@ -1,0 +1,78 @@
+"""The files of `*_ascend_ms` results: those of torch_npu where they are the same, and in what they differ.
+Source: specs/mindspore.md 2.2, 2.3."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tb_npu_plugin.schema import torch_npu_csv, torch_npu_json, torch_npu_memory_csv
+from tb_npu_plugin.schema.core import Condition
+from tb_npu_plugin.schema.minddata import MINDDATA_FILES
+from tb_npu_plugin.schema.mindspore import MEMORY_RECORD_KEYS, MEMORY_RECORD_MB, OPERATOR_KEYS
+from tb_npu_plugin.tables import Column, Kind
+
+LEVEL_1 = Condition("profiler_level=ProfilerLevel.Level1 or Level2", "Written at profiler level 1 and 2.")
+LEVEL_1_RANKS = Condition(
+    "profiler_level=ProfilerLevel.Level1 or Level2, more than one rank",
+    "Written at profiler level 1 and 2 when communication operators ran.",
+)
+LEVEL_2 = Condition("profiler_level=ProfilerLevel.Level2", "Written at profiler level 2 when AI CPU tasks ran.")
+NPU = Condition(
+    "activities with ProfilerActivity.NPU, profiler_level other than LevelNone", "Written when the NPU is profiled."
+)
+MEMORY = Condition("profile_memory=True", "Written when memory profiling is on.")
+OP_MEMORY_SWITCHES = Condition(
+    "profile_memory=True, activities with ProfilerActivity.CPU",
+    "Written when memory profiling is on and the host is profiled.",
+)
+SHAPES = Condition("record_shapes=True, activities with ProfilerActivity.CPU", "Written when shapes are recorded.")
+TEXT = Condition("export_type with ExportType.Text", "Always written by the text export.")
+
+#: What the name of a kernel is made of (schema/mindspore.py LAUNCH_SEPARATOR); beside it in the table of kernels.
+FULL_NAME = Column(
+    "full_name", Kind.TEXT, "Full Name", "Name as recorded: the launching event, and the kernel.", "identity"
+)
+SCOPE = Column("scope", Kind.TEXT, "Scope", "Where in the network: the scope of the launching event.", "identity")
+
+#: Steps as the host marked them, from the trace: what the figures of steps are cut by.
+STEP_MARKS_COLUMNS = (
+    Column("step", Kind.TEXT, "Step", "Number of the mark, from 0 in each capture.", "identity"),
+    Column("start_ns", Kind.TIME, "Start", "Start on the host.", "time"),
+    Column("end_ns", Kind.TIME, "End", "End on the host.", "time"),
+)
+
+KERNELS = replace(torch_npu_csv.KERNELS, condition=NPU)
+STEP_TRACE = replace(torch_npu_csv.STEP_TRACE, condition=NPU)
+OP_STATISTIC = replace(torch_npu_csv.OP_STATISTIC, condition=NPU)
+API_STATISTIC = replace(torch_npu_csv.API_STATISTIC, condition=LEVEL_1)
+OPERATORS = replace(
+    torch_npu_csv.OPERATORS,
+    condition=SHAPES,
+    columns=tuple(torch_npu_csv.OPERATORS.column(key) for key in OPERATOR_KEYS),
+    doc="One row per launch, without any time: the operators are rebuilt from the trace where that is there.",
+)
+OP_MEMORY = replace(torch_npu_memory_csv.OP_MEMORY, condition=OP_MEMORY_SWITCHES)
+MEMORY_RECORD = replace(
+    torch_npu_memory_csv.MEMORY_RECORD,
+    condition=MEMORY,
+    columns=tuple(torch_npu_memory_csv.MEMORY_RECORD.column(key) for key in MEMORY_RECORD_KEYS),
+    sizes=(("MB", MEMORY_RECORD_MB),),
+    doc="Totals per component over time: MindSpore, GE, MindSpore+GE, APP. A MB is 1000 KB of 1024 bytes here.",
+)
+MODULE_MEMORY = replace(torch_npu_memory_csv.MODULE_MEMORY, condition=MEMORY)
+DATA_PREPROCESS = replace(torch_npu_csv.DATA_PREPROCESS, condition=LEVEL_2)
+TRACE_VIEW = replace(
+    torch_npu_json.TRACE_VIEW, condition=TEXT, fills=("trace", "step_marks"), stages=("tables", "trace")
+)
+COMMUNICATION = replace(torch_npu_json.COMMUNICATION, condition=LEVEL_1_RANKS)
+COMMUNICATION_MATRIX = replace(torch_npu_json.COMMUNICATION_MATRIX, condition=LEVEL_1_RANKS)
+
+#: Files whose rows are those of torch_npu's declaration of the same name, and of MindSpore's own.
+CSV_FILES = (
+    STEP_TRACE, KERNELS, OP_STATISTIC, API_STATISTIC, OPERATORS, OP_MEMORY, MEMORY_RECORD, MODULE_MEMORY,
+    DATA_PREPROCESS, torch_npu_csv.L2_CACHE,
+)  # fmt: skip
+FILES = (
+    COMMUNICATION, COMMUNICATION_MATRIX, TRACE_VIEW, torch_npu_json.PROFILER_INFO, torch_npu_json.PROFILER_METADATA,
+    *CSV_FILES, *MINDDATA_FILES,
+)  # fmt: skip
