@@ -15,8 +15,9 @@ from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, Table, Text, 
 SERIES = ("allocated_bytes", "reserved_bytes", "active_bytes")
 #: Rows that one bin keeps at most: first and last, and the smallest and largest of each series.
 _ROWS_PER_BIN = 2 + 2 * len(SERIES)
-#: Components in which the allocators' peak is looked for, best first: all allocators, PyTorch's, the graph engine's.
-_ALLOCATORS = ("PTA+GE", "PTA", "GE")
+#: Components in which the allocators' peak is looked for, best first: all allocators, the framework's, the graph
+#: engine's.
+_ALLOCATORS = ("PTA+GE", "MindSpore+GE", "PTA", "MindSpore", "GE")
 
 MODULE_COLUMNS = (
     Column("component", Kind.TEXT, "Component", "CANN module.", "identity"),
@@ -107,7 +108,7 @@ def peak(time: IntArray, values: IntArray) -> Peak:
 
 
 def fragmentation(records: Table) -> float | None:
-    """(reserved - allocated) / reserved when the allocators held most, of PTA+GE, else PTA, else GE."""
+    """(reserved - allocated) / reserved when the allocators held most, of the first of _ALLOCATORS that is there."""
     component = records.text("component")
     for name in _ALLOCATORS:
         rows = _by_time(records.take(component.equals(name)))

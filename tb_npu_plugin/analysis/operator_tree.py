@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,28 @@ def rebuild(events: OperatorEvents) -> OperatorTimes:
         _whole(aicore_self),
         _whole(_with_children(parent, aicore_self)),
     )
+
+
+def rebuild_by_thread(events: OperatorEvents, launch_thread: IntArray) -> OperatorTimes:
+    """As `rebuild` without a task queue, for frameworks whose threads work side by side: operators nest on their own
+    thread, and a device task belongs to the operator that runs on the thread that launches it."""
+    count = len(events.op_start)
+    columns = [np.zeros(count, dtype=np.int64) for _ in fields(OperatorTimes)]
+    none = np.zeros(0, dtype=np.int64)
+    for thread in np.unique(events.op_thread).tolist():
+        rows = np.flatnonzero(events.op_thread == thread)
+        own = np.flatnonzero(launch_thread == thread)
+        times = rebuild(
+            OperatorEvents(
+                events.op_start[rows], events.op_dur[rows], events.op_thread[rows], *(none,) * 6,
+                events.launch_start[own], events.launch_dur[own], events.launch_aicore[own],
+            )
+        )  # fmt: skip
+        for column, found in zip(columns, (getattr(times, field.name) for field in fields(OperatorTimes))):
+            column[rows] = found
+        inner = rows[times.parent >= 0]
+        columns[0][inner] = rows[times.parent[times.parent >= 0]]
+    return OperatorTimes(*columns)
 
 
 def nested(start: IntArray, dur: IntArray, device_self: IntArray, aicore_self: IntArray) -> OperatorTimes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, listed
@@ -78,6 +80,10 @@ def _result(folder: Folder, format: Format, raw: bool) -> Taken:
     if not layout.is_result_name(folder.name):
         notes.append(_renamed(report.shown(folder.name), format))
     files += files_of([entry for entry in folder.entries if layout.is_in_root(format, entry.name)], "", format, notes)
+    if format is MINDSPORE:
+        files += files_of(
+            _listed_or_none(folder.path / layout.RAW_FRAMEWORK), f"{layout.RAW_FRAMEWORK}/", format, notes
+        )
     infos = [(file.relative, file.size, file.mtime_ns) for file in files if layout.INFO_NAME.fullmatch(file.relative)]
     identity = identify(folder.path, folder.parts or (folder.path.name,), infos)
     if format is MINDSPORE and infos:
@@ -87,6 +93,14 @@ def _result(folder: Folder, format: Format, raw: bool) -> Taken:
     return Taken([
         Found(format.id, folder.path, folder.parts, fold(folder.parts), identity, tuple(files), tuple(notes), label)
     ])  # fmt: skip
+
+
+def _listed_or_none(folder: Path) -> list[os.DirEntry[str]]:
+    """What a folder holds that need not be there."""
+    try:
+        return listed(folder)
+    except OSError:
+        return []
 
 
 def _renamed(name: str, format: Format) -> Problem:

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from tb_npu_plugin.schema.core import ResultFile
-from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES
+from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_db_reading import SELECTS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 from tb_npu_plugin.tables import Column, Kind
@@ -18,7 +19,7 @@ _INTRODUCTION = f"""# Result files
 
 Generated from `tb_npu_plugin/schema/` by `python -m tb_npu_plugin.schema.docgen > docs/formats.md`. Do not edit.
 
-What is read of a result folder (`*_ascend_pt`). Files are in `{OUTPUT_FOLDER}/` unless said otherwise; each may be
+What is read of a result folder, by the profiler that wrote it. Files are in `{OUTPUT_FOLDER}/` unless said otherwise; each may be
 gzip-compressed (`.gz`). Columns are found by their headers, never by position: case, the unit in brackets, and `_` for
 a space do not matter. The unit is read from the header. Empty cells and `N/A` are unknown. A row without a valid value
 in a **required** column is lost, a file without the column cannot be read; whatever is lost is reported.
@@ -44,14 +45,20 @@ def formats_page() -> str:
     """The whole page as Markdown."""
     kinds = ", ".join(f"`{kind.value}` ({meaning})" for kind, meaning in _KINDS.items())
     parts = [_INTRODUCTION.format(kinds=kinds)]
-    parts += [_file(spec) for spec in RESULT_FILES]
+    seen: list[ResultFile] = []
+    for format in FORMATS.values():
+        parts.append(f"## {format.title}\n")
+        for spec in format.files:
+            twin = next((file for file in seen if file.name == spec.name and file.columns == spec.columns), None)
+            parts.append(_file(spec, twin))
+            seen.append(spec)
     parts.append(_databases())
     return "\n".join(parts)
 
 
-def _file(spec: ResultFile) -> str:
-    """The section of one result file."""
-    lines = [f"## {spec.name}", "", f"{spec.title}. {spec.doc}".strip(), ""]
+def _file(spec: ResultFile, twin: ResultFile | None) -> str:
+    """The section of one result file. twin: one of another profiler with the same columns, above."""
+    lines = [f"### {spec.name}", "", f"{spec.title}. {spec.doc}".strip(), ""]
     lines.append(f"{spec.condition.text} Setting: `{spec.condition.option}`.")
     if spec.pattern is not None:
         lines.append(f"File names: `{spec.pattern.pattern}`.")
@@ -59,6 +66,10 @@ def _file(spec: ResultFile) -> str:
         lines.append("In the result folder itself.")
     if spec.unit:
         lines.append(f"Unit of headers that name none: {spec.unit}.")
+    lines += [f"A {unit} is {size:,} bytes in this file." for unit, size in spec.sizes]
+    if twin is not None and twin.tables == spec.tables:
+        lines.append("Columns as above.")
+        return "\n".join([*lines, ""])
     if spec.extra == "metric":
         lines.append("Any other column is kept as a metric; its kind shows in its header.")
     if spec.fallback:

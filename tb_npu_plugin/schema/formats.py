@@ -9,7 +9,7 @@ from tb_npu_plugin.schema import (
     minddata,
     mindinsight_ops,
     mindinsight_steps,
-    mindspore,
+    mindspore_files,
     torch_npu_csv,
     torch_npu_db,
     torch_npu_json,
@@ -56,7 +56,7 @@ TORCH_NPU = Format(
 MINDSPORE = Format(
     "mindspore",
     "MindSpore Profiler",
-    mindspore.FILES,
+    mindspore_files.FILES,
     'from mindspore.profiler.profiler import analyse; analyse("{path}")',
 )
 

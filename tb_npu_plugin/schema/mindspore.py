@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 
-from tb_npu_plugin.schema import torch_npu_csv, torch_npu_json
-from tb_npu_plugin.schema.minddata import MINDDATA_FILES
-
 #: End of the names of result folders.
 SUFFIX = "_ascend_ms"
 
-FILES = (*torch_npu_json.JSON_FILES, *torch_npu_csv.CSV_FILES, *MINDDATA_FILES)
+#: Files of a result, and of raw data, that no other profiler writes.
+ONLY_MINDSPORE = re.compile(
+    r"ascend_mindspore_profiler(_\d+)?\.db|dataset\.csv|minddata_|mindspore\.|cpu_ms_memory_record"
+)
 
 #: Keys of profiler_info_{rank}.json. A file of MindSpore before 2.3 has the same name and no PARAMETERS.
 PARAMETERS = "profiler_parameters"
@@ -22,6 +22,11 @@ COST = "analysis_cost_time"
 MS_VERSION, CANN_VERSION, JIT_LEVEL = "ms_version", "cann_version", "jit_level"
 #: Keys of PARAMETERS; all values are texts or switches, but the schedule.
 SCHEDULE, IS_SET_SCHEDULE = "schedule", "is_set_schedule"
+
+#: Settings of PARAMETERS that are no switches of what is recorded.
+NO_SWITCHES = frozenset({IS_SET_SCHEDULE, "start_profile", "sync_enable", "data_simplification"})
+#: aic_metrics without any, stored as "None".
+NO_METRICS = "AiCoreNone"
 
 #: kernel_details.csv: Name is "launch event/kernel" where the host was profiled; kernels in graphs contain "/" as well.
 LAUNCH_SEPARATOR = "/"

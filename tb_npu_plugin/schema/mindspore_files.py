@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tb_npu_plugin.schema import torch_npu_csv, torch_npu_json, torch_npu_memory_csv
-from tb_npu_plugin.schema.core import Condition
+from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.schema.minddata import MINDDATA_FILES
 from tb_npu_plugin.schema.mindspore import MEMORY_RECORD_KEYS, MEMORY_RECORD_MB, OPERATOR_KEYS
 from tb_npu_plugin.tables import Column, Kind
@@ -45,8 +45,10 @@ KERNELS = replace(torch_npu_csv.KERNELS, condition=NPU)
 STEP_TRACE = replace(torch_npu_csv.STEP_TRACE, condition=NPU)
 OP_STATISTIC = replace(torch_npu_csv.OP_STATISTIC, condition=NPU)
 API_STATISTIC = replace(torch_npu_csv.API_STATISTIC, condition=LEVEL_1)
-OPERATORS = replace(
-    torch_npu_csv.OPERATORS,
+OPERATORS = ResultFile(
+    id="operator_shapes",
+    name=torch_npu_csv.OPERATORS.name,
+    title="Operator shapes",
     condition=SHAPES,
     columns=tuple(torch_npu_csv.OPERATORS.column(key) for key in OPERATOR_KEYS),
     doc="One row per launch, without any time: the operators are rebuilt from the trace where that is there.",
@@ -62,7 +64,7 @@ MEMORY_RECORD = replace(
 MODULE_MEMORY = replace(torch_npu_memory_csv.MODULE_MEMORY, condition=MEMORY)
 DATA_PREPROCESS = replace(torch_npu_csv.DATA_PREPROCESS, condition=LEVEL_2)
 TRACE_VIEW = replace(
-    torch_npu_json.TRACE_VIEW, condition=TEXT, fills=("trace", "step_marks"), stages=("tables", "trace")
+    torch_npu_json.TRACE_VIEW, condition=TEXT, fills=("trace", "step_marks", "operators"), stages=("tables", "trace")
 )
 COMMUNICATION = replace(torch_npu_json.COMMUNICATION, condition=LEVEL_1_RANKS)
 COMMUNICATION_MATRIX = replace(torch_npu_json.COMMUNICATION_MATRIX, condition=LEVEL_1_RANKS)

@@ -7,6 +7,7 @@ from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU
 from tb_npu_plugin.schema.minddata import DATASET
 from tb_npu_plugin.schema.minddata_tables import MINDDATA_TABLES
+from tb_npu_plugin.schema.mindspore_files import OPERATORS, STEP_MARKS_COLUMNS
 from tb_npu_plugin.schema.torch_npu_json import (
     COMM_BANDWIDTH_COLUMNS,
     COMM_LINKS_COLUMNS,
@@ -36,6 +37,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "op_totals": mindinsight_ops.OP_TOTALS_COLUMNS,
     "flops_summary": mindinsight_ops.FLOPS_SUMMARY_COLUMNS,
     "memory_summary": mindinsight_ops.MEMORY_SUMMARY_COLUMNS,
+    "step_marks": STEP_MARKS_COLUMNS,
+    OPERATORS.id: OPERATORS.columns,
 }
 
 

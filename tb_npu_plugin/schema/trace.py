@@ -1,4 +1,5 @@
-"""Words of trace_view.json (torch_npu.profiler). Source: specs/ascend_pt.md 5."""
+"""Words of trace_view.json (torch_npu.profiler, MindSpore's profiler). Sources: specs/ascend_pt.md 5,
+specs/mindspore.md 2.4."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ HOST_TO_DEVICE = "HostToDevice"
 ASYNC_TASK_QUEUE = "async_task_queue"
 ASYNC_NPU = "async_npu"
 FORWARD_BACKWARD = "fwdbwd"
+ASYNC_MINDSPORE = "async_mindspore"
+PYTHON_FUNCTION = "python_function"
 
 # Keys of args.
 CORRELATION_ID = "correlation_id"
@@ -35,13 +38,19 @@ PROCESS_ORDER: tuple[tuple[str, ...], ...] = (
     ("Overlap Analysis",),
     ("Ascend Hardware",),
     ("HCCL", "Communication"),
-    ("Python",),
+    ("Python", "MindSpore"),
+    ("CPU OP",),
+    ("Scope Layer",),
     ("Python GC",),
     ("CANN",),
 )
 #: Processes of the program itself, and of the CANN calls that it makes; their threads share ids.
-PROGRAM = ("Python",)
+PROGRAM = ("Python", "MindSpore")
 CANN = ("CANN",)
+#: Processes whose slices are host operators, frames apart, where none has the category of an operator.
+FRAMEWORK = ("MindSpore",)
+#: Kinds of flow that lead from a cause to its effect; the nearest cause first. fwdbwd is none.
+CAUSES = (HOST_TO_DEVICE, ASYNC_TASK_QUEUE, ASYNC_MINDSPORE, ASYNC_NPU)
 #: Keys of counter args that tell series apart and are no values.
 COUNTER_DIMENSIONS = ("acc_id",)
 #: Keys of counter args that are a unit themselves.

@@ -11,6 +11,7 @@ from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.job import Job
 from tb_npu_plugin.store.labels import span_label
 from tb_npu_plugin.store.library import Library, Stand
+from tb_npu_plugin.store.span import NAMED_ONLY
 from tb_npu_plugin.store.stages import STAGES, files_of, stages_of
 from tb_npu_plugin.views.availability import SpanFacts, facts_of_files, view_states
 from tb_npu_plugin.views.base import ProgressJson
@@ -99,6 +100,9 @@ def span_facts(library: Library, place: Place) -> SpanFacts:
         elif trace.meta["operators"]:
             have.add("operators")
             rows["operators"] = trace.meta["operators"]
+    if "operators" not in have and NAMED_ONLY in have:
+        have.add("operators")
+        rows["operators"] = rows.get(NAMED_ONLY)
     return SpanFacts(frozenset(have), rows, format=named.format, rebuilt=frozenset(rebuilt))
 
 

@@ -26,6 +26,8 @@ from tb_npu_plugin.tables import Table
 if TYPE_CHECKING:
     from tb_npu_plugin.store.timeline import Timeline
 
+#: Logical table of calls of operators without times.
+NAMED_ONLY = "operator_shapes"
 logger = logging.getLogger(__name__)
 
 
@@ -88,15 +90,17 @@ class Span:
     def rows(self, table: str) -> int | None:
         """Row count of a logical table; None when its file is not there or not read."""
         count = self._tables.meta["rows"].get(table) if self._tables else None
-        if count is None and table == "operators" and self._trace is not None:
-            count = self._trace.meta["operators"] or None
+        if count is None and table == "operators":
+            count = (self._trace.meta["operators"] if self._trace is not None else None) or self.rows(NAMED_ONLY)
         return None if count is None else int(count)
 
     def table(self, table: str) -> Table | None:
         """A logical table; None when its file is not there. The operators are rebuilt from the trace where only that
-        is there. A damaged cache file gives None and a Problem."""
+        is there; without it they may be known by name, without any time. A damaged cache file gives None and a
+        Problem."""
         if self._tables is None or table not in self._tables.meta["rows"]:
-            return self._rebuilt(table)
+            found = self._rebuilt(table)
+            return found if found is not None or table != "operators" else self.table(NAMED_ONLY)
         folder = self._tables.folder
         try:
             return self._memory.tables.get((folder.name, table), lambda: self._load(folder, table))
@@ -111,6 +115,8 @@ class Span:
             return str(read[table])
         if table == "operators" and self._rebuilt(table) is not None:
             return self.place.span.trace_files[0].name
+        if table == "operators" and NAMED_ONLY in read:
+            return str(read[NAMED_ONLY])
         return file_of(table, self.format).name
 
     def _load(self, folder: Path, table: str) -> Table | None:

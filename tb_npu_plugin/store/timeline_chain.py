@@ -7,8 +7,6 @@ from typing import Any
 from tb_npu_plugin.schema import trace as words
 from tb_npu_plugin.store.timeline_open import Timeline
 
-#: Kinds of flow that lead from a cause to its effect; the nearest cause first. fwdbwd is none.
-_CAUSES = (words.HOST_TO_DEVICE, words.ASYNC_TASK_QUEUE, words.ASYNC_NPU)
 #: Links of one chain at most; a call stack is rarely deeper than a few hundred frames.
 _MOST = 1000
 
@@ -34,7 +32,7 @@ def chain(timeline: Timeline, slice_id: int) -> dict[str, Any]:
 def _cause(timeline: Timeline, slice_id: int) -> tuple[int, str]:
     """(the slice that this one follows from, the kind of flow between them or "" for a call); -1 without any."""
     flows = {flow["kind"]: flow["from"]["id"] for flow in timeline.flows(slice_id) if flow["to"]["id"] == slice_id}
-    for kind in _CAUSES:
+    for kind in words.CAUSES:
         if kind in flows:
             return flows[kind], kind
     parent = int(timeline.parent[slice_id])

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.operator_tree import FRACTION, OperatorEvents, rebuild
+from tb_npu_plugin.analysis.operator_tree import FRACTION, OperatorEvents, rebuild, rebuild_by_thread
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.scan.args_columns import Key, read_columns
@@ -20,6 +20,7 @@ from tb_npu_plugin.schema import trace
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.store.timeline_files import Texts, compact, load, save, save_texts, texts_path
 from tb_npu_plugin.store.timeline_launches import launches
+from tb_npu_plugin.store.timeline_tracks import read_names
 from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, Text
 from tb_npu_plugin.texts import TextList
 
@@ -40,7 +41,7 @@ _TIMES = {
 def write_operators(folder: Path, events: TraceEvents, args: ArgsFile | None) -> None:
     """Write the logical table "operators" into a timeline folder: one row per host operator call, in start order,
     without step marks. Its texts go from the trace to their files; they may be a fifth of the trace."""
-    chosen = _Chosen.of(events)
+    chosen = _Chosen.of(events, args)
     used, name = compact(events.name[chosen.ops], len(events.names))
     names = events.names.take(used)
     marks = np.array([trace.STEP_MARK in text for text in names], dtype=bool)
@@ -55,26 +56,53 @@ def write_operators(folder: Path, events: TraceEvents, args: ArgsFile | None) ->
         save(folder, f"operators_{key}_texts_ends", found.ends[key])
     save(folder, "operators_name", name[rows])
     save_texts(folder, "operators_name_texts", names)
-    times = rebuild(_operator_events(events, chosen, found))
+    inputs = _operator_events(events, chosen, found)
+    if chosen.by_thread:
+        times = rebuild_by_thread(inputs, events.tid[chosen.launch].astype(np.int64))
+    else:
+        times = rebuild(inputs)
     for key, column in _TIMES.items():
         save(folder, f"operators_{key}", getattr(times, column)[rows])
 
 
 @dataclass(frozen=True)
 class _Chosen:
-    """The events that the table is made from. ops: by start; launch, task: as `launches` gives them."""
+    """The events that the table is made from. ops: by start; launch, task: as `launches` gives them; by_thread: the
+    operators of each thread nest for themselves."""
 
     ops: Index
     enqueue: Index
     dequeue: Index
     launch: Index
     task: Index
+    by_thread: bool
 
     @staticmethod
-    def of(events: TraceEvents) -> _Chosen:
+    def of(events: TraceEvents, args: ArgsFile | None) -> _Chosen:
         ops = _slices(events, trace.CPU_OP)
-        ops = ops[np.argsort(events.ts[ops], kind="stable")]
-        return _Chosen(ops, _slices(events, trace.ENQUEUE), _slices(events, trace.DEQUEUE), *launches(events))
+        own = np.zeros(0, dtype=np.int64) if len(ops) else _framework_slices(events, args)
+        order = (
+            np.lexsort((-events.dur[own], events.ts[own])) if len(own) else np.argsort(events.ts[ops], kind="stable")
+        )
+        return _Chosen(
+            own[order] if len(own) else ops[order],
+            _slices(events, trace.ENQUEUE),
+            _slices(events, trace.DEQUEUE),
+            *launches(events),
+            by_thread=len(own) > 0,
+        )
+
+
+def _framework_slices(events: TraceEvents, args: ArgsFile | None) -> Index:
+    """Complete events of the framework's process, but for frames of Python."""
+    named = read_names(events, args).processes
+    pids = [pid for pid, process in named.items() if process.name in trace.FRAMEWORK]
+    if not pids:
+        return np.zeros(0, dtype=np.int64)
+    wanted = np.isin(events.pid, pids)
+    if trace.PYTHON_FUNCTION in events.categories:
+        wanted &= events.category != events.categories.index(trace.PYTHON_FUNCTION)
+    return _complete(events, np.flatnonzero(wanted))
 
 
 @dataclass(frozen=True)
@@ -139,7 +167,11 @@ def _slices(events: TraceEvents, category: str) -> Index:
     """Complete events of a category."""
     if category not in events.categories:
         return np.zeros(0, dtype=np.int64)
-    rows = np.flatnonzero(events.category == events.categories.index(category))
+    return _complete(events, np.flatnonzero(events.category == events.categories.index(category)))
+
+
+def _complete(events: TraceEvents, rows: Index) -> Index:
+    """Those of the events that are slices with a name and times."""
     good = (events.phase[rows] == ord("X")) & (events.name[rows] >= 0)
     good &= (events.dur[rows] != NULL_INT) & (events.ts[rows] != NULL_INT)
     return np.asarray(rows[good], dtype=np.int64)

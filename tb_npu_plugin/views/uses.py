@@ -25,6 +25,7 @@ USES: dict[str, Use] = {
     "operators": Use(
         ("operator", "overview", "diff"), "Times by operator are rebuilt from the trace, where that is there."
     ),
+    "operator_shapes": Use(("operator",), "No shapes of the operators."),
     "op_memory": Use(("memory",), "No table of allocations."),
     "memory_record": Use(("memory",), "No memory curves and peaks."),
     "module_memory": Use(("memory",), "No memory by CANN module."),

@@ -4,6 +4,7 @@ const COLOURS: Record<string, string> = {
   async_npu: "--c-mix",
   HostToDevice: "--c-compute",
   async_task_queue: "--c-vec",
+  async_mindspore: "--c-vec",
   fwdbwd: "--c-wait",
 };
 

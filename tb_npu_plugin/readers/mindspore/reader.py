@@ -8,7 +8,7 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.communication import read_communication, read_communication_matrix
 from tb_npu_plugin.readers.csv_reader import read_csv
-from tb_npu_plugin.readers.mindspore import communication, minddata, steps
+from tb_npu_plugin.readers.mindspore import communication, memory, steps
 from tb_npu_plugin.readers.mindspore.kernels import with_short_names
 from tb_npu_plugin.readers.mindspore.marks import read_marks
 from tb_npu_plugin.readers.report import FileReport
@@ -22,13 +22,10 @@ from tb_npu_plugin.tables import Table
 
 Tables = dict[str, Table]
 #: Files that are one table with a header.
-_TABLES = (*files.CSV_FILES, minddata_files.DATASET, minddata_files.PIPELINE)
+_TABLES = (*files.CSV_FILES, minddata_files.DATASET)
 _READERS = {
     files.COMMUNICATION: read_communication,
     files.COMMUNICATION_MATRIX: read_communication_matrix,
-    minddata_files.SUMMARY: minddata.read_summary,
-    minddata_files.BATCHES: minddata.read_batches,
-    minddata_files.CPU: minddata.read_cpu,
 }
 
 
@@ -43,8 +40,6 @@ def read_file(
         if kernels is None or not kernels.has("step"):
             return {}
         return {"step_marks": read_marks(path, relative, log, progress)}
-    if spec is minddata_files.SUMMARY and minddata_files.SUMMARY.id in before:
-        return {}  # JSON and CSV hold the same
     if spec in _TABLES:
         table = read_csv(path, relative, spec, log, progress, spool)
         return {} if table is None else {spec.id: table}
@@ -63,6 +58,8 @@ def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
         if "step_marks" in out:
             kernels = steps.checked(kernels, out["step_marks"], report)
         out["kernels"] = with_short_names(kernels)
+    if "memory_record" in out:
+        out["memory_record"] = memory.without_zeros(out["memory_record"])
     for name, named_by in communication.NAMED_BY.items():
         if name in out:
             out[name] = communication.with_point_to_point(out[name], named_by)

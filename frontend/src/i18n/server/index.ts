@@ -2,6 +2,7 @@ import { ANSWERS } from "./answers";
 import { COLUMN_DOCS } from "./column_docs";
 import { MINDDATA } from "./minddata";
 import { MINDINSIGHT } from "./mindinsight";
+import { MINDSPORE } from "./mindspore";
 import { PROBLEMS } from "./problems";
 import type { ServerText } from "./texts.gen";
 import { TITLES } from "./titles";
@@ -12,6 +13,7 @@ export const SERVER_ZH: Readonly<Record<ServerText, string>> = {
   ...COLUMN_DOCS,
   ...MINDDATA,
   ...MINDINSIGHT,
+  ...MINDSPORE,
   ...PROBLEMS,
   ...ANSWERS,
 };

@@ -23,7 +23,6 @@ export const PROBLEMS = {
   "a file that can be read": "可以读取的文件",
   "a file that may be read": "允许读取的文件",
   "a finite number, empty or N/A": "有限的数值、空或 N/A",
-  "a folder name that ends in _ascend_pt": "以 _ascend_pt 结尾的目录名",
   "a gzip file of trace events": "trace 事件的 gzip 文件",
   "a header and rows": "表头和数据行",
   "a line break at the end": "末尾有换行符",
@@ -184,8 +183,6 @@ export const PROBLEMS = {
   "Nothing: it is read again when it has settled.": "无需处理：文件不再变化后会重新读取。",
   "Open the trace again.": "请重新打开 trace。",
   "Parse the raw data again if in doubt.": "如有疑问，请重新解析原始数据。",
-  "Parse the raw data again with torch_npu.profiler.profiler.analyse, or copy the file again.":
-    "请用 torch_npu.profiler.profiler.analyse 重新解析原始数据，或重新复制该文件。",
   "Record fewer steps at a time.": "请减少单次采集的 step 数。",
   "Reload; the damaged entry is dropped and built anew.": "请重新加载；损坏的缓存项会被丢弃并重建。",
   "Remove it, or put the file itself there.": "请删除它，或将文件本身放在该处。",

@@ -17,8 +17,8 @@ export interface Series {
   values: readonly (number | null)[];
 }
 
-/** Components that stand for all allocators, best first: both, PyTorch's, the graph engine's. */
-const ALLOCATORS: readonly string[] = ["PTA+GE", "PTA", "GE"];
+/** Components that stand for all allocators, best first: both, the framework's, the graph engine's. */
+const ALLOCATORS: readonly string[] = ["PTA+GE", "MindSpore+GE", "PTA", "MindSpore", "GE"];
 
 const METRIC_COLORS: Readonly<Record<Metric, string>> = {
   reserved: "var(--c-comm)",
@@ -31,6 +31,8 @@ const COMPONENT_COLORS: Readonly<Record<string, string>> = {
   PTA: "var(--c-compute)",
   GE: "var(--c-vec)",
   "PTA+GE": "var(--c-comm)",
+  MindSpore: "var(--c-compute)",
+  "MindSpore+GE": "var(--c-comm)",
   WORKSPACE: "var(--c-mix)",
 };
 

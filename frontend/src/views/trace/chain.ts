@@ -3,7 +3,7 @@
 import type { ChainLink, FlowJson } from "./api";
 
 /** Kinds of flow that lead to a device task; the nearest cause first. Backward links are no cause. */
-const CAUSES = ["HostToDevice", "async_task_queue", "async_npu"];
+const CAUSES = ["HostToDevice", "async_task_queue", "async_mindspore", "async_npu"];
 /** Frames (and operators around others) shown before the first flow. */
 const CALLERS = 4;
 

@@ -42,6 +42,7 @@ export const en = {
   "trace.flows.none": "This trace has no flows.",
 
   "trace.flow.async_npu": "operator to device task",
+  "trace.flow.async_mindspore": "MindSpore, from thread to thread",
   "trace.flow.HostToDevice": "CANN launch to device task",
   "trace.flow.async_task_queue": "enqueue to dequeue",
   "trace.flow.fwdbwd": "forward to backward",
@@ -111,6 +112,7 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.flows.none": "该 trace 没有连线。",
 
   "trace.flow.async_npu": "算子到 device 任务",
+  "trace.flow.async_mindspore": "MindSpore 线程之间",
   "trace.flow.HostToDevice": "CANN 下发到 device 任务",
   "trace.flow.async_task_queue": "Enqueue 到 Dequeue",
   "trace.flow.fwdbwd": "前向到反向",
