@@ -8,6 +8,7 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.communication import read_communication, read_communication_matrix
 from tb_npu_plugin.readers.csv_reader import read_csv
+from tb_npu_plugin.readers.minddata import read_minddata
 from tb_npu_plugin.readers.mindspore import communication, memory, steps
 from tb_npu_plugin.readers.mindspore.kernels import with_short_names
 from tb_npu_plugin.readers.mindspore.marks import read_marks
@@ -45,6 +46,9 @@ def read_file(
         return {} if table is None else {spec.id: table}
     if spec in _READERS:
         return _READERS[spec](path, relative, log, progress)
+    found = None if spec is None else read_minddata(spec, path, relative, log, progress, before)
+    if found is not None:
+        return found
     FileReport(log, relative).add("unknown_file", found=path.name)
     return {}
 
