@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
+from typing import IO, Optional
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers import capture, registry
 from tb_npu_plugin.readers.database import settings
+from tb_npu_plugin.readers.database.events.scan import scan_database
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.mindinsight import capture as mindinsight_capture
 from tb_npu_plugin.readers.mindinsight import registry as mindinsight
@@ -18,9 +19,9 @@ from tb_npu_plugin.readers.mindspore import capture as mindspore_capture
 from tb_npu_plugin.readers.mindspore import reader as mindspore
 from tb_npu_plugin.readers.source import Progress
 from tb_npu_plugin.readers.spool import Spool
-from tb_npu_plugin.scan import Scan, scan_trace
+from tb_npu_plugin.scan import Scan, TraceEvents, scan_trace
 from tb_npu_plugin.schema.formats import MINDINSIGHT, MINDSPORE, TORCH_NPU
-from tb_npu_plugin.schema.torch_npu_db import DATABASE_FILES
+from tb_npu_plugin.schema.torch_npu_db import DATABASE_FILES, PROFILER_DATABASE
 from tb_npu_plugin.tables import Table
 
 Tables = dict[str, Table]
@@ -57,8 +58,23 @@ def _capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
     return settings.completed(capture.read_capture(folder, log), folder, files, log)
 
 
+def _scan(
+    path: Path,
+    log: ProblemLog,
+    progress: Progress,
+    blob: IO[bytes] | None = None,
+    *,
+    spool: Path | None = None,
+    peek: Callable[[TraceEvents], None] | None = None,
+    peek_at: Sequence[int] = (),
+) -> TraceEvents:
+    """See scan.Scan."""
+    chosen: Scan = scan_database if PROFILER_DATABASE.matches(path.name) else scan_trace
+    return chosen(path, log, progress, blob, spool=spool, peek=peek, peek_at=peek_at)
+
+
 READERS: dict[str, Reader] = {
-    TORCH_NPU.id: Reader(_capture, _tables),
+    TORCH_NPU.id: Reader(_capture, _tables, scan=_scan),
     MINDINSIGHT.id: Reader(mindinsight_capture.read_capture, mindinsight.read_file, mindinsight.finish),
     MINDSPORE.id: Reader(mindspore_capture.read_capture, mindspore.read_file, mindspore.finish),
 }

@@ -88,6 +88,7 @@ _WORDS: dict[str, _Words] = {
     "damaged_table": _Words("the rest of the table", "The rows that would have followed.", _PARSE_AGAIN),
     "missing_table_column": _Words("a required column", "What this table holds.", _PARSE_AGAIN),
     "unknown_task": _Words("a task for every kernel", "These kernels.", _PARSE_AGAIN),
+    "unknown_text": _Words("a text for every id", "Names and texts; numbers stand for the names.", _PARSE_AGAIN),
     "unknown_module": _Words("a name for every module", "These rows.", _PARSE_AGAIN),
     "unknown_file": _Words("a result file that this version reads", "The file.", "Nothing to do.", "info"),
 }  # fmt: skip

@@ -112,7 +112,17 @@ PROFILER_DATABASE = ResultFile(
     title="Profiler's database",
     columns=(),
     condition=_DATABASE,
-    fills=("kernels", "op_statistic", "api_statistic", "operators", "op_memory", "memory_record", "module_memory"),
+    fills=(
+        "kernels",
+        "op_statistic",
+        "api_statistic",
+        "operators",
+        "op_memory",
+        "memory_record",
+        "module_memory",
+        "trace",
+    ),
+    stages=("tables", "trace"),
     fallback=True,
     doc="What the text files hold but steps and communication, as tables of a SQLite database.",
 )

@@ -236,6 +236,8 @@ SELECTS: tuple[Select, ...] = tuple(value for value in list(globals().values()) 
 METRIC_NAMES = {"aic_total_time": "aicore_time", "aiv_total_time": "aiv_time", "total_time": "aicore_time"}
 #: What the database counts for cores that have no such unit; text exports leave these columns out.
 NO_SUCH_UNIT = ("aiv_mac_", "aiv_mte1_", "aiv_fixpipe_", "aic_vec_", "aic_mte3_")
+#: Kind of task that a copy is.
+COPY = "MEMCPY_ASYNC"
 #: Names of the process's own memory in NPU_MEM, and of the component that text exports make of it.
 APP_MEMORY, APP_COMPONENT = "app", "APP"
 WORKSPACE = "WORKSPACE"

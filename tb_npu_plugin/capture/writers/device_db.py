@@ -17,6 +17,7 @@ _KINDS = {"AI_VECTOR_CORE": "KERNEL_AIVEC", "AI_CORE": "KERNEL_AICORE", "MIX_AIC
           "MIX_AIV": "KERNEL_AICORE", "DSA_SQE": "STARS_COMMON", "AI_CPU": "KERNEL_AICPU"}  # fmt: skip
 _PLANE_KINDS = {"Notify_Wait": "Notify Wait", "Notify_Record": "Write Value", "RDMASend": "Write Value"}
 _COMM_STREAM = 4
+_MB = 1 << 20  # of the counters
 
 
 class DeviceTables:
@@ -101,7 +102,7 @@ class DeviceTables:
         tasks, infos, rows, text = [], [], [], self._text
         for op in ops:
             self._ops += 1
-            name, group = text(op.name), text(op.group.name)
+            name, group = text(op.name), text(op.group.name or op.group.id)
             rows.append((name, op.start, op.end, op.connection, group, self._ops, 0, 0, _DATA[op.data_type],
                          text(op.algorithm), op.count, text(op.type), self._device))  # fmt: skip
             for plane in op.planes if self._detailed else ():
@@ -134,11 +135,11 @@ class DeviceTables:
                 rows["AICORE_FREQ"].append((device, sample.at, int(sample.value)))
             elif sample.process == "HBM":
                 bank, _, way = sample.name.partition(" ")[2].partition("/")
-                rows["HBM"].append((device, sample.at, int(sample.value * 1e6), int(bank), text(way.lower())))
+                rows["HBM"].append((device, sample.at, round(sample.value * _MB), int(bank), text(way.lower())))
             elif sample.name.endswith("Throughput"):
                 throughput[sample.at] = sample.value
             elif sample.name.endswith("Hit Rate"):
-                speed = int(throughput.get(sample.at, 0.0) * 1e6)
+                speed = round(throughput.get(sample.at, 0.0) * _MB)
                 rows["LLC"].append((device, 0, sample.at, sample.value, speed, text("read")))
             elif memory and sample.name.endswith("/HBM"):
                 place = text(sample.name.partition("/")[0].lower())

@@ -106,7 +106,8 @@ class _Joined:
 
     def _text(self, compute: Rows, comm: Rows, key: str) -> Text:
         ids = np.where(self.op >= 0, _at(comm.ints(key), self.op), _at(compute.ints(key), self.info))
-        return self._context.strings.column(ids)
+        strings = self._context.strings
+        return strings.names(ids) if key == "name" else strings.column(ids)
 
     def _communicates(self, core: Text) -> Text:
         """Communication rows have a core of their own."""

@@ -27,7 +27,7 @@ def read_op_memory(context: Context) -> dict[str, Table]:
     ids = rows.ints("name")
     engine = ids < TORCH_STRINGS
     order = np.argsort(engine, kind="stable")
-    names = context.strings.column(ids)
+    names = context.strings.names(ids)
     if engine.any():
         names = _prefixed(names, engine)
     data: dict[str, Data] = {"name": picked(context.spool, names, order), "device": _devices(context, rows, order)}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,6 +17,10 @@ from tb_npu_plugin.readers.report import FileReport
 
 _MAGIC = b"SQLite format 3\0"
 _WAL = "-wal"
+#: Bytes of the header.
+_HEADER = 100
+#: A header that promises more than so many times the file is no sound one.
+_MOST = 1000
 
 
 @contextmanager
@@ -22,18 +28,15 @@ def opened_database(path: Path, report: FileReport) -> Iterator[sqlite3.Connecti
     """A connection that only reads; None after a problem. Texts come as bytes.
 
     SQLite makes files beside a database in WAL mode even when it only reads, unless it is told that the file never
-    changes. What a log beside it holds is not seen then, so such a database is copied to a temporary folder first.
+    changes. What a log beside it holds is not seen then, so such a database is copied to a temporary folder first. So
+    is one that was cut, with zeros at its end: SQLite would refuse all of it.
     """
-    magic, logged = _looked_at(path, report)
-    if magic is None:
+    state = _looked_at(path, report)
+    if state is None:
         yield None
         return
-    if magic != _MAGIC:
-        report.add("no_database" if magic else "empty_file", found=magic.decode("ascii", "replace"))
-        yield None
-        return
-    with tempfile.TemporaryDirectory(prefix="tb-npu-db-") if logged else nullcontext("") as folder:
-        connection = _connected(path, _log_of(path) if logged else None, folder, report)
+    with tempfile.TemporaryDirectory(prefix="tb-npu-db-") if state.needs_copy else nullcontext("") as folder:
+        connection = _connected(path, state, folder, report)
         try:
             yield connection
         finally:
@@ -41,38 +44,67 @@ def opened_database(path: Path, report: FileReport) -> Iterator[sqlite3.Connecti
                 connection.close()
 
 
-def _looked_at(path: Path, report: FileReport) -> tuple[bytes | None, bool]:
-    """First bytes of a file, None after a problem; and whether there is a log with something in it."""
+@dataclass(frozen=True)
+class _State:
+    """logged: there is a log with something in it; pages: bytes that the header promises; size: bytes of the file."""
+
+    logged: bool
+    pages: int
+    size: int
+
+    @property
+    def needs_copy(self) -> bool:
+        return self.logged or self.pages > self.size
+
+
+def _looked_at(path: Path, report: FileReport) -> _State | None:
+    """What a file is; None after a problem."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
             report.add("not_a_file")
-            return None, False
+            return None
         with path.open("rb") as file:
-            magic = file.read(len(_MAGIC))
+            header = file.read(_HEADER)
         log = _log_of(path)
-        return magic, log.is_file() and log.stat().st_size > 0
+        logged = log.is_file() and log.stat().st_size > 0
     except FileNotFoundError:
         report.add("missing_file")
+        return None
     except PermissionError:
         report.add("permission_denied")
+        return None
     except OSError as error:
         report.add("unreadable", found=error.strerror or type(error).__name__)
-    return None, False
+        return None
+    if not header.startswith(_MAGIC) or len(header) < _HEADER:
+        report.add("no_database" if header else "empty_file", found=header[: len(_MAGIC)].decode("ascii", "replace"))
+        return None
+    page, count = int.from_bytes(header[16:18], "big"), int.from_bytes(header[28:32], "big")
+    pages = (1 << 16 if page == 1 else page) * count
+    if status.st_size < pages <= _MOST * status.st_size:
+        report.add("file_cut", expected=f"{pages} bytes", found=f"{status.st_size} bytes")
+        return _State(logged, pages, status.st_size)
+    return _State(logged, 0, status.st_size)
 
 
 def _log_of(path: Path) -> Path:
     return path.with_name(path.name + _WAL)
 
 
-def _connected(path: Path, log: Path | None, folder: str, report: FileReport) -> sqlite3.Connection | None:
-    """A connection to the file itself, or to copies of it and its log in a folder."""
+def _connected(path: Path, state: _State, folder: str, report: FileReport) -> sqlite3.Connection | None:
+    """A connection to the file itself, or to a copy of it and its log in a folder."""
     mode = "mode=ro&immutable=1"
     try:
-        if log is not None:
+        if state.needs_copy:
             copy = Path(folder) / "copy.db"
             shutil.copyfile(path, copy)
-            shutil.copyfile(log, _log_of(copy))
-            path, mode = copy, "mode=rw"
+            if state.pages > state.size:
+                os.truncate(copy, state.pages)
+            if state.logged:
+                shutil.copyfile(_log_of(path), _log_of(copy))
+                mode = "mode=rw"
+            path = copy
         connection = sqlite3.connect(f"file:{quote(str(path.resolve()))}?{mode}", uri=True)
     except OSError as error:
         report.add("unreadable", found=error.strerror or type(error).__name__)

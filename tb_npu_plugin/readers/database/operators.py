@@ -28,7 +28,7 @@ def read_operators(context: Context) -> dict[str, Table]:
     if not len(ops):
         return {}
     strings, spool = context.strings, context.spool
-    names = strings.column(ops.ints("name"))
+    names = strings.names(ops.ints("name"))
     start = ops.ints("start_ns")
     device, aicore = _device_times(context, ops)
     cores_known = aicore is not None
@@ -38,7 +38,7 @@ def read_operators(context: Context) -> dict[str, Table]:
     data: dict[str, Data] = {
         "name": picked(spool, names, rows),
         "input_shapes": picked(spool, strings.column(ops.ints("input_shapes"), unquote=True), rows),
-        "call_stack": picked(spool, _stacks(context, ops.ints("chain")), rows),
+        "call_stack": picked(spool, stacks(context, ops.ints("chain")), rows),
         "host_self_ns": kept(spool, times.host_self[rows]),
         "host_total_ns": kept(spool, times.host_total[rows]),
         "device_self_ns": kept(spool, times.device_self[rows]),
@@ -84,8 +84,8 @@ def _sums(row: IntArray, wanted: IntArray, connection: IntArray, dur: IntArray, 
     return out
 
 
-def _stacks(context: Context, chains: IntArray) -> Text:
-    """Call stacks, innermost frame first, by the ids of their chains."""
+def stacks(context: Context, chains: IntArray) -> Text:
+    """Call stacks, innermost frame first, by the ids of their chains; unknown where there is none."""
     frames = context.source.read(schema.CALL_CHAINS)
     order = np.lexsort((frames.ints("depth"), frames.ints("id")))
     ids = frames.ints("id")[order]

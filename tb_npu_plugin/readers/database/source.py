@@ -47,6 +47,11 @@ class Rows:
         found: FloatArray | None = self.data.get(key)
         return np.full(self.count, np.nan) if found is None else found
 
+    def floats_of(self, key: str) -> FloatArray:
+        """An integer column as floats, NaN where unknown."""
+        values = self.ints(key)
+        return np.where(values == NULL_INT, np.nan, values.astype(np.float64))
+
     def texts(self, key: str) -> list[str | None]:
         """A text column (Content.TEXT); all unknown where the table lacks it."""
         found: list[str | None] | None = self.data.get(key)

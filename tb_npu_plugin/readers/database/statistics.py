@@ -44,7 +44,7 @@ def read_api_statistic(context: Context) -> dict[str, Table]:
     calls = context.calls
     if not len(calls):
         return {}
-    names = context.strings.column(calls.ints("name"), raw=True)
+    names = context.strings.names(calls.ints("name"))
     levels, level_code = np.unique(calls.ints("level"), return_inverse=True)
     order = np.argsort(calls.ints("start_ns"), kind="stable")
     dur = (calls.ints("end_ns") - calls.ints("start_ns"))[order]

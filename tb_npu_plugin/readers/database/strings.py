@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.readers.damage import is_damaged, repaired
 from tb_npu_plugin.readers.database.source import Source, kept
 from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.schema.torch_npu_db import NO_ID
 from tb_npu_plugin.schema.torch_npu_db_reading import Select
 from tb_npu_plugin.tables import NULL_INT, IntArray, Text
 from tb_npu_plugin.texts import TextList
@@ -17,6 +18,8 @@ from tb_npu_plugin.texts import TextList
 #: Texts that say that there is no value.
 _MISSING = frozenset(("", "N/A"))
 _PIECE = 1 << 18
+#: Name of what has lost its own.
+_STAND_IN = "text {0}"
 
 
 class Strings:
@@ -26,6 +29,7 @@ class Strings:
         self._spool = source.spool
         self._report = source.report
         self._where = select.table
+        self._told = False
         ids: list[IntArray] = []
         blob = bytearray()
         lengths: list[int] = []
@@ -71,9 +75,28 @@ class Strings:
             return repaired(text)
         return text
 
+    def names(self, ids: IntArray) -> Text:
+        """As `column`, for rows that are nothing without their name: where the text is lost, the id stands for it."""
+        text = self.column(ids)
+        lost = np.flatnonzero(self._lost(ids))
+        if not len(lost):
+            return text
+        found, code = np.unique(ids[lost], return_inverse=True)
+        codes = text.codes.copy()
+        codes[lost] = code.reshape(-1) + len(text.values)
+        return Text(codes, [*text.values, *(_STAND_IN.format(id_) for id_ in found.tolist())])
+
+    def _lost(self, ids: IntArray) -> NDArray[np.bool_]:
+        """Mask of the ids that should have a text and have none."""
+        return np.asarray((self._places(ids) < 0) & (ids != NULL_INT) & (ids != NO_ID))
+
     def column(self, ids: IntArray, unquote: bool = False, raw: bool = False) -> Text:
         """A text column from a column of ids. Empty and N/A are unknown, as in text files; `unquote` takes the pair
         of quotation marks off that shapes have; `raw` leaves texts as they are."""
+        lost = np.flatnonzero(self._lost(ids))
+        if len(lost) and not self._told:
+            self._told = True
+            self._report.add("unknown_text", self._where, found=f"id {int(ids[lost[0]])}")
         codes = self._spool.column(np.int32)
         code_of_place = np.full(len(self._texts) + 1, -2, dtype=np.int32)  # -2: not seen; the last: no text
         code_of_place[-1] = -1

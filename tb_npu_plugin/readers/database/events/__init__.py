@@ -1,0 +1,1 @@
+"""The events of trace_view.json, made of a database."""

@@ -1,0 +1,51 @@
+"""Processes and threads of a trace. Source: specs/ascend_pt.md 5.2, 6.1."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_npu_plugin.readers.database.context import Context
+from tb_npu_plugin.readers.database.events.sink import Sink
+from tb_npu_plugin.readers.database.source import Rows
+from tb_npu_plugin.schema import trace, trace_events
+from tb_npu_plugin.tables import NULL_INT, IntArray
+
+
+class Processes:
+    """Ids as trace_view.json has them. system: id of the program; device: of the database (0 where it does not say)."""
+
+    def __init__(self, context: Context) -> None:
+        self.system = _system(context)
+        self.device = 0 if context.device_id == NULL_INT else context.device_id
+
+    def pid(self, name: str, device: int | None = None) -> int:
+        """Id of a process that is none of the system."""
+        device = self.device if device is None else device
+        return (self.system << 10) | (trace_events.SORTS[name] << 5) | device
+
+    def name(self, sink: Sink, name: str, pid: int, device: int | None = None) -> None:
+        """Name, label and place of a process."""
+        device = self.device if device is None else device
+        host = name in trace_events.HOST_SIDE
+        label = trace_events.HOST_LABEL if host else trace_events.DEVICE_LABEL.format(device=device)
+        sink.meta(trace.PROCESS_NAME, pid, 0, name)
+        sink.meta(trace.PROCESS_LABELS, pid, 0, label)
+        sink.meta(trace.PROCESS_SORT_INDEX, pid, 0, trace_events.SORTS[name])
+
+
+def _system(context: Context) -> int:
+    """Process id of the program."""
+    for rows, key, shift in (
+        (context.torch, "thread", 32), (context.calls, "thread", 32), (context.tasks, "pid", 0),
+    ):  # fmt: skip
+        values = rows.ints(key)
+        known = values[values != NULL_INT]
+        if len(known):
+            return int(known[0]) >> shift
+    return 0
+
+
+def thread_of(rows: Rows) -> IntArray:
+    """Thread of the system of each row."""
+    threads = rows.ints("thread")
+    return np.where(threads == NULL_INT, 0, threads & np.int64((1 << 32) - 1))

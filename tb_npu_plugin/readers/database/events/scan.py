@@ -1,0 +1,74 @@
+"""Reads the events of a database."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import IO
+
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.database.context import Context
+from tb_npu_plugin.readers.database.events import device
+from tb_npu_plugin.readers.database.events.counters import add_counters
+from tb_npu_plugin.readers.database.events.host import add_host
+from tb_npu_plugin.readers.database.events.processes import Processes
+from tb_npu_plugin.readers.database.events.sink import Sink
+from tb_npu_plugin.readers.database.opening import opened_database
+from tb_npu_plugin.readers.database.source import Source
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.scan.columns import MemoryColumns, SpooledColumns
+from tb_npu_plugin.scan.events import TraceEvents
+
+
+def scan_database(
+    path: Path,
+    log: ProblemLog,
+    progress: Callable[[int], None],
+    blob: IO[bytes] | None = None,
+    *,
+    spool: Path | None = None,
+    peek: Callable[[TraceEvents], None] | None = None,
+    peek_at: Sequence[int] = (),
+) -> TraceEvents:
+    """The events that trace_view.json has of the same run, as far as the database tells them. See scan.Scan.
+
+    The database does not tell ids and parents of Python functions, modes of CANN calls, types of copies and their
+    sizes. An arrow from a CANN call begins at its start.
+    """
+    report = FileReport(log, path.name)
+    with closing(MemoryColumns() if spool is None else SpooledColumns(spool)) as columns:
+        sink = Sink(columns, blob)
+        complete = True
+        with opened_database(path, report) as connection:
+            if connection is not None:
+                context = Context(Source(connection, report, Spool(spool)))
+                complete = _add(context, sink, report, progress, path.stat().st_size)
+        return sink.events("sqlite", path.stat().st_size if path.exists() else 0, complete)
+
+
+def _add(context: Context, sink: Sink, report: FileReport, progress: Callable[[int], None], size: int) -> bool:
+    """Part by part; what cannot be read costs its part."""
+    processes = Processes(context)
+    tasks = device.Tasks(context, processes)
+    operations = device.Operations(context, processes)
+    parts: tuple[Callable[[], None], ...] = (
+        lambda: add_host(context, sink, processes),
+        lambda: device.add_calls(context, sink, processes),
+        lambda: tasks.add(sink, processes),
+        lambda: operations.add(sink, processes, tasks),
+        lambda: device.add_overlap(sink, processes, tasks, operations),
+        lambda: add_counters(context, sink, processes),
+        lambda: device.add_launches(context, sink, processes, tasks, operations),
+    )
+    complete = True
+    for part in parts:
+        try:
+            part()
+        except sqlite3.DatabaseError as error:
+            report.add("damaged_table", found=str(error))
+            complete = False
+        progress(size // len(parts))
+    return complete

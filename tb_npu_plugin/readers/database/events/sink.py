@@ -1,0 +1,165 @@
+"""Collects events as the trace scanners do: columns, and args as JSON in a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.scan.columns import Batch, Columns
+from tb_npu_plugin.scan.events import DTYPES, Interner, TraceEvents
+from tb_npu_plugin.tables import NULL_INT, IntArray, Text
+from tb_npu_plugin.texts import TextList
+
+#: Events that are added at a time: so many args are Python objects.
+PIECE = 1 << 14
+
+Int32 = NDArray[np.int32]
+#: Args of the events from a row to another one.
+Args = Callable[[int, int], Iterable[str]]
+
+
+class Sink:
+    """Events go to `columns`, their args to `blob` (None: they are left out)."""
+
+    def __init__(self, columns: Columns, blob: IO[bytes] | None) -> None:
+        self._columns, self._blob = columns, blob
+        self._offset = 0
+        self._flows = 0
+        self._names, self._categories, self._pids, self._tids = Interner(), Interner(), Interner(), Interner()
+
+    def slices(
+        self, pid: int, tids: IntArray, names: Text, start: IntArray, dur: IntArray, category: str, args: Args | None
+    ) -> None:
+        """Complete events. Rows whose name is unknown are left out. category "": none."""
+        tid, name = self._numbered(tids), self._named(names)
+        known = np.flatnonzero(name >= 0)
+        for first in range(0, len(known), PIECE):
+            rows = known[first : first + PIECE]
+            offset, length = self._write(args, rows) if args is not None else (-1, 0)
+            self._add(
+                len(rows), phase=ord("X"), name=name[rows], category=self._categories[category] if category else -1,
+                pid=self._pids[str(pid)], tid=tid[rows], ts=start[rows], dur=dur[rows], args_offset=offset,
+                args_length=length,
+            )  # fmt: skip
+
+    def flows(
+        self,
+        category: str,
+        name: str,
+        source: tuple[int | IntArray, IntArray, IntArray],
+        target: tuple[int | IntArray, IntArray, IntArray],
+        enclosing: tuple[bool, bool] = (True, True),
+        ids: IntArray | None = None,
+    ) -> None:
+        """Arrows: (process, thread, time) of both ends. ids: arrows with equal ones share them, as one call with several
+        tasks does; without it each has its own."""
+        count = len(source[2])
+        if not count:
+            return
+        numbers = np.arange(count) if ids is None else np.unique(ids, return_inverse=True)[1].reshape(-1)
+        flow = numbers + self._flows
+        self._flows += int(numbers.max()) + 1
+        for phase, (pid, tids, at), encloses in zip("sf", (source, target), enclosing):
+            process: Int32 | int = (
+                self._numbered(pid, self._pids) if isinstance(pid, np.ndarray) else self._pids[str(pid)]
+            )
+            tid = self._numbered(tids)
+            for first in range(0, count, PIECE):
+                rows = slice(first, min(first + PIECE, count))
+                self._add(
+                    rows.stop - first, phase=ord(phase), name=self._names[name], category=self._categories[category],
+                    pid=process[rows] if isinstance(process, np.ndarray) else process, tid=tid[rows], ts=at[rows],
+                    flow=flow[rows], enclosing=int(encloses),
+                )  # fmt: skip
+
+    def counters(self, pid: int, name: str, key: str, at: IntArray, values: NDArray[Any]) -> None:
+        """Points of one curve."""
+        known = np.flatnonzero(~np.isnan(values.astype(np.float64)))
+
+        def args(rows: NDArray[np.int64]) -> Iterable[str]:
+            return (f"{{{json.dumps(key)}: {value}}}" for value in values[rows].tolist())
+
+        for first in range(0, len(known), PIECE):
+            rows = known[first : first + PIECE]
+            offset, length = self._put(args(rows), len(rows))
+            self._add(
+                len(rows), phase=ord("C"), name=self._names[name], pid=self._pids[str(pid)], tid=self._tids["0"],
+                ts=at[rows], args_offset=offset, args_length=length,
+            )  # fmt: skip
+
+    def meta(self, kind: tuple[str, str], pid: int, tid: int, value: Any) -> None:
+        """Name, label or sort index of a process or a thread."""
+        name, key = kind
+        offset, length = self._put([json.dumps({key: value}, ensure_ascii=False)], 1)
+        self._add(
+            1, phase=ord("M"), name=self._names[name], pid=self._pids[str(pid)], tid=self._tids[str(tid)],
+            args_offset=offset, args_length=length,
+        )  # fmt: skip
+
+    def events(self, scanner: str, size: int, complete: bool) -> TraceEvents:
+        """All of it. The sink can take no more."""
+        interners = {
+            "names": self._names, "categories": self._categories, "pids": self._pids, "tids": self._tids,
+        }  # fmt: skip
+        texts = {name: self._columns.texts(name, TextList.of(interner)) for name, interner in interners.items()}
+        # ids of flows say nothing to anybody: only which are equal counts
+        texts["flows"] = TextList(b"", np.zeros(self._flows + 1, dtype=np.int64))
+        parts: dict[str, Any] = {**self._columns.arrays(), **texts}
+        return TraceEvents(**parts, args_path=None, scanner=scanner, bytes_read=size, complete=complete)
+
+    def _numbered(self, values: IntArray, interner: Interner | None = None) -> Int32:
+        """Places of integers in a list of texts."""
+        interner = self._tids if interner is None else interner
+        found, code = np.unique(values, return_inverse=True)
+        place = np.array([interner[str(value)] for value in found.tolist()], dtype=np.int32)
+        return place[code.reshape(-1)] if len(place) else np.zeros(0, dtype=np.int32)
+
+    def _named(self, names: Text) -> Int32:
+        used = np.unique(names.codes)
+        place = np.full(len(names.values) + 1, -1, dtype=np.int32)
+        for code in used[used >= 0].tolist():
+            place[code] = self._names[names.values[code]]
+        return place[names.codes]
+
+    def _write(self, args: Args, rows: NDArray[np.int64]) -> tuple[IntArray, IntArray]:
+        first, last = int(rows[0]), int(rows[-1]) + 1
+        texts: Iterable[str] = args(first, last)
+        if last - first > len(rows):
+            wanted = set(rows.tolist())
+            texts = (text for row, text in enumerate(texts, first) if row in wanted)
+        return self._put(texts, len(rows))
+
+    def _put(self, texts: Iterable[str], count: int) -> tuple[IntArray, IntArray]:
+        """Offsets and lengths of args in the file."""
+        if self._blob is None:
+            return np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        data = [text.encode("utf-8", "replace") for text in texts]
+        length = np.fromiter(map(len, data), dtype=np.int64, count=count)
+        self._blob.write(b"".join(data))
+        ends = np.cumsum(length) + self._offset
+        self._offset = int(ends[-1]) if count else self._offset
+        return ends - length, length
+
+    def _add(self, count: int, **columns: Any) -> None:
+        batch: Batch = {}
+        for key, dtype in DTYPES.items():
+            value = columns.get(key, _ABSENT[key])
+            batch[key] = (
+                np.asarray(value, dtype=dtype) if isinstance(value, np.ndarray) else np.full(count, value, dtype)
+            )
+        self._columns.add(batch)
+
+
+_ABSENT = {
+    "phase": 0, "name": -1, "category": -1, "pid": -1, "tid": -1, "ts": NULL_INT,
+    "dur": NULL_INT, "dur_rest": 0.0, "flow": -1, "enclosing": 0, "args_offset": -1, "args_length": 0,
+}  # fmt: skip
+
+
+def quoted(text: Text) -> list[str]:
+    """JSON of the texts of a column by code; the last one, for code -1, is null."""
+    return [*(json.dumps(value, ensure_ascii=False) for value in text.values), "null"]

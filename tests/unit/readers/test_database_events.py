@@ -1,0 +1,233 @@
+"""The timeline of a database shows what the timeline of the trace of the same run shows.
+
+What the two cannot both hold is listed here, with the reason; everything else must be equal, slice by slice.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.schema.formats import TORCH_NPU
+from tb_npu_plugin.store.timeline import Timeline, build_timeline
+from tests.support.mock import RUNS, run
+
+BOTH = [name for name in RUNS if name.startswith("both_")]
+#: Stream of the tasks of communication: the mock's text export shows them on their planes only.
+COMMUNICATION_STREAM = "Stream 4"
+#: Args that databases do not hold, by process. Modes and items of CANN calls; batches (always 0), sizes of copies; the
+#: mock's trace has no contexts of MIX kernels; models and contexts of communication.
+NO_ARGS = {
+    "CANN": {"Mode", "item_id", "id"},
+    "Ascend Hardware": {"Batch Id", "Subtask Id", "data size(Byte)", "memcpy direction"},
+    "Communication": {"model id", "context id"},
+    "Python": {"Python id", "Python parent id", "Python module id"},
+}
+
+
+def build(path: Path, out: Path) -> tuple[Timeline, list[Problem]]:
+    log = ProblemLog()
+    out.mkdir()
+    build_timeline(path, out, log, lambda count: None, scan=READERS[TORCH_NPU.id].scan)
+    return Timeline.open(out, path), log.list()
+
+
+@cache
+def both(name: str, folder: Path) -> list[tuple[Timeline, Timeline]]:
+    """(timeline of the trace, timeline of the database) of each rank of a run."""
+    out = []
+    for number, result in enumerate(sorted(run(name)[0].glob("*_ascend_pt"))):
+        output = result / "ASCEND_PROFILER_OUTPUT"
+        (database,) = output.glob("ascend_pytorch_profiler_*.db")
+        pair = [
+            build(path, folder / f"{name}-{number}-{path.suffix}") for path in (output / "trace_view.json", database)
+        ]
+        assert [problems for _, problems in pair] == [[], []]
+        out.append((pair[0][0], pair[1][0]))
+    return out
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("timelines")
+
+
+def tracks(timeline: Timeline, name: str) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """Tracks that both exports of a run have: (process, name, thread) -> what is shown."""
+    out = {}
+    for number, track in enumerate(timeline.tracks):
+        thread = track["name"]
+        if thread == COMMUNICATION_STREAM:
+            continue
+        if name == "both_level0" and track["process"] in ("CANN", f"pid {track['pid']}"):
+            continue  # the text export prunes CANN at level 0, the database does not
+        out[track["process"], thread, track["tid"]] = {**track, "number": number}
+    return out
+
+
+def slices(timeline: Timeline, track: int) -> list[tuple[Any, ...]]:
+    """(depth, start, duration, name, category) of the slices of a track."""
+    rows = timeline.rows
+    out = []
+    for row in range(int(rows.track_row[track]), int(rows.track_row[track + 1])):
+        for slice_id in range(int(rows.first[row]), int(rows.first[row + 1])):
+            start = int(rows.start[slice_id]) + timeline.base_ns
+            name = timeline.names[int(timeline.name[slice_id])]
+            category = timeline.category_of(slice_id)
+            out.append((row - int(rows.track_row[track]), start, int(rows.dur[slice_id]), name, category))
+    return out
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_tracks_and_slices_are_equal(name: str, folder: Path) -> None:
+    for text, database in both(name, folder):
+        mine, theirs = tracks(text, name), tracks(database, name)
+        # groups come in the order of their first operators; planes are those that were used
+        assert communication(text, mine) == communication(database, theirs)
+        assert list(mine) == list(theirs)  # in the same order
+        for key, track in mine.items():
+            other = theirs[key]
+            assert slices(text, track["number"]) == slices(database, other["number"]), key
+            for part in (track, other):
+                part.pop("number")
+                part["series"] = [series[0] for series in part["series"]]
+            assert track == other
+
+
+def communication(timeline: Timeline, found: dict[tuple[str, str, str], dict[str, Any]]) -> list[Any]:
+    """The slices of the tracks of communication, which are taken out of `found`."""
+    chosen = [found.pop(key) for key in list(found) if key[0] == "Communication"]
+    return sorted(rows for rows in (slices(timeline, track["number"]) for track in chosen) if rows)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_arrows_are_equal(name: str, folder: Path) -> None:
+    for text, database in both(name, folder):
+        mine, theirs = arrows(text), arrows(database)
+        assert mine["async_task_queue"] == theirs["async_task_queue"]
+        assert mine["fwdbwd"] == theirs["fwdbwd"]
+        if name != "both_level0":
+            assert mine["HostToDevice"] == theirs["HostToDevice"]
+        # arrows of a trace have the start of their task for an id: those of two tasks that start together are mixed up
+        starts = Counter(target[2] for _, target in theirs["async_npu"])
+        kept = {arrow for arrow in theirs["async_npu"] if starts[arrow[1][2]] == 1}
+        # the database links no copies to operators
+        lost = {arrow for arrow in mine["async_npu"] if starts[arrow[1][2]] < 2} - kept
+        assert len(kept) > 10 and kept < mine["async_npu"]
+        assert {target for _, (_, target, _) in lost} == {"MEMCPY_ASYNC"}
+        assert database.flows_unmatched == {}
+
+
+def arrows(timeline: Timeline) -> dict[str, set[Any]]:
+    """Kind -> ((thread, name, start) of both ends)."""
+    out: dict[str, set[Any]] = {kind: set() for kind in ("async_task_queue", "fwdbwd", "HostToDevice", "async_npu")}
+    for slice_id in range(timeline.slice_count):
+        for flow in timeline.flows(slice_id):
+            ends = tuple(
+                (flow[end]["process"], flow[end]["name"], flow[end]["start"] + timeline.base_ns)
+                for end in ("from", "to")
+            )
+            out[flow["kind"]].add(ends)
+    return out
+
+
+@pytest.mark.parametrize("name", ["both_level2", "both_cluster"])
+def test_details_are_equal(name: str, folder: Path) -> None:
+    for text, database in both(name, folder):
+        mine, theirs = tracks(text, name), tracks(database, name)
+        for (process, thread, tid), track in mine.items():
+            if process == "Communication":
+                continue
+            lacks = NO_ARGS.get(process, set())
+            pairs = zip(ids(text, track["number"]), ids(database, theirs[process, thread, tid]["number"]))
+            for left, right in list(pairs)[:200]:
+                one, other = ({key: value for key, value in found.items() if key not in lacks}
+                              for found in (text.args(left)[0] or {}, database.args(right)[0] or {}))  # fmt: skip
+                if "_SQE" in one.get("Task Type", "") and "DSA" not in one["Task Type"]:
+                    one["Task Type"] = other["Task Type"]  # of copies and events: the host's kind of task
+                assert one == other, (process, thread)
+
+
+def test_details_of_communication(folder: Path) -> None:
+    for text, database in both("both_cluster", folder):
+        found = []
+        for timeline in (text, database):
+            details = set()
+            for number, track in enumerate(timeline.tracks):
+                for slice_id in ids(timeline, number) if track["process"] == "Communication" else ():
+                    args = timeline.args(slice_id)[0] or {}
+                    keys = ("connection_id", "data_type", "alg_type", "count", "src rank", "size(Byte)", "task type")
+                    brief = timeline.brief(slice_id)
+                    details.add((brief["name"], brief["start"] + timeline.base_ns, *(args.get(key) for key in keys)))
+            found.append(details)
+        assert found[0] == found[1] and len(found[0]) > 50
+
+
+def ids(timeline: Timeline, track: int) -> range:
+    rows = timeline.rows
+    return range(int(rows.first[rows.track_row[track]]), int(rows.first[rows.track_row[track + 1]]))
+
+
+def test_stacks_are_shown(folder: Path) -> None:
+    ((_, database),) = both("both_level2", folder)
+    stacks = [database.detail(slice_id)["stack"] for slice_id in range(database.slice_count)]
+    assert any(stack is not None and len(stack) > 0 for stack in stacks)
+
+
+def test_a_task_that_only_holds_others_is_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "ascend_pytorch_profiler.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        """CREATE TABLE STRING_IDS (id, value); INSERT INTO STRING_IDS VALUES (1,'AI_CORE'),(2,'mix'),(3,'EVENT_WAIT');
+        CREATE TABLE TASK (startNs, endNs, deviceId, connectionId, globalTaskId, globalPid, taskType, contextId, streamId,
+                           taskId, modelId);
+        INSERT INTO TASK VALUES
+          (1000,1900,0,5,0,77,1,4294967295,2,9,0), (1010,1800,0,5,1,77,1,0,2,9,0), -- a wrapper and its task
+          (9000,9100,0,6,2,77,3,4294967295,2,9,0);                                  -- the same id again, later
+        CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId, taskType); INSERT INTO COMPUTE_TASK_INFO VALUES (2,1,1);"""
+    )
+    connection.commit()
+    connection.close()
+    timeline, problems = build(path, tmp_path / "out")
+    (track,) = (number for number, track in enumerate(timeline.tracks) if track["process"] == "Ascend Hardware")
+    assert [row[1:4] for row in slices(timeline, track)] == [(1010, 790, "mix"), (9000, 100, "EVENT_WAIT")]
+    assert problems == []
+
+
+def test_a_damaged_database_costs_what_is_damaged(tmp_path: Path) -> None:
+    (result,) = run("both_level2")[0].glob("*_ascend_pt")
+    (database,) = (result / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler_*.db")
+    connection = sqlite3.connect(f"file:{database}?mode=ro&immutable=1", uri=True)
+    ((page,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name='PYTORCH_API'")
+    ((size,),) = connection.execute("PRAGMA page_size")
+    connection.close()
+    data = bytearray(database.read_bytes())
+    data[(page - 1) * size : page * size] = bytes(size)
+    path = tmp_path / database.name
+    path.write_bytes(data)
+    timeline, problems = build(path, tmp_path / "out")
+    processes = {track["process"] for track in timeline.tracks}
+    assert "Python" not in processes and {"CANN", "Ascend Hardware", "Overlap Analysis"} <= processes
+    assert [(problem.code, problem.where) for problem in problems] == [("damaged_table", "PYTORCH_API")]
+
+
+def test_names_that_are_lost_are_stood_in_for(tmp_path: Path) -> None:
+    (result,) = run("both_level2")[0].glob("*_ascend_pt")
+    (database,) = (result / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler_*.db")
+    path = Path(shutil.copyfile(database, tmp_path / database.name))
+    connection = sqlite3.connect(path)
+    ((id_,),) = connection.execute("SELECT MIN(name) FROM CANN_API")
+    connection.execute("DELETE FROM STRING_IDS WHERE id=?", (id_,))
+    connection.commit()
+    connection.close()
+    timeline, problems = build(path, tmp_path / "out")
+    assert any(name.endswith(f"@text {id_}") for name in timeline.names)
+    assert [(problem.code, problem.where) for problem in problems] == [("unknown_text", "STRING_IDS")]
