@@ -20,6 +20,8 @@ export const PROBLEMS = {
   "tables of a profiler": "采集工具的数据表",
   "the rest of the table": "该表的其余部分",
   NULL: "NULL",
+  "id {0}": "id {0}",
+  "{0} bytes": "{0} 字节",
   "a file of {0} bytes": "{0} 字节的文件",
   "a file that can be read": "可以读取的文件",
   "a file that may be read": "允许读取的文件",
