@@ -32,7 +32,8 @@ PIPELINE = Recipe("tiny", 4, tp=2, pp=2, steps=1)
 #: As many pairs as it takes for one to be an outlier of three standard deviations.
 PAIRS = Recipe("tiny", 24, tp=2, steps=1, sizes=Sizes(layers=1), faults=(f"slow-link:{LINK[0]}-{LINK[1]}:8",),
                options=Options(memory=False, stack=False))  # fmt: skip
-RECIPES = {"cluster": CLUSTER, "plain": PLAIN, "pipeline": PIPELINE, "pairs": PAIRS}
+MINDSPORE = replace(CLUSTER, framework="mindspore")
+RECIPES = {"cluster": CLUSTER, "plain": PLAIN, "pipeline": PIPELINE, "pairs": PAIRS, "mindspore": MINDSPORE}
 
 #: Analyses of the databases of a cluster; "all" is communication_time and communication_matrix. Not among them, since they need what a simulated training has not: mstx ranges
 #: (module_statistic, mstx_sum, pp_chart), raw data of CANN (operator_mfu), a run on GPUs (calibrate_npu_gpu), experts
@@ -72,6 +73,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
         **{f"{mode}.db": cluster(mode, db) for mode in MODES},
         "slow_link.db": cluster("slow_link", data("pairs", "db")),
         "p2p_pairing.db": cluster("p2p_pairing", data("pipeline", "db")),
+        **{f"mindspore.{form}": cluster("all", data("mindspore", form)) for form in ("text", "db")},
         **{f"compare.{form}": compare(form) for form in ("text", "db")},
         "advisor.text": ["advisor", "all", "-l", "en", "-d", str(text)],
         "advisor.db": ["advisor", "all", "-l", "en", "-d", str(db)],
@@ -94,7 +96,7 @@ def table(folder: Path, name: str) -> list[dict[str, Any]]:
 
 def test_every_command_succeeds_and_complains_of_nothing(out: Path) -> None:
     folders = sorted(path.parent for path in out.glob("*/status"))
-    assert len(folders) == len(MODES) + 7
+    assert len(folders) == len(MODES) + 9
     for folder in folders:
         assert (folder / "status").read_text() == "0", said(folder)
         wrong = re.findall(r"\[ERROR\].*|Traceback.*|.*Error: .*", said(folder))
@@ -120,6 +122,31 @@ def test_step_times_are_those_that_we_show(out: Path, form: str) -> None:
         for key in ("stage", "preparing"):  # text has them in steps of 250 ns
             assert round(float(row[key]) * 1000) == pytest.approx(budget[key], abs=0 if form == "text" else 250), key
         assert round(float(row["communication"]) * 1000) == budget["elapse"]
+
+
+def test_results_of_mindspore_are_taken_for_that_and_show_the_slow_rank(out: Path) -> None:
+    folder = out / "mindspore.text"
+    assert "profiling type: mindspore" in said(folder)
+    with (folder / "cluster_analysis_output" / "cluster_step_trace_time.csv").open() as file:
+        theirs = {(row["Step"], row["Index"]): float(row["Computing"]) for row in csv.DictReader(file)}
+    ours = {
+        (row["Step"], str(rank)): float(row["Computing"])
+        for rank in range(4)
+        for row in Raw(rank_folder(data("mindspore", "text"), rank)).csv("step_trace_time.csv")
+    }
+    assert theirs == ours and len(theirs) == 8
+    for step in ("11", "12"):
+        assert max(range(4), key=lambda rank: theirs[step, str(rank)]) == SLOW
+    # the databases have no steps: all that communicated is there once, of each rank
+    rows = [
+        row for row in table(out / "mindspore.db", "ClusterCommunicationTime") if row["hccl_op_name"] != "Total Op Info"
+    ]
+    names = {row["Name"].split("@")[0] for row in Raw(rank_folder(data("mindspore", "text"), 0)).communicating}
+    assert {(row["rank_id"], row["hccl_op_name"]) for row in rows} == {
+        (rank, name) for rank in range(4) for name in names
+    }
+    elapsed = {rank: sum(row["elapsed_time"] for row in rows if row["rank_id"] == rank) for rank in range(4)}
+    assert min(elapsed, key=lambda rank: elapsed[rank]) == SLOW  # the others wait for it
 
 
 def test_links_are_those_that_we_show(out: Path) -> None:
