@@ -6,6 +6,7 @@ from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, PlaneTask, 
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.metrics import Figures
+from tb_npu_plugin.schema import metric_sets
 from tb_npu_plugin.schema import torch_npu_db as schema
 
 _NO_ID = schema.NO_ID
@@ -29,7 +30,7 @@ class DeviceTables:
         self._detailed = output.options.level >= 1
         self._figures = Figures(output.options.metrics if self._detailed else "", output.process)
         self._pmu = [(number, strings(_pmu_name(name))) for number, name in enumerate(self._figures.names)
-                     if name != "cube_utilization(%)"]  # fmt: skip
+                     if name != metric_sets.CUBE_UTILIZATION]  # fmt: skip
         self._kernels: dict[Kernel, Row] = {}
         self._tasks = self._ops = 0
 
@@ -162,4 +163,4 @@ def _pmu_name(header: str) -> str:
 
 def _figure(text: str, header: str) -> float:
     """Times are ns in the database."""
-    return float(text) * 1000 if header.endswith("(us)") else float(text)
+    return float(text) * 1000 if header.endswith(metric_sets.MICROSECONDS) else float(text)

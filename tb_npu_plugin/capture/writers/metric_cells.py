@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tb_npu_plugin.capture.simulation.records import Kernel, Process
+from tb_npu_plugin.schema import metric_sets as names
 
 #: ("text", text, 0), ("time", "", share of the core time), ("rate", "", bytes), ("cycles", "", cycles per ns).
 Cell = tuple[str, str, float]
@@ -12,16 +13,16 @@ _LINE = 512  # bytes of a cache line
 _COUNTS = ("fops", "hit", "allocate")
 
 
-def kernel_cells(names: tuple[str, ...], kernel: Kernel, process: Process) -> list[Cell]:
-    """Cells under the headers `names`; zeros where a core does not run the kernel."""
+def kernel_cells(headers: tuple[str, ...], kernel: Kernel, process: Process) -> list[Cell]:
+    """Cells under these headers; zeros where a core does not run the kernel."""
     on_cube = kernel.core in ("AI_CORE", "MIX_AIC")
     on_vector = kernel.core != "AI_CORE" or not process.split
     out = []
-    for name in names:
+    for name in headers:
         vector = name.startswith("aiv_")
         base = name[4:] if name.startswith(("aic_", "aiv_")) else name
         if not (on_vector if vector else on_cube):
-            whole = base.endswith((*_COUNTS, "cycles", "(%)"))
+            whole = base.endswith((*_COUNTS, "cycles", names.PERCENT))
             out.append(_text("0" if whole else "0.0"))
         else:
             out.append(_cell(base, kernel, process, vector))
@@ -40,12 +41,12 @@ def _cell(name: str, kernel: Kernel, process: Process, vector: bool) -> Cell:
     """One cell; `name` without the core in front. A time and its ratio come from the same rounded share."""
     pipes = kernel.pipes
     unit = name.partition("_")[0]
-    if name in ("aicore_time(us)", "time(us)"):
+    if name in (names.CORE_TIME, names.TIME):
         return "time", "", 1.0
     if name == "total_cycles":
         blocks = kernel.mix if vector and kernel.mix else kernel.block
         return "cycles", "", blocks * process.clock / 1000
-    if name == f"{unit}_time(us)":
+    if name == f"{unit}_{names.TIME}":
         return "time", "", round(pipes[unit], 3)
     if name == f"{unit}_ratio":
         return _share(pipes[unit])
@@ -53,12 +54,12 @@ def _cell(name: str, kernel: Kernel, process: Process, vector: bool) -> Cell:
         return _share(min(0.9, pipes["icache"]))
     if name == "memory_bound":
         return _share(pipes["mte2"] / max(pipes["mac"], pipes["vec"], 0.001))
-    if name == "cube_utilization(%)":
+    if name == names.CUBE_UTILIZATION:
         return _share(CORE_SHARE * 100 * min(1.0, kernel.block / process.cube_cores))
-    if name.endswith("(GB/s)"):
-        return "rate", "", _moved(name[:-6], kernel)
-    if name.endswith("(KB)"):
-        return _share(_carried(name[:-10], kernel, vector, process.split) / 1024)
+    if name.endswith(names.GIGABYTES_A_SECOND):
+        return "rate", "", _moved(name[: -len(names.GIGABYTES_A_SECOND)], kernel)
+    if name.endswith(names.KILOBYTES):
+        return _share(_carried(name[: -len("_datas" + names.KILOBYTES)], kernel, vector, process.split) / 1024)
     if name.endswith(("hit", "allocate")):
         return _text(str(int(_lines(name, kernel))))
     return _arithmetic(name, kernel)
