@@ -14,7 +14,13 @@ from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Question, S
 
 NAME = Column("name", Kind.TEXT, "Name", "Kernel name.", "identity")
 TYPE = Column("type", Kind.TEXT, "Type", "Operator type; unknown at level 0.", "identity")
-CORE = Column("core", Kind.TEXT, "Core", "Accelerator core that ran it; unknown at level 0.", "identity")
+CORE = Column(
+    "core",
+    Kind.TEXT,
+    "Core",
+    "Accelerator core that ran it, unknown at level 0; on a GPU its sort of work.",
+    "identity",
+)
 CALLS = Column("calls", Kind.INT, "Calls", "How often it ran.", "")
 TOTAL = Column("total_ns", Kind.DURATION, "Total", "Sum of the durations on the device.", "time")
 MIN = Column("min_ns", Kind.DURATION, "Min", "Shortest.", "time")

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import IntArray, Table, Text
 
@@ -25,7 +26,11 @@ CLASSES = (
 )
 
 #: Decided by the accelerator core alone.
-CORES = {**dict.fromkeys(COMMUNICATION_CORES, "communication"), "AI_CPU": "ai_cpu"}
+CORES = {
+    **dict.fromkeys(COMMUNICATION_CORES, "communication"),
+    **dict.fromkeys((kineto.MEMCPY_KIND, kineto.MEMSET_KIND), "data_movement"),
+    "AI_CPU": "ai_cpu",
+}
 
 #: Class and pattern, looked for in the type, or in the kernel's name where no type is known. Examples:
 #: conv_backward  Conv2DBackpropFilter          optimizer      ForeachAddList, ApplyAdamW

@@ -68,12 +68,12 @@ def rebuild(events: OperatorEvents) -> OperatorTimes:
     device_self, aicore_self = _sum_by(owner, device, count), _sum_by(owner, aicore, count)
     return OperatorTimes(
         parent,
-        _without_children(parent, events.op_dur),
+        without_children(parent, events.op_dur),
         events.op_dur,
         _whole(device_self),
-        _whole(_with_children(parent, device_self)),
+        _whole(with_children(parent, device_self)),
         _whole(aicore_self),
-        _whole(_with_children(parent, aicore_self)),
+        _whole(with_children(parent, aicore_self)),
     )
 
 
@@ -107,20 +107,35 @@ def nested(start: IntArray, dur: IntArray, device_self: IntArray, aicore_self: I
     parent, _ = _nest(alone, none, none, any_thread=True)
     return OperatorTimes(
         parent,
-        _without_children(parent, dur),
+        without_children(parent, dur),
         dur,
         device_self,
-        _with_children(parent, device_self),
+        with_children(parent, device_self),
         aicore_self,
-        _with_children(parent, aicore_self),
+        with_children(parent, aicore_self),
     )
 
 
-def _without_children(parent: NDArray[np.int64], dur: IntArray) -> IntArray:
+def without_children(parent: NDArray[np.int64], dur: IntArray) -> IntArray:
+    """Each one's own part of a duration that holds those below it."""
     out = dur.copy()
     inner = np.flatnonzero(parent >= 0)
     np.subtract.at(out, parent[inner], dur[inner])
     return out
+
+
+def enclosing(start: IntArray, end: IntArray, thread: IntArray) -> NDArray[np.int64]:
+    """The innermost interval of the same thread that holds each one whole; -1 at the top. Given by start, of equal
+    starts the longer first."""
+    parent = [-1] * len(start)
+    ends, last = end.tolist(), dict.fromkeys(np.unique(thread).tolist(), -1)
+    for index, (own, until) in enumerate(zip(thread.tolist(), ends)):
+        above = last[own]
+        while above >= 0 and ends[above] < until:
+            above = parent[above]
+        parent[index] = above
+        last[own] = index
+    return np.array(parent, dtype=np.int64)
 
 
 def _nest(
@@ -174,7 +189,7 @@ def _sum_by(group: NDArray[np.int64], values: IntArray, count: int) -> IntArray:
     return out
 
 
-def _with_children(parent: NDArray[np.int64], own: IntArray) -> IntArray:
+def with_children(parent: NDArray[np.int64], own: IntArray) -> IntArray:
     """Sum over each operator and all below it."""
     total = own.tolist()
     above = parent.tolist()

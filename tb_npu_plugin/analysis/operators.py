@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.grouping import known_sum, ratio, summed, summed_text
 from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Question, Table, Text
 
-#: Operators that only communicate, by the start of their name: those of HCCL (HcclAllreduce, hcom_allReduce_...) and
-#: of torch.distributed (c10d::allreduce_). Their device time is that of collectives and would drown all other.
-COMMUNICATION_NAME = re.compile(r"hccl|hcom|_?c10d(_functional)?::", re.IGNORECASE)
+#: Operators that only communicate, by the start of their name: those of HCCL (HcclAllreduce, hcom_allReduce_...), of
+#: NCCL and of torch.distributed (c10d::allreduce_, record_param_comms). Their device time is that of collectives and would drown all other.
+COMMUNICATION_NAME = re.compile(r"hccl|hcom|nccl|record_param_comms|_?c10d(_functional)?::", re.IGNORECASE)
 
 TIMES = ("device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns")
 AICORE = ("device_self_aicore_ns", "device_total_aicore_ns")
@@ -25,7 +25,11 @@ STACK = Column("call_stack", Kind.TEXT, "Call Stack", "Frames, innermost first, 
 CALLS = Column("calls", Kind.INT, "Calls", "How often it was called.", "")
 STACKS = Column("stacks", Kind.INT, "Call Stacks", "Different call stacks; 0 where none was recorded.", "")
 COMMUNICATION = Column(
-    "communication", Kind.INT, "Communication", "1 for operators of HCCL and torch.distributed, by name.", "identity"
+    "communication",
+    Kind.INT,
+    "Communication",
+    "1 for operators of HCCL, NCCL and torch.distributed, by name.",
+    "identity",
 )
 TIME_COLUMNS = (
     Column("device_self_ns", Kind.DURATION, "Device Self", "Device time of the tasks it launched itself.", "time"),
@@ -128,4 +132,5 @@ def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
         "stacks": found.distinct["call_stack"],
         "incomplete": found.incomplete,
     }
-    return Table((*keys, CALLS, *TIME_COLUMNS, *SHARE_COLUMNS, COMMUNICATION, STACKS, INCOMPLETE), data)
+    shares = SHARE_COLUMNS if operators.has(AICORE[0]) or operators.has(AICORE[1]) else ()
+    return Table((*keys, CALLS, *TIME_COLUMNS, *shares, COMMUNICATION, STACKS, INCOMPLETE), data)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tb_npu_plugin.discovery.find_ascend import find_ascend
+from tb_npu_plugin.discovery.find_kineto import find_kineto
 from tb_npu_plugin.discovery.find_mindinsight import find_mindinsight
 from tb_npu_plugin.discovery.found import Finder
 
-FINDERS: tuple[Finder, ...] = (find_ascend, find_mindinsight)
+FINDERS: tuple[Finder, ...] = (find_ascend, find_mindinsight, find_kineto)

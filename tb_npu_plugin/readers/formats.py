@@ -13,6 +13,8 @@ from tb_npu_plugin.readers import capture, registry
 from tb_npu_plugin.readers.database import settings
 from tb_npu_plugin.readers.database.events.scan import scan_database
 from tb_npu_plugin.readers.database.tables import read_database
+from tb_npu_plugin.readers.kineto import head as kineto_head
+from tb_npu_plugin.readers.kineto import tables as kineto_tables
 from tb_npu_plugin.readers.mindinsight import capture as mindinsight_capture
 from tb_npu_plugin.readers.mindinsight import registry as mindinsight
 from tb_npu_plugin.readers.mindspore import capture as mindspore_capture
@@ -20,7 +22,8 @@ from tb_npu_plugin.readers.mindspore import reader as mindspore
 from tb_npu_plugin.readers.source import Progress
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.scan import Scan, TraceEvents, scan_trace
-from tb_npu_plugin.schema.formats import MINDINSIGHT, MINDSPORE, TORCH_NPU
+from tb_npu_plugin.scan.args import ArgsFile
+from tb_npu_plugin.schema.formats import KINETO, MINDINSIGHT, MINDSPORE, TORCH_NPU
 from tb_npu_plugin.schema.torch_npu_db import DATABASE_FILES, PROFILER_DATABASE
 from tb_npu_plugin.tables import Table
 
@@ -36,12 +39,14 @@ class Reader:
              smaller files, so that it need not read again what is there
     finish   mends and adds to what all files gave together
     scan     the events of a trace file
+    derive   the logical tables that are made of these events; None: the operators, rebuilt where they have no file
     """
 
     capture: Callable[[Path, Sequence[str], ProblemLog], Capture]
     tables: Callable[[Path, str, ProblemLog, Progress, Optional[Spool], Tables], Tables]
     finish: Callable[[Tables, Capture, ProblemLog], Tables] = lambda tables, capture, log: tables
     scan: Scan = scan_trace
+    derive: Optional[Callable[[TraceEvents, Optional[ArgsFile], ProblemLog], Tables]] = None
 
 
 def _tables(
@@ -73,8 +78,18 @@ def _scan(
     return chosen(path, log, progress, blob, spool=spool, peek=peek, peek_at=peek_at)
 
 
+def _no_tables(
+    path: Path, relative: str, log: ProblemLog, progress: Progress, spool: Spool | None, before: Tables
+) -> Tables:
+    """Of a file that gives its tables with its timeline."""
+    return {}
+
+
 READERS: dict[str, Reader] = {
     TORCH_NPU.id: Reader(_capture, _tables, scan=_scan),
     MINDINSIGHT.id: Reader(mindinsight_capture.read_capture, mindinsight.read_file, mindinsight.finish),
     MINDSPORE.id: Reader(mindspore_capture.read_capture, mindspore.read_file, mindspore.finish),
+    KINETO.id: Reader(
+        kineto_head.read_capture, _no_tables, scan=kineto_head.scan_kineto, derive=kineto_tables.tables_of
+    ),
 }

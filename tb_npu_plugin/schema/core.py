@@ -47,6 +47,7 @@ class ResultFile:
     stages    which of the two stages of reading a span read it
     settings  it tells how the span was recorded and fills no table
     fallback  it is read after the others, for the tables that they did not fill
+    in_trace  those of the tables that are made of its events while its timeline is built, and when it holds them
     """
 
     id: str
@@ -64,6 +65,7 @@ class ResultFile:
     stages: tuple[Stage, ...] = ("tables",)
     settings: bool = False
     fallback: bool = False
+    in_trace: tuple[tuple[str, Condition], ...] = ()
 
     def matches(self, file_name: str) -> bool:
         """This declaration describes a file of that name (a trailing .gz is allowed)."""

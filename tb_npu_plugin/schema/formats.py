@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tb_npu_plugin.schema import (
+    kineto,
     minddata,
     mindinsight_ops,
     mindinsight_steps,
@@ -25,12 +26,14 @@ class Format:
     title    name for people
     files    what it may consist of, in the order of the pages that list them
     analyse  call that parses raw data of it, with {path}; "" where there is nothing to parse
+    device   what people call the device
     """
 
     id: str
     title: str
     files: tuple[ResultFile, ...]
     analyse: str = ""
+    device: str = "NPU"
 
     def file(self, name: str) -> ResultFile | None:
         """Declaration of a file of that name (without its folders); None for others."""
@@ -44,6 +47,13 @@ class Format:
     def tables(self) -> frozenset[str]:
         """Logical tables that such a result can have, "trace" included."""
         return frozenset(table for file in self.files for table in file.tables)
+
+    @property
+    def from_trace(self) -> frozenset[str]:
+        """Those that are made while the timeline is built: what the trace file declares; else the operators, which can
+        be rebuilt from any trace where they have no file of their own."""
+        made = frozenset(table for file in self.files for table, _ in file.in_trace)
+        return made or frozenset({"operators"} if "trace" in self.tables else ())
 
 
 TORCH_NPU = Format(
@@ -66,4 +76,6 @@ MINDINSIGHT = Format(
     (*mindinsight_steps.STEP_FILES, *mindinsight_ops.OP_FILES, *minddata.LEGACY_FILES),
 )
 
-FORMATS: dict[str, Format] = {format.id: format for format in (TORCH_NPU, MINDSPORE, MINDINSIGHT)}
+KINETO = Format("kineto", "PyTorch Profiler (Kineto)", (kineto.KINETO_TRACE,), device="GPU")
+
+FORMATS: dict[str, Format] = {format.id: format for format in (TORCH_NPU, MINDSPORE, MINDINSIGHT, KINETO)}

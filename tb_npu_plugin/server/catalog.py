@@ -92,14 +92,11 @@ def span_facts(library: Library, place: Place) -> SpanFacts:
     tables = library.stand(place, "tables").entry
     rows = dict(tables.meta["rows"]) if tables else {}
     have = set(rows) | (named.tables & {"trace"}) if tables else set(named.tables)
-    rebuilt = {"operators"} - have
-    if "trace" in have and rebuilt:  # they can be rebuilt from the trace
+    rebuilt = named.format.from_trace - have
+    if "trace" in have and rebuilt:  # the trace may give them
         trace = library.stand(place, "trace").entry
-        if trace is None:
-            have.add("operators")
-        elif trace.meta["operators"]:
-            have.add("operators")
-            rows["operators"] = trace.meta["operators"]
+        have |= rebuilt if trace is None else rebuilt.intersection(trace.meta["rows"])
+        rows = {**(trace.meta["rows"] if trace else {}), **rows}
     if "operators" not in have and NAMED_ONLY in have:
         have.add("operators")
         rows["operators"] = rows.get(NAMED_ONLY)

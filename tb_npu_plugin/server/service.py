@@ -12,6 +12,7 @@ from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError, Stale
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
+from tb_npu_plugin.schema.formats import FORMATS, Format
 from tb_npu_plugin.server import catalog, ranks
 from tb_npu_plugin.store.library import Library, Stand
 from tb_npu_plugin.store.memory import Kept, table_bytes
@@ -29,8 +30,6 @@ logger = logging.getLogger(__name__)
 #: Bytes of the tables of built views that are kept, and how many views at most.
 RESULT_BYTES = 1 << 29
 KEPT_RESULTS = 16
-#: Needs that the trace satisfies: itself, and what is rebuilt from it where its own file is not there.
-FROM_TRACE = frozenset({"trace", "operators"})
 TRACE_ALONE = (("trace",),)
 
 
@@ -189,12 +188,15 @@ class Service:
     def _want(self, view: View, place: Place) -> list[Stand]:
         """Have read what the view needs of a span; and then, without hurry, the rest of what is looked at."""
         urgent = view.scope != "run"
+        format = FORMATS[place.span.format]
         stages: set[Stage] = {"trace"} if view.needs == TRACE_ALONE else {"tables"}
+        if format.from_trace >= format.tables - {"trace"}:  # there is nothing else to wait for
+            stages.add("trace")
         if view.examines:
             stages = set(stages_of(place.span))
         stands = self.library.want(place, sorted(stages, key=STAGES.index), urgent)
         tables = next((stand.entry for stand in stands if stand.stage == "tables"), None)
-        if tables is not None and any(self._in_trace(group, tables.meta["rows"]) for group in view.needs):
+        if tables is not None and any(self._in_trace(group, tables.meta["rows"], format) for group in view.needs):
             stands += self.library.want(place, ["trace"], urgent)
         if urgent and self._ahead and not self._is_cancelled(place):
             self.library.want(place, STAGES, urgent=False)
@@ -212,17 +214,18 @@ class Service:
         return span if span.timeline is not None else None
 
     @staticmethod
-    def _in_trace(group: Sequence[str], read: Mapping[str, int]) -> bool:
+    def _in_trace(group: Sequence[str], read: Mapping[str, int], format: Format) -> bool:
         """No table of the group was there to be read, but the trace is one or may have one."""
-        return not any(table in read for table in group) and any(table in FROM_TRACE for table in group)
+        return not any(table in read for table in group) and bool({"trace", *format.from_trace}.intersection(group))
 
     def _read(self, place: Place, stands: Sequence[Stand]) -> str:
         """Which readings a view of a span shows. Their names change with the files; not with stages that the view
         does not use, so that it need not be drawn again when those are done."""
         used = {stand.stage: stand.entry for stand in stands}
         tables = used.get("tables")
-        if tables is not None and "operators" not in tables.meta["rows"] and "trace" in stages_of(place.span):
-            used["trace"] = self.library.stand(place, "trace").entry  # the operators may come from there
+        missing = FORMATS[place.span.format].from_trace.difference(tables.meta["rows"] if tables is not None else ())
+        if tables is not None and missing and "trace" in stages_of(place.span):
+            used["trace"] = self.library.stand(place, "trace").entry  # they may come from there
         return "-".join([place.span.token[:8], *(entry.folder.name[:12] for entry in used.values() if entry)])
 
     def _facts(self, places: Sequence[Place]) -> SpanFacts:

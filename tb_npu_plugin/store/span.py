@@ -90,21 +90,24 @@ class Span:
     def rows(self, table: str) -> int | None:
         """Row count of a logical table; None when its file is not there or not read."""
         count = self._tables.meta["rows"].get(table) if self._tables else None
+        if count is None and self._trace is not None:
+            count = self._trace.meta["rows"].get(table)
         if count is None and table == "operators":
-            count = (self._trace.meta["operators"] if self._trace is not None else None) or self.rows(NAMED_ONLY)
+            count = self.rows(NAMED_ONLY)
         return None if count is None else int(count)
 
     def table(self, table: str) -> Table | None:
-        """A logical table; None when its file is not there. The operators are rebuilt from the trace where only that
-        is there; without it they may be known by name, without any time. A damaged cache file gives None and a
-        Problem."""
-        if self._tables is None or table not in self._tables.meta["rows"]:
-            found = self._rebuilt(table)
-            return found if found is not None or table != "operators" else self.table(NAMED_ONLY)
-        folder = self._tables.folder
+        """A logical table; None when its file is not there. Some come from the trace where only that is there;
+        without it operators may be known by name, without any time. A damaged cache file gives None and a Problem."""
+        entry = next(
+            (one for one in (self._tables, self._trace) if one is not None and table in one.meta["rows"]), None
+        )
+        if entry is None:
+            return self.table(NAMED_ONLY) if table == "operators" else None
+        folder = entry.folder
         try:
-            return self._memory.tables.get((folder.name, table), lambda: self._load(folder, table))
-        except (duckdb.Error, OSError, ValueError) as error:
+            return self._memory.tables.get((folder.name, table), lambda: self._load(entry, table))
+        except (duckdb.Error, OSError, ValueError, KeyError) as error:
             self._note_damage(folder, table, error)
             return None
 
@@ -113,23 +116,26 @@ class Span:
         read = self._tables.meta.get("sources", {}) if self._tables is not None else {}
         if table in read:
             return str(read[table])
-        if table == "operators" and self._rebuilt(table) is not None:
+        found = file_of(table, self.format)
+        if (self._trace is not None and table in self._trace.meta["rows"]) or found.in_trace:
             return self.place.span.trace_files[0].name
         if table == "operators" and NAMED_ONLY in read:
             return str(read[NAMED_ONLY])
-        return file_of(table, self.format).name
+        return found.name
 
-    def _load(self, folder: Path, table: str) -> Table | None:
-        if self._tables is not None and self._tables.meta["rows"][table] <= SHORT_ROWS:
-            return read_short(folder / SHORT_FILE, table)
-        return read_table(folder / TABLES_FILE, table, self._memory)
+    def _load(self, entry: Entry, table: str) -> Table | None:
+        if entry is self._trace and not entry.meta["stored"]:  # the timeline has them
+            timeline = self.timeline
+            return None if timeline is None else timeline.operators()
+        if entry.meta["rows"][table] <= SHORT_ROWS:
+            return read_short(entry.folder / SHORT_FILE, table)
+        return read_table(entry.folder / TABLES_FILE, table, self._memory)
 
     @property
     def damaged(self) -> bool:
         """The cache entry turned out to be unusable; it has to be read again."""
-        if self._tables is not None and self._tables.folder / TABLES_FILE in self._memory.damaged:
-            return True
-        return bool(self._damage)
+        entries = [entry for entry in (self._tables, self._trace) if entry is not None]
+        return bool(self._damage) or any(entry.folder / TABLES_FILE in self._memory.damaged for entry in entries)
 
     @property
     def timeline(self) -> Timeline | None:
@@ -158,18 +164,6 @@ class Span:
         if self._trace is not None:
             return self._trace.folder.name
         return self._preview.name if self._preview is not None else ""
-
-    def _rebuilt(self, table: str) -> Table | None:
-        """The operators as the trace tells them; None for other tables and where the trace has none."""
-        timeline = self.timeline if table == "operators" else None
-        if timeline is None or self._trace is None:
-            return None
-        try:
-            found = self._memory.tables.get((self._trace.folder.name, table), timeline.operators)
-        except (OSError, ValueError, KeyError) as error:
-            self._note_damage(self._trace.folder, table, error)
-            return None
-        return found if found is not None and len(found) else None
 
     def _note_damage(self, folder: Path, table: str, error: Exception) -> None:
         logger.warning("cache entry %s: %s", folder, error)

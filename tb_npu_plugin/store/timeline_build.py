@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,11 @@ from tb_npu_plugin.store.timeline_operators import write_operators
 from tb_npu_plugin.store.timeline_previews import Previews
 from tb_npu_plugin.store.timeline_slices import Slices, make_slices
 from tb_npu_plugin.store.timeline_tracks import Track, distinct_tracks, ordered, read_names, track_keys, track_of_key
+from tb_npu_plugin.tables import Table
 
 Index = NDArray[np.int64]
+#: Makes logical tables of the events of a trace and their args.
+Derive = Callable[[TraceEvents, Optional[ArgsFile], ProblemLog], dict[str, Table]]
 _SPOOL = "spool"
 #: Reading the file takes about this share of the whole time.
 _READING = 0.35
@@ -70,8 +73,10 @@ def build_timeline(
     progress: Callable[[int], None],
     preview: Callable[[Path], None] | None = None,
     scan: Scan = scan_trace,
-) -> None:
-    """Read a trace and write its timeline into the folder `out`, which must exist and be empty.
+    derive: Derive | None = None,
+) -> dict[str, Table]:
+    """Read a trace and write its timeline into the folder `out`, which must exist and be empty. Returns the tables that
+    `derive` makes of the events; without it, the operators are rebuilt and written with the timeline.
 
     progress: bytes of the file dealt with since the last call: in part when they are read, the rest when the timeline
     is made. scan: reads the events. preview: called with a timeline folder beside `out` whenever
@@ -85,7 +90,7 @@ def build_timeline(
     steps = Steps(origin.size, progress)
     try:
         with blob.open("wb") as args:
-            previews = Previews(out, origin, args, write_timeline, preview)
+            previews = Previews(out, origin, args, _write_preview, preview)
 
             def count(done: int) -> None:
                 previews.progress(done)
@@ -97,8 +102,9 @@ def build_timeline(
             raise BadFile(f"{trace.name} holds no events", "Export the trace again.")
         if events.args_path is not None:
             blob.unlink()
-        write_timeline(out, events, events.args_path or blob, origin, log, steps.made)
+        tables = write_timeline(out, events, events.args_path or blob, origin, log, steps.made, derive)
         del events
+        return tables
     finally:
         shutil.rmtree(spool, ignore_errors=True)
 
@@ -110,9 +116,11 @@ def write_timeline(
     origin: Origin,
     log: ProblemLog,
     made: Callable[[float], None] = _ignored,
-) -> None:
+    derive: Derive | None = None,
+) -> dict[str, Table]:
     """Write the timeline of some events, whose args are in the file `args`. `made` is told which share of it is
     there. See build_timeline."""
+    tables: dict[str, Table] = {}
     try:
         with args.open("rb"):
             there: Path | None = args
@@ -123,8 +131,17 @@ def write_timeline(
     with _opened(there) as file:
         _Builder(out, log, events, file, origin).build(made)
     with _opened(there) as file:
-        write_operators(out, events, file)
+        if derive is None:
+            write_operators(out, events, file)
+        else:
+            tables = derive(events, file, log)
     made(1)
+    return tables
+
+
+def _write_preview(out: Path, events: TraceEvents, args: Path, origin: Origin, log: ProblemLog) -> None:
+    """A timeline without tables: only the trace view shows it."""
+    write_timeline(out, events, args, origin, log, derive=lambda *_: {})
 
 
 @contextmanager

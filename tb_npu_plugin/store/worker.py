@@ -110,7 +110,6 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
     from tb_npu_plugin.model import Capture
     from tb_npu_plugin.readers.formats import READERS
     from tb_npu_plugin.readers.spool import Spool
-    from tb_npu_plugin.store.short_tables import write_short
 
     tables: dict[str, Table] = {}
     columns = request.out / "columns"
@@ -144,12 +143,7 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
             _guarded(file.relative, log, read)
         progress.end(file.size)
     _guarded("", log, finish)
-    long = {name: table for name, table in tables.items() if len(table) > SHORT_ROWS}
-    write_short(request.out / SHORT_FILE, {name: table for name, table in tables.items() if name not in long})
-    if long:
-        from tb_npu_plugin.store.tables_db import write_tables
-
-        write_tables(request.out / TABLES_FILE, long)
+    _write(request.out, tables)
     shutil.rmtree(columns)  # what is mapped stays readable
     return {
         "capture": msgspec.to_builtins(capture),
@@ -158,6 +152,18 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
         "start_ns": min((time for table in tables.values() for time in _starts(table)), default=None),
         "steps": _steps(tables.get("step_trace")),
     }
+
+
+def _write(out: Path, tables: dict[str, Table]) -> None:
+    """Tables of a cache entry."""
+    from tb_npu_plugin.store.short_tables import write_short
+
+    long = {name: table for name, table in tables.items() if len(table) > SHORT_ROWS}
+    write_short(out / SHORT_FILE, {name: table for name, table in tables.items() if name not in long})
+    if long:
+        from tb_npu_plugin.store.tables_db import write_tables
+
+        write_tables(out / TABLES_FILE, long)
 
 
 def _settings_file(request: Request) -> str:
@@ -185,18 +191,26 @@ def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, A
     progress.begin(file.relative)
 
     found = ProblemLog()
+    reader = READERS[request.format]
+    tables: dict[str, Table] = {}
 
     def build(relative: str) -> None:
-        scan = READERS[request.format].scan
-        build_timeline(request.folder / relative, out, found, progress, progress.show, scan)
+        trace = request.folder / relative
+        tables.update(build_timeline(trace, out, found, progress, progress.show, reader.scan, reader.derive))
 
     built = _guarded(file.relative, log, build)
     # The builder knows the trace by its name only; problems tell where it lies, as those of other files do.
     log.extend([dataclasses.replace(problem, file=file.relative) for problem in found.list()])
     if not built:
-        return {"timeline": False, "operators": 0, "base_ns": None}
+        return {"timeline": False, "rows": {}, "stored": False, "base_ns": None}
     timeline = Timeline.open(out, request.folder / file.relative)
-    return {"timeline": True, "operators": timeline.operator_count, "base_ns": timeline.base_ns}
+    stored = reader.derive is not None
+    if not stored:
+        rows = {"operators": timeline.operator_count} if timeline.operator_count else {}
+    else:
+        _write(request.out, tables)
+        rows = {name: len(table) for name, table in tables.items()}
+    return {"timeline": True, "rows": rows, "stored": stored, "base_ns": timeline.base_ns}
 
 
 def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> bool:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Optional
 
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU, Format
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.views.base import MissingJson, View
 from tb_npu_plugin.views.contract import ViewStateJson
 from tb_npu_plugin.views.registry import VIEWS
-from tb_npu_plugin.views.uses import USES
+from tb_npu_plugin.views.uses import USES, Use
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,14 @@ def facts_of_span(span: SpanData) -> SpanFacts:
         # a database promises nothing but to hold something: what it lacks was not recorded
         if file is not None and not (file.fallback and any(span.source(table) == name for table in present)):
             unusable.update((table, name) for table in file.tables if table not in present and table != "trace")
+    if span.timeline is not None:  # what a trace that was read does not hold was not recorded
+        unusable = {table: name for table, name in unusable.items() if table not in _in_trace(format)}
     return SpanFacts(frozenset(present | trace), rows, unusable, format)
+
+
+def _in_trace(format: Format) -> dict[str, Condition]:
+    """Tables that are made of the trace, and when it holds them."""
+    return {table: condition for file in format.files for table, condition in file.in_trace}
 
 
 def view_states(facts: SpanFacts) -> list[ViewStateJson]:
@@ -91,7 +99,29 @@ def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
                 "text": f"{use.cost} {UNUSABLE if unusable else file.condition.text}",
             }
         )
+    for table, use, condition, file in _not_recorded(facts):
+        if chosen is None or chosen in use.views:
+            out.append(
+                {
+                    "table": table,
+                    "file": file.name,
+                    "title": file.title,
+                    "views": list(use.views),
+                    "option": condition.option,
+                    "text": f"{use.cost} {condition.text}",
+                }
+            )
     return out
+
+
+def _not_recorded(facts: SpanFacts) -> Iterator[tuple[str, Use, Condition, ResultFile]]:
+    """What a trace that gives all tables does not hold, once for each option that records it."""
+    told = set()
+    for file in facts.format.files:
+        for table, condition in file.in_trace:
+            if table not in {*facts.tables, *facts.unusable} and table in USES and condition not in told:
+                told.add(condition)
+                yield table, USES[table], condition, file
 
 
 def _reason(group: tuple[str, ...], facts: SpanFacts) -> tuple[str, str]:
@@ -100,6 +130,9 @@ def _reason(group: tuple[str, ...], facts: SpanFacts) -> tuple[str, str]:
     if unusable:
         return f"{unusable[0]} is there. {UNUSABLE}", ""
     declared = [file for file in map(facts.format.file_of, group) if file is not None]
+    lacking = [condition for table, condition in _in_trace(facts.format).items() if table in group]
+    if lacking:
+        return f"{declared[0].name} does not hold it. {lacking[0].text}", lacking[0].option
     if not declared:
         return f"Results of {facts.format.title} hold nothing for this view.", ""
     files = list(dict.fromkeys(file.name for file in declared))

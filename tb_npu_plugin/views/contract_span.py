@@ -22,11 +22,12 @@ class StepJson(TypedDict):
 
 class CaptureJson(TypedDict):
     """How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known.
-    `ranks_profiled` counts this span's rank only: /api/ranks has those of the run."""
+    `device_kind`: "NPU" or "GPU". `ranks_profiled` counts this span's rank only: /api/ranks has those of the run."""
 
     producer: str
     device: Optional[str]
     device_ids: list[int]
+    device_kind: str
     rank: Optional[int]
     rank_source: str
     world_size: Optional[int]
@@ -80,7 +81,8 @@ class CoreShareJson(TypedDict):
 class KernelJson(TypedDict):
     """tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type,
     core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (every
-    column of kernel_details.csv). params: step ("null": the kernels of no step)."""
+    column of kernel_details.csv). params: step ("null": the kernels of no step). `source`: file of the kernels;
+    `device_kind`: "NPU" or "GPU"."""
 
     steps: list[Optional[str]]
     cores: list[CoreShareJson]
@@ -88,7 +90,9 @@ class KernelJson(TypedDict):
     computing_ns: int
     communication_calls: int
     communication_ns: int
+    source: str
     types_source: str
+    device_kind: str
 
 
 class OperatorJson(TypedDict):

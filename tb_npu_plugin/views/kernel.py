@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tb_npu_plugin.analysis import kernels as analysis
+from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import CoreShareJson, KernelJson
@@ -28,7 +29,9 @@ def build(source: ViewInput) -> ViewResult:
         "computing_ns": sum(core.total_ns for core in cores if not core.communication),
         "communication_calls": sum(core.calls for core in cores if core.communication),
         "communication_ns": sum(core.total_ns for core in cores if core.communication),
+        "source": span.source("kernels"),
         "types_source": span.source("kernels" if statistic is None else "op_statistic"),
+        "device_kind": FORMATS[span.format].device,
     }
     return ViewResult(data, _tables(kernels, types), span.base_ns)
 

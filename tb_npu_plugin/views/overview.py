@@ -19,7 +19,7 @@ from tb_npu_plugin.views.steps import steps_of
 
 #: Rows of the tables "kernels" and "operators".
 TOP = 10
-_DEVICE = re.compile(r"NPU:(\d+)")
+_DEVICE = re.compile(r"[NG]PU:(\d+)")
 
 
 def build(source: ViewInput) -> ViewResult:
@@ -44,6 +44,7 @@ def capture_json(span: SpanData) -> CaptureJson:
         "producer": FORMATS[span.format].title,
         "device": capture.device_name,
         "device_ids": _device_ids(span),
+        "device_kind": FORMATS[span.format].device,
         "rank": capture.rank,
         "rank_source": capture.rank_source,
         "world_size": world_size([capture], [span.table("comm_links")]),
@@ -67,7 +68,7 @@ def capture_json(span: SpanData) -> CaptureJson:
 
 
 def _device_ids(span: SpanData) -> list[int]:
-    """Physical ids of the Device_id columns; where no file has one, the numbers of "NPU:0" in the memory files."""
+    """Physical ids of the Device_id columns; where no file has one, the numbers of "NPU:0" or "GPU:0" in the memory tables."""
     found: set[int] = set()
     for name in ("step_trace", "kernels", "op_statistic"):
         table = span.table(name)

@@ -16,11 +16,12 @@ export const VIEW_IDS = [
 /** One of them. */
 export type ViewId = (typeof VIEW_IDS)[number];
 
-/** How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known. `ranks_profiled` counts this span's rank only: /api/ranks has those of the run. */
+/** How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known. `device_kind`: "NPU" or "GPU". `ranks_profiled` counts this span's rank only: /api/ranks has those of the run. */
 export interface CaptureJson {
   producer: string;
   device: string | null;
   device_ids: number[];
+  device_kind: string;
   rank: number | null;
   rank_source: string;
   world_size: number | null;
@@ -173,7 +174,7 @@ export interface FilledJson {
   rows: number;
 }
 
-/** tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (every column of kernel_details.csv). params: step ("null": the kernels of no step). */
+/** tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (every column of kernel_details.csv). params: step ("null": the kernels of no step). `source`: file of the kernels; `device_kind`: "NPU" or "GPU". */
 export interface KernelJson {
   steps: (string | null)[];
   cores: CoreShareJson[];
@@ -181,7 +182,9 @@ export interface KernelJson {
   computing_ns: number;
   communication_calls: number;
   communication_ns: number;
+  source: string;
   types_source: string;
+  device_kind: string;
 }
 
 /** Traffic of one link, operator type and step (stat "total"). `src`, `dst`: ranks inside the group; `src_rank`, `dst_rank`: in the world, null where no file tells. Links of a rank to itself have transport LOCAL. */

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tb_npu_plugin.schema.core import base_of, folded
+from tb_npu_plugin.schema.formats import TORCH_NPU
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES, file_of
 from tb_npu_plugin.schema.torch_npu_csv import CSV_FILES
 from tb_npu_plugin.tables import Kind
@@ -68,4 +69,5 @@ def test_every_table_has_a_file() -> None:
     ],
 )
 def test_files_are_told_by_name(name: str, id: str | None) -> None:
-    assert next((spec.id for spec in RESULT_FILES if spec.matches(name)), None) == id
+    spec = TORCH_NPU.file(name)
+    assert (spec.id if spec is not None else None) == id

@@ -24,12 +24,12 @@ read_file, build_timeline = registry.read_file, timeline.build_timeline
 def slow_read(path, *rest):
     hold(path)
     return read_file(path, *rest)
-def slow_build(path, out, log, progress, preview, scan):
+def slow_build(path, out, log, progress, preview, scan, derive):
     hold(path)
     def shown(folder):
         preview(folder)
         hold(folder)
-    build_timeline(path, out, log, progress, shown, scan)
+    return build_timeline(path, out, log, progress, shown, scan, derive)
 registry.read_file, timeline.build_timeline = slow_read, slow_build
 from tb_npu_plugin.store.worker import main
 main()

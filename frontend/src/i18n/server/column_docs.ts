@@ -3,7 +3,8 @@ import type { ServerText } from "./texts.gen";
 /** What the figures of columns mean. {0}, {1} of metrics: the unit and the cores that a header names. */
 export const COLUMN_DOCS = {
   "1 for communication operators, 0 for computing kernels.": "通信算子为 1，计算 kernel 为 0。",
-  "1 for operators of HCCL and torch.distributed, by name.": "按名称判断，HCCL 和 torch.distributed 的算子为 1。",
+  "1 for operators of HCCL, NCCL and torch.distributed, by name.":
+    "按名称判断，HCCL、NCCL 和 torch.distributed 的算子为 1。",
   "1 when the row already contains others (SDMA = HCCS + PCIE + SIO).":
     "该行已包含其他行时为 1（SDMA = HCCS + PCIE + SIO）。",
   "AI CPU operator.": "AI CPU 算子。",

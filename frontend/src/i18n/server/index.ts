@@ -1,5 +1,6 @@
 import { ANSWERS } from "./answers";
 import { COLUMN_DOCS } from "./column_docs";
+import { KINETO } from "./kineto";
 import { MINDDATA } from "./minddata";
 import { MINDINSIGHT } from "./mindinsight";
 import { MINDSPORE } from "./mindspore";
@@ -11,6 +12,7 @@ import { TITLES } from "./titles";
 export const SERVER_ZH: Readonly<Record<ServerText, string>> = {
   ...TITLES,
   ...COLUMN_DOCS,
+  ...KINETO,
   ...MINDDATA,
   ...MINDINSIGHT,
   ...MINDSPORE,

@@ -68,7 +68,7 @@ export const en = {
   "diff.none.one":
     "There is one capture only. Record another one, of another rank or another run, below the same logdir.",
   "diff.none.same": "Both sides are the same capture. Choose another one on either side.",
-  "diff.none.kernels": "Not both captures have kernels (kernel_details.csv), so there are no classes to compare.",
+  "diff.none.kernels": "Not both captures have kernels, so there are no classes to compare.",
   "diff.none.table": "Not both captures have these data, so there are no rows to compare.",
 };
 
@@ -140,6 +140,6 @@ export const zh: Record<keyof typeof en, string> = {
   "diff.none.title": "没有可对比的内容",
   "diff.none.one": "只有一次采集。请在同一 logdir 下再采集一次：其他 rank 或其他运行均可。",
   "diff.none.same": "两侧是同一次采集。请在任意一侧选择其他采集。",
-  "diff.none.kernels": "并非两侧都有 kernel 数据（kernel_details.csv），无法按类别对比。",
+  "diff.none.kernels": "并非两侧都有 kernel 数据，无法按类别对比。",
   "diff.none.table": "并非两侧都有这些数据，没有可对比的行。",
 };

@@ -30,6 +30,7 @@ export function KernelCharts({ data, statistic, types }: Props) {
   const cores = coreParts(data.cores, isIncluded, t("core.unknown"));
   const selectedOf = (column: string) => (pick?.column === column ? pick.value : null);
   const onSelect = (column: string) => (id: string | null) => setParams({ "kernel.pick": formatPick(column, id) });
+  const isGpu = data.device_kind === "GPU";
   return (
     <>
       <Card
@@ -51,8 +52,8 @@ export function KernelCharts({ data, statistic, types }: Props) {
       </Card>
       <Card
         class="span-6"
-        title={t("kernel.core")}
-        help={t("kernel.core.help")}
+        title={t(isGpu ? "kernel.activity" : "kernel.core")}
+        help={t(isGpu ? "kernel.activity.help" : "kernel.core.help")}
         actions={<CommunicationChoice data={data} isIncluded={isIncluded} />}
         chart={{ name: "kernels-by-core", csv: () => partsCsv("core", cores) }}
       >

@@ -63,8 +63,8 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
             label={t("kernel.tab")}
             options={TABS.map((id) => ({
               id,
-              label: t(`kernel.tab.${id}`),
-              tip: t(`kernel.tab.${id}.tip`, { source: data.types_source }),
+              label: t(id === "types" && data.device_kind === "GPU" ? "kernel.tab.types.gpu" : `kernel.tab.${id}`),
+              tip: t(`kernel.tab.${id}.tip`, { source: id === "types" ? data.types_source : data.source }),
             }))}
             value={tab}
             onChange={(id) => setParams({ "kernel.tab": id === "statistic" ? null : id })}

@@ -92,7 +92,7 @@ function OperatorTable({ group, table, data, query, baseNs }: Props) {
         }
       />
       <p class="muted small" style={{ marginTop: "8px" }}>
-        {t(data.source === "operator_details.csv" ? "operator.source" : "operator.source.trace", { file: data.source })}
+        {t(data.source.startsWith("trace_view") ? "operator.source.trace" : "operator.source", { file: data.source })}
       </p>
     </Card>
   );

@@ -65,9 +65,9 @@ function Folded({ title, items }: { title: string; items: Readonly<Record<string
   );
 }
 
-function deviceText({ device, device_ids: ids }: CaptureJson): string {
-  const npu = ids.length > 0 ? t("overview.npu", { ids: ids.join(", ") }) : "";
-  return [device, npu].filter(Boolean).join(", ");
+function deviceText({ device, device_ids: ids, device_kind: kind }: CaptureJson): string {
+  const numbers = ids.length > 0 ? `${kind} ${ids.join(", ")}` : "";
+  return [device, numbers].filter(Boolean).join(", ");
 }
 
 function rankText({ rank, rank_source: source, world_size: world }: CaptureJson, profiled: number): ComponentChildren {

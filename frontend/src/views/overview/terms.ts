@@ -9,8 +9,7 @@ export const en = {
   "overview.step.none": "This capture",
   "overview.source": "Source: {file}",
   "overview.source.kernels": "Computed from {file}: the capture has no step_trace_time.csv.",
-  "overview.nosteps":
-    "The time of a step is not known: the capture has neither step_trace_time.csv nor kernel_details.csv.",
+  "overview.nosteps": "The time of a step is not known: the capture has neither times of steps nor kernels.",
   "overview.numbers": "Steps",
   "overview.numbers.sub": "figures of the file",
   "overview.col.device": "Device",
@@ -22,7 +21,6 @@ export const en = {
 
   "overview.capture": "This capture",
   "overview.device": "Device",
-  "overview.npu": "NPU {ids}",
   "overview.rank": "Rank",
   "overview.rank.of": "{rank} of {world}",
   "overview.rank.profiled": "{count} profiled",
@@ -71,7 +69,7 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.step.none": "本次采集",
   "overview.source": "来源：{file}",
   "overview.source.kernels": "由 {file} 计算：该采集结果没有 step_trace_time.csv。",
-  "overview.nosteps": "无法得知 step 时间：该采集结果既没有 step_trace_time.csv 也没有 kernel_details.csv。",
+  "overview.nosteps": "无法得知 step 时间：该采集结果既没有 step 时间也没有 kernel。",
   "overview.numbers": "Step",
   "overview.numbers.sub": "文件的数值",
   "overview.col.device": "设备",
@@ -83,7 +81,6 @@ export const zh: Record<keyof typeof en, string> = {
 
   "overview.capture": "本次采集",
   "overview.device": "设备",
-  "overview.npu": "NPU {ids}",
   "overview.rank": "Rank",
   "overview.rank.of": "{rank}，共 {world}",
   "overview.rank.profiled": "已采集 {count} 个",

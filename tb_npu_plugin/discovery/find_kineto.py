@@ -1,0 +1,94 @@
+"""Traces of torch.profiler on GPUs: each file is a span of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from tb_npu_plugin.discovery import layout
+from tb_npu_plugin.discovery.found import Folder, Found, Taken, found_file, is_file
+from tb_npu_plugin.discovery.identity import Identity, fold
+from tb_npu_plugin.discovery.kineto_head import kineto_head
+from tb_npu_plugin.discovery.report import shown
+from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema import kineto
+from tb_npu_plugin.schema.formats import FORMATS, KINETO
+
+_ENDS = (".json", ".json.gz")
+
+
+def find_kineto(folder: Folder) -> Taken | None:
+    """Files named as torch.profiler names its traces, and JSON files that begin as they do."""
+    found = [span for entry in folder.entries if (span := _span(folder, entry)) is not None]
+    return Taken(found) if found else None
+
+
+def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | None:
+    if not entry.name.endswith(_ENDS) or not is_file(entry):
+        return None
+    named = kineto.HANDLER_NAME.fullmatch(entry.name)
+    if named is None and _is_of_others(entry.name):
+        return None
+    notes: list[Problem] = []
+    file = found_file(entry, entry.name, kineto.KINETO_TRACE.stages, notes)
+    if file is None:
+        return None
+    head = kineto_head(entry.path, file.size, file.mtime_ns)
+    if named is None and (head is None or kineto.SCHEMA_VERSION not in head):
+        return None
+    parts = (*folder.parts, entry.name)
+    return Found(
+        KINETO.id, folder.path, parts, fold(parts), _identity(parts, head or {}), (file,), tuple(notes),
+        shown(entry.name),
+    )  # fmt: skip
+
+
+def _is_of_others(name: str) -> bool:
+    """Another kind of result declares files of this name: it is not opened to look at its beginning."""
+    return any(format.file(name) is not None for format in FORMATS.values() if format is not KINETO)
+
+
+def _identity(parts: tuple[str, ...], head: Mapping[str, Any]) -> Identity:
+    """Who recorded it: the rank from the file itself, then from names; host and process from the handler's name."""
+    named = kineto.HANDLER_NAME.fullmatch(parts[-1])
+    worker = named.group("worker") if named else ""
+    by_pid = layout.WORKER_PID.fullmatch(worker)
+    rank, source = _rank(parts, worker or parts[-1].partition(".")[0], head)
+    return Identity(
+        rank=rank,
+        rank_source=source,
+        worker_name="" if layout.RANK_FOLDER.fullmatch(worker) else shown(worker),
+        host=shown(by_pid.group("host")) if by_pid else None,
+        pid=int(by_pid.group("pid")) if by_pid else None,
+        stamp=_stamp(named.group("stamp") or "") if named else "",
+        node="/".join(shown(part) for part in parts[len(fold(parts)) : -1] if layout.NODE_FOLDER.fullmatch(part)),
+    )
+
+
+def _rank(parts: tuple[str, ...], name: str, head: Mapping[str, Any]) -> tuple[int | None, str]:
+    distributed = head.get(kineto.DISTRIBUTED)
+    rank = distributed.get(kineto.RANK) if isinstance(distributed, dict) else None
+    if isinstance(rank, int) and not isinstance(rank, bool) and rank >= 0:
+        return rank, kineto.DISTRIBUTED
+    named = layout.RANK_FOLDER.fullmatch(name) or layout.RANK_IN_NAME.search(name)
+    if named:
+        return int(named.group("rank")), "file name"
+    for part in reversed(parts[len(fold(parts)) : -1]):
+        above = layout.RANK_FOLDER.fullmatch(part)
+        if above:
+            return int(above.group("rank")), "folder name"
+    return None, ""
+
+
+def _stamp(digits: str) -> str:
+    """Digits of the local time of a moment in ms or ns since the epoch, as names of results have them."""
+    if not digits:
+        return ""
+    seconds, rest = divmod(int(digits), 10 ** (len(digits) - 10))
+    try:
+        moment = datetime.fromtimestamp(seconds)
+    except (ValueError, OverflowError, OSError):
+        return ""
+    return f"{moment:%Y%m%d%H%M%S}{rest // 10 ** (len(digits) - 13):03d}"

@@ -1,0 +1,93 @@
+"""The tables of communication: kernels of NCCL with what c10d recorded of their collective."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from tb_npu_plugin.readers.kineto.picked import Index, Picked
+from tb_npu_plugin.schema import kineto
+from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.tables import Table, from_lists
+
+#: "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)" -> "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+_ARGUMENTS = re.compile(r"\(.*")
+
+_OPS = ("step", "kind", "name", "group", "start_ns", "elapse_ns")
+_TRAFFIC = ("step", "kind", "name", "group", "transport", "rollup", "size_bytes", "time_ns", "bandwidth")
+
+
+def read_communication(picked: Picked, kernels: Table, rows: Index) -> dict[str, Table]:
+    """The tables comm_ops and comm_bandwidth; none where no collective ran. rows: events of the kernels.
+
+    The size is that of the message, and the bandwidth message / time of the kernel, which contains waiting for the
+    other ranks. Splits of that time are not recorded.
+    """
+    chosen = kernels.text("core").equals(kineto.COMMUNICATION_KIND)
+    own = kernels.take(chosen)
+    if not len(own):
+        return {}
+    ops: dict[str, list[Any]] = {key: [] for key in _OPS}
+    traffic: dict[str, list[Any]] = {key: [] for key in _TRAFFIC}
+    columns = (
+        own.text("step").tolist(),
+        own.text("name").tolist(),
+        own.ints("start_ns").tolist(),
+        own.ints("dur_ns").tolist(),
+    )
+    for number, (step, kernel, start, dur, args) in enumerate(zip(*columns, _in_order(picked, rows[chosen]))):
+        name = str(args.get("Collective name") or _ARGUMENTS.sub("", kernel or ""))
+        place = {
+            "step": step,
+            "kind": "p2p" if kineto.POINT_TO_POINT.search(name) else "collective",
+            "name": f"{name}__{number}",  # each call is one of its own; views leave the number away
+            "group": _group(args),
+        }
+        _add(ops, {**place, "start_ns": start, "elapse_ns": dur})
+        size = _message(args)
+        if size is not None:
+            speed = size / dur if dur > 0 else None
+            _add(
+                traffic,
+                {
+                    **place,
+                    "transport": kineto.TRANSPORT,
+                    "rollup": 0,
+                    "size_bytes": size,
+                    "time_ns": dur,
+                    "bandwidth": speed,
+                },
+            )
+    return {"comm_ops": _table("comm_ops", ops), "comm_bandwidth": _table("comm_bandwidth", traffic)}
+
+
+def _in_order(picked: Picked, rows: Index) -> list[dict[str, Any]]:
+    """The args of some events, which are read in the order of the file."""
+    order = np.argsort(rows)
+    found = dict(zip(order.tolist(), picked.objects(rows[order])))
+    return [found[place] for place in range(len(rows))]
+
+
+def _add(lists: dict[str, list[Any]], row: dict[str, Any]) -> None:
+    for key, values in lists.items():
+        values.append(row[key])
+
+
+def _table(name: str, lists: dict[str, list[Any]]) -> Table:
+    return from_lists([column for column in TABLES[name] if column.key in lists], lists)
+
+
+def _group(args: dict[str, Any]) -> str | None:
+    name = args.get("Process Group Name")
+    return str(name) if name not in (None, "") else None
+
+
+def _message(args: dict[str, Any]) -> int | None:
+    """Bytes of the larger side: what an all-gather gives and a reduce-scatter takes."""
+    sizes = [
+        value for key in ("In msg nelems", "Out msg nelems") if isinstance(value := args.get(key), int) and value >= 0
+    ]
+    element = kineto.ELEMENT_BYTES.get(str(args.get("dtype")))
+    return max(sizes) * element if sizes and element else None

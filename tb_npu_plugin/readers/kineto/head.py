@@ -1,0 +1,127 @@
+"""How a trace was recorded, from what stands before its events; and its events with times since the epoch."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from tb_npu_plugin.discovery.kineto_head import kineto_head
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.scan import TraceEvents, scan_trace
+from tb_npu_plugin.schema import kineto
+from tb_npu_plugin.tables import NULL_INT
+
+#: Some versions write it behind the events: then it is looked for in so many last bytes.
+_TAIL = 1 << 14
+_BASE_TIME = re.compile(rb'"' + kineto.BASE_TIME.encode() + rb'"\s*:\s*(\d{1,19})\b')
+
+
+def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
+    """Settings of the one file of the span."""
+    head = _head(folder / files[0]) if files else {}
+    distributed = _object(head.get(kineto.DISTRIBUTED))
+    groups = {
+        str(group[kineto.GROUP_NAME]): {
+            "group_name": str(group.get(kineto.GROUP_DESCRIPTION, "")),
+            "global_ranks": group.get(kineto.GROUP_RANKS),
+        }
+        for group in _objects(distributed.get(kineto.GROUPS))
+        if kineto.GROUP_NAME in group
+    }
+    rank = distributed.get(kineto.RANK)
+    known = isinstance(rank, int) and rank >= 0
+    return Capture(
+        rank=rank if known else None,
+        rank_source=kineto.DISTRIBUTED if known else "",
+        host=str(head[kineto.HOST_NAME]) if head.get(kineto.HOST_NAME) else None,
+        # what is off is not mentioned in some versions: then nobody knows
+        switches={name: bool(head[name]) for name in kineto.SWITCHES if name in head},
+        versions=_versions(head, distributed),
+        device_name=_device_name(head),
+        groups=groups,
+        distributed_args={kineto.WORLD_SIZE: distributed[kineto.WORLD_SIZE]}
+        if kineto.WORLD_SIZE in distributed
+        else {},
+    )
+
+
+def _head(path: Path) -> Mapping[str, Any]:
+    try:
+        status = path.stat()
+    except OSError:
+        return {}  # the reading of its events reports it
+    return kineto_head(str(path), status.st_size, status.st_mtime_ns) or {}
+
+
+def _versions(head: Mapping[str, Any], distributed: Mapping[str, Any]) -> dict[str, str]:
+    out = {}
+    for key, program in kineto.VERSIONS.items():
+        value = head.get(key)
+        if isinstance(value, int) and value > 0:
+            out[program] = f"{value // 1000}.{value % 1000 // 10}"
+    if isinstance(head.get(kineto.CUPTI_VERSION), int):
+        out["CUPTI"] = str(head[kineto.CUPTI_VERSION])
+    nccl = distributed.get(kineto.NCCL_VERSION)
+    if isinstance(nccl, str) and nccl not in ("", "unknown"):
+        out["NCCL"] = nccl
+    return out
+
+
+def _device_name(head: Mapping[str, Any]) -> str | None:
+    """The GPUs that the process saw, each name once."""
+    names = [
+        str(device[kineto.DEVICE_NAME]) for device in _objects(head.get(kineto.DEVICES)) if kineto.DEVICE_NAME in device
+    ]
+    return ", ".join(dict.fromkeys(names)) or None
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def scan_kineto(
+    path: Path,
+    log: ProblemLog,
+    progress: Callable[[int], None],
+    blob: IO[bytes] | None = None,
+    *,
+    spool: Path | None = None,
+    peek: Callable[[TraceEvents], None] | None = None,
+    peek_at: Sequence[int] = (),
+) -> TraceEvents:
+    """scan.scan_trace, times counted from the epoch."""
+    base = _base_time(path)
+    shown = None if peek is None else lambda events: peek(_since_epoch(events, base))
+    events = scan_trace(path, log, progress, blob, spool=spool, peek=shown, peek_at=peek_at)
+    return _since_epoch(events, base)
+
+
+def _base_time(path: Path) -> int:
+    """ns since the epoch that times count from; 0 where the file does not tell: then they are absolute."""
+    base = _head(path).get(kineto.BASE_TIME)
+    if isinstance(base, int):
+        return base
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _TAIL))
+            found = _BASE_TIME.search(file.read())
+    except OSError:
+        return 0
+    return int(found.group(1)) if found else 0
+
+
+def _since_epoch(events: TraceEvents, base: int) -> TraceEvents:
+    if not base:
+        return events
+    ts = np.where(events.ts == NULL_INT, NULL_INT, events.ts + base)
+    return dataclasses.replace(events, ts=ts)

@@ -1,0 +1,124 @@
+"""The table of what ran on the GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tb_npu_plugin.analysis import gpu_kernels
+from tb_npu_plugin.readers.kineto.picked import Index, Picked, looked_up
+from tb_npu_plugin.readers.kineto.steps import Steps
+from tb_npu_plugin.schema import kineto
+from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, Kind, Table, Text
+
+_KINDS = {
+    kineto.MEMCPY: kineto.MEMCPY_KIND,
+    kineto.MEMSET: kineto.MEMSET_KIND,
+}
+_FROM_ARGS = {column: key for key, column in kineto.KERNEL_ARGS.items()}
+_ARGS_COLUMNS = tuple(column for column in kineto.KERNEL_COLUMNS if column.key in _FROM_ARGS)
+#: Device of a copy between two GPUs.
+_IN_DEVICE = "inDevice"
+
+
+def read_kernels(picked: Picked, steps: Steps) -> tuple[Table, Index]:
+    """(the table by start, the event of each row). Columns that no event has are left out."""
+    events = picked.events
+    order = np.argsort(events.ts[picked.device], kind="stable")
+    rows = picked.device[order]
+    names = picked.names(rows)
+    kinds = _kinds(picked, rows, names)
+    types = gpu_kernels.types(names)
+    given = Table(_ARGS_COLUMNS, _args(picked, picked.device)).take(order)
+    start, dur = events.ts[rows], events.dur[rows]
+    devices = given.ints("device_id")
+    devices = np.where(devices == NULL_INT, _process_numbers(picked, rows), devices)
+    data: dict[str, Data] = {
+        **given.data,
+        "device_id": devices,
+        "step": steps.at(_launched(picked, given.ints("correlation"), start)),
+        "name": names,
+        "type": Text(np.where(kinds.equals(kineto.KERNEL_KIND), types.codes, -1).astype(np.int32), types.values),
+        "core": kinds,
+        "start_ns": start,
+        "dur_ns": dur,
+        "wait_ns": _wait(start, start + dur, devices),
+    }
+    return Table(tuple(column for column in kineto.KERNEL_COLUMNS if _is_there(column, data)), data), rows
+
+
+def _is_there(column: Column, data: dict[str, Data]) -> bool:
+    """A value is known of it, or it tells what a row is."""
+    return column.group in ("identity", "time") or _known(data[column.key])
+
+
+def _known(data: Data) -> bool:
+    if isinstance(data, Text):
+        return bool((data.codes >= 0).any())
+    return bool((data != NULL_INT).any()) if data.dtype == np.int64 else bool((~np.isnan(data)).any())
+
+
+def _args(picked: Picked, rows: Index) -> dict[str, Data]:
+    """Columns that are values of args."""
+    values: dict[str, list[Any]] = {column.key: [] for column in _ARGS_COLUMNS}
+    for found in picked.objects(rows):
+        for column in _ARGS_COLUMNS:
+            value = found.get(_FROM_ARGS[column.key])
+            if column.key == "device_id" and value is None:
+                value = found.get(_IN_DEVICE)
+            values[column.key].append(_value(value, column.kind))
+    out: dict[str, Data] = {}
+    for column in _ARGS_COLUMNS:
+        if column.kind is Kind.TEXT:
+            out[column.key] = Text.of(values[column.key])
+        elif column.kind.is_int:
+            out[column.key] = np.array(values[column.key], dtype=np.int64)
+        else:
+            out[column.key] = np.array(values[column.key], dtype=np.float64)
+    return out
+
+
+def _value(value: Any, kind: Kind) -> Any:
+    """A cell: what is of another type than the column is unknown."""
+    if kind is Kind.TEXT:
+        return " × ".join(map(str, value)) if isinstance(value, list) else None
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind.is_int:
+        return value if number and isinstance(value, int) and abs(value) < 2**63 else NULL_INT
+    return float(value) if number else np.nan
+
+
+def _process_numbers(picked: Picked, rows: Index) -> IntArray:
+    """The process id of device events is the number of the device."""
+    pids = [
+        int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else NULL_INT for text in picked.events.pids
+    ]
+    return np.array([*pids, NULL_INT], dtype=np.int64)[picked.events.pid[rows]]
+
+
+def _kinds(picked: Picked, rows: Index, names: Text) -> Text:
+    """Kernel, copy, set, or communication."""
+    values = [kineto.KERNEL_KIND, kineto.MEMCPY_KIND, kineto.MEMSET_KIND, kineto.COMMUNICATION_KIND]
+    kind = [values.index(_KINDS.get(text, kineto.KERNEL_KIND)) for text in picked.events.categories]
+    codes = np.array([*kind, 0], dtype=np.int32)[picked.events.category[rows]]
+    communicates = [bool(kineto.COMMUNICATION_KERNEL.search(name)) for name in names.values]
+    codes[(codes == 0) & np.array([*communicates, False])[names.codes]] = values.index(kineto.COMMUNICATION_KIND)
+    return Text(codes, values)
+
+
+def _launched(picked: Picked, correlation: IntArray, start: IntArray) -> IntArray:
+    """When the host launched each; where no call is known, when it ran."""
+    (calls,) = picked.integers(picked.runtime, kineto.CORRELATION)
+    place = looked_up(calls, correlation)
+    return np.where(place >= 0, np.append(picked.events.ts[picked.runtime], 0)[place], start)
+
+
+def _wait(start: IntArray, end: IntArray, devices: IntArray) -> IntArray:
+    """ns since all earlier work of the device has ended; unknown for the first. Given by start."""
+    out = np.full(len(start), NULL_INT)
+    for device in np.unique(devices):
+        rows = np.flatnonzero(devices == device)
+        ended = np.maximum.accumulate(end[rows])
+        out[rows[1:]] = np.maximum(start[rows[1:]] - ended[:-1], 0)
+    return out

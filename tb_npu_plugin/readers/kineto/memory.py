@@ -1,0 +1,100 @@
+"""The tables of memory: totals over time, and allocations with their release."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_npu_plugin.readers.kineto.operators import Operators
+from tb_npu_plugin.readers.kineto.picked import Index, Picked
+from tb_npu_plugin.schema import kineto
+from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, Text, known
+
+_RECORD = ("component", "time_ns", "allocated_bytes", "reserved_bytes", "device")
+_ALLOCATION = (
+    "name", "size_bytes", "alloc_ns", "release_ns", "dur_ns", "alloc_allocated_bytes", "alloc_reserved_bytes",
+    "release_allocated_bytes", "release_reserved_bytes", "device",
+)  # fmt: skip
+
+
+def read_memory(picked: Picked, operators: Operators) -> dict[str, Table]:
+    """The tables memory_record and op_memory; none without [memory] events."""
+    rows = picked.memory
+    if not len(rows):
+        return {}
+    size, address, kind, number, allocated, reserved = picked.integers(
+        rows, "Bytes", "Addr", "Device Type", "Device Id", "Total Allocated", "Total Reserved"
+    )
+    order = np.argsort(picked.events.ts[rows], kind="stable")
+    rows, size, address, kind, number, allocated, reserved = (
+        part[order] for part in (rows, size, address, kind, number, allocated, reserved)
+    )
+    time = picked.events.ts[rows]
+    reserved = np.where(kind == kineto.CPU_DEVICE, NULL_INT, reserved)  # the host's allocator keeps nothing back
+    devices = _devices(kind, number)
+    record: dict[str, Data] = {
+        "component": Text(np.zeros(len(rows), dtype=np.int32), [kineto.ALLOCATOR]),
+        "time_ns": time,
+        "allocated_bytes": allocated,
+        "reserved_bytes": reserved,
+        "device": devices,
+    }
+    taken, freed = _paired(devices.codes.astype(np.int64), address, size)
+    ended = freed >= 0
+    release = np.where(ended, time[freed], NULL_INT)
+    events = picked.events
+    owner = operators.at(time[taken], events.pid[rows[taken]].astype(np.int64) << 32 | events.tid[rows[taken]])
+    allocations: dict[str, Data] = {
+        "name": _named(picked, operators, owner),
+        "size_bytes": size[taken],
+        "alloc_ns": time[taken],
+        "release_ns": release,
+        "dur_ns": np.where(ended, release - time[taken], NULL_INT),
+        "alloc_allocated_bytes": allocated[taken],
+        "alloc_reserved_bytes": reserved[taken],
+        "release_allocated_bytes": np.where(ended, allocated[freed], NULL_INT),
+        "release_reserved_bytes": np.where(ended, reserved[freed], NULL_INT),
+        "device": devices.take(taken),
+    }
+    return {
+        "memory_record": _table("memory_record", _RECORD, record),
+        "op_memory": _table("op_memory", _ALLOCATION, allocations),
+    }
+
+
+def _table(name: str, keys: tuple[str, ...], data: dict[str, Data]) -> Table:
+    return Table(tuple(column for column in TABLES[name] if column.key in keys), data)
+
+
+def _devices(kind: IntArray, number: IntArray) -> Text:
+    """ "GPU:0", "CPU"; unknown where a device type has no name."""
+    pairs, place = np.unique(np.stack([kind, number]), axis=1, return_inverse=True)
+    words = []
+    for device, index in pairs.T.tolist():
+        name = kineto.MEMORY_DEVICES.get(device)
+        words.append(f"{name}:{index}" if name and device != kineto.CPU_DEVICE and index >= 0 else name)
+    return Text.of(words[code] for code in np.ravel(place).tolist())
+
+
+def _paired(device: Index, address: IntArray, size: IntArray) -> tuple[Index, Index]:
+    """(allocations, the release of each or -1): an address is released by the next event that gives it back. Releases
+    of what was allocated before the recording are left out. Given by time."""
+    usable = known(address) & known(size) & (size != 0)
+    order = np.flatnonzero(usable)
+    order = order[np.lexsort((order, address[order], device[order]))]
+    follows = np.zeros(len(order), dtype=bool)
+    same = (address[order[1:]] == address[order[:-1]]) & (device[order[1:]] == device[order[:-1]])
+    follows[:-1] = same & (size[order[:-1]] > 0) & (size[order[1:]] < 0)
+    after = np.append(order[1:], -1)[: len(order)]
+    released = np.full(len(size), -1, dtype=np.int64)
+    released[order[follows]] = after[follows]
+    taken = np.flatnonzero(usable & (size > 0))
+    return taken, released[taken]
+
+
+def _named(picked: Picked, operators: Operators, owner: Index) -> Text:
+    """Name of the operator that allocated; unknown outside of all."""
+    if not len(operators.rows):
+        return Text(np.full(len(owner), -1, dtype=np.int32), [])
+    names = picked.names(operators.rows)
+    return Text(np.where(owner >= 0, names.codes[owner], -1).astype(np.int32), names.values)

@@ -1,0 +1,134 @@
+"""The table of operators on the host, with the device time of what each launched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Optional
+
+import msgspec
+import numpy as np
+from msgspec import Raw, Struct, field
+
+from tb_npu_plugin.analysis.operator_tree import enclosing, with_children, without_children
+from tb_npu_plugin.readers.kineto.picked import Index, Picked
+from tb_npu_plugin.schema import kineto, trace
+from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.tables import Data, IntArray, Table, Text
+
+_COLUMNS = (
+    "name", "input_shapes", "call_stack", "host_self_ns", "host_total_ns", "device_self_ns", "device_total_ns",
+)  # fmt: skip
+
+
+class _OpArgs(Struct):
+    """What is read of an operator's args."""
+
+    dims: Raw = field(name=trace.INPUT_DIMS, default=Raw(b""))
+    stack: Raw = field(name=trace.CALL_STACK, default=Raw(b""))
+
+
+class Operators:
+    """Operators by start, the outer one first; threads and ids as the trace numbers them."""
+
+    def __init__(self, picked: Picked) -> None:
+        events = picked.events
+        (ids,) = picked.integers(picked.ops, kineto.EXTERNAL_ID)
+        order = np.lexsort((-events.dur[picked.ops], events.ts[picked.ops]))
+        self.rows: Index = picked.ops[order]
+        self.id: IntArray = ids[order]
+        self.start: IntArray = events.ts[self.rows]
+        self.end: IntArray = self.start + events.dur[self.rows]
+        self.thread: IntArray = events.pid[self.rows].astype(np.int64) << 32 | events.tid[self.rows]
+        self.parent = enclosing(self.start, self.end, self.thread)
+        self._picked = picked
+
+    def at(self, moments: IntArray, threads: IntArray) -> Index:
+        """The innermost operator that runs on a thread at a moment; -1 for none."""
+        out = np.full(len(moments), -1, dtype=np.int64)
+        for thread in np.unique(threads).tolist():
+            own, asked = np.flatnonzero(self.thread == thread), np.flatnonzero(threads == thread)
+            if not len(own):
+                continue
+            place = np.searchsorted(self.start[own], moments[asked], side="right") - 1
+            found = np.where(place >= 0, own[place], -1)
+            while True:
+                over = (found >= 0) & (np.append(self.end, 0)[found] < moments[asked])
+                if not over.any():
+                    break
+                found = np.where(over, np.append(self.parent, -1)[found], found)
+            out[asked] = found
+        return out
+
+    def table(self, owner: Index, device_ns: IntArray) -> Table:
+        """The logical table. owner: operator of each work on the device, device_ns: its duration."""
+        own = np.zeros(len(self.rows), dtype=np.int64)
+        np.add.at(own, owner[owner >= 0], device_ns[owner >= 0])
+        dur = self.end - self.start
+        data: dict[str, Data] = {
+            "name": self._picked.names(self.rows),
+            **self._texts(),
+            "host_self_ns": without_children(self.parent, dur),
+            "host_total_ns": dur,
+            "device_self_ns": own,
+            "device_total_ns": with_children(self.parent, own),
+        }
+        return Table(tuple(column for column in TABLES["operators"] if column.key in _COLUMNS), data)
+
+    def _texts(self) -> dict[str, Text]:
+        """Shapes and call stacks, which must be read in the order of the file."""
+        order = np.argsort(self.rows)
+        shapes, stacks = _Coder(), _Coder()
+        for place, found in zip(order.tolist(), self._picked.structs(self.rows[order], _OpArgs)):
+            if found is not None:
+                shapes.add(place, bytes(found.dims))
+                stacks.add(place, bytes(found.stack))
+        return {
+            "input_shapes": shapes.text(len(self.rows), _shapes),
+            "call_stack": stacks.text(len(self.rows), _stack),
+        }
+
+
+class _Coder:
+    """Distinct JSON texts and the rows that have them."""
+
+    def __init__(self) -> None:
+        self._codes: dict[bytes, int] = {}
+        self._at: list[int] = []
+        self._code: list[int] = []
+
+    def add(self, row: int, raw: bytes) -> None:
+        """The text of a row; none where it is empty."""
+        if raw:
+            self._at.append(row)
+            self._code.append(self._codes.setdefault(raw, len(self._codes)))
+
+    def text(self, rows: int, read: Callable[[bytes], Optional[str]]) -> Text:
+        """The column: texts as `read` gives them."""
+        words: dict[str, int] = {}
+        lookup = [-1 if (word := read(raw)) is None else words.setdefault(word, len(words)) for raw in self._codes]
+        codes = np.full(rows, -1, dtype=np.int32)
+        codes[self._at] = np.array([*lookup, -1], dtype=np.int32)[self._code]
+        return Text(codes, list(words))
+
+
+def _shapes(raw: bytes) -> str | None:
+    """ "4,8;8,8;" of [[4, 8], [8, 8], []], as NPU profilers write them; None where nothing has a shape."""
+    value = msgspec.json.decode(raw)
+    if isinstance(value, str):
+        return value or None
+    if not isinstance(value, list) or not any(value):
+        return None
+    return ";".join(_shape(item) for item in value)
+
+
+def _shape(value: Any) -> str:
+    """One tensor, or a list of them."""
+    if not isinstance(value, list):
+        return str(value)
+    nested = any(isinstance(item, list) for item in value)
+    return f"[{' '.join(_shape(item) for item in value)}]" if nested else ",".join(map(str, value))
+
+
+def _stack(raw: bytes) -> str | None:
+    value = msgspec.json.decode(raw)
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,85 @@
+"""Steps of a trace: to which one a moment on the host belongs, and the budget of each on the GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin.readers.kineto.picked import Picked
+from tb_npu_plugin.schema import kineto
+from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.schema.trace import STEP_MARK
+from tb_npu_plugin.tables import NULL_INT, IntArray, Table, Text, from_lists
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The marks of the training loop on the host, by start. names: what follows ProfilerStep#."""
+
+    start: IntArray
+    end: IntArray
+    names: list[str]
+
+    @staticmethod
+    def of(picked: Picked) -> Steps:
+        """Read them."""
+        events = picked.events
+        rows = picked.steps[np.argsort(events.ts[picked.steps], kind="stable")]
+        names = [events.names[code][len(STEP_MARK) :] for code in events.name[rows].tolist()]
+        return Steps(events.ts[rows], events.ts[rows] + events.dur[rows], names)
+
+    def at(self, moments: IntArray) -> Text:
+        """The step in which each moment lies; unknown in none."""
+        place = np.searchsorted(self.start, moments, side="right") - 1
+        inside = (place >= 0) & (moments < np.append(self.end, NULL_INT)[place])
+        return Text(np.where(inside, place, -1).astype(np.int32), self.names)
+
+
+def budgets(kernels: Table, steps: Steps) -> Table:
+    """The table step_trace: one row per GPU and step. Kernels of NCCL communicate, the others compute, copies do
+    neither; a step on the GPU lasts from the first to the last of its activities. What belongs to no step is left out
+    where there are steps."""
+    named = kernels.text("step")
+    if (named.codes >= 0).any():
+        kernels = kernels.take(named.codes >= 0)
+    codes, devices = kernels.text("step").codes, kernels.ints("device_id")
+    host = dict(zip(steps.names, steps.start.tolist()))
+    columns = [column for column in TABLES["step_trace"] if column.key in _KEYS]
+    out: dict[str, list[object]] = {key: [] for key in _KEYS}
+    for device, code in sorted(set(zip(devices.tolist(), codes.tolist()))):
+        own = kernels.take((codes == code) & (devices == device))
+        step = own.text("step")[0]
+        for key, value in _budget(own, host.get(step or "")).items():
+            out[key].append(value)
+        out["step"].append(step)
+        out["device_id"].append(None if device == NULL_INT else device)
+    return from_lists(columns, out)
+
+
+_KEYS = (
+    "device_id", "step", "computing", "communication_not_overlapped", "overlapped", "communication", "free", "stage",
+    "preparing",
+)  # fmt: skip
+
+
+def _budget(kernels: Table, host_start: int | None) -> dict[str, int | None]:
+    start = kernels.ints("start_ns")
+    end = start + kernels.ints("dur_ns")
+    kinds = kernels.text("core")
+    computes, communicates = kinds.equals(kineto.KERNEL_KIND), kinds.equals(kineto.COMMUNICATION_KIND)
+    computing = intervals.union(start[computes], end[computes])
+    communication = intervals.union(start[communicates], end[communicates])
+    overlapped = intervals.overlap(communication, computing).total
+    first = int(start.min())
+    stage = int(end.max()) - first
+    return {
+        "computing": computing.total,
+        "communication_not_overlapped": communication.total - overlapped,
+        "overlapped": overlapped,
+        "communication": communication.total,
+        "free": stage - computing.total - communication.total + overlapped,
+        "stage": stage,
+        "preparing": None if host_start is None or first < host_start else first - host_start,
+    }
