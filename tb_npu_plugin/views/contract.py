@@ -47,6 +47,7 @@ from tb_npu_plugin.views.contract_span import (
     ThreadJson,
     TraceJson,
 )
+from tb_npu_plugin.views.contract_steps import ReduceJson, StepTimesJson, StepTraceJson
 
 __all__ = [
     "CONTRACTS",
@@ -79,10 +80,13 @@ __all__ = [
     "RankBudgetJson",
     "RankStateJson",
     "RankStepJson",
+    "ReduceJson",
     "RunJson",
     "SkippedJson",
     "SpanJson",
     "StepJson",
+    "StepTimesJson",
+    "StepTraceJson",
     "ThreadJson",
     "TraceJson",
     "ViewJson",
@@ -92,5 +96,5 @@ __all__ = [
 
 CONTRACTS: tuple[type, ...] = (
     CatalogJson, ViewJson, ErrorJson, OverviewJson, KernelJson, OperatorJson, MemoryJson, DistributedJson, DiffJson,
-    TraceJson, DataPipelineJson, DoctorJson, RankStepJson,
+    TraceJson, StepTraceJson, DataPipelineJson, DoctorJson, RankStepJson,
 )  # fmt: skip

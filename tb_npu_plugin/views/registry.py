@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tb_npu_plugin.errors import BadRequest, NotFound
-from tb_npu_plugin.views import data_pipeline, diff, distributed, doctor, kernel, memory, operator, overview, trace
+from tb_npu_plugin.views import (
+    data_pipeline,
+    diff,
+    distributed,
+    doctor,
+    kernel,
+    memory,
+    operator,
+    overview,
+    step_trace,
+    trace,
+)
 from tb_npu_plugin.views.base import View
 
 VIEWS: tuple[View, ...] = (
     overview.VIEW,
     trace.VIEW,
+    step_trace.VIEW,
     kernel.VIEW,
     operator.VIEW,
     memory.VIEW,

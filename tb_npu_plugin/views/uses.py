@@ -31,4 +31,10 @@ USES: dict[str, Use] = {
     "module_memory": Use(("memory",), "No memory by CANN module."),
     "communication": Use(("distributed",), "No split of the communication time, no communication operators."),
     "comm_links": Use(("distributed",), "No matrix of links."),
+    "iterations": Use(("step_trace", "distributed"), "No step gap, forward and backward, tail."),
+    "parallel_times": Use(("distributed",), "No computation and communication of each rank, no mode of parallelism."),
+    "hccl_raw": Use(("distributed",), "No communication operators, no links."),
+    "aicore_ops": Use(("kernel",), "No time by operator."),
+    "aicore_types": Use(("kernel",), "No time by operator type."),
+    "memory_summary": Use(("distributed",), "No peak of the memory."),
 }

@@ -4,6 +4,7 @@
 export const VIEW_IDS = [
   "overview",
   "trace",
+  "step_trace",
   "kernel",
   "operator",
   "memory",
@@ -374,6 +375,14 @@ export interface RankStepJson {
   steps: StepJson[];
 }
 
+/** A communication operator of the chosen step, ns; `offset_ns`: after the step's start. */
+export interface ReduceJson {
+  stream_id: number | null;
+  name: string | null;
+  offset_ns: number;
+  dur_ns: number;
+}
+
 /** The folder that holds captures, relative to its logdir. */
 export interface RunJson {
   id: string;
@@ -413,6 +422,31 @@ export interface StepJson {
   stage: number | null;
   bubble: number | null;
   preparing: number | null;
+}
+
+/** One step, ns. gap + fp_bp + tail = total where all are known. `start_ns`: begin of the gap, after base_ns. `reduce_ns`: time in which anything communicates, whatever happens beside. */
+export interface StepTimesJson {
+  step: string | null;
+  start_ns: number | null;
+  total_ns: number | null;
+  gap_ns: number | null;
+  fp_bp_ns: number | null;
+  tail_ns: number | null;
+  reduce_ns: number | null;
+}
+
+/** params: step (empty: the mean). tables: "steps" (the columns of StepTimesJson). `method`: "points" as recorded; "kernels": gap is Preparing, else the time since the last kernel of the step before, forward and backward end with the last kernel that computes; "figures": step_trace_time.csv alone. `mean`: over `averaged` steps, all but the first. `recorded`: the average in the file, for comparison. `reduces`: of the chosen step. */
+export interface StepTraceJson {
+  source: string;
+  method: "points" | "kernels" | "figures";
+  steps: StepTimesJson[];
+  mean: StepTimesJson;
+  averaged: number;
+  recorded: StepTimesJson | null;
+  chosen: string | null;
+  reduces: ReduceJson[];
+  fp_point: string | null;
+  bp_point: string | null;
 }
 
 /** A table or a page of one, as columns. `total` counts all rows that match, `rows` those in `data`. */

@@ -6,6 +6,7 @@ import * as kernel from "../views/kernel/terms";
 import * as memory from "../views/memory/terms";
 import * as operator from "../views/operator/terms";
 import * as overview from "../views/overview/terms";
+import * as stepTrace from "../views/step_trace/terms";
 import * as trace from "../views/trace/terms";
 import * as core from "./core";
 import * as progress from "./progress";
@@ -16,6 +17,7 @@ export const EN = {
   ...progress.en,
   ...overview.en,
   ...trace.en,
+  ...stepTrace.en,
   ...kernel.en,
   ...operator.en,
   ...memory.en,
@@ -32,6 +34,7 @@ export const ZH: Record<Key, string> = {
   ...progress.zh,
   ...overview.zh,
   ...trace.zh,
+  ...stepTrace.zh,
   ...kernel.zh,
   ...operator.zh,
   ...memory.zh,

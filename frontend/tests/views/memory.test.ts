@@ -3,10 +3,10 @@ import type { CurveJson, MemoryJson, MemoryPeakJson } from "../../src/api/types.
 import { BYTE_UNITS, TIME_UNITS } from "../../src/base/format";
 import { curvesCsv } from "../../src/views/memory/export";
 import { momentOf, sumOf } from "../../src/views/memory/live";
-import { linear, roundStep, roundTop, stepPath, ticks } from "../../src/views/memory/scale";
 import * as series from "../../src/views/memory/series";
 import { limitOf, parseSize, sizeText, sizeWhere } from "../../src/views/memory/size";
 import { formatRange, parseRange } from "../../src/views/memory/zoom";
+import { linear, roundStep, roundTop, stepPath, ticks } from "../../src/widgets/scale";
 
 const MIB = 1024 ** 2;
 const MS = TIME_UNITS[2] as { name: string; scale: number };

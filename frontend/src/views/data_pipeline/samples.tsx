@@ -1,7 +1,7 @@
 import { useRef } from "preact/hooks";
 import * as format from "../../base/format";
-import { useWidth } from "../memory/chart_input";
-import { linear, stepPath } from "../memory/scale";
+import { linear, stepPath } from "../../widgets/scale";
+import { useWidth } from "../../widgets/use_width";
 
 interface Props {
   label: string;

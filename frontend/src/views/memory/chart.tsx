@@ -1,8 +1,9 @@
 import { useRef } from "preact/hooks";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
-import { useChartInput, useWidth } from "./chart_input";
-import { linear, roundTop, type Scale, stepPath, ticks } from "./scale";
+import { linear, roundTop, type Scale, stepPath, ticks } from "../../widgets/scale";
+import { useWidth } from "../../widgets/use_width";
+import { useChartInput } from "./chart_input";
 import { largestWithin, type Series, valueAt } from "./series";
 
 /** A vertical line at a moment, with a word beside it. */

@@ -1,5 +1,5 @@
-import { type MutableRef, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Scale } from "./scale";
+import { type MutableRef, useEffect, useRef, useState } from "preact/hooks";
+import type { Scale } from "../../widgets/scale";
 import { neighbour, type Series } from "./series";
 
 /** Less movement than this (px) is a click. */
@@ -70,19 +70,4 @@ export function useChartInput(
     },
   };
   return { at, from, handlers };
-}
-
-/** Width of an element in px, followed; 0 until it is known. */
-export function useWidth(box: MutableRef<HTMLElement | null>): number {
-  const [width, setWidth] = useState(0);
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const read = () => setWidth(element.clientWidth);
-    read();
-    const observer = new ResizeObserver(read);
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [box]);
-  return width;
 }

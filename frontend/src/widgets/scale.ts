@@ -1,4 +1,4 @@
-import { fixed, type Unit } from "../../base/format";
+import { fixed, type Unit } from "../base/format";
 
 /** An axis: pixel of a value and back. */
 export interface Scale {

@@ -1,0 +1,8 @@
+import { addStyle } from "../../base/style";
+import type { ViewModule } from "../view";
+import css from "./step_trace.css?inline";
+import { StepTraceView } from "./view";
+
+addStyle(css);
+
+export const view: ViewModule = { id: "step_trace", titleKey: "view.step_trace", Component: StepTraceView };

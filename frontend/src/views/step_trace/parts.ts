@@ -1,0 +1,43 @@
+import type { ReduceJson, StepTimesJson } from "../../api/types.gen";
+
+/** The three parts of a step, in their order, with their colours. */
+export const PARTS = [
+  { id: "gap", key: "gap_ns", color: "var(--c-free)" },
+  { id: "fp_bp", key: "fp_bp_ns", color: "var(--c-compute)" },
+  { id: "tail", key: "tail_ns", color: "var(--c-mix)" },
+] as const;
+
+export type PartKey = (typeof PARTS)[number]["key"];
+
+/** Communication of one stream, in the order of time. */
+export interface Lane {
+  stream: number | null;
+  reduces: ReduceJson[];
+}
+
+/** Operators by stream, those without one at the end. */
+export function lanesOf(reduces: readonly ReduceJson[]): Lane[] {
+  const lanes = new Map<number | null, ReduceJson[]>();
+  for (const reduce of reduces) {
+    const lane = lanes.get(reduce.stream_id);
+    if (lane) lane.push(reduce);
+    else lanes.set(reduce.stream_id, [reduce]);
+  }
+  const order = (stream: number | null) => stream ?? Number.POSITIVE_INFINITY;
+  return [...lanes]
+    .map(([stream, found]) => ({ stream, reduces: found.sort((a, b) => a.offset_ns - b.offset_ns) }))
+    .sort((a, b) => (a.stream === b.stream ? 0 : order(a.stream) - order(b.stream)));
+}
+
+/** How much a figure differs from another, as a ratio; null where that cannot be told. */
+export function differs(value: number | null, from: number | null | undefined): number | null {
+  return value === null || !from ? null : value / from - 1;
+}
+
+/** By how much the recorder's average may differ from ours before it is told. */
+const TOLERANCE = 0.001;
+
+/** The recorder's own averages are others than ours: it averaged other steps. */
+export function isOtherAverage(mean: StepTimesJson, recorded: StepTimesJson | null): boolean {
+  return PARTS.some(({ key }) => Math.abs(differs(recorded?.[key] ?? null, mean[key]) ?? 0) > TOLERANCE);
+}

@@ -1,0 +1,134 @@
+import type { StepTimesJson, StepTraceJson, ViewJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { t } from "../../i18n";
+import { param, setParams } from "../../state/params";
+import { useView } from "../../state/use_view";
+import { type BarPart, Card, DataTable, Empty, Legend, Select, StackedBar, ViewFrame } from "../../widgets";
+import type { ViewProps } from "../view";
+import { isOtherAverage, lanesOf, PARTS } from "./parts";
+import { stepName, Trend } from "./trend";
+
+/** The course of the steps: the gap before each, forward and backward, parameter update, all-reduces beside. */
+export function StepTraceView({ selection }: ViewProps) {
+  const view = useView<StepTraceJson>("step_trace", { span: selection.span, step: param("steps.step") });
+  return (
+    <ViewFrame view={view}>{(data, answer) => <Parts data={data} answer={answer} span={selection.span} />}</ViewFrame>
+  );
+}
+
+const choose = (step: string | null) => setParams({ "steps.step": step });
+
+function Parts({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; span: string }) {
+  const at = data.chosen === null ? -1 : data.steps.findIndex((step) => step.step === data.chosen);
+  const table = answer.tables.steps;
+  if (data.steps.length === 0) return <Empty text={t("steps.none")} />;
+  return (
+    <div class="grid">
+      <StepCard data={data} step={data.steps[at] ?? data.mean} isMean={at < 0} />
+      {data.steps.length > 1 &&
+        PARTS.filter(({ key }) => data.steps.some((step) => step[key] !== null)).map(({ id, key, color }) => (
+          <Trend
+            key={id}
+            id={id}
+            keyName={key}
+            color={color}
+            steps={data.steps}
+            mean={data.mean[key]}
+            chosen={at}
+            onChoose={(index) => choose(data.steps[index]?.step ?? null)}
+          />
+        ))}
+      {table && (
+        <Card title={t("steps.table")} subtitle={t("steps.source", { source: data.source })}>
+          <DataTable table={table} query={{ span }} baseNs={answer.base_ns} bar={{ column: "total_ns" }} />
+        </Card>
+      )}
+    </div>
+  );
+}
+
+function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimesJson; isMean: boolean }) {
+  const parts: BarPart[] = PARTS.map(({ id, key, color }) => ({
+    id,
+    label: t(`steps.${id}`),
+    help: t(`steps.${id}.${data.method === "points" ? "points" : "kernels"}`),
+    value: step[key],
+    color,
+  })).filter(({ value }) => value !== null);
+  const first = data.averaged < data.steps.length ? 2 : 1;
+  const mean = t("steps.mean.of", { first, last: data.steps.length, count: data.averaged });
+  return (
+    <Card
+      title={isMean ? t("steps.mean") : stepName(step)}
+      subtitle={isMean ? mean : undefined}
+      help={t("steps.help")}
+      actions={
+        <Select
+          label={t("step.label")}
+          prefix
+          options={[
+            { id: "", label: t("steps.mean"), note: mean },
+            ...data.steps.flatMap((one) =>
+              one.step === null ? [] : [{ id: one.step, label: stepName(one), note: format.duration(one.total_ns) }],
+            ),
+          ]}
+          value={data.chosen ?? ""}
+          onChange={(id) => choose(id || null)}
+        />
+      }
+    >
+      <StackedBar parts={parts} />
+      <Legend parts={parts} hasValues />
+      <Lanes data={data} total={step.total_ns ?? 0} />
+      <div class="steps-facts">
+        <Fact name={t("steps.total")} value={format.duration(step.total_ns)} />
+        <Fact name={t("steps.reduce")} value={format.duration(step.reduce_ns)} />
+        {data.method === "points" && <Fact name="FP_POINT" value={data.fp_point ?? t("steps.point.unknown")} />}
+        {data.method === "points" && <Fact name="BP_POINT" value={data.bp_point ?? t("steps.point.unknown")} />}
+      </div>
+      <p class="muted small">{t(`steps.method.${data.method}`)}</p>
+      {isMean && data.recorded && isOtherAverage(data.mean, data.recorded) && <Recorded step={data.recorded} />}
+    </Card>
+  );
+}
+
+/** The communication of the step, one line a stream, under the bar of the step. */
+function Lanes({ data, total }: { data: StepTraceJson; total: number }) {
+  const lanes = lanesOf(data.reduces);
+  if (lanes.length === 0 || total <= 0) return null;
+  const place = (ns: number) => `${(100 * ns) / total}%`;
+  return (
+    <div class="steps-lanes">
+      {lanes.map(({ stream, reduces }) => (
+        <>
+          <span key={`name ${stream}`} class="muted small">
+            {stream === null ? t("steps.stream.none") : t("steps.stream", { stream })}
+          </span>
+          <div key={stream} class="steps-lane">
+            {reduces.map((one) => (
+              <i
+                key={`${one.name} ${one.offset_ns}`}
+                style={{ left: place(one.offset_ns), width: place(one.dur_ns) }}
+                data-tip={`${one.name}\n${format.duration(one.dur_ns)}, ${t("steps.after", { time: format.duration(one.offset_ns) })}`}
+              />
+            ))}
+          </div>
+        </>
+      ))}
+    </div>
+  );
+}
+
+/** The average that the file gives where it is another than ours. */
+function Recorded({ step }: { step: StepTimesJson }) {
+  const figures = PARTS.map(({ id, key }) => `${t(`steps.${id}`)} ${format.duration(step[key])}`).join(", ");
+  return <p class="small">{t("steps.recorded", { figures })}</p>;
+}
+
+function Fact({ name, value }: { name: string; value: string }) {
+  return (
+    <span class="ellipsis" data-tip-cut>
+      <span class="muted">{name}</span> <b class="mono">{value}</b>
+    </span>
+  );
+}

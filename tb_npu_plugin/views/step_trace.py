@@ -1,0 +1,87 @@
+"""Step trace: gap, forward and backward, parameter update and all-reduces of each step, and their means."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import cast
+
+from tb_npu_plugin.analysis import step_trace as analysis
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.tables import Column, Kind, Table, from_lists
+from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.contract import ReduceJson, StepTimesJson, StepTraceJson
+
+COLUMNS = (
+    Column("step", Kind.TEXT, "Step", "Step number; unknown without step marks.", "identity"),
+    Column("start_ns", Kind.TIME, "Start", "Begin of the step, its gap included.", "time"),
+    Column("total_ns", Kind.DURATION, "Total", "Whole step: gap + forward and backward + tail.", "time"),
+    Column("gap_ns", Kind.DURATION, "Step gap", "Before the forward pass starts on the device.", "time"),
+    Column("fp_bp_ns", Kind.DURATION, "Forward and backward", "Forward and backward pass.", "time"),
+    Column("tail_ns", Kind.DURATION, "Tail", "After the backward pass: parameter update.", "time"),
+    Column("reduce_ns", Kind.DURATION, "Communication", "Time in which anything communicates.", "time"),
+)
+
+
+def build(source: ViewInput) -> ViewResult:
+    """See StepTraceJson."""
+    span = source.spans[0]
+    trace, file = _trace(span)
+    counted = analysis.averaged(trace.steps)
+    wanted = source.params.get("step", "")
+    chosen = next((step for step in trace.steps if wanted and step.step == wanted), None)
+    reduces = analysis.mean_reduces(trace, counted) if chosen is None else trace.reduces.get(chosen.step, [])
+    fp_point, bp_point = _points(span, None if chosen is None else chosen.step)
+    data: StepTraceJson = {
+        "source": file,
+        "method": trace.method,
+        "steps": [_times(step, span.base_ns) for step in trace.steps],
+        "mean": _times(analysis.mean(counted), 0),
+        "averaged": len(counted),
+        "recorded": None if trace.recorded is None else _times(trace.recorded, 0),
+        "chosen": None if chosen is None else chosen.step,
+        "reduces": [cast(ReduceJson, asdict(reduce)) for reduce in reduces],
+        "fp_point": fp_point,
+        "bp_point": bp_point,
+    }
+    return ViewResult(data, {"steps": ViewTable(_table(trace.steps), "start_ns", desc=False)}, span.base_ns)
+
+
+def _trace(span: SpanData) -> tuple[analysis.StepTrace, str]:
+    """The steps, and the file that they come from."""
+    iterations, kernels, figures = span.table("iterations"), span.table("kernels"), span.table("step_trace")
+    if iterations is not None and len(iterations):
+        return analysis.from_iterations(iterations, span.table("iteration_reduces")), span.source("iterations")
+    if kernels is not None and len(kernels):
+        return analysis.from_kernels(kernels, figures), span.source("kernels")
+    if figures is not None:
+        return analysis.from_figures(figures), span.source("step_trace")
+    return analysis.StepTrace("figures", [], {}), span.source("step_trace")
+
+
+def _times(step: analysis.StepTimes, base_ns: int) -> StepTimesJson:
+    start = None if step.start_ns is None else step.start_ns - base_ns
+    return cast(StepTimesJson, asdict(replace(step, start_ns=start)))
+
+
+def _points(span: SpanData, step: str | None) -> tuple[str | None, str | None]:
+    """FP_POINT and BP_POINT of a step; those of the first where they are the same for all."""
+    table = span.table("step_points")
+    if table is None or not len(table):
+        return None, None
+    steps = table.text("step").tolist()
+    row = steps.index(step) if step in steps else 0
+    return table.text("fp_point")[row], table.text("bp_point")[row]
+
+
+def _table(steps: list[analysis.StepTimes]) -> Table:
+    return from_lists(COLUMNS, {column.key: [getattr(step, column.key) for step in steps] for column in COLUMNS})
+
+
+VIEW = View(
+    id="step_trace",
+    title="Step Trace",
+    scope="span",
+    needs=(("iterations", "kernels", "step_trace"),),
+    build=build,
+    params=(Param("step", doc="The step whose communication is given; empty: the mean."),),
+)

@@ -1,0 +1,86 @@
+"""Means of steps, and steps told by kernels."""
+
+from __future__ import annotations
+
+from tb_npu_plugin.analysis import step_trace as analysis
+from tests.support.span import table_of
+
+
+def iteration(step: str | None, start: int, gap: int, work: int, tail: int, average: int = 0) -> dict[str, object]:
+    return {
+        "step": step, "average": average, "start_ns": start, "end_ns": start + gap + work + tail,
+        "total_ns": gap + work + tail, "interval_ns": gap, "fp_bp_ns": work, "tail_ns": tail,
+    }  # fmt: skip
+
+
+ITERATIONS = table_of(
+    "iterations",
+    [
+        iteration("1", 1000, 0, 100, 10),
+        iteration("2", 1110, 30, 100, 10),
+        iteration("3", 1250, 33, 110, 20),
+        iteration(None, 0, 999, 999, 999, 1),
+    ],
+)
+REDUCES = table_of(
+    "iteration_reduces",
+    [
+        {"step": "2", "name": "a", "stream_id": 3, "start_ns": 1150, "dur_ns": 20},
+        {"step": "2", "name": "b", "stream_id": 4, "start_ns": 1160, "dur_ns": 20},
+        {"step": "3", "name": "a", "stream_id": 3, "start_ns": 1300, "dur_ns": 30},
+    ],
+)
+
+
+def test_means_leave_out_the_first_step_and_the_recorded_average() -> None:
+    trace = analysis.from_iterations(ITERATIONS, REDUCES)
+    counted = analysis.averaged(trace.steps)
+    assert [step.step for step in counted] == ["2", "3"]
+    mean = analysis.mean(counted)
+    assert (mean.gap_ns, mean.fp_bp_ns, mean.tail_ns, mean.total_ns) == (32, 105, 15, 152)  # 31.5 goes to even
+    assert mean.reduce_ns == 30  # a and b together take 30, not 40
+    assert trace.recorded is not None
+    assert trace.recorded.gap_ns == 999
+
+
+def test_a_lone_step_is_its_own_mean() -> None:
+    trace = analysis.from_iterations(ITERATIONS.take(ITERATIONS.text("step").equals("1")), None)
+    assert analysis.mean(analysis.averaged(trace.steps)).fp_bp_ns == 100
+    assert trace.steps[0].reduce_ns is None  # not recorded is not none
+
+
+def test_operators_are_placed_after_the_start_of_their_step() -> None:
+    trace = analysis.from_iterations(ITERATIONS, REDUCES)
+    assert [(one.name, one.offset_ns) for one in trace.reduces["2"]] == [("a", 40), ("b", 50)]
+    found = analysis.mean_reduces(trace, analysis.averaged(trace.steps))
+    assert [(one.stream_id, one.name, one.offset_ns, one.dur_ns) for one in found] == [
+        (3, "a", 45, 25),
+        (4, "b", 50, 20),
+    ]
+
+
+KERNELS = table_of(
+    "kernels",
+    [
+        {"step": "8", "name": "hcom_allReduce_", "core": "HCCL", "start_ns": 260, "dur_ns": 30, "stream_id": 9},
+        {"step": "8", "name": "MatMul", "core": "AI_CORE", "start_ns": 200, "dur_ns": 70, "stream_id": 2},
+        {"step": "7", "name": "MatMul", "core": "AI_CORE", "start_ns": 100, "dur_ns": 50, "stream_id": 2},
+        {"step": None, "name": "Cast", "core": "AI_CORE", "start_ns": 10, "dur_ns": 5, "stream_id": 2},
+    ],
+)
+
+
+def test_kernels_tell_steps_of_other_profilers() -> None:
+    figures = table_of("step_trace", [{"step": "7", "preparing": 40}])
+    trace = analysis.from_kernels(KERNELS, figures)
+    seven, eight = trace.steps
+    assert (seven.step, seven.start_ns, seven.gap_ns, seven.fp_bp_ns, seven.tail_ns) == ("7", 60, 40, 50, 0)
+    # No Preparing for step 8: the gap is the time since the last kernel of step 7.
+    assert (eight.gap_ns, eight.fp_bp_ns, eight.tail_ns, eight.total_ns, eight.reduce_ns) == (50, 70, 20, 140, 30)
+    assert trace.reduces["8"] == [analysis.Reduce(9, "hcom_allReduce_", 110, 30)]
+
+
+def test_figures_alone_tell_no_tail() -> None:
+    figures = table_of("step_trace", [{"step": "7", "preparing": 40, "stage": 100, "bubble": 5, "communication": 9}])
+    [step] = analysis.from_figures(figures).steps
+    assert (step.total_ns, step.gap_ns, step.fp_bp_ns, step.tail_ns, step.reduce_ns) == (145, 40, None, None, 9)
