@@ -23,12 +23,16 @@ USES: dict[str, Use] = {
     "kernels": Use(("kernel", "overview", "diff"), "No device time by kernel, type and core."),
     "op_statistic": Use(("kernel",), "Time by type and core is computed from the kernels."),
     "operators": Use(
-        ("operator", "overview", "diff"), "Times by operator are rebuilt from the trace, where that is there."
+        ("operator", "overview", "diff", "data_pipeline"),
+        "Times by operator are rebuilt from the trace, where that is there.",
     ),
     "operator_shapes": Use(("operator",), "No shapes of the operators."),
     "op_memory": Use(("memory",), "No table of allocations."),
     "memory_record": Use(("memory",), "No memory curves and peaks."),
     "module_memory": Use(("memory",), "No memory by CANN module."),
+    "minddata_ops": Use(("data_pipeline",), "No operators of the data pipeline, and no bottleneck among them."),
+    "minddata_batches": Use(("data_pipeline",), "It is not known whether the data keep up with the device."),
+    "dataset": Use(("data_pipeline",), "No times of the dataset's operations."),
     "communication": Use(("distributed",), "No split of the communication time, no communication operators."),
     "comm_links": Use(("distributed",), "No matrix of links."),
     "iterations": Use(("step_trace", "distributed"), "No step gap, forward and backward, tail."),

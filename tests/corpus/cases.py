@@ -129,9 +129,9 @@ def only_settings(root: Path) -> None:
 
 def nested(root: Path) -> None:
     """A copy of the result inside itself."""
-    folder = output(root).parent
-    shutil.copytree(folder, root / "copy")
-    (root / "copy").rename(output(root) / folder.name)
+    inner = output(root)
+    shutil.copytree(inner.parent, root / "copy")
+    (root / "copy").rename(inner / inner.parent.name)
 
 
 def header_twice(root: Path) -> None:

@@ -71,4 +71,7 @@ export const MINDDATA = {
   "host: between pipeline and device; device: on the device.": "host：管道与设备之间；device：设备上。",
   "machine, process or op.": "machine、process 或 op。",
   "warning, suggestion, cpu or queue.": "warning、suggestion、cpu 或 queue。",
+  "It is not known whether the data keep up with the device.": "无法判断数据供给是否跟得上设备。",
+  "No operators of the data pipeline, and no bottleneck among them.": "没有数据管道的算子，也无法找出瓶颈。",
+  "No times of the dataset's operations.": "没有数据集操作的时间。",
 } as const satisfies Partial<Record<ServerText, string>>;
