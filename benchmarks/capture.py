@@ -61,6 +61,7 @@ def record(kind, out):
         for _ in range(wait + warmup + active):
             train()
             p.step()
+    p.profiler = None  # torch.profiler keeps what it recorded until a collection of garbage; ours lets go at once
 for number in range(rounds + 1):
     for kind in ("mock", "torch"):
         gc.collect()
