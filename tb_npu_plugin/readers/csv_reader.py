@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +10,7 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers import native_rows
 from tb_npu_plugin.readers.byte_lines import ByteLines
 from tb_npu_plugin.readers.cells import Cells, Mask, NumberCells, cells_for
+from tb_npu_plugin.readers.collecting import without_collecting
 from tb_npu_plugin.readers.csv_header import fields_of
 from tb_npu_plugin.readers.csv_rows import Chunk, RowReader
 from tb_npu_plugin.readers.report import FileReport
@@ -49,24 +47,12 @@ def read_csv(
         native = None
         if isinstance(lines, ByteLines) and native_rows.can_take(columns):
             native = native_rows.NativeRows(lines, header, columns)
-        with _without_collecting():
+        with without_collecting():
             rows = _take_all(reader, columns, report, native)
     if rows == 0:
         report.add("no_rows")
     results = [column.result() for column in columns]
     return Table(tuple(column for column, _ in results), {column.key: data for column, data in results})
-
-
-@contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Rows are lists without end but no cycles: looking for those takes a third of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _take_all(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.readers.collecting import without_collecting
 from tb_npu_plugin.readers.database.cells import Mask, floats_of, ints_of, text_of
 from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.readers.spool import IN_MEMORY, Growing, Spool
@@ -19,7 +20,7 @@ from tb_npu_plugin.schema.torch_npu_db_reading import Content, Field, Select
 from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray
 
 #: Rows that are Python objects at a time.
-CHUNK_ROWS = 1 << 14
+CHUNK_ROWS = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -128,15 +129,20 @@ class Source:
         shown = ", ".join(_expression(field, name) for field, name in fields)
         total = 0
         try:
-            cursor = self._connection.execute(f"SELECT {shown} FROM {_quoted(select.table)}")
-            while rows := cursor.fetchmany(CHUNK_ROWS):
-                chunk = self._chunk(select, fields, rows)
-                total += len(next(iter(chunk.values())))
-                take(chunk)
+            with without_collecting():
+                for rows in self._fetched(select, shown):
+                    chunk = self._chunk(select, fields, rows)
+                    total += len(next(iter(chunk.values())))
+                    take(chunk)
         except sqlite3.DatabaseError as error:
             if self._first(f"{select.table} cut"):
                 self.report.add("damaged_table", select.table, found=str(error))
         return total
+
+    def _fetched(self, select: Select, shown: str) -> Iterator[list[tuple[Any, ...]]]:
+        cursor = self._connection.execute(f"SELECT {shown} FROM {_quoted(select.table)}")
+        while rows := cursor.fetchmany(CHUNK_ROWS):
+            yield rows
 
     def _chunk(self, select: Select, fields: list[tuple[Field, str]], rows: list[tuple[Any, ...]]) -> dict[str, Any]:
         cells = list(zip(*rows))
