@@ -46,7 +46,9 @@ function Operator({ op, isWorst, isChosen }: { op: PipelineOpJson; isWorst: bool
           </div>
         ))}
       </div>
-      {op.usage !== null && (
+      {op.usage === null ? (
+        <span class="data-link" />
+      ) : (
         <button
           type="button"
           class="data-queue"

@@ -34,7 +34,7 @@ export const en = {
   "data.graph.help":
     "The bar between two operators is the queue: how full it was on average. A queue that is full before an operator and empty behind it shows who holds up the others. Choose a queue to see its samples.",
   "data.op": "Operator",
-  "data.workers": "{count} workers",
+  "data.workers": "workers: {count}",
   "data.cpu": "CPU {value}",
   "data.queue.of": "Queue behind {name}",
   "data.queue.average": "average {average} of {capacity}",
@@ -88,7 +88,7 @@ export const zh: Record<keyof typeof en, string> = {
   "data.graph.help":
     "两个算子之间的条表示队列的平均使用率。算子之前的队列满而之后的队列空，说明该算子拖慢了管道。点击队列可查看其采样。",
   "data.op": "算子",
-  "data.workers": "{count} 个线程",
+  "data.workers": "线程数：{count}",
   "data.cpu": "CPU {value}",
   "data.queue.of": "{name} 之后的队列",
   "data.queue.average": "平均 {average}，容量 {capacity}",

@@ -10,7 +10,7 @@ export function Verdict({ data }: { data: DataPipelineJson }) {
   const worst = data.operators.find((op) => op.op_id === data.bottleneck);
   const isBad = data.verdict === "processing" || data.verdict === "transfer";
   return (
-    <Card title={t("data.verdict")}>
+    <Card title={t("data.verdict")} class="data-verdict-card">
       <p class={`data-verdict ${isBad ? "bad" : ""}`}>
         {t(data.queues.length === 0 ? "data.verdict.none" : `data.verdict.${data.verdict}`)}
       </p>

@@ -4,7 +4,8 @@ export const en = {
   "memory.tab.operators": "Operators",
   "memory.tab.operators.tip": "What all operators held over time, and every allocation",
   "memory.tab.components": "Components",
-  "memory.tab.components.tip": "PTA: PyTorch's allocator. MindSpore: MindSpore's. GE: graph engine. APP: the whole process",
+  "memory.tab.components.tip":
+    "PTA: PyTorch's allocator. MindSpore: MindSpore's. GE: graph engine. APP: the whole process",
   "memory.tab.modules": "Modules",
   "memory.tab.modules.tip": "What CANN's modules (HCCL, RUNTIME …) reserved, sampled by the driver",
   "memory.device": "Device",
