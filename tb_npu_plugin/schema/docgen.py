@@ -13,6 +13,7 @@ from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_db_reading import SELECTS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+from tb_npu_plugin.schema.versions import VERSIONS
 from tb_npu_plugin.tables import Column, Kind
 
 _INTRODUCTION = f"""# Result files
@@ -47,13 +48,22 @@ def formats_page() -> str:
     parts = [_INTRODUCTION.format(kinds=kinds)]
     seen: list[ResultFile] = []
     for format in FORMATS.values():
-        parts.append(f"## {format.title}\n")
+        parts.append("\n".join([f"## {format.title}", "", *_versions(format.id), ""]))
         for spec in format.files:
             twin = next((file for file in seen if file.name == spec.name and file.columns == spec.columns), None)
             parts.append(_file(spec, twin))
             seen.append(spec)
     parts.append(_databases())
     return "\n".join(parts)
+
+
+def _versions(format: str) -> list[str]:
+    """A Markdown table of the versions of a kind of result."""
+    lines = ["| version | told by | backed by |", "|---|---|---|"]
+    for version in VERSIONS[format]:
+        backed = f"a recorded sample, `{version.sample}`" if version.sample else "from documentation"
+        lines.append(f"| {version.name} | {version.marker} | {backed} |")
+    return lines
 
 
 def _file(spec: ResultFile, twin: ResultFile | None) -> str:

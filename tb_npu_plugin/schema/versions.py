@@ -1,0 +1,64 @@
+"""Which versions of each kind of result are known, what tells them, and what that knowledge rests on.
+
+Source: specs/ascend_pt.md 9, specs/mindspore.md 0, 1.11, 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Version:
+    """A state of a kind of result.
+
+    name     which profiler and when
+    marker   what tells it from the others
+    sample   a result recorded with it that tests read where it is there (folder of the real data, or of
+             fixtures/); "" where it is known from documentation
+    """
+
+    name: str
+    marker: str
+    sample: str = ""
+
+
+#: By id of schema.formats.FORMATS.
+VERSIONS: dict[str, tuple[Version, ...]] = {
+    "torch_npu": (
+        Version(
+            "2023 (up to CANN 7)",
+            "`Block Dim`, core `HCCL`, `Enqueue`, numeric `ts`, AI CPU times in ms; no `OP State`, no Active columns, no "
+            "`Preparing`; settings with leading underscores, 14 digits of time in the folder's name",
+        ),
+        Version(
+            "early 2025 (CANN 8.0), text",
+            "`OP State`, `Preparing`, Active columns, `ts` as text; no `Device_id`, core `HCCL`",
+            "ascend_pt_text_level1",
+        ),
+        Version(
+            "early 2025 (CANN 8.0), database",
+            "`blockDim`; no `deviceId` in StepTraceTime and COMMUNICATION_OP; tables and columns that a viewer added",
+            "ascend_pt_db_level1",
+        ),
+        Version(
+            "late 2025 (CANN 8.1 and later)",
+            "`Device_id`, core `COMMUNICATION`, `Enqueue@op`, `_export_type` as a list, `task_time.csv`, "
+            "`analyse.done`, databases beside the text",
+        ),
+        Version("2026", "`Block Num` and `Mix Block Num`, `blockNum` in databases"),
+    ),
+    "mindspore": (
+        Version("2.3 and 2.4", "`rank-<id>_<time>_ascend_ms` with `PROF_*` beside it, in a `profiler` folder"),
+        Version("2.5 and later", "`<worker>_<pid>_<time>_ascend_ms` with `profiler_info_<rank>.json`"),
+    ),
+    "mindinsight": (
+        Version("1.x", "device ids in file names, a rank table beside `cluster_profiler`, four figures a batch"),
+        Version("2.0 to 2.2, one device", "flat `profiler` folder", "mindinsight_single"),
+        Version("2.0 to 2.2, pipeline of 4 ranks", "files of all ranks in one folder", "mindinsight_cluster"),
+    ),
+    "kineto": (
+        Version("PyTorch 1.13 to 2.2", "`ts` in microseconds since the epoch"),
+        Version("PyTorch 2.3 and later", "`baseTimeNanoseconds`, `ts` counted from it"),
+    ),
+}
