@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, known_sum, largest_first, summed, summed_text
+from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Question, Sums, Table, Text, known
 
@@ -18,7 +19,7 @@ CORE = Column(
     "core",
     Kind.TEXT,
     "Core",
-    "Accelerator core that ran it, unknown at level 0; on a GPU its sort of work.",
+    "Accelerator core that ran it; unknown at level 0.",
     "identity",
 )
 CALLS = Column("calls", Kind.INT, "Calls", "How often it ran.", "")
@@ -107,6 +108,7 @@ def top_computing(kernels: Table, count: int) -> Table:
 
 def _statistic(kernels: Table, keys: tuple[Column, ...], share: bool) -> Table:
     """With `share`: of all kernels, else of the computing ones."""
+    keys = tuple(_named_as(kernels, key) for key in keys)
     found = summed(kernels, Question(tuple(key.key for key in keys), ranges=("dur_ns",)))
     total, communicates = found.total["dur_ns"], _communicates(found)
     data: dict[str, Text | IntArray | FloatArray] = {
@@ -125,6 +127,12 @@ def _statistic(kernels: Table, keys: tuple[Column, ...], share: bool) -> Table:
     data["share"] = _share(total, communication)
     data["communication"] = communication
     return Table((*keys, CALLS, TOTAL, MIN, MAX, AVG, SHARE, COMMUNICATION), data)
+
+
+def _named_as(kernels: Table, key: Column) -> Column:
+    """The key column; under the name that the table gives it where that is not the usual one (on a GPU)."""
+    own = kernels.column(key.key) if kernels.has(key.key) else key
+    return own if own.title == kineto.ACTIVITY else key
 
 
 def _communicates(found: Sums) -> NDArray[np.bool_]:

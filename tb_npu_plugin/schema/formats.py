@@ -15,7 +15,7 @@ from tb_npu_plugin.schema import (
     torch_npu_db,
     torch_npu_json,
 )
-from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.core import ResultFile, Stage
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,11 @@ class Format:
     def tables(self) -> frozenset[str]:
         """Logical tables that such a result can have, "trace" included."""
         return frozenset(table for file in self.files for table in file.tables)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Stages of reading that give tables: both where there is nothing but the trace."""
+        return ("tables", "trace") if self.from_trace >= self.tables - {"trace"} else ("tables",)
 
     @property
     def from_trace(self) -> frozenset[str]:

@@ -71,6 +71,9 @@ TRANSPORT = "NCCL"
 #: Who keeps the memory of [memory] events.
 ALLOCATOR = "PyTorch"
 
+#: Title of the column `core`: GPUs have no accelerator cores to choose from.
+ACTIVITY = "Activity"
+
 STEP = Column("step", T, "Step", "Step that launched it, by the host time of the launch.", "identity")
 KERNEL_COLUMNS = (
     STEP,
@@ -80,7 +83,7 @@ KERNEL_COLUMNS = (
     Column(
         "type", T, "Type", "Kind of computation, by the kernel's name; unknown where that does not tell.", "identity"
     ),
-    Column("core", T, "Activity", "KERNEL, MEMCPY, MEMSET, or COMMUNICATION: kernels of NCCL.", "identity"),
+    Column("core", T, ACTIVITY, "KERNEL, MEMCPY, MEMSET, or COMMUNICATION: kernels of NCCL.", "identity"),
     Column("start_ns", TIME, "Start", "Start on the GPU.", "time", required=True),
     Column("dur_ns", DUR, "Duration", "Time on the GPU.", "time", required=True),
     Column("wait_ns", DUR, "Wait", "Since everything before it on this GPU, any stream, has ended.", "time"),

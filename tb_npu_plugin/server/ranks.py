@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from tb_npu_plugin.discovery.model import Place
+from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.library import Library, StageState, Stand
 from tb_npu_plugin.store.stages import files_of
 from tb_npu_plugin.views.contract import RankStateJson, RankStepJson
@@ -34,10 +35,10 @@ def steps(library: Library, run: str) -> list[RankStepJson]:
     places = first_spans(library.run_places(run))
     if _is_small(places):
         for place in places:
-            library.want(place, ["tables"], urgent=False)
+            library.want(place, FORMATS[place.span.format].stages, urgent=False)
     out: list[RankStepJson] = []
     for place in places:
-        state = library.stand(place, "tables").state
+        state = _stand(library, place).state
         out.append(
             {
                 "span": place.span.token,
@@ -60,7 +61,7 @@ def states(library: Library, places: Sequence[Place]) -> list[RankStateJson]:
     """Ranks that a view of the run does not show, and why."""
     out: list[RankStateJson] = []
     for place in places:
-        stand = library.stand(place, "tables")
+        stand = _stand(library, place)
         out.append(
             {
                 "span": place.span.token,
@@ -71,6 +72,12 @@ def states(library: Library, places: Sequence[Place]) -> list[RankStateJson]:
             }
         )
     return out
+
+
+def _stand(library: Library, place: Place) -> Stand:
+    """How far the tables of a rank are: the first stage that is not read, else the last."""
+    stands = [library.stand(place, stage) for stage in FORMATS[place.span.format].stages]
+    return next((stand for stand in stands if stand.state != "ready"), stands[-1])
 
 
 def _rank_state(state: StageState) -> RankState:

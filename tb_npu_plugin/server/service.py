@@ -189,9 +189,7 @@ class Service:
         """Have read what the view needs of a span; and then, without hurry, the rest of what is looked at."""
         urgent = view.scope != "run"
         format = FORMATS[place.span.format]
-        stages: set[Stage] = {"trace"} if view.needs == TRACE_ALONE else {"tables"}
-        if format.from_trace >= format.tables - {"trace"}:  # there is nothing else to wait for
-            stages.add("trace")
+        stages: set[Stage] = {"trace"} if view.needs == TRACE_ALONE else set(format.stages)
         if view.examines:
             stages = set(stages_of(place.span))
         stands = self.library.want(place, sorted(stages, key=STAGES.index), urgent)

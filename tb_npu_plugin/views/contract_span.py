@@ -66,6 +66,7 @@ class OverviewJson(TypedDict):
 
     steps: list[StepJson]
     steps_source: Optional[str]
+    steps_computed: bool  # from the kernels, as the result has no budgets of steps
     capture: CaptureJson
 
 

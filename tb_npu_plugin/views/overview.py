@@ -26,7 +26,12 @@ def build(source: ViewInput) -> ViewResult:
     """See OverviewJson."""
     span = source.spans[0]
     steps, steps_source = steps_of(span)
-    data: OverviewJson = {"steps": steps, "steps_source": steps_source, "capture": capture_json(span)}
+    data: OverviewJson = {
+        "steps": steps,
+        "steps_source": steps_source,
+        "steps_computed": bool(steps) and not span.rows("step_trace"),
+        "capture": capture_json(span),
+    }
     tables = {}
     kernels, operators = _top_kernels(span), span.table("operators")
     if kernels is not None:

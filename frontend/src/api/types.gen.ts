@@ -263,6 +263,7 @@ export interface OperatorJson {
 export interface OverviewJson {
   steps: StepJson[];
   steps_source: string | null;
+  steps_computed: boolean;
   capture: CaptureJson;
 }
 

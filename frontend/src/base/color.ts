@@ -23,6 +23,9 @@ const CORES: Readonly<Record<string, string>> = {
   AICPU: "var(--c-wait)",
   DSA: "var(--c-prep)",
   DSA_SQE: "var(--c-prep)",
+  KERNEL: "var(--c-compute)",
+  MEMCPY: "var(--c-prep)",
+  MEMSET: "var(--c-mix)",
   HCCL: COMMUNICATION,
   COMMUNICATION,
 };

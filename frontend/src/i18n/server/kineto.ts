@@ -13,8 +13,6 @@ export const KINETO = {
   "Shared memory": "共享内存",
   "Trace of torch.profiler": "torch.profiler 的 trace",
   "Warps per SM": "每个 SM 的 warp 数",
-  "Accelerator core that ran it, unknown at level 0; on a GPU its sort of work.":
-    "执行的加速器核，level 0 时未知；在 GPU 上为活动的种类。",
   "Bandwidth of a copy or set, as the profiler gives it.": "拷贝或置值的带宽，由采集工具给出。",
   "Blocks / multiprocessors.": "block 数 / 多处理器数。",
   "Blocks in each dimension.": "各维度的 block 数。",

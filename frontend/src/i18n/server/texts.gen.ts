@@ -23,7 +23,6 @@ export type ServerText =
   | "API Name"
   | "API statistic"
   | "Accelerator Core"
-  | "Accelerator core that ran it, unknown at level 0; on a GPU its sort of work."
   | "Accelerator core that ran it; unknown at level 0."
   | "Active"
   | "Active Duration"

@@ -18,7 +18,7 @@ export interface Series {
 }
 
 /** Components that stand for all allocators, best first: both, the framework's, the graph engine's. */
-const ALLOCATORS: readonly string[] = ["PTA+GE", "MindSpore+GE", "PTA", "MindSpore", "GE"];
+const ALLOCATORS: readonly string[] = ["PTA+GE", "MindSpore+GE", "PTA", "MindSpore", "PyTorch", "GE"];
 
 const METRIC_COLORS: Readonly<Record<Metric, string>> = {
   reserved: "var(--c-comm)",
@@ -29,6 +29,7 @@ const METRIC_COLORS: Readonly<Record<Metric, string>> = {
 const COMPONENT_COLORS: Readonly<Record<string, string>> = {
   APP: "var(--c-prep)",
   PTA: "var(--c-compute)",
+  PyTorch: "var(--c-compute)",
   GE: "var(--c-vec)",
   "PTA+GE": "var(--c-comm)",
   MindSpore: "var(--c-compute)",

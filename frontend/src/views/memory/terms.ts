@@ -5,7 +5,7 @@ export const en = {
   "memory.tab.operators.tip": "What all operators held over time, and every allocation",
   "memory.tab.components": "Components",
   "memory.tab.components.tip":
-    "PTA: PyTorch's allocator. MindSpore: MindSpore's. GE: graph engine. APP: the whole process",
+    "PTA, PyTorch: PyTorch's allocator. MindSpore: MindSpore's. GE: graph engine. APP: the whole process",
   "memory.tab.modules": "Modules",
   "memory.tab.modules.tip": "What CANN's modules (HCCL, RUNTIME …) reserved, sampled by the driver",
   "memory.device": "Device",
@@ -64,7 +64,7 @@ export const zh: Record<keyof typeof en, string> = {
   "memory.tab.operators": "算子",
   "memory.tab.operators.tip": "所有算子占用的内存随时间的变化，以及每一次内存分配",
   "memory.tab.components": "组件",
-  "memory.tab.components.tip": "PTA：PyTorch 内存池。MindSpore：MindSpore 内存池。GE：图引擎。APP：整个进程",
+  "memory.tab.components.tip": "PTA、PyTorch：PyTorch 内存池。MindSpore：MindSpore 内存池。GE：图引擎。APP：整个进程",
   "memory.tab.modules": "模块",
   "memory.tab.modules.tip": "CANN 各模块（HCCL、RUNTIME 等）预留的内存，由驱动采样",
   "memory.device": "设备",

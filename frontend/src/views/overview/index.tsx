@@ -24,7 +24,7 @@ function OverviewView({ selection }: ViewProps) {
         const step = data.steps.find((item) => item.step === param("overview.step")) ?? data.steps[0];
         return (
           <div class="grid">
-            <StepBudget steps={data.steps} source={data.steps_source} />
+            <StepBudget steps={data.steps} source={data.steps_source} isComputed={data.steps_computed} />
             {data.steps.length > 0 && <StepTable steps={data.steps} />}
             <div class="span-8 stack">
               {tables.kernels && <TopKernels table={tables.kernels} />}

@@ -9,6 +9,7 @@ import { budgetParts, Card, Empty, Legend, StackedBar, stepTotal } from "../../w
 interface Props {
   steps: readonly StepJson[];
   source: string | null;
+  isComputed: boolean;
 }
 
 /** Bars that are shown at first. */
@@ -19,7 +20,7 @@ export function stepName(step: string | null): string {
 }
 
 /** The answer first: how long the step took on the device, and on what. */
-export function StepBudget({ steps, source }: Props) {
+export function StepBudget({ steps, source, isComputed }: Props) {
   const [all, setAll] = useState(false);
   const chosen = steps.find((step) => step.step === param("overview.step")) ?? steps[0];
   if (!chosen) {
@@ -66,7 +67,7 @@ export function StepBudget({ steps, source }: Props) {
         </div>
       )}
       <p class="muted small" style={{ marginTop: "8px" }}>
-        {t(source === "step_trace_time.csv" ? "overview.source" : "overview.source.kernels", { file: source ?? "" })}
+        {t(isComputed ? "overview.source.kernels" : "overview.source", { file: source ?? "" })}
       </p>
     </Card>
   );

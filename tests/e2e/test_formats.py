@@ -1,0 +1,96 @@
+"""Every kind of result opens in the browser: one entry a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import FIXTURES
+from tests.e2e.conftest import Plugin
+from tests.e2e.tensorboard import tensorboard
+
+Open = Callable[..., Plugin]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A fixture of fixtures/results, what its worker is called, and for each view that it has a text that it shows.
+
+    absent: words that no view may show.
+    """
+
+    fixture: str
+    worker: str
+    views: dict[str, str]
+    absent: tuple[str, ...] = ()
+
+
+KINDS = {
+    "kineto": Kind(
+        "kineto_gpu",
+        "rank 0 · node1_4242",
+        {
+            "overview": "NVIDIA H200, GPU 0",
+            "trace": "python3",
+            "kernel": "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+            "operator": "aten::addmm",
+            "memory": "aten::mm",
+            "distributed": "allreduce",
+            "doctor": "Trace of torch.profiler",
+        },
+        absent=("AI Core", "NPU:", "kernel_details"),
+    ),
+    "kineto_exported": Kind("kineto_exported", "worker", {"kernel": "Memset (Device)", "operator": "aten::relu"}),
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """All fixtures, each as a run of its own."""
+    logdir = tmp_path_factory.mktemp("formats")
+    for kind in KINDS.values():
+        place = logdir / kind.fixture
+        if not place.exists():
+            place.symlink_to(FIXTURES / "results" / kind.fixture, target_is_directory=True)
+    with tensorboard("--logdir", str(logdir), cache=tmp_path_factory.mktemp("cache") / "cache") as url:
+        yield url
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_view_of_it(open_plugin: Open, server: str, name: str) -> None:
+    kind = KINDS[name]
+    plugin = open_plugin(server)
+    plugin.open()
+    side = plugin.frame.locator("nav.side")
+    side.locator('h2:text-is("Run") + *').first.locator("button").first.click()
+    plugin.frame.get_by_role("option", name=kind.fixture, exact=True).click()
+    for view, text in kind.views.items():
+        plugin.frame.locator(f'nav.side a[data-view="{view}"]').click()
+        plugin.ready(view)
+        assert plugin.state() == "ready", view
+        assert kind.worker in plugin.frame.locator(".crumbs").inner_text()
+        if view != "trace":  # its text is on a canvas
+            plugin.frame.locator("main").get_by_text(text).first.wait_for()
+        shown = plugin.frame.locator("main").inner_text()
+        assert not [word for word in kind.absent if word in shown], view
+
+
+def test_a_gpu_is_compared_with_an_npu(open_plugin: Open, tmp_path: Path) -> None:
+    for fixture in ("kineto_gpu", "level1"):
+        (tmp_path / fixture).symlink_to(FIXTURES / "results" / fixture, target_is_directory=True)
+    with tensorboard("--logdir", str(tmp_path), cache=tmp_path / "cache") as url:
+        plugin = open_plugin(url)
+        plugin.open("overview")
+        side = plugin.frame.locator("nav.side")
+        side.locator('h2:text-is("Compare with") + *').first.locator("button").first.click()
+        plugin.frame.get_by_role("option", name="level1").first.click()
+        plugin.frame.locator('nav.side a[data-view="diff"]').click()
+        plugin.ready("diff")
+        main = plugin.frame.locator("main")
+        main.get_by_text("Where the time changed").first.wait_for()
+        main.get_by_text("Matmul").first.wait_for()
+        main.get_by_text("aten::addmm").first.wait_for()
+        plugin.close()
