@@ -72,6 +72,8 @@ def from_iterations(table: Table, reduces: Table | None) -> StepTrace:
         if average:
             recorded = StepTimes(None, None, total, gap, fp_bp, tail, None)
             continue
+        if not steps and gap == 0:
+            gap = None  # the first step has no end of a step before it
         own = lanes.get(name)
         found[name] = [] if own is None or start is None else _reduces(own, start)
         steps.append(StepTimes(name, start, total, gap, fp_bp, tail, None if own is None else _busy(own)))
@@ -129,7 +131,7 @@ def averaged(steps: Sequence[StepTimes]) -> list[StepTimes]:
 
 def mean(steps: Sequence[StepTimes]) -> StepTimes:
     """Mean of each figure over the steps that know it, rounded to the nanosecond."""
-    values = {key: _mean([getattr(step, key) for step in steps]) for key in FIGURES}
+    values = {key: round_mean([getattr(step, key) for step in steps]) for key in FIGURES}
     return StepTimes(None, None, **values)
 
 
@@ -143,7 +145,9 @@ def mean_reduces(trace: StepTrace, steps: Iterable[StepTimes]) -> list[Reduce]:
             places[(*key, calls[key])].append(reduce)
             calls[key] += 1
     return [
-        Reduce(stream, name, _mean([one.offset_ns for one in own]) or 0, _mean([one.dur_ns for one in own]) or 0)
+        Reduce(
+            stream, name, round_mean([one.offset_ns for one in own]) or 0, round_mean([one.dur_ns for one in own]) or 0
+        )
         for (stream, name, _), own in places.items()
     ]
 
@@ -183,8 +187,8 @@ def _figures(table: Table | None, key: str) -> dict[str | None, int | None]:
     return {step: _known(value) for step, value in zip(table.text("step").tolist(), table.ints(key))}
 
 
-def _mean(values: Sequence[int | None]) -> int | None:
-    """Rounded half to even, without floats."""
+def round_mean(values: Sequence[int | None]) -> int | None:
+    """Mean of the known values, rounded half to even, without floats."""
     certain = [value for value in values if value is not None]
     if not certain:
         return None

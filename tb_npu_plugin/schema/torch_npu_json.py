@@ -42,6 +42,8 @@ BANDWIDTH_GBS = "Bandwidth(GB/s)"
 LARGE_PACKETS = "Large Packet Ratio"
 TRANSPORT = "Transport Type"
 OP_NAME = "Op Name"
+#: Transport of copies within a device.
+LOCAL = "LOCAL"
 #: Transports that contain others: never added to them.
 ROLLUP_TRANSPORTS = frozenset({"SDMA"})
 

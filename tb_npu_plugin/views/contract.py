@@ -13,11 +13,13 @@ from tb_npu_plugin.views.contract_data import (
 )
 from tb_npu_plugin.views.contract_doctor import DoctorFileJson, DoctorJson, FilledJson
 from tb_npu_plugin.views.contract_ranks import (
+    ClusterJson,
     DiffClassJson,
     DiffJson,
     DiffSideJson,
     DiffStepJson,
     DistributedJson,
+    FindingJson,
     LinkJson,
     RankBudgetJson,
     RankStateJson,
@@ -52,6 +54,7 @@ from tb_npu_plugin.views.contract_steps import ReduceJson, StepTimesJson, StepTr
 __all__ = [
     "CONTRACTS",
     "CaptureJson",
+    "ClusterJson",
     "CatalogJson",
     "CoreShareJson",
     "CurveJson",
@@ -64,6 +67,7 @@ __all__ = [
     "DoctorFileJson",
     "DoctorJson",
     "ErrorJson",
+    "FindingJson",
     "FilledJson",
     "KernelJson",
     "LinkJson",

@@ -59,10 +59,48 @@ class RankStateJson(TypedDict):
     reason: str
 
 
+class FindingJson(TypedDict):
+    """What a rule of MindInsight says of the ranks; see analysis.cluster_rules.Finding. `basis`: of our means, or of
+    the averages in the files. `value`, `mean`, `median`: ns (step_interval), 1e9 bytes a second (link), 1e9
+    floating-point operations a second (flops_per_second), million of them (stage_flops), else a ratio."""
+
+    basis: Literal["mean", "recorded"]
+    rule: Literal[
+        "step_interval", "flops_per_second", "link", "communication", "between_stages", "within_stage", "stage_flops"
+    ]
+    fires: bool
+    share: float
+    limit: float
+    rank: Optional[int]
+    stage: Optional[int]
+    src: Optional[int]
+    dst: Optional[int]
+    transport: Optional[str]
+    value: Optional[float]
+    mean: Optional[float]
+    peers: int
+    median: Optional[float]
+    outlier: Optional[bool]
+    gain_ns: Optional[int]
+
+
+class ClusterJson(TypedDict):
+    """Course of the steps of all ranks, of results that record it (MindSpore up to 2.2). `stages`: of the pipeline.
+    `complete`: no rank of the job is missing."""
+
+    mode: Optional[str]
+    stages: Optional[int]
+    complete: bool
+    findings: list[FindingJson]
+
+
 class DistributedJson(TypedDict):
     """tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns,
     transit_ns, avg_transit_ns, wait_ns (without sync_ns), sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank,
-    step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio). `ranks`: the spans that were read, and the
+    step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio), where `cluster` is known "trajectory" (rank, stage,
+    basis "mean", "recorded" or "step", step, count, interval_ns, fp_bp_ns, tail_ns, total_ns, computation_ns,
+    communication_alone_ns, stage_ns, receive_alone_ns, collective_alone_ns, flops, flops_rate, utilisation, peak_bytes,
+    capacity_bytes). `ranks`: the spans that were read, and the
     others with the reason. `world_size` from the links when no metadata tells."""
 
     ranks: list[RankStateJson]
@@ -72,6 +110,7 @@ class DistributedJson(TypedDict):
     links: list[LinkJson]
     op_types: list[str]
     world_size: Optional[int]
+    cluster: Optional[ClusterJson]
 
 
 class DiffSideJson(TypedDict):

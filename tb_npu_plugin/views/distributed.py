@@ -13,10 +13,12 @@ from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.cluster import NEEDS as CLUSTER_NEEDS
+from tb_npu_plugin.views.cluster import cluster
 from tb_npu_plugin.views.contract import DistributedJson, LinkJson, RankBudgetJson, RankStateJson, StepJson
 from tb_npu_plugin.views.steps import steps_of as step_budgets
 
-NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels")
+NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels", *CLUSTER_NEEDS)
 
 
 def build(source: ViewInput) -> ViewResult:
@@ -25,6 +27,7 @@ def build(source: ViewInput) -> ViewResult:
     budgets = [budget for span in spans for budget in _budgets(span)]
     links = _links(spans)
     steps = {budget["step"] for budget in budgets} | {link["step"] for link in links}
+    found, more = cluster(spans)
     data: DistributedJson = {
         "ranks": [_state(span) for span in spans],
         "steps": sorted(steps, key=lambda step: (step is None, natural_key(step or ""))),
@@ -33,8 +36,9 @@ def build(source: ViewInput) -> ViewResult:
         "links": links,
         "op_types": sorted({link["op_type"] for link in links if link["op_type"] is not None}),
         "world_size": world_size([span.capture for span in spans], [span.table("comm_links") for span in spans]),
+        "cluster": found,
     }
-    return ViewResult(data, _tables(spans), min((span.base_ns for span in spans), default=0))
+    return ViewResult(data, {**_tables(spans), **more}, min((span.base_ns for span in spans), default=0))
 
 
 def _order(span: SpanData) -> tuple[bool, int, str, int]:

@@ -54,6 +54,14 @@ export interface CatalogJson {
   version: string;
 }
 
+/** Course of the steps of all ranks, of results that record it (MindSpore up to 2.2). `stages`: of the pipeline. `complete`: no rank of the job is missing. */
+export interface ClusterJson {
+  mode: string | null;
+  stages: number | null;
+  complete: boolean;
+  findings: FindingJson[];
+}
+
 /** One column of a table. `kind` is tables.Kind; a "time" is ns after the view's `base_ns`. */
 export interface ColumnJson {
   key: string;
@@ -132,7 +140,7 @@ export interface DiffStepJson {
   classes: DiffClassJson[];
 }
 
-/** tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio). `ranks`: the spans that were read, and the others with the reason. `world_size` from the links when no metadata tells. */
+/** tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio), where `cluster` is known "trajectory" (rank, stage, basis "mean", "recorded" or "step", step, count, interval_ns, fp_bp_ns, tail_ns, total_ns, computation_ns, communication_alone_ns, stage_ns, receive_alone_ns, collective_alone_ns, flops, flops_rate, utilisation, peak_bytes, capacity_bytes). `ranks`: the spans that were read, and the others with the reason. `world_size` from the links when no metadata tells. */
 export interface DistributedJson {
   ranks: RankStateJson[];
   steps: (string | null)[];
@@ -141,6 +149,7 @@ export interface DistributedJson {
   links: LinkJson[];
   op_types: string[];
   world_size: number | null;
+  cluster: ClusterJson | null;
 }
 
 /** A file of the result. `file` is relative to the result folder. `state`: "read" whole; "damaged", read in part, see `problems`; "lost", nothing could be used; "settings", it tells how the span was recorded; "unused", what it holds is in another file too. `views`: ids of the views that show it. */
@@ -173,6 +182,26 @@ export interface ErrorJson {
 export interface FilledJson {
   table: string;
   rows: number;
+}
+
+/** What a rule of MindInsight says of the ranks; see analysis.cluster_rules.Finding. `basis`: of our means, or of the averages in the files. `value`, `mean`, `median`: ns (step_interval), 1e9 bytes a second (link), 1e9 floating-point operations a second (flops_per_second), million of them (stage_flops), else a ratio. */
+export interface FindingJson {
+  basis: "mean" | "recorded";
+  rule: "step_interval" | "flops_per_second" | "link" | "communication" | "between_stages" | "within_stage" | "stage_flops";
+  fires: boolean;
+  share: number;
+  limit: number;
+  rank: number | null;
+  stage: number | null;
+  src: number | null;
+  dst: number | null;
+  transport: string | null;
+  value: number | null;
+  mean: number | null;
+  peers: number;
+  median: number | null;
+  outlier: boolean | null;
+  gain_ns: number | null;
 }
 
 /** tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (every column of kernel_details.csv). params: step ("null": the kernels of no step). `source`: file of the kernels; `device_kind`: "NPU" or "GPU". */

@@ -1,6 +1,7 @@
 import * as dataPipeline from "../views/data_pipeline/terms";
 import * as diff from "../views/diff/terms";
 import * as distributed from "../views/distributed/terms";
+import * as trajectory from "../views/distributed/trajectory_terms";
 import * as doctor from "../views/doctor/terms";
 import * as kernel from "../views/kernel/terms";
 import * as memory from "../views/memory/terms";
@@ -22,6 +23,7 @@ export const EN = {
   ...operator.en,
   ...memory.en,
   ...distributed.en,
+  ...trajectory.en,
   ...diff.en,
   ...dataPipeline.en,
   ...doctor.en,
@@ -39,6 +41,7 @@ export const ZH: Record<Key, string> = {
   ...operator.zh,
   ...memory.zh,
   ...distributed.zh,
+  ...trajectory.zh,
   ...diff.zh,
   ...dataPipeline.zh,
   ...doctor.zh,

@@ -27,7 +27,17 @@ function budget(span: string, step: string | null, over: Partial<RankBudgetJson>
 }
 
 function distributed(over: Partial<DistributedJson>): DistributedJson {
-  return { ranks: [], steps: [], budgets: [], groups: [], links: [], op_types: [], world_size: null, ...over };
+  return {
+    ranks: [],
+    steps: [],
+    budgets: [],
+    groups: [],
+    links: [],
+    op_types: [],
+    world_size: null,
+    cluster: null,
+    ...over,
+  };
 }
 
 function state(span: string, rank: number | null, of: "ready" | "reading" | "failed" = "ready") {

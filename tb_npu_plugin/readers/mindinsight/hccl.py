@@ -151,7 +151,7 @@ class _Out:
             for (src, dst, transport), size in sums.sizes.items():
                 time = sums.times[src, dst, transport]
                 # A copy within the device is no link, whatever moved it.
-                shown = "LOCAL" if src == dst else transport
+                shown = tables.LOCAL if src == dst else transport
                 self._links.add(step.step, _kind(kind), kind, "total", None, src, dst, shown, size, time,
                                 size / time if time else None, None)  # fmt: skip
 

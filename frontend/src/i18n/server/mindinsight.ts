@@ -72,6 +72,8 @@ export const MINDINSIGHT = {
   "Receiving from other pipeline stages, nothing else beside.":
     "只在接收其他流水线 stage 的数据，没有其他操作同时进行。",
   "Recorded average": "采集工具的平均值",
+  Row: "行",
+  "Stage of the pipeline, from 1.": "流水线 stage，从 1 开始。",
   "Start of the first operator of the forward pass.": "前向第一个算子的开始时刻。",
   Static: "静态",
   "Step Trace": "迭代轨迹",
@@ -79,8 +81,11 @@ export const MINDINSIGHT = {
   "Step minus communication alone: computing, and idle time too.": "step 减去单独通信：包含计算，也包含空闲。",
   "Step minus receiving alone.": "step 减去单独接收。",
   "Step number; unknown for the recorder's own average.": "step 编号；采集工具写入的平均值没有编号。",
+  "Step number; unknown of a mean.": "step 编号；平均值没有编号。",
   "Step trace": "迭代轨迹",
   "Step; unknown where the points are those of all.": "step；分界点对所有 step 相同时未知。",
+  Steps: "step 数",
+  "Steps in a mean; 0 where the file does not tell.": "参与平均的 step 数；文件未说明时为 0。",
   "Stream that ran it.": "执行它的 stream。",
   Subgraph: "子图",
   Tail: "拖尾",
@@ -106,6 +111,8 @@ export const MINDINSIGHT = {
   "[step, cost, wait, links]": "[step, cost, wait, links]",
   "a rank table (hccl.json) and host_ips_mapping.txt that name this device":
     "含有该设备的 rank table（hccl.json）和 host_ips_mapping.txt",
+  "mean: of the steps but the first; recorded: average in the file; step.":
+    "mean：除第一个外各 step 的平均；recorded：文件中的平均值；step：单个 step。",
   "name start end size": "name start end size",
   "op_id, op_type": "op_id, op_type",
   "op_name, stream_id, start_time, duration": "op_name, stream_id, start_time, duration",

@@ -9,6 +9,7 @@ import { LinkMatrix } from "./link_matrix";
 import { isSmallMatrix } from "./links";
 import { RankBars } from "./rank_bars";
 import * as ranks from "./ranks";
+import { Trajectory } from "./trajectory";
 
 /** All ranks of a run: their steps, their communication, the links between them. */
 export function DistributedView({ selection }: ViewProps) {
@@ -44,6 +45,9 @@ function Distributed({ data, answer, run }: Props) {
   return (
     <div class="grid">
       <RunBar data={data} answer={answer} step={step} isLongestFirst={isLongestFirst} />
+      {data.cluster && answer.tables.trajectory && (
+        <Trajectory cluster={data.cluster} table={answer.tables.trajectory} query={{ run }} baseNs={answer.base_ns} />
+      )}
       {isSilent && <NoCommunication data={data} />}
       <RankBars
         title={t("distributed.budget")}

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import type { StepTimesJson, StepTraceJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
@@ -77,9 +78,10 @@ function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes
         />
       }
     >
-      <StackedBar parts={parts} />
+      <Lanes data={data} total={step.total_ns ?? 0}>
+        <StackedBar parts={parts} />
+      </Lanes>
       <Legend parts={parts} hasValues />
-      <Lanes data={data} total={step.total_ns ?? 0} />
       <div class="steps-facts">
         <Fact name={t("steps.total")} value={format.duration(step.total_ns)} />
         <Fact name={t("steps.reduce")} value={format.duration(step.reduce_ns)} />
@@ -93,12 +95,14 @@ function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes
 }
 
 /** The communication of the step, one line a stream, under the bar of the step. */
-function Lanes({ data, total }: { data: StepTraceJson; total: number }) {
+function Lanes({ data, total, children }: { data: StepTraceJson; total: number; children: ComponentChildren }) {
   const lanes = lanesOf(data.reduces);
-  if (lanes.length === 0 || total <= 0) return null;
+  if (lanes.length === 0 || total <= 0) return <>{children}</>;
   const place = (ns: number) => `${(100 * ns) / total}%`;
   return (
     <div class="steps-lanes">
+      <span />
+      {children}
       {lanes.map(({ stream, reduces }) => (
         <>
           <span key={`name ${stream}`} class="muted small">

@@ -1,0 +1,234 @@
+import type { Query } from "../../api/client";
+import type { ClusterJson, FindingJson, TableJson } from "../../api/types.gen";
+import { csvText } from "../../base/csv";
+import * as format from "../../base/format";
+import { t } from "../../i18n";
+import { param, setParams } from "../../state/params";
+import { type BarPart, Card, DataTable, Legend, Segments, Select, StackedBar } from "../../widgets";
+import {
+  choicesOf,
+  kindsOf,
+  MEAN,
+  orderedFindings,
+  RECORDED,
+  type TrajectoryKey,
+  type TrajectoryRow,
+  trajectoryRows,
+} from "./trajectory_parts";
+
+interface Props {
+  cluster: ClusterJson;
+  table: TableJson;
+  query: Query;
+  baseNs: string;
+}
+
+const COLORS: Readonly<Record<TrajectoryKey, string>> = {
+  interval_ns: "var(--c-free)",
+  fp_bp_ns: "var(--c-compute)",
+  tail_ns: "var(--c-mix)",
+  computation_ns: "var(--c-compute)",
+  communication_alone_ns: "var(--c-comm)",
+  collective_alone_ns: "var(--c-comm)",
+  receive_alone_ns: "var(--c-wait)",
+};
+const COLUMNS = ["rank", "stage", "basis", "step", "count", "total_ns", "interval_ns", "fp_bp_ns", "tail_ns"];
+const PARALLEL = ["computation_ns", "communication_alone_ns", "collective_alone_ns", "receive_alone_ns", "stage_ns"];
+const ONCE = ["flops", "flops_rate", "peak_bytes", "capacity_bytes"];
+
+/** The steps of all ranks side by side, and what stands out among them: where the recorder kept their course. */
+export function Trajectory({ cluster, table, query, baseNs }: Props) {
+  const choice = param("d.basis") || MEAN;
+  const kinds = kindsOf(table, cluster.mode);
+  const kind = kinds.find((one) => one === param("d.kind")) ?? kinds[0];
+  const stage = cluster.stages === null ? null : Number(param("d.stage")) || null;
+  const rows = kind === undefined ? [] : trajectoryRows(table, kind, choice, stage);
+  const isStep = choice !== MEAN && choice !== RECORDED;
+  const where = [
+    { column: "basis", value: isStep ? "step" : choice },
+    ...(isStep ? [{ column: "step", value: choice }] : []),
+    ...(stage === null ? [] : [{ column: "stage", value: String(stage) }]),
+  ];
+  return (
+    <>
+      <Findings cluster={cluster} choice={choice} />
+      <Card
+        title={t("trajectory.title")}
+        subtitle={t(`trajectory.mode.${modeOf(cluster)}`)}
+        help={t("trajectory.help")}
+        actions={<Choices cluster={cluster} table={table} kinds={kinds} kind={kind} choice={choice} stage={stage} />}
+        chart={{ name: "trajectory", csv: () => rowsCsv(rows) }}
+      >
+        <Bars rows={rows} />
+      </Card>
+      <Card title={t("trajectory.table")}>
+        <DataTable
+          table={table}
+          query={query}
+          baseNs={baseNs}
+          where={where}
+          columns={[...COLUMNS, ...PARALLEL, ...ONCE].filter((key) => table.data[key]?.some((value) => value !== null))}
+        />
+      </Card>
+    </>
+  );
+}
+
+function modeOf({ mode }: ClusterJson): "data" | "model" | "pipeline" | "unknown" {
+  return mode === "data" || mode === "model" || mode === "pipeline" ? mode : "unknown";
+}
+
+interface ChoicesProps {
+  cluster: ClusterJson;
+  table: TableJson;
+  kinds: readonly ("iteration" | "model" | "pipeline")[];
+  kind: "iteration" | "model" | "pipeline" | undefined;
+  choice: string;
+  stage: number | null;
+}
+
+function Choices({ cluster, table, kinds, kind, choice, stage }: ChoicesProps) {
+  const { steps, hasRecorded } = choicesOf(table);
+  const stages = Array.from({ length: cluster.stages ?? 0 }, (_, index) => String(index + 1));
+  return (
+    <>
+      {kinds.length > 1 && kind && (
+        <Segments
+          label={t("trajectory.kind")}
+          options={kinds.map((id) => ({ id, label: t(`trajectory.kind.${id === "iteration" ? id : "parallel"}`) }))}
+          value={kind}
+          onChange={(id) => setParams({ "d.kind": id === kinds[0] ? null : id })}
+        />
+      )}
+      {stages.length > 1 && (
+        <Select
+          label={t("trajectory.stage")}
+          prefix
+          options={[{ id: "", label: t("trajectory.stage.all") }, ...stages.map((id) => ({ id, label: id }))]}
+          value={stage === null ? "" : String(stage)}
+          onChange={(id) => setParams({ "d.stage": id || null })}
+        />
+      )}
+      <Select
+        label={t("step.label")}
+        prefix
+        options={[
+          { id: MEAN, label: t("trajectory.mean"), tip: t("trajectory.mean.tip") },
+          ...(hasRecorded
+            ? [{ id: RECORDED, label: t("trajectory.recorded"), tip: t("trajectory.recorded.tip") }]
+            : []),
+          ...steps.map((id) => ({ id, label: id })),
+        ]}
+        value={choice}
+        onChange={(id) => setParams({ "d.basis": id === MEAN ? null : id })}
+      />
+    </>
+  );
+}
+
+function Bars({ rows }: { rows: readonly TrajectoryRow[] }) {
+  const whole = Math.max(1, ...rows.map((row) => row.total ?? 0));
+  const unit = format.columnUnit(
+    format.TIME_UNITS,
+    rows.map((row) => row.total),
+  );
+  const parts = (row: TrajectoryRow): BarPart[] =>
+    row.parts.map(({ key, value }) => ({ id: key, value, ...words(key) }));
+  return (
+    <>
+      <div class="dist-bars">
+        {rows.map((row) => (
+          <div key={row.rank} class="dist-bar">
+            <span class="ellipsis">
+              {row.stage === null
+                ? `rank ${row.rank}`
+                : t("trajectory.rank", { rank: row.rank ?? "–", stage: row.stage })}
+            </span>
+            {row.total === null ? (
+              <span class="muted">{t("distributed.none.figures")}</span>
+            ) : (
+              <StackedBar thin whole={whole} parts={parts(row)} />
+            )}
+            <span class="mono" data-tip={format.exactDuration(row.total)}>
+              {row.total === null ? format.UNKNOWN : `${format.fixed(row.total / unit.scale, 2)} ${unit.name}`}
+            </span>
+          </div>
+        ))}
+      </div>
+      {rows[0] && <Legend parts={parts(rows[0])} />}
+    </>
+  );
+}
+
+function words(key: TrajectoryKey) {
+  return { label: t(`trajectory.part.${key}`), help: t(`trajectory.part.${key}.help`), color: COLORS[key] };
+}
+
+function rowsCsv(rows: readonly TrajectoryRow[]): string {
+  const lines = rows.flatMap((row) => row.parts.map(({ key, value }) => [row.rank, row.stage, key, value]));
+  return csvText(["rank", "stage", "part", "ns"], lines);
+}
+
+/** What the rules say, with their figures; those that fire first. */
+function Findings({ cluster, choice }: { cluster: ClusterJson; choice: string }) {
+  const found = orderedFindings(cluster.findings, choice);
+  if (found.length === 0) return null;
+  return (
+    <Card
+      title={t("finding.title")}
+      subtitle={t(choice === RECORDED ? "finding.of.recorded" : "finding.of.mean")}
+      help={t("finding.help")}
+    >
+      {!cluster.complete && <p class="small">{t("finding.incomplete")}</p>}
+      <ul class="dist-findings">
+        {found.map((one) => (
+          <li key={`${one.rule} ${one.stage} ${one.transport}`} class={one.fires ? "" : "muted"}>
+            <span class={`chip ${one.fires && one.outlier !== false ? "bad" : ""}`}>{format.share(one.share, 2)}</span>
+            <span>
+              {sentence(one)} <span class="muted">{judged(one)}</span>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+/** Whom a finding is about, and its figures. */
+function sentence(one: FindingJson): string {
+  const figures = {
+    rank: one.rank ?? "–",
+    stage: one.stage ?? "–",
+    share: format.share(Math.abs(one.share), 2),
+    limit: format.share(one.limit, 0),
+    value: figure(one, one.value),
+    mean: figure(one, one.mean),
+    src: one.src ?? "–",
+    dst: one.dst ?? "–",
+    transport: one.transport ?? "",
+  };
+  return t(`finding.${one.rule}`, figures);
+}
+
+/** What the better criterion says of it. */
+function judged(one: FindingJson): string {
+  const parts: string[] = [];
+  const isCompared = one.rule === "step_interval" || one.rule === "flops_per_second" || one.rule === "link";
+  if (isCompared && one.outlier === null) parts.push(t("finding.few", { peers: one.peers }));
+  if (isCompared && one.outlier !== null) {
+    const key = one.outlier ? "finding.outlier" : "finding.usual";
+    parts.push(t(key, { peers: one.peers, median: figure(one, one.median) }));
+  }
+  if (one.fires && one.gain_ns !== null && one.gain_ns > 0) {
+    parts.push(t("finding.gain", { time: format.duration(one.gain_ns) }));
+  }
+  return parts.join(" ");
+}
+
+function figure(one: FindingJson, value: number | null): string {
+  if (one.rule === "step_interval") return format.duration(value);
+  if (one.rule === "link") return format.bandwidth(value);
+  if (one.rule === "flops_per_second") return `${format.decimal(value, 1)} GFLOPS`;
+  if (one.rule === "stage_flops") return `${format.decimal(value, 1)} MFLOPs`;
+  return format.share(value, 2);
+}

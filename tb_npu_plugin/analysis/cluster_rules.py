@@ -1,0 +1,200 @@
+"""What stands out among the ranks of a MindSpore job up to 2.2: the rules of MindInsight, with their figures, and a
+better criterion beside each. Source: specs/mindspore.md 4.9.
+
+MindInsight compares with the mean of all ranks. That fires where stages of a pipeline differ by design, and one bad rank
+moves the mean. So each finding also tells the median and the spread of the ranks that can be compared (those of the
+same stage), and whether it stands out among them: from three on.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Literal, Optional
+
+#: What MindInsight tells from, as a ratio: of a rank or link that differs from the mean, and of communication.
+DIFFERS, COMMUNICATES = 0.2, 0.1
+#: Fewer ranks or links cannot be judged by their spread.
+LEAST_PEERS = 3
+#: Standard deviations, estimated as 1.4826 x the median absolute deviation, that are no chance any more.
+SPREAD, DEVIATION = 3.0, 1.4826
+#: Small transfers never reach a link's bandwidth; bytes a step.
+LEAST_TRAFFIC = 1_000_000
+
+Rule = Literal["step_interval", "flops_per_second", "link", "communication", "between_stages", "within_stage",
+               "stage_flops"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RankFigures:
+    """Means of one rank: ns, million floating-point operations, 1e9 of them a second. None is unknown."""
+
+    rank: Optional[int]
+    stage: Optional[int]
+    interval_ns: Optional[int]
+    computation_ns: Optional[int]
+    communication_alone_ns: Optional[int]
+    receive_alone_ns: Optional[int]
+    collective_alone_ns: Optional[int]
+    flops: Optional[float]
+    flops_rate: Optional[float]
+
+
+@dataclass(frozen=True)
+class LinkFigures:
+    """Traffic of a link over `steps` steps, as `rank` recorded it; src and dst are numbers inside its group."""
+
+    rank: Optional[int]
+    stage: Optional[int]
+    src: int
+    dst: int
+    transport: str
+    size_bytes: int
+    time_ns: int
+    steps: int
+
+    @property
+    def bandwidth(self) -> float:
+        """1e9 bytes per second: that of all bytes and times, not a sum of bandwidths."""
+        return self.size_bytes / self.time_ns
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One rule and whom it is about.
+
+    fires      as MindInsight judges: `share` above `limit`
+    value      of the rank, link or stage; mean of all. ns, 1e9 bytes or floating-point operations a second, ratio
+    share      how much it differs from the mean to the worse, or the share of the communication
+    peers      ranks or links that it can be compared with, itself included
+    outlier    it stands out among the peers; None: they are too few to tell
+    gain_ns    what a step would be shorter at the median of the peers; None where it cannot be told
+    """
+
+    rule: Rule
+    fires: bool
+    share: float
+    limit: float
+    rank: Optional[int] = None
+    stage: Optional[int] = None
+    src: Optional[int] = None
+    dst: Optional[int] = None
+    transport: Optional[str] = None
+    value: Optional[float] = None
+    mean: Optional[float] = None
+    peers: int = 0
+    median: Optional[float] = None
+    outlier: Optional[bool] = None
+    gain_ns: Optional[int] = None
+
+
+def findings(mode: str | None, ranks: Sequence[RankFigures], links: Sequence[LinkFigures]) -> list[Finding]:
+    """All rules that can be judged, the worst rank, link or stage of each. mode: "data", "model", "pipeline"."""
+    found = [
+        _worst_rank("step_interval", ranks, {at: rank.interval_ns for at, rank in enumerate(ranks)}, higher=True),
+        _worst_rank("flops_per_second", ranks, {at: rank.flops_rate for at, rank in enumerate(ranks)}, higher=False),
+    ]
+    for transport in sorted({link.transport for link in links}):
+        found.append(_worst_link([link for link in links if link.transport == transport]))
+    if mode == "pipeline":
+        found += _pipeline(ranks)
+    else:
+        found.append(_share("communication", ranks, ranks, "communication_alone_ns", None))
+    return [one for one in found if one is not None]
+
+
+def _worst_rank(
+    rule: Rule, ranks: Sequence[RankFigures], values: Mapping[int, float | None], higher: bool
+) -> Finding | None:
+    """The rank that differs most from the mean to the worse."""
+    known = {at: float(value) for at, value in values.items() if value is not None}
+    if len(known) < 2:
+        return None
+    mean = fmean(known.values())
+    worst = max(known, key=lambda at: known[at] if higher else -known[at])
+    value = known[worst]
+    if not mean:
+        return None
+    share = (value / mean - 1) if higher else (mean - value) / mean
+    peers = [known[at] for at in known if ranks[at].stage == ranks[worst].stage]
+    middle = median(peers)
+    return Finding(
+        rule, share > DIFFERS, share, DIFFERS, rank=ranks[worst].rank, stage=ranks[worst].stage, value=value, mean=mean,
+        peers=len(peers), median=middle, outlier=_stands_out(value, peers, higher),
+        gain_ns=round(value - middle) if higher and len(peers) > 1 else None,
+    )  # fmt: skip
+
+
+def _stands_out(value: float, peers: Sequence[float], higher: bool) -> bool | None:
+    """Whether a value is further from the median of its peers than chance, and by more than MindInsight's limit."""
+    if len(peers) < LEAST_PEERS:
+        return None
+    middle = median(peers)
+    spread = DEVIATION * median(abs(peer - middle) for peer in peers)
+    distance = value - middle if higher else middle - value
+    return distance > max(SPREAD * spread, DIFFERS * middle)
+
+
+def _worst_link(links: Sequence[LinkFigures]) -> Finding | None:
+    """The slowest of the links of one transport that move enough to be judged."""
+    judged = [link for link in links if link.time_ns and link.size_bytes >= LEAST_TRAFFIC * link.steps]
+    if len(judged) < 2:
+        return None
+    mean = fmean(link.bandwidth for link in judged)
+    worst = min(judged, key=lambda link: link.bandwidth)
+    share = (mean - worst.bandwidth) / mean
+    speeds = [link.bandwidth for link in judged]
+    middle = median(speeds)
+    gain = (worst.time_ns - worst.size_bytes / middle) / worst.steps
+    return Finding(
+        "link", share > DIFFERS, share, DIFFERS, rank=worst.rank, stage=worst.stage, src=worst.src, dst=worst.dst,
+        transport=worst.transport, value=worst.bandwidth, mean=mean, peers=len(judged), median=middle,
+        outlier=_stands_out(worst.bandwidth, speeds, higher=False), gain_ns=max(0, round(gain)),
+    )  # fmt: skip
+
+
+def _pipeline(ranks: Sequence[RankFigures]) -> list[Finding | None]:
+    stages: dict[int, list[RankFigures]] = defaultdict(list)
+    for rank in ranks:
+        if rank.stage is not None:
+            stages[rank.stage].append(rank)
+    found = [_share("between_stages", ranks, ranks, "receive_alone_ns", None)]
+    found += [_share("within_stage", own, own, "collective_alone_ns", stage) for stage, own in sorted(stages.items())]
+    return [*found, _stage_flops(stages)]
+
+
+def _share(
+    rule: Rule, ranks: Sequence[RankFigures], whole: Sequence[RankFigures], key: str, stage: int | None
+) -> Finding | None:
+    """Time of a kind of communication, of computation and all communication. The excess above the limit, a step and
+    rank, is what could be won."""
+    part = [getattr(rank, key) for rank in ranks]
+    all_of = [(rank.computation_ns, rank.communication_alone_ns) for rank in whole]
+    if not part or None in part or any(None in pair for pair in all_of):
+        return None
+    total = sum(a + b for a, b in all_of if a is not None and b is not None)
+    if not total:
+        return None
+    share = sum(part) / total
+    gain = round(sum(part) / len(part) - COMMUNICATES * total / len(all_of))
+    return Finding(
+        rule, share > COMMUNICATES, share, COMMUNICATES, stage=stage, value=share, peers=len(part),
+        gain_ns=gain if gain > 0 else None,
+    )  # fmt: skip
+
+
+def _stage_flops(stages: Mapping[int, Sequence[RankFigures]]) -> Finding | None:
+    """The stage with the most work for a rank."""
+    means = {stage: fmean(rank.flops for rank in own if rank.flops is not None)
+             for stage, own in stages.items() if any(rank.flops is not None for rank in own)}  # fmt: skip
+    if len(means) < 2:
+        return None
+    mean = fmean(means.values())
+    worst = max(means, key=lambda stage: means[stage])
+    share = means[worst] / mean - 1 if mean else 0.0
+    return Finding(
+        "stage_flops", share > DIFFERS, share, DIFFERS, stage=worst, value=means[worst], mean=mean, peers=len(means),
+        median=median(means.values()),
+    )  # fmt: skip
