@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tb_npu_plugin.capture.models.run import Recipe
+from tb_npu_plugin.capture.writers.dialect import Options
 from tests.conftest import FIXTURES
 from tests.corpus.damage import DAMAGES, PAGE
 
@@ -33,13 +35,56 @@ class Case:
     names: str
 
 
+LINEAR = Recipe("linear", ranks=2, steps=2, only=(0,))
+#: Bases that the mock writes; the others are folders of fixtures/results.
+WRITTEN: dict[str, Recipe] = {
+    "database": replace(LINEAR, options=Options(export=("db",))),
+    "text and database": replace(LINEAR, options=Options(export=("text", "db"))),
+    "MindSpore": replace(LINEAR, framework="mindspore"),
+    "MindSpore, data pipeline": Recipe(
+        "tiny", steps=1, framework="mindspore", options=Options(data_process=True, schedule=None, stack=False)
+    ),
+}
 #: Base -> the files of it to which everything happens.
 FILES: dict[str, tuple[str, ...]] = {
     "level1": (
         "kernel_details.csv", "step_trace_time.csv", "operator_details.csv", "memory_record.csv", "communication.json",
         "communication_matrix.json", "trace_view.json", "profiler_info_0.json",
     ),
+    "database": ("ascend_pytorch_profiler_0.db", "analysis.db"),
+    "text and database": ("ascend_pytorch_profiler_0.db", "kernel_details.csv", "trace_view.json"),
+    "MindSpore": ("kernel_details.csv", "trace_view.json", "profiler_info_0.json"),
+    "MindSpore, data pipeline": ("minddata_pipeline_raw_0.csv", "device_queue_profiling_0.txt"),
+    "mindinsight_single": ("step_trace_raw_0_detail_time.csv", "aicore_intermediate_0_detail.csv"),
+    "kineto_gpu": ("node1_4242.1795264098085000123.pt.trace.json",),
 }  # fmt: skip
+
+
+#: What is told when a file is gone, where that is not its name: what it held is missed by the name of the text file, or
+#: nothing is, as another file holds the same ("").
+TOLD_WHEN_GONE: dict[tuple[str, str], str] = {
+    ("database", "ascend_pytorch_profiler_0.db"): "kernel_details.csv",
+    ("database", "analysis.db"): "communication.json",
+    **{("text and database", file): "" for file in FILES["text and database"]},
+    ("MindSpore, data pipeline", "minddata_pipeline_raw_0.csv"): "",
+    ("kineto_gpu", FILES["kineto_gpu"][0]): "",
+}
+GONE = ("removed", "renamed")
+#: Cut after a whole line, or made a folder that no kind of result knows: nothing tells that there was more.
+SILENT = {
+    ("device_queue_profiling_0.txt", "cut in the middle"),
+    ("device_queue_profiling_0.txt", "ends in zeros"),
+    (FILES["kineto_gpu"][0], "a folder of that name"),
+}
+
+
+def names_told(base: str, file: str, what: str) -> str:
+    """Part of what must be told of a file. Missing files are told without their rank."""
+    if (file, what) in SILENT:
+        return ""
+    if what in GONE and (base, file) in TOLD_WHEN_GONE:
+        return TOLD_WHEN_GONE[base, file]
+    return file.partition("_0.")[0].partition("_0_")[0]
 
 
 def cases() -> Iterator[Case]:
@@ -51,7 +96,7 @@ def cases() -> Iterator[Case]:
                 def apply(root: Path, file: str = file, damage: Callable[[Path], None] = damage) -> None:
                     damage(next(root.rglob(file)))
 
-                yield Case(f"{base} {file} {what}", base, f"`{file}` {what}", apply, file.partition("_0.")[0])
+                yield Case(f"{base} {file} {what}", base, f"`{file}` {what}", apply, names_told(base, file, what))
     for name, base, what, done, names in FOLDERS:
         yield Case(name, base, what, done, names)
 

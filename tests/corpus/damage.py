@@ -29,7 +29,7 @@ def renamed(path: Path) -> None:
 
 def utf16(path: Path) -> None:
     """Saved by a spreadsheet or an editor in another encoding."""
-    path.write_bytes(path.read_text(encoding="utf-8").encode("utf-16"))
+    path.write_bytes(path.read_bytes().decode("utf-8", "replace").encode("utf-16"))
 
 
 def replaced(path: Path) -> None:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
-from tests.corpus.cases import RESULTS, Case, cases
+from tb_npu_plugin.capture.models.run import write_run
+from tests.corpus.cases import RESULTS, WRITTEN, Case, cases
 
 
 def make(target: Path) -> list[Case]:
     """All cases as folders of `target`; returns them."""
     made = list(cases())
-    for case in made:
-        root = target / case.name
-        shutil.copytree(RESULTS / case.base, root)
-        case.apply(root)
+    with tempfile.TemporaryDirectory() as name:
+        for base, recipe in WRITTEN.items():
+            write_run(recipe, Path(name) / base, jobs=1)
+        for case in made:
+            root = target / case.name
+            shutil.copytree((Path(name) if case.base in WRITTEN else RESULTS) / case.base, root)
+            case.apply(root)
     return made
 
 
