@@ -20,6 +20,13 @@ class StepJson(TypedDict):
     preparing: Optional[int]
 
 
+class DatabaseJson(TypedDict):
+    """What was taken from a database. `tables`: titles of what it filled, text files being read first."""
+
+    file: str
+    tables: list[str]
+
+
 class CaptureJson(TypedDict):
     """How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known.
     `device_kind`: "NPU" or "GPU". `ranks_profiled` counts this span's rank only: /api/ranks has those of the run."""
@@ -47,6 +54,7 @@ class CaptureJson(TypedDict):
     environment: dict[str, str]
     metadata: dict[str, Any]
     files: list[str]
+    databases: list[DatabaseJson]
 
 
 class RankStepJson(TypedDict):

@@ -11,10 +11,11 @@ from tb_npu_plugin.analysis.grouping import largest_first, summed
 from tb_npu_plugin.analysis.ranks import world_size
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.tables import NULL_INT, IntArray, Question, Table
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
-from tb_npu_plugin.views.contract import CaptureJson, OverviewJson
+from tb_npu_plugin.views.contract import CaptureJson, DatabaseJson, OverviewJson
 from tb_npu_plugin.views.steps import steps_of
 
 #: Rows of the tables "kernels" and "operators".
@@ -69,7 +70,25 @@ def capture_json(span: SpanData) -> CaptureJson:
         "environment": capture.environment,
         "metadata": capture.metadata,
         "files": list(span.files),
+        "databases": _databases(span),
     }
+
+
+def _databases(span: SpanData) -> list[DatabaseJson]:
+    """Which parts come from databases."""
+    format = FORMATS[span.format]
+    known = [(name, format.file(name)) for name in (path.rpartition("/")[2] for path in span.files)]
+    first = {table for _, file in known if file is not None and not file.fallback for table in file.tables}
+    out: list[DatabaseJson] = []
+    for name, file in known:
+        if file is None or not file.fallback:
+            continue
+        filled = [table for table in file.tables if span.rows(table) is not None and span.source(table) == name]
+        filled += [table for table in file.tables if table == "trace" and table not in first]
+        if filled:
+            titles = dict.fromkeys(file_of(table, span.format).title for table in filled)
+            out.append({"file": name, "tables": list(titles)})
+    return out
 
 
 def _device_ids(span: SpanData) -> list[int]:

@@ -42,6 +42,7 @@ export interface CaptureJson {
   environment: Record<string, string>;
   metadata: Record<string, unknown>;
   files: string[];
+  databases: DatabaseJson[];
 }
 
 /** Answer of /api/catalog. `generation` grows when anything changed; `scanning` while a scan runs. */
@@ -101,6 +102,12 @@ export interface DataPipelineJson {
   remarks: PipelineRemarkJson[];
   loader: LoaderJson | null;
   sources: string[];
+}
+
+/** What was taken from a database. `tables`: titles of what it filled, text files being read first. */
+export interface DatabaseJson {
+  file: string;
+  tables: string[];
 }
 
 /** One operator class (ids: analysis/operator_classes.py CLASSES), in a fixed order; classes of kernels sum to device_ns. "idle" is the free time and has no calls. Difference: experimental minus baseline; and its running sum. */

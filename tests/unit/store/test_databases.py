@@ -14,6 +14,7 @@ from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import stages_of
 from tb_npu_plugin.views.availability import facts_of_span, missing, view_states
+from tb_npu_plugin.views.overview import capture_json
 from tests.support.mock import run
 from tests.unit.store.results import settle
 
@@ -57,6 +58,9 @@ def test_databases_alone(logs: Path) -> None:
     assert span.label.endswith("steps 11-12")
     assert span.capture.rank == 0 and span.capture.device_name == "Ascend910B2"
     assert span.capture.environment and span.capture.simulated
+    (analysis, profiler) = capture_json(span)["databases"]
+    assert analysis == {"file": ANALYSIS, "tables": ["Step trace time"]}
+    assert profiler["tables"][0] == "Kernels" and profiler["tables"][-1] == "Trace"
     available = {state["id"] for state in view_states(facts_of_span(span)) if state["available"]}
     assert {"overview", "kernel", "operator", "memory"} <= available
     assert sorted(path.name for path in output.iterdir()) == before
@@ -73,6 +77,10 @@ def test_text_first(logs: Path) -> None:
     assert span.source("kernels") == span.source("op_statistic") == PROFILER
     assert span.source("step_trace") == ANALYSIS
     assert not {entry["file"] for entry in missing(facts_of_span(span))} & lost
+    assert capture_json(span)["databases"] == [
+        {"file": ANALYSIS, "tables": ["Step trace time"]},
+        {"file": PROFILER, "tables": ["Kernels", "Operator statistic"]},
+    ]
 
 
 def test_nothing_is_missed_that_was_not_recorded(logs: Path) -> None:

@@ -29,7 +29,7 @@ from tests.unit.store.results import settle
 
 RUNS = ("both_level2", "both_cluster", "both_gc", "both_no_memory")
 #: Where the figures come from, and what the trace of text counts besides slices (names, sort indices, arrow ends).
-SOURCES = frozenset(("files", "source", "types_source", "steps_source", "version", "scanner", "events"))
+SOURCES = frozenset(("files", "databases", "source", "types_source", "steps_source", "version", "scanner", "events"))
 #: Only the database names the chip. Its groups have their names, those of the mock's text export numbers.
 ONLY_DATABASE = frozenset(("device",))
 #: Columns that text holds otherwise: float64 microseconds in steps of 250 ns; time of copies, which databases link to no

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { CaptureJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { t } from "../../i18n";
+import { say, t } from "../../i18n";
 import { Card } from "../../widgets";
 
 /** How this span was recorded. `profiled`: ranks of the run that have a capture. */
@@ -18,6 +18,7 @@ export function CaptureCard({ capture, profiled }: { capture: CaptureJson; profi
     [t("overview.start"), capture.start_ns === null ? "" : format.moment(capture.start_ns)],
     [t("overview.duration"), capture.duration_ns === null ? "" : format.duration(capture.duration_ns)],
     [t("overview.host"), hostText(capture)],
+    [t("overview.databases"), databaseText(capture)],
   ];
   return (
     <Card title={t("overview.capture")}>
@@ -86,6 +87,15 @@ function scheduleText(schedule: CaptureJson["schedule"]): string {
 function versionText({ versions }: CaptureJson): ComponentChildren {
   const known = Object.entries(versions).map(([program, version]) => `${program} ${version}`);
   return known.length > 0 ? known.join(", ") : <span class="muted">{t("overview.versions.unknown")}</span>;
+}
+
+function databaseText({ databases }: CaptureJson): ComponentChildren {
+  if (databases.length === 0) return "";
+  return databases.map(({ file, tables }) => (
+    <div key={file}>
+      <span class="mono">{file}</span>: {tables.map(say).join(", ")}
+    </div>
+  ));
 }
 
 function hostText({ host, pid }: CaptureJson): string {
