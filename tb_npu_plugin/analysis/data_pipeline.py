@@ -28,6 +28,9 @@ BUSY_WORKER, IDLE_WORKER = 75.0, 20.0
 #: CPU of the whole machine in percent above which more workers do not help.
 BUSY_MACHINE = 80.0
 
+#: What matters most first.
+RULES = ("held_up", "slow_source", "busy_machine", "busy_workers", "idle_workers")
+
 #: Operators that only pass rows on: they are no bottleneck. Without the "Op" of older versions.
 PASSING = frozenset(
     ("Barrier", "Concat", "DeviceQueue", "EpochCtrl", "Project", "Rename", "Repeat", "Shuffle", "Skip", "Take", "Zip")
@@ -206,7 +209,7 @@ def _findings(ops: Sequence[Op], machine: float | None) -> list[Finding]:
             out.append(Finding("idle_workers", op.op_id, each, IDLE_WORKER))
     if machine is not None and machine > BUSY_MACHINE:
         out.append(Finding("busy_machine", None, machine, BUSY_MACHINE))
-    return out
+    return sorted(out, key=lambda finding: RULES.index(finding.rule))
 
 
 def _cpu_of_ops(cpu: Table) -> dict[int, float]:
