@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tb_npu_plugin.analysis import kernels as analysis
+from tb_npu_plugin.analysis import op_totals
+from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
@@ -15,8 +17,9 @@ NO_STEP = "null"
 def build(source: ViewInput) -> ViewResult:
     """See KernelJson."""
     span = source.spans[0]
-    everything = span.table("kernels")
-    assert everything is not None, "the view needs kernels"
+    everything, totals = span.table("kernels"), span.table("op_totals")
+    if everything is None or totals is not None:
+        return _summed_up(span, totals)
     step = source.params.get("step", "")
     kernels = analysis.of_step(everything, None if step == NO_STEP else step) if step else everything
     cores = analysis.by_core(kernels)
@@ -34,6 +37,32 @@ def build(source: ViewInput) -> ViewResult:
         "device_kind": FORMATS[span.format].device,
     }
     return ViewResult(data, _tables(kernels, types), span.base_ns)
+
+
+def _summed_up(span: SpanData, totals: Table | None) -> ViewResult:
+    """Of results whose recorder summed the operators up (MindSpore up to 2.2); single device tasks may be there, too,
+    but without their types."""
+    statistic, kernels = span.table("op_statistic"), span.table("kernels")
+    types = statistic if statistic is not None or totals is None else op_totals.by_type(totals)
+    assert types is not None, "the view needs kernels, op_totals or op_statistic"
+    cores = op_totals.by_core(types)
+    data: KernelJson = {
+        "steps": [],
+        "cores": [_core_json(core) for core in cores],
+        "kernels": sum(core.calls for core in cores),
+        "computing_ns": sum(core.total_ns for core in cores),
+        "communication_calls": 0,
+        "communication_ns": 0,
+        "source": span.source("kernels" if kernels is not None else "op_totals"),
+        "types_source": span.source("op_statistic" if statistic is not None else "op_totals"),
+        "device_kind": FORMATS[span.format].device,
+    }
+    tables = {"types": ViewTable(types, "total_ns")}
+    if totals is not None:
+        tables["statistic"] = ViewTable(totals, "total_ns")
+    if kernels is not None:
+        tables["all"] = ViewTable(kernels, "start_ns", desc=False)
+    return ViewResult(data, tables, span.base_ns)
 
 
 def _tables(kernels: Table, types: Table) -> dict[str, ViewTable]:
@@ -57,7 +86,7 @@ VIEW = View(
     id="kernel",
     title="Kernel",
     scope="span",
-    needs=(("kernels",),),
+    needs=(("kernels", "op_totals", "op_statistic"),),
     build=build,
     params=(Param("step", doc='Only the kernels of this step; "null": of no step; empty: all.'),),
     count="kernels",

@@ -211,7 +211,7 @@ export interface FindingJson {
   gain_ns: number | null;
 }
 
-/** tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (every column of kernel_details.csv). params: step ("null": the kernels of no step). `source`: file of the kernels; `device_kind`: "NPU" or "GPU". */
+/** tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (every column of kernel_details.csv). Where the recorder only summed up (MindSpore up to 2.2): "statistic" (columns of op_totals), where that is known, "types", and "all" where single tasks are known. params: step ("null": the kernels of no step). `source`: file of the kernels; `device_kind`: "NPU" or "GPU". */
 export interface KernelJson {
   steps: (string | null)[];
   cores: CoreShareJson[];

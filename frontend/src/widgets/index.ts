@@ -8,6 +8,7 @@ export { Donut } from "./donut";
 export { type Part, partsCsv } from "./donut_parts";
 export { HBar } from "./hbar";
 export { type HeatCell, HeatMap } from "./heat_map";
+export { PartBars } from "./part_bars";
 export { formatPick, PickChip, parsePick, pickWhere } from "./pick";
 export { Popover } from "./popover";
 export {

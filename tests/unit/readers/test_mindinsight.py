@@ -11,6 +11,8 @@ from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.mindinsight.capture import read_capture
 from tb_npu_plugin.readers.mindinsight.registry import finish, read_file
 from tb_npu_plugin.tables import NULL_INT, Table
+from tb_npu_plugin.views.base import ViewInput
+from tb_npu_plugin.views.kernel import VIEW
 from tests.support.span import TestSpan, spans_below
 
 RESULTS = Path(__file__).parents[3] / "fixtures" / "results"
@@ -194,3 +196,18 @@ def test_the_capture_knows_mode_and_stages() -> None:
 
 def test_ranks_of_the_old_layout_are_those_of_the_table() -> None:
     assert [span.capture.rank for span in spans_below(RESULTS / "mindinsight_hosts")] == [0, 1, 2, 3]
+
+
+def test_the_kernel_view_shows_what_the_recorder_summed_up() -> None:
+    result = VIEW.build(ViewInput([single()], {}))
+    assert {name: len(table.table) for name, table in result.tables.items()} == {
+        "types": 14,
+        "statistic": 145,
+        "all": 290,
+    }
+    assert [core["core"] for core in result.data["cores"]] == ["AI_CORE", "AI_CPU"]
+    assert result.data["computing_ns"] == sum(core["total_ns"] for core in result.data["cores"])
+    span = single()
+    without = TestSpan({"op_totals": span.tables["op_totals"]}, files=span.files, format=span.format)
+    types = VIEW.build(ViewInput([without], {})).tables["types"].table
+    assert dict(zip(types.text("type").tolist(), types.ints("calls").tolist()))["Cast"] == 26

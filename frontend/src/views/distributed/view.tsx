@@ -49,19 +49,22 @@ function Distributed({ data, answer, run }: Props) {
         <Trajectory cluster={data.cluster} table={answer.tables.trajectory} query={{ run }} baseNs={answer.base_ns} />
       )}
       {isSilent && <NoCommunication data={data} />}
-      <RankBars
-        title={t("distributed.budget")}
-        subtitle={stepText}
-        help={t("distributed.budget.help")}
-        name="step-by-rank"
-        lines={lines}
-        partsOf={ranks.budgetParts}
-        describe={describe}
-        outside="preparing"
-        isLongestFirst={isLongestFirst}
-        chosen={chosen?.id ?? ""}
-        onChoose={onChoose}
-      />
+      {/* Results with a trajectory know no budget, which it stands for. */}
+      {(data.cluster === null || data.budgets.some((budget) => budget.stage !== null)) && (
+        <RankBars
+          title={t("distributed.budget")}
+          subtitle={stepText}
+          help={t("distributed.budget.help")}
+          name="step-by-rank"
+          lines={lines}
+          partsOf={ranks.budgetParts}
+          describe={describe}
+          outside="preparing"
+          isLongestFirst={isLongestFirst}
+          chosen={chosen?.id ?? ""}
+          onChoose={onChoose}
+        />
+      )}
       <RankBars
         title={t("distributed.split")}
         subtitle={stepText}

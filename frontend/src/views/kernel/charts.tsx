@@ -2,25 +2,29 @@ import type { KernelJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { Card, Donut, formatPick, parsePick, partsCsv, Select } from "../../widgets";
+import { Card, Donut, formatPick, PartBars, parsePick, partsCsv, Select } from "../../widgets";
 import { communicationCores, coreParts, kernelParts } from "./parts";
 
 interface Props {
   data: KernelJson;
-  statistic: TableJson;
+  /** Null where the recorder summed up by type only. */
+  statistic: TableJson | null;
   types: TableJson;
 }
 
 const TOPS = [3, 4, 5, 6, 7];
 const TOP = 6;
+/** Bars that are drawn apart; a ring cannot tell so many parts. */
+const BARS = 20;
 
 /** Two donuts: kernels by name or type, and cores. A click on a part filters the table below. */
 export function KernelCharts({ data, statistic, types }: Props) {
   const isIncluded = param("kernel.comm") === "1";
-  const key = param("kernel.by") === "type" ? "type" : "name";
+  const key = statistic === null || param("kernel.by") === "type" ? "type" : "name";
+  const isBars = param("kernel.chart") === "bars";
   const top = Number(param("kernel.top")) || TOP;
   const pick = parsePick(param("kernel.pick"));
-  const table = key === "name" ? statistic : types;
+  const table = key === "name" && statistic !== null ? statistic : types;
   const { parts, unlisted } = kernelParts(table, key, {
     computingNs: data.computing_ns,
     communication: isIncluded ? { label: t("kernel.comm.label"), ns: data.communication_ns } : null,
@@ -37,18 +41,22 @@ export function KernelCharts({ data, statistic, types }: Props) {
         class="span-6"
         title={t(`kernel.by.${key}`)}
         help={t("kernel.by.help")}
-        actions={<ByAndTop by={key} top={top} />}
+        actions={<ByAndTop by={key} top={top} canName={statistic !== null} isBars={isBars} />}
         chart={{ name: `kernels-by-${key}`, csv: () => partsCsv(key, parts, unlisted) }}
       >
-        <Donut
-          parts={parts}
-          unlisted={unlisted}
-          kind="duration"
-          most={top}
-          under={t("kernel.count", { count: format.integer(count) })}
-          selected={selectedOf(key)}
-          onSelect={onSelect(key)}
-        />
+        {isBars ? (
+          <PartBars parts={parts} unlisted={unlisted} most={BARS} selected={selectedOf(key)} onSelect={onSelect(key)} />
+        ) : (
+          <Donut
+            parts={parts}
+            unlisted={unlisted}
+            kind="duration"
+            most={top}
+            under={t("kernel.count", { count: format.integer(count) })}
+            selected={selectedOf(key)}
+            onSelect={onSelect(key)}
+          />
+        )}
       </Card>
       <Card
         class="span-6"
@@ -69,22 +77,39 @@ export function KernelCharts({ data, statistic, types }: Props) {
   );
 }
 
-function ByAndTop({ by, top }: { by: "name" | "type"; top: number }) {
+interface ChoiceProps {
+  by: "name" | "type";
+  top: number;
+  canName: boolean;
+  isBars: boolean;
+}
+
+function ByAndTop({ by, top, canName, isBars }: ChoiceProps) {
   return (
     <>
-      <Select
-        label={t("kernel.by")}
-        class="plain"
-        options={(["name", "type"] as const).map((id) => ({ id, label: t(`kernel.by.${id}.option`) }))}
-        value={by}
-        onChange={(id) => setParams({ "kernel.by": id === "name" ? null : id, "kernel.pick": null })}
-      />
+      {canName && (
+        <Select
+          label={t("kernel.by")}
+          class="plain"
+          options={(["name", "type"] as const).map((id) => ({ id, label: t(`kernel.by.${id}.option`) }))}
+          value={by}
+          onChange={(id) => setParams({ "kernel.by": id === "name" ? null : id, "kernel.pick": null })}
+        />
+      )}
       <Select
         label={t("kernel.top.label")}
         class="plain"
-        options={TOPS.map((count) => ({ id: String(count), label: t("kernel.top", { count }) }))}
-        value={String(top)}
-        onChange={(id) => setParams({ "kernel.top": id === String(TOP) ? null : id })}
+        options={[
+          ...TOPS.map((count) => ({ id: String(count), label: t("kernel.top", { count }) })),
+          { id: "bars", label: t("kernel.bars", { count: BARS }) },
+        ]}
+        value={isBars ? "bars" : String(top)}
+        onChange={(id) =>
+          setParams({
+            "kernel.chart": id === "bars" ? id : null,
+            "kernel.top": id === "bars" || id === String(TOP) ? null : id,
+          })
+        }
       />
     </>
   );

@@ -13,9 +13,7 @@ function KernelView({ selection }: ViewProps) {
     <ViewFrame view={view}>
       {(data, { tables, base_ns: baseNs }) => (
         <div class="grid">
-          {tables.statistic && tables.types && (
-            <KernelCharts data={data} statistic={tables.statistic} types={tables.types} />
-          )}
+          {tables.types && <KernelCharts data={data} statistic={tables.statistic ?? null} types={tables.types} />}
           <KernelTables data={data} tables={tables} query={view.query} baseNs={baseNs} />
         </div>
       )}

@@ -12,7 +12,20 @@ type Tab = (typeof TABS)[number];
 
 /** Columns of each tab to begin with; the others are in the column menu. */
 const COLUMNS: Readonly<Record<Tab, readonly string[]>> = {
-  statistic: ["name", "core", "calls", "total_ns", "share", "avg_ns", "min_ns", "max_ns"],
+  statistic: [
+    "name",
+    "core",
+    "calls",
+    "total_ns",
+    "share",
+    "avg_ns",
+    "min_ns",
+    "max_ns",
+    "flops",
+    "flops_rate",
+    "utilisation",
+    "input_shapes",
+  ],
   types: ["type", "core", "calls", "total_ns", "ratio", "avg_ns", "min_ns", "max_ns"],
   all: [
     "name",
@@ -38,7 +51,8 @@ interface Props {
 
 /** The kernels by name, by type and core, and one by one. */
 export function KernelTables({ data, tables, query, baseNs }: Props) {
-  const tab = TABS.find((id) => id === param("kernel.tab")) ?? "statistic";
+  const tabs = TABS.filter((id) => tables[id] !== undefined);
+  const tab = tabs.find((id) => id === param("kernel.tab")) ?? tabs[0] ?? "statistic";
   const table = tables[tab];
   if (!table) return null;
   const pick = parsePick(param("kernel.pick"));
@@ -61,13 +75,13 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
         tools={
           <Segments
             label={t("kernel.tab")}
-            options={TABS.map((id) => ({
+            options={tabs.map((id) => ({
               id,
               label: t(id === "types" && data.device_kind === "GPU" ? "kernel.tab.types.gpu" : `kernel.tab.${id}`),
               tip: t(`kernel.tab.${id}.tip`, { source: id === "types" ? data.types_source : data.source }),
             }))}
             value={tab}
-            onChange={(id) => setParams({ "kernel.tab": id === "statistic" ? null : id })}
+            onChange={(id) => setParams({ "kernel.tab": id === tabs[0] ? null : id })}
           />
         }
         moreTools={

@@ -9,6 +9,7 @@ export const en = {
     "Share of the device time of the kernels shown. Time that kernels on several streams spend at once counts for each.",
   "kernel.top": "top {count}",
   "kernel.top.label": "Parts shown apart",
+  "kernel.bars": "bars, top {count}",
   "kernel.core": "Accelerator core",
   "kernel.core.help":
     "Device time by the core that ran the kernel. Communication (HCCL) occupies no core: it is apart unless you include it.",
@@ -44,6 +45,7 @@ export const zh: Record<keyof typeof en, string> = {
   "kernel.by.help": "占所示 kernel 设备时间的比例。多个 stream 上同时运行的时间分别计入。",
   "kernel.top": "前 {count} 个",
   "kernel.top.label": "单独显示的部分",
+  "kernel.bars": "条形图，前 {count} 个",
   "kernel.core": "Accelerator Core",
   "kernel.core.help": "按运行 kernel 的核统计的设备时间。通信（HCCL）不占用核，除非选择包含，否则不计入。",
   "kernel.activity": "活动种类",

@@ -1,0 +1,51 @@
+import * as format from "../base/format";
+import { t } from "../i18n";
+import { largestParts, type Part } from "./donut_parts";
+import { HBar } from "./hbar";
+import { Empty } from "./states";
+
+interface Props {
+  parts: readonly Part[];
+  /** Size and number of more parts, which are not in the list. */
+  unlisted: { value: number; count: number };
+  /** Bars of their own; the rest is "other". */
+  most: number;
+  selected: string | null;
+  /** A click on a bar; null when it was the selected one. "Other" cannot be chosen. */
+  onSelect: (id: string | null) => void;
+}
+
+/** The largest parts of a whole, as bars: more of them than a ring can tell apart. */
+export function PartBars({ parts, unlisted, most, selected, onSelect }: Props) {
+  const drawn = largestParts(parts, most, unlisted);
+  if (drawn.length === 0) return <Empty text={t("chart.none")} />;
+  const largest = Math.max(...drawn.map((part) => part.value));
+  const unit = format.columnUnit(format.TIME_UNITS, [largest]);
+  return (
+    <div class="part-bars">
+      {drawn.map((part) => {
+        const name = part.count > 0 ? t("chart.other", { count: part.count }) : part.label;
+        return (
+          <button
+            type="button"
+            key={part.id}
+            disabled={part.isFixed}
+            aria-pressed={part.id === selected}
+            onClick={() => onSelect(part.id === selected ? null : part.id)}
+          >
+            <span class="ellipsis" data-tip-cut>
+              {name}
+            </span>
+            <span class="part-bar">
+              <HBar ratio={part.value / largest} color={part.count > 0 ? part.color : "var(--c-compute)"} />
+            </span>
+            <span class="mono" data-tip={format.exactDuration(part.value)}>
+              {format.fixed(part.value / unit.scale, unit.scale === 1 ? 0 : 3)} {unit.name}
+            </span>
+            <span class="mono">{format.share(part.share)}</span>
+          </button>
+        );
+      })}
+    </div>
+  );
+}
