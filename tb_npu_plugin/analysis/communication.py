@@ -10,6 +10,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis.grouping import Groups, known_sum, ratio
 from tb_npu_plugin.analysis.ranks import WorldRanks
+from tb_npu_plugin.schema.torch_npu_json import TOTAL
 from tb_npu_plugin.tables import NULL_INT, Column, FloatArray, IntArray, Kind, Table, Text, known
 
 #: "hcom_allReduce__586_0_1" -> "hcom_allReduce": the digits number the communicator, the call and the stream.
@@ -182,7 +183,7 @@ def transports(bandwidth: Table, rank: int | None) -> Table:
 
 def links(table: Table, ranks: WorldRanks) -> list[Link]:
     """Rows with statistic "total" of communication_matrix.json. A link to itself has transport LOCAL."""
-    table = table.take(table.text("stat").equals("total"))
+    table = table.take(table.text("stat").equals(TOTAL))
     table = table.take(known(table.ints("src")) & known(table.ints("dst")))
     text = {key: table.text(key).tolist() for key in ("step", "group", "op_type", "transport")}
     size, time = _plain(table.ints("size_bytes")), _plain(table.ints("time_ns"))

@@ -235,7 +235,7 @@ def _add_links(entry: _Entry, rows: Rows, figures: Figures, report: FileReport) 
             figures.integer(info.get(names.SIZE), _MB, f"{where}, {names.SIZE}"),
             figures.integer(info.get(names.TRANSIT), _MS, f"{where}, {names.TRANSIT}"),
             figures.real(info.get(names.BANDWIDTH_GBS), f"{where}, {names.BANDWIDTH_GBS}"),
-            _text(info.get(names.OP_NAME)),
+            next((text for text in map(_text, map(info.get, names.OP_NAMES)) if text is not None), None),
         )  # fmt: skip
 
 

@@ -8,7 +8,14 @@ from dataclasses import replace
 from tb_npu_plugin.schema import torch_npu_csv, torch_npu_json, torch_npu_memory_csv
 from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.schema.minddata import MINDDATA_FILES
-from tb_npu_plugin.schema.mindspore import MEMORY_RECORD_KEYS, MEMORY_RECORD_MB, OPERATOR_KEYS
+from tb_npu_plugin.schema.mindspore import (
+    COMMUNICATION_DB,
+    MEMORY_RECORD_KEYS,
+    MEMORY_RECORD_MB,
+    OPERATOR_KEYS,
+    PROFILER_DB,
+    PROFILER_DB_PATTERN,
+)
 from tb_npu_plugin.tables import Column, Kind
 
 LEVEL_1 = Condition("profiler_level=ProfilerLevel.Level1 or Level2", "Written at profiler level 1 and 2.")
@@ -27,6 +34,7 @@ OP_MEMORY_SWITCHES = Condition(
 )
 SHAPES = Condition("record_shapes=True, activities with ProfilerActivity.CPU", "Written when shapes are recorded.")
 TEXT = Condition("export_type with ExportType.Text", "Always written by the text export.")
+DATABASE = Condition("export_type with ExportType.Db", "Written when databases are exported.")
 
 #: What the name of a kernel is made of (schema/mindspore.py LAUNCH_SEPARATOR); beside it in the table of kernels.
 FULL_NAME = Column(
@@ -69,6 +77,29 @@ TRACE_VIEW = replace(
 COMMUNICATION = replace(torch_npu_json.COMMUNICATION, condition=LEVEL_1_RANKS)
 COMMUNICATION_MATRIX = replace(torch_npu_json.COMMUNICATION_MATRIX, condition=LEVEL_1_RANKS)
 
+PROFILER_DATABASE = ResultFile(
+    id="profiler_db",
+    name=f"{PROFILER_DB}_0.db",
+    pattern=PROFILER_DB_PATTERN,
+    title="Profiler's database",
+    columns=(),
+    condition=DATABASE,
+    fills=("kernels", "op_statistic", "api_statistic", "module_memory"),
+    fallback=True,
+    doc="The device and CANN, as tables of a SQLite database; nothing of the framework: no steps, no operators.",
+)
+ANALYSIS_DATABASE = ResultFile(
+    id="analysis_db",
+    name=COMMUNICATION_DB,
+    title="Communication database",
+    columns=(),
+    condition=DATABASE,
+    fills=("comm_ops", "comm_bandwidth", "comm_packets", "comm_links"),
+    fallback=True,
+    doc="Communication, as tables of a SQLite database.",
+)
+DATABASE_FILES = (PROFILER_DATABASE, ANALYSIS_DATABASE)
+
 #: Files whose rows are those of torch_npu's declaration of the same name, and of MindSpore's own.
 CSV_FILES = (
     STEP_TRACE, KERNELS, OP_STATISTIC, API_STATISTIC, OPERATORS, OP_MEMORY, MEMORY_RECORD, MODULE_MEMORY,
@@ -76,5 +107,5 @@ CSV_FILES = (
 )  # fmt: skip
 FILES = (
     COMMUNICATION, COMMUNICATION_MATRIX, TRACE_VIEW, torch_npu_json.PROFILER_INFO, torch_npu_json.PROFILER_METADATA,
-    *CSV_FILES, *MINDDATA_FILES,
+    *CSV_FILES, *MINDDATA_FILES, *DATABASE_FILES,
 )  # fmt: skip

@@ -44,6 +44,10 @@ TRANSPORT = "Transport Type"
 OP_NAME = "Op Name"
 #: Transport of copies within a device.
 LOCAL = "LOCAL"
+#: MindSpore writes it in its own way.
+OP_NAMES = (OP_NAME, "op_name")
+#: The statistic of a type that sums all its operators.
+TOTAL = "total"
 #: Transports that contain others: never added to them.
 ROLLUP_TRANSPORTS = frozenset({"SDMA"})
 
@@ -88,7 +92,7 @@ COMM_LINKS_COLUMNS = (
     Column("size_bytes", TRAFFIC, "Size", "Bytes moved.", "", (SIZE,)),
     Column("time_ns", DUR, "Transit", "Time of the moves.", "time", (TRANSIT,)),
     Column("bandwidth", BANDWIDTH, "Bandwidth", "Size / time.", "", (BANDWIDTH_GBS,)),
-    Column("op_name", T, "Operator", "The operator that this statistic was taken from.", "identity", (OP_NAME,)),
+    Column("op_name", T, "Operator", "The operator that this statistic was taken from.", "identity", OP_NAMES),
 )  # fmt: skip
 
 COMMUNICATION = ResultFile(

@@ -17,6 +17,7 @@ from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema import torch_npu_json as names
+from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.torch_npu_db import PROFILER_DATABASE
 
 #: What META_DATA holds of its own.
@@ -24,12 +25,18 @@ _OWN = "SCHEMA_VERSION"
 _TAKEN = (names.GROUPS, names.ENVIRONMENT, names.DISTRIBUTED, names.SIMULATED)
 
 
-def completed(capture: Capture, folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
+def completed(
+    capture: Capture,
+    folder: Path,
+    files: Sequence[str],
+    log: ProblemLog,
+    database: ResultFile = PROFILER_DATABASE,
+) -> Capture:
     """The capture with what is unknown taken from the profiler's database among the files, if there is one. Problems
     are left to the reader of its tables."""
     for relative in files:
         path = folder / relative
-        if not PROFILER_DATABASE.matches(path.name):
+        if not database.matches(path.name):
             continue
         with opened_database(path, FileReport(ProblemLog(), relative)) as connection:
             if connection is not None:

@@ -9,9 +9,11 @@ from tb_npu_plugin.discovery.identity import identify
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers import settings
+from tb_npu_plugin.readers.database.settings import completed
 from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.readers.settings import integer_of, known_versions, object_of, text_of
 from tb_npu_plugin.schema import mindspore as names
+from tb_npu_plugin.schema.mindspore_files import PROFILER_DATABASE
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_INFO
 
 _NO_METRICS = "None"
@@ -23,6 +25,11 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
     The rank comes from the name of profiler_info_<rank>.json, then its rank_id, then names of folders. The file that
     2.3 and 2.4 write is flat and has no switches.
     """
+    return completed(_of_settings(folder, log), folder, files, log, PROFILER_DATABASE)
+
+
+def _of_settings(folder: Path, log: ProblemLog) -> Capture:
+    """As far as the JSON files and the names tell it."""
     found = settings.listing(folder, log)
     name, info = settings.profiler_info(folder, found, log)
     report = FileReport(log, name or PROFILER_INFO.name)

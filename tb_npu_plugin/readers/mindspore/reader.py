@@ -8,8 +8,9 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.communication import read_communication, read_communication_matrix
 from tb_npu_plugin.readers.csv_reader import read_csv
+from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.minddata import read_minddata
-from tb_npu_plugin.readers.mindspore import communication, memory, steps
+from tb_npu_plugin.readers.mindspore import communication, links, memory, steps
 from tb_npu_plugin.readers.mindspore.kernels import with_short_names
 from tb_npu_plugin.readers.mindspore.marks import read_marks
 from tb_npu_plugin.readers.report import FileReport
@@ -41,6 +42,8 @@ def read_file(
         if kernels is None or not kernels.has("step"):
             return {}
         return {"step_marks": read_marks(path, relative, log, progress)}
+    if spec in files.DATABASE_FILES:
+        return read_database(path, relative, log, progress, set(spec.tables) - before.keys(), spool)
     if spec in _TABLES:
         table = read_csv(path, relative, spec, log, progress, spool)
         return {} if table is None else {spec.id: table}
@@ -64,6 +67,8 @@ def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
         out["kernels"] = with_short_names(kernels)
     if "memory_record" in out:
         out["memory_record"] = memory.without_zeros(out["memory_record"])
+    if "comm_links" in out:
+        out["comm_links"] = links.by_type(out["comm_links"])
     for name, named_by in communication.NAMED_BY.items():
         if name in out:
             out[name] = communication.with_point_to_point(out[name], named_by)

@@ -37,7 +37,9 @@ def checked(kernels: Table, marks: Table, report: FileReport) -> Table:
 
 def are_marked(kernels: Table | None, capture: Capture) -> bool:
     """The host marked steps: then kernels have them."""
-    return kernels.has("step") if kernels is not None else capture.schedule is not None
+    if kernels is None:
+        return capture.schedule is not None
+    return bool((kernels.text("step").codes >= 0).any())
 
 
 def without_whole(table: Table) -> Table:
