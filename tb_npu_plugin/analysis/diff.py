@@ -11,6 +11,7 @@ from tb_npu_plugin.analysis.grouping import ratio, summed, summed_text
 from tb_npu_plugin.analysis.joining import outer_join
 from tb_npu_plugin.analysis.operator_classes import CLASSES, classes
 from tb_npu_plugin.analysis.operators import TIME_COLUMNS, TIMES, by_name
+from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import NULL_INT, Column, Data, FloatArray, IntArray, Kind, Question, Table, Text, known
 
 IDLE = "idle"
@@ -24,6 +25,7 @@ _CALLS = (
     Column("baseline_calls", Kind.INT, "Baseline calls", "Calls in the baseline.", ""),
     Column("experimental_calls", Kind.INT, "Experimental calls", "Calls in the experimental capture.", ""),
 )
+_SUMMED = (Column("calls", Kind.INT), Column("dur_ns", Kind.DURATION))
 _NAME = Column("name", Kind.TEXT, "Name", "Operator name.", "identity")
 
 
@@ -109,9 +111,10 @@ def operators(baseline: Table, experimental: Table) -> Table:
     return Table(tuple(columns), data)
 
 
-def kernels(baseline: Table, experimental: Table) -> Table:
-    """One row per kernel name, type and core, with its class."""
-    sides = [_kernel_sums(table) for table in (baseline, experimental)]
+def kernels(baseline: Table, experimental: Table, by_type: bool = False) -> Table:
+    """One row per kernel name, type and core, with its class. by_type: names are not told apart where the type is
+    known, nor spellings of the core of communication: for results of different frameworks."""
+    sides = [_kernel_sums(table, by_type) for table in (baseline, experimental)]
     keys = [[side.text(column.key) for column in _KEYS] for side in sides]
     rows = outer_join(*keys)
     times = [_at(side.ints("dur_ns"), picked) for side, picked in zip(sides, rows)]
@@ -131,13 +134,29 @@ def kernels(baseline: Table, experimental: Table) -> Table:
     )
 
 
-def _kernel_sums(kernels: Table) -> Table:
-    found = summed(kernels, Question(tuple(column.key for column in _KEYS), ("dur_ns",)))
-    counted = (
-        (Column("calls", Kind.INT), found.count),
-        (Column("dur_ns", Kind.DURATION), found.total["dur_ns"]),
-    )
-    return Table(_KEYS, found.keys).with_columns(counted)
+def _kernel_sums(kernels: Table, by_type: bool) -> Table:
+    keys = tuple(column.key for column in _KEYS)
+    found = summed(kernels, Question(keys, ("dur_ns",)))
+    if by_type:
+        named = Table(_KEYS, found.keys)
+        data: dict[str, Data] = {
+            "name": Text(np.where(named.text("type").codes < 0, named.text("name").codes, -1).astype(np.int32),
+                         named.text("name").values),
+            "type": named.text("type"),
+            "core": _one_communication_core(named.text("core")),
+            "calls": found.count,
+            "dur_ns": found.total["dur_ns"],
+        }  # fmt: skip
+        again = summed(Table((*_KEYS, *_SUMMED), data), Question(keys, ("calls", "dur_ns")))
+        return Table(_KEYS, again.keys).with_columns([(column, again.total[column.key]) for column in _SUMMED])
+    counted = zip(_SUMMED, (found.count, found.total["dur_ns"]))
+    return Table(_KEYS, found.keys).with_columns(list(counted))
+
+
+def _one_communication_core(cores: Text) -> Text:
+    """The newest name for all."""
+    newest = COMMUNICATION_CORES[-1]
+    return Text.of(newest if core in COMMUNICATION_CORES else core for core in cores.tolist())
 
 
 def _difference_columns(what: str, title: str) -> list[Column]:

@@ -27,6 +27,14 @@ class DatabaseJson(TypedDict):
     tables: list[str]
 
 
+class DynamicWindowJson(TypedDict):
+    """Steps of the training that dynamic profiling was asked for, from the name of a folder. The steps of the capture
+    are the profiler's marks, which count for themselves."""
+
+    start: int
+    stop: Optional[int]
+
+
 class CaptureJson(TypedDict):
     """How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known.
     `device_kind`: "NPU" or "GPU". `ranks_profiled` counts this span's rank only: /api/ranks has those of the run."""
@@ -45,6 +53,8 @@ class CaptureJson(TypedDict):
     recorded: list[str]
     not_recorded: list[str]
     schedule: Optional[dict[str, int]]
+    window: Optional[DynamicWindowJson]
+    jit_level: Optional[str]
     versions: dict[str, str]
     start_ns: Optional[str]
     duration_ns: Optional[int]

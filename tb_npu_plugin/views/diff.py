@@ -31,12 +31,13 @@ def build(source: ViewInput) -> ViewResult:
         "steps": [] if kernels is None else _steps(pairs, kernels, steps),
     }
     tables = {}
+    same = baseline.format == experimental.format
     operators = _both(baseline, experimental, "operators")
-    if operators is not None:
+    if operators is not None and same:  # frameworks share the types of their kernels, not the names of operators
         tables["operators"] = _operators(*operators)
     if kernels is not None:
         chosen = _of_pair(kernels, _chosen_pair(pairs, source.params.get("step", "")))
-        tables["kernels"] = ViewTable(analysis.kernels(*chosen), "difference_ns")
+        tables["kernels"] = ViewTable(analysis.kernels(*chosen, by_type=not same), "difference_ns")
     return ViewResult(data, tables, 0)
 
 

@@ -61,6 +61,8 @@ def capture_json(span: SpanData) -> CaptureJson:
         "recorded": [name for name, on in capture.switches.items() if on],
         "not_recorded": [name for name, on in capture.switches.items() if not on],
         "schedule": capture.schedule,
+        "window": None if capture.window is None else {"start": capture.window[0], "stop": capture.window[1]},
+        "jit_level": capture.jit_level,
         "versions": capture.versions,
         "start_ns": None if times[0] is None else str(times[0]),
         "duration_ns": None if times[0] is None or times[1] is None else times[1] - times[0],
@@ -92,7 +94,8 @@ def _databases(span: SpanData) -> list[DatabaseJson]:
 
 
 def _device_ids(span: SpanData) -> list[int]:
-    """Physical ids of the Device_id columns; where no file has one, the numbers of "NPU:0" or "GPU:0" in the memory tables."""
+    """Physical ids of the Device_id columns; where no file has one, the numbers of "NPU:0" or "GPU:0" in the memory
+    tables, else what the settings say."""
     found: set[int] = set()
     for name in ("step_trace", "kernels", "op_statistic"):
         table = span.table(name)
@@ -106,6 +109,8 @@ def _device_ids(span: SpanData) -> list[int]:
         if table is not None:
             matches = (_DEVICE.fullmatch(device) for device in table.text("device").values)
             found.update(int(match.group(1)) for match in matches if match)
+    if not found and span.capture.device_id is not None:
+        found.add(span.capture.device_id)
     return sorted(found)
 
 

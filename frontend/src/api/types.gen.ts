@@ -33,6 +33,8 @@ export interface CaptureJson {
   recorded: string[];
   not_recorded: string[];
   schedule: Record<string, number> | null;
+  window: DynamicWindowJson | null;
+  jit_level: string | null;
   versions: Record<string, string>;
   start_ns: string | null;
   duration_ns: number | null;
@@ -121,7 +123,7 @@ export interface DiffClassJson {
   running_ns: number;
 }
 
-/** tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio). ratio = difference / baseline. params: step (the baseline's step of a pair), for "kernels". */
+/** tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio). ratio = difference / baseline. Results of different frameworks share the types of their kernels only: then there is no table "operators", and kernels have no name where their type is known. params: step (the baseline's step of a pair), for "kernels". */
 export interface DiffJson {
   baseline: DiffSideJson;
   experimental: DiffSideJson;
@@ -176,6 +178,12 @@ export interface DoctorJson {
   capture: CaptureJson;
   files: DoctorFileJson[];
   others: ProblemJson[];
+}
+
+/** Steps of the training that dynamic profiling was asked for, from the name of a folder. The steps of the capture are the profiler's marks, which count for themselves. */
+export interface DynamicWindowJson {
+  start: number;
+  stop: number | null;
 }
 
 /** Body of every answer with a status of 400 or more. */

@@ -14,6 +14,8 @@ export function CaptureCard({ capture, profiled }: { capture: CaptureJson; profi
     [t("overview.recorded"), [...(capture.activities ?? []), ...capture.recorded].join(", ")],
     [t("overview.not_recorded"), capture.not_recorded.join(", ")],
     [t("overview.schedule"), scheduleText(capture.schedule)],
+    [t("overview.window"), windowText(capture.window)],
+    [t("overview.jit_level"), capture.jit_level ?? ""],
     [t("overview.versions"), versionText(capture)],
     [t("overview.start"), capture.start_ns === null ? "" : format.moment(capture.start_ns)],
     [t("overview.duration"), capture.duration_ns === null ? "" : format.duration(capture.duration_ns)],
@@ -82,6 +84,12 @@ function scheduleText(schedule: CaptureJson["schedule"]): string {
   return Object.entries(schedule ?? {})
     .map(([name, value]) => `${name} ${value}`)
     .join(", ");
+}
+
+function windowText(window: CaptureJson["window"]): ComponentChildren {
+  if (window === null) return "";
+  const text = window.stop === null ? String(window.start) : `${window.start}\u2013${window.stop}`;
+  return <span data-tip={t("overview.window.tip")}>{text}</span>;
 }
 
 function versionText({ versions }: CaptureJson): ComponentChildren {

@@ -29,6 +29,10 @@ export const en = {
   "overview.recorded": "Recorded",
   "overview.not_recorded": "Not recorded",
   "overview.schedule": "Schedule",
+  "overview.window": "Dynamic window",
+  "overview.window.tip":
+    "Steps of the training that dynamic profiling was asked for, from the folder's name. The steps below are the profiler's own marks, which count anew in each window",
+  "overview.jit_level": "JIT level",
   "overview.versions": "Versions",
   "overview.producer": "Recorded by",
   "overview.databases": "From databases",
@@ -90,6 +94,10 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.recorded": "已采集",
   "overview.not_recorded": "未采集",
   "overview.schedule": "Schedule",
+  "overview.window": "动态采集窗口",
+  "overview.window.tip":
+    "动态采集所要求的训练 step，取自目录名。下方的 step 是采集工具自己的标记，每个窗口重新计数",
+  "overview.jit_level": "JIT 级别",
   "overview.versions": "版本",
   "overview.producer": "采集工具",
   "overview.databases": "来自数据库",
