@@ -14,20 +14,30 @@ from tb_npu_plugin.views.availability import facts_of_span, is_available, missin
 from tb_npu_plugin.views.base import TableJson, View, ViewInput
 from tb_npu_plugin.views.registry import VIEWS
 from tb_npu_plugin.views.tables_json import inline_tables
-from tests.support.span import TestSpan, span_of
+from tests.support.span import TestSpan, found_spans, span_of
 
 RESULTS = Path(__file__).parents[2] / "fixtures" / "results"
 #: Rows of a table that a golden file holds.
 ROWS = 5
 CASES = [
     (fixture, view)
-    for fixture in ("two_ranks", "level0", "no_steps", "cpu_only", "old_spellings")
+    for fixture in (
+        "two_ranks",
+        "level0",
+        "no_steps",
+        "cpu_only",
+        "old_spellings",
+        "mindspore_two_ranks",
+        "mindspore_db",
+    )
     for view in VIEWS
     if view.id != "trace"
 ]
 
 
 def spans(fixture: str) -> list[TestSpan]:
+    if fixture.startswith("mindspore"):
+        return found_spans(RESULTS / fixture)
     return [span_of(folder) for folder in sorted((RESULTS / fixture).iterdir()) if folder.name.endswith("_ascend_pt")]
 
 

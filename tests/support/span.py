@@ -38,6 +38,7 @@ class TestSpan:
     format: str = "torch_npu"
     path: str = "run/span"
     sizes: dict[str, int] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
 
     @property
     def base_ns(self) -> int:
@@ -53,6 +54,8 @@ class TestSpan:
         return len(self.tables[table]) if table in self.tables else None
 
     def source(self, table: str) -> str:
+        if table in self.sources:
+            return self.sources[table]
         names = [path.rsplit("/", 1)[-1] for path in self.files]
         declared = file_of(table, self.format)
         if table == "operators" and not any(declared.matches(name) for name in names):
@@ -107,6 +110,31 @@ def spans_below(folder: Path) -> list[TestSpan]:
                 run_label=place.run.label, format=span.format,
             )
         )  # fmt: skip
+    return out
+
+
+def found_spans(logdir: Path) -> list[TestSpan]:
+    """Every span below a folder, found and read as the worker does it; the trace but for what tables need of it."""
+    from tb_npu_plugin.discovery.scan import scan
+    from tb_npu_plugin.readers.formats import READERS
+
+    out = []
+    for place in scan({"": logdir}).places():
+        found, reader = place.span, READERS[place.span.format]
+        log, tables, sources = ProblemLog(), {}, {}
+        for file in found.table_files:
+            spec = FORMATS[found.format].file(file.name)
+            if spec is None or not spec.settings:
+                new = reader.tables(found.folder / file.relative, file.relative, log, lambda _: None, None, tables)
+                tables.update(new)
+                sources.update(dict.fromkeys(new, file.name))
+        names = [file.relative for file in found.files]
+        capture = reader.capture(found.folder, names, log)
+        tables = reader.finish(tables, capture, log)
+        problems = [*found.notes, *log.list()]
+        span = TestSpan(tables, capture, names, problems, found.token, format=found.format, sources=sources)
+        span.label, span.worker_label, span.run_label = found.label, place.worker.label, place.run.label
+        out.append(span)
     return out
 
 
