@@ -9,6 +9,8 @@ export const MINDSPORE = {
   "Number of the mark, from 0 in each capture.": "标记编号，每次采集从 0 开始。",
   "Start on the host.": "主机侧开始时间。",
   "End on the host.": "主机侧结束时间。",
+  "Communication database": "通信数据库",
+  "Written when databases are exported.": "导出数据库时写出。",
   "Operator shapes": "算子形状",
   "No shapes of the operators.": "没有算子的输入形状。",
   "Written when shapes are recorded.": "开启形状采集时写出。",
