@@ -44,6 +44,32 @@ KINDS = {
         },
         absent=("AI Core", "NPU:", "kernel_details"),
     ),
+    "mindinsight_cluster": Kind(
+        "mindinsight_cluster",
+        "rank 0",
+        {
+            "overview": "MindSpore Profiler up to 2.2",
+            "step_trace": "steps 2 to 6, n = 5",
+            "distributed": "Link 0→1 by SDMA, recorded by rank 1",
+            "doctor": "step_trace_raw_0_detail_time.csv",
+        },
+        absent=("ProfilerStep",),
+    ),
+    "mindinsight_single": Kind(
+        "mindinsight_single",
+        "rank 0",
+        {
+            "step_trace": "Gradients/Momentum-op120",
+            "kernel": "Default/network/MatMul-op13",
+            "trace": "Stream #0",
+            "data_pipeline": "TFReader",
+            "doctor": "framework_raw_0.csv",
+        },
+    ),
+    "mindinsight_hosts": Kind("mindinsight_hosts", "rank 0 · 10.0.0.2", {"step_trace": "steps 2 to 6, n = 5"}),
+    "mindinsight_broken": Kind(
+        "mindinsight_broken", "rank 0", {"step_trace": "n = 4", "distributed": "AllReduce-op700"}
+    ),
     "kineto_exported": Kind("kineto_exported", "worker", {"kernel": "Memset (Device)", "operator": "aten::relu"}),
 }
 

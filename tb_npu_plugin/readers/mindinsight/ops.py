@@ -137,7 +137,7 @@ def _number(key: str) -> int:
 
 def read_flops(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
     """flops_<rank>.txt: name, then FLOPs, FLOPS and utilization in 3 columns, or those of cube and vector in 4 or 6.
-    Older files count single operations, newer millions and 1e9 a second."""
+    They are millions, 1e9 a second and percent."""
     out = TableRows(_FLOPS)
     with opened_rows(path, FileReport(log, relative), progress) as rows:
         if rows is None:
@@ -148,23 +148,16 @@ def read_flops(path: Path, relative: str, log: ProblemLog, progress: Progress) -
             return {}
         for line, cells in rows.lines:
             values = [rows.real(cells, place, line) for place in range(1, width + 1)]
-            if width == 3:
-                work, rate, used = values
-                millions = None if work is None else work / 1e6, None if rate is None else rate / 1e9
-                out.add(text(cells, 0), *millions, _percent(used))
-            else:
-                half = width // 2
-                out.add(text(cells, 0), _plus(values[0], values[half]), _plus(values[1], values[half + 1]),
-                        _percent(values[2]) if half == 3 else None)  # fmt: skip
+            half = width // 2 if width != 3 else 3
+            cube, vector = values[:half], values[half:] or [None] * half
+            # The utilization of the vector cores is of another peak: it is not added.
+            used = cube[2] if half == 3 else None
+            out.add(text(cells, 0), _plus(cube[0], vector[0]), _plus(cube[1], vector[1]), used)
     return {FLOPS: out.table()}
 
 
 def _plus(left: float | None, right: float | None) -> float | None:
     return None if left is None and right is None else (left or 0.0) + (right or 0.0)
-
-
-def _percent(ratio: float | None) -> float | None:
-    return None if ratio is None else 100 * ratio
 
 
 def read_timeline_data(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:

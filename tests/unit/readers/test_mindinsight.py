@@ -142,6 +142,28 @@ def test_operators_are_joined_with_what_the_framework_knows() -> None:
     assert table.floats("share").sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("a, 4.5, 20, 31", (4.5, 20, 31)),
+        ("a, 4.5, 20, 1.5, 10", (6, 30, None)),
+        ("a, 4.5, 20, 31, 1.5, 10, 9", (6, 30, 31)),
+    ],
+)
+def test_work_of_operators_in_three_versions(tmp_path: Path, line: str, found: tuple[float, ...]) -> None:
+    header = ", ".join(["op_full_name", *"abcdef"[: line.count(",")]])
+    (tmp_path / "flops_0.txt").write_text(f"{header}\n{line}\n")
+    tables: dict[str, Table] = {}
+    detail = "name,time,count\na,0.5,2\n"
+    (tmp_path / "aicore_intermediate_0_detail.csv").write_text(detail)
+    for name in ("flops_0.txt", "aicore_intermediate_0_detail.csv"):
+        tables.update(read_file(tmp_path / name, name, ProblemLog(), lambda _: None, None, tables))
+    totals = finish(tables, Capture(), ProblemLog())["op_totals"]
+    shown = [totals.floats(key).tolist() for key in ("flops", "flops_rate", "utilisation")]
+    assert [None if value != value else value for [value] in shown] == list(found)
+    assert totals.ints("total_ns").tolist() == [1_000_000]
+
+
 def test_ai_cpu_stands_beside_ai_core() -> None:
     found = single().tables["op_statistic"]
     rows = dict(zip(zip(found.text("type").tolist(), found.text("core").tolist()), found.ints("total_ns").tolist()))
