@@ -20,6 +20,7 @@ from tb_npu_plugin.capture.simulation.data_pipeline import BOTTLENECK, LONG_WAIT
 from tb_npu_plugin.capture.simulation.faults import parse_faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
+from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
 from tb_npu_plugin.capture.writers.result import Result
@@ -92,18 +93,21 @@ def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambd
     """
     cluster = recipe.cluster()
     out.mkdir(parents=True, exist_ok=True)
-    table, truths = cluster.times(lambda share: progress("times of all ranks", share))
     ranks = recipe.only or tuple(range(recipe.ranks))
     jobs = min(jobs or os.cpu_count() or 1, len(ranks))
-    if jobs == 1:
-        for number, rank in enumerate(ranks):
-            write_rank(recipe, cluster, table, rank, out, _part(progress, number, len(ranks)))
+    if len(ranks) == 1:
+        truths = write_only_rank(recipe, cluster, ranks[0], out, _part(progress, 0, 1))
     else:
-        with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(recipe, table, out)) as pool:
-            futures = [pool.submit(_write, rank) for rank in ranks]
-            for number, future in enumerate(as_completed(futures), 1):
-                future.result()
-                progress("ranks", number / len(ranks))
+        table, truths = cluster.times(lambda share: progress("times of all ranks", share))
+        if jobs == 1:
+            for number, rank in enumerate(ranks):
+                write_rank(recipe, cluster, table, rank, out, _part(progress, number, len(ranks)))
+        else:
+            with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(recipe, table, out)) as pool:
+                futures = [pool.submit(_write, rank) for rank in ranks]
+                for number, future in enumerate(as_completed(futures), 1):
+                    future.result()
+                    progress("ranks", number / len(ranks))
     truth = _truth(recipe, cluster, truths)
     (out / TRUTH).write_text(json.dumps(truth, indent=1), encoding="utf-8")
     return truth
@@ -116,9 +120,28 @@ def _part(progress: Report, number: int, count: int) -> Callable[[float], None]:
 def write_rank(
     recipe: Recipe, cluster: Cluster, table: Timetable, rank: int, out: Path,
     progress: Callable[[float], None] = lambda share: None,
-) -> Path:  # fmt: skip
-    """Write the result folder of one rank, step by step; gives its path."""
-    layout = cluster.layout
+) -> None:  # fmt: skip
+    """Write the result folder of one rank of those whose times are known, step by step."""
+    process, segments = cluster.record(rank, table, runtime=recipe.options.level >= 2)
+    with _no_collections():
+        _write_segments(recipe, cluster, process, segments, out, progress)
+
+
+def write_only_rank(
+    recipe: Recipe, cluster: Cluster, rank: int, out: Path, progress: Callable[[float], None] = lambda share: None
+) -> list[Truth]:
+    """Write the result folder of one rank while all ranks run, step by step; gives the truth of each rank."""
+    process, segments, truths = cluster.record_beside(rank, runtime=recipe.options.level >= 2)
+    with _no_collections():
+        _write_segments(recipe, cluster, process, segments, out, progress)
+    return truths
+
+
+def _write_segments(
+    recipe: Recipe, cluster: Cluster, process: Process, segments: Iterator[Segment], out: Path,
+    progress: Callable[[float], None],
+) -> None:  # fmt: skip
+    layout, rank = cluster.layout, process.rank
     arguments = {
         "tensor_model_parallel_size": layout.tp, "pipeline_model_parallel_size": layout.pp,
         "data_parallel_size": layout.dp, "world_size": layout.world, "rank": rank, "sequence_parallel": False,
@@ -130,19 +153,16 @@ def write_rank(
         schedule = None
     options = replace(options, schedule=schedule,
                       metadata={SIMULATED: True, DISTRIBUTED: arguments, **options.metadata})  # fmt: skip
-    process, segments = cluster.record(rank, table, runtime=options.level >= 2)
     process.marks = schedule is not None
     dialect = recipe.dialect or framework.dialect
     folder = out / folder_name(
         process, f"{recipe.host}{rank // cluster.chip.node}", dialect.stamp_digits, framework.suffix
     )
     result = Result(folder, process, options, dialect, framework)
-    with _no_collections():
-        for number, segment in enumerate(segments, 1):
-            result.add(segment)
-            progress(number / recipe.steps)
-        result.close()
-    return folder
+    for number, segment in enumerate(segments, 1):
+        result.add(segment)
+        progress(number / recipe.steps)
+    result.close()
 
 
 @contextmanager
@@ -200,10 +220,8 @@ def events_of_a_step(recipe: Recipe) -> int:
     counts = []
     for steps in (1, 2):
         shorter = replace(recipe, steps=steps, options=replace(recipe.options, export=("text",)))
-        cluster = shorter.cluster()
-        table, _ = cluster.times()
         with tempfile.TemporaryDirectory() as name:
-            folder = write_rank(shorter, cluster, table, (recipe.only or (0,))[0], Path(name))
-            (trace,) = folder.rglob("trace_view.json")
+            write_only_rank(shorter, shorter.cluster(), (recipe.only or (0,))[0], Path(name))
+            (trace,) = Path(name).rglob("trace_view.json")
             counts.append(trace.read_bytes().count(b'"ph": '))
     return counts[1] - counts[0]

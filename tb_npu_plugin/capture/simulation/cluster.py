@@ -1,12 +1,14 @@
 """A cluster: all ranks of a run, whose waits fit each other's arrivals.
 
-First the times of all ranks are worked out together, without records: each runs until it communicates, and goes on when
-all members of the group are there. What comes out are the arrivals at each communication (Timetable). With them each
-rank can then be recorded by itself, in any order and in any process: the same seed gives the same times.
+All ranks run side by side: each runs until it communicates, and goes on when all members of the group are there. One of
+them may be recorded meanwhile (`record_beside`). To record several, the run is made without records first (`times`): what
+comes out are the arrivals at each communication (Timetable). With them each rank can then be recorded by itself, in any
+order and in any process: the same seed gives the same times.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +23,8 @@ from tb_npu_plugin.capture.simulation.program import Program, Transfer
 from tb_npu_plugin.capture.simulation.records import Group, PlaneTask, Process, Segment
 from tb_npu_plugin.capture.simulation.topology import Topology
 
-Timetable = dict[tuple[str, int], tuple[int, ...]]
+#: Group -> arrivals of its members at its first communication, at its second ...: a long run has many.
+Timetable = dict[str, "array[int]"]
 SEND, RECEIVE = "hcom_send_", "hcom_receive_"
 #: ns between the starts of the captures of two ranks, at most: processes do not begin together.
 _SKEW = 400_000
@@ -83,35 +86,52 @@ class Cluster:
     # -- times of all ranks -------------------------------------------------------------------------
     def times(self, progress: Callable[[float], None] = lambda share: None) -> tuple[Timetable, list[Truth]]:
         """Arrivals at all communications, and the truth of each rank. progress: share that is done."""
-        runs = [_Run(self, rank, keep=False) for rank in range(self.layout.world)]
-        topology, table = self.topology, Timetable()
+        runs = [_Run(self, rank) for rank in range(self.layout.world)]
+        table = Timetable()
+        for _ in self._together(runs, table, progress):
+            raise AssertionError("nothing is recorded")
+        return table, [run.truth for run in runs]
+
+    def record_beside(self, rank: int, runtime: bool = False) -> tuple[Process, Iterator[Segment], list[Truth]]:
+        """As `record`, while the other ranks run; and the truth of each rank, complete when the segments are."""
+        runs = [_Run(self, other, keep=other == rank, runtime=runtime) for other in range(self.layout.world)]
+        return runs[rank].host.process, self._together(runs, None), [run.truth for run in runs]
+
+    def _together(
+        self, runs: list[_Run], table: Timetable | None, progress: Callable[[float], None] = lambda share: None
+    ) -> Iterator[Segment]:
+        """Run all ranks to the end; gives the segments of those that keep records."""
+        topology = self.topology
         waiting: dict[tuple[str, int], dict[int, Transfer]] = {}
         ready = deque(runs)
         moves = [run.advance() for run in runs]
         while ready:
             run = ready.popleft()
-            transfer = next(moves[run.rank], None)
-            if not isinstance(transfer, Transfer):
+            found = next(moves[run.rank], None)
+            if found is None:
                 progress((len(self._done(runs))) / len(runs))
                 continue
-            team = run.teams[transfer.group]
+            if isinstance(found, Segment):
+                ready.append(run)
+                yield found
+                continue
+            team = run.teams[found.group]
             key = run.key(team)
             there = waiting.setdefault(key, {})
-            there[run.rank] = transfer
+            there[run.rank] = found
             if len(there) < len(team.ranks):
                 continue
             del waiting[key]
             ready += self._resolve(key, team, there, runs, topology, table)
         if waiting:
             raise RuntimeError(f"ranks wait for ever at {sorted(waiting)[:3]}: the programs do not fit each other")
-        return table, [run.truth for run in runs]
 
     def _done(self, runs: list[_Run]) -> list[_Run]:
         return [run for run in runs if len(run.truth.computing) == self.steps]
 
     def _resolve(
         self, key: tuple[str, int], team: Team, there: Mapping[int, Transfer], runs: list[_Run], topology: Topology,
-        table: Timetable,
+        table: Timetable | None,
     ) -> list[_Run]:  # fmt: skip
         """All members have arrived: note when, and tell them when they are done."""
         kinds = {transfer.type for transfer in there.values()}
@@ -121,12 +141,14 @@ class Cluster:
         exchange = _exchange(key, team, next(iter(there.values())), senders[0] if senders else None)
         members = [runs[rank] for rank in exchange.members]
         arrivals = tuple(run.host.arrival.at for run in members)
-        table[key] = arrivals
-        ends, _ = schedule(exchange, arrivals, topology)
+        if table is not None:
+            table.setdefault(team.key, array("q")).extend(arrivals)
+        kept = next((member for member, run in enumerate(members) if run.keep), None)
+        ends, tasks = schedule(exchange, arrivals, topology, kept)
         last = max(arrivals)
         for run, at, end in zip(members, arrivals, ends):
             run.waited += last - at
-            run.communicated(key, there[run.rank], exchange, end, [])
+            run.communicated(key, there[run.rank], exchange, end, _local(tasks, exchange, team) if run.keep else [])
         return members
 
     # -- records of one rank ------------------------------------------------------------------------
@@ -136,13 +158,9 @@ class Cluster:
         return run.host.process, self._segments(run, table)
 
     def _segments(self, run: _Run, table: Timetable) -> Iterator[Segment]:
-        topology, taken = self.topology, 0
-        for transfer in run.advance(segments=True):
+        topology = self.topology
+        for transfer in run.advance():
             if isinstance(transfer, Segment):
-                taken += 1
-                run.host.process.end = run.host.now
-                if taken == self.steps:
-                    transfer.until = 1 << 63
                 yield transfer
                 continue
             team = run.teams[transfer.group]
@@ -151,7 +169,8 @@ class Cluster:
             if transfer.type in (SEND, RECEIVE):
                 sender = next(other for other in team.ranks if (other == run.rank) == (transfer.type == SEND))
             exchange = _exchange(key, team, transfer, sender)
-            arrivals, member = table[key], exchange.members.index(run.rank)
+            size, member = len(team.ranks), exchange.members.index(run.rank)
+            arrivals = tuple(table[team.key][key[1] * size : (key[1] + 1) * size])
             assert arrivals[member] == run.host.arrival.at, "the recorded run is not the one whose times are known"
             ends, tasks = schedule(exchange, arrivals, topology, member)
             run.communicated(key, transfer, exchange, ends[member], _local(tasks, exchange, team))
@@ -176,9 +195,9 @@ def _local(tasks: list[PlaneTask], exchange: Exchange, team: Team) -> list[Plane
 class _Run:
     """One rank that runs."""
 
-    def __init__(self, cluster: Cluster, rank: int, keep: bool, runtime: bool = False) -> None:
+    def __init__(self, cluster: Cluster, rank: int, keep: bool = False, runtime: bool = False) -> None:
         layout, faults = cluster.layout, cluster.faults
-        self.rank, self._cluster, self._stage = rank, cluster, layout.stage(rank)
+        self.rank, self.keep, self._cluster, self._stage = rank, keep, cluster, layout.stage(rank)
         self.teams = layout.teams(rank)
         self._counts: dict[str, int] = {}
         start = cluster.start + (rank * 37_510 % _SKEW) // 10 * 10
@@ -214,8 +233,8 @@ class _Run:
         """What tells this operator from others: its group, and how many the group had before."""
         return team.key, self._counts.get(team.key, 0)
 
-    def advance(self, segments: bool = False) -> Iterator[Union[Transfer, Segment]]:
-        """Run all steps; stops at each communication, and with `segments` after each step."""
+    def advance(self) -> Iterator[Union[Transfer, Segment]]:
+        """Run all steps; stops at each communication, and after each step whose records are kept."""
         cluster, device = self._cluster, self.host.device
         if not cluster.faults.dynamic:
             for launch in cluster.workload.program(self._stage, 0).launches():
@@ -227,8 +246,12 @@ class _Run:
             program = cluster.workload.program(self._stage, step)
             yield from self.host.run(program, cluster.first_step + step)
             self._note()
-            if segments:
-                yield self.host.take()
+            if self.keep:
+                self.host.process.end = self.host.now
+                segment = self.host.take()
+                if step == cluster.steps - 1:
+                    segment.until = 1 << 63
+                yield segment
 
     def _note(self) -> None:
         truth, device = self.truth, self.host.device

@@ -38,6 +38,18 @@ def test_recorded_truth_is_the_one_of_the_times() -> None:
         assert process.end > process.start
 
 
+@pytest.mark.parametrize("rank", [0, 5])
+def test_a_rank_recorded_beside_the_others_is_the_same(rank: int) -> None:
+    cluster = RECIPE.cluster()
+    process, found, truths = cluster.record_beside(rank)
+    assert repr(list(found)) == repr(segments(RECIPE, rank))
+    table, expected = cluster.times()
+    assert truths == expected
+    other, later = cluster.record(rank, table)
+    assert len(list(later)) == RECIPE.steps
+    assert repr(process) == repr(other)
+
+
 def test_members_of_a_group_meet() -> None:
     """Operators of one group and number overlap on all its members, and those that arrive early take longer."""
     found = {rank: [op for segment in segments(RECIPE, rank) for op in segment.comm] for rank in range(8)}
@@ -97,5 +109,5 @@ def test_the_pipeline_never_locks_up(pp: int, micro: int) -> None:
     recipe = Recipe("tiny", ranks=2 * pp, pp=pp, steps=1, sizes=Sizes(layers=4, micro=micro))
     table, truths = recipe.cluster().times()
     assert all(len(truth.computing) == 1 for truth in truths)
-    transfers = [key for key in table if key[0].startswith("pp:")]
-    assert len(transfers) == 2 * (pp - 1) * 2 * micro  # dp 2, there and back
+    transfers = sum(len(arrivals) for group, arrivals in table.items() if group.startswith("pp:"))
+    assert transfers == 2 * 2 * (pp - 1) * 2 * micro  # two ranks each; dp 2, there and back
