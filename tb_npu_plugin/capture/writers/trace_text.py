@@ -39,31 +39,37 @@ def meta(kind: str, pid: int, tid: int, **args: Any) -> str:
 
 
 class Parts:
-    """The list of events, written in parts that grow side by side and are put together in order at the end.
+    """A JSON list, or the members of an object, written in parts that grow side by side and are put together in order at
+    the end.
 
     Parts are unnamed files in the folder of the result, so that an interrupted run leaves none of them.
     """
 
-    def __init__(self, path: Path, count: int) -> None:
-        self._path = path
+    def __init__(self, path: Path, count: int, brackets: bytes = b"[]") -> None:
+        self._path, self._begin, self._end = path, brackets[:1], brackets[1:]
         self._parts: list[IO[bytes]] = [tempfile.TemporaryFile(dir=path.parent) for _ in range(count)]  # noqa: SIM115  (open while segments come)
 
-    def add(self, part: int, events: Sequence[str]) -> None:
-        """Append events to one part."""
-        if events:
+    def add(self, part: int, items: Sequence[str]) -> None:
+        """Append items to one part."""
+        if items:
             file = self._parts[part]
-            text = ", ".join(events)
+            text = ", ".join(items)
             file.write((", " + text if file.tell() else text).encode())
 
     def close(self) -> None:
         """Write the file."""
         with self._path.open("wb") as out:
-            out.write(b"[")
+            out.write(self._begin)
             for part in self._parts:
                 if part.tell():
                     if out.tell() > 1:
                         out.write(b", ")
                     part.seek(0)
                     shutil.copyfileobj(part, out, 1 << 20)
-                part.close()
-            out.write(b"]")
+            out.write(self._end)
+        self.drop()
+
+    def drop(self) -> None:
+        """Give the parts up."""
+        for part in self._parts:
+            part.close()
