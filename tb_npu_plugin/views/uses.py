@@ -17,10 +17,10 @@ class Use:
 USES: dict[str, Use] = {
     "trace": Use(("trace",), "No timeline."),
     "step_trace": Use(
-        ("overview", "distributed", "diff"),
+        ("overview", "step_trace", "distributed", "diff"),
         "Step budgets are computed from the kernels; bubble and preparing are unknown.",
     ),
-    "kernels": Use(("kernel", "overview", "diff"), "No device time by kernel, type and core."),
+    "kernels": Use(("kernel", "overview", "step_trace", "diff"), "No device time by kernel, type and core."),
     "op_statistic": Use(("kernel",), "Time by type and core is computed from the kernels."),
     "operators": Use(
         ("operator", "overview", "diff", "data_pipeline"),
