@@ -56,8 +56,13 @@ function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes
     value: step[key],
     color,
   })).filter(({ value }) => value !== null);
-  const first = data.averaged < data.steps.length ? 2 : 1;
-  const mean = t("steps.mean.of", { first, last: data.steps.length, count: data.averaged });
+  const counted = data.steps.slice(data.steps.length - data.averaged);
+  const name = (one: StepTimesJson | undefined) => one?.step ?? "–";
+  const mean = t("steps.mean.of", {
+    first: name(counted[0]),
+    last: name(counted[counted.length - 1]),
+    count: data.averaged,
+  });
   return (
     <Card
       title={isMean ? t("steps.mean") : stepName(step)}
@@ -94,13 +99,16 @@ function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes
   );
 }
 
+/** More streams than this are drawn closer together. */
+const CLOSE_FROM = 10;
+
 /** The communication of the step, one line a stream, under the bar of the step. */
 function Lanes({ data, total, children }: { data: StepTraceJson; total: number; children: ComponentChildren }) {
   const lanes = lanesOf(data.reduces);
   if (lanes.length === 0 || total <= 0) return <>{children}</>;
   const place = (ns: number) => `${(100 * ns) / total}%`;
   return (
-    <div class="steps-lanes">
+    <div class={`steps-lanes ${lanes.length > CLOSE_FROM ? "close" : ""}`}>
       <span />
       {children}
       {lanes.map(({ stream, reduces }) => (
