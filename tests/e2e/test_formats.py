@@ -30,6 +30,24 @@ class Kind:
 
 
 KINDS = {
+    "database": Kind(
+        "db_only",
+        "rank 0 · node0_31780",
+        {
+            "overview": "From databases",
+            "trace": "Ascend Hardware",
+            "kernel": "aclnn",
+            "operator": "aten::linear",
+            "memory": "PTA",
+            "doctor": "ascend_pytorch_profiler_0.db",
+        },
+        absent=("kernel_details.csv", "trace_view.json"),
+    ),
+    "text_and_database": Kind(
+        "text_and_db",
+        "rank 0 · node0_31780",
+        {"overview": "ascend_pytorch_profiler_0.db: Kernels, Operator statistic", "kernel": "aclnn"},
+    ),
     "kineto": Kind(
         "kineto_gpu",
         "rank 0 · node1_4242",
