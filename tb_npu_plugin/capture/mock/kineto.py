@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import codecs
-import json
+import dataclasses
 import re
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, Optional
+
+import msgspec
+import numpy as np
+from msgspec import Raw, Struct, field
 
 from tb_npu_plugin.capture.simulation.kernels import Shape
 from tb_npu_plugin.errors import BadFile
 
 _PIECE = 4 << 20
-_HEAD, _BETWEEN, _END = '"traceEvents": [', "\n  },\n", "\n  ],"
-_CLOSED = "\n  }"
-_BASE = re.compile(r'"baseTimeNanoseconds":\s*(\d+)')
+_HEAD, _BETWEEN, _END = b'"traceEvents": [', b"\n  },\n", b"\n  ],"
+_CLOSED = b"\n  }"
+_BASE = re.compile(rb'"baseTimeNanoseconds":\s*(\d+)')
 _SEPARATOR = ";\r\n"
 #: Annotations that the host would not have with a device: the threads of gloo.
 _NOT_THERE = "gloo:"
@@ -71,10 +74,41 @@ class Change(NamedTuple):
 class Recorded:
     """All events, not in order."""
 
-    calls: list[Call] = field(default_factory=list)
-    functions: list[Function] = field(default_factory=list)
-    memory: list[Change] = field(default_factory=list)
+    calls: list[Call] = dataclasses.field(default_factory=list)
+    functions: list[Function] = dataclasses.field(default_factory=list)
+    memory: list[Change] = dataclasses.field(default_factory=list)
     lost: int = 0  # events that are no JSON
+
+
+class _Args(Struct, frozen=True, gc=False):
+    """What is read of an event's args."""
+
+    sequence: int = field(name="Sequence number", default=-1)
+    forward: int = field(name="Fwd thread id", default=0)
+    dims: Raw = field(name="Input Dims", default=Raw(b""))
+    types: Raw = field(name="Input type", default=Raw(b""))
+    values: Raw = field(name="Concrete Inputs", default=Raw(b""))
+    id: int = field(name="Python id", default=0)
+    parent: Optional[int] = field(name="Python parent id", default=None)
+    module: Optional[int] = field(name="Python module id", default=None)
+    address: Optional[int] = field(name="Addr", default=None)
+    size: int = field(name="Bytes", default=0)
+
+
+class _Event(Struct, gc=False):
+    """What is read of an event. ts, dur: us with three decimals."""
+
+    ts: float
+    name: str = ""
+    ph: str = ""
+    cat: str = ""
+    tid: Any = 0  # events that are no calls have texts
+    dur: float = 0.0
+    args: _Args = _Args()
+
+
+_EVENTS = msgspec.json.Decoder(list[_Event])
+_NONE = (b"", b"[]", b"null")
 
 
 class Reader:
@@ -83,7 +117,7 @@ class Reader:
     def __init__(self) -> None:
         self.recorded = Recorded()
         self._base = 0
-        self._signatures: dict[str, Signature] = {}
+        self._signatures: dict[tuple[str, bytes, bytes, bytes], Signature] = {}
         self._names: dict[str, str] = {}
 
     def read(self, path: Path, progress: Callable[[int], None]) -> Recorded:
@@ -96,55 +130,54 @@ class Reader:
                     raise BadFile(f"{path} is no trace of PyTorch's profiler", "Record it again.")
                 self._base = int(base[1])
                 piece = piece[start + len(_HEAD) :]
-            for event in self._parsed(piece):
-                self._take(event)
+            self._take(self._parsed(piece))
             progress(done)
         if self.recorded.lost:
             print(f"{path}: {self.recorded.lost} events are no JSON and are left out", file=sys.stderr)
         return self.recorded
 
-    def _parsed(self, piece: str) -> list[dict[str, Any]]:
+    def _parsed(self, piece: bytes) -> list[_Event]:
         """The events of a piece, which begins and ends between events."""
         try:
-            found: list[dict[str, Any]] = json.loads(f"[{piece.strip().rstrip(',')}]", parse_float=_ns)
-            return found
-        except ValueError:
+            return _EVENTS.decode(b"[" + piece.strip().rstrip(b",") + b"]")
+        except msgspec.MsgspecError:
             out = []
-            for text in piece.split(_BETWEEN):
-                text = text.strip().rstrip(",")
+            for event in piece.split(_BETWEEN):
+                text = event.decode("utf-8", "replace").encode().strip().rstrip(b",")
                 try:
-                    out += json.loads(f"[{text}{'' if text.endswith(_CLOSED) else '}'}]", parse_float=_ns)
-                except ValueError:
+                    out += _EVENTS.decode(b"[" + text + (b"]" if text.endswith(_CLOSED) else b"}]"))
+                except msgspec.MsgspecError:
                     self.recorded.lost += bool(text)
             return out
 
-    def _take(self, event: dict[str, Any]) -> None:
-        category = event.get("cat")
-        args = event.get("args", {})
-        if category in ("cpu_op", "user_annotation"):
-            if event["ph"] == "X" and not event["name"].startswith(_NOT_THERE):
-                start = self._base + event["ts"]
-                self.recorded.calls.append(
-                    Call(start, start + event["dur"], event["tid"], self._signature(event["name"], args),
-                         args.get("Sequence number", -1), args.get("Fwd thread id", 0))
-                )  # fmt: skip
-        elif category == "python_function":
-            start = self._base + event["ts"]
-            name = self._names.setdefault(event["name"], event["name"])
-            self.recorded.functions.append(
-                Function(start, start + event["dur"], event["tid"], name, args.get("Python id", 0),
-                         args.get("Python parent id") or 0, args.get("Python module id"))
-            )  # fmt: skip
-        elif category == "cpu_instant_event" and "Addr" in args:
-            self.recorded.memory.append(Change(self._base + event["ts"], event["tid"], args["Addr"], args["Bytes"]))
+    def _take(self, events: list[_Event]) -> None:
+        starts, durs = _ns([event.ts for event in events], self._base), _ns([event.dur for event in events])
+        calls, functions, names = self.recorded.calls, self.recorded.functions, self._names
+        for event, start, dur in zip(events, starts, durs):
+            category, args = event.cat, event.args
+            if category in ("cpu_op", "user_annotation"):
+                if event.ph == "X" and not event.name.startswith(_NOT_THERE):
+                    signature = self._signature(event.name, args)
+                    calls.append(Call(start, start + dur, event.tid, signature, args.sequence, args.forward))
+            elif category == "python_function":
+                name = names.setdefault(event.name, event.name)
+                functions.append(Function(start, start + dur, event.tid, name, args.id, args.parent or 0, args.module))
+            elif category == "cpu_instant_event" and args.address is not None:
+                self.recorded.memory.append(Change(start, event.tid, args.address, args.size))
 
-    def _signature(self, name: str, args: dict[str, Any]) -> Signature:
-        dims, types, values = args.get("Input Dims"), args.get("Input type"), args.get("Concrete Inputs")
-        key = f"{name}{dims}{types}{values}" if dims else name
+    def _signature(self, name: str, args: _Args) -> Signature:
+        dims = bytes(args.dims)
+        key = (name, b"", b"", b"") if dims in _NONE else (name, dims, bytes(args.types), bytes(args.values))
         found = self._signatures.get(key)
         if found is None:
-            found = self._signatures[key] = _signature(name, dims or [], types or [], values or [])
+            parts = (_list(text) for text in (args.dims, args.types, args.values))
+            found = self._signatures[key] = _signature(name, *parts)
         return found
+
+
+def _list(text: Raw) -> list[Any]:
+    found: list[Any] = (msgspec.json.decode(text) if bytes(text) else None) or []
+    return found
 
 
 def _signature(name: str, dims: list[Any], types: list[str], values: list[str]) -> Signature:
@@ -163,25 +196,25 @@ def _signature(name: str, dims: list[Any], types: list[str], values: list[str]) 
     return Signature(name, tensors, tuple(values), shapes, _SEPARATOR.join(type_ or "None" for _, type_ in flat))
 
 
-def _ns(text: str) -> int:
-    """us with up to three decimals."""
-    whole, _, part = text.partition(".")
-    if not part.isdigit():
-        return int(float(text) * 1000)
-    number = int(whole) * 1000
-    rest = int((part + "000")[:3])
-    return number - rest if text[0] == "-" else number + rest
+def _ns(us: Sequence[float], base: int = 0) -> list[int]:
+    """us with three decimals, from a base in ns. A float tells those up to 2**43 us; PyTorch counts from the beginning of
+    a quarter of a year."""
+    exact = np.array(us, dtype=np.float64)
+    whole = np.floor(exact)
+    found: list[int] = (
+        whole.astype(np.int64) * 1000 + np.rint((exact - whole) * 1000).astype(np.int64) + base
+    ).tolist()
+    return found
 
 
-def _pieces(path: Path) -> Iterator[tuple[str, int]]:
+def _pieces(path: Path) -> Iterator[tuple[bytes, int]]:
     """The text in pieces that end behind an event, each with the bytes that are done."""
-    rest, done = "", 0
-    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    rest, done = b"", 0
     with path.open("rb") as file:
         while True:
             more = file.read(_PIECE)
             done += len(more)
-            text = rest + decode(more, not more)
+            text = rest + more
             if not more:
                 yield text[: text.rfind(_END)] if _END in text else text, done
                 return

@@ -73,6 +73,23 @@ def test_times_keep_their_nanoseconds_and_a_bad_event_costs_itself(tmp_path: Pat
     assert signature.types == "float;\r\nTensorList;\r\nTensorList;\r\nScalar"
 
 
+@pytest.mark.parametrize("ts", ["0.001", "7889399999999.999", "4400792140206.007", "12.000"])
+def test_no_nanosecond_is_lost_in_a_quarter_of_a_year(tmp_path: Path, ts: str) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(FRAME.format(events=EVENT.format(name="aten::cat", ts=ts)))
+    (call,) = Reader().read(path, lambda done: None).calls
+    assert call.start == 10**18 + int(ts.replace(".", ""))
+
+
+def test_a_name_that_is_no_utf8_costs_its_letters_only(tmp_path: Path) -> None:
+    events = ",".join(EVENT.format(name=name, ts="1.000") for name in ("aten::cat", "model@.py(1): f"))
+    path = tmp_path / "t.json"
+    path.write_bytes(FRAME.format(events=events).encode().replace(b"@", b"\xe9"))
+    recorded = Reader().read(path, lambda done: None)
+    assert [call.signature.name for call in recorded.calls] == ["aten::cat", "model\ufffd.py(1): f"]
+    assert recorded.lost == 0
+
+
 def test_no_trace_is_bad(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text(json.dumps({"a": 1}))
