@@ -112,8 +112,8 @@ def operators(baseline: Table, experimental: Table) -> Table:
 
 
 def kernels(baseline: Table, experimental: Table, by_type: bool = False) -> Table:
-    """One row per kernel name, type and core, with its class. by_type: names are not told apart where the type is
-    known, nor spellings of the core of communication: for results of different frameworks."""
+    """One row per kernel name, type and core, with its class. by_type: kernels are named by their type where
+    it is known, and spellings of the core of communication are one: for results of different frameworks."""
     sides = [_kernel_sums(table, by_type) for table in (baseline, experimental)]
     keys = [[side.text(column.key) for column in _KEYS] for side in sides]
     rows = outer_join(*keys)
@@ -139,9 +139,10 @@ def _kernel_sums(kernels: Table, by_type: bool) -> Table:
     found = summed(kernels, Question(keys, ("dur_ns",)))
     if by_type:
         named = Table(_KEYS, found.keys)
+        types = named.text("type").tolist()
+        names = (name if type_ is None else type_ for name, type_ in zip(named.text("name").tolist(), types))
         data: dict[str, Data] = {
-            "name": Text(np.where(named.text("type").codes < 0, named.text("name").codes, -1).astype(np.int32),
-                         named.text("name").values),
+            "name": Text.of(names),
             "type": named.text("type"),
             "core": _one_communication_core(named.text("core")),
             "calls": found.count,

@@ -13,22 +13,31 @@ from tb_npu_plugin.tables import NULL_INT
 Index = NDArray[np.int64]
 
 
-def launches(events: TraceEvents) -> tuple[Index, Index]:
-    """(flow start, device task) events of every launch: the task stands exactly at the first end of the flow."""
+def launches(events: TraceEvents, every: bool = False) -> tuple[Index, Index]:
+    """(flow start, device task) events of every launch: the task stands exactly at the end of the flow. One call may
+    launch several tasks; torch_npu counts the first of them only, as is done here unless `every` is wanted."""
     none = np.zeros(0, dtype=np.int64)
     if trace.HOST_TO_DEVICE not in events.categories:
         return none, none
     rows = np.flatnonzero(events.category == events.categories.index(trace.HOST_TO_DEVICE))
     rows = rows[events.flow[rows] >= 0]
     begins, ends = rows[events.phase[rows] == ord("s")], rows[events.phase[rows] == ord("f")]
-    ids, first = np.unique(events.flow[ends], return_index=True)  # the first end of each id, in file order
-    if not len(ids):
-        return none, none
-    place = np.minimum(np.searchsorted(ids, events.flow[begins]), len(ids) - 1)
-    found = ids[place] == events.flow[begins]
-    begins, ends = begins[found], ends[first[place[found]]]
+    if every:
+        ends, begins = _joined(events, ends, begins)
+    else:
+        begins, ends = _joined(events, begins, ends)
     task = _tasks_at(events, ends)
     return begins[task >= 0], task[task >= 0]
+
+
+def _joined(events: TraceEvents, points: Index, others: Index) -> tuple[Index, Index]:
+    """Those of the points whose flow has one of the others, and the first of these in file order for each."""
+    ids, first = np.unique(events.flow[others], return_index=True)
+    if not len(ids):
+        return points[:0], others[:0]
+    place = np.minimum(np.searchsorted(ids, events.flow[points]), len(ids) - 1)
+    found = ids[place] == events.flow[points]
+    return points[found], others[first[place[found]]]
 
 
 def _tasks_at(events: TraceEvents, rows: Index) -> Index:

@@ -88,7 +88,7 @@ class _Chosen:
             own[order] if len(own) else ops[order],
             _slices(events, trace.ENQUEUE),
             _slices(events, trace.DEQUEUE),
-            *launches(events),
+            *launches(events, every=len(own) > 0),
             by_thread=len(own) > 0,
         )
 

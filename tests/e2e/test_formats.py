@@ -88,6 +88,30 @@ KINDS = {
     "mindinsight_broken": Kind(
         "mindinsight_broken", "rank 0", {"step_trace": "n = 4", "distributed": "AllReduce-op700"}
     ),
+    "mindspore": Kind(
+        "mindspore_two_ranks",
+        "rank 0 · node0_31780",
+        {
+            "overview": "MindSpore 2.7.0",
+            "trace": "MindSpore",
+            "kernel": "aclnnAddmm_MatMulCommon_MatMulV2",
+            "operator": "Kernel::KernelLaunch::Default",
+            "memory": "MindSpore+GE",
+            "distributed": "hcom_allReduce",
+            "doctor": "Operator shapes",
+        },
+        absent=("torch_npu", "PTA"),
+    ),
+    "mindspore_db": Kind(
+        "mindspore_db",
+        "rank 0 · node0_31780",
+        {"overview": "ascend_mindspore_profiler_0.db", "kernel": "MatMulV2", "distributed": "hcom_allReduce"},
+    ),
+    "mindspore_windows": Kind(
+        "mindspore_windows", "window 2-3 · steps 0-1", {"overview": "Dynamic window", "kernel": "MatMulV2"}
+    ),
+    "mindspore_mixed": Kind("mindspore_mixed", "rank 0", {"overview": "MindSpore Profiler", "distributed": "rank 1"}),
+    "mindspore_data": Kind("mindspore_data", "rank 0 · node0_31780", {"data_pipeline": "Batch", "operator": "GetNext"}),
     "kineto_exported": Kind("kineto_exported", "worker", {"kernel": "Memset (Device)", "operator": "aten::relu"}),
 }
 
@@ -138,4 +162,31 @@ def test_a_gpu_is_compared_with_an_npu(open_plugin: Open, tmp_path: Path) -> Non
         main.get_by_text("Where the time changed").first.wait_for()
         main.get_by_text("Matmul").first.wait_for()
         main.get_by_text("aten::addmm").first.wait_for()
+        plugin.close()
+
+
+def test_mindspore_is_compared_with_torch_by_type(open_plugin: Open, tmp_path: Path) -> None:
+    for fixture in ("mindspore_two_ranks", "two_ranks"):
+        (tmp_path / fixture).symlink_to(FIXTURES / "results" / fixture, target_is_directory=True)
+    with tensorboard("--logdir", str(tmp_path), cache=tmp_path / "cache") as url:
+        plugin = open_plugin(url)
+        plugin.open("overview")
+        side = plugin.frame.locator("nav.side")
+        side.locator('h2:text-is("Compare with") + *').first.locator("button").first.click()
+        plugin.frame.get_by_role("option", name=re.compile("^two_ranks")).first.click()
+        plugin.frame.locator('nav.side a[data-view="diff"]').click()
+        plugin.ready("diff")
+        main = plugin.frame.locator("main")
+        main.get_by_text("Where the time changed").first.wait_for()
+        main.get_by_text("MatMulV2", exact=True).first.wait_for()
+        assert "aclnn" not in main.inner_text()
+        plugin.close()
+
+
+def test_raw_data_of_mindspore_tell_what_to_do(open_plugin: Open, tmp_path: Path) -> None:
+    (tmp_path / "raw").symlink_to(FIXTURES / "results" / "mindspore_raw", target_is_directory=True)
+    with tensorboard("--logdir", str(tmp_path), cache=tmp_path / "cache") as url:
+        plugin = open_plugin(url)
+        plugin.open()
+        plugin.frame.get_by_text("from mindspore.profiler.profiler import analyse").first.wait_for()
         plugin.close()

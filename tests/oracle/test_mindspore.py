@@ -1,168 +1,119 @@
-"""Results of MindSpore: what its parser makes of the events (specs/mindspore.md 2.3), and that text and databases agree."""
+"""Results of MindSpore: what the views show, computed anew from the files with csv and json alone."""
 
 from __future__ import annotations
 
-import re
-import sqlite3
-from bisect import bisect_right
-from collections import Counter
+import csv
+import json
+from collections import defaultdict
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.oracle.raw import Event, ns, raw
-from tests.support.mock_mindspore import results
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.store.timeline import Timeline, build_timeline
+from tb_npu_plugin.views.base import ViewInput
+from tb_npu_plugin.views.registry import VIEWS
+from tests.oracle.figures import us, whole
+from tests.oracle.shown import rows_of
+from tests.support.span import found_spans
 
-BUBBLE = re.compile(r"hcom_\w+SendRecv__\d+|hcom_send__\d+|hcom_receive__\d+|Receive-op|Send-op")
-NAMES = ("Computing", "Communication", "Communication(Not Overlapped)")
-
-
-def steps(folder: Path) -> list[tuple[str, Decimal, Decimal]]:
-    """(step, start, end) of the marks on the host; without marks one step for ever."""
-    marks = [e for e in raw(folder).process("MindSpore") if "ProfilerStep#" in e["name"]]
-    found = [(e["name"].split("#")[1], e["ts"], e["ts"] + e["dur"]) for e in marks]
-    return sorted(found, key=lambda step: step[1]) or [("0", Decimal(0), Decimal("Infinity"))]
+RESULTS = Path(__file__).parents[2] / "fixtures" / "results"
+FIXTURES = ("mindspore_two_ranks", "mindspore_windows", "mindspore_data")
 
 
-@pytest.mark.parametrize("folder", results("step_trace_time.csv", "trace_view.json"))
-def test_steps_count_events_whole_where_they_begin_and_clip_only_free(folder: Path) -> None:
-    r = raw(folder)
-    rows = r.csv("step_trace_time.csv")
-    assert [row["Step"] for row in rows] == [step for step, _, _ in steps(folder)]
-    lanes: dict[str, list[Event]] = {name: [] for name in (*NAMES, "Free")}
-    for event in r.process("Overlap Analysis"):
-        lanes[event["name"]].append(event)
-    for row, (_, start, end) in zip(rows, steps(folder)):
-        for name in NAMES:
-            assert Decimal(row[name]) == sum(e["dur"] for e in lanes[name] if start <= e["ts"] <= end), name
-        clipped = (min(e["ts"] + e["dur"], end) - max(e["ts"], start) for e in lanes["Free"])
-        assert Decimal(row["Free"]) == sum(part for part in clipped if part > 0)
-        alone, bubble = Decimal(row["Communication(Not Overlapped)"]), Decimal(row["Bubble"])
-        assert Decimal(row["Overlapped"]) == Decimal(row["Communication"]) - alone
-        assert Decimal(row["Communication(Not Overlapped and Exclude Receive)"]) == alone - bubble
-        busy = min(e["ts"] for name in NAMES[:2] for e in lanes[name] if e["ts"] >= start)
-        host = start or min(e["ts"] for e in r.process("MindSpore") if e.get("cat") != "python_function")
-        assert Decimal(row["Preparing"]) == busy - host
+@cache
+def folder_of(fixture: str) -> Path:
+    return sorted((RESULTS / fixture).rglob("ASCEND_PROFILER_OUTPUT"))[0]
 
 
-@pytest.mark.parametrize("folder", results("step_trace_time.csv", "trace_view.json"))
-def test_stage_and_bubble_are_those_of_the_hccl_events(folder: Path) -> None:
-    r = raw(folder)
-    for row, (_, start, end) in zip(r.csv("step_trace_time.csv"), steps(folder)):
-        found = sorted((e for e in r.process("HCCL") if start <= e["ts"] <= end), key=lambda e: (e["ts"], e["dur"]))
-        bubble = sum((e["dur"] for e in found if BUBBLE.match(e["name"])), Decimal(0))
-        assert Decimal(row["Bubble"]) == bubble
-        whole = found[-1]["ts"] + found[-1]["dur"] - found[0]["ts"] if found else Decimal(0)
-        assert Decimal(row["Stage"]) == whole - bubble
+def rows(fixture: str, name: str) -> list[dict[str, str]]:
+    with (folder_of(fixture) / name).open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
 
 
-@pytest.mark.parametrize("folder", results("kernel_details.csv", "trace_view.json"))
-def test_kernels_are_named_after_their_launch_and_lie_in_their_step(folder: Path) -> None:
-    r = raw(folder)
-    windows = {step: (start, end) for step, start, end in steps(folder)}
-    launched = {(e["ts"], e["name"]): e["args"].get("mindspore_op") for e in r.process("Ascend Hardware")}
-    for row in r.computing:
-        launch, _, kernel = row["Name"].rpartition("/")
-        assert launched[Decimal(row["Start Time(us)"]), kernel] == launch
-        if row["Type"] != "N/A":  # level 0
-            assert re.fullmatch(rf"{row['Type']}-op\d+", launch.rpartition("/")[2])
-    flows = [e for e in r.events if e["ph"] == "s" and e.get("cat") == "HostToDevice"]
-    inside = sorted((e["ts"], e["ts"] + e["dur"]) for e in r.process("MindSpore") if "KernelLaunch" in e["name"])
-    for flow in flows:
-        start, end = inside[bisect_right(inside, (flow["ts"], Decimal("Infinity"))) - 1]
-        assert start <= flow["ts"] <= end
-    for row in r.kernels:
-        if "Step ID" in row:
-            start, end = windows[row["Step ID"]]
-            assert start <= Decimal(row["Start Time(us)"]) <= end
+def shown(fixture: str, view: str) -> Any:
+    found = next(entry for entry in VIEWS if entry.id == view)
+    spans = found_spans(RESULTS / fixture)
+    return found.build(ViewInput(spans if found.scope == "run" else spans[:1], {}))
 
 
-@pytest.mark.parametrize("folder", results("memory_record.csv"))
-def test_memory_is_the_sum_of_its_components(folder: Path) -> None:
-    last: dict[str, dict[str, str]] = {}
-    both = 0
-    for row in raw(folder).csv("memory_record.csv"):
-        if row["Component"] == "MindSpore+GE":
-            both += 1
-            for name in ("Total Allocated(MB)", "Total Reserved(MB)", "Total Active(MB)"):
-                assert abs(Decimal(row[name]) - sum(Decimal(known[name]) for known in last.values())) <= Decimal("1e-9")
-        else:
-            last[row["Component"]] = row
-    assert both > 0
-
-
-def query(folder: Path, sql: str, database: str) -> list[Any]:
-    (path,) = (folder / "ASCEND_PROFILER_OUTPUT").glob(database)
-    connection = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
-    try:
-        return connection.execute(sql).fetchall()
-    finally:
-        connection.close()
-
-
-PROFILER = "ascend_mindspore_profiler_*.db"
-BOTH = [param for param in results("kernel_details.csv") if list(param.values[0].glob(f"*/{PROFILER}"))]
-
-
-@pytest.mark.parametrize("folder", BOTH)
-def test_kernels_of_text_and_database_agree(folder: Path) -> None:
-    found = query(
-        folder,
-        "SELECT name.value, startNs, endNs - startNs, type.value FROM COMPUTE_TASK_INFO AS info "
-        "JOIN TASK USING (globalTaskId) JOIN STRING_IDS AS name ON name.id = info.name "
-        "JOIN STRING_IDS AS type ON type.id = info.opType",
-        PROFILER,
-    )
-    rows = [
-        (r["Name"].rpartition("/")[2], ns(r["Start Time(us)"]), ns(r["Duration(us)"]), r["Type"])
-        for r in raw(folder).computing
+@pytest.mark.parametrize("fixture", FIXTURES)
+def test_kernels_by_the_last_part_of_their_names(fixture: str) -> None:
+    sums: dict[str, list[int]] = defaultdict(list)
+    for row in rows(fixture, "kernel_details.csv"):
+        sums[row["Name"].split("/")[-1]].append(us(row["Duration(us)"]) or 0)
+    result = shown(fixture, "kernel")
+    found = {row["name"]: (row["calls"], row["total_ns"]) for row in rows_of(result.tables["statistic"].table)}
+    assert found == {name: (len(durations), sum(durations)) for name, durations in sums.items()}
+    computing = [
+        r for r in rows(fixture, "kernel_details.csv") if r["Accelerator Core"] not in ("HCCL", "COMMUNICATION")
     ]
-    assert Counter(rows) == Counter(found) and rows
+    assert result.data["computing_ns"] == sum(us(row["Duration(us)"]) or 0 for row in computing)
+    everything = rows_of(result.tables["all"].table)
+    assert [row["full_name"] for row in everything] == [row["Name"] for row in rows(fixture, "kernel_details.csv")]
 
 
-@pytest.mark.parametrize("folder", [p for p in BOTH if "cluster" in str(p.id)])
-def test_communication_of_text_and_databases_agrees(folder: Path) -> None:
-    r = raw(folder)
-    ops = query(
-        folder, "SELECT value, startNs, endNs - startNs FROM COMMUNICATION_OP JOIN STRING_IDS ON id = opName", PROFILER
-    )
-    rows = [(row["Name"], ns(row["Start Time(us)"]), ns(row["Duration(us)"])) for row in r.communicating]
-    assert Counter(rows) == Counter(ops) and rows
-    times = query(
-        folder,
-        "SELECT hccl_op_name || '@' || group_name, elapse_time, transit_time, wait_time FROM CommAnalyzerTime",
-        "communication_analyzer.db",
-    )
-    expected = {}
-    for kinds in r.json("communication.json").values():
-        for key, op in kinds["collective"].items():
-            figures = op["Communication Time Info"]
-            expected[key] = [figures[f"{name} Time(ms)"] for name in ("Elapse", "Transit", "Wait")]
-    expected.pop("Total Op Info")
-    assert {key: figures for key, *figures in times} == expected
-    tables = query(folder, "SELECT name FROM sqlite_master WHERE type = 'table'", "communication_analyzer.db")
-    assert {name for (name,) in tables} == {"CommAnalyzerTime", "CommAnalyzerBandwidth", "CommAnalyzerMatrix"}
-    # one row an operator and link, which the JSON sums up by type; of sends and receives the type is the name
-    moved: dict[tuple[str, str, str], list[float]] = {}
-    matrix = query(folder, "SELECT * FROM CommAnalyzerMatrix", "communication_analyzer.db")
-    for name, group, src, dst, _, size, time, _ in matrix:
-        type_ = f"{name}@{group}" if re.match("hcom_(send|receive)", name) else name.split("_")[1].lower()
-        entry = moved.setdefault((type_, group, f"{src}-{dst}"), [0, 0])
-        entry[0] += size
-        entry[1] += time
-    found: dict[tuple[str, str, str], list[float]] = {}
-    for kinds in r.json("communication_matrix.json").values():
-        for key, links in kinds["collective"].items():
-            head, _, group = key.rpartition("@")
-            type_, _, stat = head.rpartition("-")
-            for link, figures in links.items():
-                assert ("op_name" in figures) is (stat != "total")
-                if stat == "total":
-                    entry = found.setdefault((type_, group, link), [0, 0])
-                    entry[0] += figures["Transit Size(MB)"]
-                    entry[1] += figures["Transit Time(ms)"]
-    assert set(found) == set(moved)
-    for place, figures in found.items():
-        assert figures == pytest.approx(moved[place])
+@pytest.mark.parametrize("fixture", FIXTURES)
+def test_steps_are_those_of_the_file(fixture: str) -> None:
+    expected = [
+        (row["Step"], us(row["Computing"]), us(row["Free"]), us(row["Bubble"]), us(row["Preparing"]))
+        for row in rows(fixture, "step_trace_time.csv")
+    ]
+    if fixture == "mindspore_data":  # without a schedule the file says step 0
+        expected = [(None, *figures) for _, *figures in expected]
+    steps = shown(fixture, "overview").data["steps"]
+    keys = ("step", "computing", "free", "bubble", "preparing")
+    assert [tuple(step[key] for key in keys) for step in steps] == expected
+
+
+@pytest.mark.parametrize("fixture", FIXTURES)
+def test_peaks_to_the_byte(fixture: str) -> None:
+    peaks: dict[str, int] = {}
+    for row in rows(fixture, "memory_record.csv"):
+        if row["Component"] != "APP":  # a MB of this file is 1000 KB of 1024 bytes
+            size = whole(row["Total Allocated(MB)"], 1024 * 1000) or 0
+            assert abs(Decimal(row["Total Allocated(MB)"]) * 1024 * 1000 - size) < Decimal("0.001")  # whole bytes
+            peaks[row["Component"]] = max(size, peaks.get(row["Component"], 0))
+    found = {peak["component"]: peak["allocated_bytes"] for peak in shown(fixture, "memory").data["peaks"]}
+    assert found == {**peaks, "APP": None}
+    sizes = [row["size_bytes"] for row in rows_of(shown(fixture, "memory").tables["allocations"].table)]
+    assert sizes == [whole(row["Size(KB)"], 1024) for row in rows(fixture, "operator_memory.csv")]
+
+
+def test_sends_and_receives_are_point_to_point() -> None:
+    content = json.loads((folder_of("mindspore_two_ranks") / "communication.json").read_text(encoding="utf-8"))
+    names = [name.partition("@")[0] for step in content.values() for kind in step.values() for name in kind]
+    sends = sorted(name for name in names if "send" in name.lower() or "receive" in name.lower())
+    assert sends and not any("Send" in name for name in sends)  # the trap: the file has them under collective
+    ops = found_spans(RESULTS / "mindspore_two_ranks")[0].tables["comm_ops"]
+    kinds = dict(zip(ops.text("name").tolist(), ops.text("kind").tolist()))
+    assert sorted(name for name, kind in kinds.items() if kind == "p2p") == sends
+
+
+def test_operators_get_the_device_time_of_what_they_launch(tmp_path: Path) -> None:
+    trace = folder_of("mindspore_two_ranks") / "trace_view.json"
+    events = json.loads(trace.read_text(encoding="utf-8"), parse_float=Decimal)
+    processes = {e["pid"]: e["args"]["name"] for e in events if e.get("name") == "process_name"}
+    hardware = {(str(e["ts"]), e["tid"]): e for e in events
+                if e["ph"] == "X" and processes[e["pid"]] == "Ascend Hardware"}  # fmt: skip
+    launched: dict[str, Decimal] = defaultdict(Decimal)
+    for event in hardware.values():
+        if "mindspore_op" in event["args"]:
+            launched[event["args"]["mindspore_op"]] += Decimal(str(event["dur"]))
+    (tmp_path / "timeline").mkdir()
+    build_timeline(trace, tmp_path / "timeline", ProblemLog(), lambda count: None)
+    table = rows_of(Timeline.open(tmp_path / "timeline", trace).operators())
+    frames = {e["name"] for e in events if e.get("cat") == "python_function"}
+    ours = [e for e in events if e["ph"] == "X" and processes[e["pid"]] == "MindSpore" and e["name"] not in frames]
+    assert len(table) == sum("ProfilerStep" not in e["name"] for e in ours)
+    found: dict[str, int] = defaultdict(int)
+    for row in table:
+        found[row["name"]] += row["device_self_ns"]
+        assert 0 <= row["host_self_ns"] <= row["host_total_ns"]
+    computing = {name: time for name, time in launched.items() if name in found}
+    assert computing
+    for name, time in computing.items():
+        assert found[name] == us(time), name

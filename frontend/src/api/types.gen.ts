@@ -123,7 +123,7 @@ export interface DiffClassJson {
   running_ns: number;
 }
 
-/** tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio). ratio = difference / baseline. Results of different frameworks share the types of their kernels only: then there is no table "operators", and kernels have no name where their type is known. params: step (the baseline's step of a pair), for "kernels". */
+/** tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio). ratio = difference / baseline. Results of different frameworks share the types of their kernels only: then there is no table "operators", and kernels are named by their type. params: step (the baseline's step of a pair), for "kernels". */
 export interface DiffJson {
   baseline: DiffSideJson;
   experimental: DiffSideJson;

@@ -1,4 +1,5 @@
-"""Rows of the process in memory_record.csv: only what it reserved is recorded, the other figures are written as 0."""
+"""What the memory files write though they do not know it: 0 for what the process allocated in memory_record.csv, N/A
+in two columns of operator_memory.csv. Source: specs/mindspore.md 2.3, 4 and 5."""
 
 from __future__ import annotations
 
@@ -7,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from tb_npu_plugin.schema.mindspore import APP
-from tb_npu_plugin.tables import NULL_INT, Table
+from tb_npu_plugin.tables import NULL_INT, Table, known
 
+_NEVER_RECORDED = ("active_release_ns", "active_dur_ns")
 _NOT_RECORDED = ("allocated_bytes", "active_bytes")
 
 
@@ -21,3 +23,13 @@ def without_zeros(records: Table) -> Table:
             values = records.ints(key)
             data[key] = np.where(app & (values == 0), NULL_INT, values)
     return replace(records, data=data)
+
+
+def without_unknown(allocations: Table) -> Table:
+    """When a block could be used again is never recorded: without these columns it is not shown as still held."""
+    kept = tuple(
+        column
+        for column in allocations.columns
+        if column.key not in _NEVER_RECORDED or known(allocations.ints(column.key)).any()
+    )
+    return Table(kept, {column.key: allocations.data[column.key] for column in kept})

@@ -67,6 +67,8 @@ def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
         out["kernels"] = with_short_names(kernels)
     if "memory_record" in out:
         out["memory_record"] = memory.without_zeros(out["memory_record"])
+    if "op_memory" in out:
+        out["op_memory"] = memory.without_unknown(out["op_memory"])
     if "comm_links" in out:
         out["comm_links"] = links.by_type(out["comm_links"])
     for name, named_by in communication.NAMED_BY.items():

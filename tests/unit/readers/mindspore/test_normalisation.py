@@ -155,3 +155,11 @@ def test_what_the_process_allocated_is_unknown() -> None:
     assert table.ints("allocated_bytes").tolist() == [NULL_INT, 0]
     assert table.ints("active_bytes").tolist() == [NULL_INT, 0]
     assert table.ints("reserved_bytes").tolist() == [9, 9]
+
+
+def test_columns_that_are_never_recorded_are_left_out() -> None:
+    rows = [{"name": "a", "size_bytes": 1, "alloc_ns": 1, "active_release_ns": known, "active_dur_ns": None}
+            for known in (None, None)]  # fmt: skip
+    assert not memory.without_unknown(table_of("op_memory", rows)).has("active_release_ns")
+    rows[0]["active_release_ns"] = 5
+    assert memory.without_unknown(table_of("op_memory", rows)).has("active_release_ns")
