@@ -15,12 +15,13 @@ from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.rank_table import ASSUMED, CLUSTER_FOLDER, HOSTS_FILE, RankTable, read_rank_table
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.formats import MINDINSIGHT
+from tb_npu_plugin.schema.minddata import LEGACY_FILES
 from tb_npu_plugin.texts import natural_key
 
 #: Start of the name of a folder that the profiler makes.
 FOLDER = "profiler"
 #: Files of results of other kinds as well; they make a folder one of ours by its name only.
-COMMON = frozenset({"profiler_info"})
+COMMON = frozenset({"profiler_info", *(file.id for file in LEGACY_FILES)})
 FILE_NAMES = "file names"
 Entries = Sequence["os.DirEntry[str]"]
 

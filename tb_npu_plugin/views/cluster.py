@@ -35,6 +35,7 @@ COLUMNS = (
     Column("peak_bytes", Kind.BYTES, "Peak", "Most that was planned at once.", ""),
     Column("capacity_bytes", Kind.BYTES, "Capacity", "Memory of the device.", ""),
 )
+_BASES = ("mean", "recorded", "step")
 #: Columns that a rank has once: shown in the row of its mean.
 _ONCE = (
     ("flops_summary", ("flops", "flops_rate", "utilisation")),
@@ -60,7 +61,7 @@ def cluster(spans: Sequence[SpanData]) -> tuple[Optional[ClusterJson], dict[str,
         "complete": world is not None and len({one.rank for one in courses} - {None}) >= world,
         "findings": found,
     }
-    return data, {"trajectory": ViewTable(_table(spans, courses), "rank", desc=False)}
+    return data, {"trajectory": ViewTable(_table(spans, courses))}
 
 
 def _course(span: SpanData, world: Any, stages: Any) -> analysis.RankCourse:
@@ -120,14 +121,15 @@ def _links(span: SpanData, course: analysis.RankCourse) -> list[rules.LinkFigure
 
 
 def _table(spans: Sequence[SpanData], courses: Sequence[analysis.RankCourse]) -> Table:
+    """Means of all ranks, recorded averages of all, then their steps: where only a page of it travels with the view,
+    the means of all ranks are on it."""
     lists: dict[str, list[Any]] = {column.key: [] for column in COLUMNS}
-    for span, course in zip(spans, courses):
-        once = _once(span)
-        for row in course.rows:
-            values = {
-                "rank": course.rank, "stage": course.stage, "basis": row.basis, "step": row.step, "count": row.count,
-                **row.figures, **(once if row.basis == "mean" else {}),
-            }  # fmt: skip
-            for key, items in lists.items():
-                items.append(values.get(key))
+    rows = [(span, course, row) for span, course in zip(spans, courses) for row in course.rows]
+    for span, course, row in sorted(rows, key=lambda item: _BASES.index(item[2].basis)):
+        values = {
+            "rank": course.rank, "stage": course.stage, "basis": row.basis, "step": row.step, "count": row.count,
+            **row.figures, **(_once(span) if row.basis == "mean" else {}),
+        }  # fmt: skip
+        for key, items in lists.items():
+            items.append(values.get(key))
     return from_lists(COLUMNS, lists)

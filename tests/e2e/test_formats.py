@@ -190,3 +190,42 @@ def test_raw_data_of_mindspore_tell_what_to_do(open_plugin: Open, tmp_path: Path
         plugin.open()
         plugin.frame.get_by_text("from mindspore.profiler.profiler import analyse").first.wait_for()
         plugin.close()
+
+
+def _choose_run(plugin: Plugin, fixture: str) -> None:
+    plugin.open()
+    plugin.frame.locator('nav.side h2:text-is("Run") + *').first.locator("button").first.click()
+    plugin.frame.get_by_role("option", name=re.compile(rf"^{fixture}(?!\w)")).click()
+
+
+def test_steps_of_a_legacy_result_are_chosen_in_the_list_and_in_a_chart(open_plugin: Open, server: str) -> None:
+    plugin = open_plugin(server)
+    _choose_run(plugin, "mindinsight_cluster")
+    plugin.frame.locator('nav.side a[data-view="step_trace"]').click()
+    plugin.ready("step_trace")
+    main = plugin.frame.locator("main")
+    main.get_by_role("button", name=re.compile("Step: Mean")).click()
+    plugin.frame.get_by_role("option", name=re.compile("^Step 3")).click()
+    main.get_by_role("heading", name="Step 3", exact=True).wait_for()
+    assert main.locator(".steps-lane i").count() == 4
+    chart = main.locator(".steps-trend").last
+    box = chart.bounding_box()
+    assert box is not None
+    chart.click(position={"x": box["width"] - 12, "y": box["height"] / 2})
+    main.get_by_role("heading", name="Step 6", exact=True).wait_for()
+
+
+def test_findings_of_means_and_of_recorded_averages(open_plugin: Open, server: str) -> None:
+    plugin = open_plugin(server)
+    _choose_run(plugin, "mindinsight_cluster")
+    plugin.frame.locator('nav.side a[data-view="distributed"]').click()
+    plugin.ready("distributed")
+    main = plugin.frame.locator("main")
+    main.get_by_text("of the means", exact=True).wait_for()
+    main.get_by_role("button", name=re.compile("Step: mean")).click()
+    plugin.frame.get_by_role("option", name="recorded average").click()
+    main.get_by_text("as MindInsight judges").wait_for()
+    main.get_by_role("button", name=re.compile("Stage: all")).click()
+    plugin.frame.get_by_role("option", name="2", exact=True).click()
+    main.get_by_text("rank 2 · stage 2").wait_for()
+    assert main.get_by_text("rank 0 · stage 1").count() == 0

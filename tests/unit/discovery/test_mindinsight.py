@@ -46,10 +46,11 @@ def test_a_file_without_a_rank_belongs_to_every_rank(tmp_path: Path) -> None:
     assert ranks(tmp_path) == {0: ("file names", 2), 3: ("file names", 2)}
 
 
-def test_settings_alone_make_a_result_in_a_folder_of_the_profiler_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", ["profiler_info_1.json", "minddata_pipeline_raw_1.csv"])
+def test_files_of_later_results_make_one_in_a_folder_of_the_profiler_only(tmp_path: Path, file: str) -> None:
     for name in ("profiler", "other"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "profiler_info_1.json").write_text("{}")
+        (tmp_path / name / file).write_text("{}")
     [run] = runs(tmp_path)
     assert [span.folder.name for worker in run.workers for span in worker.spans] == ["profiler"]
 
