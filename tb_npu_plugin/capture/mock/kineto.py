@@ -140,7 +140,7 @@ class Reader:
         """The events of a piece, which begins and ends between events."""
         try:
             return _EVENTS.decode(b"[" + piece.strip().rstrip(b",") + b"]")
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, UnicodeDecodeError):
             out = []
             for event in piece.split(_BETWEEN):
                 text = event.decode("utf-8", "replace").encode().strip().rstrip(b",")
