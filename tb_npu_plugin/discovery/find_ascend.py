@@ -10,8 +10,8 @@ from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, listed
 from tb_npu_plugin.discovery.identity import fold, identify, read_info
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.schema import mindspore
-from tb_npu_plugin.schema.formats import MINDSPORE, TORCH_NPU, Format
+from tb_npu_plugin.schema import mindspore, msprof
+from tb_npu_plugin.schema.formats import MINDSPORE, MSPROF, TORCH_NPU, Format
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
 
@@ -28,9 +28,17 @@ def find_ascend(folder: Folder) -> Taken | None:
         taken.closed = layout.CLOSED_FOLDERS | raw
         taken.whole = layout.is_result_name(folder.name)
         return taken
+    raw -= frozenset(name for name in raw if (folder.path / name / msprof.OUTPUT_FOLDER).is_dir())  # see find_msprof
     if raw:
-        return Taken(skipped=[_never_parsed(folder, format)], closed=raw)
+        return Taken(skipped=[_never_parsed(folder, _raw_format(folder, raw, format))], closed=raw)
     return None
+
+
+def _raw_format(folder: Folder, raw: frozenset[str], format: Format) -> Format:
+    """Which program parses raw data: msprof, where nothing says that a framework recorded it."""
+    recorded = layout.RAW_FRAMEWORK in raw or bool(layout.suffix_of(folder.name))
+    recorded = recorded or any(layout.INFO_NAME.fullmatch(entry.name) for entry in folder.entries)
+    return format if recorded else MSPROF
 
 
 def _format(folder: Folder) -> Format:
@@ -61,6 +69,8 @@ def _is_mindspore(folder: Folder) -> bool:
 
 
 def _never_parsed(folder: Folder, format: Format) -> report.Skipped:
+    if format is MSPROF:
+        return report.never_exported(folder.label, format.analyse.format(path=report.shown(str(folder.path))))
     return report.never_parsed(folder.label, format.analyse.format(path=report.shown(str(folder.path))))
 
 

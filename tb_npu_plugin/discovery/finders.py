@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tb_npu_plugin.discovery.find_ascend import find_ascend
+from tb_npu_plugin.discovery.find_cluster import find_cluster
 from tb_npu_plugin.discovery.find_kineto import find_kineto
 from tb_npu_plugin.discovery.find_mindinsight import find_mindinsight
+from tb_npu_plugin.discovery.find_msprof import find_msprof
 from tb_npu_plugin.discovery.found import Finder
 
-FINDERS: tuple[Finder, ...] = (find_ascend, find_mindinsight, find_kineto)
+FINDERS: tuple[Finder, ...] = (find_ascend, find_mindinsight, find_msprof, find_cluster, find_kineto)

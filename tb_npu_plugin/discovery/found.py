@@ -52,6 +52,7 @@ class Found:
     parts     path below the logdir, with something at the end that tells spans of one folder from each other
     run       path below the logdir of the run that it belongs to
     label     name for people where no time of the capture is known
+    part      which part of its files it is, where several spans share them; "" where they are its own
     """
 
     format: str
@@ -62,6 +63,7 @@ class Found:
     files: tuple[FoundFile, ...]
     notes: tuple[Problem, ...] = ()
     label: str = ""
+    part: str = ""
 
 
 @dataclass

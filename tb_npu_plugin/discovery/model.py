@@ -45,7 +45,7 @@ class FoundFile:
 @dataclass(frozen=True)
 class FoundSpan:
     """One capture. `fingerprint` changes when any of its files does; `notes` is what the scan has to say about it;
-    `format` is an id of schema.formats.FORMATS."""
+    `format` is an id of schema.formats.FORMATS; `part`: see Found."""
 
     token: str
     folder: Path
@@ -55,6 +55,7 @@ class FoundSpan:
     files: tuple[FoundFile, ...]
     notes: tuple[Problem, ...] = ()
     format: str = TORCH_NPU.id
+    part: str = ""
 
     @cached_property
     def fingerprint(self) -> str:

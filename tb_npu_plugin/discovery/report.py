@@ -34,6 +34,15 @@ def never_parsed(path: str, command: str) -> Skipped:
     )
 
 
+def never_exported(path: str, command: str) -> Skipped:
+    """Raw data of msprof without an export, and the command that makes it."""
+    return Skipped(
+        path,
+        "Raw data of msprof that was never exported: there is no mindstudio_profiler_output with result files in it.",
+        f"Export it on a host with CANN: {command}",
+    )
+
+
 def empty(path: str) -> Skipped:
     """A result folder without anything to read."""
     return Skipped(

@@ -67,6 +67,7 @@ def _span(name: str, found: Found) -> FoundSpan:
         files=found.files,
         notes=found.notes,
         format=found.format,
+        part=found.part,
     )
 
 

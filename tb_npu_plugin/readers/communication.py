@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ _LINK_KEY = re.compile(r"\s*(\d{1,18})\s*-\s*(\d{1,18})\s*")
 
 
 @dataclass(frozen=True)
-class _Entry:
+class Entry:
     """One operator (communication.json) or one type and statistic (communication_matrix.json) of a step."""
 
     step: str | None
@@ -61,12 +61,7 @@ def read_communication(path: Path, relative: str, log: ProblemLog, progress: Pro
             flat.add(entry)
     if whole:
         totals.check()
-    tables = {
-        "comm_ops": flat.ops.table(),
-        "comm_bandwidth": flat.bandwidth.table(),
-        "comm_packets": flat.packets.table(),
-    }
-    return _unless_empty(tables, "comm_ops", whole, report)
+    return _unless_empty(flat.tables(), "comm_ops", whole, report)
 
 
 def read_communication_matrix(path: Path, relative: str, log: ProblemLog, progress: Progress) -> dict[str, Table]:
@@ -76,13 +71,26 @@ def read_communication_matrix(path: Path, relative: str, log: ProblemLog, progre
     text = read_text(path, report, progress)
     if text is None:
         return {}
-    figures = Figures(report)
-    rows = Rows(names.COMM_LINKS_COLUMNS)
     entries, whole = _entries(text, report, lambda value: any(_LINK_KEY.fullmatch(key) for key in value))
+    return _unless_empty({"comm_links": links_table(entries, report)}, "comm_links", whole, report)
+
+
+def flat_tables(entries: Iterable[Entry], report: FileReport) -> dict[str, Table]:
+    """comm_ops, comm_bandwidth and comm_packets of operators, without rollups."""
+    flat = _Flat(report, Totals(report))
+    for entry in entries:
+        if entry.name != names.COMM_TOTAL:
+            flat.add(entry)
+    return flat.tables()
+
+
+def links_table(entries: Iterable[Entry], report: FileReport) -> Table:
+    """comm_links of types and statistics, without rollups."""
+    figures, rows = Figures(report), Rows(names.COMM_LINKS_COLUMNS)
     for entry in entries:
         if entry.name != names.COMM_TOTAL:
             _add_links(entry, rows, figures, report)
-    return _unless_empty({"comm_links": rows.table()}, "comm_links", whole, report)
+    return rows.table()
 
 
 def _unless_empty(tables: dict[str, Table], main: str, whole: bool, report: FileReport) -> dict[str, Table]:
@@ -94,7 +102,7 @@ def _unless_empty(tables: dict[str, Table], main: str, whole: bool, report: File
     return tables
 
 
-def _entries(text: str, report: FileReport, wanted: Callable[[dict[str, Any]], bool]) -> tuple[list[_Entry], bool]:
+def _entries(text: str, report: FileReport, wanted: Callable[[dict[str, Any]], bool]) -> tuple[list[Entry], bool]:
     """The entries of a file, and whether all of the file could be read."""
     content = load_object(text, report, exact=True)
     if content is not None:
@@ -102,13 +110,13 @@ def _entries(text: str, report: FileReport, wanted: Callable[[dict[str, Any]], b
     return list(_salvage(text, wanted)), False
 
 
-def _walk(content: dict[str, Any], report: FileReport) -> Iterator[_Entry]:
+def _walk(content: dict[str, Any], report: FileReport) -> Iterator[Entry]:
     """Entries of a sound file: step -> kind -> name@group."""
     for step, kinds in content.items():
         for kind, entries in _members(kinds, step, report):
             for name, value in _members(entries, f"{step}, {kind}", report):
                 if isinstance(value, dict):
-                    yield _entry(step, kind, name, value)
+                    yield entry_of(step, kind, name, value)
                 else:
                     _report_shape(report, f"{step}, {kind}, {name}", value)
 
@@ -124,22 +132,23 @@ def _report_shape(report: FileReport, where: str, value: Any) -> None:
     report.add("unexpected_shape", where, expected="an object", found=str(value))
 
 
-def _salvage(text: str, wanted: Callable[[dict[str, Any]], bool]) -> Iterator[_Entry]:
+def _salvage(text: str, wanted: Callable[[dict[str, Any]], bool]) -> Iterator[Entry]:
     """Complete entries of a broken file. Steps and kinds are known by their keys."""
     step, kind = "", ""
     for key, value in complete_objects(text, wanted):
         if value is not None:
-            yield _entry(step, kind, key, value)
+            yield entry_of(step, kind, key, value)
         elif key in names.COMM_KINDS:
             kind = key
         elif _STEP_KEY.fullmatch(key):
             step = key
 
 
-def _entry(step: str, kind: str, key: str, value: dict[str, Any]) -> _Entry:
+def entry_of(step: str, kind: str, key: str, value: dict[str, Any]) -> Entry:
+    """An entry from the keys that lead to it: "step5", "collective", "name@group"."""
     number = _STEP_KEY.fullmatch(step)
     name, at, group = key.rpartition("@")
-    return _Entry(
+    return Entry(
         (number.group(1) if number else step) or None, kind, name if at else key, group if at and group else None, value
     )
 
@@ -155,7 +164,15 @@ class _Flat:
         self._totals = totals
         self._figures = Figures(report)
 
-    def add(self, entry: _Entry) -> None:
+    def tables(self) -> dict[str, Table]:
+        """What was taken."""
+        return {
+            "comm_ops": self.ops.table(),
+            "comm_bandwidth": self.bandwidth.table(),
+            "comm_packets": self.packets.table(),
+        }
+
+    def add(self, entry: Entry) -> None:
         """Take one operator."""
         times = entry.value.get(names.COMM_TIME_INFO)
         if isinstance(times, dict):
@@ -170,7 +187,7 @@ class _Flat:
             else:
                 _report_shape(self._report, f"{entry.where}, {transport}", info)
 
-    def _add_op(self, entry: _Entry, times: dict[str, Any]) -> None:
+    def _add_op(self, entry: Entry, times: dict[str, Any]) -> None:
         def duration(key: str) -> int | None:
             return self._figures.integer(times.get(key), _MS, f"{entry.where}, {key}")
 
@@ -197,7 +214,7 @@ class _Flat:
             ratio(names.WAIT_RATIO), ratio(names.SYNC_RATIO),
         )  # fmt: skip
 
-    def _add_bandwidth(self, entry: _Entry, transport: str, info: dict[str, Any]) -> None:
+    def _add_bandwidth(self, entry: Entry, transport: str, info: dict[str, Any]) -> None:
         where = f"{entry.where}, {transport}"
         size = self._figures.integer(info.get(names.SIZE), _MB, f"{where}, {names.SIZE}")
         time = self._figures.integer(info.get(names.TRANSIT), _MS, f"{where}, {names.TRANSIT}")
@@ -221,7 +238,7 @@ class _Flat:
             )  # fmt: skip
 
 
-def _add_links(entry: _Entry, rows: Rows, figures: Figures, report: FileReport) -> None:
+def _add_links(entry: Entry, rows: Rows, figures: Figures, report: FileReport) -> None:
     op_type, dash, stat = entry.name.rpartition("-")
     for link, info in entry.value.items():
         where = f"{entry.where}, {link}"

@@ -10,6 +10,8 @@ from typing import IO, Optional
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers import capture, registry
+from tb_npu_plugin.readers.cluster import reader as cluster
+from tb_npu_plugin.readers.csv_reader import read_csv
 from tb_npu_plugin.readers.database import settings
 from tb_npu_plugin.readers.database.events.scan import scan_database
 from tb_npu_plugin.readers.database.tables import read_database
@@ -23,7 +25,7 @@ from tb_npu_plugin.readers.source import Progress
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.scan import Scan, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
-from tb_npu_plugin.schema.formats import KINETO, MINDINSIGHT, MINDSPORE, TORCH_NPU
+from tb_npu_plugin.schema.formats import CLUSTER, KINETO, MINDINSIGHT, MINDSPORE, MSPROF, TORCH_NPU
 from tb_npu_plugin.schema.torch_npu_db import DATABASE_FILES, PROFILER_DATABASE
 from tb_npu_plugin.tables import Table
 
@@ -39,6 +41,7 @@ class Reader:
              smaller files, so that it need not read again what is there
     finish   mends and adds to what all files gave together
     scan     the events of a trace file
+    select   the rows of one span, where several share their files: by Found.part
     derive   the logical tables that are made of these events; None: the operators, rebuilt where they have no file
     """
 
@@ -46,6 +49,7 @@ class Reader:
     tables: Callable[[Path, str, ProblemLog, Progress, Optional[Spool], Tables], Tables]
     finish: Callable[[Tables, Capture, ProblemLog], Tables] = lambda tables, capture, log: tables
     scan: Scan = scan_trace
+    select: Optional[Callable[[Tables, str], Tables]] = None
     derive: Optional[Callable[[TraceEvents, Optional[ArgsFile], ProblemLog], Tables]] = None
 
 
@@ -85,10 +89,25 @@ def _no_tables(
     return {}
 
 
+def _unknown_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
+    """Of results without settings that we read."""
+    return Capture()
+
+
+def _msprof_tables(
+    path: Path, relative: str, log: ProblemLog, progress: Progress, spool: Spool | None, before: Tables
+) -> Tables:
+    spec = MSPROF.file(path.name)
+    table = None if spec is None else read_csv(path, relative, spec, log, progress, spool)
+    return {} if spec is None or table is None else {spec.id: table}
+
+
 READERS: dict[str, Reader] = {
     TORCH_NPU.id: Reader(_capture, _tables, scan=_scan),
     MINDINSIGHT.id: Reader(mindinsight_capture.read_capture, mindinsight.read_file, mindinsight.finish),
     MINDSPORE.id: Reader(mindspore_capture.read_capture, mindspore.read_file, mindspore.finish),
+    MSPROF.id: Reader(_unknown_capture, _msprof_tables),
+    CLUSTER.id: Reader(cluster.read_capture, cluster.read_file, select=cluster.select),
     KINETO.id: Reader(
         kineto_head.read_capture, _no_tables, scan=kineto_head.scan_kineto, derive=kineto_tables.tables_of
     ),

@@ -6,11 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tb_npu_plugin.schema import (
+    cluster,
     kineto,
     minddata,
     mindinsight_ops,
     mindinsight_steps,
     mindspore_files,
+    msprof,
     torch_npu_csv,
     torch_npu_db,
     torch_npu_json,
@@ -81,6 +83,12 @@ MINDINSIGHT = Format(
     (*mindinsight_steps.STEP_FILES, *mindinsight_ops.OP_FILES, *minddata.LEGACY_FILES),
 )
 
+MSPROF = Format("msprof", "msprof", msprof.MSPROF_FILES, msprof.EXPORT)
+
+CLUSTER = Format("cluster", "msprof-analyze cluster", cluster.CLUSTER_FILES)
+
 KINETO = Format("kineto", "PyTorch Profiler (Kineto)", (kineto.KINETO_TRACE,), device="GPU")
 
-FORMATS: dict[str, Format] = {format.id: format for format in (TORCH_NPU, MINDSPORE, MINDINSIGHT, KINETO)}
+FORMATS: dict[str, Format] = {
+    format.id: format for format in (TORCH_NPU, MINDSPORE, MINDINSIGHT, MSPROF, CLUSTER, KINETO)
+}

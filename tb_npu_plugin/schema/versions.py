@@ -59,6 +59,16 @@ VERSIONS: dict[str, tuple[Version, ...]] = {
     ),
     "kineto": (
         Version("PyTorch 1.13 to 2.2", "`ts` in microseconds since the epoch"),
-        Version("PyTorch 2.3 and later", "`baseTimeNanoseconds`, `ts` counted from it"),
+        Version("PyTorch 2.3 and later, GPU", "`baseTimeNanoseconds`, `ts` counted from it"),
+        Version("PyTorch 2.13, CPU alone", "`deviceProperties` is empty, `host_name`", "recorded/kineto_cpu"),
+    ),
+    "msprof": (
+        Version("CANN 7 and later", "`PROF_*/mindstudio_profiler_output`, names end in the time of the export"),
+    ),
+    "cluster": (
+        Version(
+            "msprof-analyze 26.2, text", "`comm_group_parallel_info`, DP, PP and TP Index", "recorded/cluster_text"
+        ),
+        Version("msprof-analyze 26.2, database", "`cluster_analysis.db` with `ClusterBaseInfo`", "recorded/cluster_db"),
     ),
 }

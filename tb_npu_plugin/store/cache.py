@@ -62,10 +62,10 @@ def max_bytes() -> int:
         return 20_000_000_000
 
 
-def entry_key(folder: Path, stage: str, files: Sequence[FoundFile]) -> str:
+def entry_key(folder: Path, stage: str, files: Sequence[FoundFile], part: str = "") -> str:
     """Key of what one stage reads from files of a result folder: where they are, how large, when changed, and
-    what reads them."""
-    parts = [str(folder), stage, reader_version()]
+    what reads them. `part`: of the files, where several spans share them."""
+    parts = [str(folder), stage, part, reader_version()]
     parts += [f"{file.relative}:{file.size}:{file.mtime_ns}" for file in files]
     return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 

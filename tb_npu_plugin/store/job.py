@@ -46,6 +46,7 @@ class Job:
     problems: list[Problem] = field(default_factory=list)
     preview: Preview | None = None
     format: str = TORCH_NPU.id
+    part: str = ""
 
     @property
     def bytes_total(self) -> int:

@@ -259,7 +259,7 @@ class Pool:
         out = self._cache.new_folder()
         settled = is_settled(job.files)
         try:
-            meta = process.run(Request(job.stage, job.folder, job.files, out, job.format), say)
+            meta = process.run(Request(job.stage, job.folder, job.files, out, job.format, job.part), say)
             self._cache.commit(job.key, out, {**meta, "settled": settled})
         finally:
             self._cache.discard(out)

@@ -153,7 +153,17 @@ class Library:
         """Queue the reading of a stage; how far it is then."""
         span, stage = place.span, stand.stage
         files = files_of(span, stage)
-        wanted = Job(stand.key, span.token, stage, span.folder, files, urgent, preview=preview, format=span.format)
+        wanted = Job(
+            stand.key,
+            span.token,
+            stage,
+            span.folder,
+            files,
+            urgent,
+            preview=preview,
+            format=span.format,
+            part=span.part,
+        )
         job = self.pool.submit(wanted)
         if job.state == "ready":  # it ended between the two looks
             return self.stand(place, stage)
@@ -246,7 +256,7 @@ class Library:
             with self._lock:  # what was read of the files as they were is not asked for again
                 self._entries.pop(key, None)
                 self._entries.pop(f"{key}-growing", None)
-            key = entry_key(span.folder, stage, files_of(span, stage))
+            key = entry_key(span.folder, stage, files_of(span, stage), span.part)
             self._keys[span.token, stage] = (span.fingerprint, key)
         return key if settled else f"{key}-growing"
 

@@ -28,13 +28,15 @@ SETTLED_AFTER = 2_000_000_000
 
 @dataclass(frozen=True)
 class Request:
-    """What a worker is to do: read `files` of `folder`, a result of a format, and write what they hold into `out`."""
+    """What a worker is to do: read `files` of `folder`, a result of a format, and write what they hold into `out`.
+    part: see discovery.found.Found."""
 
     stage: Stage
     folder: Path
     files: tuple[FoundFile, ...]
     out: Path
     format: str = TORCH_NPU.id
+    part: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """One line of the protocol."""
@@ -45,13 +47,14 @@ class Request:
             "files": files,
             "out": str(self.out),
             "format": self.format,
+            "part": self.part,
         }
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Request:
         """Inverse of `as_json`."""
         files = tuple(FoundFile(**{**file, "stages": tuple(file["stages"])}) for file in value["files"])
-        return Request(value["stage"], Path(value["folder"]), files, Path(value["out"]), value["format"])
+        return Request(value["stage"], Path(value["folder"]), files, Path(value["out"]), value["format"], value["part"])
 
 
 def files_of(span: FoundSpan, stage: Stage) -> tuple[FoundFile, ...]:

@@ -134,6 +134,8 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
     def finish(relative: str) -> None:
         nonlocal tables
         tables = reader.finish(tables, capture, log)
+        if request.part and reader.select is not None:
+            tables = reader.select(tables, request.part)
 
     _guarded(_settings_file(request), log, settings)
     for file in request.files:

@@ -18,7 +18,7 @@ Open = Callable[..., Plugin]
 
 @dataclass(frozen=True)
 class Kind:
-    """A fixture of fixtures/results, what its worker is called, and for each view that it has a text that it shows.
+    """A run of a fixture of fixtures/results or fixtures/recorded, what its worker is called, and for each view that it has a text that it shows.
 
     absent: words that no view may show.
     """
@@ -112,6 +112,19 @@ KINDS = {
     ),
     "mindspore_mixed": Kind("mindspore_mixed", "rank 0", {"overview": "MindSpore Profiler", "distributed": "rank 1"}),
     "mindspore_data": Kind("mindspore_data", "rank 0 · node0_31780", {"data_pipeline": "Batch", "operator": "GetNext"}),
+    "msprof": Kind(
+        "msprof",
+        "device 0",
+        {"overview": "msprof", "trace": "Ascend Hardware", "kernel": "FlashAttentionScore", "memory": "Modules"},
+    ),
+    "cluster_text": Kind(
+        "cluster_text/cluster_analysis_output",
+        "rank 0",
+        {"overview": "Step 5", "distributed": "hcom_receive", "doctor": "cluster_communication.json"},
+    ),
+    "cluster_db": Kind(
+        "cluster_db/cluster_analysis_output", "rank 0", {"overview": "Step 11", "distributed": "hcom_allReduce"}
+    ),
     "kineto_exported": Kind("kineto_exported", "worker", {"kernel": "Memset (Device)", "operator": "aten::relu"}),
 }
 
@@ -120,10 +133,9 @@ KINDS = {
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """All fixtures, each as a run of its own."""
     logdir = tmp_path_factory.mktemp("formats")
-    for kind in KINDS.values():
-        place = logdir / kind.fixture
-        if not place.exists():
-            place.symlink_to(FIXTURES / "results" / kind.fixture, target_is_directory=True)
+    for fixture in {kind.fixture.partition("/")[0] for kind in KINDS.values()}:
+        group = next(group for group in ("results", "recorded") if (FIXTURES / group / fixture).exists())
+        (logdir / fixture).symlink_to(FIXTURES / group / fixture, target_is_directory=True)
     with tensorboard("--logdir", str(logdir), cache=tmp_path_factory.mktemp("cache") / "cache") as url:
         yield url
 

@@ -18,7 +18,7 @@ from tb_npu_plugin.tables import NULL_INT, Table
 from tests.support.fixtures import FIXTURES
 
 TRACES = sorted(path for path in (FIXTURES / "results").glob("kineto_*/*") if path.is_file())
-RECORDED = sorted((FIXTURES / "recorded").glob("*.pt.trace.json*"))
+RECORDED = sorted((FIXTURES / "recorded" / "kineto_cpu").iterdir())
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 
 

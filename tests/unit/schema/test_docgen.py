@@ -28,7 +28,7 @@ def test_each_kind_of_result_tells_its_versions_and_what_backs_them() -> None:
 
 def test_the_samples_that_back_versions_are_there() -> None:
     data = real_data()
-    places = [FIXTURES / "results", *([data] if data is not None else [])]
+    places = [FIXTURES, FIXTURES / "results", *([data] if data is not None else [])]
     samples = [version.sample for known in VERSIONS.values() for version in known if version.sample]
     missing = [sample for sample in samples if not any((place / sample).is_dir() for place in places)]
     assert samples and (data is None or missing == [])

@@ -4,6 +4,7 @@ import { KINETO } from "./kineto";
 import { MINDDATA } from "./minddata";
 import { MINDINSIGHT } from "./mindinsight";
 import { MINDSPORE } from "./mindspore";
+import { MSPROF } from "./msprof";
 import { PROBLEMS } from "./problems";
 import type { ServerText } from "./texts.gen";
 import { TITLES } from "./titles";
@@ -14,6 +15,7 @@ export const SERVER_ZH: Readonly<Record<ServerText, string>> = {
   ...COLUMN_DOCS,
   ...KINETO,
   ...MINDDATA,
+  ...MSPROF,
   ...MINDINSIGHT,
   ...MINDSPORE,
   ...PROBLEMS,

@@ -1,0 +1,39 @@
+"""Results of msprof-analyze cluster: one span for each rank, of files that they share."""
+
+from __future__ import annotations
+
+from tb_npu_plugin.discovery.cluster_ranks import cluster_ranks
+from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of
+from tb_npu_plugin.discovery.identity import Identity
+from tb_npu_plugin.discovery.report import Skipped
+from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema import cluster
+from tb_npu_plugin.schema.formats import CLUSTER
+
+_SIGNS = {file.name for file in (cluster.STEPS, cluster.COMMUNICATIONS, cluster.MATRIX, cluster.DATABASE)}
+
+
+def find_cluster(folder: Folder) -> Taken | None:
+    """A folder with one of the files that only this tool writes."""
+    if not any(entry.name in _SIGNS or entry.name.removesuffix(".gz") in _SIGNS for entry in folder.entries):
+        return None
+    notes: list[Problem] = []
+    files = files_of(folder.entries, "", CLUSTER, notes)
+    ranks = cluster_ranks(folder.path, files)
+    if not ranks:
+        return Taken(skipped=[_no_ranks(folder.label)])
+    return Taken([
+        Found(
+            CLUSTER.id, folder.path, (*folder.parts, f"rank {rank}"), folder.parts,
+            Identity(rank, "file", "", None, None, "", ""), tuple(files), tuple(notes), "cluster", str(rank),
+        )
+        for rank in ranks
+    ])  # fmt: skip
+
+
+def _no_ranks(path: str) -> Skipped:
+    return Skipped(
+        path,
+        f"No rank can be told: neither {cluster.STEPS.name} nor {cluster.GROUPS.name} nor {cluster.DATABASE.name} names one.",
+        "Run msprof-analyze cluster again.",
+    )

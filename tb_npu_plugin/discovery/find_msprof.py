@@ -1,0 +1,88 @@
+"""Results of plain msprof runs: PROF_* folders with what msprof exported."""
+
+from __future__ import annotations
+
+import re
+
+from tb_npu_plugin.discovery import layout, report
+from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, listed
+from tb_npu_plugin.discovery.identity import Identity, fold
+from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.discovery.report import shown
+from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema import msprof
+from tb_npu_plugin.schema.formats import MSPROF
+
+_STAMP = re.compile(r"\d{14,}")
+
+
+def find_msprof(folder: Folder) -> Taken | None:
+    """A folder that holds an export of msprof."""
+    if msprof.OUTPUT_FOLDER not in folder.folders:
+        return Taken(skipped=[_never_exported(folder)], whole=True) if _is_raw(folder) else None
+    try:
+        output = listed(folder.path / msprof.OUTPUT_FOLDER)
+    except OSError as error:
+        return Taken(skipped=[report.unreadable(f"{folder.label}/{msprof.OUTPUT_FOLDER}", error)], whole=True)
+    notes: list[Problem] = []
+    files = _newest(files_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF, notes), notes)
+    if not files:
+        return Taken(skipped=[_never_exported(folder)], whole=True)
+    parts = folder.parts or (folder.path.name,)
+    found = Found(
+        MSPROF.id, folder.path, folder.parts, fold(folder.parts), _identity(folder, parts), tuple(files), tuple(notes),
+        shown(folder.path.name),
+    )  # fmt: skip
+    return Taken([found], whole=True)
+
+
+def _is_raw(folder: Folder) -> bool:
+    """A PROF_* folder as msprof records it."""
+    inner = any(name == msprof.HOST_FOLDER or msprof.DEVICE_FOLDER.fullmatch(name) for name in folder.folders)
+    return inner and msprof.FOLDER_NAME.fullmatch(folder.name) is not None
+
+
+def _never_exported(folder: Folder) -> report.Skipped:
+    return report.never_exported(folder.label, MSPROF.analyse.format(path=shown(str(folder.path))))
+
+
+def _newest(files: list[FoundFile], notes: list[Problem]) -> list[FoundFile]:
+    """Each export is named by its time: of several only the last is read."""
+    kept: dict[str, FoundFile] = {}
+    for file in files:
+        spec = MSPROF.file(file.name)
+        assert spec is not None, "files_of takes no others"
+        before = kept.get(spec.id)
+        if before is not None:
+            notes.append(_exported_twice(min(before, file, key=_stamp)))
+        kept[spec.id] = file if before is None else max(before, file, key=_stamp)
+    return list(kept.values())
+
+
+def _stamp(file: FoundFile) -> tuple[str, str]:
+    found = _STAMP.findall(file.name)
+    return (found[-1] if found else "", file.name)
+
+
+def _identity(folder: Folder, parts: tuple[str, ...]) -> Identity:
+    """The time from the folder's name, the rank from the folders above, else the device tells the process."""
+    named = msprof.FOLDER_NAME.fullmatch(parts[-1])
+    devices = [found.group("device") for name in folder.folders if (found := msprof.DEVICE_FOLDER.fullmatch(name))]
+    above = parts[len(fold(parts)) : -1]
+    ranks = [found for part in reversed(above) if (found := layout.RANK_FOLDER.fullmatch(part))]
+    return Identity(
+        rank=int(ranks[0].group("rank")) if ranks else None,
+        rank_source="folder name" if ranks else "",
+        worker_name=f"device {devices[0]}" if len(devices) == 1 else "",
+        host=None,
+        pid=None,
+        stamp=(named.group("time") or "") if named else "",
+        node="/".join(shown(part) for part in above if layout.NODE_FOLDER.fullmatch(part)),
+    )
+
+
+def _exported_twice(file: FoundFile) -> Problem:
+    return Problem(
+        "older_export", file.relative, "", "one export", "a newer one beside it", "Nothing: the newer one is read.",
+        "Remove the older files.", severity="info",
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Reads what msprof-analyze cluster writes."""

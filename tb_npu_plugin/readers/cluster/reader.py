@@ -1,0 +1,122 @@
+"""Tables of all ranks with a column `rank`, and of them those of one rank."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tb_npu_plugin.analysis.joining import concat
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.cluster.database import read_database
+from tb_npu_plugin.readers.communication import Entry, entry_of, flat_tables, links_table
+from tb_npu_plugin.readers.csv_reader import read_csv
+from tb_npu_plugin.readers.json_file import load_object, read_text
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.source import Progress
+from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.schema import cluster
+from tb_npu_plugin.schema.formats import CLUSTER
+from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
+from tb_npu_plugin.tables import NULL_INT, Table
+
+Tables = dict[str, Table]
+
+
+def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
+    """How the ranks were recorded is not told."""
+    return Capture()
+
+
+def read_file(
+    path: Path, relative: str, log: ProblemLog, progress: Progress, spool: Spool | None, before: Tables
+) -> Tables:
+    """As readers.registry.read_file, of all ranks; a database gives what the text files lack."""
+    spec = CLUSTER.file(path.name)
+    if spec is cluster.STEPS:
+        table = read_csv(path, relative, cluster.STEPS, log, progress)
+        return {} if table is None else {"step_trace": _by_rank(table)}
+    if spec is cluster.DATABASE:
+        return read_database(path, relative, log, progress, set(spec.tables) - before.keys())
+    report = FileReport(log, relative)
+    text = read_text(path, report, progress)
+    content = None if text is None else load_object(text, report, exact=True)
+    if content is None:
+        return {}
+    if spec is cluster.MATRIX:
+        return {"comm_links": links_table(_links(content, report), report)}
+    return _operators(content, report)
+
+
+def select(tables: Tables, part: str) -> Tables:
+    """Of all ranks the rows of one; of the links those that start there."""
+    out = {}
+    for name, table in tables.items():
+        key = "src" if name == "comm_links" else cluster.RANK.key
+        own = table.take(table.ints(key) == int(part))
+        columns = tuple(column for column in own.columns if column.key != cluster.RANK.key)
+        out[name] = Table(columns, {column.key: own.data[column.key] for column in columns})
+    return out
+
+
+def _by_rank(table: Table) -> Table:
+    """Rows of ranks, with their number."""
+    own = table.take(table.text(cluster.ROW_TYPE.key).equals(cluster.BY_RANK))
+    index = own.text("index")
+    numbers = [int(text) if cluster.INDEX.fullmatch(text) else NULL_INT for text in index.values]
+    ranks = np.array([*numbers, NULL_INT], dtype=np.int64)[index.codes]
+    columns = tuple(column for column in STEP_TRACE.columns if own.has(column.key))
+    return Table(columns, {column.key: own.data[column.key] for column in columns}).with_columns(
+        [(cluster.RANK, ranks)]
+    )
+
+
+def _operators(content: dict[str, Any], report: FileReport) -> Tables:
+    """cluster_communication.json: ranks of a group -> step -> name@group -> rank -> figures."""
+    entries: dict[int, list[Entry]] = defaultdict(list)
+    for step, key, ranks in _inner(content, report):
+        for rank, value in ranks.items():
+            if not cluster.INDEX.fullmatch(rank) or not isinstance(value, dict):
+                report.add("unexpected_shape", f"{step}, {key}, {rank}", expected="an object", found=str(value))
+                continue
+            entries[int(rank)].append(entry_of(step, _kind(key), key, value))
+    parts = {rank: flat_tables(own, report) for rank, own in sorted(entries.items())}
+    out: Tables = {}
+    for name in ("comm_ops", "comm_bandwidth", "comm_packets"):
+        tables = [
+            own[name].with_columns([(cluster.RANK, np.full(len(own[name]), rank, dtype=np.int64))])
+            for rank, own in parts.items()
+        ]
+        if tables:
+            out[name] = concat(tables[0].columns, tables)
+    return out
+
+
+def _links(content: dict[str, Any], report: FileReport) -> Iterator[Entry]:
+    """cluster_communication_matrix.json: ranks of a group -> step -> type-statistic@group -> link -> figures."""
+    for step, key, links in _inner(content, report):
+        yield entry_of(step, _kind(key), key, links)
+
+
+def _inner(content: dict[str, Any], report: FileReport) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """(step, key, what it holds) of both JSON files."""
+    for group, steps in content.items():
+        for step, entries in _members(steps, group, report):
+            for key, value in _members(entries, f"{group}, {step}", report):
+                if isinstance(value, dict):
+                    yield step, key, value
+
+
+def _members(value: Any, where: str, report: FileReport) -> list[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return list(value.items())
+    report.add("unexpected_shape", where, expected="an object", found=str(value))
+    return []
+
+
+def _kind(key: str) -> str:
+    return "p2p" if cluster.POINT_TO_POINT.search(key.partition("@")[0]) else "collective"

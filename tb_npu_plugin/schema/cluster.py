@@ -1,0 +1,81 @@
+"""What `msprof-analyze cluster` writes: cluster_analysis_output, figures of all ranks of a run. Source: msprof-analyze
+26.2.0, run on results of `tb-npu mock`; specs/analysis.md 2.1."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from tb_npu_plugin.schema.core import Condition, ResultFile
+from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
+from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION, COMMUNICATION_MATRIX
+from tb_npu_plugin.tables import Column, Kind
+
+T = Kind.TEXT
+
+#: Names the rows of one rank; left out of the tables of a span.
+RANK = Column("rank", Kind.INT, "Rank", "Rank that recorded it.", "identity", ("Index",))
+#: "rank", or "stage": the largest figures of a pipeline stage.
+ROW_TYPE = Column("row_type", T, "Type", "rank or stage.", "identity", ("Type",))
+BY_RANK = "rank"
+#: "(0, 1)" for a stage; a number for a rank.
+INDEX = re.compile(r"\d{1,9}")
+
+_TEXT = Condition("-m all, or communication_time", "Written from text results.")
+_MATRIX = Condition("-m all, or communication_matrix", "Written from text results.")
+
+#: Sorts of parallelism of which a rank has a place.
+PARALLEL = ("DP", "PP", "TP")
+
+STEPS = dataclasses.replace(
+    STEP_TRACE,
+    name="cluster_step_trace_time.csv",
+    condition=_TEXT,
+    columns=(
+        *STEP_TRACE.columns[1:],
+        ROW_TYPE,
+        *(
+            Column(
+                f"{name.lower()}_index", Kind.INT, f"{name} Index", f"Place in {name}.", "identity", (f"{name} Index",)
+            )
+            for name in PARALLEL
+        ),
+        Column("index", T, "Index", "The rank, or the ranks of a stage.", "identity", ("Index",), required=True),
+    ),
+)
+COMMUNICATIONS = dataclasses.replace(COMMUNICATION, name="cluster_communication.json", condition=_TEXT)
+MATRIX = dataclasses.replace(COMMUNICATION_MATRIX, name="cluster_communication_matrix.json", condition=_MATRIX)
+GROUPS = ResultFile(
+    id="cluster_groups",
+    name="communication_group.json",
+    title="Communication groups",
+    condition=_TEXT,
+    columns=(),
+    settings=True,
+    doc="Sets of ranks that communicate.",
+)
+DATABASE = ResultFile(
+    id="cluster_db",
+    name="cluster_analysis.db",
+    title="Cluster analysis",
+    condition=Condition("-m all on databases", "Written from database results."),
+    columns=(),
+    fills=("step_trace", "comm_ops", "comm_bandwidth", "comm_packets", "comm_links"),
+    fallback=True,
+    doc="The same figures as tables of a SQLite database.",
+)
+CLUSTER_FILES = (STEPS, COMMUNICATIONS, MATRIX, GROUPS, DATABASE)
+
+#: Keys of communication_group.json that hold lists of ranks.
+GROUP_KINDS = ("collective", "p2p")
+#: Collectives between two ranks, by name.
+POINT_TO_POINT = re.compile(r"send|receive|recv", re.IGNORECASE)
+
+# Tables of the database.
+DB_STEPS, DB_TIME, DB_BANDWIDTH, DB_MATRIX = (
+    "ClusterStepTraceTime", "ClusterCommunicationTime", "ClusterCommunicationBandwidth", "ClusterCommunicationMatrix",
+)  # fmt: skip
+DB_RANKS = (
+    f"SELECT DISTINCT \"index\" FROM {DB_STEPS} WHERE type = '{BY_RANK}'",
+    f"SELECT DISTINCT rank_id FROM {DB_TIME}",
+)

@@ -1,0 +1,148 @@
+"""Exports of msprof and of msprof-analyze cluster: figures against the files, read with the standard library alone."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+from contextlib import closing
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.schema.torch_npu_json import ROLLUP_TRANSPORTS
+from tb_npu_plugin.tables import Table
+from tests.support.fixtures import FIXTURES
+
+MSPROF = FIXTURES / "results" / "msprof"
+TEXT = FIXTURES / "recorded" / "cluster_text"
+DATABASE = FIXTURES / "recorded" / "cluster_db"
+
+
+def read(logdir: Path, worker: int = 0) -> dict[str, Table]:
+    """All tables of a span, as the worker process reads them."""
+    (run,) = scan({"": logdir}).runs
+    span = run.workers[worker].spans[0]
+    reader, log = READERS[span.format], ProblemLog()
+    tables: dict[str, Table] = {}
+    for file in span.table_files:
+        spec = FORMATS[span.format].file(file.name)
+        if spec is None or spec.settings:
+            continue
+        tables.update(reader.tables(span.folder / file.relative, file.relative, log, lambda _: None, None, tables))
+    assert not [problem for problem in log.list() if problem.severity != "info"]
+    return reader.select(tables, span.part) if reader.select is not None else tables
+
+
+def ns(text: object, factor: int) -> int:
+    return int((Decimal(str(text).strip()) * factor).to_integral_value())
+
+
+def test_op_summary() -> None:
+    (path,) = MSPROF.rglob("op_summary_20250615070512.csv")
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    kernels = read(MSPROF)["kernels"]
+    assert kernels.text("name").tolist() == [row["Op Name"] for row in rows]
+    assert kernels.ints("dur_ns").tolist() == [ns(row["Task Duration(us)"], 1000) for row in rows]
+    assert kernels.ints("start_ns").tolist() == [ns(row["Task Start Time(us)"], 1000) for row in rows]
+    assert kernels.text("core").tolist() == [row["Task Type"] for row in rows]
+
+
+def test_op_statistic() -> None:
+    (path,) = MSPROF.rglob("op_statistic_*.csv")
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    table = read(MSPROF)["op_statistic"]
+    assert table.ints("total_ns").sum() == sum(ns(row["Total Time(us)"], 1000) for row in rows)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_cluster_steps_of_text(rank: int) -> None:
+    with (TEXT / "cluster_analysis_output" / "cluster_step_trace_time.csv").open(newline="") as file:
+        (row,) = (row for row in csv.DictReader(file) if row["Type"] == "rank" and row["Index"] == str(rank))
+    steps = read(TEXT, rank)["step_trace"]
+    assert steps.text("step").tolist() == [row["Step"]]
+    for key, header in (("computing", "Computing"), ("free", "Free"), ("bubble", "Bubble"), ("preparing", "Preparing")):
+        assert abs(int(steps.ints(key)[0]) - float(row[header]) * 1000) < 1
+    assert (
+        abs(int(steps.ints("communication_not_overlapped")[0]) - float(row["Communication(Not Overlapped)"]) * 1000) < 1
+    )
+
+
+def _operators(rank: int) -> list[tuple[str, dict[str, Any]]]:
+    content = json.loads((TEXT / "cluster_analysis_output" / "cluster_communication.json").read_text())
+    return [
+        (name, ranks[str(rank)])
+        for steps in content.values()
+        for entries in steps.values()
+        for name, ranks in entries.items()
+        if str(rank) in ranks and not name.startswith("Total Op Info")
+    ]
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_cluster_operators_of_text(rank: int) -> None:
+    expected, tables = _operators(rank), read(TEXT, rank)
+    ops = tables["comm_ops"]
+    found = dict(zip(ops.text("name").tolist(), ops.ints("elapse_ns").tolist()))
+    times = "Communication Time Info"
+    assert found == {name.split("@")[0]: ns(info[times]["Elapse Time(ms)"], 10**6) for name, info in expected}
+    moved = sum(
+        ns(part["Transit Size(MB)"], 10**6)
+        for _, info in expected
+        for transport, part in info["Communication Bandwidth Info"].items()
+        if transport not in ROLLUP_TRANSPORTS
+    )
+    bandwidth = tables["comm_bandwidth"]
+    assert bandwidth.ints("size_bytes")[bandwidth.ints("rollup") == 0].sum() == moved > 0
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_cluster_links_of_text(rank: int) -> None:
+    content = json.loads((TEXT / "cluster_analysis_output" / "cluster_communication_matrix.json").read_text())
+    expected = sorted(
+        (link, ns(info["Transit Size(MB)"], 10**6))
+        for steps in content.values()
+        for entries in steps.values()
+        for name, links in entries.items()
+        for link, info in links.items()
+        if "total" in name and link.startswith(f"{rank}-")
+    )
+    links = read(TEXT, rank)["comm_links"]
+    total = links.take(links.text("stat").equals("total"))
+    ends = [f"{src}-{dst}" for src, dst in zip(total.ints("src").tolist(), total.ints("dst").tolist())]
+    assert sorted(zip(ends, total.ints("size_bytes").tolist())) == expected != []
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_cluster_database(rank: int) -> None:
+    tables = read(DATABASE, rank)
+    path = DATABASE / "cluster_analysis_output" / "cluster_analysis.db"
+    with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as database:
+        (step,) = database.execute(
+            'SELECT computing, communication, free FROM ClusterStepTraceTime WHERE type = ? AND "index" = ?',
+            ("rank", str(rank)),
+        )
+        ops = database.execute(
+            "SELECT hccl_op_name, elapsed_time FROM ClusterCommunicationTime WHERE rank_id = ? AND hccl_op_name != ?",
+            (rank, "Total Op Info"),
+        ).fetchall()
+        (links,) = database.execute(
+            "SELECT count(*) FROM ClusterCommunicationMatrix WHERE src_rank = ? AND op_name != ''", (rank,)
+        )
+    steps = tables["step_trace"]
+    assert [int(steps.ints(key)[0]) for key in ("computing", "communication", "free")] == [ns(x, 1000) for x in step]
+    found = tables["comm_ops"]
+    assert list(zip(found.text("name").tolist(), found.ints("elapse_ns").tolist())) == [
+        (name, ns(time, 10**6)) for name, time in ops
+    ]
+    total = tables["comm_links"].text("stat").equals("total")  # which name no operator
+    assert (~total).sum() == links[0] > 0
+    assert not path.with_name(path.name + "-wal").exists()

@@ -1,0 +1,92 @@
+"""Exports of msprof and clusters of msprof-analyze in a logdir."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.discovery.scan import scan
+from tests.support.fixtures import FIXTURES
+
+PROF = "PROF_000001_20250615070000123_ABCDEFGHIJKLMNOP"
+
+
+def output(folder: Path, *names: str) -> None:
+    (folder / "mindstudio_profiler_output").mkdir(parents=True)
+    (folder / "device_3").mkdir()
+    for name in names:
+        (folder / "mindstudio_profiler_output" / name).write_text("Op Name\n")
+
+
+@pytest.mark.parametrize(
+    ("place", "run", "worker"),
+    [
+        (f"exp/{PROF}", "exp", "device 3"),
+        (f"exp/rank_5/{PROF}", "exp", "rank 5 · device 3"),
+        (PROF, "logs", "device 3"),
+    ],
+)
+def test_run_and_worker_of_every_layout(tmp_path: Path, place: str, run: str, worker: str) -> None:
+    output(tmp_path / "logs" / place, "op_summary_20250615070512.csv")
+    found = scan({"": tmp_path / "logs"})
+    assert [(one.label, [who.label for who in one.workers]) for one in found.runs] == [(run, [worker])]
+    (span,) = found.runs[0].workers[0].spans
+    assert (span.format, span.label) == ("msprof", "2025-06-15 07:00:00")
+    assert found.skipped == ()
+
+
+def test_the_newest_export_is_read(tmp_path: Path) -> None:
+    names = ("op_summary_20250615070512.csv", "op_summary_20250616000000.csv", "op_summary_20250101000000.csv")
+    output(tmp_path / PROF, *names)
+    (span,) = scan({"": tmp_path}).runs[0].workers[0].spans
+    assert [file.name for file in span.files] == ["op_summary_20250616000000.csv"]
+    assert [note.code for note in span.notes] == ["older_export", "older_export"]
+
+
+@pytest.mark.parametrize("place", ["", PROF], ids=["above", "itself"])
+def test_raw_data_names_the_command(tmp_path: Path, place: str) -> None:
+    (tmp_path / PROF / "device_0").mkdir(parents=True)
+    (tmp_path / PROF / "host").mkdir()
+    found = scan({"": tmp_path / place})
+    assert found.runs == ()
+    assert [("msprof --export=on" in one.action, "never exported" in one.reason) for one in found.skipped] == [
+        (True, True)
+    ]
+
+
+def test_an_empty_export_says_so(tmp_path: Path) -> None:
+    output(tmp_path / PROF, "README.txt")
+    assert ["never exported" in one.reason for one in scan({"": tmp_path}).skipped] == [True]
+
+
+@pytest.mark.parametrize("kind", ["cluster_text", "cluster_db"])
+def test_a_cluster_has_a_span_for_each_rank(tmp_path: Path, kind: str) -> None:
+    shutil.copytree(FIXTURES / "recorded" / kind, tmp_path / "exp")
+    (run,) = scan({"": tmp_path}).runs
+    assert (run.label, [worker.label for worker in run.workers]) == (
+        "exp/cluster_analysis_output",
+        ["rank 0", "rank 1"],
+    )
+    spans = [worker.spans[0] for worker in run.workers]
+    assert [span.part for span in spans] == ["0", "1"]
+    assert spans[0].token != spans[1].token
+    assert spans[0].files == spans[1].files
+
+
+def test_ranks_of_a_cluster_without_steps(tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / "recorded" / "cluster_text", tmp_path / "exp")
+    (tmp_path / "exp" / "cluster_analysis_output" / "cluster_step_trace_time.csv").unlink()
+    assert len(scan({"": tmp_path}).runs[0].workers) == 2
+    (tmp_path / "exp" / "cluster_analysis_output" / "communication_group.json").write_text("[]")
+    found = scan({"": tmp_path})
+    assert found.runs == ()
+    assert ["No rank can be told" in one.reason for one in found.skipped] == [True]
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\0", b"Step,Type\n", b"Step,Type,Index\n5,rank,x\n5,stage,1\n"])
+def test_a_broken_step_file_leaves_the_groups(tmp_path: Path, content: bytes) -> None:
+    shutil.copytree(FIXTURES / "recorded" / "cluster_text", tmp_path / "exp")
+    (tmp_path / "exp" / "cluster_analysis_output" / "cluster_step_trace_time.csv").write_bytes(content)
+    assert len(scan({"": tmp_path}).runs[0].workers) == 2
