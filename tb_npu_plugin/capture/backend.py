@@ -2,12 +2,12 @@
 
 One capture, which is one result folder, uses one Recorder:
 
-    prepare → [warmup] → start → (step_begin/step_end, mark, range_*, collection)* → stop → finalize
+    prepare → [warmup] → start → (step_begin/step_end, mark, range_*, communication, collection)* → stop → finalize
                      └────────────── discard: the profile ended before it recorded ─────────────┘
 
-All calls come from the thread that drives the profile, except mark, range_*, collection and the child-thread pair,
-which come from any thread. Times are ns since the epoch (time.time_ns), sizes bytes. A Recorder may raise; the API
-turns that into one [ERROR] line and the training goes on.
+All calls come from the thread that drives the profile, except mark, range_*, communication, collection and the
+child-thread pair, which come from any thread. Times are ns since the epoch (time.time_ns), sizes
+bytes. A Recorder may raise; the API turns that into one [ERROR] line and the training goes on.
 """
 
 from __future__ import annotations
@@ -118,6 +118,10 @@ class Recorder(Protocol):
 
     def collection(self, start: int, end: int) -> None:
         """A garbage collection of at least Settings.gc_threshold."""
+
+    def communication(self, start: int, end: int | None, communicator: str, peer: int | None) -> None:
+        """The calling thread communicated in this group (a key of Settings.groups), with `peer` (counted in the group)
+        or all members. end None: what communicates later, and was not told of, does so in this group."""
 
     def enable_child_thread(self, switches: HostSwitches) -> None:
         """Record the calling thread as well."""

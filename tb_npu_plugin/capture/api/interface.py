@@ -11,6 +11,7 @@ from typing import Any, Callable
 from tb_npu_plugin.capture import backend, side_files
 from tb_npu_plugin.capture.api import exports, parsing, paths, ranks, session
 from tb_npu_plugin.capture.api.automatic_marks import AutomaticMarks
+from tb_npu_plugin.capture.api.communication import CommunicationNotes
 from tb_npu_plugin.capture.api.enums import ProfilerActivity, supported_activities
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.gc_detect import GcDetector
@@ -56,6 +57,7 @@ class _ProfInterface:
         self._settings = Settings()
         self._gc: GcDetector | None = None
         self._marks = AutomaticMarks()
+        self._communication = CommunicationNotes()
         self._start_info: dict[str, Any] = {}
         self._marks_failed = False
 
@@ -103,6 +105,8 @@ class _ProfInterface:
         session.begin(session.Session(recorder, self._settings, *marks))
         if self._settings.mstx:
             self._marks.start()
+        if self._settings.simulates:
+            self._communication.start()
         if self._settings.gc_threshold is not None:
             self._gc = GcDetector(self._settings.gc_threshold, recorder.collection)
             self._gc.start()
@@ -158,6 +162,7 @@ class _ProfInterface:
     def _leave(self) -> None:
         """Nothing outside reaches the recorder any more."""
         self._marks.stop()
+        self._communication.stop()
         if self._gc is not None:
             self._gc.stop()
             self._gc = None

@@ -40,17 +40,26 @@ def groups() -> dict[str, Any]:
     if distributed is None:
         return {}
     world = distributed.distributed_c10d._world
-    server = f"{os.environ.get('MASTER_ADDR', '127.0.0.1')}_{os.environ.get('MASTER_PORT', '0')}"
     out: dict[str, Any] = {}
     for group, members in world.pg_group_ranks.items():
         rank = distributed.get_rank()
-        if rank not in members:
+        name = communicator(group)
+        if rank not in members or name is None:
             continue
-        name = world.pg_names.get(group, str(len(out)))
         is_world = group is distributed.group.WORLD
-        out[f"{server}_{distributed.get_backend(group)}_{name}"] = {
-            "group_name": "default_group" if is_world else str(name),
+        out[name] = {
+            "group_name": "default_group" if is_world else str(world.pg_names[group]),
             "group_rank": int(members[rank]),
             "global_ranks": sorted(int(member) for member in members),
         }
     return out
+
+
+def communicator(group: Any) -> str | None:
+    """Name of the communicator of a group of torch.distributed; None: it is none of this process."""
+    distributed = _distributed()
+    name = None if distributed is None else distributed.distributed_c10d._world.pg_names.get(group)
+    if distributed is None or name is None:
+        return None
+    server = f"{os.environ.get('MASTER_ADDR', '127.0.0.1')}_{os.environ.get('MASTER_PORT', '0')}"
+    return f"{server}_{distributed.get_backend(group)}_{name}"

@@ -8,7 +8,8 @@
         tid           thread that started the capture
         threads       [tid, from, to] of child threads that were recorded
         marks         [start, end, tid, message, domain] of mstx; end null: still open
-        collections   [start, end, tid] of the garbage collector
+        communication [start, end, tid, communicator] (a key of settings.groups); end null: of what no other tells, too
+    collections   [start, end, tid] of the garbage collector
     torch.json     Chrome trace of PyTorch's profiler, as its C++ writes it; only in complete captures
     shapes.json    the same of a step of the warm-up, with shapes; where torch.json has none (mock/shapes.py)
 
@@ -30,6 +31,7 @@ FORMAT = 1
 CAPTURE, TRACE, SHAPES = "capture.json", "torch.json", "shapes.json"
 
 Mark = tuple[int, Optional[int], int, str, str]
+Communication = tuple[int, Optional[int], int, str]
 
 
 @dataclass
@@ -44,6 +46,7 @@ class HostData:
     end: int | None = None
     threads: list[tuple[int, int, int]] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
+    communication: list[Communication] = field(default_factory=list)
     collections: list[tuple[int, int, int]] = field(default_factory=list)
 
     def write(self, folder: Path) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from tb_npu_plugin.capture.mock.kineto import Call, Change, Function
 
 _MODULE, _BUILT_IN = "nn.Module: ", "<"
+#: Runs a node of the backward pass; that of AccumulateGrad tells no forward thread.
+_ENGINE = "autograd::engine::"
 
 
 @dataclass
@@ -53,7 +55,11 @@ def nest(calls: list[Call], functions: list[Function], autograd: int, memory: li
         thread.at(call.start)
         parent = thread.ops[-1][1] if thread.ops else -1
         out.parents.append(parent)
-        moved = autograd and (call.forward or (parent >= 0 and out.tids[parent] == autograd))
+        moved = autograd and (
+            call.forward
+            or (parent >= 0 and out.tids[parent] == autograd)
+            or call.signature.name.startswith(_ENGINE)
+        )
         out.tids.append(autograd if moved else call.tid)
         out.stacks.append(thread.functions[-1][1] if thread.functions and not moved else ())
         if parent >= 0:

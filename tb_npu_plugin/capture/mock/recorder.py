@@ -7,13 +7,15 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, MemoryAction, Settings
 from tb_npu_plugin.capture.mock import torch_profiler
+from tb_npu_plugin.capture.mock.groups import Groups
 from tb_npu_plugin.capture.mock.host import SHAPES, TRACE, HostData
-from tb_npu_plugin.schema.torch_npu_json import SIMULATED
+from tb_npu_plugin.schema.torch_npu_json import GROUPS, SIMULATED
 
 #: Devices of one server, as on the simulated chip: rank 8 is device 0 of the second one.
 _DEVICES = 8
@@ -44,7 +46,7 @@ class MockRecorder:
         import torch.profiler  # noqa: F401 - that it is missing shall be told now
 
         (folder / RAW_FOLDER).mkdir(mode=0o750)
-        self._folder, self._settings = folder, settings
+        self._folder, self._settings, self._groups = folder, settings, Groups(settings.groups)
         self._data = HostData(settings, os.getpid(), _device(settings.rank), time.time_ns())
         self._data.write(folder)
 
@@ -141,6 +143,11 @@ class MockRecorder:
         """A garbage collection."""
         self._data.collections.append((start, end, threading.get_native_id()))
 
+    def communication(self, start: int, end: int | None, communicator: str, peer: int | None) -> None:
+        """Which group communicates."""
+        name = self._groups.of(communicator, peer)
+        self._data.communication.append((start, end, threading.get_native_id(), name))
+
     def enable_child_thread(self, switches: HostSwitches) -> None:
         """Keep what the calling thread does. The switches are those of the capture."""
         if self._settings.host.profile_memory:
@@ -162,8 +169,10 @@ class MockRecorder:
         if self._data.end is None:
             raise RuntimeError("nothing was recorded")
         torch_profiler.save(self._profiler, self._folder / RAW_FOLDER / TRACE)
+        groups = self._groups.known
+        self._data.settings = replace(self._settings, groups=groups)
         self._data.write(self._folder)
-        return {SIMULATED: True}
+        return {SIMULATED: True, **({GROUPS: groups} if groups else {})}
 
     def discard(self) -> None:
         """Let PyTorch's profiler go."""

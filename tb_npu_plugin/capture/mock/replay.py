@@ -91,7 +91,7 @@ class Replay:
         random = Random(f"{data.pid}/{data.start}")
         self._device = Device(chip, random, data.start, self.process.dequeue_tid, settings.level == "Level2", 1.0)
         self._kernels, self._chip = KernelFactory(chip), chip
-        self._peers = Peers(settings, chip)
+        self._peers = Peers(settings, chip, data.communication, self._calls)
         self.process.groups = self._peers.groups
         self._device.meters.communicators = len(self._peers.groups)
         self._memory = Memory(chip.memory, recorded.memory)
@@ -181,12 +181,16 @@ class Replay:
         planned.sort(key=lambda item: item[:3])
         for at, room, number, work in planned:
             op = ops[number]
+            backward = op.tid == self._autograd
             if isinstance(work, tuple):
+                if not backward:  # gradients are reduced beside the backward pass
+                    self._peers.wait(self._device)
                 for launch in work:
                     self._launch(launch, op, self._clock(at), room)
                     at += room
             elif isinstance(work, Transfer):
-                self._peers.communicate(self._device, work, op, self._clock(at), self._clock(at) + room * 9 // 10)
+                end = self._clock(at) + room * 9 // 10
+                self._peers.communicate(self._device, work, op, self._clock(at), end, later=backward)
             else:
                 self._read(work, op, calls[number], self._clock(at), room)
         segment.tasks.sort(key=lambda task: task.start)
@@ -201,18 +205,19 @@ class Replay:
             if parent >= 0:
                 covered[number] = covered[parent] or operators.owns(calls[parent].signature)
         for number in range(len(calls) - 1, -1, -1):
-            signature, parent = calls[number].signature, nested.parents[number]
-            work = None if covered[number] else self._own_work(signature, busy[number])
+            parent = nested.parents[number]
+            work = None if covered[number] else self._own_work(calls[number], busy[number])
             if work is not None:
                 yield number, work
             if parent >= 0 and (work is not None or busy[number]):
                 busy[parent] = True
 
-    def _own_work(self, signature: Signature, inner: bool) -> Work | None:
+    def _own_work(self, call: Call, inner: bool) -> Work | None:
         """None: nothing. inner: operators inside it launch something."""
+        signature = call.signature
         if signature.name == operators.ITEM:
             return 8
-        transfer = self._peers.transfer(signature)
+        transfer = self._peers.transfer(call)
         if transfer is not None:
             return transfer
         if inner and not operators.owns(signature):

@@ -15,17 +15,16 @@ from dataclasses import dataclass, field
 from typing import Protocol, Union
 
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import Exchange, planes, schedule
+from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.host import Host, HostFaults, Place
 from tb_npu_plugin.capture.simulation.layout import Layout, Team
 from tb_npu_plugin.capture.simulation.program import Program, Transfer
-from tb_npu_plugin.capture.simulation.records import Group, PlaneTask, Process, Segment
+from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND, Group, PlaneTask, Process, Segment
 from tb_npu_plugin.capture.simulation.topology import Topology
 
 #: Group -> arrivals of its members at its first communication, at its second ...: a long run has many.
 Timetable = dict[str, "array[int]"]
-SEND, RECEIVE = "hcom_send_", "hcom_receive_"
 #: ns between the starts of the captures of two ranks, at most: processes do not begin together.
 _SKEW = 400_000
 
@@ -173,7 +172,7 @@ class Cluster:
             arrivals = tuple(table[team.key][key[1] * size : (key[1] + 1) * size])
             assert arrivals[member] == run.host.arrival.at, "the recorded run is not the one whose times are known"
             ends, tasks = schedule(exchange, arrivals, topology, member)
-            run.communicated(key, transfer, exchange, ends[member], _local(tasks, exchange, team))
+            run.communicated(key, transfer, exchange, ends[member], in_group(tasks, exchange, team.ranks))
 
 
 def _exchange(key: tuple[str, int], team: Team, transfer: Transfer, sender: int | None) -> Exchange:
@@ -182,14 +181,6 @@ def _exchange(key: tuple[str, int], team: Team, transfer: Transfer, sender: int 
     if sender is not None:
         members, type_ = tuple(sorted(members, key=lambda rank: rank != sender)), SEND
     return Exchange(type_, transfer.size, members, f"{key[0]}/{key[1]}")
-
-
-def _local(tasks: list[PlaneTask], exchange: Exchange, team: Team) -> list[PlaneTask]:
-    """Ranks inside the group instead of places in the exchange."""
-    if exchange.members != team.ranks:
-        for task in tasks:
-            task.src, task.dst = 1 - task.src, 1 - task.dst
-    return tasks
 
 
 class _Run:

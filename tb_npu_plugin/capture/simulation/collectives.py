@@ -17,7 +17,7 @@ from tb_npu_plugin.capture.simulation.topology import Topology
 #: Collective -> its phases: does a phase reduce?
 PHASES = {
     "hcom_allReduce_": (True, False), "hcom_reduceScatter_": (True,), "hcom_allGather_": (False,),
-    "hcom_broadcast_": (False,), "hcom_alltoall_": (False,),
+    "hcom_broadcast_": (False,), "hcom_alltoall_": (False,), "hcom_reduce_": (True,), "hcom_scatter_": (False,),
 }  # fmt: skip
 #: ns: local copy per byte, handshake, one notification, latency of a hop.
 _LOCAL, _HANDSHAKE, _NOTIFY, _HOP = 1 / 400, 900, 700, {"SIO": 300, "HCCS": 900, "PCIE": 2_500, "RDMA": 6_000}
@@ -52,6 +52,14 @@ def planes(type_: str, members: tuple[int, ...], topology: Topology) -> int:
     if type_ in PHASES and topology.is_mesh(members):
         return len(members)
     return 1
+
+
+def in_group(tasks: list[PlaneTask], exchange: Exchange, ranks: tuple[int, ...]) -> list[PlaneTask]:
+    """The tasks with ranks counted in the group instead of places in the exchange, where a sender comes first."""
+    if exchange.members != ranks:
+        for task in tasks:
+            task.src, task.dst = 1 - task.src, 1 - task.dst
+    return tasks
 
 
 class _Schedule:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import Exchange
+from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange
 from tb_npu_plugin.capture.simulation.cost import COMPILE, COMPILED, copy_ns
 from tb_npu_plugin.capture.simulation.kernels import Launch
 from tb_npu_plugin.capture.simulation.meters import Meters
@@ -208,11 +208,12 @@ class Device:
         self._communicating[group.index] = end
         if self.segment is None or arrival.op is None:
             return
+        mesh = group.planes > 1 and exchange.type in PHASES
         op = CommOp(
             name, type_, group, arrival.at, end - arrival.at, arrival.connection, arrival.acl,
-            self._dequeue_tid, exchange.size // item, planes, arrival.op, main=1 if group.planes > 1 else 0,
+            self._dequeue_tid, exchange.size // item, planes, arrival.op, main=1 if mesh else 0,
             data_type={1: "INT8", 4: "FP32"}.get(item, "BFP16"),
-            algorithm="MESH" if group.planes > 1 else "RING",
+            algorithm="MESH" if mesh else "RING",
         )  # fmt: skip
         self.segment.comm.append(op)
         self.meters.count_communication(op)

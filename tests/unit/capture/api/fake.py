@@ -63,6 +63,9 @@ class FakeRecorder:
     def collection(self, start: int, end: int) -> None:
         self.collections.append((start, end))
 
+    def communication(self, start: int, end: int | None, communicator: str, peer: int | None) -> None:
+        self._note(f"communication {communicator} {peer}")
+
     def enable_child_thread(self, switches: HostSwitches) -> None:
         self._note(f"enable_child_thread {switches.with_stack}")
 

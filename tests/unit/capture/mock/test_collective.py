@@ -4,38 +4,138 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from tb_npu_plugin.capture.backend import Settings
 from tb_npu_plugin.capture.mock.collective import Peers
-from tb_npu_plugin.capture.mock.kineto import Signature
+from tb_npu_plugin.capture.mock.groups import Groups
+from tb_npu_plugin.capture.mock.host import Communication
+from tb_npu_plugin.capture.mock.kineto import Call, Signature
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.device import Device
-from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment
+from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, OpInfo, Segment
 
 CHIP = CHIPS[DEFAULT_CHIP]
-ALL_REDUCE = Signature("c10d::allreduce_", (((1024, 4), "float"),))
+MAIN = 1
+ALL = {"group_name": "default_group", "group_rank": 2, "global_ranks": [0, 1, 2, 3]}
+HALF = {"group_name": "1", "group_rank": 0, "global_ranks": [2, 3]}
+GROUPS = {"all": ALL, "half": HALF}
+
+
+def call(name: str, start: int, *shapes: tuple[int, ...], tid: int = MAIN) -> Call:
+    """An operator of 100 ns."""
+    return Call(start, start + 100, tid, Signature(name, tuple((shape, "float") for shape in shapes)))
+
+
+def run(settings: Settings, notes: list[Communication], *calls: Call) -> tuple[Segment, Peers]:
+    peers = Peers(settings, CHIP, notes, calls)
+    device = Device(CHIP, Random(1), 0, 9, False, 1.0)
+    device.segment = Segment()
+    for one in calls:
+        transfer = peers.transfer(one)
+        assert transfer is not None
+        op = HostOp(OpInfo(one.signature.name), one.tid, one.start, one.end)
+        peers.communicate(device, transfer, op, one.start + 1, one.end - 1, later=False)
+    return device.segment, peers
+
+
+def four(notes: list[Communication], *calls: Call) -> list[CommOp]:
+    """What rank 2 of four does."""
+    return run(Settings(rank=2, world=4, groups=GROUPS), notes, *calls)[0].comm
 
 
 def test_a_process_stands_for_one_rank_of_eight() -> None:
-    peers = Peers(Settings(rank=3, world=8), CHIP)
-    transfer = peers.transfer(ALL_REDUCE)
-    assert transfer is not None and (transfer.type, transfer.size) == ("hcom_allReduce_", 16384)
-    device = Device(CHIP, Random(1), 0, 9, False, 1.0)
-    device.segment = Segment()
-    peers.communicate(device, transfer, HostOp(OpInfo("c10d::allreduce_"), 1, 1000, 90_000), 1100, 2000)
-    (op,) = device.segment.comm
-    assert op.group.ranks == tuple(range(8)) and op.group.rank == 3
+    segment, _ = run(Settings(rank=3, world=8), [], call("c10d::allreduce_", 1000, (1024, 4)))
+    (op,) = segment.comm
+    assert op.group.ranks == tuple(range(8)) and op.group.rank == 3 and op.count == 4096
     assert {task.dst for task in op.planes if task.link == "HCCS"} == set(range(8)) - {3}
-    assert device.segment.tasks[-1].kernel.name == "EVENT_WAIT" and device.segment.tasks[-1].end >= op.end
-
-
-def test_groups_are_those_of_torch_distributed() -> None:
-    groups = {"a_gloo_0": {"group_name": "default_group", "group_rank": 1, "global_ranks": [0, 1]}}
-    peers = Peers(Settings(rank=1, world=2, groups=groups), CHIP)
-    assert [(group.name, group.ranks, group.rank, group.planes) for group in peers.groups] == [
-        ("a_gloo_0", (0, 1), 1, 2)
-    ]
+    assert segment.tasks[-1].kernel.name == "EVENT_WAIT" and segment.tasks[-1].end >= op.end
 
 
 def test_alone_nothing_communicates() -> None:
-    assert Peers(Settings(), CHIP).transfer(ALL_REDUCE) is None
-    assert Peers(Settings(rank=0, world=2), CHIP).transfer(Signature("c10d::barrier")) is None
+    one = call("c10d::allreduce_", 0, (8,))
+    assert Peers(Settings(), CHIP, [], [one]).transfer(one) is None
+    view = call("aten::view", 0, (8,))
+    assert Peers(Settings(rank=0, world=2), CHIP, [], [view]).transfer(view) is None
+
+
+def test_an_operator_belongs_to_the_group_whose_note_it_is_in() -> None:
+    notes: list[Communication] = [(0, 990, MAIN, "all"), (995, 1105, MAIN, "half"), (3000, 3200, 77, "half")]
+    calls = [call("c10d::allreduce_", at, (8,)) for at in (500, 1000, 2000, 3050)]
+    ops = four(notes, *calls)
+    assert [op.group.name for op in ops] == ["all", "half", "all", "all"], "the last note is of another thread"
+    assert [op.name.split("__")[1].split("_", 1)[1] for op in ops] == ["0_1", "0_1", "1_1", "2_1"]
+    assert [op.group.planes for op in ops] == [4, 2, 4, 4]
+
+
+def test_what_no_note_tells_belongs_to_the_last_parallel_model() -> None:
+    notes: list[Communication] = [(500, None, 5, "half"), (1000, 1200, MAIN, "all")]
+    ops = four(notes, *(call("c10d::allreduce_", at, (8,)) for at in (100, 1050, 1300)))
+    assert [op.group.name for op in ops] == ["all", "all", "half"]
+
+
+def test_groups_that_do_not_communicate_have_no_rows() -> None:
+    _, peers = run(Settings(rank=2, world=4, groups=GROUPS), [], call("c10d::barrier", 0))
+    assert [(group.name, group.planes) for group in peers.groups] == [("all", 4), ("half", 0)]
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "type_", "elements"),
+    [
+        ("c10d::allgather_", [(10,)], "hcom_allGather_", 40),
+        ("c10d::_allgather_base_", [(40,), (10,)], "hcom_allGather_", 40),
+        ("c10d::_reduce_scatter_base_", [(10,), (40,)], "hcom_reduceScatter_", 40),
+        ("c10d::alltoall_base_", [(40,), (40,)], "hcom_alltoall_", 40),
+        ("c10d::allreduce_coalesced_", [(10,), (20,)], "hcom_allReduce_", 30),
+        ("c10d::reduce_", [(10,)], "hcom_reduce_", 10),
+        ("c10d::barrier", [(1,)], "hcom_allReduce_", 1),
+    ],
+)
+def test_the_size_is_that_of_the_whole(name: str, shapes: list[tuple[int, ...]], type_: str, elements: int) -> None:
+    (op,) = four([], call(name, 0, *shapes))
+    assert (op.type, op.count) == (type_, elements)
+
+
+def test_two_ranks_of_a_larger_group_get_a_communicator() -> None:
+    groups = Groups(GROUPS)
+    assert [groups.of("all", 0), groups.of("all", 3), groups.of("all", None)] == ["all_0_2", "all_2_3", "all"]
+    assert groups.of("half", 1) == "half", "two ranks need no other"
+    assert groups.of("new", 1) == "new", "made after the capture was prepared"
+    assert groups.known["all_0_2"] == {"group_name": "p2p", "group_rank": 1, "global_ranks": [0, 2]}
+    assert groups.known["all_2_3"] == {"group_name": "p2p", "group_rank": 0, "global_ranks": [2, 3]}
+
+
+def test_sends_and_receives() -> None:
+    notes: list[Communication] = [(0, 200, MAIN, "half"), (900, 1200, MAIN, "half"), (1900, 2200, MAIN, "half")]
+    calls = (call("c10d::send", 50, (256,)), call("c10d::recv_", 1000, (256,)), call("c10d::send", 2000, (256,)))
+    ops = four(notes, *calls)
+    assert [(op.name.split("__")[0], op.name[-3:]) for op in ops] == [
+        ("hcom_send", "0_1"), ("hcom_receive", "0_1"), ("hcom_send", "1_1"),
+    ]  # fmt: skip
+    assert all(op.is_p2p and op.main == 0 and op.group.planes == 1 for op in ops)
+    moves = [{(task.src, task.dst) for task in op.planes if task.link == "HCCS" and task.size} for op in ops]
+    assert moves == [set(), {(0, 1)}, set()], "inside a server the receiver reads"
+    assert all(op.start < op.end for op in ops)
+
+
+def test_between_which_two_is_not_known() -> None:
+    one = call("c10d::send", 0, (8,))
+    assert Peers(Settings(rank=2, world=4, groups=GROUPS), CHIP, [], [one]).transfer(one) is None
+
+
+def test_the_backward_pass_goes_on_while_gradients_are_reduced() -> None:
+    one = call("c10d::allreduce_", 0, (1 << 20,))
+    peers = Peers(Settings(rank=2, world=4, groups=GROUPS), CHIP, [], [one])
+    device = Device(CHIP, Random(1), 0, 9, False, 1.0)
+    device.segment = Segment()
+    transfer = peers.transfer(one)
+    assert transfer is not None
+    for start in (1000, 3000):
+        peers.communicate(
+            device, transfer, HostOp(OpInfo(""), MAIN, start, start + 900), start, start + 800, later=True
+        )
+    assert not device.segment.tasks
+    peers.wait(device)
+    peers.wait(device)
+    (wait,) = device.segment.tasks
+    assert wait.kernel.name == "EVENT_WAIT" and wait.end >= device.segment.comm[-1].end

@@ -1,0 +1,31 @@
+"""Functions of other modules that are replaced while a capture records."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable
+
+
+class Patches:
+    """Replaced functions, as they were."""
+
+    def __init__(self) -> None:
+        self._originals: list[tuple[Any, str, Any]] = []
+
+    def replace(self, module: str, path: str, make: Callable[[Any], Any]) -> None:
+        """Put make(function) in place of the function at `path` in `module`. What was not imported, or is not there in
+        this version, is left alone."""
+        *parents, name = path.split(".")
+        owner: Any = sys.modules.get(module)
+        for parent in parents:
+            owner = getattr(owner, parent, None)
+        original = getattr(owner, name, None)
+        if original is not None:
+            self._originals.append((owner, name, original))
+            setattr(owner, name, make(original))
+
+    def undo(self) -> None:
+        """As it was."""
+        for owner, name, original in reversed(self._originals):
+            setattr(owner, name, original)
+        self._originals.clear()

@@ -1,0 +1,74 @@
+"""Runs of torch.distributed under the profiler: one process of a faked run, and real processes with gloo."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.capture import pytorch as profiler
+
+
+def capture(out: Path, step: Any, active: int = 1) -> None:
+    """Record `active` steps after one of warm-up, without shapes."""
+    config = profiler._ExperimentalConfig(
+        profiler_level=profiler.ProfilerLevel.Level1, export_type=["text", "db"],
+        aic_metrics=profiler.AiCMetrics.PipeUtilization,
+    )  # fmt: skip
+    with profiler.profile(
+        schedule=profiler.schedule(wait=1, warmup=1, active=active, repeat=1), experimental_config=config,
+        on_trace_ready=profiler.tensorboard_trace_handler(str(out)),
+    ) as profile:  # fmt: skip
+        for _ in range(2 + active):
+            step()
+            profile.step()
+
+
+def one_of_eight(out: Path) -> None:
+    """Rank 3 of eight, whose others PyTorch's "fake" backend stands for: tensor parallel with 2, pipeline with 7."""
+    import torch
+    import torch.distributed as dist
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", rank=3, world_size=8, store=FakeStore())
+    try:
+        tensor_parallel, pipeline = dist.new_group([2, 3]), dist.new_group([3, 7])
+        x = torch.ones(64, 32)
+
+        def step() -> None:
+            y = x @ x.T
+            dist.all_reduce(y, group=tensor_parallel)
+            dist.recv(x, group=pipeline, group_src=1)
+            dist.send(x, 7, group=pipeline)
+            for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, x, 4), dist.P2POp(dist.irecv, x, 5)]):
+                work.wait()
+            dist.all_reduce(x)
+
+        capture(out, step)
+    finally:
+        dist.destroy_process_group()
+
+
+def parallel_model(rank: int, port: int, out: str) -> None:
+    """One of two ranks that train a model with DistributedDataParallel over gloo, beside a group for all."""
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    torch.set_num_threads(1)
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    dist.init_process_group("gloo", rank=rank, world_size=2)
+    group = dist.new_group([0, 1])
+    layers = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(4)])
+    model = DistributedDataParallel(layers, process_group=group, bucket_cap_mb=0.02)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randn(8, 64)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+        dist.barrier()
+
+    capture(Path(out), step, active=3)
+    dist.destroy_process_group()

@@ -1,0 +1,119 @@
+"""Communication of real runs of torch.distributed: groups, sends and receives, DistributedDataParallel."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sqlite3
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.oracle import test_invariants as invariants
+from tests.oracle import test_invariants_communication as communication
+from tests.oracle.raw import Raw
+from tests.unit.capture.mock.distributed_training import one_of_eight, parallel_model
+
+BACKWARD = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
+NAMES = ("c10d::allreduce_", "c10d::barrier", BACKWARD)
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+if not torch.distributed.is_available():
+    pytest.skip("this PyTorch has no torch.distributed", allow_module_level=True)
+
+
+def groups_of(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "profiler_metadata.json").read_text())["parallel_group_info"]
+    return found
+
+
+def operators(folder: Path, kind: str) -> list[str]:
+    """Types of the operators of one kind, and the numbers in their names."""
+    steps = json.loads((folder / "ASCEND_PROFILER_OUTPUT/communication.json").read_text())
+    names = [name for step in steps.values() for name in step[kind] if "@" in name]
+    return [f"{name.split('__')[0]} {name.split('_')[-2]}" for name in names]
+
+
+def operators_by_group(folder: Path, by: str) -> Counter[tuple[str, Any]]:
+    """How many operators have a type and a group, from the database; by: key of parallel_group_info."""
+    groups = groups_of(folder)
+    with sqlite3.connect(next((folder / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler*.db"))) as connection:
+        rows = connection.execute(
+            "SELECT t.value, g.value FROM COMMUNICATION_OP JOIN STRING_IDS AS t ON t.id = opType "
+            "JOIN STRING_IDS AS g ON g.id = groupName"
+        ).fetchall()
+    return Counter((type_, str(groups[name][by])) for type_, name in rows)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The result of rank 3 of eight."""
+    out = tmp_path_factory.mktemp("alone")
+    one_of_eight(out)
+    return next(out.glob("*_ascend_pt"))
+
+
+def test_each_operator_has_its_group(alone: Path) -> None:
+    assert operators_by_group(alone, "global_ranks") == {
+        ("hcom_allReduce_", "[2, 3]"): 1,
+        ("hcom_allReduce_", str(list(range(8)))): 1,
+        ("hcom_receive_", "[3, 7]"): 1,
+        ("hcom_send_", "[3, 7]"): 1,
+        ("hcom_send_", "[3, 4]"): 1,
+        ("hcom_receive_", "[3, 5]"): 1,
+    }
+
+
+def test_sends_and_receives_are_p2p(alone: Path) -> None:
+    assert sorted(operators(alone, "p2p")) == ["hcom_receive 0", "hcom_receive 0", "hcom_send 0", "hcom_send 0"]
+    assert operators(alone, "collective") == ["hcom_allReduce 0", "hcom_allReduce 0"]
+    matrix = json.loads((alone / "ASCEND_PROFILER_OUTPUT/communication_matrix.json").read_text())
+    (step,) = matrix.values()
+    assert {link for entry in step["p2p"].values() for link in entry} <= {"0-1", "1-0", "0-0", "1-1"}
+
+
+def test_all_groups_are_told(alone: Path) -> None:
+    groups = groups_of(alone).values()
+    assert sorted((g["group_name"], g["group_rank"], g["global_ranks"]) for g in groups) == [
+        ("1", 1, [2, 3]),
+        ("2", 0, [3, 7]),
+        ("default_group", 3, list(range(8))),
+        ("p2p", 0, [3, 4]),
+        ("p2p", 0, [3, 5]),
+    ]
+
+
+def test_the_invariants_hold(alone: Path) -> None:
+    communication.test_12_communication_identities(alone)
+    invariants.test_01_communication_is_overlapped_and_not(alone)
+    invariants.test_08_every_kernel_is_in_the_trace(alone)
+
+
+def test_torch_distributed_is_as_it_was(alone: Path) -> None:
+    assert not hasattr(torch.distributed.ProcessGroup.allreduce, "__wrapped__")
+    assert not hasattr(torch.nn.parallel.DistributedDataParallel.forward, "__wrapped__")
+
+
+def test_a_parallel_model_of_two_processes(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    torch.multiprocessing.spawn(parallel_model, (port, str(tmp_path)), nprocs=2)
+    folders = {next(folder.glob("profiler_info_*")).stem[-1]: folder for folder in tmp_path.glob("*_ascend_pt")}
+    assert set(folders) == {"0", "1"}
+    names = [sorted(operators(folder, "collective")) for folder in folders.values()]
+    assert names[0] == names[1]
+    for folder in folders.values():
+        raw = Raw(folder)
+        assert [step for step, _, _ in raw.steps] == ["2", "3", "4"]
+        found = operators_by_group(folder, "group_name")
+        assert found["hcom_allReduce_", "default_group"] == 3, "the barriers"
+        recorded = [row["Name"] for row in raw.csv("operator_details.csv")]
+        assert found["hcom_allReduce_", "1"] == recorded.count("c10d::allreduce_") >= 6, "two buckets or more a step"
+        threads = {name: {e["tid"] for e in raw.slices if e["name"] == name} for name in NAMES}
+        assert threads["c10d::allreduce_"] == threads[BACKWARD] != threads["c10d::barrier"]
+        invariants.test_02_overlap_rows_sum_to_the_step_trace(folder)
+        invariants.test_13_flows_have_both_ends_on_slices(folder)
+        communication.test_12_communication_identities(folder)
