@@ -56,9 +56,7 @@ def nest(calls: list[Call], functions: list[Function], autograd: int, memory: li
         parent = thread.ops[-1][1] if thread.ops else -1
         out.parents.append(parent)
         moved = autograd and (
-            call.forward
-            or (parent >= 0 and out.tids[parent] == autograd)
-            or call.signature.name.startswith(_ENGINE)
+            call.forward or (parent >= 0 and out.tids[parent] == autograd) or call.signature.name.startswith(_ENGINE)
         )
         out.tids.append(autograd if moved else call.tid)
         out.stacks.append(thread.functions[-1][1] if thread.functions and not moved else ())

@@ -147,7 +147,8 @@ class Cluster:
         last = max(arrivals)
         for run, at, end in zip(members, arrivals, ends):
             run.waited += last - at
-            run.communicated(key, there[run.rank], exchange, end, _local(tasks, exchange, team) if run.keep else [])
+            kept = in_group(tasks, exchange, team.ranks) if run.keep else []
+            run.communicated(key, there[run.rank], exchange, end, kept)
         return members
 
     # -- records of one rank ------------------------------------------------------------------------
