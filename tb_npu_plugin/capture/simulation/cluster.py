@@ -147,8 +147,8 @@ class Cluster:
         last = max(arrivals)
         for run, at, end in zip(members, arrivals, ends):
             run.waited += last - at
-            kept = in_group(tasks, exchange, team.ranks) if run.keep else []
-            run.communicated(key, there[run.rank], exchange, end, kept)
+            own = in_group(tasks, exchange, team.ranks) if run.keep else []
+            run.communicated(key, there[run.rank], exchange, end, own)
         return members
 
     # -- records of one rank ------------------------------------------------------------------------
