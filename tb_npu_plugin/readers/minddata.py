@@ -13,6 +13,7 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.figures import Figures
 from tb_npu_plugin.readers.figures import Rows as TableRows
 from tb_npu_plugin.readers.json_file import load_object, read_text
+from tb_npu_plugin.readers.minddata_summary import read_summary
 from tb_npu_plugin.readers.mindinsight.rows import Rows, opened_rows, text
 from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.readers.source import Progress, opened, text_lines
@@ -106,24 +107,6 @@ def _items(value: Any) -> list[dict[str, Any]]:
 
 def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def read_summary(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
-    """`minddata_remarks` of minddata_pipeline_summary: what MindSpore itself made of the pipeline."""
-    report = FileReport(log, relative)
-    content = read_text(path, report, progress)
-    value = None if content is None else load_object(content, report, exact=False)
-    if value is None:
-        return {}
-    rows = TableRows(names.MINDDATA_REMARKS_COLUMNS)
-    kinds = {"bottleneck_warning": "warning", "bottleneck_suggestion": "suggestion", "cpu_analysis_details": "cpu",
-             "queue_analysis_details": "queue"}  # fmt: skip
-    for key, kind in kinds.items():
-        texts = value.get(key)
-        for item in texts if isinstance(texts, list) else [texts]:
-            if isinstance(item, str) and item.strip():
-                rows.add(kind, item.strip())
-    return {"minddata_remarks": rows.table()}
 
 
 def read_device_queue(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
@@ -237,6 +220,8 @@ def read_minddata(
     reader = _READERS.get(spec.id)
     if reader is None:
         return None
+    if spec is files.SUMMARY and "minddata_remarks" in before:
+        return {}  # JSON and CSV hold the same
     found = reader(path, relative, log, progress)
     if spec is files.PIPELINE_PROFILING and "minddata_ops" in before:
         return {}  # minddata_pipeline_raw says the same and more

@@ -34,8 +34,10 @@ PIPELINE_PROFILING = ResultFile(
 )  # fmt: skip
 SUMMARY = ResultFile(
     id="minddata_summary", name="minddata_pipeline_summary_0.json", title="Data pipeline, summary",
-    condition=DATA_PROCESS, columns=(), pattern=re.compile(r"minddata_pipeline_summary_(?P<rank>\d+)\.json"),
-    fills=("minddata_remarks",), doc="What MindSpore worked out itself.",
+    condition=DATA_PROCESS, columns=(), pattern=re.compile(r"minddata_pipeline_summary_(?P<rank>\d+)\.(?:json|csv)"),
+    fills=("minddata_remarks",),
+    doc="What MindSpore worked out itself. The CSV holds the same transposed, without a header: a line is a key and its "
+    "values. CPU, empty queues and mean times complete the table of operators.",
 )  # fmt: skip
 BATCHES = ResultFile(
     id="minddata_batches", name="device_queue_profiling_0.txt", title="Queue to the device", condition=DATA_PROCESS,
@@ -56,11 +58,12 @@ CPU = ResultFile(
     doc="CPU of the machine, the process and each operator over time.",
 )  # fmt: skip
 
-#: The same, transposed: a line is a key and its values; no header.
-SUMMARY_CSV_PATTERN = re.compile(r"minddata_pipeline_summary_(\d+)\.csv")
-
 #: Lists of the summary that hold one value: mean ms of a batch without the first, -1 unknown.
 BATCH_TIME, PIPELINE_TIME, PUSH_TIME = "per_batch_time", "per_pipeline_time", "per_push_queue_time"
+#: Lists of the summary by operator: the numbers of the operators, and columns of minddata_ops that only it knows.
+SUMMARY_IDS = "op_ids"
+SUMMARY_FIGURES = {"queue_empty": "queue_empty_freq_pct", "cpu": "avg_cpu_pct"}
+SUMMARY_TIMES = {"pipeline_ns": PIPELINE_TIME, "push_ns": PUSH_TIME, "batch_ns": BATCH_TIME}
 #: The recorder's remarks; absent where there are none.
 REMARKS = ("cpu_analysis_details", "queue_analysis_details", "bottleneck_warning", "bottleneck_suggestion")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.minddata import read_minddata
+from tb_npu_plugin.readers.minddata_summary import with_summary
 from tb_npu_plugin.readers.mindinsight import hccl, ops, side, steps
 from tb_npu_plugin.readers.mindinsight.capture import group_name
 from tb_npu_plugin.readers.report import FileReport
@@ -55,4 +56,4 @@ def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     if links is not None and capture.rank is not None:
         group = Text.of([group_name(capture.rank)] * len(links))
         tables = {**tables, "comm_links": Table(links.columns, {**links.data, "group": group})}
-    return ops.joined(tables)
+    return ops.joined(with_summary(tables))

@@ -10,6 +10,7 @@ from tb_npu_plugin.readers.communication import read_communication, read_communi
 from tb_npu_plugin.readers.csv_reader import read_csv
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.minddata import read_minddata
+from tb_npu_plugin.readers.minddata_summary import with_summary
 from tb_npu_plugin.readers.mindspore import communication, links, memory, steps
 from tb_npu_plugin.readers.mindspore.kernels import with_short_names
 from tb_npu_plugin.readers.mindspore.marks import read_marks
@@ -58,7 +59,7 @@ def read_file(
 
 def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """The tables as those of torch_npu are: names, steps and kinds of communication in the same sense."""
-    out = dict(tables)
+    out = with_summary(tables)
     kernels = out.get("kernels")
     if kernels is not None:
         report = FileReport(log, f"{OUTPUT_FOLDER}/{files.KERNELS.name}")

@@ -3,6 +3,7 @@ of the same run say."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -146,3 +147,22 @@ def test_frameworks_are_compared_by_type(two_ranks: list[TestSpan], twin: list[T
     assert (table.ints("difference_ns") == 0).all()
     assert (table.ints("baseline_calls") == table.ints("experimental_calls")).all()
     assert len(set(zip(table.text("type").tolist(), table.text("core").tolist()))) == len(table)
+
+
+@pytest.mark.parametrize("kept", [".json", ".csv"])
+def test_the_summary_completes_the_pipeline_from_json_and_from_transposed_csv(tmp_path: Path, kept: str) -> None:
+    shutil.copytree(RESULTS / "mindspore_data", tmp_path / "run")
+    (whole,) = found_spans(RESULTS / "mindspore_data")
+    for file in (tmp_path / "run").rglob("minddata_pipeline_summary_0.*"):
+        if file.suffix != kept:
+            file.unlink()
+    (span,) = found_spans(tmp_path / "run")
+    ops = span.tables["minddata_ops"]
+    figures = dict(zip(ops.ints("op_id").tolist(), zip(ops.floats("cpu").tolist(), ops.floats("queue_empty").tolist())))
+    assert figures[3] == (288.0, 0.0)
+    assert figures[0][0] == 0.0 and figures[0][1] != figures[0][1]  # -1 is unknown
+    assert (ops.ints("batch_ns") == NULL_INT).all()
+    remarks = span.tables["minddata_remarks"]
+    assert remarks.text("text").tolist() == whole.tables["minddata_remarks"].text("text").tolist()
+    assert span.problems == []
+    assert "minddata_summary" not in span.tables
