@@ -95,8 +95,7 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.not_recorded": "未采集",
   "overview.schedule": "Schedule",
   "overview.window": "动态采集窗口",
-  "overview.window.tip":
-    "动态采集所要求的训练 step，取自目录名。下方的 step 是采集工具自己的标记，每个窗口重新计数",
+  "overview.window.tip": "动态采集所要求的训练 step，取自目录名。下方的 step 是采集工具自己的标记，每个窗口重新计数",
   "overview.jit_level": "JIT 级别",
   "overview.versions": "版本",
   "overview.producer": "采集工具",
