@@ -147,7 +147,7 @@ def test_every_view_of_it(open_plugin: Open, server: str, name: str) -> None:
     plugin.open()
     side = plugin.frame.locator("nav.side")
     side.locator('h2:text-is("Run") + *').first.locator("button").first.click()
-    plugin.frame.get_by_role("option", name=re.compile(rf"^{kind.fixture}(?!\w)")).click()
+    plugin.frame.get_by_role("option", name=re.compile(rf"^{kind.fixture.replace('/', '.')}(?!\w)")).click()
     for view, text in kind.views.items():
         plugin.frame.locator(f'nav.side a[data-view="{view}"]').click()
         plugin.ready(view)
