@@ -25,6 +25,7 @@ from tb_npu_plugin.readers.source import Progress
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.scan import Scan, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
+from tb_npu_plugin.schema import mindspore_files
 from tb_npu_plugin.schema.formats import CLUSTER, KINETO, MINDINSIGHT, MINDSPORE, MSPROF, TORCH_NPU
 from tb_npu_plugin.schema.torch_npu_db import DATABASE_FILES, PROFILER_DATABASE
 from tb_npu_plugin.tables import Table
@@ -67,6 +68,10 @@ def _capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
     return settings.completed(capture.read_capture(folder, log), folder, files, log)
 
 
+#: Databases that hold the events of a timeline.
+_DATABASES = (PROFILER_DATABASE, mindspore_files.PROFILER_DATABASE)
+
+
 def _scan(
     path: Path,
     log: ProblemLog,
@@ -78,7 +83,7 @@ def _scan(
     peek_at: Sequence[int] = (),
 ) -> TraceEvents:
     """See scan.Scan."""
-    chosen: Scan = scan_database if PROFILER_DATABASE.matches(path.name) else scan_trace
+    chosen: Scan = scan_database if any(file.matches(path.name) for file in _DATABASES) else scan_trace
     return chosen(path, log, progress, blob, spool=spool, peek=peek, peek_at=peek_at)
 
 
@@ -105,7 +110,7 @@ def _msprof_tables(
 READERS: dict[str, Reader] = {
     TORCH_NPU.id: Reader(_capture, _tables, scan=_scan),
     MINDINSIGHT.id: Reader(mindinsight_capture.read_capture, mindinsight.read_file, mindinsight.finish),
-    MINDSPORE.id: Reader(mindspore_capture.read_capture, mindspore.read_file, mindspore.finish),
+    MINDSPORE.id: Reader(mindspore_capture.read_capture, mindspore.read_file, mindspore.finish, _scan),
     MSPROF.id: Reader(_unknown_capture, _msprof_tables),
     CLUSTER.id: Reader(cluster.read_capture, cluster.read_file, select=cluster.select),
     KINETO.id: Reader(

@@ -28,11 +28,22 @@ NPU = Condition(
     "activities with ProfilerActivity.NPU, profiler_level other than LevelNone", "Written when the NPU is profiled."
 )
 MEMORY = Condition("profile_memory=True", "Written when memory profiling is on.")
-OP_MEMORY_SWITCHES = Condition(
-    "profile_memory=True, activities with ProfilerActivity.CPU",
-    "Written when memory profiling is on and the host is profiled.",
+# Databases hold nothing of these: they need the text export.
+STEPS = Condition(
+    "activities with ProfilerActivity.NPU, export_type with ExportType.Text",
+    "Written by the text export when the NPU is profiled.",
 )
-SHAPES = Condition("record_shapes=True, activities with ProfilerActivity.CPU", "Written when shapes are recorded.")
+MEMORY_TEXT = Condition(
+    "profile_memory=True, export_type with ExportType.Text", "Written by the text export when memory profiling is on."
+)
+OP_MEMORY_SWITCHES = Condition(
+    "profile_memory=True, activities with ProfilerActivity.CPU, export_type with ExportType.Text",
+    "Written by the text export when memory profiling is on and the host is profiled.",
+)
+SHAPES = Condition(
+    "record_shapes=True, activities with ProfilerActivity.CPU, export_type with ExportType.Text",
+    "Written by the text export when shapes are recorded.",
+)
 TEXT = Condition("export_type with ExportType.Text", "Always written by the text export.")
 DATABASE = Condition("export_type with ExportType.Db", "Written when databases are exported.")
 
@@ -50,7 +61,7 @@ STEP_MARKS_COLUMNS = (
 )
 
 KERNELS = replace(torch_npu_csv.KERNELS, condition=NPU)
-STEP_TRACE = replace(torch_npu_csv.STEP_TRACE, condition=NPU)
+STEP_TRACE = replace(torch_npu_csv.STEP_TRACE, condition=STEPS)
 OP_STATISTIC = replace(torch_npu_csv.OP_STATISTIC, condition=NPU)
 API_STATISTIC = replace(torch_npu_csv.API_STATISTIC, condition=LEVEL_1)
 OPERATORS = ResultFile(
@@ -64,7 +75,7 @@ OPERATORS = ResultFile(
 OP_MEMORY = replace(torch_npu_memory_csv.OP_MEMORY, condition=OP_MEMORY_SWITCHES)
 MEMORY_RECORD = replace(
     torch_npu_memory_csv.MEMORY_RECORD,
-    condition=MEMORY,
+    condition=MEMORY_TEXT,
     columns=tuple(torch_npu_memory_csv.MEMORY_RECORD.column(key) for key in MEMORY_RECORD_KEYS),
     sizes=(("MB", MEMORY_RECORD_MB),),
     doc="Totals per component over time: MindSpore, GE, MindSpore+GE, APP. A MB is 1000 KB of 1024 bytes here.",
@@ -84,7 +95,8 @@ PROFILER_DATABASE = ResultFile(
     title="Profiler's database",
     columns=(),
     condition=DATABASE,
-    fills=("kernels", "op_statistic", "api_statistic", "module_memory"),
+    fills=("kernels", "op_statistic", "api_statistic", "module_memory", "trace"),
+    stages=("tables", "trace"),
     fallback=True,
     doc="The device and CANN, as tables of a SQLite database; nothing of the framework: no steps, no operators.",
 )

@@ -105,7 +105,12 @@ KINDS = {
     "mindspore_db": Kind(
         "mindspore_db",
         "rank 0 · node0_31780",
-        {"overview": "ascend_mindspore_profiler_0.db", "kernel": "MatMulV2", "distributed": "hcom_allReduce"},
+        {
+            "overview": "ascend_mindspore_profiler_0.db",
+            "trace": "CANN",
+            "kernel": "MatMulV2",
+            "distributed": "hcom_allReduce",
+        },
     ),
     "mindspore_windows": Kind(
         "mindspore_windows", "window 2-3 · steps 0-1", {"overview": "Dynamic window", "kernel": "MatMulV2"}

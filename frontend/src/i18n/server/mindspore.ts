@@ -13,8 +13,11 @@ export const MINDSPORE = {
   "Written when databases are exported.": "导出数据库时写出。",
   "Operator shapes": "算子形状",
   "No shapes of the operators.": "没有算子的输入形状。",
-  "Written when shapes are recorded.": "开启形状采集时写出。",
-  "Written when memory profiling is on and the host is profiled.": "开启内存采集且采集主机侧时写出。",
+  "Written by the text export when shapes are recorded.": "开启形状采集并以 text 导出时写出。",
+  "Written by the text export when memory profiling is on and the host is profiled.":
+    "开启内存采集、采集主机侧并以 text 导出时写出。",
+  "Written by the text export when memory profiling is on.": "开启内存采集并以 text 导出时写出。",
+  "Written by the text export when the NPU is profiled.": "采集 NPU 并以 text 导出时写出。",
   "a folder name that ends in {0}": "以 {0} 结尾的目录名",
   "kernels within the steps that the host marked": "位于主机标记的 step 之内的 kernel",
   "Which step these belong to: the profiler counts them to the last one; here they belong to none.":
