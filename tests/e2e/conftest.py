@@ -31,7 +31,7 @@ PLUGIN = "npu_profiler"
 #: A wait that takes longer is a defect, in ms.
 PATIENCE = 15_000
 #: What the demo shows.
-VIEWS = ("overview", "trace", "kernel", "operator", "memory", "distributed", "diff", "doctor")
+VIEWS = ("overview", "trace", "step_trace", "kernel", "operator", "memory", "distributed", "diff", "doctor")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

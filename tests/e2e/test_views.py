@@ -15,6 +15,7 @@ Open = Callable[..., Plugin]
 LANDMARK = {
     "overview": "This capture",
     "trace": "Ascend Hardware",
+    "step_trace": "Forward and backward",
     "kernel": "Accelerator core",
     "operator": "Device self",
     "memory": "Allocations",
