@@ -20,6 +20,7 @@ _FROM_ARGS = {column: key for key, column in kineto.KERNEL_ARGS.items()}
 _ARGS_COLUMNS = tuple(column for column in kineto.KERNEL_COLUMNS if column.key in _FROM_ARGS)
 #: Device of a copy between two GPUs.
 _IN_DEVICE = "inDevice"
+_INT = 2**63
 
 
 def read_kernels(picked: Picked, steps: Steps) -> tuple[Table, Index]:
@@ -60,33 +61,26 @@ def _known(data: Data) -> bool:
 
 
 def _args(picked: Picked, rows: Index) -> dict[str, Data]:
-    """Columns that are values of args."""
-    values: dict[str, list[Any]] = {column.key: [] for column in _ARGS_COLUMNS}
+    """Columns that are values of args; what is of another type than the column is unknown."""
+    values: dict[str, list[Any]] = {key: [] for key in (*_FROM_ARGS.values(), _IN_DEVICE)}
     for found in picked.objects(rows):
-        for column in _ARGS_COLUMNS:
-            value = found.get(_FROM_ARGS[column.key])
-            if column.key == "device_id" and value is None:
-                value = found.get(_IN_DEVICE)
-            values[column.key].append(_value(value, column.kind))
-    out: dict[str, Data] = {}
-    for column in _ARGS_COLUMNS:
-        if column.kind is Kind.TEXT:
-            out[column.key] = Text.of(values[column.key])
-        elif column.kind.is_int:
-            out[column.key] = np.array(values[column.key], dtype=np.int64)
-        else:
-            out[column.key] = np.array(values[column.key], dtype=np.float64)
-    return out
+        for key, column in values.items():
+            column.append(found.get(key))
+    device = _FROM_ARGS["device_id"]
+    values[device] = [second if first is None else first for first, second in zip(values[device], values[_IN_DEVICE])]
+    return {column.key: _column(values[_FROM_ARGS[column.key]], column.kind) for column in _ARGS_COLUMNS}
 
 
-def _value(value: Any, kind: Kind) -> Any:
-    """A cell: what is of another type than the column is unknown."""
+def _column(values: list[Any], kind: Kind) -> Data:
     if kind is Kind.TEXT:
-        return " × ".join(map(str, value)) if isinstance(value, list) else None
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return Text.of(" × ".join(map(str, value)) if type(value) is list else None for value in values)
     if kind.is_int:
-        return value if number and isinstance(value, int) and abs(value) < 2**63 else NULL_INT
-    return float(value) if number else np.nan
+        whole = [value if type(value) is int and -_INT < value < _INT else NULL_INT for value in values]
+        return np.array(whole, dtype=np.int64)
+    real = [
+        value if type(value) is float or (type(value) is int and -_INT < value < _INT) else np.nan for value in values
+    ]
+    return np.array(real, dtype=np.float64)
 
 
 def _process_numbers(picked: Picked, rows: Index) -> IntArray:

@@ -48,10 +48,12 @@ def budgets(kernels: Table, steps: Steps) -> Table:
     host = dict(zip(steps.names, steps.start.tolist()))
     columns = [column for column in TABLES["step_trace"] if column.key in _KEYS]
     out: dict[str, list[object]] = {key: [] for key in _KEYS}
-    for device, code in sorted(set(zip(devices.tolist(), codes.tolist()))):
-        own = kernels.take((codes == code) & (devices == device))
-        step = own.text("step")[0]
-        for key, value in _budget(own, host.get(step or "")).items():
+    order = np.lexsort((codes, devices))  # stable: by start still
+    last = np.flatnonzero((np.diff(codes[order]) != 0) | (np.diff(devices[order]) != 0)) + 1
+    starts, durations, kinds = kernels.ints("start_ns"), kernels.ints("dur_ns"), kernels.text("core")
+    for rows in np.split(order, last):
+        step, device = kernels.text("step")[int(rows[0])], int(devices[rows[0]])
+        for key, value in _budget(starts[rows], durations[rows], kinds.take(rows), host.get(step or "")).items():
             out[key].append(value)
         out["step"].append(step)
         out["device_id"].append(None if device == NULL_INT else device)
@@ -64,10 +66,8 @@ _KEYS = (
 )  # fmt: skip
 
 
-def _budget(kernels: Table, host_start: int | None) -> dict[str, int | None]:
-    start = kernels.ints("start_ns")
-    end = start + kernels.ints("dur_ns")
-    kinds = kernels.text("core")
+def _budget(start: IntArray, dur: IntArray, kinds: Text, host_start: int | None) -> dict[str, int | None]:
+    end = start + dur
     computes, communicates = kinds.equals(kineto.KERNEL_KIND), kinds.equals(kineto.COMMUNICATION_KIND)
     computing = intervals.union(start[computes], end[computes])
     communication = intervals.union(start[communicates], end[communicates])
