@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tb_npu_plugin import api
 from tb_npu_plugin.tables import NULL_INT
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.registry import VIEWS
@@ -166,3 +167,16 @@ def test_the_summary_completes_the_pipeline_from_json_and_from_transposed_csv(tm
     assert remarks.text("text").tolist() == whole.tables["minddata_remarks"].text("text").tolist()
     assert span.problems == []
     assert "minddata_summary" not in span.tables
+
+
+def test_without_a_trace_operators_are_known_by_name_and_their_times_are_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    shutil.copytree(RESULTS / "mindspore_two_ranks", tmp_path / "run")
+    for trace in (tmp_path / "run").rglob("trace_view.json"):
+        trace.unlink()
+    span = api.open(tmp_path / "run")[0]._span
+    result = _view("operator", [span])  # type: ignore[list-item]
+    assert (result.data["calls"], result.data["source"]) == (13, "operator_details.csv")
+    assert [result.data[key] for key in ("device_self_ns", "host_self_ns", "host_total_ns")] == [None, None, None]
