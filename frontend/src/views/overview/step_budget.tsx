@@ -4,6 +4,7 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
+import { openView, place } from "../../state/selection";
 import { budgetParts, Card, Empty, Legend, StackedBar, stepTotal } from "../../widgets";
 
 interface Props {
@@ -22,11 +23,22 @@ export function stepName(step: string | null): string {
 /** The answer first: how long the step took on the device, and on what. */
 export function StepBudget({ steps, source, isComputed }: Props) {
   const [all, setAll] = useState(false);
+  // Recorders of old gave points of each step instead of what the device did in it.
+  const hasPoints = place.value?.span.views.some((view) => view.id === "step_trace" && view.available) === true;
   const chosen = steps.find((step) => step.step === param("overview.step")) ?? steps[0];
   if (!chosen) {
     return (
       <Card title={t("overview.steps")}>
-        <Empty text={t("overview.nosteps")} />
+        <Empty text={t(hasPoints ? "overview.points" : "overview.nosteps")}>
+          {hasPoints && (
+            <>
+              {" "}
+              <button type="button" class="link" onClick={() => openView("step_trace")}>
+                {t("view.step_trace")} →
+              </button>
+            </>
+          )}
+        </Empty>
       </Card>
     );
   }

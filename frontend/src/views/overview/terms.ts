@@ -9,6 +9,8 @@ export const en = {
   "overview.step.none": "This capture",
   "overview.source": "Source: {file}",
   "overview.source.kernels": "Computed from {file}: the capture has no step_trace_time.csv.",
+  "overview.points":
+    "What the device did in each step was not recorded; its step gap, forward and backward, and tail were.",
   "overview.nosteps": "The time of a step is not known: the capture has neither times of steps nor kernels.",
   "overview.numbers": "Steps",
   "overview.numbers.sub": "figures of the file",
@@ -74,6 +76,7 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.step.none": "本次采集",
   "overview.source": "来源：{file}",
   "overview.source.kernels": "由 {file} 计算：该采集结果没有 step_trace_time.csv。",
+  "overview.points": "没有记录设备在每个 step 中的各类时间，但记录了迭代间隙、前反向与拖尾时间。",
   "overview.nosteps": "无法得知 step 时间：该采集结果既没有 step 时间也没有 kernel。",
   "overview.numbers": "Step",
   "overview.numbers.sub": "文件的数值",
