@@ -7,7 +7,7 @@
         start, end    ns since the epoch; end null: the capture was interrupted
         tid           thread that started the capture
         threads       [tid, from, to] of child threads that were recorded
-        marks         [start, end, tid, message, domain] of mstx; end null: still open
+        marks         [start, end, tid, message, domain, stream] of mstx; end null: still open; stream null: host only
         communication [start, end, tid, communicator] (a key of settings.groups); end null: of what no other tells, too
     collections   [start, end, tid] of the garbage collector
     torch.json     Chrome trace of PyTorch's profiler, as its C++ writes it; only in complete captures
@@ -30,7 +30,7 @@ from tb_npu_plugin.errors import BadFile
 FORMAT = 1
 CAPTURE, TRACE, SHAPES = "capture.json", "torch.json", "shapes.json"
 
-Mark = tuple[int, Optional[int], int, str, str]
+Mark = tuple[int, Optional[int], int, str, str, Optional[int]]
 Communication = tuple[int, Optional[int], int, str]
 
 
@@ -66,6 +66,7 @@ def read(folder: Path) -> HostData:
             raise BadFile(f"{path} was written by another version", "Parse it with the version that recorded it.")
         settings = _settings(content.pop("settings"))
         data = HostData(settings=settings, **content)
+        data.marks = [mark if len(mark) == 6 else (*mark, None) for mark in data.marks]  # streams came later
     except FileNotFoundError:
         raise BadFile(
             f"{path} is missing", "The folder was not recorded by the mock device; record it again."

@@ -37,7 +37,7 @@ class MockRecorder:
         self._sampled = False
         self._running = self._warm = False
         self._steps: dict[int, Any] = {}
-        self._ranges: dict[int, tuple[int, int, str, str]] = {}
+        self._ranges: dict[int, tuple[int, int, str, str, int | None]] = {}
         self._children: dict[int, int] = {}
         self._lock = threading.Lock()
 
@@ -100,8 +100,7 @@ class MockRecorder:
         with self._lock:
             self._data.end = now
             self._data.threads += [(tid, since, now) for tid, since in self._children.items()]
-            for start, tid, message, domain in self._ranges.values():
-                self._data.marks.append((start, None, tid, message, domain))
+            self._data.marks += [(found[0], None, *found[1:]) for found in self._ranges.values()]
             self._children.clear()
             self._ranges.clear()
 
@@ -125,11 +124,11 @@ class MockRecorder:
     def mark(self, message: str, domain: str, stream: int | None) -> None:
         """A point in time."""
         now = time.time_ns()
-        self._data.marks.append((now, now, threading.get_native_id(), message, domain))
+        self._data.marks.append((now, now, threading.get_native_id(), message, domain, stream))
 
     def range_start(self, range_id: int, message: str, domain: str, stream: int | None) -> None:
         """Open a range."""
-        self._ranges[range_id] = (time.time_ns(), threading.get_native_id(), message, domain)
+        self._ranges[range_id] = (time.time_ns(), threading.get_native_id(), message, domain, stream)
 
     def range_end(self, range_id: int) -> None:
         """Close it."""

@@ -18,6 +18,7 @@ from tb_npu_plugin.capture.mock.collective import Peers
 from tb_npu_plugin.capture.mock.host import HostData
 from tb_npu_plugin.capture.mock.kineto import Call, Function, Recorded, Signature
 from tb_npu_plugin.capture.mock.memory import Memory
+from tb_npu_plugin.capture.mock.mstx import Marks, StreamMark
 from tb_npu_plugin.capture.mock.nesting import Nested, nest
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.device import Device
@@ -38,7 +39,7 @@ STEP = "ProfilerStep#"
 _LAUNCH, _NOTICE = 12_000, 15_000
 _END = 1 << 63
 
-Work = Union[tuple[Launch, ...], Transfer, int]
+Work = Union[tuple[Launch, ...], Transfer, StreamMark, int]
 
 
 class Clock:
@@ -76,7 +77,8 @@ class Replay:
     def __init__(self, data: HostData, recorded: Recorded, chip: Chip) -> None:
         settings = data.settings
         self._data, self._recorded, self._npu = data, recorded, settings.simulates
-        self._calls = sorted([*recorded.calls, *_marks(data)], key=lambda call: (call.start, -call.end))
+        self._marks = Marks(data, self._npu, STEP)
+        self._calls = sorted([*recorded.calls, *self._marks.calls], key=lambda call: (call.start, -call.end))
         self._calls = [call for call in self._calls if _wanted(data, call.tid, call.start)]
         self._functions = [item for item in recorded.functions if _wanted(data, item.tid, item.start)]
         self._functions.sort(key=lambda item: (item.start, -item.end))
@@ -158,6 +160,7 @@ class Replay:
             if (part.step is None or start < part.until) and start >= self._gc_from
         ]
         self._gc_from = part.until
+        self._marks.take(part.until, clock, segment)
         self._memory.write(nested.holders, ops, clock, segment)
 
     _gc_from = 0
@@ -191,6 +194,9 @@ class Replay:
             elif isinstance(work, Transfer):
                 end = self._clock(at) + room * 9 // 10
                 self._peers.communicate(self._device, work, op, self._clock(at), end, later=backward)
+            elif isinstance(work, StreamMark):
+                row = self._marks.launch(self._device, work, op, self._clock(at), self._clock(at) + room * 9 // 10)
+                segment.tasks += [row] if row is not None else []
             else:
                 self._read(work, op, calls[number], self._clock(at), room)
         segment.tasks.sort(key=lambda task: task.start)
@@ -217,6 +223,9 @@ class Replay:
         signature = call.signature
         if signature.name == operators.ITEM:
             return 8
+        mark = self._marks.launches.get(signature)
+        if mark is not None:
+            return mark
         transfer = self._peers.transfer(call)
         if transfer is not None:
             return transfer
@@ -267,13 +276,3 @@ def _quiet(starts: list[int], start: int, end: int) -> bool:
 def _wanted(data: HostData, tid: int, at: int) -> bool:
     """The thread that started the capture, and those that asked for it while they did."""
     return tid == data.tid or any(tid == other and since <= at < until for other, since, until in data.threads)
-
-
-def _marks(data: HostData) -> list[Call]:
-    """Marks and ranges of mstx, as operators of their message. Steps have a mark of their own."""
-    end = data.end or data.start
-    return [
-        Call(start, end if to is None else to, tid, Signature(message))
-        for start, to, tid, message, _ in data.marks
-        if not message.startswith(STEP)
-    ]

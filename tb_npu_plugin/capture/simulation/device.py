@@ -42,6 +42,8 @@ _EVENT_WAIT = Kernel("EVENT_WAIT", "", "", "EVENT_WAIT_SQE")
 _DEQUEUE, _BEFORE, _NODE, _AFTER, _ARRIVE = 2_000, 3_000, 6_000, 1_500, 9_000
 #: ns from an enqueue to its dequeue at least, and between two dequeues.
 _WAKE, _NEXT = 9_000, 1_500
+#: ns that a mark of mstx takes on a stream (assumed).
+MARK = 40
 #: ns that a copy begins before the task in front of it ends, as neighbours on a stream of a real 910B do.
 _EARLY = 400
 
@@ -175,6 +177,16 @@ class Device:
                 )
         self._done(item, begin + took)
 
+    def mark(self, op: HostOp, start: int, end: int) -> Mark:
+        """Launch a mark: a moment on the compute stream."""
+        begin, item = self._take(op.info.name, op, start, end)
+        self._connection += 1
+        at = max(self._busy.get(STREAM, 0) + 300, begin + self._vary(_ARRIVE))
+        self._busy[STREAM] = at + MARK
+        number = self._tasks[STREAM] = self._tasks.get(STREAM, 300) + 1
+        self._done(item, begin + self._vary(_BEFORE))
+        return Mark(at, self._connection, number)
+
     def wait_for(self, group: int) -> None:
         """Let the compute stream wait for the communication of a group: a task without a flow."""
         done, busy = self._communicating.get(group, 0), self._busy.get(STREAM, 0)
@@ -217,6 +229,15 @@ class Device:
         )  # fmt: skip
         self.segment.comm.append(op)
         self.meters.count_communication(op)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A mark on the device: when, by which launch, and its number on the stream."""
+
+    at: int
+    connection: int
+    task: int
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, PlaneTask, Segment, Task
+from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, PlaneTask, Segment, Task, UserMark
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.metrics import Figures
@@ -12,6 +12,7 @@ from tb_npu_plugin.schema import torch_npu_db as schema
 _NO_ID = schema.NO_ID
 _DATA, _LINKS = schema.ENUMS["ENUM_HCCL_DATA_TYPE"], schema.ENUMS["ENUM_HCCL_LINK_TYPE"]
 _TRANSPORTS, _RDMA = schema.ENUMS["ENUM_HCCL_TRANSPORT_TYPE"], schema.ENUMS["ENUM_HCCL_RDMA_TYPE"]
+_MSTX = schema.ENUMS["ENUM_MSTX_EVENT_TYPE"]
 _MODULES = schema.ENUMS["ENUM_MODULE"]
 #: Core -> kind of task, as the host side names it. Task of a plane -> the same.
 _KINDS = {"AI_VECTOR_CORE": "KERNEL_AIVEC", "AI_CORE": "KERNEL_AICORE", "MIX_AIC": "KERNEL_AICORE",
@@ -32,13 +33,14 @@ class DeviceTables:
         self._pmu = [(number, strings(_pmu_name(name))) for number, name in enumerate(self._figures.names)
                      if name != metric_sets.CUBE_UTILIZATION]  # fmt: skip
         self._kernels: dict[Kernel, Row] = {}
-        self._tasks = self._ops = 0
+        self._tasks = self._ops = self._user_marks = 0
 
     def add(self, segment: Segment) -> None:
         """Write one segment."""
         self._cann(segment)
         self._compute(segment.tasks)
         self._communicate(segment.comm)
+        self._marks(segment.marks)
         self._samples(segment)
         self._text.flush()
 
@@ -67,7 +69,7 @@ class DeviceTables:
         rows, infos, figures = [], [], []
         for task in tasks:
             kernel, id_ = task.kernel, self._tasks
-            kind = _KINDS.get(kernel.core, kernel.name)
+            kind = _KINDS.get(kernel.core) or kernel.type or kernel.name
             context = 0 if kernel.core.startswith("MIX") else _NO_ID
             rows.append(self._task(task.start, task.end, task.connection, kind, task.stream, task.task, context))
             if not kernel.core:
@@ -126,6 +128,16 @@ class DeviceTables:
         speed = round(task.size / task.dur, 6) if task.dur else 0.0
         return (task.notify, rdma, task.src, _NO_ID if local else task.dst, _TRANSPORTS[transport], task.size, data, link,
                 self._ops, int(task.plane == op.main), speed)  # fmt: skip
+
+    def _marks(self, marks: list[UserMark]) -> None:
+        rows, pid, text = [], self._pid << 32, self._text
+        for mark in marks:
+            self._user_marks += 1
+            tid, kind = pid | mark.tid, _MSTX["marker_ex" if mark.start == mark.end else "start/end"]
+            connection = _NO_ID if mark.task is None else mark.task.connection
+            rows.append((mark.start, mark.end, kind, self._user_marks, _NO_ID, text(mark.message), tid, tid,
+                         text(mark.domain), connection))  # fmt: skip
+        self._database.add("MSTX_EVENTS", rows)
 
     def _samples(self, segment: Segment) -> None:
         device, text, memory = self._device, self._text, self._output.options.memory

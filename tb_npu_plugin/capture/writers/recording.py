@@ -15,7 +15,7 @@ def recording(process: Process, options: Options) -> Callable[[Segment], Segment
 
     def seen(segment: Segment) -> Segment:
         if not options.device:
-            segment = replace(segment, cann=[], tasks=[], comm=[], samples=[], modules=[])
+            segment = replace(segment, cann=[], tasks=[], comm=[], samples=[], modules=[], marks=[])
         if not options.cpu:
             segment = replace(segment, step=None, ops=[], python=[], queue=[], gc=[])
         return segment

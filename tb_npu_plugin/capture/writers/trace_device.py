@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.capture.simulation.records import CannCall, CommOp, Group, Kernel, Segment, Task
+from tb_npu_plugin.capture.simulation.records import MSTX, CannCall, CommOp, Group, Kernel, Segment, Task
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.overlap import OVERLAP
 from tb_npu_plugin.capture.writers.trace_text import Clock, quoted
@@ -174,6 +174,18 @@ class DeviceEvents:
         pid = self._pids["Communication"]
         out += [(op.start, _flow(ts, host, op, pid, self.row_of(op.group))) for op in segment.comm]
         return out
+
+    def marks(self, segment: Segment) -> list[Timed]:
+        """Flows from marks of mstx to their rows on the device."""
+        ts, pid, host = self._ts, self._pids["Ascend Hardware"], self._output.process.pid
+        return [
+            (task.start, f'{{"ph": "s", "bp": "e", "name": "{MSTX}", "id": {task.connection}, "pid": {host}, '
+                         f'"tid": {mark.tid}, "ts": {ts(mark.start)}, "cat": "{MSTX}"}}, '
+                         f'{{"ph": "f", "bp": "e", "name": "{MSTX}", "id": {task.connection}, "pid": {pid}, '
+                         f'"tid": {task.stream}, "ts": {ts(task.start)}, "cat": "{MSTX}"}}')
+            for mark in segment.marks
+            if (task := mark.task) is not None
+        ]  # fmt: skip
 
 
 def _flow(ts: Clock, host: int, launch: Task | CommOp, pid: int, tid: int) -> str:
