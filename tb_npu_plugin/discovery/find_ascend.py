@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
+from tb_npu_plugin.discovery.find_msprof import databases_in, is_exported, newest
 from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, listed
 from tb_npu_plugin.discovery.identity import fold, identify, read_info
+from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.schema import mindspore, msprof
+from tb_npu_plugin.schema import mindspore
 from tb_npu_plugin.schema.formats import MINDSPORE, MSPROF, TORCH_NPU, Format
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
@@ -24,11 +26,11 @@ def find_ascend(folder: Folder) -> Taken | None:
     raw = frozenset(name for name in names if layout.is_raw(name))
     format = _format(folder)
     if OUTPUT_FOLDER in names:
-        taken = _result(folder, format, bool(raw))
+        taken = _result(folder, format, raw)
         taken.closed = layout.CLOSED_FOLDERS | raw
         taken.whole = layout.is_result_name(folder.name)
         return taken
-    raw -= frozenset(name for name in raw if (folder.path / name / msprof.OUTPUT_FOLDER).is_dir())  # see find_msprof
+    raw -= frozenset(name for name in raw if is_exported(folder.path / name))
     if raw:
         return Taken(skipped=[_never_parsed(folder, _raw_format(folder, raw, format))], closed=raw)
     return None
@@ -74,7 +76,7 @@ def _never_parsed(folder: Folder, format: Format) -> report.Skipped:
     return report.never_parsed(folder.label, format.analyse.format(path=report.shown(str(folder.path))))
 
 
-def _result(folder: Folder, format: Format, raw: bool) -> Taken:
+def _result(folder: Folder, format: Format, raw: frozenset[str]) -> Taken:
     """Take a folder that has an ASCEND_PROFILER_OUTPUT, or say why not."""
     try:
         output = listed(folder.path / OUTPUT_FOLDER)
@@ -94,6 +96,7 @@ def _result(folder: Folder, format: Format, raw: bool) -> Taken:
         files += files_of(
             _listed_or_none(folder.path / layout.RAW_FRAMEWORK), f"{layout.RAW_FRAMEWORK}/", format, notes
         )
+    files += _left_behind(folder, raw, files, notes)
     infos = [(file.relative, file.size, file.mtime_ns) for file in files if layout.INFO_NAME.fullmatch(file.relative)]
     identity = identify(folder.path, folder.parts or (folder.path.name,), infos)
     if format is MINDSPORE and infos:
@@ -103,6 +106,18 @@ def _result(folder: Folder, format: Format, raw: bool) -> Taken:
     return Taken([
         Found(format.id, folder.path, folder.parts, fold(folder.parts), identity, tuple(files), tuple(notes), label)
     ])  # fmt: skip
+
+
+def _left_behind(folder: Folder, raw: frozenset[str], files: list[FoundFile], notes: list[Problem]) -> list[FoundFile]:
+    """The database that msprof exported into the raw data, where the profiler of the framework made none of it."""
+    if any(file.fallback and file.is_trace for file in files):
+        return []
+    found = [
+        database
+        for name in sorted(raw)
+        for database in databases_in(_listed_or_none(folder.path / name), f"{name}/", notes)
+    ]
+    return newest(found, notes)
 
 
 def _listed_or_none(folder: Path) -> list[os.DirEntry[str]]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Sequence
+from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, listed
@@ -17,15 +20,17 @@ _STAMP = re.compile(r"\d{14,}")
 
 
 def find_msprof(folder: Folder) -> Taken | None:
-    """A folder that holds an export of msprof."""
-    if msprof.OUTPUT_FOLDER not in folder.folders:
+    """A folder that holds an export of msprof: text files, a database, or both."""
+    notes: list[Problem] = []
+    with_text = msprof.OUTPUT_FOLDER in folder.folders
+    databases = databases_in(folder.entries, "", notes) if with_text or _is_raw(folder) else []
+    if not with_text and not databases:
         return Taken(skipped=[_never_exported(folder)], whole=True) if _is_raw(folder) else None
     try:
-        output = listed(folder.path / msprof.OUTPUT_FOLDER)
+        output = listed(folder.path / msprof.OUTPUT_FOLDER) if with_text else []
     except OSError as error:
         return Taken(skipped=[report.unreadable(f"{folder.label}/{msprof.OUTPUT_FOLDER}", error)], whole=True)
-    notes: list[Problem] = []
-    files = _newest(files_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF, notes), notes)
+    files = newest([*files_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF, notes), *databases], notes)
     if not files:
         return Taken(skipped=[_never_exported(folder)], whole=True)
     parts = folder.parts or (folder.path.name,)
@@ -34,6 +39,21 @@ def find_msprof(folder: Folder) -> Taken | None:
         shown(folder.path.name),
     )  # fmt: skip
     return Taken([found], whole=True)
+
+
+def databases_in(entries: Sequence[os.DirEntry[str]], prefix: str, notes: list[Problem]) -> list[FoundFile]:
+    """The databases among what a PROF_* folder holds; see files_of."""
+    named = [entry for entry in entries if msprof.MSPROF_DATABASE.matches(entry.name)]
+    return files_of(named, prefix, MSPROF, notes)
+
+
+def is_exported(path: Path) -> bool:
+    """A PROF_* folder holds an export; one that cannot be listed holds none."""
+    try:
+        names = [entry.name for entry in listed(path)]
+    except OSError:
+        return False
+    return msprof.OUTPUT_FOLDER in names or any(map(msprof.MSPROF_DATABASE.matches, names))
 
 
 def _is_raw(folder: Folder) -> bool:
@@ -46,7 +66,7 @@ def _never_exported(folder: Folder) -> report.Skipped:
     return report.never_exported(folder.label, MSPROF.analyse.format(path=shown(str(folder.path))))
 
 
-def _newest(files: list[FoundFile], notes: list[Problem]) -> list[FoundFile]:
+def newest(files: list[FoundFile], notes: list[Problem]) -> list[FoundFile]:
     """Each export is named by its time: of several only the last is read."""
     kept: dict[str, FoundFile] = {}
     for file in files:

@@ -25,9 +25,9 @@ from tb_npu_plugin.readers.source import Progress
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.scan import Scan, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
-from tb_npu_plugin.schema import mindspore_files
+from tb_npu_plugin.schema.core import DATABASE_SUFFIX
 from tb_npu_plugin.schema.formats import CLUSTER, KINETO, MINDINSIGHT, MINDSPORE, MSPROF, TORCH_NPU
-from tb_npu_plugin.schema.torch_npu_db import DATABASE_FILES, PROFILER_DATABASE
+from tb_npu_plugin.schema.msprof import MSPROF_DATABASE
 from tb_npu_plugin.tables import Table
 
 Tables = dict[str, Table]
@@ -59,17 +59,13 @@ def _tables(
 ) -> Tables:
     """Text files first; a database gives what they lack."""
     spec = TORCH_NPU.file(path.name)
-    if spec in DATABASE_FILES:
+    if spec is not None and spec.is_database:
         return read_database(path, relative, log, progress, set(spec.tables) - before.keys(), spool)
     return registry.read_file(path, relative, log, progress, spool)
 
 
 def _capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
     return settings.completed(capture.read_capture(folder, log), folder, files, log)
-
-
-#: Databases that hold the events of a timeline.
-_DATABASES = (PROFILER_DATABASE, mindspore_files.PROFILER_DATABASE)
 
 
 def _scan(
@@ -83,7 +79,7 @@ def _scan(
     peek_at: Sequence[int] = (),
 ) -> TraceEvents:
     """See scan.Scan."""
-    chosen: Scan = scan_database if any(file.matches(path.name) for file in _DATABASES) else scan_trace
+    chosen: Scan = scan_database if path.name.endswith(DATABASE_SUFFIX) else scan_trace
     return chosen(path, log, progress, blob, spool=spool, peek=peek, peek_at=peek_at)
 
 
@@ -94,15 +90,17 @@ def _no_tables(
     return {}
 
 
-def _unknown_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
-    """Of results without settings that we read."""
-    return Capture()
+def _msprof_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
+    """Nothing but what a database tells."""
+    return settings.completed(Capture(), folder, files, log, MSPROF_DATABASE)
 
 
 def _msprof_tables(
     path: Path, relative: str, log: ProblemLog, progress: Progress, spool: Spool | None, before: Tables
 ) -> Tables:
     spec = MSPROF.file(path.name)
+    if spec is not None and spec.is_database:
+        return read_database(path, relative, log, progress, set(spec.tables) - before.keys(), spool)
     table = None if spec is None else read_csv(path, relative, spec, log, progress, spool)
     return {} if spec is None or table is None else {spec.id: table}
 
@@ -111,7 +109,7 @@ READERS: dict[str, Reader] = {
     TORCH_NPU.id: Reader(_capture, _tables, scan=_scan),
     MINDINSIGHT.id: Reader(mindinsight_capture.read_capture, mindinsight.read_file, mindinsight.finish),
     MINDSPORE.id: Reader(mindspore_capture.read_capture, mindspore.read_file, mindspore.finish, _scan),
-    MSPROF.id: Reader(_unknown_capture, _msprof_tables),
+    MSPROF.id: Reader(_msprof_capture, _msprof_tables, scan=_scan),
     CLUSTER.id: Reader(cluster.read_capture, cluster.read_file, select=cluster.select),
     KINETO.id: Reader(
         kineto_head.read_capture, _no_tables, scan=kineto_head.scan_kineto, derive=kineto_tables.tables_of

@@ -11,6 +11,8 @@ from tb_npu_plugin.units import BANDWIDTH_UNITS, SIZE_UNITS, TIME_UNITS, unit_of
 
 _UNITS = frozenset((*TIME_UNITS, *SIZE_UNITS, *BANDWIDTH_UNITS, "%"))
 
+#: Ends of the names of SQLite databases.
+DATABASE_SUFFIX = ".db"
 #: A span is read in two stages: what its tables need, and its timeline.
 Stage = Literal["tables", "trace"]
 
@@ -71,6 +73,11 @@ class ResultFile:
         """This declaration describes a file of that name (a trailing .gz is allowed)."""
         name = file_name[:-3] if file_name.endswith(".gz") else file_name
         return bool(self.pattern.fullmatch(name)) if self.pattern else name == self.name
+
+    @property
+    def is_database(self) -> bool:
+        """A SQLite database."""
+        return self.name.endswith(DATABASE_SUFFIX)
 
     @property
     def tables(self) -> tuple[str, ...]:

@@ -66,14 +66,14 @@ class Format:
 TORCH_NPU = Format(
     "torch_npu",
     "Ascend PyTorch Profiler",
-    (*torch_npu_json.JSON_FILES, *torch_npu_csv.CSV_FILES, *torch_npu_db.DATABASE_FILES),
+    (*torch_npu_json.JSON_FILES, *torch_npu_csv.CSV_FILES, *torch_npu_db.DATABASE_FILES, msprof.MSPROF_DATABASE),
     'from torch_npu.profiler.profiler import analyse; analyse("{path}")',
 )
 
 MINDSPORE = Format(
     "mindspore",
     "MindSpore Profiler",
-    mindspore_files.FILES,
+    (*mindspore_files.FILES, msprof.MSPROF_DATABASE),
     'from mindspore.profiler.profiler import analyse; analyse("{path}")',
 )
 

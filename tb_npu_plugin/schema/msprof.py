@@ -1,5 +1,5 @@
-"""Results of plain msprof runs: mindstudio_profiler_output of a PROF_* folder. The files are those that torch_npu copies
-from there under other names, with CANN's own headers. Source: specs/ascend_pt.md 4."""
+"""Results of plain msprof runs: mindstudio_profiler_output of a PROF_* folder, and a database beside it. The files are
+those that torch_npu copies from there under other names, with CANN's own headers. Source: specs/ascend_pt.md 4, 6."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tb_npu_plugin.schema.torch_npu_csv import (
     OP_STATISTIC,
     TASK_TIME,
 )
+from tb_npu_plugin.schema.torch_npu_db import PROFILER_DATABASE
 from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
 from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD, MODULE_MEMORY, OP_MEMORY
 
@@ -39,6 +40,18 @@ def _like(file: ResultFile, stem: str, condition: Condition) -> ResultFile:
     return dataclasses.replace(file, name=f"{stem}_*.csv", pattern=pattern, condition=condition)
 
 
+#: In the PROF_* folder itself. Profilers of frameworks move it into their results, under their own names.
+MSPROF_DATABASE = dataclasses.replace(
+    PROFILER_DATABASE,
+    id="msprof_db",
+    name="msprof_*.db",
+    pattern=re.compile(r"msprof(?:_\d+)*\.db"),
+    title="msprof's database",
+    condition=Condition("msprof --export=on --type=db", "Exported where a database is asked for."),
+    fills=("kernels", "op_statistic", "api_statistic", "module_memory", "trace"),
+    doc="The device and CANN, as tables of a SQLite database; nothing of a framework: no steps, no operators.",
+)
+
 MSPROF_FILES: tuple[ResultFile, ...] = (
     dataclasses.replace(
         TRACE_VIEW, name="msprof_*.json", pattern=re.compile(r"msprof(?:_slice_0)?(?:_\d+)*\.json"), condition=_DEFAULT
@@ -52,4 +65,5 @@ MSPROF_FILES: tuple[ResultFile, ...] = (
     _like(MODULE_MEMORY, "npu_module_mem", _MEMORY),
     _like(DATA_PREPROCESS, "aicpu", Condition("--aicpu=on", "Exported where AI CPU tasks were profiled.")),
     _like(L2_CACHE, "l2_cache", Condition("--l2=on", "Exported where the L2 cache was profiled.")),
+    MSPROF_DATABASE,
 )

@@ -122,6 +122,18 @@ KINDS = {
         "device 0",
         {"overview": "msprof", "trace": "Ascend Hardware", "kernel": "FlashAttentionScore", "memory": "Modules"},
     ),
+    "msprof_db": Kind(
+        "msprof_db",
+        "device 0",
+        {
+            "overview": "msprof_20250615070512.db",
+            "trace": "Ascend Hardware",
+            "kernel": "FlashAttentionScore",
+            "memory": "Modules",
+            "doctor": "msprof's database",
+        },
+        absent=("op_summary",),
+    ),
     "cluster_text": Kind(
         "cluster_text/cluster_analysis_output",
         "rank 0",

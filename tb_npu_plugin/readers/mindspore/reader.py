@@ -43,7 +43,7 @@ def read_file(
         if kernels is None or not kernels.has("step"):
             return {}
         return {"step_marks": read_marks(path, relative, log, progress)}
-    if spec in files.DATABASE_FILES:
+    if spec is not None and spec.is_database:
         return read_database(path, relative, log, progress, set(spec.tables) - before.keys(), spool)
     if spec in _TABLES:
         table = read_csv(path, relative, spec, log, progress, spool)

@@ -90,3 +90,49 @@ def test_a_broken_step_file_leaves_the_groups(tmp_path: Path, content: bytes) ->
     shutil.copytree(FIXTURES / "recorded" / "cluster_text", tmp_path / "exp")
     (tmp_path / "exp" / "cluster_analysis_output" / "cluster_step_trace_time.csv").write_bytes(content)
     assert len(scan({"": tmp_path}).runs[0].workers) == 2
+
+
+DATABASE = "msprof_20250615070512.db"
+
+
+@pytest.mark.parametrize("place", ["", PROF], ids=["above", "itself"])
+def test_a_database_alone_is_an_export(tmp_path: Path, place: str) -> None:
+    (tmp_path / PROF / "device_3").mkdir(parents=True)
+    (tmp_path / PROF / DATABASE).write_bytes(b"SQLite")
+    (tmp_path / PROF / "msprof_20240101000000.db").write_bytes(b"SQLite")
+    found = scan({"": tmp_path / place})
+    (span,) = found.runs[0].workers[0].spans
+    assert found.skipped == ()
+    assert (span.format, span.folder.name, found.runs[0].workers[0].label) == ("msprof", PROF, "device 3")
+    assert [(file.relative, file.fallback, file.stages) for file in span.files] == [
+        (DATABASE, True, ("tables", "trace"))
+    ]
+    assert [note.code for note in span.notes] == ["older_export"]
+
+
+def test_text_goes_before_the_database(tmp_path: Path) -> None:
+    output(tmp_path / PROF, "op_summary_20250615070512.csv", "msprof_20250615070512.json")
+    (tmp_path / PROF / DATABASE).write_bytes(b"S")
+    (span,) = scan({"": tmp_path}).runs[0].workers[0].spans
+    assert [file.name for file in span.table_files] == ["op_summary_20250615070512.csv", DATABASE]
+    assert [file.name for file in span.trace_files] == ["msprof_20250615070512.json", DATABASE]
+
+
+def test_a_folder_that_is_no_raw_data_is_no_export(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / DATABASE).write_bytes(b"SQLite")
+    assert scan({"": tmp_path}).runs == ()
+
+
+@pytest.mark.parametrize(("own", "read"), [("", True), ("ascend_pytorch_profiler_0.db", False)])
+def test_a_database_left_in_the_raw_data_of_a_framework(tmp_path: Path, own: str, read: bool) -> None:
+    result = tmp_path / "node0_1_20250615070000123_ascend_pt"
+    (result / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
+    (result / PROF).mkdir()
+    for path in ("ASCEND_PROFILER_OUTPUT/kernel_details.csv", f"{PROF}/{DATABASE}"):
+        (result / path).write_text("Name\n")
+    if own:
+        (result / "ASCEND_PROFILER_OUTPUT" / own).write_text("x")
+    (span,) = scan({"": tmp_path}).runs[0].workers[0].spans
+    assert span.format == "torch_npu"
+    assert (f"{PROF}/{DATABASE}" in [file.relative for file in span.files]) is read
