@@ -209,6 +209,7 @@ export type ServerText =
   | "Exported unless --task-time=off."
   | "Exported where AI CPU tasks were profiled."
   | "Exported where CANN's calls were profiled."
+  | "Exported where a database is asked for."
   | "Exported where memory was profiled."
   | "Exported where operators were profiled."
   | "Exported where the L2 cache was profiled."
