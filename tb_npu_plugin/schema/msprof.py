@@ -15,7 +15,6 @@ from tb_npu_plugin.schema.torch_npu_csv import (
     OP_STATISTIC,
     TASK_TIME,
 )
-from tb_npu_plugin.schema.torch_npu_db import PROFILER_DATABASE
 from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
 from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD, MODULE_MEMORY, OP_MEMORY
 
@@ -41,14 +40,16 @@ def _like(file: ResultFile, stem: str, condition: Condition) -> ResultFile:
 
 
 #: In the PROF_* folder itself. Profilers of frameworks move it into their results, under their own names.
-MSPROF_DATABASE = dataclasses.replace(
-    PROFILER_DATABASE,
+MSPROF_DATABASE = ResultFile(
     id="msprof_db",
     name="msprof_*.db",
     pattern=re.compile(r"msprof(?:_\d+)*\.db"),
     title="msprof's database",
+    columns=(),
     condition=Condition("msprof --export=on --type=db", "Exported where a database is asked for."),
     fills=("kernels", "op_statistic", "api_statistic", "module_memory", "trace"),
+    stages=("tables", "trace"),
+    fallback=True,
     doc="The device and CANN, as tables of a SQLite database; nothing of a framework: no steps, no operators.",
 )
 

@@ -826,6 +826,7 @@ export type ServerText =
   | "mean: of the steps but the first; recorded: average in the file; step."
   | "more"
   | "more than {0} rows"
+  | "msprof's database"
   | "name start end size"
   | "no column {0} in this table"
   | "no kind of flow {0}"
