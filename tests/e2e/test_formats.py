@@ -258,3 +258,17 @@ def test_findings_of_means_and_of_recorded_averages(open_plugin: Open, server: s
     plugin.frame.get_by_role("option", name="2", exact=True).click()
     main.get_by_text("rank 2 · stage 2").wait_for()
     assert main.get_by_text("rank 0 · stage 1").count() == 0
+
+
+def test_a_queue_of_the_data_pipeline_is_chosen(open_plugin: Open, server: str, shot) -> None:  # type: ignore[no-untyped-def]
+    plugin = open_plugin(server)
+    _choose_run(plugin, "mindspore_data")
+    plugin.frame.locator('nav.side a[data-view="data_pipeline"]').click()
+    plugin.ready("data_pipeline")
+    main = plugin.frame.locator("main")
+    queue = main.get_by_role("button", name=re.compile(r"Queue behind TFReader"))
+    queue.click()
+    main.locator("figcaption").get_by_text("Queue behind TFReader").wait_for()
+    assert queue.get_attribute("aria-pressed") == "true"
+    main.locator(".data-chart path").wait_for()
+    shot(plugin, "data_pipeline")
