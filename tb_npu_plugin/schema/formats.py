@@ -24,11 +24,12 @@ from tb_npu_plugin.schema.core import ResultFile, Stage
 class Format:
     """One kind of result.
 
-    id       name in the code and in JSON
-    title    name for people
-    files    what it may consist of, in the order of the pages that list them
-    analyse  call that parses raw data of it, with {path}; "" where there is nothing to parse
-    device   what people call the device
+    id         name in the code and in JSON
+    title      name for people
+    files      what it may consist of, in the order of the pages that list them
+    analyse    call that parses raw data of it, with {path}; "" where there is nothing to parse
+    device     what people call the device
+    framework  whose operators are recorded; "" where any may be
     """
 
     id: str
@@ -36,6 +37,7 @@ class Format:
     files: tuple[ResultFile, ...]
     analyse: str = ""
     device: str = "NPU"
+    framework: str = ""
 
     def file(self, name: str) -> ResultFile | None:
         """Declaration of a file of that name (without its folders); None for others."""
@@ -68,6 +70,7 @@ TORCH_NPU = Format(
     "Ascend PyTorch Profiler",
     (*torch_npu_json.JSON_FILES, *torch_npu_csv.CSV_FILES, *torch_npu_db.DATABASE_FILES, msprof.MSPROF_DATABASE),
     'from torch_npu.profiler.profiler import analyse; analyse("{path}")',
+    framework="PyTorch",
 )
 
 MINDSPORE = Format(
@@ -75,19 +78,21 @@ MINDSPORE = Format(
     "MindSpore Profiler",
     (*mindspore_files.FILES, msprof.MSPROF_DATABASE),
     'from mindspore.profiler.profiler import analyse; analyse("{path}")',
+    framework="MindSpore",
 )
 
 MINDINSIGHT = Format(
     "mindinsight",
     "MindSpore Profiler up to 2.2 (MindInsight)",
     (*mindinsight_steps.STEP_FILES, *mindinsight_ops.OP_FILES, *minddata.LEGACY_FILES),
+    framework="MindSpore",
 )
 
 MSPROF = Format("msprof", "msprof", msprof.MSPROF_FILES, msprof.EXPORT)
 
 CLUSTER = Format("cluster", "msprof-analyze cluster", cluster.CLUSTER_FILES)
 
-KINETO = Format("kineto", "PyTorch Profiler (Kineto)", (kineto.KINETO_TRACE,), device="GPU")
+KINETO = Format("kineto", "PyTorch Profiler (Kineto)", (kineto.KINETO_TRACE,), device="GPU", framework="PyTorch")
 
 FORMATS: dict[str, Format] = {
     format.id: format for format in (TORCH_NPU, MINDSPORE, MINDINSIGHT, MSPROF, CLUSTER, KINETO)

@@ -10,6 +10,7 @@ from tb_npu_plugin.analysis import diff as analysis
 from tb_npu_plugin.analysis.kernels import of_step, total_ns
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import DiffClassJson, DiffJson, DiffSideJson, DiffStepJson, StepJson
@@ -31,13 +32,14 @@ def build(source: ViewInput) -> ViewResult:
         "steps": [] if kernels is None else _steps(pairs, kernels, steps),
     }
     tables = {}
-    same = baseline.format == experimental.format
     operators = _both(baseline, experimental, "operators")
-    if operators is not None and same:  # frameworks share the types of their kernels, not the names of operators
+    frameworks = {FORMATS[span.format].framework for span in source.spans}
+    if operators is not None and len(frameworks) == 1:
         tables["operators"] = _operators(*operators)
     if kernels is not None:
         chosen = _of_pair(kernels, _chosen_pair(pairs, source.params.get("step", "")))
-        tables["kernels"] = ViewTable(analysis.kernels(*chosen, by_type=not same), "difference_ns")
+        by_type = baseline.format != experimental.format  # other recorders and devices name kernels in other ways
+        tables["kernels"] = ViewTable(analysis.kernels(*chosen, by_type=by_type), "difference_ns")
     return ViewResult(data, tables, 0)
 
 
