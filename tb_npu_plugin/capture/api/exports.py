@@ -41,7 +41,8 @@ CATEGORIES = {
     "AUTOGRAD_DETAIL": "royalblue",
     "UNKNOWN": "grey",
 }
-ACTIONS = ("PREEXISTING", "CREATE", "INCREMENT_VERSION", "DESTROY")
+#: Numbers as torch.profiler writes them.
+ACTIONS = {"PREEXISTING": 1, "CREATE": 2, "INCREMENT_VERSION": 3, "DESTROY": 4}
 
 
 def export(folder: Path, analysis_type: str, output_path: str, metric: str) -> None:
@@ -105,9 +106,8 @@ def export_memory_timeline(actions: Sequence[MemoryAction], output_path: str, de
             target.write_text(page, encoding="utf-8")
     elif output_path.endswith("raw.json.gz"):
         names = list(CATEGORIES)
-        _write_json(
-            target, [[a.time, ACTIONS.index(a.action), a.size, names.index(a.category)] for a in actions], gzipped=True
-        )
+        rows = [[a.time, ACTIONS[a.action], a.size, names.index(a.category)] for a in actions]
+        _write_json(target, rows, gzipped=True)
     else:
         _write_json(target, list(_timeline(actions)), gzipped=output_path.endswith(".gz"))
 

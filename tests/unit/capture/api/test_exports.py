@@ -136,7 +136,7 @@ def test_a_memory_timeline_as_events(captured: profile, recorded: Recorded) -> N
     recorded.recorders[0].actions = ACTIONS
     captured.export_memory_timeline("memory.raw.json.gz")
     assert json.loads(gzip.decompress(Path("memory.raw.json.gz").read_bytes())) == [
-        [-1, 0, 100, 0], [5_000_900, 1, 10, 7], [5_001_200, 2, -10, 7], [5_001_200, 2, 10, 5], [7_000_000, 3, -10, 5]
+        [-1, 1, 100, 0], [5_000_900, 2, 10, 7], [5_001_200, 3, -10, 7], [5_001_200, 3, 10, 5], [7_000_000, 4, -10, 5]
     ]  # fmt: skip
 
 

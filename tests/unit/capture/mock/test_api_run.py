@@ -1,0 +1,109 @@
+"""Calls of the API in real runs: what a profile does beside its schedule."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.capture import pytorch as profiler
+from tests.oracle.raw import Raw
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+
+
+def run(out: Path, work: Callable[[], Any], **switches: Any) -> Raw:
+    """The result of a capture without a schedule."""
+    with profiler.profile(on_trace_ready=profiler.tensorboard_trace_handler(str(out)), **switches):
+        work()
+    return Raw(next(out.glob("*_ascend_pt")))
+
+
+def operators(raw: Raw) -> list[str]:
+    return [row["Name"] for row in raw.csv("operator_details.csv")]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_exception_in_the_training_ends_the_capture(error: type[BaseException], tmp_path: Path) -> None:
+    def work() -> None:
+        torch.ones(4, 4) @ torch.ones(4, 4)
+        raise error("mine")
+
+    with pytest.raises(error, match="mine"):
+        run(tmp_path, work)
+    (folder,) = tmp_path.glob("*_ascend_pt")
+    assert "aten::mm" in operators(Raw(folder))
+    assert (folder / "ASCEND_PROFILER_OUTPUT/analyse.done").exists()
+
+
+def test_flops_are_a_switch_and_nothing_more(tmp_path: Path) -> None:
+    plain, counted = (
+        run(tmp_path / str(flops), lambda: torch.ones(8, 8) @ torch.ones(8, 8), with_flops=flops)
+        for flops in (False, True)
+    )
+    for raw, flops in ((plain, False), (counted, True)):
+        info = json.loads((raw.folder / "profiler_info.json").read_text())
+        assert info["config"]["common_config"]["with_flops"] is flops
+        assert not any("flops" in event.get("args", {}) for event in raw.slices)
+    assert operators(plain) == operators(counted)
+    assert plain.csv("operator_details.csv")[0].keys() == counted.csv("operator_details.csv")[0].keys()
+
+
+def test_threads_that_ask_for_it_are_recorded(tmp_path: Path) -> None:
+    tids: dict[str, int] = {}
+
+    def thread(name: str, asks: bool) -> None:
+        tids[name] = threading.get_native_id()
+        torch.zeros(3).sin()
+        if asks:
+            profiler.profile.enable_profiler_in_child_thread()
+            torch.zeros(3).cos()
+            profiler.profile.disable_profiler_in_child_thread()
+        torch.zeros(3).tan()
+
+    def work() -> None:
+        for name, asks in (("asks", True), ("does not", False)):
+            one = threading.Thread(target=thread, args=(name, asks))
+            one.start()
+            one.join()
+        torch.zeros(3).exp()
+
+    raw = run(tmp_path, work)
+    math = ("aten::sin", "aten::cos", "aten::tan", "aten::exp")
+    shown = {(event["name"], event["tid"]) for event in raw.slices if event["name"] in math}
+    assert {name for name, _ in shown} == {"aten::cos", "aten::exp"}
+    assert ("aten::cos", tids["asks"]) in shown
+    kernels = [row["Name"] for row in raw.csv("kernel_details.csv")]
+    assert all(any(name in kernel for kernel in kernels) for name in ("Cos", "Exp"))
+
+
+def test_a_memory_timeline_is_that_of_torch_profiler(tmp_path: Path) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8))
+    optimizer = torch.optim.Adam(model.parameters())
+    with profiler._KinetoProfile(record_shapes=True, profile_memory=True, with_stack=True) as profile:
+        for _ in range(2):
+            optimizer.zero_grad()
+            model(torch.randn(16, 64)).sum().backward()
+            optimizer.step()
+    recorder: Any = profile.prof_if._recorded
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in ("raw.json.gz", "plain.json", "packed.json.gz"):
+            profile.export_memory_timeline(str(tmp_path / f"ours.{name}"), device="npu:0")
+            recorder._profiler.export_memory_timeline(str(tmp_path / f"torch.{name}"), device="cpu")
+
+    def content(name: str) -> Any:
+        data = (tmp_path / name).read_bytes()
+        return json.loads(gzip.decompress(data) if name.endswith(".gz") else data)
+
+    raw = content("torch.raw.json.gz")
+    assert content("ours.raw.json.gz") == raw and len({category for *_, category in raw}) > 4
+    for name in ("plain.json", "packed.json.gz"):
+        ours, theirs = content(f"ours.{name}"), content(f"torch.{name}")
+        assert ours[1][-1] == theirs[1][-1] and max(map(sum, ours[1])) == max(map(sum, theirs[1]))
