@@ -23,6 +23,8 @@ EMPTY_SHARE = 0.30
 HELD_UP = 0.10
 #: Usage of its queue below which an operator that reads the data does not keep up.
 LOW_USAGE = 0.60
+#: Usage of its queue from which an operator holds up nobody, however full the queue before it is.
+HIGH_USAGE = 0.80
 #: CPU of one worker in percent: busy above, idle below.
 BUSY_WORKER, IDLE_WORKER = 75.0, 20.0
 #: CPU of the whole machine in percent above which more workers do not help.
@@ -190,9 +192,9 @@ def _score(name: str, own: float | None, before: float | None, has_children: boo
 
 
 def _holds_up(op: Op) -> bool:
-    """Its score is more than chance."""
+    """Its score is more than chance, and those behind it have little to take."""
     limit = HELD_UP if op.children else 1.0 - LOW_USAGE
-    return op.score is not None and op.score > limit
+    return op.score is not None and op.usage is not None and op.score > limit and op.usage < HIGH_USAGE
 
 
 def _findings(ops: Sequence[Op], machine: float | None) -> list[Finding]:

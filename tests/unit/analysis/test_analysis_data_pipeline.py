@@ -55,6 +55,13 @@ def test_full_queues_name_nobody() -> None:
     assert found.bottleneck is None and not found.findings
 
 
+def test_an_operator_whose_queue_is_full_enough_holds_up_nobody() -> None:
+    found = analysis.examine(
+        pipeline(op(0, "Batch", None, 1.0), op(1, "Map", 0, 0.85), op(2, "TFReader", 1, 1.0)), None, None
+    )
+    assert found.ops[1].score == pytest.approx(0.15) and found.bottleneck is None and not found.findings
+
+
 def test_what_is_unknown_takes_no_part() -> None:
     # MindSpore's own analyser takes an unknown CPU of -1 for low and names Batch here.
     unknown = pipeline(op(0, "Batch", None, None), op(1, "Map", 0, 0.03), op(2, "TFReader", 1, 0.90))
