@@ -143,14 +143,16 @@ def _nest(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(parent of each operator, operator that owns each of `times`), -1 without one."""
     count = len(events.op_start)
-    parent = [-1] * count
-    owner = [-1] * len(times)
+    parents, owners = np.full(count, -1, dtype=np.int64), np.full(len(times), -1, dtype=np.int64)
     start = np.concatenate([events.op_start, times])
     order = np.argsort(start, kind="stable")  # an operator before an entry of the same moment
-    ends = (events.op_start + events.op_dur).tolist()
-    op_threads, entry_threads = events.op_thread.tolist(), threads.tolist()
+    # Views, as lists of so many integers would take five times the memory.
+    parent, owner, moments = parents.data, owners.data, start.data
+    ends = (events.op_start + events.op_dur).data
+    op_threads, entry_threads = (np.ascontiguousarray(values).data for values in (events.op_thread, threads))
     last = -1
-    for index, moment in zip(order.tolist(), start[order].tolist()):
+    for index in order.data:
+        moment = moments[index]
         while last >= 0 and moment > ends[last]:
             last = parent[last]
         if index < count:
@@ -158,7 +160,7 @@ def _nest(
             last = index
         elif last >= 0 and (any_thread or op_threads[last] == entry_threads[index - count]):
             owner[index - count] = last
-    return np.array(parent, dtype=np.int64), np.array(owner, dtype=np.int64)
+    return parents, owners
 
 
 def _work_of_entries(events: OperatorEvents) -> tuple[IntArray, IntArray]:
@@ -190,14 +192,14 @@ def _sum_by(group: NDArray[np.int64], values: IntArray, count: int) -> IntArray:
 
 
 def with_children(parent: NDArray[np.int64], own: IntArray) -> IntArray:
-    """Sum over each operator and all below it."""
-    total = own.tolist()
-    above = parent.tolist()
-    order = np.argsort(_depths(above), kind="stable")[::-1]
-    for index in order.tolist():
-        if above[index] >= 0:
-            total[above[index]] += total[index]
-    return np.array(total, dtype=np.int64)
+    """Sum over each operator and all below it. Operators come by start, so a parent stands before its children."""
+    totals = own.astype(np.int64)
+    total, above = totals.data, np.ascontiguousarray(parent).data  # see _nest
+    for index in range(len(total) - 1, -1, -1):
+        outer = above[index]
+        if outer >= 0:
+            total[outer] += total[index]
+    return totals
 
 
 def _whole(parts: IntArray) -> IntArray:
@@ -205,11 +207,3 @@ def _whole(parts: IntArray) -> IntArray:
     whole, rest = np.divmod(parts, FRACTION)
     up = (rest * 2 > FRACTION) | ((rest * 2 == FRACTION) & (whole % 2 == 1))
     return np.asarray(whole + up, dtype=np.int64)
-
-
-def _depths(parent: list[int]) -> list[int]:
-    """Operators come by start, so a parent stands before its children."""
-    out: list[int] = []
-    for above in parent:
-        out.append(0 if above < 0 else out[above] + 1)
-    return out

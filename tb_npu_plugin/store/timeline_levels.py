@@ -30,6 +30,8 @@ _FILES = {"level_first": np.uint32, "level_longest": np.uint32, "level_rows": np
 #: A bin of 2^this ns holds everything: times lie within 2^62 ns of each other.
 EVERYTHING = 62
 _NONE = np.zeros(0, dtype=np.int64)
+#: Bars that are merged at a time: a trace has millions.
+_PIECE = 1 << 18
 #: A level is kept when it has at most this share of the bars of the level below.
 _WORTH = 0.6
 
@@ -59,18 +61,34 @@ def merge(bars: Bars, rows: Rows, row: Index, shift: int, most: float = np.inf) 
     When more than `most` bars would be left, the bars are given back as they are."""
     if not len(bars.first):
         return bars
-    bins = rows.start[bars.first] >> shift
-    heads = np.flatnonzero(np.append(True, (bins[1:] != bins[:-1]) | (row[1:] != row[:-1])))
-    if len(heads) == len(bins) or len(heads) > most:
+    heads = _heads(bars.first, rows, row, shift)
+    if len(heads) == len(bars.first) or len(heads) > most:
         return bars
-    dur = rows.dur[bars.longest]
-    most_dur = np.maximum.reduceat(dur, heads)
-    group = np.zeros(len(bins), dtype=np.int32)
-    group[heads] = 1
-    group = np.cumsum(group, dtype=np.int32) - 1
-    hits = np.flatnonzero(dur == most_dur[group])
-    winner = hits[np.append(True, group[hits[1:]] != group[hits[:-1]])]  # of equally long ones the first
-    return Bars(bars.first[heads], bars.longest[winner])
+    longest = np.empty(len(heads), dtype=bars.longest.dtype)
+    ends = np.append(heads, len(bars.first))
+    cuts = np.unique(np.searchsorted(heads, np.arange(0, len(bars.first), _PIECE)))
+    for low, high in zip(cuts.tolist(), [*cuts[1:].tolist(), len(heads)]):
+        longest[low:high] = _longest(bars.longest[ends[low] : ends[high]], rows, ends[low : high + 1] - ends[low])
+    return Bars(bars.first[heads], longest)
+
+
+def _heads(first: Index, rows: Rows, row: Index, shift: int) -> Index:
+    """Places of the bars whose row or bin is another one than that of the bar before."""
+    found = [np.zeros(1, dtype=np.int64)]
+    for low in range(0, len(first), _PIECE):
+        part = slice(low, low + _PIECE + 1)  # with the first of the next piece
+        bins, own = rows.start[first[part]] >> shift, row[part]
+        found.append(np.flatnonzero((bins[1:] != bins[:-1]) | (own[1:] != own[:-1])) + low + 1)
+    return np.concatenate(found)
+
+
+def _longest(slices: Index, rows: Rows, ends: Index) -> Index:
+    """Of each group of slices the longest one, of equally long ones the first. ends: where groups begin and end."""
+    dur = rows.dur[slices]
+    most = np.maximum.reduceat(dur, ends[:-1])
+    group = np.repeat(np.arange(len(most), dtype=np.int32), np.diff(ends))
+    hits = np.flatnonzero(dur == most[group])
+    return np.asarray(slices[hits[np.append(True, group[hits[1:]] != group[hits[:-1]])]])
 
 
 def save_levels(folder: Path, rows: Rows) -> list[tuple[int, int]]:

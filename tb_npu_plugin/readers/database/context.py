@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_npu_plugin.readers.database.source import Rows, Source
+from tb_npu_plugin.readers.database.source import Rows, Source, kept
 from tb_npu_plugin.readers.database.strings import Strings
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
@@ -90,7 +90,7 @@ class Context:
         """Calls of the framework of one kind: "op", "queue", "trace"; by start, then in the order of the table."""
         chosen = np.flatnonzero(self.torch.ints("kind") == API_TYPES[kind])
         chosen = chosen[np.argsort(self.torch.ints("start_ns")[chosen], kind="stable")]
-        return Rows(len(chosen), {key: values[chosen] for key, values in self.torch.data.items()})
+        return Rows(len(chosen), {key: kept(self.spool, values[chosen]) for key, values in self.torch.data.items()})
 
     def links(self, rows: Rows) -> tuple[IntArray, IntArray]:
         """(row, connection) of calls of the framework; a call may have several connections."""
