@@ -72,7 +72,8 @@ class Peers:
         """Rows for the groups that communicate."""
         rows: Counter[str] = Counter()
         for call in calls:
-            type_, group = _type(call.signature), self._group(call)
+            type_ = _type(call.signature)
+            group = None if type_ is None else self._group(call)
             if type_ is not None and group is not None:
                 rows[group.name] = max(rows[group.name], planes(type_, group.ranks, self._topology))
         self._named = {name: replace(group, planes=rows[name]) for name, group in self._named.items()}
