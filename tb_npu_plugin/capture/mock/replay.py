@@ -32,6 +32,8 @@ from tb_npu_plugin.capture.simulation.records import (
     PyCall,
     Segment,
     Step,
+    by_start,
+    outer_first,
 )  # fmt: skip
 
 STEP = "ProfilerStep#"
@@ -78,10 +80,11 @@ class Replay:
         settings = data.settings
         self._data, self._recorded, self._npu = data, recorded, settings.simulates
         self._marks = Marks(data, self._npu, STEP)
-        self._calls = sorted([*recorded.calls, *self._marks.calls], key=lambda call: (call.start, -call.end))
+        self._calls = [*recorded.calls, *self._marks.calls]
+        outer_first(self._calls)
         self._calls = [call for call in self._calls if _wanted(data, call.tid, call.start)]
         self._functions = [item for item in recorded.functions if _wanted(data, item.tid, item.start)]
-        self._functions.sort(key=lambda item: (item.start, -item.end))
+        outer_first(self._functions)
         tids = {data.tid, *(call.tid for call in self._calls)}
         self.process = Process(data.pid, data.device, settings.rank or 0, settings.world, data.start,
                                data.end or data.start, settings.npu, soc=chip.soc, split=chip.split,
@@ -199,9 +202,9 @@ class Replay:
                 segment.tasks += [row] if row is not None else []
             else:
                 self._read(work, op, calls[number], self._clock(at), room)
-        segment.tasks.sort(key=lambda task: task.start)
-        segment.comm.sort(key=lambda item: item.start)
-        segment.cann.sort(key=lambda call: (call.start, -call.end))
+        segment.tasks.sort(key=by_start)
+        segment.comm.sort(key=by_start)
+        outer_first(segment.cann)
 
     def _work(self, calls: list[Call], nested: Nested) -> Iterator[tuple[int, Work]]:
         """What each operator does on the device. One inside an operator that launches for all does nothing."""

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Optional
 
 from tb_npu_plugin.capture.mock.kineto import Call, Signature
+from tb_npu_plugin.capture.simulation.records import outer_first
 
 #: Operators in a row that show where two orders agree again.
 _RUN = 8
@@ -107,7 +108,9 @@ class _Order:
 
 
 def _in_order(calls: Iterable[Call]) -> list[Call]:
-    return sorted(calls, key=lambda call: (call.start, -call.end))
+    found = list(calls)
+    outer_first(found)
+    return found
 
 
 def _by_thread(calls: Iterable[Call]) -> dict[int, list[Call]]:

@@ -7,15 +7,16 @@ are worked out first (cluster.py), and then each rank is recorded by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from tb_npu_plugin.capture.simulation.allocator import Block, CachingAllocator
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.device import Arrival, Device
 from tb_npu_plugin.capture.simulation.kernels import Launch
-from tb_npu_plugin.capture.simulation.program import Program, Transfer
+from tb_npu_plugin.capture.simulation.program import Instruction, Program, Transfer
 from tb_npu_plugin.capture.simulation.records import (
     Allocation,
     GcPause,
@@ -26,6 +27,8 @@ from tb_npu_plugin.capture.simulation.records import (
     Segment,
     Step,
     Totals,
+    by_start,
+    outer_first,
 )  # fmt: skip
 
 #: ns that the host takes: before an operator, at its begin and end; before and in an enqueue; around a frame.
@@ -90,6 +93,8 @@ class Host:
         self._leaked: list[Block] = []
         self._fragmented = False
         self._engine = 0
+        self._program: Program | None = None
+        self._plan: list[tuple[Callable[..., Any], Instruction]] = []
 
     # -- steps --------------------------------------------------------------------------------------
     def run(self, program: Program, number: int) -> Iterator[Transfer]:
@@ -105,10 +110,8 @@ class Host:
         if segment is not None and self.process.marks:
             segment.step = step
             segment.ops.append(mark)
-        for name, *arguments in program.instructions:
-            if not self.process.npu and name in _OF_THE_DEVICE:
-                continue
-            transfer = getattr(self, name)(*arguments)
+        for method, arguments in self._plan_of(program):
+            transfer = method(*arguments)
             if transfer is not None:
                 yield transfer
         self._sequence += program.sequences
@@ -117,6 +120,16 @@ class Host:
         self.leave_frame()
         self.leave_frame()
 
+    def _plan_of(self, program: Program) -> list[tuple[Callable[..., Any], Instruction]]:
+        """What carries out each instruction, and its arguments. Most steps run the program of the step before."""
+        if program is not self._program:
+            skipped = frozenset() if self.process.npu else _OF_THE_DEVICE
+            methods = {name: getattr(self, name) for name in {instruction[0] for instruction in program.instructions}}
+            self._program = program
+            self._plan = [(methods[name], tuple(arguments)) for name, *arguments in program.instructions
+                          if name not in skipped]  # fmt: skip
+        return self._plan
+
     def take(self) -> Segment:
         """The segment of the step that has just been run, complete."""
         segment, self._segment, self.device.segment = self._segment, None, None
@@ -124,10 +137,10 @@ class Host:
         segment.until = min(self.now, self.device.free_at) if self.process.npu else self.now
         if self.process.npu:
             self.device.meters.sample(segment, segment.until, self.allocator.reserved)
-        segment.ops.sort(key=lambda op: op.start)
-        segment.tasks.sort(key=lambda task: task.start)
-        segment.comm.sort(key=lambda op: op.start)
-        segment.cann.sort(key=lambda call: (call.start, -call.end))
+        segment.ops.sort(key=by_start)
+        segment.tasks.sort(key=by_start)
+        segment.comm.sort(key=by_start)
+        outer_first(segment.cann)
         return segment
 
     def spend(self, ns: int) -> None:

@@ -30,8 +30,9 @@ class DeviceTables:
         self._pid, self._device = output.process.pid, output.process.device
         self._detailed = output.options.level >= 1
         self._figures = Figures(output.options.metrics if self._detailed else "", output.process)
-        self._pmu = [(number, strings(_pmu_name(name))) for number, name in enumerate(self._figures.names)
-                     if name != metric_sets.CUBE_UTILIZATION]  # fmt: skip
+        #: place among the figures, name, factor: times are ns in the database
+        self._pmu = [(number, strings(_pmu_name(name)), 1000 if name.endswith(metric_sets.MICROSECONDS) else 1)
+                     for number, name in enumerate(self._figures.names) if name != metric_sets.CUBE_UTILIZATION]  # fmt: skip
         self._kernels: dict[Kernel, Row] = {}
         self._tasks = self._ops = self._user_marks = 0
 
@@ -81,9 +82,7 @@ class DeviceTables:
             if self._pmu:
                 cells = self._figures.text(kernel, task.dur).split(",")
                 if cells[0] != "N/A":
-                    figures += [
-                        (id_, name, _figure(cells[number], self._figures.names[number])) for number, name in self._pmu
-                    ]
+                    figures += [(id_, name, float(cells[number]) * factor) for number, name, factor in self._pmu]
         self._database.add("TASK", rows)
         self._database.add("COMPUTE_TASK_INFO", infos)
         self._database.add("TASK_PMU_INFO", figures)
@@ -171,8 +170,3 @@ def _pmu_name(header: str) -> str:
     """Name of a counter in the database: "aicore_time(us)" is aic_total_time there."""
     name = header.partition("(")[0]
     return {"aicore_time": "aic_total_time", "aiv_time": "aiv_total_time"}.get(name, name)
-
-
-def _figure(text: str, header: str) -> float:
-    """Times are ns in the database."""
-    return float(text) * 1000 if header.endswith(metric_sets.MICROSECONDS) else float(text)

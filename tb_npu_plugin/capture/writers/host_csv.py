@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
+from collections import defaultdict
+from operator import mul
 
-from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment
+from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment, by_start
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.text import cell, us
 from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.trace import STEP_MARK
-
-_BY_START = attrgetter("start")
 
 
 class Operators:
@@ -32,7 +31,7 @@ class Operators:
                 task.op.on_aicore += task.dur if task.kernel.hardware == "AI_CORE" else 0
         for launch in segment.comm:
             launch.op.device += launch.dur
-        ops = sorted(segment.ops, key=_BY_START)
+        ops = sorted(segment.ops, key=by_start)
         self._file.add(self._lines(ops, _parents(ops)))
 
     def close(self) -> None:
@@ -88,25 +87,21 @@ class Apis:
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._groups: dict[tuple[str, str], list[int]] = {}  # count, total, least, most, sum of squares
+        self._groups: dict[tuple[str, str], list[int]] = {}  # count, total, least, most, sum of squares: ns
 
     def add(self, segment: Segment) -> None:
         """Count the calls of one segment."""
-        groups, with_runtime = self._groups, self._output.options.level >= 2
+        found: dict[tuple[str, str], list[int]] = defaultdict(list)
+        with_runtime = self._output.options.level >= 2
         for call in segment.cann:
             if call.level != "runtime" or with_runtime:
-                dur = call.end - call.start
-                group = groups.get((call.level, call.name))
-                if group is None:
-                    groups[call.level, call.name] = [1, dur, dur, dur, dur * dur]
-                    continue
-                group[0] += 1
-                group[1] += dur
-                if dur < group[2]:
-                    group[2] = dur
-                elif dur > group[3]:
-                    group[3] = dur
-                group[4] += dur * dur
+                found[call.level, call.name].append(call.end - call.start)
+        for key, durs in found.items():
+            count, total, least, most, squares = self._groups.get(key, (0, 0, durs[0], durs[0], 0))
+            self._groups[key] = [
+                count + len(durs), total + sum(durs), min(least, min(durs)), max(most, max(durs)),
+                squares + sum(map(mul, durs, durs)),
+            ]  # fmt: skip
 
     def close(self) -> None:
         """Write the file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
+from operator import attrgetter
 
 from tb_npu_plugin.capture.simulation.records import Allocation, CommOp, HostOp, OpInfo, Segment, Task, Totals
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
@@ -127,7 +128,8 @@ class HostTables:
 
     # -- memory -------------------------------------------------------------------------------------
     def _totals(self, segment: Segment) -> None:
-        self._pending = sorted([*self._pending, *segment.totals], key=lambda totals: totals.at)
+        self._pending += segment.totals
+        self._pending.sort(key=attrgetter("at"))
         ready = [totals for totals in self._pending if totals.at < segment.until]
         del self._pending[: len(ready)]
         rows: list[Row] = []
@@ -135,9 +137,12 @@ class HostTables:
             rows.append(self._record(now.component, now.at, now.allocated, now.reserved, now.active))
             if now.component != "WORKSPACE":
                 self._known[now.component] = now
-                known = self._known.values()
-                rows.append(self._record("PTA+GE", now.at, sum(t.allocated for t in known),
-                                         sum(t.reserved for t in known), sum(t.active or 0 for t in known)))  # fmt: skip
+                allocated = reserved = active = 0
+                for known in self._known.values():
+                    allocated += known.allocated
+                    reserved += known.reserved
+                    active += known.active or 0
+                rows.append(self._record("PTA+GE", now.at, allocated, reserved, active))
         self._database.add("MEMORY_RECORD", rows)
 
     def _record(self, component: str, at: int, allocated: int, reserved: int, active: int | None) -> Row:

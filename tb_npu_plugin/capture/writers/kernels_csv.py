@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import Union
 
-from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, Segment, Task
+from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, Segment, Task, by_start
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.metrics import Figures
 from tb_npu_plugin.capture.writers.overlap import StepFinder, Windows
@@ -16,7 +15,6 @@ Launch = Union[Task, CommOp]
 _LEVEL_0 = ("step", "device_id", "name", "type", "core", "start_ns", "dur_ns", "wait_ns", "block_dim")
 _IDS = ("model_id", "task_id", "stream_id")
 _MODEL = "4294967295"  # single-operator mode
-_BY_START = attrgetter("start")
 
 
 class Kernels:
@@ -41,7 +39,7 @@ class Kernels:
         """Write the rows that no later record can come before."""
         self._pending += [task for task in segment.tasks if task.kernel.core]
         self._pending += segment.comm
-        self._pending.sort(key=_BY_START)
+        self._pending.sort(key=by_start)
         self._write(segment.until)
 
     def close(self) -> None:

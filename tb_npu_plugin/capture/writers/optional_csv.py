@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
-
-from tb_npu_plugin.capture.simulation.records import Segment, Task
+from tb_npu_plugin.capture.simulation.records import Segment, Task, by_start
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.text import cell, stamp
 from tb_npu_plugin.schema import torch_npu_csv as schema
-
-_BY_START = attrgetter("start")
 
 
 class _Sorted:
@@ -20,7 +16,7 @@ class _Sorted:
 
     def take(self, tasks: list[Task], before: int) -> list[Task]:
         self._pending += tasks
-        self._pending.sort(key=_BY_START)
+        self._pending.sort(key=by_start)
         ready = [task for task in self._pending if task.start < before]
         del self._pending[: len(ready)]
         return ready

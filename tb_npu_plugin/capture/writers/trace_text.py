@@ -53,8 +53,9 @@ class Parts:
         """Append items to one part."""
         if items:
             file = self._parts[part]
-            text = ", ".join(items)
-            file.write((", " + text if file.tell() else text).encode())
+            if file.tell():
+                file.write(b", ")
+            file.write(", ".join(items).encode())
 
     def close(self) -> None:
         """Write the file."""
