@@ -24,6 +24,7 @@ class HostTables:
         self._pid = output.process.pid << 32
         self._device = output.process.device
         self._connections = 0
+        self._connected: list[Row] = []  # rows of the segment
         self._chains: dict[tuple[str, ...], int] = {}
         self._infos: dict[OpInfo, tuple[int, int | None, int | None, int | None]] = {}
         self._last: list[Allocation] = []
@@ -36,7 +37,10 @@ class HostTables:
         database = self._database
         if segment.step is not None:
             database.add("STEP_TIME", [(segment.step.id, segment.step.start, segment.step.end)])
-        database.add("PYTORCH_API", [*self._ops(segment), *self._queue(segment), *self._calls(segment)])
+        calls = [*self._ops(segment), *self._queue(segment), *self._calls(segment)]
+        database.add("CONNECTION_IDS", self._connected)
+        self._connected = []
+        database.add("PYTORCH_API", calls)
         database.add("GC_RECORD", [(pause.start, pause.end, self._pid | pause.tid) for pause in segment.gc])
         if self._output.options.memory:
             self._totals(segment)
@@ -56,9 +60,11 @@ class HostTables:
 
     def _connect(self, *ids: int) -> int:
         """A new id that stands for these connections."""
+        self._database.make("CONNECTION_IDS")
+        number = self._connections
         self._connections += 1
-        self._database.add("CONNECTION_IDS", [(self._connections - 1, id_) for id_ in ids])
-        return self._connections - 1
+        self._connected += [(number, id_) for id_ in ids]
+        return number
 
     def _links(self, segment: Segment) -> dict[HostOp, list[int]]:
         """Connections of each operator: launches of kernels, and forward with backward."""
