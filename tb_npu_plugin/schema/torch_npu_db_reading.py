@@ -188,6 +188,41 @@ AICORE_FREQ = Select(
     "AICORE_FREQ", (_int("device_id", "deviceId"), _need("time_ns", "timestampNs"), _float("mhz", "freq"))
 )  # fmt: skip
 
+ACC_PMU = Select(
+    "ACC_PMU",
+    (
+        _need("acc", "accId"), _int("read_bandwidth", "readBwLevel"), _int("write_bandwidth", "writeBwLevel"),
+        _int("read_ost", "readOstLevel"), _int("write_ost", "writeOstLevel"), _need("time_ns", "timestampNs"),
+        _int("device_id", "deviceId"),
+    ),
+)  # fmt: skip
+SOC_BANDWIDTH = Select(
+    "SOC_BANDWIDTH_LEVEL",
+    (
+        _int("l2_buffer", "l2BufferBwLevel"), _int("mata", "mataBwLevel"), _need("time_ns", "timestampNs"),
+        _int("device_id", "deviceId"),
+    ),
+)  # fmt: skip
+QOS = Select(
+    "QOS",
+    (
+        _int("device_id", "deviceId"), _need("event", "eventName", content=Content.STRING),
+        _float("bandwidth", "bandwidth"), _need("time_ns", "timestampNs"),
+    ),
+)  # fmt: skip
+MEMCPY = Select(
+    "MEMCPY_INFO", (_need("id", "globalTaskId"), _int("size", "size"), _int("operation", "memcpyOperation"))
+)
+MEMCPY_OPERATIONS = Select("ENUM_MEMCPY_OPERATION", (_need("id", "id"), _text("value", "name")))
+MSTX = Select(
+    "MSTX_EVENTS",
+    (
+        _need("start_ns", "startNs"), _need("end_ns", "endNs"), _int("type", "eventType"), _string("message", "message"),
+        _int("thread", "globalTid"), _string("domain", "domainId"), _int("connection", "connectionId"),
+    ),
+)  # fmt: skip
+MSTX_TYPES = Select("ENUM_MSTX_EVENT_TYPE", (_need("id", "id"), _text("value", "name")))
+
 # analysis.db
 STEP_TRACE = Select(
     "StepTraceTime",

@@ -11,6 +11,7 @@ HOST_TO_DEVICE = "HostToDevice"
 ASYNC_TASK_QUEUE = "async_task_queue"
 ASYNC_NPU = "async_npu"
 FORWARD_BACKWARD = "fwdbwd"
+MSTX = "MsTx"
 ASYNC_MINDSPORE = "async_mindspore"
 PYTHON_FUNCTION = "python_function"
 

@@ -6,12 +6,15 @@ from __future__ import annotations
 PYTHON, PYTHON_GC, CANN, HARDWARE = "Python", "Python GC", "CANN", "Ascend Hardware"
 OLD_COMMUNICATION, COMMUNICATION = "HCCL", "Communication"
 AICORE_FREQ, NPU_MEMORY, HBM, LLC, OVERLAP = "AI Core Freq", "NPU MEM", "HBM", "LLC", "Overlap Analysis"
+ACC_PMU, SOC, QOS = "Acc PMU", "Stars Soc Info", "QoS"
+#: Marks of the user. Text exports name their process as the program is called, which databases do not tell.
+MSTX = "mstx"
 #: Sort indices of the newest release; they are part of the processes' ids.
 SORTS = {
-    PYTHON: 0, PYTHON_GC: 1, CANN: 7, HARDWARE: 14, AICORE_FREQ: 15, OLD_COMMUNICATION: 16, COMMUNICATION: 16,
-    NPU_MEMORY: 17, HBM: 24, LLC: 27, OVERLAP: 31,
+    PYTHON: 0, PYTHON_GC: 1, MSTX: 6, CANN: 7, HARDWARE: 14, AICORE_FREQ: 15, OLD_COMMUNICATION: 16, COMMUNICATION: 16,
+    NPU_MEMORY: 17, ACC_PMU: 19, HBM: 24, SOC: 25, LLC: 27, QOS: 29, OVERLAP: 31,
 }  # fmt: skip
-HOST_SIDE = frozenset((PYTHON, PYTHON_GC, CANN))
+HOST_SIDE = frozenset((PYTHON, PYTHON_GC, CANN, MSTX))
 HOST_LABEL, DEVICE_LABEL = "CPU", "NPU {device}"
 
 # Threads.
@@ -41,6 +44,9 @@ TASK_ARGS = (
     '{{"Model Id": {0}, "Task Type": {1}, "Physic Stream Id": {2}, "Task Id": {3}, "Subtask Id": {4}, '
     '"connection_id": {5}}}'
 )
+#: Of copies, behind the others.
+COPY_ARGS = ', "size(B)": {0}, "bandwidth(GB/s)": {1}, "operation": {2}}}'
+MSTX_ARGS = '{{"event_type": {0}, "domain": {1}}}'
 OPERATION_ARGS = '{{"connection_id": {0}, "data_type": {1}, "alg_type": {2}, "count": {3}}}'
 STEP_ARGS = (
     '{{"notify_id": "{0}", "duration estimated(us)": {1}, "stream id": {2}, "task id": {3}, "task type": {4}, '
@@ -55,6 +61,15 @@ LLC_THROUGHPUT, LLC_THROUGHPUT_KEY = "LLC {0} {1}/Throughput", "Throughput(MB/s)
 LLC_HIT_RATE, LLC_HIT_RATE_KEY = "LLC {0} {1}/Hit Rate", "Hit Rate(%)"
 MEMORY_PLACES = {"app": "APP", "device": "Device"}
 MEMORY_KINDS = ("DDR", "HBM", "Memory")
+#: Column of ACC_PMU -> name of the counter; key of its value.
+ACC_NAMES = {
+    "read_bandwidth": "read_bandwidth", "write_bandwidth": "write_band_width", "read_ost": "read_ost",
+    "write_ost": "write_ost",
+}  # fmt: skip
+VALUE_KEY, ACC_ID = "value", ', "acc_id": {0}'
+#: Column of SOC_BANDWIDTH_LEVEL -> name of the counter, which is the key of its value too.
+SOC_NAMES = {"l2_buffer": "L2 Buffer Bw Level", "mata": "Mata Bw Level"}
+QOS_COUNTER = "QoS {0}"
 MEMORY_KEY, FREQUENCY_KEY = "KB", "MHz"
 #: Bytes of one MB as counters mean it.
 COUNTER_MB = 1 << 20

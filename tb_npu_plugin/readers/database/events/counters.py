@@ -24,6 +24,9 @@ def add_counters(context: Context, sink: Sink, processes: Processes) -> None:
     _memory(context, sink, processes)
     _bandwidth(context, sink, processes)
     _cache(context, sink, processes)
+    _accelerators(context, sink, processes)
+    _soc(context, sink, processes)
+    _quality(context, sink, processes)
 
 
 def _frequency(context: Context, sink: Sink, processes: Processes) -> None:
@@ -78,6 +81,45 @@ def _cache(context: Context, sink: Sink, processes: Processes) -> None:
             hits = rows.floats("hit_rate")[chosen]
             sink.counters(pid, words.LLC_HIT_RATE.format(bank, title), words.LLC_HIT_RATE_KEY, at, hits)
     processes.name(sink, words.LLC, pid)
+
+
+def _accelerators(context: Context, sink: Sink, processes: Processes) -> None:
+    """Levels, without a unit."""
+    rows = context.source.read(schema.ACC_PMU)
+    if not len(rows):
+        return
+    pid = processes.pid(words.ACC_PMU)
+    accelerators = rows.ints("acc")
+    for accelerator in np.unique(accelerators).tolist():
+        chosen = accelerators == accelerator
+        at, more = rows.ints("time_ns")[chosen], words.ACC_ID.format(accelerator)
+        for column, name in words.ACC_NAMES.items():
+            sink.counters(pid, name, words.VALUE_KEY, at, rows.floats_of(column)[chosen], more)
+    processes.name(sink, words.ACC_PMU, pid)
+
+
+def _soc(context: Context, sink: Sink, processes: Processes) -> None:
+    """Levels, without a unit."""
+    rows = context.source.read(schema.SOC_BANDWIDTH)
+    if not len(rows):
+        return
+    pid = processes.pid(words.SOC)
+    for column, name in words.SOC_NAMES.items():
+        sink.counters(pid, name, name, rows.ints("time_ns"), rows.floats_of(column))
+    processes.name(sink, words.SOC, pid)
+
+
+def _quality(context: Context, sink: Sink, processes: Processes) -> None:
+    rows = context.source.read(schema.QOS)
+    if not len(rows):
+        return
+    pid = processes.pid(words.QOS)
+    events = context.strings.column(rows.ints("event"))
+    for event in events.values:
+        chosen = events.equals(event)
+        name = event if event.startswith(words.QOS) else words.QOS_COUNTER.format(event)
+        sink.counters(pid, name, words.VALUE_KEY, rows.ints("time_ns")[chosen], _mb(rows.floats("bandwidth")[chosen]))
+    processes.name(sink, words.QOS, pid)
 
 
 def _banks(rows: Rows) -> list[int]:

@@ -117,15 +117,32 @@ class Tasks:
         keys = ("model_id", "stream_id", "task_id", "context_id", "connection")
         columns = [tasks.ints(key)[rows] for key in keys]
         codes = types.codes[rows]
+        copies = self._copies(rows)
 
         def args(first: int, last: int) -> Iterable[str]:
             make = trace_events.TASK_ARGS.format
-            for code, *numbers in _rows((codes, *columns), first, last):
+            for place, (code, *numbers) in enumerate(_rows((codes, *columns), first, last), first):
                 model, *others = map(_known, numbers)
-                yield make(model, written[code], *others)
+                text = make(model, written[code], *others)
+                yield text[:-1] + copies[place] if place in copies else text
 
         text = Text(names.codes[rows], names.values)
         sink.slices(pid, self.thread[rows], text, self.start[rows], self.dur[rows], "", args)
+
+    def _copies(self, rows: Index) -> dict[int, str]:
+        """What is known of copies: place among the rows -> JSON that ends their args."""
+        found = self._context.source.read(schema.MEMCPY)
+        if not len(found):
+            return {}
+        row = places(found.ints("id"), self._context.tasks.ints("id")[rows])
+        kinds = Strings(self._context.source, schema.MEMCPY_OPERATIONS).column(found.ints("operation"), raw=True)
+        written, size, dur = quoted(kinds), found.ints("size"), self.dur[rows]
+        out = {}
+        for place in np.flatnonzero(row >= 0).tolist():
+            bytes_, ns, code = int(size[row[place]]), int(dur[place]), kinds.codes[row[place]]
+            rate = round(bytes_ / ns, 6) if ns > 0 and bytes_ >= 0 else "null"
+            out[place] = trace_events.COPY_ARGS.format(_known(bytes_), rate, written[code])
+        return out
 
     def _texts(self) -> tuple[Text, Text]:
         """Names: the kernel's, else the kind of task. Task types: by core, else the kind of task."""

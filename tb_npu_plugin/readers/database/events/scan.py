@@ -13,6 +13,7 @@ from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.events import device
 from tb_npu_plugin.readers.database.events.counters import add_counters
 from tb_npu_plugin.readers.database.events.host import add_host
+from tb_npu_plugin.readers.database.events.marks import add_marks
 from tb_npu_plugin.readers.database.events.processes import Processes
 from tb_npu_plugin.readers.database.events.sink import Sink
 from tb_npu_plugin.readers.database.opening import opened_database
@@ -35,8 +36,8 @@ def scan_database(
 ) -> TraceEvents:
     """The events that trace_view.json has of the same run, as far as the database tells them. See scan.Scan.
 
-    The database does not tell ids and parents of Python functions, modes of CANN calls, types of copies and their
-    sizes. An arrow from a CANN call begins at its start.
+    The database does not tell ids and parents of Python functions, modes of CANN calls, and older ones neither kinds of
+    copies nor their sizes. An arrow from a CANN call begins at its start.
     """
     report = FileReport(log, path.name)
     with closing(MemoryColumns() if spool is None else SpooledColumns(spool)) as columns:
@@ -57,6 +58,7 @@ def _add(context: Context, sink: Sink, report: FileReport, progress: Callable[[i
     parts: tuple[Callable[[], None], ...] = (
         lambda: add_host(context, sink, processes),
         lambda: device.add_calls(context, sink, processes),
+        lambda: add_marks(context, sink, processes, tasks),
         lambda: tasks.add(sink, processes),
         lambda: operations.add(sink, processes, tasks),
         lambda: device.add_overlap(sink, processes, tasks, operations),

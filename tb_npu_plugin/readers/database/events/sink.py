@@ -76,12 +76,12 @@ class Sink:
                     flow=flow[rows], enclosing=int(encloses),
                 )  # fmt: skip
 
-    def counters(self, pid: int, name: str, key: str, at: IntArray, values: NDArray[Any]) -> None:
-        """Points of one curve."""
+    def counters(self, pid: int, name: str, key: str, at: IntArray, values: NDArray[Any], more: str = "") -> None:
+        """Points of one curve. more: JSON that tells it from others of that name, with a comma before."""
         known = np.flatnonzero(~np.isnan(values.astype(np.float64)))
 
         def args(rows: NDArray[np.int64]) -> Iterable[str]:
-            return (f"{{{json.dumps(key)}: {value}}}" for value in values[rows].tolist())
+            return (f"{{{json.dumps(key)}: {value}{more}}}" for value in values[rows].tolist())
 
         for first in range(0, len(known), PIECE):
             rows = known[first : first + PIECE]

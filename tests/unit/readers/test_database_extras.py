@@ -1,0 +1,121 @@
+"""Tables of databases that only some recordings have: marks of the user, copies, counters of the system."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.store.timeline import Timeline, build_timeline
+from tb_npu_plugin.store.timeline_files import load
+
+BASE = """
+CREATE TABLE STRING_IDS (id, value);
+INSERT INTO STRING_IDS VALUES (1,'MEMCPY_ASYNC'),(2,'train'),(3,'default'),(4,'OTHERS'),(5,'here');
+CREATE TABLE TASK (startNs, endNs, deviceId, connectionId, globalTaskId, globalPid, taskType, contextId, streamId, taskId,
+                   modelId);
+INSERT INTO TASK VALUES (2000,3000,0,7,10,77,1,4294967295,2,1,0), (4000,4100,0,8,11,77,1,4294967295,2,2,0),
+                        (5000,5000,0,4000000001,12,77,2,4294967295,2,3,0);
+"""
+MSTX = """
+CREATE TABLE ENUM_MSTX_EVENT_TYPE (id, name); INSERT INTO ENUM_MSTX_EVENT_TYPE VALUES (0,'marker'),(2,'start/end');
+CREATE TABLE MSTX_EVENTS (startNs, endNs, eventType, rangeId, category, message, globalTid, endGlobalTid, domainId,
+                          connectionId);
+INSERT INTO MSTX_EVENTS VALUES
+  (1000,6000,2,1,NULL,2,77*4294967296+5,77*4294967296+5,3,4000000001), -- a range, with a task on the device
+  (1500,1500,0,2,NULL,5,77*4294967296+6,77*4294967296+6,4294967295,4294967295); -- a mark
+"""
+COPIES = """
+CREATE TABLE ENUM_MEMCPY_OPERATION (id, name); INSERT INTO ENUM_MEMCPY_OPERATION VALUES (1,'host to device');
+CREATE TABLE MEMCPY_INFO (globalTaskId, size, memcpyOperation); INSERT INTO MEMCPY_INFO VALUES (10, 4096, 1);
+"""
+COUNTERS = """
+CREATE TABLE ACC_PMU (accId, readBwLevel, writeBwLevel, readOstLevel, writeOstLevel, timestampNs, deviceId);
+INSERT INTO ACC_PMU VALUES (0,1,2,3,4,2000,0),(0,5,6,7,8,2500,0),(3,9,0,0,0,2000,0);
+CREATE TABLE SOC_BANDWIDTH_LEVEL (l2BufferBwLevel, mataBwLevel, timestampNs, deviceId);
+INSERT INTO SOC_BANDWIDTH_LEVEL VALUES (1,2,2000,0),(3,NULL,2500,0);
+CREATE TABLE QOS (deviceId, eventName, bandwidth, timestampNs); INSERT INTO QOS VALUES (0,4,2097152,2000);
+"""
+
+
+def build(tmp_path: Path, content: str) -> Timeline:
+    path = tmp_path / "ascend_pytorch_profiler.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(BASE + content)
+    connection.close()
+    return built(path, tmp_path)
+
+
+def built(path: Path, tmp_path: Path) -> Timeline:
+    (tmp_path / "out").mkdir()
+    log = ProblemLog()
+    build_timeline(path, tmp_path / "out", log, lambda count: None, scan=READERS["torch_npu"].scan)
+    assert log.list() == []
+    return Timeline.open(tmp_path / "out", path)
+
+
+def named(timeline: Timeline, name: str) -> list[int]:
+    return [one for one in range(timeline.slice_count) if timeline.names[int(timeline.name[one])] == name]
+
+
+def curves(timeline: Timeline, folder: Path, process: str) -> dict[tuple[str, str], list[float]]:
+    values = load(folder / "out", "counter_value")
+    return {
+        (track["name"], series[0]): values[series[-2] : series[-1]].tolist()
+        for track in timeline.tracks
+        if track["process"] == process
+        for series in track["series"]
+    }
+
+
+def test_marks(tmp_path: Path) -> None:
+    timeline = build(tmp_path, MSTX)
+    threads = [(track["process"], track["name"]) for track in timeline.tracks if track["process"] == "mstx"]
+    assert threads == [("mstx", "Thread 5"), ("mstx", "Thread 6")]
+    (span, task), (mark,) = named(timeline, "train"), named(timeline, "here")
+    if int(timeline.rows.dur[span]) == 0:
+        span, task = task, span
+    assert (int(timeline.rows.dur[span]), int(timeline.rows.dur[mark])) == (5000, 0)
+    assert timeline.args(span)[0] == {"event_type": "start/end", "domain": "default"}
+    assert timeline.args(mark)[0] == {"event_type": "marker", "domain": None}
+    (flow,) = timeline.flows(span)
+    assert (flow["kind"], flow["to"]["start"] + timeline.base_ns, flow["to"]["process"]) == (
+        "MsTx",
+        5000,
+        "Ascend Hardware",
+    )
+    assert timeline.flows(mark) == []
+
+
+def test_copies(tmp_path: Path) -> None:
+    timeline = build(tmp_path, COPIES)
+    first, second = (timeline.args(one)[0] or {} for one in named(timeline, "MEMCPY_ASYNC"))
+    found: dict[str, Any] = {"size(B)": 4096, "bandwidth(GB/s)": 4.096, "operation": "host to device"}
+    assert {key: first[key] for key in found} == found
+    assert not found.keys() & second.keys()
+    assert first.keys() - found.keys() == second.keys()
+
+
+def test_counters(tmp_path: Path) -> None:
+    timeline = build(tmp_path, COUNTERS)
+    found = curves(timeline, tmp_path, "Acc PMU")
+    assert len(found) == 8
+    assert sorted(values for (name, _), values in found.items() if name == "read_bandwidth") == [[1, 5], [9]]
+    assert sorted(values for (name, _), values in found.items() if name == "write_ost") == [[0], [4, 8]]
+    soc = {name: values for (name, _), values in curves(timeline, tmp_path, "Stars Soc Info").items()}
+    assert soc == {"L2 Buffer Bw Level": [1, 3], "Mata Bw Level": [2]}
+    assert list(curves(timeline, tmp_path, "QoS").values()) == [[2.0]]
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_real_database(real_text_run: Path, rank: int, tmp_path: Path) -> None:
+    (path,) = (real_text_run.parent / "ascend_pt_db_level1" / f"rank{rank}_ascend_pt").rglob(
+        "ascend_pytorch_profiler_*.db"
+    )
+    timeline = built(path, tmp_path)
+    assert sum(map(len, curves(timeline, tmp_path, "Acc PMU").values())) == 4 * 688
+    assert sum(map(len, curves(timeline, tmp_path, "Stars Soc Info").values())) == 2 * 16
