@@ -65,6 +65,17 @@ TABLES: dict[str, str] = {
     "LLC": "deviceId INTEGER, llcId INTEGER, timestampNs INTEGER, hitRate REAL, throughput INTEGER, mode INTEGER",
     "AICORE_FREQ": "deviceId INTEGER, timestampNs NUMERIC, freq INTEGER",
 }
+#: Those that only some recordings have.
+OPTIONAL_TABLES: dict[str, str] = {
+    "ACC_PMU": "accId INTEGER, readBwLevel INTEGER, writeBwLevel INTEGER, readOstLevel INTEGER, writeOstLevel INTEGER, "
+    "timestampNs NUMERIC, deviceId INTEGER",
+    "SOC_BANDWIDTH_LEVEL": "l2BufferBwLevel INTEGER, mataBwLevel INTEGER, timestampNs NUMERIC, deviceId INTEGER",
+    "QOS": "deviceId INTEGER, eventName INTEGER, bandwidth NUMERIC, timestampNs INTEGER",
+    "MEMCPY_INFO": "globalTaskId INTEGER, size INTEGER, memcpyOperation INTEGER",
+    "ENUM_MEMCPY_OPERATION": "id INTEGER PRIMARY KEY, name TEXT",
+    "MSTX_EVENTS": "startNs INTEGER, endNs INTEGER, eventType INTEGER, rangeId INTEGER, category INTEGER, "
+    "message INTEGER, globalTid INTEGER, endGlobalTid INTEGER, domainId INTEGER, connectionId INTEGER",
+}
 #: Tables that are there even without rows; the others appear with their first row.
 ALWAYS = ("STRING_IDS", "RANK_DEVICE_MAP", "HOST_INFO", "SESSION_TIME_INFO", "NPU_INFO", "META_DATA")
 INDEXES = {"TASK": "TaskIndex ON TASK (startNs, globalTaskId)",

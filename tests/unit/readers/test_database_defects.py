@@ -53,7 +53,8 @@ def same(left: Table, right: Table) -> bool:
 
 def test_what_is_read_is_what_is_written() -> None:
     """The newest name of each column stands in the declaration of the writer."""
-    declared = {**written.TABLES, **written.ANALYSIS_TABLES, **dict.fromkeys(written.ENUMS, "id INTEGER, name TEXT")}
+    enums = dict.fromkeys(written.ENUMS, "id INTEGER, name TEXT")
+    declared = {**written.TABLES, **written.OPTIONAL_TABLES, **written.ANALYSIS_TABLES, **enums}
     for select in SELECTS:
         columns = {column.split()[0] for column in declared[select.table].split(",")}
         assert {field.names[0] for field in select.fields} <= columns, select.table
