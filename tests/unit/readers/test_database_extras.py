@@ -111,6 +111,21 @@ def test_counters(tmp_path: Path) -> None:
     assert list(curves(timeline, tmp_path, "QoS").values()) == [[2.0]]
 
 
+def test_progress_is_told_while_rows_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "ascend_pytorch_profiler.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(BASE)
+    connection.executemany(
+        "INSERT INTO TASK VALUES (?,?,0,?,?,77,1,0,2,1,0)", [(n * 10, n * 10 + 5, n, n) for n in range(20_000, 60_000)]
+    )
+    connection.commit()
+    connection.close()
+    told: list[int] = []
+    READERS["torch_npu"].scan(path, ProblemLog(), told.append)
+    assert len(told) > 10 and min(told) > 0
+    assert sum(told) == path.stat().st_size
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_real_database(real_text_run: Path, rank: int, tmp_path: Path) -> None:
     (path,) = (real_text_run.parent / "ascend_pt_db_level1" / f"rank{rank}_ascend_pt").rglob(

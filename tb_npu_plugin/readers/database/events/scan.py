@@ -22,6 +22,14 @@ from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.scan.columns import MemoryColumns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents
+from tb_npu_plugin.schema import torch_npu_db_reading as schema
+
+#: Tables that take time to read, and the share of the time that goes into reading them.
+_LONG = (
+    schema.TASK, schema.COMPUTE_TASK, schema.COMMUNICATION_OP, schema.COMMUNICATION_TASK, schema.CANN_API,
+    schema.PYTORCH_API, schema.CONNECTIONS, schema.CALL_CHAINS,
+)  # fmt: skip
+_READING = 0.6
 
 
 def scan_database(
@@ -45,12 +53,37 @@ def scan_database(
         complete = True
         with opened_database(path, report) as connection:
             if connection is not None:
-                context = Context(Source(connection, report, Spool(spool)))
-                complete = _add(context, sink, report, progress, path.stat().st_size)
+                steps = _Steps(path.stat().st_size, progress)
+                source = Source(connection, report, Spool(spool), steps.read)
+                steps.rows = source.rows(_LONG)
+                complete = _add(Context(source), sink, report, steps)
         return sink.events("sqlite", path.stat().st_size if path.exists() else 0, complete)
 
 
-def _add(context: Context, sink: Sink, report: FileReport, progress: Callable[[int], None], size: int) -> bool:
+class _Steps:
+    """Tells progress in bytes of the file: as the rows are read, then as the events are made of them."""
+
+    def __init__(self, size: int, tell: Callable[[int], None]) -> None:
+        self._size, self._tell, self._told = size, tell, 0
+        self.rows, self._read = 0, 0
+
+    def read(self, count: int) -> None:
+        """So many more rows were read."""
+        self._read += count
+        self._to(_READING * min(self._read / self.rows, 1) if self.rows else 0)
+
+    def made(self, share: float) -> None:
+        """So much of the events was made, 0 to 1."""
+        self._to(_READING + (1 - _READING) * share)
+
+    def _to(self, share: float) -> None:
+        reached = round(self._size * share)
+        if reached > self._told:
+            self._tell(reached - self._told)
+            self._told = reached
+
+
+def _add(context: Context, sink: Sink, report: FileReport, steps: _Steps) -> bool:
     """Part by part; what cannot be read costs its part."""
     processes = Processes(context)
     tasks = device.Tasks(context, processes)
@@ -66,11 +99,11 @@ def _add(context: Context, sink: Sink, report: FileReport, progress: Callable[[i
         lambda: device.add_launches(context, sink, processes, tasks, operations),
     )
     complete = True
-    for part in parts:
+    for number, part in enumerate(parts, 1):
         try:
             part()
         except sqlite3.DatabaseError as error:
             report.add("damaged_table", found=str(error))
             complete = False
-        progress(size // len(parts))
+        steps.made(number / len(parts))
     return complete
