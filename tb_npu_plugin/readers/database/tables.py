@@ -13,6 +13,7 @@ from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.kernels import read_kernels
 from tb_npu_plugin.readers.database.opening import opened_database
 from tb_npu_plugin.readers.database.operators import read_operators
+from tb_npu_plugin.readers.database.progress import Steps
 from tb_npu_plugin.readers.database.source import Source
 from tb_npu_plugin.readers.database.steps import read_step_trace
 from tb_npu_plugin.readers.report import FileReport
@@ -25,11 +26,13 @@ from tb_npu_plugin.tables import Table
 
 @dataclass(frozen=True)
 class _Part:
-    """One reader. fills: logical tables. needs: tables of the database, one of which must be there."""
+    """One reader. fills: logical tables. needs: tables of the database, one of which must be there. reads: other long
+    ones."""
 
     fills: tuple[str, ...]
     needs: tuple[Select, ...]
     read: Callable[[Context], dict[str, Table]]
+    reads: tuple[Select, ...] = ()
 
 
 def _kernels(context: Context) -> dict[str, Table]:
@@ -47,9 +50,10 @@ PARTS = (
           lambda context: communication.read_comm_bandwidth(context.source)),
     _Part(("comm_packets",), (schema.COMM_BANDWIDTH,), lambda context: communication.read_comm_packets(context.source)),
     _Part(("comm_links",), (schema.COMM_MATRIX,), lambda context: communication.read_comm_links(context.source)),
-    _Part(("kernels", "op_statistic"), (schema.COMPUTE_TASK, schema.COMMUNICATION_OP), _kernels),
+    _Part(("kernels", "op_statistic"), (schema.COMPUTE_TASK, schema.COMMUNICATION_OP), _kernels,
+          (schema.TASK, schema.METRICS, schema.COMMUNICATION_TASK, schema.CANN_API)),
     _Part(("api_statistic",), (schema.CANN_API,), statistics.read_api_statistic),
-    _Part(("operators",), (schema.PYTORCH_API,), read_operators),
+    _Part(("operators",), (schema.PYTORCH_API,), read_operators, (schema.CONNECTIONS, schema.CALL_CHAINS)),
     _Part(("op_memory",), (schema.OP_MEMORY,), memory.read_op_memory),
     _Part(("memory_record",), (schema.MEMORY_RECORD,), memory.read_memory_record),
     _Part(("module_memory",), (schema.MODULE_MEMORY,), memory.read_module_memory),
@@ -75,20 +79,21 @@ def read_database(
     with opened_database(path, report) as connection:
         if connection is None:
             return out
-        source = Source(connection, report, spool or Spool())
+        steps = Steps(_size(path), progress)
+        source = Source(connection, report, spool or Spool(), steps.read)
         parts = [part for part in PARTS if set(part.fills) & set(wanted) and any(map(source.has, part.needs))]
         if not any(need.table in source.tables for part in PARTS for need in part.needs):
             report.add("no_profiler_tables", found=", ".join(sorted(source.tables)))
         context = Context(source)
-        size = _size(path)
-        for part in parts:
+        steps.rows = source.rows(dict.fromkeys(table for part in parts for table in (*part.needs, *part.reads)))
+        for number, part in enumerate(parts, 1):
             try:
                 tables = part.read(context)
             except sqlite3.DatabaseError as error:
                 report.add("damaged_table", part.needs[0].table, found=str(error))
                 tables = {}
             out.update({name: table for name, table in tables.items() if name in wanted})
-            progress(size // len(parts))
+            steps.made(number / len(parts))
     return out
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.store.timeline import Timeline, build_timeline
 from tb_npu_plugin.store.timeline_files import load
@@ -114,16 +115,21 @@ def test_counters(tmp_path: Path) -> None:
 def test_progress_is_told_while_rows_are_read(tmp_path: Path) -> None:
     path = tmp_path / "ascend_pytorch_profiler.db"
     connection = sqlite3.connect(path)
-    connection.executescript(BASE)
+    connection.executescript(BASE + "CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId);")
+    connection.execute("INSERT INTO COMPUTE_TASK_INFO VALUES (2, 20000)")
     connection.executemany(
         "INSERT INTO TASK VALUES (?,?,0,?,?,77,1,0,2,1,0)", [(n * 10, n * 10 + 5, n, n) for n in range(20_000, 60_000)]
     )
     connection.commit()
     connection.close()
-    told: list[int] = []
-    READERS["torch_npu"].scan(path, ProblemLog(), told.append)
-    assert len(told) > 10 and min(told) > 0
-    assert sum(told) == path.stat().st_size
+    for table in (False, True):
+        told: list[int] = []
+        if table:
+            read_database(path, path.name, ProblemLog(), told.append, {"kernels"})
+        else:
+            READERS["torch_npu"].scan(path, ProblemLog(), told.append)
+        assert len(told) > 8 and min(told) > 0
+        assert sum(told) == path.stat().st_size
 
 
 @pytest.mark.parametrize("rank", [0, 1])

@@ -17,6 +17,7 @@ from tb_npu_plugin.readers.database.events.marks import add_marks
 from tb_npu_plugin.readers.database.events.processes import Processes
 from tb_npu_plugin.readers.database.events.sink import Sink
 from tb_npu_plugin.readers.database.opening import opened_database
+from tb_npu_plugin.readers.database.progress import Steps
 from tb_npu_plugin.readers.database.source import Source
 from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.readers.spool import Spool
@@ -24,12 +25,11 @@ from tb_npu_plugin.scan.columns import MemoryColumns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 
-#: Tables that take time to read, and the share of the time that goes into reading them.
+#: Tables that take time to read.
 _LONG = (
     schema.TASK, schema.COMPUTE_TASK, schema.COMMUNICATION_OP, schema.COMMUNICATION_TASK, schema.CANN_API,
     schema.PYTORCH_API, schema.CONNECTIONS, schema.CALL_CHAINS,
 )  # fmt: skip
-_READING = 0.6
 
 
 def scan_database(
@@ -53,37 +53,14 @@ def scan_database(
         complete = True
         with opened_database(path, report) as connection:
             if connection is not None:
-                steps = _Steps(path.stat().st_size, progress)
+                steps = Steps(path.stat().st_size, progress)
                 source = Source(connection, report, Spool(spool), steps.read)
                 steps.rows = source.rows(_LONG)
                 complete = _add(Context(source), sink, report, steps)
         return sink.events("sqlite", path.stat().st_size if path.exists() else 0, complete)
 
 
-class _Steps:
-    """Tells progress in bytes of the file: as the rows are read, then as the events are made of them."""
-
-    def __init__(self, size: int, tell: Callable[[int], None]) -> None:
-        self._size, self._tell, self._told = size, tell, 0
-        self.rows, self._read = 0, 0
-
-    def read(self, count: int) -> None:
-        """So many more rows were read."""
-        self._read += count
-        self._to(_READING * min(self._read / self.rows, 1) if self.rows else 0)
-
-    def made(self, share: float) -> None:
-        """So much of the events was made, 0 to 1."""
-        self._to(_READING + (1 - _READING) * share)
-
-    def _to(self, share: float) -> None:
-        reached = round(self._size * share)
-        if reached > self._told:
-            self._tell(reached - self._told)
-            self._told = reached
-
-
-def _add(context: Context, sink: Sink, report: FileReport, steps: _Steps) -> bool:
+def _add(context: Context, sink: Sink, report: FileReport, steps: Steps) -> bool:
     """Part by part; what cannot be read costs its part."""
     processes = Processes(context)
     tasks = device.Tasks(context, processes)
