@@ -22,6 +22,7 @@ from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
+from tb_npu_plugin.capture.writers.framework import Share
 from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
 from tb_npu_plugin.capture.writers.result import Result
 from tb_npu_plugin.capture.writers.side_files import folder_name
@@ -94,9 +95,10 @@ def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambd
     cluster = recipe.cluster()
     out.mkdir(parents=True, exist_ok=True)
     ranks = recipe.only or tuple(range(recipe.ranks))
-    jobs = min(jobs or os.cpu_count() or 1, len(ranks))
+    cores = jobs or os.cpu_count() or 1
+    jobs = min(cores, len(ranks))
     if len(ranks) == 1:
-        truths = write_only_rank(recipe, cluster, ranks[0], out, _part(progress, 0, 1))
+        truths = _write_shared(recipe, cluster, ranks[0], out, cores, _part(progress, 0, 1))
     else:
         table, truths = cluster.times(lambda share: progress("times of all ranks", share))
         if jobs == 1:
@@ -127,19 +129,38 @@ def write_rank(
         _write_segments(recipe, cluster, process, segments, out, progress)
 
 
-def write_only_rank(
-    recipe: Recipe, cluster: Cluster, rank: int, out: Path, progress: Callable[[float], None] = lambda share: None
+def _write_shared(
+    recipe: Recipe, cluster: Cluster, rank: int, out: Path, cores: int, progress: Callable[[float], None]
 ) -> list[Truth]:
+    """write_only_rank; where there are two cores, another process writes the trace: simulating twice takes less than
+    writing both one after the other."""
+    if cores == 1 or "text" not in recipe.options.export:
+        return write_only_rank(recipe, cluster, rank, out, progress)
+    with ProcessPoolExecutor(1) as pool:
+        trace = pool.submit(_write_trace, recipe, rank, out)
+        truths = write_only_rank(recipe, cluster, rank, out, progress, "rest")
+        trace.result()
+    return truths
+
+
+def _write_trace(recipe: Recipe, rank: int, out: Path) -> None:
+    write_only_rank(recipe, recipe.cluster(), rank, out, share="trace")
+
+
+def write_only_rank(
+    recipe: Recipe, cluster: Cluster, rank: int, out: Path, progress: Callable[[float], None] = lambda share: None,
+    share: Share = "all",
+) -> list[Truth]:  # fmt: skip
     """Write the result folder of one rank while all ranks run, step by step; gives the truth of each rank."""
     process, segments, truths = cluster.record_beside(rank, runtime=recipe.options.level >= 2)
     with _no_collections():
-        _write_segments(recipe, cluster, process, segments, out, progress)
+        _write_segments(recipe, cluster, process, segments, out, progress, share)
     return truths
 
 
 def _write_segments(
     recipe: Recipe, cluster: Cluster, process: Process, segments: Iterator[Segment], out: Path,
-    progress: Callable[[float], None],
+    progress: Callable[[float], None], share: Share = "all",
 ) -> None:  # fmt: skip
     layout, rank = cluster.layout, process.rank
     arguments = {
@@ -158,7 +179,7 @@ def _write_segments(
     folder = out / folder_name(
         process, f"{recipe.host}{rank // cluster.chip.node}", dialect.stamp_digits, framework.suffix
     )
-    result = Result(folder, process, options, dialect, framework)
+    result = Result(folder, process, options, dialect, framework, share)
     for number, segment in enumerate(segments, 1):
         result.add(segment)
         progress(number / recipe.steps)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.overlap import Windows
+
+#: What of a result a process writes: two may write one result, the trace and everything else, as both take as long.
+Share = Literal["all", "trace", "rest"]
 
 
 class StepWriter(Writer, Protocol):
@@ -27,6 +30,19 @@ class TraceWriter(Writer, Protocol):
         """Take overlap rows; nothing later begins before `before`."""
 
 
+class NoTrace:
+    """Stands for a trace that another process writes."""
+
+    def add(self, segment: Segment) -> None:
+        """Nothing."""
+
+    def overlap(self, rows: list[tuple[int, int, int]], before: int) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
 @dataclass(frozen=True)
 class Parts:
     """What writes the text files of one capture. windows: the steps, as the writers were given them."""
@@ -35,6 +51,12 @@ class Parts:
     trace: TraceWriter
     steps: StepWriter | None
     writers: list[Writer]
+
+    def share(self, share: Share) -> Parts:
+        """Those of them that write this share."""
+        if share == "trace":
+            return Parts(self.windows, self.trace, None, [])
+        return self if share == "all" else Parts(self.windows, NoTrace(), self.steps, self.writers)
 
 
 @dataclass(frozen=True)

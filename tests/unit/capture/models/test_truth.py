@@ -144,10 +144,18 @@ def test_dynamic_shapes_compile_in_every_step_that_brings_new_ones() -> None:
     assert sum(run("resnet")[1]["ranks"]["0"]["compiles"]) == 0
 
 
-def test_the_same_recipe_writes_the_same_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        Recipe("tiny", ranks=2, steps=1, seed=5, options=Options(level=2, l2_cache=True)),
+        Recipe("tiny", steps=2, seed=5, options=Options(level=2, l2_cache=True, export=("text", "db"))),
+        Recipe("tiny", steps=2, seed=5, framework="mindspore"),
+    ],
+    ids=["two ranks", "one rank: its trace in another process", "one rank of MindSpore"],
+)
+def test_the_same_recipe_writes_the_same_bytes(tmp_path: Path, recipe: Recipe) -> None:
     from tb_npu_plugin.capture.models.run import write_run
 
-    recipe = Recipe("tiny", ranks=2, steps=1, seed=5, options=Options(level=2, l2_cache=True))
     contents = []
     for name, jobs in (("a", 1), ("b", 2)):
         write_run(recipe, tmp_path / name, jobs=jobs)
