@@ -1,12 +1,14 @@
 import { useRef } from "preact/hooks";
 import * as format from "../../base/format";
+import { t } from "../../i18n";
 import { linear, stepPath } from "../../widgets/scale";
 import { useWidth } from "../../widgets/use_width";
 
 interface Props {
   label: string;
-  /** ns since the first sample, ascending. */
+  /** ns since the first sample, or numbers of batches, ascending. */
   at: readonly (number | null)[];
+  unit?: "time" | "batch";
   sizes: readonly (number | null)[];
   /** Places of the queue, where that is known. */
   top: number | null;
@@ -18,7 +20,7 @@ const LEFT = 40;
 const BOTTOM = HEIGHT - 20;
 
 /** What was in a queue over time, with its average and its capacity. */
-export function Samples({ label, at, sizes, top, average }: Props) {
+export function Samples({ label, at, unit = "time", sizes, top, average }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const times = at.map((time, index) => time ?? index);
@@ -39,7 +41,7 @@ export function Samples({ label, at, sizes, top, average }: Props) {
             {format.integer(most)}
           </text>
           <text x={width - 8} y={HEIGHT - 4} text-anchor="end">
-            {at[at.length - 1] == null ? format.integer(sizes.length) : format.duration(last)}
+            {lastText(at, unit)}
           </text>
           {average !== null && (
             <line class="average" x1={LEFT} x2={width - 8} y1={y.pixel(average)} y2={y.pixel(average)} />
@@ -49,4 +51,11 @@ export function Samples({ label, at, sizes, top, average }: Props) {
       )}
     </div>
   );
+}
+
+/** Where the axis ends: a batch, a time, or how many samples where no time is known. */
+function lastText(at: Props["at"], unit: "time" | "batch"): string {
+  const last = at[at.length - 1];
+  if (unit === "batch") return t("data.batch", { number: format.integer(last ?? at.length) });
+  return last == null ? format.integer(at.length) : format.duration(last);
 }

@@ -3,6 +3,7 @@ import { t } from "../../i18n";
 import { useView } from "../../state/use_view";
 import { Card, DataTable, Empty, ViewFrame } from "../../widgets";
 import type { ViewProps } from "../view";
+import { BatchesCard } from "./batches_card";
 import { Graph } from "./graph";
 import { LoaderCard } from "./loader";
 import { QueueCard } from "./queue";
@@ -30,11 +31,7 @@ function Parts({ data, answer, span }: { data: DataPipelineJson; answer: ViewJso
         </Card>
       )}
       {data.loader && <LoaderCard loader={data.loader} />}
-      {batches && (
-        <Card title={t("data.batches")} subtitle={t("data.batches.sub")}>
-          <DataTable table={batches} query={query} baseNs={answer.base_ns} />
-        </Card>
-      )}
+      {batches && <BatchesCard table={batches} query={query} baseNs={answer.base_ns} />}
       {dataset && (
         <Card title={t("data.dataset")}>
           <DataTable table={dataset} query={query} baseNs={answer.base_ns} />

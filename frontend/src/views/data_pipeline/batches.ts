@@ -1,0 +1,48 @@
+import type { TableJson } from "../../api/types.gen";
+
+type Figures = readonly (number | null)[];
+
+/** One queue as the batches met it, by batch. */
+export interface QueueSeries {
+  queue: string;
+  batch: Figures;
+  size: Figures;
+  capacity: number | null;
+  /** Means in entries and ns; null where nothing is known. */
+  average: number | null;
+  get: number | null;
+  push: number | null;
+  total: number | null;
+}
+
+/** The queues of the table "batches", those that the table has, host first. */
+export function queueSeries(table: TableJson): QueueSeries[] {
+  const names = (table.data.queue ?? []) as (string | null)[];
+  const batches = (table.data.batch ?? []) as Figures;
+  return ["host", "device"].flatMap((queue) => {
+    const rows = names
+      .map((name, row) => (name === queue ? row : -1))
+      .filter((row) => row >= 0)
+      .sort((a, b) => (batches[a] ?? 0) - (batches[b] ?? 0));
+    if (rows.length === 0) return [];
+    const column = (key: string) => rows.map((row) => ((table.data[key] ?? []) as Figures)[row] ?? null);
+    const size = column("size");
+    return [
+      {
+        queue,
+        batch: column("batch"),
+        size,
+        capacity: column("capacity").find((value) => value !== null) ?? null,
+        average: mean(size),
+        get: mean(column("get_ns")),
+        push: mean(column("push_ns")),
+        total: mean(column("total_ns")),
+      },
+    ];
+  });
+}
+
+function mean(values: Figures): number | null {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;
+}
