@@ -163,6 +163,13 @@ def test_diff_drills_down_by_class(open_plugin: Open, demo_server: str) -> None:
     assert all("attention" in text.lower() for text in kernels.all_inner_texts())
 
 
+def test_zero_is_the_key_of_the_tenth_view(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("overview")
+    plugin.frame.locator("main").press("0")
+    plugin.ready("doctor")
+
+
 def test_keys_alone_reach_a_kernel(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     plugin.open("overview")

@@ -5,7 +5,7 @@ import { Dialog } from "../widgets/dialog";
 const KEYS: readonly [string, Key][] = [
   ["/", "help.search"],
   ["?", "help.help"],
-  ["1 … 9", "help.views"],
+  ["1 … 9 0", "help.views"],
   ["↓ ↑", "help.rows"],
   ["Enter", "help.open"],
   ["Ctrl C", "help.copy"],
