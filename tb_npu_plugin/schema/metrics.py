@@ -13,6 +13,19 @@ from tb_npu_plugin.tables import Column, Kind
 GROUP = "metric"
 
 
+#: Units that text exports put behind names which databases have without.
+_UNITS_OF_NAMES = (
+    (re.compile(r"_time$"), "(us)"),
+    (re.compile(r"_bw(_|$)"), "(GB/s)"),
+    (re.compile(r"_datas$"), "(KB)"),
+)
+
+
+def header_of(name: str) -> str:
+    """Header of kernel_details.csv of a metric that a database names."""
+    return name + next((unit for pattern, unit in _UNITS_OF_NAMES if pattern.search(name)), "")
+
+
 class Guess(enum.Enum):
     """What of a column's kind only its cells can tell."""
 

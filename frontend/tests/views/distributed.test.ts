@@ -141,8 +141,10 @@ describe("ranks", () => {
   });
 
   it("tells a run without communication", () => {
-    const silent = budget("a", "1", { elapse: null, communication_not_overlapped: 0 });
+    const silent = budget("a", "1", { elapse: null, transit: null, communication_not_overlapped: 0 });
     expect(ranks.hasCommunication(distributed({ budgets: [silent] }))).toBe(false);
+    // MindSpore up to 2.2 records how long data moved, not how long an operator took in all.
+    expect(ranks.hasCommunication(distributed({ budgets: [{ ...silent, transit: 5 }] }))).toBe(true);
     expect(ranks.hasCommunication(distributed({ budgets: [budget("a", "1")] }))).toBe(true);
     expect(ranks.hasCommunication(distributed({ links: [link(0, 1)] }))).toBe(true);
   });

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,9 @@ import numpy as np
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.source import kept, unknowns
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
-from tb_npu_plugin.schema.metrics import metric_column
+from tb_npu_plugin.schema.metrics import header_of, metric_column
 from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, Kind
 
-#: Units that text exports put behind names; the database has ns for times.
-_UNITS = ((re.compile(r"_time$"), "(us)"), (re.compile(r"_bw(_|$)"), "(GB/s)"), (re.compile(r"_datas$"), "(KB)"))
 _KIB = 1024
 
 
@@ -59,7 +56,7 @@ def _found(ordered: tuple[IntArray, IntArray], wanted: IntArray) -> IntArray:
 def _column(name: str, values: np.ndarray[Any, Any]) -> tuple[Column, np.ndarray[Any, Any]]:
     """A metric as the text export has it."""
     header = schema.METRIC_NAMES.get(name, name)
-    header += next((unit for pattern, unit in _UNITS if pattern.search(header)), "")
+    header = header_of(header)
     column, _ = metric_column(header)
     if column.kind is Kind.BYTES:
         values = values * _KIB

@@ -158,8 +158,8 @@ class _Out:
     def _add_op(self, step: str, name: str, kind: str, value: list[Any], where: str, sums: _Sums) -> None:
         cost = self._figures.integer(value[1], self._unit, f"{where}, cost")
         wait = self._figures.integer(value[2], self._unit, f"{where}, wait")
-        elapse = None if cost is None or wait is None else cost + wait
-        self._ops.add(step, _kind(kind), name, None, None, elapse, cost, wait, None, None, None, None)
+        # How long it took in all is not recorded: it may have idled beside the two.
+        self._ops.add(step, _kind(kind), name, None, None, None, cost, wait, None, None, None, None)
         moved: dict[str, list[int]] = defaultdict(lambda: [0, 0])
         for link, transport, values in _traffic(value[3]):
             ends = _LINK.fullmatch(link)

@@ -10,7 +10,7 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.mindinsight.capture import read_capture
 from tb_npu_plugin.readers.mindinsight.registry import finish, read_file
-from tb_npu_plugin.tables import NULL_INT, Table
+from tb_npu_plugin.tables import NULL_INT, Table, known
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.kernel import VIEW
 from tests.support.span import TestSpan, spans_below
@@ -98,7 +98,7 @@ def test_bandwidth_is_recomputed_from_bytes_and_times(tmp_path: Path) -> None:
     assert operators.text("name").tolist() == ["AllReduce-op1", "AllReduce-op2", "Receive-op3"]
     assert operators.text("kind").tolist() == ["collective", "collective", "p2p"]
     assert operators.ints("wait_ns").tolist() == [250_000, 250_000, 2_000_000]
-    assert operators.ints("elapse_ns").tolist() == [1_750_000, 2_750_000, 2_000_000]
+    assert not known(operators.ints("elapse_ns")).any() and not known(operators.ints("idle_ns")).any()  # not recorded
 
 
 def test_costs_of_later_files_are_us(tmp_path: Path) -> None:

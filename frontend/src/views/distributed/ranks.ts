@@ -132,7 +132,9 @@ export function rankName(state: RankStateJson): string {
 export function hasCommunication(data: DistributedJson): boolean {
   return (
     data.links.length > 0 ||
-    data.budgets.some((budget) => budget.elapse !== null || (budget.communication_not_overlapped ?? 0) > 0)
+    data.budgets.some(
+      (budget) => (budget.elapse ?? budget.transit) !== null || (budget.communication_not_overlapped ?? 0) > 0,
+    )
   );
 }
 

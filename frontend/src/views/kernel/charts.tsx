@@ -68,7 +68,7 @@ export function KernelCharts({ data, statistic, types }: Props) {
         <Donut
           parts={cores}
           kind="duration"
-          under={t(isIncluded ? "kernel.all.under" : "kernel.computing")}
+          under={t(isIncluded ? "kernel.all.under" : isGpu ? "kernel.computing.gpu" : "kernel.computing")}
           selected={selectedOf("core")}
           onSelect={onSelect("core")}
         />
