@@ -44,19 +44,16 @@ class NoTrace:
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What writes the text files of one capture. windows: the steps, as the writers were given them."""
+class TextFiles:
+    """What makes the writers of the text files of one capture, which are given its steps (Windows).
 
-    windows: Windows
-    trace: TraceWriter
-    steps: StepWriter | None
-    writers: list[Writer]
+    A process makes only those of its share: some open their file at once, and would empty what another has written.
+    """
 
-    def share(self, share: Share) -> Parts:
-        """Those of them that write this share."""
-        if share == "trace":
-            return Parts(self.windows, self.trace, None, [])
-        return self if share == "all" else Parts(self.windows, NoTrace(), self.steps, self.writers)
+    windows: Callable[[], Windows]
+    trace: Callable[[Output], TraceWriter]
+    steps: Callable[[Output, Windows], StepWriter]
+    others: Callable[[Output, Windows], list[Writer]]
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class Framework:
 
     suffix     end of the names of result folders
     dialect    spellings of its newest release
-    parts      writers of the text files
+    text       writers of the text files
     database   writer of the databases
     info       content of profiler_info_{rank}.json
     metadata   content of profiler_metadata.json
@@ -75,7 +72,7 @@ class Framework:
 
     suffix: str
     dialect: Dialect
-    parts: Callable[[Output], Parts]
+    text: TextFiles
     database: Callable[[Path, Process, Options, Dialect], Writer]
     info: Callable[[Process, Options, Dialect], str]
     metadata: Callable[[Process, Options], str]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tb_npu_plugin.capture.writers.communication import Communication
 from tb_npu_plugin.capture.writers.dialect import NEW
 from tb_npu_plugin.capture.writers.files import Output, Writer
-from tb_npu_plugin.capture.writers.framework import Framework, Parts
+from tb_npu_plugin.capture.writers.framework import Framework, TextFiles
 from tb_npu_plugin.capture.writers.host_csv import Apis
 from tb_npu_plugin.capture.writers.memory_csv import Modules
 from tb_npu_plugin.capture.writers.mindspore.communication import MarkedSteps
@@ -20,6 +20,7 @@ from tb_npu_plugin.capture.writers.mindspore.steps import HostWindows, StepTrace
 from tb_npu_plugin.capture.writers.mindspore.tables import LaunchedKernels, OperatorShapes
 from tb_npu_plugin.capture.writers.mindspore.trace import LaunchedTrace
 from tb_npu_plugin.capture.writers.optional_csv import AiCpu, L2Cache
+from tb_npu_plugin.capture.writers.overlap import Windows
 from tb_npu_plugin.schema.mindspore import SUFFIX
 
 #: MindSpore 2.7 with CANN 8.2: its parser looks for communication under HCCL.
@@ -30,9 +31,9 @@ DIALECT = replace(
 )  # fmt: skip
 
 
-def _parts(output: Output) -> Parts:
-    """The text files; one without rows is not made."""
-    options, windows = output.options, HostWindows()
+def _writers(output: Output, windows: Windows) -> list[Writer]:
+    """Writers of the text files but the trace and the steps; one without rows is not made."""
+    options = output.options
     device = options.npu and options.kernels
     writers: list[Writer] = []
     if device:
@@ -46,10 +47,11 @@ def _parts(output: Output) -> Parts:
         writers += [MemoryRecord(output), Modules(output)]
     if options.cpu and options.shapes:
         writers.append(OperatorShapes(output))
-    return Parts(windows, LaunchedTrace(output), StepTrace(output) if device else None, writers)
+    return writers
 
 
+_TEXT = TextFiles(HostWindows, LaunchedTrace, lambda output, windows: StepTrace(output), _writers)
 MINDSPORE = Framework(
-    SUFFIX, DIALECT, _parts, MsprofDatabases, info, metadata, Recorder,
+    SUFFIX, DIALECT, _TEXT, MsprofDatabases, info, metadata, Recorder,
     lambda folder, process, options: [MindData(folder, process, options)],
 )  # fmt: skip
