@@ -5,11 +5,7 @@ import { ViewHistory } from "./history";
 import type { HeldAction } from "./keys";
 import { Loader } from "./loader";
 import { Motion, tap } from "./motion";
-import { ArrowPainter } from "./paint/arrows";
-import { GutterPainter } from "./paint/gutter";
-import { OverlayPainter } from "./paint/overlay";
-import { RowPainter } from "./paint/rows";
-import { TopPainter } from "./paint/top";
+import { Painters } from "./paint/painters";
 import { listenPointer } from "./pointer";
 import { type Change, Renewal, sceneOf } from "./renewal";
 import { type Item, itemsIn, type LayoutState, layOut, sameItem } from "./rows";
@@ -31,11 +27,7 @@ export class TimelineEngine {
   private renewal: Renewal | null = null;
   private readonly motion = new Motion();
   private readonly history = new ViewHistory();
-  private readonly rows: RowPainter;
-  private readonly arrows: ArrowPainter;
-  private readonly gutter: GutterPainter;
-  private readonly overlay: OverlayPainter;
-  private readonly top: TopPainter;
+  private readonly painters: Painters;
   private readonly observer: ResizeObserver;
   private readonly reduced = window.matchMedia("(prefers-reduced-motion: reduce)");
   private readonly stopPointer: () => void;
@@ -63,12 +55,7 @@ export class TimelineEngine {
     );
     this.wantedView = start && { start: start.start, scale: start.end - start.start };
     this.scene = newScene({ processes, limits, flowKinds, caches: this.loader.caches }, layoutState, readTheme(root));
-    const { contexts } = this.surface;
-    this.rows = new RowPainter(contexts.base);
-    this.arrows = new ArrowPainter(contexts.base);
-    this.gutter = new GutterPainter(contexts.base);
-    this.overlay = new OverlayPainter(contexts.overlay);
-    this.top = new TopPainter(contexts.top);
+    this.painters = new Painters(this.surface);
     this.stopPointer = listenPointer(this);
     this.surface.scroller.addEventListener("scroll", () => {
       this.scene.scroll = this.surface.scroller.scrollTop;
@@ -270,9 +257,7 @@ export class TimelineEngine {
   }
 
   private readonly fontsLoaded = () => {
-    this.rows.forgetWidths();
-    this.gutter.forgetWidths();
-    this.top.forgetWidths();
+    this.painters.forgetWidths();
     this.draw(true);
   };
 
@@ -337,17 +322,13 @@ export class TimelineEngine {
     }
     if (this.baseDirty) {
       this.baseDirty = false;
-      this.rows.paint(scene);
-      this.root.dataset.arrows = String(this.arrows.paint(scene));
-      this.gutter.paint(scene);
+      this.root.dataset.arrows = String(this.painters.base(scene));
       this.loader.want(wishOf(scene));
       clearTimeout(this.settle);
       this.settle = setTimeout(() => this.rest(), SETTLE_MS);
     }
-    this.top.paint(scene);
-    this.overlay.paint(scene);
-    const busy = this.loader.loading;
-    this.events.loading(busy);
+    this.painters.over(scene);
+    this.events.loading(this.loader.loading);
     if (this.motion.moving) this.draw(true);
   }
 }
