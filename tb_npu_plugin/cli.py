@@ -227,6 +227,7 @@ def _examined(library: Library, place: Place) -> dict[str, Any]:
         "rank_source": place.worker.rank_source,
         "capture": found["capture"],
         "files": found["files"],
+        "more": found["more"],
         "missing": missing(facts_of_span(span)),
         "problems": problems,
         "count": sum(problem["count"] for problem in problems),

@@ -101,7 +101,10 @@ def doctor(listed: Mapping[str, Any]) -> None:
         console.print(f"  {escape(_recorded(span['capture']))}")
         for file in span["files"]:
             rows = " + ".join(f"{filled['rows']:,}" for filled in file["filled"])
-            console.print(f"  {file['state']:8} {escape(file['file'])}  {file['bytes']:,} bytes  {rows}".rstrip())
+            what = file["title"] if file["state"] == "unread" else rows
+            console.print(f"  {file['state']:8} {escape(file['file'])}  {file['bytes']:,} bytes  {what}".rstrip())
+        if span["more"]:
+            console.print(f"  unread   and {span['more']:,} more files")
         problems(console, span["problems"])
         for item in span["missing"]:
             record = f" Recorded with {item['option']}." if item["option"] else ""
@@ -125,10 +128,11 @@ def problems(console: Console, items: Sequence[Mapping[str, Any]]) -> None:
 
 def _title(span: Mapping[str, Any]) -> str:
     """Where a span lies, what it is called, how it was read and how large it is."""
-    size = sum(file["bytes"] for file in span["files"]) / 2**20
+    read = [file for file in span["files"] if file.get("state") != "unread"]
+    size = sum(file["bytes"] for file in read) / 2**20
     return (
         f"[bold]{escape(span['path'])}[/bold]  {escape(span['run'])} ▸ {escape(span['worker'])} ▸ "
-        f"{escape(span['label'])}: {span['state']}, {len(span['files'])} files, {size:.1f} MiB"
+        f"{escape(span['label'])}: {span['state']}, {len(read)} files, {size:.1f} MiB"
     )
 
 

@@ -42,6 +42,18 @@ class Capture:
     simulated: bool = False
 
 
+@dataclass(frozen=True)
+class Unread:
+    """Files of a result that nothing reads. files: (path below the result folder as text that can be printed, bytes) of
+    the first ones by name; more: how many others there are."""
+
+    files: tuple[tuple[str, int], ...] = ()
+    more: int = 0
+
+
+NO_UNREAD = Unread()
+
+
 class SpanData(Protocol):
     """Read-only access to one span. Tables are loaded when asked for."""
 
@@ -84,6 +96,10 @@ class SpanData(Protocol):
     @property
     def sizes(self) -> Mapping[str, int]:
         """Bytes of the files that were found."""
+
+    @property
+    def unread(self) -> Unread:
+        """What else lies beside the files that are read."""
 
     @property
     def problems(self) -> Sequence[Problem]:

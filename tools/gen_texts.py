@@ -34,6 +34,7 @@ _ERROR = (0, 1, "message", "hint")
 CALLS: dict[str, tuple[int | str, ...]] = {
     "Column": (2, 3, "title", "doc"),
     "ResultFile": ("title",),
+    "other": ("title",),
     "Condition": (1, "text"),
     "Use": (1, "cost"),
     "View": ("title",),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.find_msprof import databases_in, is_exported, newest
-from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, listed
+from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, listed, unread_of
 from tb_npu_plugin.discovery.identity import fold, identify, read_info
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import Problem
@@ -104,7 +104,10 @@ def _result(folder: Folder, format: Format, raw: frozenset[str]) -> Taken:
         identity = replace(identity, device=read_info(str(folder.path / infos[0][0]), *infos[0][1:]).device)
     label = report.shown(folder.path.name)
     return Taken([
-        Found(format.id, folder.path, folder.parts, fold(folder.parts), identity, tuple(files), tuple(notes), label)
+        Found(
+            format.id, folder.path, folder.parts, fold(folder.parts), identity, tuple(files), tuple(notes), label,
+            unread=unread_of(output, f"{OUTPUT_FOLDER}/", format),
+        )
     ])  # fmt: skip
 
 

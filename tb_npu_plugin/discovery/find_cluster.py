@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tb_npu_plugin.discovery.cluster_ranks import cluster_ranks
-from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of
+from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, unread_of
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.problems import Problem
@@ -20,12 +20,14 @@ def find_cluster(folder: Folder) -> Taken | None:
     notes: list[Problem] = []
     files = files_of(folder.entries, "", CLUSTER, notes)
     ranks = cluster_ranks(folder.path, files)
+    unread = unread_of(folder.entries, "", CLUSTER)
     if not ranks:
         return Taken(skipped=[_no_ranks(folder.label)])
     return Taken([
         Found(
             CLUSTER.id, folder.path, (*folder.parts, f"rank {rank}"), folder.parts,
             Identity(rank, "file", "", None, None, "", ""), tuple(files), tuple(notes), "cluster", str(rank),
+            unread,
         )
         for rank in ranks
     ])  # fmt: skip

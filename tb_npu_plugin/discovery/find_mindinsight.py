@@ -6,13 +6,15 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tb_npu_plugin.discovery import report
-from tb_npu_plugin.discovery.found import Folder, Found, Taken, found_file, is_folder, listed
+from tb_npu_plugin.discovery.found import Folder, Found, Taken, found_file, is_folder, listed, unread_of
 from tb_npu_plugin.discovery.identity import MAX_DIGITS, Identity, fold
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.rank_table import ASSUMED, CLUSTER_FOLDER, HOSTS_FILE, RankTable, read_rank_table
+from tb_npu_plugin.model import Unread
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.formats import MINDINSIGHT
 from tb_npu_plugin.schema.minddata import LEGACY_FILES
@@ -34,17 +36,21 @@ def find_mindinsight(folder: Folder) -> Taken | None:
     ids = {spec.id for spec in map(MINDINSIGHT.file, _names(by_rank)) if spec is not None}
     if not ids - (set() if folder.name.startswith(FOLDER) else COMMON):
         return None
-    found = [_flat(folder, rank, entries) for rank, entries in sorted(by_rank.items())]
+    unread = unread_of(folder.entries, "", MINDINSIGHT)
+    found = [_flat(folder, rank, entries, unread) for rank, entries in sorted(by_rank.items())]
     return Taken([one for one in found if one.files])
 
 
-def _flat(folder: Folder, rank: int, entries: Entries) -> Found:
+def _flat(folder: Folder, rank: int, entries: Entries, unread: Unread) -> Found:
     notes: list[Problem] = []
     files = _files(entries, "", notes)
     identity = _identity(rank, FILE_NAMES)
     label = report.shown(folder.path.name)
     parts = (*folder.parts, f"rank_{rank}")
-    return Found(MINDINSIGHT.id, folder.path, parts, fold(folder.parts), identity, files, tuple(notes), label)
+    return Found(
+        MINDINSIGHT.id, folder.path, parts, fold(folder.parts), identity, files, tuple(notes), label,
+        unread=unread,
+    )  # fmt: skip
 
 
 def _names(by_rank: Mapping[int, Entries]) -> list[str]:
@@ -107,8 +113,9 @@ def _cluster(folder: Folder) -> Taken | None:
         except OSError as error:
             taken.skipped.append(report.unreadable(f"{folder.label}/{prefix}", error))
             continue
+        unread = unread_of(entries, prefix, MINDINSIGHT)
         for device, own in sorted(_ours(entries).items()):
-            taken.found.append(_device(folder, table, hosts, host, device, own))
+            taken.found.append(replace(_device(folder, table, hosts, host, device, own), unread=unread))
     return taken
 
 

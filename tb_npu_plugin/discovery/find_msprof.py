@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
-from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, listed
+from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, listed, unread_of
 from tb_npu_plugin.discovery.identity import Identity, fold
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.report import shown
@@ -36,7 +36,7 @@ def find_msprof(folder: Folder) -> Taken | None:
     parts = folder.parts or (folder.path.name,)
     found = Found(
         MSPROF.id, folder.path, folder.parts, fold(folder.parts), _identity(folder, parts), tuple(files), tuple(notes),
-        shown(folder.path.name),
+        shown(folder.path.name), unread=unread_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF),
     )  # fmt: skip
     return Taken([found], whole=True)
 

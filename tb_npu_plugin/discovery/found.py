@@ -12,6 +12,7 @@ from tb_npu_plugin.discovery import report
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.report import Skipped
+from tb_npu_plugin.model import NO_UNREAD, Unread
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import Format
@@ -53,6 +54,7 @@ class Found:
     run       path below the logdir of the run that it belongs to
     label     name for people where no time of the capture is known
     part      which part of its files it is, where several spans share them; "" where they are its own
+    unread    what lies beside its files
     """
 
     format: str
@@ -64,6 +66,7 @@ class Found:
     notes: tuple[Problem, ...] = ()
     label: str = ""
     part: str = ""
+    unread: Unread = NO_UNREAD
 
 
 @dataclass
@@ -80,6 +83,8 @@ class Taken:
     whole: bool = False
 
 
+#: Files that nothing reads are told one by one up to so many.
+MAX_UNREAD = 100
 #: Looks at a folder's names, sizes and times; None where it is none of its kind.
 Finder = Callable[[Folder], Optional[Taken]]
 
@@ -136,6 +141,24 @@ def found_file(
         notes.append(_gone(relative, error.strerror or str(error)))
         return None
     return FoundFile(relative, status.st_size, status.st_mtime_ns, stages, fallback)
+
+
+def unread_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format) -> Unread:
+    """Those of the entries that the format does not declare for their folder; see files_of."""
+    files: list[tuple[str, int]] = []
+    more = 0
+    for entry in entries:
+        spec = format.file(entry.name)
+        if (spec is not None and not (spec.in_root and prefix)) or not is_file(entry):
+            continue
+        if len(files) == MAX_UNREAD:
+            more += 1
+            continue
+        try:
+            files.append((report.printable(prefix + entry.name), entry.stat().st_size))
+        except OSError:
+            continue  # it went away since the folder was listed
+    return Unread(tuple(files), more)
 
 
 def listed(folder: Path) -> list[os.DirEntry[str]]:

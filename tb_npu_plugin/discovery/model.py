@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.report import Skipped
+from tb_npu_plugin.model import NO_UNREAD, Unread
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import TORCH_NPU
@@ -45,7 +46,7 @@ class FoundFile:
 @dataclass(frozen=True)
 class FoundSpan:
     """One capture. `fingerprint` changes when any of its files does; `notes` is what the scan has to say about it;
-    `format` is an id of schema.formats.FORMATS; `part`: see Found."""
+    `format` is an id of schema.formats.FORMATS; `part`: see Found; `unread`: what lies beside its files."""
 
     token: str
     folder: Path
@@ -56,6 +57,7 @@ class FoundSpan:
     notes: tuple[Problem, ...] = ()
     format: str = TORCH_NPU.id
     part: str = ""
+    unread: Unread = NO_UNREAD
 
     @cached_property
     def fingerprint(self) -> str:

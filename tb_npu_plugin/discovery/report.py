@@ -11,6 +11,12 @@ def shown(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
+def printable(path: str) -> str:
+    """As `shown`, for names that anybody may have made up: what controls terminals and the direction of text is
+    replaced."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in shown(path))
+
+
 @dataclass(frozen=True)
 class Skipped:
     """A folder that looked like a result, or could hide some, and was not taken.

@@ -68,6 +68,7 @@ def _span(name: str, found: Found) -> FoundSpan:
         notes=found.notes,
         format=found.format,
         part=found.part,
+        unread=found.unread,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tb_npu_plugin.discovery.model import Place
+from tb_npu_plugin.discovery.model import Place, token
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError, Stale
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
@@ -94,6 +94,8 @@ class Service:
         read = ".".join(self._read(span.place, stands[span.token]) for span in ready)
         if preview is not None:
             read = preview.trace_version
+        if view.examines:  # it shows files that nothing reads, too
+            read += "".join(token(".", repr(span.unread)) for span in ready if span.unread.files)
         progress = [
             item for place in places for item in catalog.span_progress(self.library, place, stands[place.span.token])
         ]

@@ -56,6 +56,7 @@ class Span:
         self.path = place.span.path
         self.sizes = {file.relative: file.size for file in place.span.files}
         self.format = place.span.format
+        self.unread = place.span.unread
         self.files = tuple(file.relative for file in place.span.files)
         self._tables = tables
         self._trace = trace

@@ -18,12 +18,12 @@ class FilledJson(TypedDict):
 class DoctorFileJson(TypedDict):
     """A file of the result. `file` is relative to the result folder. `state`: "read" whole; "damaged", read in part, see
     `problems`; "lost", nothing could be used; "settings", it tells how the span was recorded; "unused", what it holds is
-    in another file too. `views`: ids of the views that show it."""
+    in another file too; "unread", no view of this version shows what it holds. `views`: ids of the views that show it."""
 
     file: str
     title: str
     bytes: int
-    state: Literal["read", "damaged", "lost", "settings", "unused"]
+    state: Literal["read", "damaged", "lost", "settings", "unused", "unread"]
     filled: list[FilledJson]
     problems: list[ProblemJson]
     views: list[str]
@@ -31,9 +31,10 @@ class DoctorFileJson(TypedDict):
 
 class DoctorJson(TypedDict):
     """What a folder is and what became of each of its files. What is missing stands in ViewJson.missing. `others`:
-    problems of no single file."""
+    problems of no single file; `more`: how many files that nothing reads are not in `files`."""
 
     path: str
     capture: CaptureJson
     files: list[DoctorFileJson]
+    more: int
     others: list[ProblemJson]

@@ -9,12 +9,13 @@ from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.schema.other_files import other_title
 from tb_npu_plugin.views.base import ProblemJson, View, ViewInput, ViewResult
 from tb_npu_plugin.views.contract import DoctorFileJson, DoctorJson, FilledJson
 from tb_npu_plugin.views.overview import capture_json
 from tb_npu_plugin.views.uses import USES
 
-State = Literal["read", "damaged", "lost", "settings", "unused"]
+State = Literal["read", "damaged", "lost", "settings", "unused", "unread"]
 
 
 def build(source: ViewInput) -> ViewResult:
@@ -23,7 +24,8 @@ def build(source: ViewInput) -> ViewResult:
     data: DoctorJson = {
         "path": span.path,
         "capture": capture_json(span),
-        "files": [_file(span, file) for file in span.files],
+        "files": [*(_file(span, file) for file in span.files), *(_unread(*file) for file in span.unread.files)],
+        "more": span.unread.more,
         "others": [_json(problem) for problem in span.problems if not _of_any(problem, span.files)],
     }
     return ViewResult(data, {}, span.base_ns)
@@ -43,6 +45,13 @@ def _file(span: SpanData, file: str) -> DoctorFileJson:
         "problems": [_json(problem) for problem in problems],
         "views": list(use.views) if use is not None else [],
     }
+
+
+def _unread(file: str, size: int) -> DoctorFileJson:
+    title = other_title(file.rpartition("/")[2])
+    return {
+        "file": file, "title": title, "bytes": size, "state": "unread", "filled": [], "problems": [], "views": [],
+    }  # fmt: skip
 
 
 def _filled(span: SpanData, file: str, spec: ResultFile | None) -> list[FilledJson]:

@@ -342,3 +342,16 @@ def test_a_file_name_that_is_no_text_is_shown_somehow(browser: Browser, logs: Pa
     assert len(browser.spans()) == 3
     labels = [run["label"] for run in browser.json("/api/catalog")["runs"]]
     assert "bad\ufffd\ufffd" in labels
+
+
+def test_doctor_tells_of_a_file_that_came_later(browser: Browser, logs: Path) -> None:
+    span = browser.spans()[0]
+    before = browser.view("doctor", span=span)
+    assert "unread" not in {file["state"] for file in before["data"]["files"]}
+    (logs / "run" / NAME / "ASCEND_PROFILER_OUTPUT" / "nic.csv").write_text("1")
+    assert browser.spans()[0] == span
+    after = browser.view("doctor", span=span)
+    assert [file["file"] for file in after["data"]["files"] if file["state"] == "unread"] == [
+        "ASCEND_PROFILER_OUTPUT/nic.csv"
+    ]
+    assert after["fingerprint"] != before["fingerprint"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.model import Capture
+from tb_npu_plugin.model import NO_UNREAD, Capture, Unread
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES, file_of
@@ -39,6 +39,7 @@ class TestSpan:
     path: str = "run/span"
     sizes: dict[str, int] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
+    unread: Unread = NO_UNREAD
 
     @property
     def base_ns(self) -> int:

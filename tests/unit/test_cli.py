@@ -177,3 +177,17 @@ def test_doctor_tells_of_each_file_and_of_what_is_missing(logs: Path) -> None:
     assert "memory_record.csv" in {item["file"] for item in span["missing"]}
     text = run("doctor", logs).stdout
     assert "missing memory_record.csv" in text and "profile_memory=True" in text and "read     ASCEND" in text
+
+
+def test_doctor_tells_of_files_that_nothing_reads(logs: Path) -> None:
+    output = logs / "run" / NAME.replace("4242", "0") / "ASCEND_PROFILER_OUTPUT"
+    (output / "nic.csv").write_text("12345")
+    (output / "[red]\x1b[2J.csv").write_text("")
+    first, second = json.loads(run("doctor", logs, "--json").stdout)["spans"]
+    assert [file["file"] for file in first["files"] if file["state"] == "unread"] == [
+        "ASCEND_PROFILER_OUTPUT/[red]\ufffd[2J.csv", "ASCEND_PROFILER_OUTPUT/nic.csv",
+    ]  # fmt: skip
+    assert "unread" not in {file["state"] for file in second["files"]} and first["count"] == 0
+    text = run("doctor", logs).stdout
+    assert "unread   ASCEND_PROFILER_OUTPUT/nic.csv  5 bytes  Statistic of a curve" in text
+    assert "[red]" in text and "\x1b" not in text

@@ -161,22 +161,23 @@ export interface DistributedJson {
   cluster: ClusterJson | null;
 }
 
-/** A file of the result. `file` is relative to the result folder. `state`: "read" whole; "damaged", read in part, see `problems`; "lost", nothing could be used; "settings", it tells how the span was recorded; "unused", what it holds is in another file too. `views`: ids of the views that show it. */
+/** A file of the result. `file` is relative to the result folder. `state`: "read" whole; "damaged", read in part, see `problems`; "lost", nothing could be used; "settings", it tells how the span was recorded; "unused", what it holds is in another file too; "unread", no view of this version shows what it holds. `views`: ids of the views that show it. */
 export interface DoctorFileJson {
   file: string;
   title: string;
   bytes: number;
-  state: "read" | "damaged" | "lost" | "settings" | "unused";
+  state: "read" | "damaged" | "lost" | "settings" | "unused" | "unread";
   filled: FilledJson[];
   problems: ProblemJson[];
   views: string[];
 }
 
-/** What a folder is and what became of each of its files. What is missing stands in ViewJson.missing. `others`: problems of no single file. */
+/** What a folder is and what became of each of its files. What is missing stands in ViewJson.missing. `others`: problems of no single file; `more`: how many files that nothing reads are not in `files`. */
 export interface DoctorJson {
   path: string;
   capture: CaptureJson;
   files: DoctorFileJson[];
+  more: number;
   others: ProblemJson[];
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tb_npu_plugin.model import Unread
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.views import doctor
 from tb_npu_plugin.views.base import ViewInput
@@ -58,3 +59,14 @@ def test_problems_of_no_file_stand_apart() -> None:
     data = doctor.build(ViewInput([span], {})).data
     assert [item["file"] for item in data["others"]] == ["", "gone.csv"]
     assert [len(file["problems"]) for file in data["files"]] == [1, 1]
+
+
+def test_files_that_nothing_reads_are_listed() -> None:
+    unread = Unread(((OUT + "nic.csv", 70), (OUT + "mine.txt", 1)), more=3)
+    span = TestSpan({"kernels": kernels(1)}, files=[OUT + "kernel_details.csv"], unread=unread)
+    data = doctor.build(ViewInput([span], {})).data
+    assert [(file["file"], file["state"], file["bytes"], bool(file["title"])) for file in data["files"][1:]] == [
+        (OUT + "nic.csv", "unread", 70, True),
+        (OUT + "mine.txt", "unread", 1, False),
+    ]
+    assert data["more"] == 3

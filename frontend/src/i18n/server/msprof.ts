@@ -2,6 +2,20 @@ import type { ServerText } from "./texts.gen";
 
 /** Exports of msprof and of msprof-analyze cluster. */
 export const MSPROF = {
+  "Advice of msprof": "msprof 的调优建议",
+  "Data pipeline on the device": "设备侧数据流水线",
+  "Events of the iterations": "迭代轨迹事件",
+  "Explains the other files": "对其他文件的说明",
+  "Functions and events of the device's processors": "设备侧 CPU 的热点函数与 PMU 事件",
+  "Mark that the export has ended": "解析完成标记",
+  "Marks of the user, which are in the trace too": "用户打点（时间线中也有）",
+  "Memory of operators of static graphs": "静态图算子内存",
+  "Operators before and after fusion": "融合前后的算子",
+  "Statistic of a curve of the trace": "时间线中某条曲线的统计",
+  "TLB hits of AI core tasks": "AI Core 任务的 TLB 命中率",
+  "Use of processors and memory": "CPU 与内存的使用情况",
+  "Use of the cores, sampled": "AI Core 利用率（采样）",
+  "Use of the image and video units": "图像和视频单元的使用情况",
   "Cluster analysis": "集群分析",
   "Communication groups": "通信域",
   Index: "编号",

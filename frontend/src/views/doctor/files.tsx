@@ -10,12 +10,18 @@ const SIGNS: Readonly<Record<DoctorFileJson["state"], string>> = {
   lost: "✕",
   settings: "✓",
   unused: "–",
+  unread: "?",
 };
 
 /** Every file of the result with what was read of it, and below it what was not. */
-export function Files({ path, files }: { path: string; files: readonly DoctorFileJson[] }) {
-  const size = files.reduce((sum, file) => sum + file.bytes, 0);
-  const count = t("doctor.files.sub", { count: format.integer(files.length), size: format.bytes(size) });
+export function Files({ path, files, more }: { path: string; files: readonly DoctorFileJson[]; more: number }) {
+  const known = files.filter((file) => file.state !== "unread");
+  const size = known.reduce((sum, file) => sum + file.bytes, 0);
+  const unread = files.length - known.length + more;
+  const count = [
+    t("doctor.files.sub", { count: format.integer(known.length), size: format.bytes(size) }),
+    ...(unread > 0 ? [t("doctor.files.unread", { count: format.integer(unread) })] : []),
+  ].join("; ");
   return (
     <Card title={t("doctor.files")} subtitle={count}>
       <p class="mono small doctor-path">{path}</p>
@@ -45,6 +51,7 @@ export function Files({ path, files }: { path: string; files: readonly DoctorFil
           ])}
         </table>
       </div>
+      {more > 0 && <p class="muted small">{t("doctor.files.more", { count: format.integer(more) })}</p>}
     </Card>
   );
 }

@@ -28,7 +28,7 @@ function Doctor({ data, answer }: { data: DoctorJson; answer: ViewJson }) {
   return (
     <div class="grid">
       <div class="span-8 stack">
-        <Files path={data.path} files={data.files} />
+        <Files path={data.path} files={data.files} more={data.more} />
         {data.others.length > 0 && (
           <Card title={t("doctor.others")}>
             <ProblemList problems={data.others} />

@@ -1,0 +1,47 @@
+"""Files that profilers write and that are not read, so that people are told what they are. Source:
+specs/ascend_pt.md 3.5, 4.8, and the vendor's reference of msprof's files for what stands in the trace as well."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+#: What msprof puts between the name and its end: device, slice, time of the export. Frameworks' profilers drop it.
+_NUMBERS = r"(?:_slice_\d+|_\d+)*"
+
+
+@dataclass(frozen=True)
+class OtherFile:
+    """A file that is not read. pattern: its name; title: what it is."""
+
+    pattern: re.Pattern[str]
+    title: str
+
+
+def _other(stem: str, end: str, title: str) -> OtherFile:
+    """A file `{stem}.{end}`, maybe with numbers, maybe compressed."""
+    return OtherFile(re.compile(rf"(?:{stem}){_NUMBERS}\.{end}(?:\.gz)?"), title)
+
+
+OTHER_FILES = (
+    _other("analyse", "done", title="Mark that the export has ended"),
+    _other("README", "txt", title="Explains the other files"),
+    _other("nic|roce|pcie|hccs|hbm|ddr|llc_read_write|npu_mem", "csv", title="Statistic of a curve of the trace"),
+    _other("host_(?:cpu|mem|disk|network)_usage", "csv", title="Statistic of a curve of the trace"),
+    _other("soc_pmu", "csv", title="TLB hits of AI core tasks"),
+    _other("static_op_mem", "csv", title="Memory of operators of static graphs"),
+    _other("fusion_op", "csv", title="Operators before and after fusion"),
+    _other("msprof_tx", "(?:csv|json)", title="Marks of the user, which are in the trace too"),
+    _other("step_trace", "json", title="Events of the iterations"),
+    _other("prof_rule", "json", title="Advice of msprof"),
+    _other("dp|aicpu_mi", "csv", title="Data pipeline on the device"),
+    _other("dvpp", "csv", title="Use of the image and video units"),
+    _other("ai_(?:vector_)?core_utilization", "csv", title="Use of the cores, sampled"),
+    _other("(?:process_)?cpu_usage|sys_mem|process_mem|os_runtime_statistic", "csv", title="Use of processors and memory"),
+    _other("(?:ai|ctrl|ts)_cpu_(?:top_function|pmu_events)", "csv", title="Functions and events of the device's processors"),
+)  # fmt: skip
+
+
+def other_title(name: str) -> str:
+    """What a file that is not read is; "" where that is not known."""
+    return next((other.title for other in OTHER_FILES if other.pattern.fullmatch(name)), "")
