@@ -37,17 +37,25 @@ VERSIONS = {
 }
 CUPTI_VERSION = "cupti_version"
 
-# Categories of events.
-CPU_OP = "cpu_op"
-ANNOTATION = "user_annotation"
-KERNEL, MEMCPY, MEMSET = "kernel", "gpu_memcpy", "gpu_memset"
+# Categories of events, each with what PyTorch 1.8 to 1.12 call it; there annotations are operators.
+CPU_OP = ("cpu_op", "Operator")
+ANNOTATION = ("user_annotation", "Operator")
+KERNEL, MEMCPY, MEMSET = ("kernel", "Kernel"), ("gpu_memcpy", "Memcpy"), ("gpu_memset", "Memset")
 #: Calls that put work on a stream: their correlation is that of the work.
-RUNTIME = ("cuda_runtime", "cuda_driver", "hip_runtime", "privateuse1_runtime", "privateuse1_driver")
+RUNTIME = (
+    "cuda_runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "xpu_driver", "privateuse1_runtime",
+    "privateuse1_driver", "Runtime",
+)  # fmt: skip
+#: Functions of Python and modules, with with_stack=True.
+PYTHON_FUNCTION = ("python_function",)
 MEMORY_EVENT = "[memory]"
 
 # Keys of args.
-EXTERNAL_ID = "External id"
+#: The operator that an event belongs to, with what PyTorch 1.8 to 1.12 call it on the device.
+EXTERNAL_ID = ("External id", "external id")
 CORRELATION = "correlation"
+#: Shapes of the inputs as PyTorch 1.8 spells it.
+OLDER_INPUT_DIMS = "Input dims"
 #: c10::DeviceType of [memory] events -> name of the device.
 MEMORY_DEVICES = {0: "CPU", 1: "GPU", 6: "GPU", 12: "XPU", 20: "NPU"}
 CPU_DEVICE = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from tb_npu_plugin.tables import NULL_INT, Table
 from tests.support.fixtures import FIXTURES
 
 TRACES = sorted(path for path in (FIXTURES / "results").glob("kineto_*/*") if path.is_file())
-RECORDED = sorted((FIXTURES / "recorded" / "kineto_cpu").iterdir())
+RECORDED = sorted((FIXTURES / "recorded").glob("kineto_*/*"))
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
@@ -185,3 +186,23 @@ def test_collectives(case: tuple[dict[str, Table], list[dict[str, Any]]]) -> Non
     assert [row["group"] for row in ops] == [event["args"]["Process Group Name"] for event in expected]
     for row in traffic:
         assert row["bandwidth"] == pytest.approx(row["size_bytes"] / row["time_ns"])
+
+
+def test_call_stacks(case: tuple[dict[str, Table], list[dict[str, Any]]]) -> None:
+    """Python numbers its functions and names the caller of each: our stacks come of times alone."""
+    tables, events = case
+    functions = {event["args"]["Python id"]: event for event in _of(events, "python_function")}
+    stacks = tables["operators"].text("call_stack").tolist()
+    if not functions:
+        assert set(stacks) == {None}
+        return
+    ops = sorted(_of(events, "cpu_op"), key=lambda event: (event["start"], -event["ns"]))
+    for op, stack in zip(ops, stacks):
+        around = [one for one in functions.values() if one["tid"] == op["tid"] and one["start"] <= op["start"] <= one["end"]]
+        innermost = max(around, key=lambda one: (one["start"], -one["ns"]), default=None)
+        expected = []
+        while innermost is not None:
+            expected.append(re.sub(" at 0x[0-9a-f]+", "", innermost["name"]))
+            innermost = functions.get(innermost["args"]["Python parent id"])
+        assert (stack or "").split(";\r\n") == (expected or [""]), op["name"]
+    assert any(stack and "nn.Module: Linear" in stack for stack in stacks)

@@ -13,8 +13,8 @@ from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, Kind, Table, Text
 
 _KINDS = {
-    kineto.MEMCPY: kineto.MEMCPY_KIND,
-    kineto.MEMSET: kineto.MEMSET_KIND,
+    **dict.fromkeys(kineto.MEMCPY, kineto.MEMCPY_KIND),
+    **dict.fromkeys(kineto.MEMSET, kineto.MEMSET_KIND),
 }
 _FROM_ARGS = {column: key for key, column in kineto.KERNEL_ARGS.items()}
 _ARGS_COLUMNS = tuple(column for column in kineto.KERNEL_COLUMNS if column.key in _FROM_ARGS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.operators import Operators
 from tb_npu_plugin.readers.kineto.picked import Index, Picked
 from tb_npu_plugin.schema import kineto
@@ -42,8 +43,7 @@ def read_memory(picked: Picked, operators: Operators) -> dict[str, Table]:
     taken, freed = _paired(devices.codes.astype(np.int64), address, size)
     ended = freed >= 0
     release = np.where(ended, time[freed], NULL_INT)
-    events = picked.events
-    owner = operators.at(time[taken], events.pid[rows[taken]].astype(np.int64) << 32 | events.tid[rows[taken]])
+    owner = operators.at(time[taken], threads(picked, rows[taken]))
     allocations: dict[str, Data] = {
         "name": _named(picked, operators, owner),
         "size_bytes": size[taken],

@@ -9,8 +9,10 @@ import msgspec
 import numpy as np
 from msgspec import Raw, Struct, field
 
-from tb_npu_plugin.analysis.operator_tree import enclosing, with_children, without_children
+from tb_npu_plugin.analysis.operator_tree import with_children, without_children
+from tb_npu_plugin.readers.kineto.nesting import Nest
 from tb_npu_plugin.readers.kineto.picked import Index, Picked
+from tb_npu_plugin.readers.kineto.stacks import FRAME_END, call_stacks
 from tb_npu_plugin.schema import kineto, trace
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import Data, IntArray, Table, Text
@@ -24,40 +26,17 @@ class _OpArgs(Struct):
     """What is read of an operator's args."""
 
     dims: Raw = field(name=trace.INPUT_DIMS, default=Raw(b""))
+    older_dims: Raw = field(name=kineto.OLDER_INPUT_DIMS, default=Raw(b""))
     stack: Raw = field(name=trace.CALL_STACK, default=Raw(b""))
 
 
-class Operators:
-    """Operators by start, the outer one first; threads and ids as the trace numbers them."""
+class Operators(Nest):
+    """Operators and the ids by which other events name them."""
 
     def __init__(self, picked: Picked) -> None:
-        events = picked.events
-        (ids,) = picked.integers(picked.ops, kineto.EXTERNAL_ID)
-        order = np.lexsort((-events.dur[picked.ops], events.ts[picked.ops]))
-        self.rows: Index = picked.ops[order]
-        self.id: IntArray = ids[order]
-        self.start: IntArray = events.ts[self.rows]
-        self.end: IntArray = self.start + events.dur[self.rows]
-        self.thread: IntArray = events.pid[self.rows].astype(np.int64) << 32 | events.tid[self.rows]
-        self.parent = enclosing(self.start, self.end, self.thread)
+        super().__init__(picked, picked.ops)
+        self.id: IntArray = picked.external(picked.ops)[self.order]
         self._picked = picked
-
-    def at(self, moments: IntArray, threads: IntArray) -> Index:
-        """The innermost operator that runs on a thread at a moment; -1 for none."""
-        out = np.full(len(moments), -1, dtype=np.int64)
-        for thread in np.unique(threads).tolist():
-            own, asked = np.flatnonzero(self.thread == thread), np.flatnonzero(threads == thread)
-            if not len(own):
-                continue
-            place = np.searchsorted(self.start[own], moments[asked], side="right") - 1
-            found = np.where(place >= 0, own[place], -1)
-            while True:
-                over = (found >= 0) & (np.append(self.end, 0)[found] < moments[asked])
-                if not over.any():
-                    break
-                found = np.where(over, np.append(self.parent, -1)[found], found)
-            out[asked] = found
-        return out
 
     def table(self, owner: Index, device_ns: IntArray) -> Table:
         """The logical table. owner: operator of each work on the device, device_ns: its duration."""
@@ -80,11 +59,12 @@ class Operators:
         shapes, stacks = _Coder(), _Coder()
         for place, found in zip(order.tolist(), self._picked.structs(self.rows[order], _OpArgs)):
             if found is not None:
-                shapes.add(place, bytes(found.dims))
+                shapes.add(place, bytes(found.dims) or bytes(found.older_dims))
                 stacks.add(place, bytes(found.stack))
+        recorded = stacks.text(len(self.rows), _stack)
         return {
             "input_shapes": shapes.text(len(self.rows), _shapes),
-            "call_stack": stacks.text(len(self.rows), _stack),
+            "call_stack": recorded if recorded.values else call_stacks(self._picked, self),
         }
 
 
@@ -130,5 +110,8 @@ def _shape(value: Any) -> str:
 
 
 def _stack(raw: bytes) -> str | None:
+    """Frames, which stand between semicolons."""
     value = msgspec.json.decode(raw)
-    return value if isinstance(value, str) and value else None
+    if not isinstance(value, str):
+        return None
+    return FRAME_END.join(frame for part in value.split(";") if (frame := part.strip())) or None

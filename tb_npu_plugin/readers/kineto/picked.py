@@ -32,22 +32,24 @@ class Picked:
     device: Index
     memory: Index
     steps: Index
+    python: Index
 
     @staticmethod
     def of(events: TraceEvents, args: ArgsFile | None) -> Picked:
         """Choose by category and name."""
-        annotations = _slices(events, (kineto.ANNOTATION,))
+        annotations, ops = _slices(events, kineto.ANNOTATION), _slices(events, kineto.CPU_OP)
         marks = np.array([text.startswith(STEP_MARK) for text in events.names], dtype=bool)
         memory = [code for code, text in enumerate(events.names) if text == kineto.MEMORY_EVENT]
         instants = events.of_phase("i")
         return Picked(
             events,
             args,
-            ops=_slices(events, (kineto.CPU_OP,)),
+            ops=ops[~marks[events.name[ops]]],
             runtime=_slices(events, kineto.RUNTIME),
-            device=_slices(events, (kineto.KERNEL, kineto.MEMCPY, kineto.MEMSET, kineto.KERNEL.title())),
+            device=_slices(events, (*kineto.KERNEL, *kineto.MEMCPY, *kineto.MEMSET)),
             memory=instants[np.isin(events.name[instants], memory) & (events.ts[instants] != NULL_INT)],
             steps=annotations[marks[events.name[annotations]]],
+            python=_slices(events, kineto.PYTHON_FUNCTION),
         )
 
     def integers(self, rows: Index, *keys: str) -> list[IntArray]:
@@ -58,6 +60,11 @@ class Picked:
             self.args, events.args_offset[rows], events.args_length[rows], everything, [Key(key) for key in keys]
         )
         return found.values
+
+    def external(self, rows: Index) -> IntArray:
+        """The operators that these events name, which must be in file order; NULL_INT where none is named."""
+        newer, older = self.integers(rows, *kineto.EXTERNAL_ID)
+        return np.where(newer == NULL_INT, older, newer)
 
     def objects(self, rows: Index) -> Iterator[dict[str, Any]]:
         """The args of each of these events, which must be in file order; empty where it has none."""

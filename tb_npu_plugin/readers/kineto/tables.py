@@ -8,13 +8,14 @@ from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.kineto.communication import read_communication
 from tb_npu_plugin.readers.kineto.kernels import read_kernels
 from tb_npu_plugin.readers.kineto.memory import read_memory
+from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.operators import Operators
 from tb_npu_plugin.readers.kineto.picked import Index, Picked, looked_up
 from tb_npu_plugin.readers.kineto.steps import Steps, budgets
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.schema import kineto
-from tb_npu_plugin.tables import NULL_INT, Table
+from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
 
 def tables_of(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -> dict[str, Table]:
@@ -42,16 +43,28 @@ def tables_of(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -> di
 def _owners(picked: Picked, operators: Operators) -> Index:
     """The operator that launched each work on the device: that of its external id; else of the call with the same
     correlation, by its external id, or the one that ran on its thread then. -1 for none."""
-    correlation, external = picked.integers(picked.device, kineto.CORRELATION, kineto.EXTERNAL_ID)
-    calls, calls_external = picked.integers(picked.runtime, kineto.CORRELATION, kineto.EXTERNAL_ID)
-    owner = looked_up(operators.id, external)
+    correlation, calls = _correlations(picked, picked.device), _correlations(picked, picked.runtime)
     call = looked_up(calls, correlation)
-    by_call = np.append(looked_up(operators.id, calls_external), -1)[call]
+    owner = looked_up(operators.id, _external(picked, picked.device, correlation))
+    by_call = np.append(looked_up(operators.id, _external(picked, picked.runtime, calls)), -1)[call]
     owner = np.where(owner >= 0, owner, by_call)
-    left = np.flatnonzero((owner < 0) & (external == NULL_INT) & (call >= 0))
-    rows, events = picked.runtime[call[left]], picked.events
-    owner[left] = operators.at(events.ts[rows], events.pid[rows].astype(np.int64) << 32 | events.tid[rows])
+    left = np.flatnonzero((owner < 0) & (call >= 0))
+    rows = picked.runtime[call[left]]
+    owner[left] = operators.at(picked.events.ts[rows], threads(picked, rows))
     return np.asarray(owner, dtype=np.int64)
+
+
+def _correlations(picked: Picked, rows: Index) -> IntArray:
+    return picked.integers(rows, kineto.CORRELATION)[0]
+
+
+def _external(picked: Picked, rows: Index, correlation: IntArray) -> IntArray:
+    """The operators that events name. PyTorch 1.13 repeats the correlation there, which may be the number of another
+    operator: then none is named."""
+    external = picked.external(rows)
+    both = known(external) & known(correlation) & (correlation != 0)  # 0: of no call
+    copied = both.any() and bool((external[both] == correlation[both]).all())
+    return np.full_like(external, NULL_INT) if copied else external
 
 
 def _not_owned(count: int) -> Problem:

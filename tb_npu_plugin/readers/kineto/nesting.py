@@ -1,0 +1,43 @@
+"""Slices of the host that nest by thread: operators, or functions of Python."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_npu_plugin.analysis.operator_tree import enclosing
+from tb_npu_plugin.readers.kineto.picked import Index, Picked
+from tb_npu_plugin.tables import IntArray
+
+
+class Nest:
+    """Events by start, the outer one first; threads as the trace numbers them."""
+
+    def __init__(self, picked: Picked, rows: Index) -> None:
+        events = picked.events
+        self.order = np.lexsort((-events.dur[rows], events.ts[rows]))
+        self.rows: Index = rows[self.order]
+        self.start: IntArray = events.ts[self.rows]
+        self.end: IntArray = self.start + events.dur[self.rows]
+        self.thread: IntArray = threads(picked, self.rows)
+        self.parent = enclosing(self.start, self.end, self.thread)
+
+    def at(self, moments: IntArray, asked_threads: IntArray) -> Index:
+        """The innermost event that runs on a thread at a moment; -1 for none."""
+        out = np.full(len(moments), -1, dtype=np.int64)
+        ends, parents = np.append(self.end, 0), np.append(self.parent, -1)
+        for thread in np.unique(asked_threads).tolist():
+            own, asked = np.flatnonzero(self.thread == thread), np.flatnonzero(asked_threads == thread)
+            if not len(own):
+                continue
+            place = np.searchsorted(self.start[own], moments[asked], side="right") - 1
+            found = np.where(place >= 0, own[place], -1)
+            while (over := (found >= 0) & (ends[found] < moments[asked])).any():
+                found[over] = parents[found[over]]
+            out[asked] = found
+        return out
+
+
+def threads(picked: Picked, rows: Index) -> IntArray:
+    """A number for the thread of each event, unique among processes."""
+    events = picked.events
+    return np.asarray(events.pid[rows].astype(np.int64) << 32 | events.tid[rows])

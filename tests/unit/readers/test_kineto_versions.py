@@ -1,0 +1,123 @@
+"""Traces as older versions of PyTorch wrote them: names of categories and keys, and what ids mean."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.schema.formats import KINETO
+from tb_npu_plugin.store.timeline_build import build_timeline
+from tb_npu_plugin.tables import Table
+
+
+def _tables(tmp_path: Path, events: list[dict[str, Any]], **head: Any) -> dict[str, Table]:
+    trace, out = tmp_path / "node_1.pt.trace.json", tmp_path / "timeline"
+    trace.write_text(json.dumps({"schemaVersion": 1, **head, "traceEvents": events}))
+    out.mkdir()
+    log, reader = ProblemLog(), READERS[KINETO.id]
+    tables = build_timeline(trace, out, log, lambda _: None, None, reader.scan, reader.derive)
+    assert not [problem for problem in log.list() if problem.severity != "info"]
+    return tables
+
+
+def _slice(cat: str, name: str, pid: int, tid: Any, ts: int, dur: int, **args: Any) -> dict[str, Any]:
+    return {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args}
+
+
+def _device_self(tables: dict[str, Table]) -> dict[str | None, int]:
+    operators = tables["operators"]
+    return dict(zip(operators.text("name").tolist(), operators.ints("device_self_ns").tolist()))
+
+
+def test_categories_of_torch_1_8(tmp_path: Path) -> None:
+    """They were capitalised, steps were operators, streams were texts, and the device spelled its id in lower case."""
+    tables = _tables(
+        tmp_path,
+        [
+            _slice("Operator", "ProfilerStep#1", 9, "123", 50, 400, **{"External id": 1}),
+            _slice("Operator", "aten::to", 9, "123", 200, 60, **{"Input dims": [[2, 8], []], "External id": 3}),
+            _slice("Operator", "aten::add", 9, "123", 300, 60, **{"External id": 4}),
+            _slice("Runtime", "cudaMemcpyAsync", 9, "123", 210, 20, **{"correlation": 334, "external id": 3}),
+            _slice("Memcpy", "Memcpy HtoD (Pageable -> Device)", 0, "stream 7", 265, 10,
+                   **{"stream": 7, "correlation": 334, "external id": 3}),
+            _slice("Runtime", "cudaMemsetAsync", 9, "123", 310, 4, **{"correlation": 40344, "external id": 4}),
+            _slice("Memset", "Memset (Device)", 0, "stream 7", 320, 5,
+                   **{"stream": 7, "correlation": 40344, "external id": 4}),
+            _slice("Runtime", "cudaLaunchKernel", 9, "123", 320, 4, **{"correlation": 40348, "external id": 4}),
+            _slice("Kernel", "gemm", 0, "stream 7", 330, 15,
+                   **{"stream": 7, "correlation": 40348, "external id": 4, "device": 0}),
+        ],
+    )  # fmt: skip
+    assert _device_self(tables) == {"aten::to": 10_000, "aten::add": 20_000}
+    assert tables["operators"].text("input_shapes").tolist() == ["2,8;", None]
+    assert tables["kernels"].text("core").tolist() == ["MEMCPY", "MEMSET", "KERNEL"]
+    assert tables["kernels"].text("step").tolist() == ["1"] * 3
+    assert tables["step_trace"].ints("computing").tolist() == [15_000]
+
+
+def test_external_ids_of_torch_1_13(tmp_path: Path) -> None:
+    """The device and its calls repeat their correlation there, which may be the number of another operator: the one
+    that ran on the thread of the call owns the kernel."""
+    tables = _tables(
+        tmp_path,
+        [
+            _slice("cpu_op", "aten::relu", 9, 9, 1000, 50, **{"External id": 7}),
+            _slice("cpu_op", "AddmmBackward0", 9, 24922, 2000, 100, **{"External id": 8}),
+            _slice("cpu_op", "aten::mm", 9, 24922, 2010, 58, **{"External id": 9}),
+            _slice("cuda_runtime", "cudaLaunchKernel", 9, 9, 1010, 10, **{"External id": 8, "correlation": 8}),
+            _slice("cuda_runtime", "cudaLaunchKernel", 9, 24922, 2020, 10, **{"External id": 7, "correlation": 7}),
+            _slice("kernel", "relu_kernel", 0, 7, 1100, 11, **{"External id": 8, "device": 0, "correlation": 8}),
+            _slice("kernel", "gemm", 0, 7, 2100, 45, **{"External id": 7, "device": 0, "correlation": 7}),
+        ],
+    )  # fmt: skip
+    assert _device_self(tables) == {"aten::relu": 11_000, "AddmmBackward0": 0, "aten::mm": 45_000}
+    assert tables["operators"].ints("device_total_ns").tolist() == [11_000, 45_000, 45_000]
+
+
+def test_kernels_launched_by_an_annotation(tmp_path: Path) -> None:
+    """They name the annotation, which is no operator: the operator around it owns them."""
+    tables = _tables(
+        tmp_path,
+        [
+            _slice("cpu_op", "outer", 9, 9, 1000, 100, **{"External id": 70}),
+            _slice("user_annotation", "Optimizer.step#SGD.step", 9, 9, 1005, 80, **{"External id": 71}),
+            _slice("cuda_runtime", "cudaLaunchKernel", 9, 9, 1010, 10, **{"External id": 71, "correlation": 8}),
+            _slice("kernel", "foreach", 0, 7, 1100, 11, **{"External id": 71, "device": 0, "correlation": 8}),
+        ],
+    )
+    assert _device_self(tables) == {"outer": 11_000}
+
+
+def test_stacks_of_equal_calls_are_one(tmp_path: Path) -> None:
+    """Functions of objects have their address in the name, and threads their own functions."""
+    tables = _tables(
+        tmp_path,
+        [
+            _slice("python_function", "a.py(1): main", 9, 9, 1000, 900),
+            _slice("python_function", "<built-in method add of Tensor object at 0x7f01>", 9, 9, 1100, 100),
+            _slice("python_function", "<built-in method add of Tensor object at 0x7f02>", 9, 9, 1300, 100),
+            _slice("cpu_op", "aten::add", 9, 9, 1110, 10),
+            _slice("cpu_op", "aten::add", 9, 9, 1310, 10),
+            _slice("cpu_op", "aten::mul", 9, 9, 1500, 10),
+            _slice("cpu_op", "AddBackward0", 9, 10, 1500, 10),
+        ],
+    )
+    stacks = tables["operators"].text("call_stack")
+    add = "<built-in method add of Tensor object>;\r\na.py(1): main"
+    assert stacks.tolist() == [add, add, "a.py(1): main", None]
+    assert len(stacks.values) == 2
+
+
+def test_a_recorded_call_stack_comes_first(tmp_path: Path) -> None:
+    """Some exporters write it at the operator."""
+    tables = _tables(
+        tmp_path,
+        [
+            _slice("python_function", "a.py(1): main", 9, 9, 1000, 900),
+            _slice("cpu_op", "aten::add", 9, 9, 1110, 10, **{"Call stack": "b.py(2): forward;a.py(1): main"}),
+        ],
+    )
+    assert tables["operators"].text("call_stack").tolist() == ["b.py(2): forward;\r\na.py(1): main"]
