@@ -58,9 +58,18 @@ VERSIONS: dict[str, tuple[Version, ...]] = {
         Version("2.0 to 2.2, pipeline of 4 ranks", "files of all ranks in one folder", "mindinsight_cluster"),
     ),
     "kineto": (
-        Version("PyTorch 1.13 to 2.2", "`ts` in microseconds since the epoch"),
+        Version(
+            "PyTorch 1.8 to 1.12",
+            "categories `Operator`, `Runtime`, `Kernel`, `Memcpy`, `Memset`; `external id` of the device in lower case",
+        ),
+        Version(
+            "PyTorch 1.13 to 2.2", "`ts` in microseconds since the epoch; the external id may repeat the correlation"
+        ),
         Version("PyTorch 2.3 and later, GPU", "`baseTimeNanoseconds`, `ts` counted from it"),
         Version("PyTorch 2.13, CPU alone", "`deviceProperties` is empty, `host_name`", "recorded/kineto_cpu"),
+        Version(
+            "PyTorch 2.13, CPU, with_stack", "events `python_function`, `Python parent id`", "recorded/kineto_stacks"
+        ),
     ),
     "msprof": (
         Version("CANN 7 and later", "`PROF_*/mindstudio_profiler_output`, names end in the time of the export"),

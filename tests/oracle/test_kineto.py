@@ -198,7 +198,9 @@ def test_call_stacks(case: tuple[dict[str, Table], list[dict[str, Any]]]) -> Non
         return
     ops = sorted(_of(events, "cpu_op"), key=lambda event: (event["start"], -event["ns"]))
     for op, stack in zip(ops, stacks):
-        around = [one for one in functions.values() if one["tid"] == op["tid"] and one["start"] <= op["start"] <= one["end"]]
+        around = [
+            one for one in functions.values() if one["tid"] == op["tid"] and one["start"] <= op["start"] <= one["end"]
+        ]
         innermost = max(around, key=lambda one: (one["start"], -one["ns"]), default=None)
         expected = []
         while innermost is not None:
