@@ -64,6 +64,11 @@ class FoundSpan:
         """Hash over names, sizes and times of the files."""
         return token("", *(f"{file.relative}:{file.size}:{file.mtime_ns}" for file in self.files))
 
+    @cached_property
+    def beside(self) -> str:
+        """Hash over what lies beside the files, which is shown and never read."""
+        return token("", repr(self.unread))
+
     @property
     def bytes(self) -> int:
         """Size of all files."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tb_npu_plugin.discovery.model import Place, token
+from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError, Stale
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
@@ -95,7 +95,7 @@ class Service:
         if preview is not None:
             read = preview.trace_version
         if view.examines:  # it shows files that nothing reads, too
-            read += "".join(token(".", repr(span.unread)) for span in ready if span.unread.files)
+            read = ".".join([read, *(span.place.span.beside for span in ready)])
         progress = [
             item for place in places for item in catalog.span_progress(self.library, place, stands[place.span.token])
         ]

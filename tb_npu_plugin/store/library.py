@@ -217,7 +217,8 @@ class Library:
         entries = {stage: stand.entry for stage, stand in stands.items()}
         preview = self._preview(place, stands.get("trace"))
         problems = [problem for stand in stands.values() for problem in _problems(place.span, stand)]
-        key = (place.span.token, place.span.fingerprint, *(entry.folder.name for entry in entries.values() if entry))
+        names = (entry.folder.name for entry in entries.values() if entry)
+        key = (place.span.token, place.span.fingerprint, place.span.beside, *names)
         key += (preview.name if preview else "",)
         key += tuple(f"{problem.code} {problem.where}" for problem in problems)
         with self._lock:
