@@ -13,8 +13,8 @@ from tb_npu_plugin.schema.core import Condition, ResultFile
 PROFILER_DB = "ascend_pytorch_profiler"
 ANALYSIS_DB = "analysis.db"
 
-#: Ids of STRING_IDS begin here: texts of CANN, of the framework, of its memory.
-CANN_STRINGS, TORCH_STRINGS, MEMORY_STRINGS = 0, 1 << 28, 2 << 28
+#: Ids of STRING_IDS begin here: texts of CANN, of what CANN holds of the framework's memory, of the framework, of its memory.
+CANN_STRINGS, ENGINE_STRINGS, TORCH_STRINGS, MEMORY_STRINGS = 0, 1 << 27, 1 << 28, 2 << 28
 #: Connection ids of task queue and forward-backward links, so that they do not meet those of CANN.
 CONNECTION_OFFSET = 5 << 28
 NO_ID = (1 << 32) - 1

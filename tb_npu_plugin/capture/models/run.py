@@ -132,15 +132,13 @@ def write_rank(
 def _write_shared(
     recipe: Recipe, cluster: Cluster, rank: int, out: Path, cores: int, progress: Callable[[float], None]
 ) -> list[Truth]:
-    """write_only_rank; where there are two cores, another process writes the trace: simulating twice takes less than
-    writing both one after the other."""
-    if cores == 1 or "text" not in recipe.options.export:
+    """write_only_rank; where there are two cores, another process writes one share of it: simulating twice takes less
+    than writing both one after the other."""
+    if cores == 1 or not FRAMEWORKS[recipe.framework].shared(recipe.options):
         return write_only_rank(recipe, cluster, rank, out, progress)
     with ProcessPoolExecutor(1) as pool:
         trace = pool.submit(_write_trace, recipe, rank, out)
-        truths = write_only_rank(recipe, cluster, rank, out, progress, "rest")
-        trace.result()
-    return truths
+        return write_only_rank(recipe, cluster, rank, out, progress, "rest", trace.result)
 
 
 def _write_trace(recipe: Recipe, rank: int, out: Path) -> None:
@@ -149,18 +147,20 @@ def _write_trace(recipe: Recipe, rank: int, out: Path) -> None:
 
 def write_only_rank(
     recipe: Recipe, cluster: Cluster, rank: int, out: Path, progress: Callable[[float], None] = lambda share: None,
-    share: Share = "all",
+    share: Share = "all", wait: Callable[[], object] = lambda: None,
 ) -> list[Truth]:  # fmt: skip
-    """Write the result folder of one rank while all ranks run, step by step; gives the truth of each rank."""
+    """Write the result folder of one rank while all ranks run, step by step; gives the truth of each rank.
+
+    wait: comes back when the other share is written; called before what needs it is done."""
     process, segments, truths = cluster.record_beside(rank, runtime=recipe.options.level >= 2)
     with _no_collections():
-        _write_segments(recipe, cluster, process, segments, out, progress, share)
+        _write_segments(recipe, cluster, process, segments, out, progress, share, wait)
     return truths
 
 
 def _write_segments(
     recipe: Recipe, cluster: Cluster, process: Process, segments: Iterator[Segment], out: Path,
-    progress: Callable[[float], None], share: Share = "all",
+    progress: Callable[[float], None], share: Share = "all", wait: Callable[[], object] = lambda: None,
 ) -> None:  # fmt: skip
     layout, rank = cluster.layout, process.rank
     arguments = {
@@ -183,6 +183,7 @@ def _write_segments(
     for number, segment in enumerate(segments, 1):
         result.add(segment)
         progress(number / recipe.steps)
+    wait()
     result.close()
 
 

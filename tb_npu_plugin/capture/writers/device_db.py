@@ -30,9 +30,9 @@ class DeviceTables:
         self._pid, self._device = output.process.pid, output.process.device
         self._detailed = output.options.level >= 1
         self._figures = Figures(output.options.metrics if self._detailed else "", output.process)
-        #: place among the figures, name, factor: times are ns in the database
-        self._pmu = [(number, strings(_pmu_name(name)), 1000 if name.endswith(metric_sets.MICROSECONDS) else 1)
-                     for number, name in enumerate(self._figures.names) if name != metric_sets.CUBE_UTILIZATION]  # fmt: skip
+        names = self._figures.names
+        self._pmu = [strings(_pmu_name(name)) for name in names if name != metric_sets.CUBE_UTILIZATION]
+        assert metric_sets.CUBE_UTILIZATION not in names[:-1]  # the last figure, which the database does not hold
         self._kernels: dict[Kernel, Row] = {}
         self._tasks = self._ops = self._user_marks = 0
 
@@ -80,12 +80,12 @@ class DeviceTables:
                 info = self._kernels[kernel] = self._info(kernel)
             infos.append((info[0], id_, *info[1:]))
             if self._pmu:
-                cells = self._figures.text(kernel, task.dur).split(",")
-                if cells[0] != "N/A":
-                    figures += [(id_, name, float(cells[number]) * factor) for number, name, factor in self._pmu]
+                values = self._figures.values(kernel, task.dur)
+                if values is not None:
+                    figures.append((id_, *values[: len(self._pmu)]))
         self._database.add("TASK", rows)
         self._database.add("COMPUTE_TASK_INFO", infos)
-        self._database.add("TASK_PMU_INFO", figures)
+        self._database.add_figures("TASK_PMU_INFO", self._pmu, figures)
 
     def _info(self, kernel: Kernel) -> Row:
         """Row of COMPUTE_TASK_INFO without its second column."""

@@ -12,7 +12,8 @@ from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.overlap import Windows
 
-#: What of a result a process writes: two may write one result, the trace and everything else, as both take as long.
+#: What of a result a process writes. Two may write one result, as both shares take about as long: the trace with the
+#: framework's tables of the database, and everything else. The latter completes the database, so it ends last.
 Share = Literal["all", "trace", "rest"]
 
 
@@ -63,7 +64,8 @@ class Framework:
     suffix     end of the names of result folders
     dialect    spellings of its newest release
     text       writers of the text files
-    database   writer of the databases
+    database   writers of a share of the databases
+    host_tables  a database has tables of the framework, too
     info       content of profiler_info_{rank}.json
     metadata   content of profiler_metadata.json
     record     segments of the simulated host -> as this framework records them
@@ -73,8 +75,13 @@ class Framework:
     suffix: str
     dialect: Dialect
     text: TextFiles
-    database: Callable[[Path, Process, Options, Dialect], Writer]
+    database: Callable[[Path, Process, Options, Dialect, Share], list[Writer]]
     info: Callable[[Process, Options, Dialect], str]
     metadata: Callable[[Process, Options], str]
     record: Callable[[Process, Options], Callable[[Segment], Segment]]
     beside: Callable[[Path, Process, Options], list[Writer]]
+    host_tables: bool = True
+
+    def shared(self, options: Options) -> bool:
+        """There is something for a second process to write."""
+        return "text" in options.export or self.host_tables

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 from operator import attrgetter
 
@@ -15,10 +16,11 @@ _OP, _QUEUE, _TRACE = (schema.API_TYPES[name] for name in ("op", "queue", "trace
 
 
 class HostTables:
-    """PYTORCH_API and what it refers to, steps, memory."""
+    """PYTORCH_API and what it refers to, steps, memory: everything that `database` holds."""
 
-    def __init__(self, output: Output, database: Database, cann: Strings) -> None:
-        self._output, self._database, self._cann = output, database, cann
+    def __init__(self, output: Output, database: Database) -> None:
+        self._output, self._database = output, database
+        self._cann = Strings(database, schema.ENGINE_STRINGS)
         self._torch = Strings(database, schema.TORCH_STRINGS)
         self._memory = Strings(database, schema.MEMORY_STRINGS)
         self._pid = output.process.pid << 32
@@ -27,6 +29,7 @@ class HostTables:
         self._connected: list[Row] = []  # rows of the segment
         self._chains: dict[tuple[str, ...], int] = {}
         self._infos: dict[OpInfo, tuple[int, int | None, int | None, int | None]] = {}
+        self._queued: dict[str, tuple[int, int]] = {}  # names of enqueue and dequeue
         self._last: list[Allocation] = []
         self._held: list[Allocation] = []
         self._known: dict[str, Totals] = {}
@@ -46,8 +49,8 @@ class HostTables:
             self._totals(segment)
             self._allocations()
             self._last = segment.memory
-        self._torch.flush()
-        self._memory.flush()
+        for strings in (self._cann, self._torch, self._memory):
+            strings.flush()
 
     def close(self) -> None:
         """Write what was kept."""
@@ -55,12 +58,12 @@ class HostTables:
             self._allocations()
             self._database.add("OP_MEMORY", [self._allocation(block) for block in self._held])
             self._totals(Segment(until=1 << 63))
-        self._torch.flush()
-        self._memory.flush()
+        for strings in (self._cann, self._torch, self._memory):
+            strings.flush()
+        self._database.close()
 
-    def _connect(self, *ids: int) -> int:
+    def _connect(self, ids: Sequence[int]) -> int:
         """A new id that stands for these connections."""
-        self._database.make("CONNECTION_IDS")
         number = self._connections
         self._connections += 1
         self._connected += [(number, id_) for id_ in ids]
@@ -89,7 +92,7 @@ class HostTables:
         for op in segment.ops:
             name, types, shapes, chain_ = self._info(op.info)
             found = links.get(op)
-            out.append((str(op.start), str(op.end), self._pid | op.tid, self._connect(*found) if found else None, name,
+            out.append((op.start, op.end, self._pid | op.tid, self._connect(found) if found else None, name,
                         op.sequence, op.forward_tid, types, shapes, chain_, _OP))  # fmt: skip
         return out
 
@@ -113,14 +116,18 @@ class HostTables:
 
     def _queue(self, segment: Segment) -> list[Row]:
         out: list[Row] = []
-        none = (None,) * 5
-        tid = self._pid | self._output.process.dequeue_tid
+        tid, offset, names = self._pid | self._output.process.dequeue_tid, schema.CONNECTION_OFFSET, self._queued
         for item in segment.queue:
-            link = self._connect(schema.CONNECTION_OFFSET + item.correlation)
-            out.append((str(item.start), str(item.end), self._pid | item.op.tid, link,
-                        self._torch(f"Enqueue@{item.name}"), *none, _QUEUE))  # fmt: skip
-            out.append((str(item.dequeue_start), str(item.dequeue_end), tid, link,
-                        self._torch(f"Dequeue@{item.name}"), *none, _QUEUE))  # fmt: skip
+            link = self._connect((offset + item.correlation,))
+            found = names.get(item.name)
+            if found is None:
+                found = names[item.name] = (self._torch(f"Enqueue@{item.name}"), self._torch(f"Dequeue@{item.name}"))
+            out.append(
+                (item.start, item.end, self._pid | item.op.tid, link, found[0], None, None, None, None, None, _QUEUE)
+            )
+            out.append(
+                (item.dequeue_start, item.dequeue_end, tid, link, found[1], None, None, None, None, None, _QUEUE)
+            )
         return out
 
     def _calls(self, segment: Segment) -> list[Row]:
@@ -128,7 +135,7 @@ class HostTables:
             return []
         none = (None,) * 5
         return [
-            (str(call.start), str(call.end), self._pid | call.tid, None, self._torch(call.name), *none, _TRACE)
+            (call.start, call.end, self._pid | call.tid, None, self._torch(call.name), *none, _TRACE)
             for call in segment.python
         ]
 
@@ -139,21 +146,20 @@ class HostTables:
         ready = [totals for totals in self._pending if totals.at < segment.until]
         del self._pending[: len(ready)]
         rows: list[Row] = []
+        name, device, last = self._memory, self._device, self._known
         for now in ready:
-            rows.append(self._record(now.component, now.at, now.allocated, now.reserved, now.active))
-            if now.component != "WORKSPACE":
-                self._known[now.component] = now
+            component = now.component
+            stream = None if component == "GE" else STREAM
+            rows.append((name(component), now.at, now.allocated, now.reserved, now.active, stream, device))
+            if component != "WORKSPACE":
+                last[component] = now
                 allocated = reserved = active = 0
-                for known in self._known.values():
+                for known in last.values():
                     allocated += known.allocated
                     reserved += known.reserved
                     active += known.active or 0
-                rows.append(self._record("PTA+GE", now.at, allocated, reserved, active))
+                rows.append((name("PTA+GE"), now.at, allocated, reserved, active, STREAM, device))
         self._database.add("MEMORY_RECORD", rows)
-
-    def _record(self, component: str, at: int, allocated: int, reserved: int, active: int | None) -> Row:
-        stream = None if component == "GE" else STREAM
-        return self._memory(component), at, allocated, reserved, active, stream, self._device
 
     def _allocations(self) -> None:
         """The segment before: blocks that are still held come at the end."""

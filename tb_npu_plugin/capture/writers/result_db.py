@@ -11,6 +11,7 @@ from tb_npu_plugin.capture.writers.database import Database, Strings
 from tb_npu_plugin.capture.writers.device_db import DeviceTables
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
+from tb_npu_plugin.capture.writers.framework import Share
 from tb_npu_plugin.capture.writers.host_db import HostTables
 from tb_npu_plugin.capture.writers.side_files import environment, group_infos
 from tb_npu_plugin.schema import torch_npu_db as schema
@@ -18,23 +19,31 @@ from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS
 
 
 class DatabaseResult:
-    """The databases of one capture in `folder`, which is made. numbered: the rank is known and stands in the name."""
+    """The databases of one capture in `folder`, which is made. numbered: the rank is known and stands in the name.
+
+    The framework's tables are written into a file of their own and joined to the others at the end, so that two processes
+    may write one database and the file is the same whether they do.
+    """
 
     def __init__(
-        self, folder: Path, process: Process, options: Options, dialect: Dialect, numbered: bool = True
-    ) -> None:
+        self, folder: Path, process: Process, options: Options, dialect: Dialect, numbered: bool = True,
+        share: Share = "all",
+    ) -> None:  # fmt: skip
         output = Output(folder, process, options, dialect)
         output.folder.mkdir(parents=True, exist_ok=True)
-        self._output = output
-        self._database = Database(
-            output.folder / f"{schema.PROFILER_DB}{f'_{process.rank}' if numbered else ''}.db", schema.TABLES
-        )
-        for table in schema.ALWAYS:
-            self._database.make(table)
-        self._strings = strings = Strings(self._database, schema.CANN_STRINGS)
-        self._writers: list[Writer] = [HostTables(output, self._database, strings)]
-        if options.device:
-            self._writers += [Analysis(output), DeviceTables(output, self._database, strings)]
+        self._output, self._share = output, share
+        path = output.folder / f"{schema.PROFILER_DB}{f'_{process.rank}' if numbered else ''}.db"
+        self._writers: list[Writer] = []
+        self._database, self._host_path = None, path.with_name(f"{path.name}.host.part")
+        if share != "trace":
+            self._database = Database(path, schema.TABLES)
+            for table in schema.ALWAYS:
+                self._database.make(table)
+            if options.device:
+                strings = Strings(self._database, schema.CANN_STRINGS)
+                self._writers += [Analysis(output), DeviceTables(output, self._database, strings)]
+        if share != "rest":
+            self._writers.append(HostTables(output, Database(self._host_path, schema.TABLES)))
 
     def add(self, segment: Segment) -> None:
         """Write the next segment."""
@@ -42,11 +51,12 @@ class DatabaseResult:
             writer.add(segment)
 
     def close(self) -> None:
-        """Complete the files: the process is complete now."""
+        """Complete the files: the process is complete now, and the other process has done its share."""
         for writer in self._writers:
             writer.close()
-        self._strings.flush()
-        finish(self._database, self._output.process, self._metadata())
+        if self._database is not None:
+            self._database.join(self._host_path)
+            finish(self._database, self._output.process, self._metadata())
 
     def _metadata(self) -> list[tuple[str, str]]:
         """What profiler_metadata.json holds, as JSON."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+from tb_npu_plugin.capture.simulation.records import Process
 from tb_npu_plugin.capture.writers.communication import Communication
-from tb_npu_plugin.capture.writers.dialect import NEW
+from tb_npu_plugin.capture.writers.dialect import NEW, Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
-from tb_npu_plugin.capture.writers.framework import Framework, TextFiles
+from tb_npu_plugin.capture.writers.framework import Framework, Share, TextFiles
 from tb_npu_plugin.capture.writers.host_csv import Apis
 from tb_npu_plugin.capture.writers.memory_csv import Modules
 from tb_npu_plugin.capture.writers.mindspore.communication import MarkedSteps
@@ -50,8 +52,12 @@ def _writers(output: Output, windows: Windows) -> list[Writer]:
     return writers
 
 
+def _databases(folder: Path, process: Process, options: Options, dialect: Dialect, share: Share) -> list[Writer]:
+    return [] if share == "trace" else [MsprofDatabases(folder, process, options, dialect)]
+
+
 _TEXT = TextFiles(HostWindows, LaunchedTrace, lambda output, windows: StepTrace(output), _writers)
 MINDSPORE = Framework(
-    SUFFIX, DIALECT, _TEXT, MsprofDatabases, info, metadata, Recorder,
-    lambda folder, process, options: [MindData(folder, process, options)],
+    SUFFIX, DIALECT, _TEXT, _databases, info, metadata, Recorder,
+    lambda folder, process, options: [MindData(folder, process, options)], host_tables=False,
 )  # fmt: skip
