@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.model import Capture
+from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.tables import Table, known
 
 
@@ -32,16 +33,6 @@ class WorldRanks:
         """Rank in the world; None where nothing tells."""
         ranks = self._ranks.get(group or "", [])
         return ranks[local] if 0 <= local < len(ranks) else self._own.get((group, local))
-
-
-def group_hash(name: str) -> str:
-    """The decimal id under which communication.json files a communicator of this name: two 32-bit polynomial hashes
-    side by side (checked against the name and the id in a recorded database)."""
-    high = low = 0
-    for byte in name.encode():
-        high = (high * 29 + byte) & 0xFFFFFFFF
-        low = (low * 131 + byte) & 0xFFFFFFFF
-    return str(high << 32 | low)
 
 
 def world_size(captures: Sequence[Capture], link_tables: Sequence[Table | None]) -> int | None:

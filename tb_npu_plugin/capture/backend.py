@@ -121,7 +121,11 @@ class Recorder(Protocol):
 
     def communication(self, start: int, end: int | None, communicator: str, peer: int | None) -> None:
         """The calling thread communicated in this group (a key of Settings.groups), with `peer` (counted in the group)
-        or all members. end None: what communicates later, and was not told of, does so in this group."""
+        or all members. end None: what communicates later, and was not told of, does so in this group. end = start: the
+        functional collective that follows on this thread does."""
+
+    def waited(self, at: int, start: int) -> None:
+        """The calling thread waited for the communication of which `communication` was told with this start."""
 
     def enable_child_thread(self, switches: HostSwitches) -> None:
         """Record the calling thread as well."""

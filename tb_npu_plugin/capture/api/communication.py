@@ -1,7 +1,8 @@
-"""Which group communicates, and with which rank: PyTorch's profiler tells neither.
+"""Which group communicates, with which rank, and when the script waits for it: PyTorch's profiler tells none of it.
 
-All of torch.distributed ends in the methods of a ProcessGroup, but for DistributedDataParallel, which communicates from
-C++: buffers inside forward, gradients in the backward pass that follows.
+All of torch.distributed ends in the methods of a ProcessGroup, but for what communicates from C++: DistributedDataParallel
+(buffers inside forward, gradients in the backward pass that follows) and functional collectives (those of DTensor, too),
+whose Python functions look up the group just before.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ _COLLECTIVES = (
 )  # fmt: skip
 #: Those between two ranks: the second argument is the other one, counted in the group.
 _BETWEEN_TWO = ("send", "recv")
+#: Functions of functional collectives that give the group or its name, by release of PyTorch.
+_FUNCTIONAL = ("torch.distributed._functional_collectives", ("_resolve_group", "_resolve_group_name"))
+_WAIT = ("torch.distributed.distributed_c10d", "Work.wait")
 _PARALLEL = ("torch.nn.parallel.distributed", "DistributedDataParallel.forward")
 
 
@@ -42,10 +46,18 @@ class CommunicationNotes:
         for method in _BETWEEN_TWO:
             self._patches.replace(module, f"{name}.{method}", _noted_with_peer)
         self._patches.replace(*_PARALLEL, _noted_parallel)
+        for function in _FUNCTIONAL[1]:
+            self._patches.replace(_FUNCTIONAL[0], function, _noted_lookup)
+        self._patches.replace(*_WAIT, _noted_wait)
 
     def stop(self) -> None:
         """As it was."""
         self._patches.undo()
+        _works.clear()
+
+
+#: id of a work that nobody waited for yet -> when its note starts. The id of a work that is gone may come again.
+_works: dict[int, int] = {}
 
 
 def _noted(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,10 +78,38 @@ def _noted_with_peer(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def _run(method: Callable[..., Any], peer: int | None, group: Any, *args: Any, **kwargs: Any) -> Any:
     start = time.time_ns()
+    work = None
     try:
-        return method(group, *args, **kwargs)
+        work = method(group, *args, **kwargs)
     finally:
         _tell(start, time.time_ns(), group, peer)
+    if work is not None:
+        _works[id(work)] = start
+    return work
+
+
+def _noted_wait(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def call(work: Any, *args: Any, **kwargs: Any) -> Any:
+        _tell_wait(_works.pop(id(work), None))
+        return method(work, *args, **kwargs)
+
+    return call
+
+
+def _noted_lookup(function: Callable[..., Any]) -> Callable[..., Any]:
+    import torch  # it is there: the function is one of it
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        group = function(*args, **kwargs)
+        if torch.compiler.is_compiling():  # nothing communicates now, and what tells the time cannot be compiled
+            return group
+        now = time.time_ns()
+        _tell(now, now, group, None)
+        return group
+
+    return call
 
 
 def _noted_parallel(forward: Callable[..., Any]) -> Callable[..., Any]:
@@ -86,3 +126,10 @@ def _tell(start: int, end: int | None, group: Any, peer: int | None) -> None:
     found, name = session.current(), ranks.communicator(group)
     if found is not None and name is not None:
         found.recorder.communication(start, end, name, peer)
+
+
+@guarded()
+def _tell_wait(start: int | None) -> None:
+    found = session.current()
+    if found is not None and start is not None:
+        found.recorder.waited(time.time_ns(), start)

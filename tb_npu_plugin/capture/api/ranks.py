@@ -56,9 +56,13 @@ def groups() -> dict[str, Any]:
 
 
 def communicator(group: Any) -> str | None:
-    """Name of the communicator of a group of torch.distributed; None: it is none of this process."""
+    """Name of the communicator of a group of torch.distributed, or of that with this name; None: it is none of this
+    process."""
     distributed = _distributed()
-    name = None if distributed is None else distributed.distributed_c10d._world.pg_names.get(group)
+    names = {} if distributed is None else distributed.distributed_c10d._world.pg_names
+    if isinstance(group, str):
+        group = next((known for known, name in names.items() if name == group), None)
+    name = names.get(group)
     if distributed is None or name is None:
         return None
     server = f"{os.environ.get('MASTER_ADDR', '127.0.0.1')}_{os.environ.get('MASTER_PORT', '0')}"

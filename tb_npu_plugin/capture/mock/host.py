@@ -8,7 +8,9 @@
         tid           thread that started the capture
         threads       [tid, from, to] of child threads that were recorded
         marks         [start, end, tid, message, domain, stream] of mstx; end null: still open; stream null: host only
-        communication [start, end, tid, communicator] (a key of settings.groups); end null: of what no other tells, too
+        communication [start, end, tid, communicator] (a key of settings.groups); end null: of what no other tells, too;
+                      end = start: of the functional collective that follows on its thread
+        waits         [at, tid, start] of the note in `communication` that the script waited for
     collections   [start, end, tid] of the garbage collector
     torch.json     Chrome trace of PyTorch's profiler, as its C++ writes it; only in complete captures
     shapes.json    the same of a step of the warm-up, with shapes; where torch.json has none (mock/shapes.py)
@@ -32,6 +34,7 @@ CAPTURE, TRACE, SHAPES = "capture.json", "torch.json", "shapes.json"
 
 Mark = tuple[int, Optional[int], int, str, str, Optional[int]]
 Communication = tuple[int, Optional[int], int, str]
+Wait = tuple[int, int, int]
 
 
 @dataclass
@@ -47,6 +50,7 @@ class HostData:
     threads: list[tuple[int, int, int]] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     communication: list[Communication] = field(default_factory=list)
+    waits: list[Wait] = field(default_factory=list)
     collections: list[tuple[int, int, int]] = field(default_factory=list)
 
     def write(self, folder: Path) -> None:

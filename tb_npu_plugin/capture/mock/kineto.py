@@ -22,8 +22,10 @@ _HEAD, _BETWEEN, _END = b'"traceEvents": [', b"\n  },\n", b"\n  ],"
 _CLOSED = b"\n  }"
 _BASE = re.compile(rb'"baseTimeNanoseconds":\s*(\d+)')
 _SEPARATOR = ";\r\n"
-#: Annotations that the host would not have with a device: the threads of gloo.
-_NOT_THERE = "gloo:"
+#: Works of gloo: what the host would not have with a device.
+_WORK = "gloo:"
+#: Type of tensors in lists: PyTorch tells no other.
+LIST = "TensorList"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +74,10 @@ class Change(NamedTuple):
 
 @dataclass
 class Recorded:
-    """All events, not in order."""
+    """All events, not in order. works: communication that gloo did, from when it took it up until all was there."""
 
     calls: list[Call] = dataclasses.field(default_factory=list)
+    works: list[Call] = dataclasses.field(default_factory=list)
     functions: list[Function] = dataclasses.field(default_factory=list)
     memory: list[Change] = dataclasses.field(default_factory=list)
     lost: int = 0  # events that are no JSON
@@ -153,12 +156,14 @@ class Reader:
     def _take(self, events: list[_Event]) -> None:
         starts, durs = _ns([event.ts for event in events], self._base), _ns([event.dur for event in events])
         calls, functions, names = self.recorded.calls, self.recorded.functions, self._names
+        works = self.recorded.works
         for event, start, dur in zip(events, starts, durs):
             category, args = event.cat, event.args
             if category in ("cpu_op", "user_annotation"):
-                if event.ph == "X" and not event.name.startswith(_NOT_THERE):
+                if event.ph == "X":
                     signature = self._signature(event.name, args)
-                    calls.append(Call(start, start + dur, event.tid, signature, args.sequence, args.forward))
+                    call = Call(start, start + dur, event.tid, signature, args.sequence, args.forward)
+                    (works if event.name.startswith(_WORK) else calls).append(call)
             elif category == "python_function":
                 name = names.setdefault(event.name, event.name)
                 functions.append(Function(start, start + dur, event.tid, name, args.id, args.parent or 0, args.module))
@@ -188,9 +193,9 @@ def _signature(name: str, dims: list[Any], types: list[str], values: list[str]) 
         else:
             flat.append((tuple(shape), type_))
     tensors = tuple(
-        (shape, "float" if type_ == "TensorList" else type_)
+        (shape, type_)
         for shape, type_ in flat
-        if type_ not in ("", "None", "Scalar", "ScalarList") and not (type_ == "TensorList" and not shape)
+        if type_ not in ("", "None", "Scalar", "ScalarList") and not (type_ == LIST and not shape)
     )
     shapes = _SEPARATOR.join(",".join(map(str, shape)) for shape, _ in flat)
     return Signature(name, tensors, tuple(values), shapes, _SEPARATOR.join(type_ or "None" for _, type_ in flat))

@@ -18,6 +18,7 @@ from tb_npu_plugin.capture.mock.host import SHAPES, TRACE, read
 from tb_npu_plugin.capture.mock.kineto import Reader, Recorded
 from tb_npu_plugin.capture.mock.replay import STEP, Replay
 from tb_npu_plugin.capture.mock.shapes import Sample
+from tb_npu_plugin.capture.mock.works import name_list_types
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.writers.dialect import NEW, Options
 from tb_npu_plugin.capture.writers.files import Writer
@@ -45,6 +46,7 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
     gc.disable()  # records have no cycles, and looking for them costs a third of the time
     try:
         recorded = Reader().read(trace, lambda done: progress(Progress(done, total, "reading")))
+        name_list_types(recorded)
         _take_shapes(folder, recorded)
         replay = Replay(data, recorded, CHIPS[name])
         options = _options(data.settings, tuple(export_types), _user_metadata(folder))
@@ -73,7 +75,9 @@ def _take_shapes(folder: Path, recorded: Recorded) -> None:
     path = folder / RAW_FOLDER / SHAPES
     if not path.is_file():
         return
-    sample = Sample(Reader().read(path, lambda done: None).calls)
+    warm_up = Reader().read(path, lambda done: None)
+    name_list_types(warm_up)
+    sample = Sample(warm_up.calls)
     recorded.calls = sample.applied(recorded.calls, STEP)
     missing = Counter({name: count for name, count in sample.missing.items() if operators.may_launch(name)})
     if missing:

@@ -147,6 +147,10 @@ class MockRecorder:
         name = self._groups.of(communicator, peer)
         self._data.communication.append((start, end, threading.get_native_id(), name))
 
+    def waited(self, at: int, start: int) -> None:
+        """For which communication is waited."""
+        self._data.waits.append((at, threading.get_native_id(), start))
+
     def enable_child_thread(self, switches: HostSwitches) -> None:
         """Keep what the calling thread does. The switches are those of the capture."""
         if self._settings.host.profile_memory:

@@ -96,7 +96,7 @@ class Replay:
         random = Random(f"{data.pid}/{data.start}")
         self._device = Device(chip, random, data.start, self.process.dequeue_tid, settings.level == "Level2", 1.0)
         self._kernels, self._chip = KernelFactory(chip), chip
-        self._peers = Peers(settings, chip, data.communication, self._calls)
+        self._peers = Peers(settings, chip, data.communication, self._calls, data.waits, recorded.works)
         self.process.groups = self._peers.groups
         self._device.meters.communicators = len(self._peers.groups)
         self._memory = Memory(chip.memory, recorded.memory)
@@ -188,20 +188,24 @@ class Replay:
         for at, room, number, work in planned:
             op = ops[number]
             backward = op.tid == self._autograd
+            self._peers.waits.until(self._device, at)
             if isinstance(work, tuple):
                 if not backward:  # gradients are reduced beside the backward pass
-                    self._peers.wait(self._device)
+                    self._peers.waits.backward_is_over(self._device)
                 for launch in work:
                     self._launch(launch, op, self._clock(at), room)
                     at += room
             elif isinstance(work, Transfer):
-                end = self._clock(at) + room * 9 // 10
-                self._peers.communicate(self._device, work, op, self._clock(at), end, later=backward)
+                start = self._clock(at)
+                end = start + room * 9 // 10
+                self._peers.communicate(self._device, work, op, calls[number], start, end, later=backward)
             elif isinstance(work, StreamMark):
                 row = self._marks.launch(self._device, work, op, self._clock(at), self._clock(at) + room * 9 // 10)
                 segment.tasks += [row] if row is not None else []
             else:
                 self._read(work, op, calls[number], self._clock(at), room)
+        if calls:
+            self._peers.waits.until(self._device, max(call.end for call in calls))
         segment.tasks.sort(key=by_start)
         segment.comm.sort(key=by_start)
         outer_first(segment.cann)

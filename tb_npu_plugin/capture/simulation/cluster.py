@@ -266,4 +266,4 @@ class _Run:
         group = self._groups[team.key]
         self._counts[team.key] = key[1] + 1
         name = f"{transfer.type}_{group.id[-3:]}_{key[1]}_1"
-        self.host.device.communicate(name, transfer.type, exchange, group, self.host.arrival, end, transfer.item, tasks)
+        self.host.device.communicate(name, transfer, exchange, group, self.host.arrival, end, tasks)

@@ -17,8 +17,11 @@ from tb_npu_plugin.capture.simulation.topology import Topology
 #: Collective -> its phases: does a phase reduce?
 PHASES = {
     "hcom_allReduce_": (True, False), "hcom_reduceScatter_": (True,), "hcom_allGather_": (False,),
-    "hcom_broadcast_": (False,), "hcom_alltoall_": (False,), "hcom_reduce_": (True,), "hcom_scatter_": (False,),
+    "hcom_broadcast_": (False,), "hcom_alltoall_": (False,), "hcom_alltoallv_": (False,), "hcom_reduce_": (True,),
+    "hcom_scatter_": (False,),
 }  # fmt: skip
+#: Collectives whose count is that of one member's share: so their calls of HCCL take it, and so HCCL reports it.
+_BY_SHARE = frozenset(("hcom_allGather_", "hcom_reduceScatter_", "hcom_alltoall_", "hcom_scatter_"))
 #: ns: local copy per byte, handshake, one notification, latency of a hop.
 _LOCAL, _HANDSHAKE, _NOTIFY, _HOP = 1 / 400, 900, 700, {"SIO": 300, "HCCS": 900, "PCIE": 2_500, "RDMA": 6_000}
 
@@ -45,6 +48,11 @@ def schedule(
     else:
         ends = work.ring()
     return ends, work.tasks
+
+
+def count_of(type_: str, elements: int, members: int) -> int:
+    """Count of an operator that moves so many elements in all."""
+    return elements // members if type_ in _BY_SHARE else elements
 
 
 def planes(type_: str, members: tuple[int, ...], topology: Topology) -> int:

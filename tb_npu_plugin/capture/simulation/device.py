@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from random import Random
 
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange
+from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, count_of
 from tb_npu_plugin.capture.simulation.cost import COMPILE, COMPILED, copy_ns
 from tb_npu_plugin.capture.simulation.kernels import Launch
 from tb_npu_plugin.capture.simulation.meters import Meters
+from tb_npu_plugin.capture.simulation.program import Transfer
 from tb_npu_plugin.capture.simulation.records import (
     CannCall,
     CommOp,
@@ -188,8 +189,12 @@ class Device:
         return Mark(at, self._connection, number)
 
     def wait_for(self, group: int) -> None:
-        """Let the compute stream wait for the communication of a group: a task without a flow."""
-        done, busy = self._communicating.get(group, 0), self._busy.get(STREAM, 0)
+        """Let the compute stream wait for the communication of a group."""
+        self.wait_until(self._communicating.get(group, 0))
+
+    def wait_until(self, done: int) -> None:
+        """Let the compute stream wait for communication that is done then: a task without a flow."""
+        busy = self._busy.get(STREAM, 0)
         if done <= busy:
             return
         begin = max(busy + 300, self.free_at)
@@ -213,18 +218,19 @@ class Device:
         return Arrival(at, connection, begin + took // 20 * 10, op)
 
     def communicate(
-        self, name: str, type_: str, exchange: Exchange, group: Group, arrival: Arrival, end: int, item: int,
+        self, name: str, transfer: Transfer, exchange: Exchange, group: Group, arrival: Arrival, end: int,
         planes: list[PlaneTask],
     ) -> None:  # fmt: skip
-        """The operator is done at `end`. item: bytes of an element."""
+        """The operator is done at `end`."""
         self._communicating[group.index] = end
         if self.segment is None or arrival.op is None:
             return
         mesh = group.planes > 1 and exchange.type in PHASES
+        count = count_of(transfer.type, exchange.size // transfer.item, len(group.ranks))
         op = CommOp(
-            name, type_, group, arrival.at, end - arrival.at, arrival.connection, arrival.acl,
-            self._dequeue_tid, exchange.size // item, planes, arrival.op, main=1 if mesh else 0,
-            data_type={1: "INT8", 4: "FP32"}.get(item, "BFP16"),
+            name, transfer.type, group, arrival.at, end - arrival.at, arrival.connection, arrival.acl,
+            self._dequeue_tid, count, planes, arrival.op, main=1 if mesh else 0,
+            data_type=transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16"),
             algorithm="MESH" if mesh else "RING",
         )  # fmt: skip
         self.segment.comm.append(op)

@@ -23,12 +23,13 @@ _SEPARATOR = ";\r\n"
 @dataclass(frozen=True)
 class Transfer:
     """A communication operator of a program. group: role of the group ("tp", "dp", "pp+", "pp-"); type: hcom_...;
-    size: bytes; item: bytes of an element."""
+    size: bytes; item: bytes of an element; data_type: as HCCL names it, empty: as usual for an element of that size."""
 
     group: str
     type: str
     size: int
     item: int = 2
+    data_type: str = ""
 
 
 class Program:

@@ -105,10 +105,10 @@ class Windows:
         step = segment.step
         if step is None:
             return
-        tasks = [t for t in segment.tasks if t.acl and step.start <= t.acl < step.end]
+        launched = [*segment.tasks, *segment.comm]  # communication is among the kernels of a step, too
+        tasks = [(t.start, t.end) for t in launched if t.acl and step.start <= t.acl < step.end]
         if tasks:
-            end = max(step.end, max(t.start + t.dur for t in tasks))
-            self.known.append((min(t.start for t in tasks), end, step))
+            self.known.append((min(start for start, _ in tasks), max(step.end, *(end for _, end in tasks)), step))
 
 
 class StepFinder:

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from tb_npu_plugin.analysis import communication
-from tb_npu_plugin.analysis.ranks import WorldRanks, group_hash, world_size
+from tb_npu_plugin.analysis.ranks import WorldRanks, world_size
 from tb_npu_plugin.model import Capture
+from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.tables import NULL_INT
 from tests.support.span import table_of
 

@@ -66,6 +66,9 @@ class FakeRecorder:
     def communication(self, start: int, end: int | None, communicator: str, peer: int | None) -> None:
         self._note(f"communication {communicator} {peer}")
 
+    def waited(self, at: int, start: int) -> None:
+        self._note("waited")
+
     def enable_child_thread(self, switches: HostSwitches) -> None:
         self._note(f"enable_child_thread {switches.with_stack}")
 

@@ -35,7 +35,7 @@ def run(settings: Settings, notes: list[Communication], *calls: Call) -> tuple[S
         transfer = peers.transfer(one)
         assert transfer is not None
         op = HostOp(OpInfo(one.signature.name), one.tid, one.start, one.end)
-        peers.communicate(device, transfer, op, one.start + 1, one.end - 1, later=False)
+        peers.communicate(device, transfer, op, one, one.start + 1, one.end - 1, later=False)
     return device.segment, peers
 
 
@@ -80,20 +80,49 @@ def test_groups_that_do_not_communicate_have_no_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "shapes", "type_", "elements"),
+    ("name", "shapes", "type_", "elements", "count"),
     [
-        ("c10d::allgather_", [(10,)], "hcom_allGather_", 40),
-        ("c10d::_allgather_base_", [(40,), (10,)], "hcom_allGather_", 40),
-        ("c10d::_reduce_scatter_base_", [(10,), (40,)], "hcom_reduceScatter_", 40),
-        ("c10d::alltoall_base_", [(40,), (40,)], "hcom_alltoall_", 40),
-        ("c10d::allreduce_coalesced_", [(10,), (20,)], "hcom_allReduce_", 30),
-        ("c10d::reduce_", [(10,)], "hcom_reduce_", 10),
-        ("c10d::barrier", [(1,)], "hcom_allReduce_", 1),
+        ("c10d::allgather_", [(10,)], "hcom_allGather_", 40, 10),
+        ("c10d::allgather_coalesced_", [(10,), (2,)], "hcom_allGather_", 48, 12),
+        ("c10d::gather_", [(10,)], "hcom_allGather_", 40, 10),
+        ("c10d::_allgather_base_", [(40,), (10,)], "hcom_allGather_", 40, 10),
+        ("c10d::_reduce_scatter_base_", [(10,), (40,)], "hcom_reduceScatter_", 40, 10),
+        ("c10d::alltoall_base_", [(40,), (40,)], "hcom_alltoall_", 40, 10),
+        ("c10d::alltoall_", [(10,)] * 4 + [(20,)] * 4, "hcom_alltoallv_", 80, 80),
+        ("c10d::scatter_", [(10,)], "hcom_scatter_", 40, 10),
+        ("c10d::allreduce_coalesced_", [(10,), (20,)], "hcom_allReduce_", 30, 30),
+        ("c10d::reduce_", [(10,)], "hcom_reduce_", 10, 10),
+        ("c10d::barrier", [(1,)], "hcom_allReduce_", 1, 1),
     ],
 )
-def test_the_size_is_that_of_the_whole(name: str, shapes: list[tuple[int, ...]], type_: str, elements: int) -> None:
-    (op,) = four([], call(name, 0, *shapes))
-    assert (op.type, op.count) == (type_, elements)
+def test_the_size_is_that_of_the_whole(
+    name: str, shapes: list[tuple[int, ...]], type_: str, elements: int, count: int
+) -> None:
+    one = call(name, 0, *shapes)
+    transfer = Peers(Settings(rank=2, world=4, groups=GROUPS), CHIP, [], [one]).transfer(one)
+    assert transfer is not None and (transfer.size, transfer.data_type) == (elements * 4, "FP32")
+    (op,) = four([], one)
+    assert (op.type, op.count) == (type_, count)
+
+
+@pytest.mark.parametrize(
+    ("element", "data_type", "size"),
+    [("c10::BFloat16", "BFP16", 16), ("c10::Half", "FP16", 16), ("double", "FP64", 64), ("long int", "INT64", 64),
+     ("int", "INT32", 32), ("short int", "INT16", 16), ("signed char", "INT8", 8), ("bool", "UINT8", 8)],
+)  # fmt: skip
+def test_types_of_elements(element: str, data_type: str, size: int) -> None:
+    one = Call(0, 100, MAIN, Signature("c10d::broadcast_", (((8,), element),)))
+    (op,) = four([], one)
+    assert (op.data_type, op.count) == (data_type, 8)
+    transfer = Peers(Settings(rank=2, world=4, groups=GROUPS), CHIP, [], [one]).transfer(one)
+    assert transfer is not None and transfer.size == size
+
+
+def test_an_all_to_all_with_sizes_is_another_operator() -> None:
+    sizes = ("", "", "", "[1, 7]", "[4, 4]", "False", "-1")
+    one = Call(0, 100, MAIN, Signature("c10d::alltoall_base_", (((8,), "float"), ((8,), "float")), sizes))
+    (op,) = run(Settings(rank=0, world=2), [], one)[0].comm
+    assert (op.type, op.count) == ("hcom_alltoallv_", 8)
 
 
 def test_two_ranks_of_a_larger_group_get_a_communicator() -> None:
@@ -131,11 +160,10 @@ def test_the_backward_pass_goes_on_while_gradients_are_reduced() -> None:
     transfer = peers.transfer(one)
     assert transfer is not None
     for start in (1000, 3000):
-        peers.communicate(
-            device, transfer, HostOp(OpInfo(""), MAIN, start, start + 900), start, start + 800, later=True
-        )
+        op = HostOp(OpInfo(""), MAIN, start, start + 900)
+        peers.communicate(device, transfer, op, one, start, start + 800, later=True)
     assert not device.segment.tasks
-    peers.wait(device)
-    peers.wait(device)
+    peers.waits.backward_is_over(device)
+    peers.waits.backward_is_over(device)
     (wait,) = device.segment.tasks
     assert wait.kernel.name == "EVENT_WAIT" and wait.end >= device.segment.comm[-1].end

@@ -10,7 +10,7 @@ import pytest
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Settings
 from tb_npu_plugin.capture.mock import operators
 from tb_npu_plugin.capture.mock.host import CAPTURE, TRACE, HostData, read
-from tb_npu_plugin.capture.mock.kineto import Reader, Signature
+from tb_npu_plugin.capture.mock.kineto import LIST, Reader, Signature
 from tb_npu_plugin.capture.mock.replay import Clock
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
@@ -68,7 +68,7 @@ def test_times_keep_their_nanoseconds_and_a_bad_event_costs_itself(tmp_path: Pat
         ("aten::add", 1004400792140207153, 1501),
     ]
     signature = recorded.calls[0].signature
-    assert signature.tensors == (((2, 3), "float"), ((4,), "float"), ((5,), "float"))
+    assert signature.tensors == (((2, 3), "float"), ((4,), LIST), ((5,), LIST))
     assert signature.shapes == "2,3;\r\n4;\r\n5;\r\n"
     assert signature.types == "float;\r\nTensorList;\r\nTensorList;\r\nScalar"
 

@@ -1,0 +1,110 @@
+"""Each collective that gloo does, recorded in two real processes: operator, group, count, data type and bytes."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sqlite3
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.oracle import test_invariants as invariants
+from tests.oracle import test_invariants_communication as communication
+from tests.oracle.raw import Raw
+from tests.unit.capture.mock.distributed_collectives import Shown, expected, run_all
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+if not torch.distributed.is_available():
+    pytest.skip("this PyTorch has no torch.distributed", allow_module_level=True)
+
+#: Phases of a collective in each of which a rank moves its share from each other rank.
+PHASES = {"hcom_allReduce": 2}
+
+
+class Operator(NamedTuple):
+    """An operator of communication.json and of the database."""
+
+    name: str
+    type: str
+    group: str
+    count: int
+    data_type: str
+    moved: int
+    p2p: bool
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
+
+
+def operators(folder: Path) -> list[Operator]:
+    """By start."""
+    output = folder / "ASCEND_PROFILER_OUTPUT"
+    moved: dict[str, tuple[int, bool]] = {}
+    for kinds in json.loads((output / "communication.json").read_text()).values():
+        for kind, entries in kinds.items():
+            for key, entry in entries.items():
+                if "@" in key:
+                    links = entry["Communication Bandwidth Info"]
+                    size = sum(links[link]["Transit Size(MB)"] for link in ("HCCS", "PCIE", "RDMA", "SIO"))
+                    moved[key.split("@")[0]] = round(size * 1e6), kind == "p2p"
+    with sqlite3.connect(next(output.glob("ascend_pytorch_profiler*.db"))) as connection:
+        rows = connection.execute(
+            "SELECT n.value, t.value, g.value, count, d.name FROM COMMUNICATION_OP "
+            "JOIN STRING_IDS AS n ON n.id = opName JOIN STRING_IDS AS t ON t.id = opType "
+            "JOIN STRING_IDS AS g ON g.id = groupName JOIN ENUM_HCCL_DATA_TYPE AS d ON d.id = dataType ORDER BY startNs"
+        ).fetchall()
+    assert set(moved) == {name for name, *_ in rows}
+    return [
+        Operator(name, type_.rstrip("_"), group, count, data, *moved[name]) for name, type_, group, count, data in rows
+    ]
+
+
+def bytes_moved(shown: Shown, rank: int) -> int:
+    """What one of two ranks in a server moves over its link: of two parts of a whole one, in each phase; in multiples
+    of 512. The receiver reads what is sent."""
+    whole = shown.elements * shown.item
+    if shown.type in ("hcom_send", "hcom_receive"):
+        return whole if shown.type == "hcom_receive" else 0
+    return max(512, whole // 2 // 512 * 512) * PHASES.get(shown.type, 1)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    out = tmp_path_factory.mktemp("collectives")
+    torch.multiprocessing.spawn(run_all, (free_port(), str(out)), nprocs=2)
+    found = {int(next(folder.glob("profiler_info_*")).stem[-1]): folder for folder in out.glob("*_ascend_pt")}
+    assert set(found) == {0, 1}
+    return found
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_each_collective_is_the_operator_of_the_device(results: dict[int, Path], rank: int) -> None:
+    found = operators(results[rank])
+    table = expected(rank)
+    assert [one.type for one in found] == [shown.type for _, shown in table]
+    for one, (case, shown) in zip(found, table):
+        assert (one.count, one.data_type) == (shown.count, shown.data_type), case
+        assert one.moved == bytes_moved(shown, rank), case
+        assert one.p2p == (shown.type in ("hcom_send", "hcom_receive")), case
+
+
+def test_both_ranks_give_the_same_names(results: dict[int, Path]) -> None:
+    names = [[one.name for one in operators(results[rank]) if not one.p2p] for rank in (0, 1)]
+    assert names[0] == names[1] and len(set(names[0])) == len(names[0])
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_the_invariants_hold(results: dict[int, Path], rank: int) -> None:
+    folder = results[rank]
+    communication.test_12_communication_identities(folder)
+    invariants.test_01_communication_is_overlapped_and_not(folder)
+    invariants.test_02_overlap_rows_sum_to_the_step_trace(folder)
+    invariants.test_08_every_kernel_is_in_the_trace(folder)
+    invariants.test_13_flows_have_both_ends_on_slices(folder)
+    assert [step for step, _, _ in Raw(folder).steps] == ["2"]
