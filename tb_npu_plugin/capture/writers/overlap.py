@@ -94,8 +94,8 @@ class Overlap:
 
 
 class Windows:
-    """Steps on the device: from the first task that a step launched to its last one or the end of the step on the
-    host."""
+    """Steps on the device: from the first task or communication that a step launched to its last one or the end of the
+    step on the host."""
 
     def __init__(self) -> None:
         self.known: list[tuple[int, int, Step]] = []
@@ -105,8 +105,8 @@ class Windows:
         step = segment.step
         if step is None:
             return
-        launched = [*segment.tasks, *segment.comm]  # communication is among the kernels of a step, too
-        tasks = [(t.start, t.end) for t in launched if t.acl and step.start <= t.acl < step.end]
+        tasks = [(t.start, t.end) for t in segment.tasks if t.acl and step.start <= t.acl < step.end]
+        tasks += [(op.start, op.end) for op in segment.comm if step.start <= op.acl < step.end]
         if tasks:
             self.known.append((min(start for start, _ in tasks), max(step.end, *(end for _, end in tasks)), step))
 
