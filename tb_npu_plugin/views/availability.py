@@ -134,7 +134,7 @@ def _reason(group: tuple[str, ...], facts: SpanFacts) -> tuple[str, str]:
     if lacking:
         return f"{declared[0].name} does not hold it. {lacking[0].text}", lacking[0].option
     if not declared:
-        return f"Results of {facts.format.title} hold nothing for this view.", ""
+        return f"Not in results of {facts.format.title}.", ""
     files = list(dict.fromkeys(file.name for file in declared))
     options = list(dict.fromkeys(file.condition.option for file in declared))
     reason = f"{files[0]} is not there." if len(files) == 1 else f"None of {', '.join(files)} is there."

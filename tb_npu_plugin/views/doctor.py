@@ -35,7 +35,6 @@ def _file(span: SpanData, file: str) -> DoctorFileJson:
     spec = FORMATS[span.format].file(file.rpartition("/")[2])
     filled = _filled(span, file, spec)
     problems = [problem for problem in span.problems if _is_of(problem, file)]
-    use = USES.get(spec.id) if spec is not None else None
     return {
         "file": file,
         "title": spec.title if spec is not None else "",
@@ -43,7 +42,7 @@ def _file(span: SpanData, file: str) -> DoctorFileJson:
         "state": _state(spec, filled, problems),
         "filled": filled,
         "problems": [_json(problem) for problem in problems],
-        "views": list(use.views) if use is not None else [],
+        "views": _views(spec, filled),
     }
 
 
@@ -52,6 +51,16 @@ def _unread(file: str, size: int) -> DoctorFileJson:
     return {
         "file": file, "title": title, "bytes": size, "state": "unread", "filled": [], "problems": [], "views": [],
     }  # fmt: skip
+
+
+def _views(spec: ResultFile | None, filled: Sequence[FilledJson]) -> list[str]:
+    """Views that show a file; those of its tables where it may hold any, as a database does."""
+    if spec is None:
+        return []
+    use = USES.get(spec.id)
+    if use is not None:
+        return list(use.views)
+    return list(dict.fromkeys(view for entry in filled if entry["table"] in USES for view in USES[entry["table"]].views))
 
 
 def _filled(span: SpanData, file: str, spec: ResultFile | None) -> list[FilledJson]:

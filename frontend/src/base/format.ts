@@ -86,6 +86,12 @@ export function fixed(value: Maybe, decimals = 0): string {
   return `${value < 0 && !isZero ? MINUS : ""}${grouped}${fraction === undefined ? "" : `.${fraction}`}`;
 }
 
+/** As `fixed`, but a figure above zero that rounds to nothing is "< 0.001". */
+export function seen(value: Maybe, decimals: number): string {
+  const least = 10 ** -decimals;
+  return isKnown(value) && value > 0 && value < least / 2 ? `< ${fixed(least, decimals)}` : fixed(value, decimals);
+}
+
 /** A plain integer. */
 export function integer(value: Maybe): string {
   return fixed(value, 0);
@@ -158,6 +164,13 @@ export function bandwidth(value: Maybe): string {
 export function signed(value: Maybe, decimals = 3): string {
   const text = fixed(value, decimals);
   return isKnown(value) && value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
+}
+
+/** A signed difference of durations (ns) with its unit: "−5.60 ms". */
+export function signedDuration(ns: Maybe): string {
+  if (!isKnown(ns)) return UNKNOWN;
+  const text = duration(Math.abs(ns), unitFor(TIME_UNITS, Math.abs(ns)).scale === 1 ? 0 : 2);
+  return ns === 0 ? text : `${ns > 0 ? "+" : MINUS}${text}`;
 }
 
 /** Reading speed: "52.1 MiB/s". */

@@ -63,7 +63,7 @@ export const BUDGET: readonly BudgetPart[] = [
     id: "bubble",
     title: "budget.bubble",
     help: "budget.bubble.help",
-    color: "var(--c-mix)",
+    color: "var(--c-wait)",
     outside: false,
     value: (step) => step.bubble,
   },

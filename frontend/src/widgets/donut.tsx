@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import * as format from "../base/format";
 import { t } from "../i18n";
 import { arcPath, type DrawnPart, largestParts, type Part } from "./donut_parts";
+import { MiddleCut } from "./middle_cut";
 import { Empty } from "./states";
 
 interface Props {
@@ -70,11 +71,11 @@ export function Donut({ parts, kind, most = MOST, unlisted, under, selected = nu
                   aria-pressed={part.id === selected}
                   onClick={() => choose(part)}
                 >
-                  {part.label}
+                  <MiddleCut text={part.label} />
                 </button>
               ) : (
                 <span class="ellipsis" data-tip-cut>
-                  {part.label}
+                  <MiddleCut text={part.label} />
                 </span>
               )}
               <span

@@ -25,10 +25,19 @@ interface Props {
   onSelect?: (row: string, column: string) => void;
 }
 
-/** Strength of the smallest value's colour, in percent. */
-const PALEST = 35;
+/** Strength of the smallest and of the largest value's colour, in percent: the page's text can be read on both. */
+const PALEST = 12;
+const FULLEST = 60;
+/** Values closer together than this share of the largest do not look different. */
+const SPREAD = 0.2;
 
-/** A matrix whose cells are filled by size: pale for the smallest, full for the largest. */
+/** How strong the colour of a value is, in percent. */
+export function strengthOf(value: number, least: number, most: number): number {
+  const bottom = Math.min(least, most * (1 - SPREAD));
+  return Math.round(PALEST + (most > bottom ? (value - bottom) / (most - bottom) : 1) * (FULLEST - PALEST));
+}
+
+/** A matrix whose cells are filled by size: pale for the smallest, strong for the largest. */
 export function HeatMap({
   label,
   rows,
@@ -44,8 +53,6 @@ export function HeatMap({
   const values = cells.map((cell) => cell.value).filter((value) => value !== null);
   const least = Math.min(...values);
   const most = Math.max(...values);
-  const fill = (value: number) =>
-    Math.round(PALEST + (most > least ? (value - least) / (most - least) : 1) * (100 - PALEST));
   return (
     <>
       {isSmall && values.length > 0 && <Scale least={least} most={most} text={text} color={color} />}
@@ -70,10 +77,8 @@ export function HeatMap({
                   const value = cell?.value ?? null;
                   if (!cell || value === null) return <td key={column.id}>{format.UNKNOWN}</td>;
                   const isSelected = selected?.row === row.id && selected.column === column.id;
-                  const strength = fill(value);
                   const style = {
-                    background: `color-mix(in srgb, ${color} ${strength}%, var(--surface))`,
-                    color: strength > 60 ? "#fff" : "var(--text)",
+                    background: shade(color, strengthOf(value, least, most)),
                     outline: isSelected ? "2px solid var(--text)" : "none",
                   };
                   return (
@@ -99,13 +104,17 @@ export function HeatMap({
   );
 }
 
-/** What pale and full stand for. */
+function shade(color: string, strength: number): string {
+  return `color-mix(in srgb, ${color} ${strength}%, var(--surface))`;
+}
+
+/** What pale and strong stand for. */
 function Scale({ least, most, text, color }: Pick<Props, "text"> & { least: number; most: number; color: string }) {
-  const shade = (strength: number) => `color-mix(in srgb, ${color} ${strength}%, var(--surface))`;
+  const ends = [least, most].map((value) => shade(color, strengthOf(value, least, most)));
   return (
     <p class="row small" style={{ marginBottom: "4px" }}>
       <span class="mono">{text(least)}</span>
-      <i class="heat-scale" style={{ background: `linear-gradient(90deg, ${shade(PALEST)}, ${shade(100)})` }} />
+      <i class="heat-scale" style={{ background: `linear-gradient(90deg, ${ends.join(", ")})` }} />
       <span class="mono">{text(most)}</span>
     </p>
   );

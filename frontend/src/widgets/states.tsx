@@ -18,7 +18,7 @@ export function Empty({ text, children }: { text?: string; children?: ComponentC
 /** What a capture lacks, what that costs and which option records it. */
 export function MissingList({ missing }: { missing: readonly MissingJson[] }) {
   return (
-    <ul>
+    <ul class="missing-list">
       {missing.map((item) => (
         <li key={item.table}>
           <strong>{say(item.title) || item.file || item.table}</strong> <span>{say(item.text)}</span>

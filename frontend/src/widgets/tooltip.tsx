@@ -66,5 +66,8 @@ export function TooltipLayer() {
 
 function tipOf(element: HTMLElement): string {
   if (element.dataset.tip) return element.dataset.tip;
-  return element.scrollWidth > element.clientWidth ? (element.textContent ?? "") : "";
+  const isCut = [element, ...element.querySelectorAll(".middle-cut .head")].some(
+    (part) => part.scrollWidth > part.clientWidth,
+  );
+  return isCut ? (element.textContent ?? "") : "";
 }

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ViewJson } from "../api/types.gen";
-import { t } from "../i18n";
+import { say, t } from "../i18n";
 import { control, freshJobs } from "../state/progress";
 import { isActive, isResumable } from "../state/reading";
+import { place, selection } from "../state/selection";
 import type { ViewState } from "../state/use_view";
 import { Button } from "./button";
 import { JobList } from "./progress";
@@ -76,10 +77,16 @@ export function Reading({ answer }: { answer: ViewJson }) {
 }
 
 function Missing({ answer }: { answer: ViewJson }) {
+  const here = place.value?.span.views.find((view) => view.id === selection.value.view);
+  const reason = here && say(here.reason);
   return (
     <section class="card panel">
       <h2>{t("state.missing")}</h2>
-      {answer.missing.length > 0 ? <MissingList missing={answer.missing} /> : <p>{t("state.missing.none")}</p>}
+      {answer.missing.length > 0 ? (
+        <MissingList missing={answer.missing} />
+      ) : (
+        <p>{reason || t("state.missing.none")}</p>
+      )}
       <ProblemList problems={answer.problems} />
     </section>
   );

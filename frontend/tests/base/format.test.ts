@@ -80,3 +80,18 @@ test("long names are cut in the middle", () => {
   expect(format.shorten("abcdefghij", 10)).toBe("abcdefghij");
   expect(format.shorten("abcdefghijklmno", 10)).toBe("abcdef…mno");
 });
+
+test("what is there but rounds to nothing is told from nothing", () => {
+  expect([0, 0.004, 0.006, null].map((value) => format.seen(value, 2))).toEqual(["0.00", "< 0.01", "0.01", "–"]);
+  expect(format.seen(0.4, 0)).toBe("< 1");
+});
+
+test("differences of durations have a sign and a unit", () => {
+  expect([-5_600_000, 432_000, 0, 7, null].map(format.signedDuration)).toEqual([
+    "−5.60 ms",
+    "+432.00 µs",
+    "0 ns",
+    "+7 ns",
+    "–",
+  ]);
+});

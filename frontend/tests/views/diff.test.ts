@@ -49,6 +49,37 @@ describe("classes", () => {
   });
 });
 
+describe("headline", () => {
+  const step = (name: string, computing: number | null) => ({
+    step: name,
+    computing,
+    communication_not_overlapped: 10,
+    free: 5,
+  });
+  const data = {
+    baseline: { steps: [step("1", 100), step("2", 110)] },
+    experimental: { steps: [step("1", 50)] },
+  } as unknown as DiffJson;
+
+  it("takes the step of the pair, and the mean of all steps for whole captures of any number of steps", () => {
+    expect(classes.stepTimes(data, pair("2", "1"))).toEqual({ before: 125, after: 65 });
+    expect(classes.stepTimes(data, pair(null, null))).toEqual({ before: 120, after: 65 });
+  });
+
+  it("says nothing where a step is not known", () => {
+    const other = { ...data, experimental: { steps: [step("1", null)] } } as unknown as DiffJson;
+    expect(classes.stepTimes(other, pair(null, null))).toBeNull();
+    expect(classes.stepTimes({ ...other, experimental: { steps: [] } } as never, pair(null, null))).toBeNull();
+  });
+
+  it("names the classes that changed most, in either direction, and none that hardly did", () => {
+    const rows = [row("a", 0, 1), row("b", 100, 20), row("c", 10, 40), row("d", 5, 5)];
+    expect(classes.largestChanges(rows, 3).map(({ id }) => id)).toEqual(["b", "c"]);
+    expect(classes.largestChanges(rows, 1).map(({ id }) => id)).toEqual(["b"]);
+    expect(classes.largestChanges([row("d", 5, 5)], 3)).toEqual([]);
+  });
+});
+
 describe("rows", () => {
   it("hides nothing by default, and tells directions, new and gone apart", () => {
     expect(classes.changeWhere("any", "ratio")).toEqual([]);

@@ -70,3 +70,10 @@ def test_files_that_nothing_reads_are_listed() -> None:
         (OUT + "mine.txt", "unread", 1, False),
     ]
     assert data["more"] == 3
+
+
+def test_a_database_is_shown_in_the_views_of_its_tables() -> None:
+    name = "ascend_pytorch_profiler_0.db"
+    span = TestSpan({"kernels": kernels(1), "l2_cache": table_of("l2_cache", [])}, files=[OUT + name])
+    span.sources = {"kernels": name, "l2_cache": name}
+    assert files(span)[name]["views"] == ["kernel", "overview", "step_trace", "diff"]

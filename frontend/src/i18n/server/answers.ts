@@ -29,7 +29,7 @@ export const ANSWERS = {
   "Written by the database export.": "导出 db 时写出。",
   "Written when there is metadata.": "有元数据时写出。",
   "{0} is not there.": "{0} 不存在。",
-  "Results of {0} hold nothing for this view.": "{0} 的结果没有该视图所需的数据。",
+  "Not in results of {0}.": "{0} 的结果中没有。",
   "{0} is there. {1}": "{0} 存在。{1}",
 
   // Folders that were not taken.

@@ -24,6 +24,9 @@ export class GutterPainter {
     const { theme, gutter, height, width } = scene;
     context.fillStyle = theme.surfaceText;
     context.fillRect(0, 0, gutter, height);
+    // Below the names of processes, which may reach over it.
+    context.fillStyle = theme.line;
+    context.fillRect(gutter - 1, 0, 1, height);
     context.textBaseline = "middle";
     context.textAlign = "left";
     for (const section of sections(scene)) {
@@ -36,8 +39,6 @@ export class GutterPainter {
       }
       context.restore();
     }
-    context.fillStyle = theme.line;
-    context.fillRect(gutter - 1, 0, 1, height);
     const split = sections(scene)[1]?.top ?? 0;
     if (split > 0) {
       context.fillStyle = theme.muted;

@@ -136,7 +136,8 @@ export class TopPainter {
       context.fillStyle = theme.muted;
       const end = x + 6 + context.measureText(tick.label).width;
       const hidden = labels.some((label) => x < label.right && end > label.left);
-      if (tick.label && !hidden) context.fillText(tick.label, x + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
+      if (tick.label && !hidden && end <= scene.width)
+        context.fillText(tick.label, x + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
     }
     for (const label of labels) this.paintLabel(label, theme);
     context.restore();

@@ -1,7 +1,7 @@
 import type { DataPipelineJson, ViewJson } from "../../api/types.gen";
 import { t } from "../../i18n";
 import { useView } from "../../state/use_view";
-import { Card, DataTable, Empty, ViewFrame } from "../../widgets";
+import { Card, DataTable, Empty, MissingList, ViewFrame } from "../../widgets";
 import type { ViewProps } from "../view";
 import { BatchesCard } from "./batches_card";
 import { Graph } from "./graph";
@@ -43,8 +43,12 @@ function Parts({ data, answer, span }: { data: DataPipelineJson; answer: ViewJso
         </Card>
       )}
       {!hasPipeline && !data.loader && (
-        <Card title={t("data.loader")}>
-          <Empty text={t("data.loader.none")} />
+        <Card title={answer.missing.length > 0 ? t("view.data_pipeline") : t("data.loader")}>
+          {answer.missing.length > 0 ? (
+            <MissingList missing={answer.missing} />
+          ) : (
+            <Empty text={t("data.loader.none")} />
+          )}
         </Card>
       )}
     </div>

@@ -1,6 +1,6 @@
-import type { DiffClassJson, DiffJson, DiffStepJson, TableJson } from "../../api/types.gen";
+import type { DiffClassJson, DiffJson, DiffSideJson, DiffStepJson, TableJson } from "../../api/types.gen";
 import { signed } from "../../base/format";
-import type { Where } from "../../widgets";
+import { stepTotal, type Where } from "../../widgets";
 
 /** Direction of a change: more time is slower. */
 export type Direction = "slower" | "faster" | "same";
@@ -54,6 +54,30 @@ export function totals(classes: readonly DiffClassJson[]): {
     experimental: sum((row) => row.experimental_ns),
     difference: sum((row) => row.difference_ns),
   };
+}
+
+/** Times of the step on the device, of both sides: of the pair's step, or the means of all steps; null: unknown. */
+export function stepTimes(data: DiffJson, pair: DiffStepJson): { before: number; after: number } | null {
+  const before = meanTime(data.baseline, pair.baseline_step);
+  const after = meanTime(data.experimental, pair.experimental_step);
+  return before === null || after === null || before === 0 ? null : { before, after };
+}
+
+function meanTime(side: DiffSideJson, step: string | null): number | null {
+  const times = side.steps.filter((one) => step === null || one.step === step).map(stepTotal);
+  const known = times.filter((time) => time !== null);
+  if (known.length === 0 || known.length < times.length) return null;
+  return known.reduce((sum, time) => sum + time, 0) / known.length;
+}
+
+/** Changes smaller than this share of the largest are not named with it. */
+const WORTH = 0.1;
+
+/** The classes that changed most, in either direction. */
+export function largestChanges(classes: readonly DiffClassJson[], most: number): DiffClassJson[] {
+  const size = (row: DiffClassJson) => Math.abs(row.difference_ns);
+  const sorted = classes.filter((row) => size(row) > 0).sort((a, b) => size(b) - size(a));
+  return sorted.slice(0, most).filter((row) => size(row) >= WORTH * size(sorted[0] ?? row));
 }
 
 /** The four times of an operator, as the table's columns call them. */

@@ -10,6 +10,13 @@ export const en = {
   "diff.kernels.time.help": "Sum of the durations of all kernels of this capture, communication operators included",
   "diff.step": "Step",
   "diff.step.whole": "whole capture",
+  "diff.head.step": "Step {step} takes {after} instead of {before} on the device:",
+  "diff.head.mean": "A step takes {after} instead of {before} on the device, on average:",
+  "diff.head.most": "Most changed: {list}.",
+  "diff.head.and": ", ",
+  "diff.head.uneven":
+    "The baseline has {before} steps, the experimental capture {after}: sums of whole captures cannot be compared.",
+  "diff.head.first": "Compare the first steps",
   "diff.classes": "Where the time changed",
   "diff.classes.hint": "click a class to see its kernels",
   "diff.classes.help":
@@ -83,6 +90,12 @@ export const zh: Record<keyof typeof en, string> = {
   "diff.kernels.time.help": "该采集结果所有 kernel 的耗时之和，包括通信算子",
   "diff.step": "Step",
   "diff.step.whole": "整个采集",
+  "diff.head.step": "Step {step} 在设备侧用时 {after}，基线为 {before}：",
+  "diff.head.mean": "平均每个 step 在设备侧用时 {after}，基线为 {before}：",
+  "diff.head.most": "变化最大：{list}。",
+  "diff.head.and": "，",
+  "diff.head.uneven": "基线有 {before} 个 step，实验有 {after} 个：整个采集的合计无法直接对比。",
+  "diff.head.first": "对比第一个 step",
   "diff.classes": "时间变化在哪里",
   "diff.classes.hint": "单击某一类查看其 kernel",
   "diff.classes.help":

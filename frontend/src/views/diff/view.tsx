@@ -10,6 +10,7 @@ import { Card, Empty, Select, ViewFrame } from "../../widgets";
 import type { ViewProps } from "../view";
 import { ClassChart } from "./class_chart";
 import { chosenPair, pairId, WHOLE } from "./classes";
+import { Headline } from "./headline";
 import { SideFacts, Sides } from "./sides";
 import { Tables } from "./tables";
 
@@ -74,6 +75,7 @@ function Diff({ data, answer, query }: Props) {
         <SideFacts name={t("diff.baseline")} side={data.baseline} />
         <SideFacts name={t("diff.experimental")} side={data.experimental} />
       </div>
+      {pair && <Headline data={data} pair={pair} />}
       {pair ? (
         <ClassChart pair={pair} chosen={chosen} onChoose={onChoose} />
       ) : (

@@ -16,6 +16,8 @@ interface Props {
   describe: (id: string) => { label: string; color: string; help: string };
   /** Parts that are drawn but stand outside of the sum. */
   outside?: string;
+  /** A sentence above the bars. */
+  note?: string;
   /** By total instead of by rank. */
   isLongestFirst: boolean;
   /** Span whose rank is singled out in the table below; "" for none. */
@@ -49,6 +51,7 @@ export function RankBars(props: Props) {
       class="span-6"
       chart={{ name: props.name, csv: () => barsCsv(bars) }}
     >
+      {props.note && <p class="dist-note">{props.note}</p>}
       <div class={`dist-bars ${lines.length > CLOSE_FROM ? "close" : ""}`}>
         {bars.map(({ line, parts, total }) => (
           <button

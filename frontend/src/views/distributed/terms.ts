@@ -68,7 +68,6 @@ export const en = {
   "distributed.none.figures": "The files do not give these figures.",
   "distributed.none.step": "nothing in this step",
   "distributed.none.links": "No links of this kind in this step.",
-  "distributed.none.files": "No rank of this run has {file}: it is recorded from level 1 on.",
 };
 
 export const zh: Record<keyof typeof en, string> = {
@@ -136,5 +135,4 @@ export const zh: Record<keyof typeof en, string> = {
   "distributed.none.figures": "文件中没有这些数值。",
   "distributed.none.step": "该 step 中没有数据",
   "distributed.none.links": "该 step 中没有这类链路。",
-  "distributed.none.files": "本次运行没有 rank 带有 {file}：从 level 1 起才会记录。",
 };

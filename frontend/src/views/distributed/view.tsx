@@ -1,9 +1,21 @@
-import type { DistributedJson, ViewJson } from "../../api/types.gen";
+import type { DistributedJson, TableJson, ViewJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { highest } from "../../base/outlier";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { freshJobs } from "../../state/progress";
 import { useView } from "../../state/use_view";
-import { Card, DataTable, Empty, RunProgress, Segments, Select, ViewFrame, type Where } from "../../widgets";
+import {
+  Card,
+  DataTable,
+  Empty,
+  MissingList,
+  RunProgress,
+  Segments,
+  Select,
+  ViewFrame,
+  type Where,
+} from "../../widgets";
 import type { ViewProps } from "../view";
 import { LinkMatrix } from "./link_matrix";
 import { isSmallMatrix } from "./links";
@@ -60,6 +72,7 @@ function Distributed({ data, answer, run }: Props) {
           partsOf={ranks.budgetParts}
           describe={describe}
           outside="preparing"
+          note={lateText(lines)}
           isLongestFirst={isLongestFirst}
           chosen={chosen?.id ?? ""}
           onChoose={onChoose}
@@ -82,6 +95,18 @@ function Distributed({ data, answer, run }: Props) {
       <RankTable name="ops" {...shared} columns={[...keys, ...OPS]} bar="elapse_ns" />
     </div>
   );
+}
+
+/** Which rank keeps the others waiting; "" where none computes much longer. */
+function lateText(lines: readonly ranks.RankLine[]): string {
+  const late = highest(lines.map((line) => line.figures?.computing));
+  const line = late && lines[late.index];
+  if (!line) return "";
+  return t("ranks.late", {
+    rank: ranks.rankName(line.state),
+    time: format.duration(late.value, 2),
+    share: format.share(late.value / late.median - 1, 0),
+  });
 }
 
 const OPS = [
@@ -189,14 +214,18 @@ function RankTable({ name, answer, run, where, chosen, isSilent, columns, bar, i
       class={name === "transports" && !isWide ? "span-6" : ""}
     >
       {table.total === 0 ? (
-        <Empty text={t("distributed.none.files", { file: "communication.json" })} />
+        answer.missing.length > 0 ? (
+          <MissingList missing={answer.missing} />
+        ) : (
+          <Empty text={t("distributed.none.figures")} />
+        )
       ) : (
         <DataTable
           table={table}
           query={{ run }}
           baseNs={answer.base_ns}
           where={where}
-          columns={columns}
+          columns={columns.filter((key) => isKnown(table, key))}
           {...(bar ? { bar: { column: bar } } : {})}
           tools={
             chosen && (
@@ -209,6 +238,11 @@ function RankTable({ name, answer, run, where, chosen, isSilent, columns, bar, i
       )}
     </Card>
   );
+}
+
+/** Some row has a value: recorders tell unlike much of a communication. Of a page of rows nothing is known. */
+function isKnown(table: TableJson, key: string): boolean {
+  return table.rows < table.total || (table.data[key]?.some((value) => value !== null) ?? false);
 }
 
 function stepWhere(data: DistributedJson, step: string): Where[] {

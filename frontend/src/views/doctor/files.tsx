@@ -103,7 +103,11 @@ function tablesText({ filled }: DoctorFileJson): string {
   return filled.map(({ table, rows }) => `${table}: ${format.integer(rows)}`).join("\n");
 }
 
+/** More tables than this are counted; their rows stand in the tooltip. */
+const MOST_TABLES = 3;
+
 function rowsText({ filled }: DoctorFileJson): string {
+  if (filled.length > MOST_TABLES) return t("doctor.rows.tables", { count: filled.length });
   return filled
     .map(({ table, rows }) =>
       table === "trace" ? t("doctor.rows.events", { count: format.integer(rows) }) : format.integer(rows),

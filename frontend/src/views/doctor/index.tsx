@@ -37,7 +37,7 @@ function Doctor({ data, answer }: { data: DoctorJson; answer: ViewJson }) {
         {isFine && <p class="muted">{t("doctor.fine")}</p>}
       </div>
       <div class="span-4 stack">
-        <CaptureCard capture={data.capture} profiled={1} />
+        <CaptureCard capture={data.capture} hasFiles={false} />
         <Card title={t("doctor.missing")} subtitle={t("doctor.missing.sub")}>
           {answer.missing.length > 0 ? (
             <MissingList missing={answer.missing} />

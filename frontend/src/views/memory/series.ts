@@ -81,9 +81,11 @@ export function operatorSeries(data: MemoryJson, words: Readonly<Record<Metric, 
     out.push(line(curve, "reserved", label(curve, `APP ${words.reserved}`, devices), "var(--c-prep)"));
   }
   for (const curve of data.curves.filter((item) => item.component === main)) {
-    for (const metric of ["reserved", "allocated", "active"] as const) {
+    for (const [index, metric] of (["reserved", "allocated", "active"] as const).entries()) {
       const text = label(curve, `${main} ${words[metric]}`, devices);
-      out.push(line(curve, metric, text, METRIC_COLORS[metric], metric === "active"));
+      const place = Math.max(0, data.devices.indexOf(curve.device ?? ""));
+      const color = place === 0 ? METRIC_COLORS[metric] : PALETTE[(3 * place + index) % PALETTE.length];
+      out.push(line(curve, metric, text, color ?? METRIC_COLORS[metric], metric === "active"));
     }
   }
   return out.filter(isLine);

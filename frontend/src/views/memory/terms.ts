@@ -1,6 +1,8 @@
 /** Words of the Memory view. */
 export const en = {
   "memory.title": "Memory",
+  "memory.lacking": "Not in this capture",
+  "memory.lacking.sub": "and what would have recorded it",
   "memory.tab.operators": "Operators",
   "memory.tab.operators.tip": "What all operators held over time, and every allocation",
   "memory.tab.components": "Components",
@@ -61,6 +63,8 @@ export const en = {
 
 export const zh: Record<keyof typeof en, string> = {
   "memory.title": "内存",
+  "memory.lacking": "本次采集没有的数据",
+  "memory.lacking.sub": "以及可以采集它的选项",
   "memory.tab.operators": "算子",
   "memory.tab.operators.tip": "所有算子占用的内存随时间的变化，以及每一次内存分配",
   "memory.tab.components": "组件",

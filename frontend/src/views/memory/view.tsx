@@ -3,7 +3,7 @@ import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { useView } from "../../state/use_view";
-import { Card, DataTable, Empty, Segments, Select, ViewFrame } from "../../widgets";
+import { Card, DataTable, Empty, MissingList, Segments, Select, ViewFrame } from "../../widgets";
 import type { ViewProps } from "../view";
 import { Allocations } from "./allocations";
 import type { Marker } from "./chart";
@@ -38,7 +38,8 @@ interface Props {
 }
 
 function Memory({ data, answer, span, device }: Props) {
-  const tab = TABS.find((id) => id === param("m.tab")) ?? "operators";
+  const usual = firstTab(data, answer);
+  const tab = TABS.find((id) => id === param("m.tab")) ?? usual;
   const metric = METRICS.find((id) => id === param("m.metric")) ?? "reserved";
   const range = parseRange(momentParam("m.range", span));
   const detail = useDetail(data, span, device, range);
@@ -50,12 +51,13 @@ function Memory({ data, answer, span, device }: Props) {
     if (tab === "operators") return operatorSeries(of, words);
     return tab === "components" ? componentSeries(of, metric) : moduleSeries(of, MODULE_LINES);
   };
+  const isLacking = answer.missing.length > 0;
   const whole = widened(extent(lines(data)) ?? [0, 0]);
   return (
     <div class="grid">
       <Curves
         label={`memory-${tab}`}
-        tools={<Tools data={data} tab={tab} device={device} metric={metric} />}
+        tools={<Tools data={data} tab={tab} usual={usual} device={device} metric={metric} />}
         series={lines(detail)}
         whole={whole}
         range={range}
@@ -72,7 +74,7 @@ function Memory({ data, answer, span, device }: Props) {
           <span class="muted">{t("memory.modules.some", { count: MODULE_LINES, all: data.module_curves.length })}</span>
         )}
       </Curves>
-      {tab === "operators" && answer.tables.allocations && (
+      {tab === "operators" && answer.tables.allocations && (answer.tables.allocations.total > 0 || !isLacking) && (
         <Allocations
           data={data}
           table={answer.tables.allocations}
@@ -85,8 +87,20 @@ function Memory({ data, answer, span, device }: Props) {
       )}
       {tab === "components" && <Peaks data={data} baseNs={answer.base_ns} onMoment={onMoment} />}
       {tab === "modules" && <Modules data={data} answer={answer} span={span} device={device} />}
+      {isLacking && (
+        <Card title={t("memory.lacking")} subtitle={t("memory.lacking.sub")}>
+          <MissingList missing={answer.missing} />
+        </Card>
+      )}
     </div>
   );
+}
+
+/** The first tab that has something to show. */
+function firstTab(data: MemoryJson, answer: ViewJson): Tab {
+  const { allocations, modules } = answer.tables;
+  if (data.curves.length > 0 || (allocations?.total ?? 0) > 0) return "operators";
+  return data.module_curves.length > 0 || (modules?.total ?? 0) > 0 ? "modules" : "operators";
 }
 
 /** Room around a single moment, which has no width: 1 ms. */
@@ -107,7 +121,16 @@ function markersOf(tab: Tab, metric: Metric, peak: ReturnType<typeof peakOf>, li
   return markers;
 }
 
-function Tools({ data, tab, device, metric }: { data: MemoryJson; tab: Tab; device: string; metric: Metric }) {
+interface ToolsProps {
+  data: MemoryJson;
+  tab: Tab;
+  /** What is shown without a choice. */
+  usual: Tab;
+  device: string;
+  metric: Metric;
+}
+
+function Tools({ data, tab, usual, device, metric }: ToolsProps) {
   const devices = data.devices.map((id) => ({ id, label: id }));
   return (
     <>
@@ -115,7 +138,7 @@ function Tools({ data, tab, device, metric }: { data: MemoryJson; tab: Tab; devi
         label={t("memory.title")}
         options={TABS.map((id) => ({ id, label: t(`memory.tab.${id}`), tip: t(`memory.tab.${id}.tip`) }))}
         value={tab}
-        onChange={(id) => setParams({ "m.tab": id === "operators" ? null : id })}
+        onChange={(id) => setParams({ "m.tab": id === usual ? null : id })}
       />
       {data.devices.length > 0 && (
         <Select

@@ -2,10 +2,12 @@ import type { ComponentChildren } from "preact";
 import type { CaptureJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { say, t } from "../../i18n";
+import { place } from "../../state/selection";
 import { Card } from "../../widgets";
 
-/** How this span was recorded. `profiled`: ranks of the run that have a capture. */
-export function CaptureCard({ capture, profiled }: { capture: CaptureJson; profiled: number }) {
+/** How this span was recorded. `hasFiles`: its files are listed, which the Doctor does itself. */
+export function CaptureCard({ capture, hasFiles = true }: { capture: CaptureJson; hasFiles?: boolean }) {
+  const profiled = place.value?.run.workers.length ?? 1;
   const facts: [string, ComponentChildren][] = [
     [t("overview.producer"), capture.producer],
     [t("overview.device"), deviceText(capture)],
@@ -38,7 +40,7 @@ export function CaptureCard({ capture, profiled }: { capture: CaptureJson; profi
         title={t("overview.metadata", { count: Object.keys(capture.metadata).length })}
         items={capture.metadata}
       />
-      {capture.files.length > 0 && (
+      {hasFiles && capture.files.length > 0 && (
         <details>
           <summary class="muted">{t("overview.files", { count: capture.files.length })}</summary>
           <ul class="mono folded">

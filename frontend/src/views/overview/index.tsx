@@ -22,22 +22,30 @@ function OverviewView({ selection }: ViewProps) {
     <ViewFrame view={view}>
       {(data, { tables, missing }) => {
         const step = data.steps.find((item) => item.step === param("overview.step")) ?? data.steps[0];
+        const hasTops = Boolean(tables.kernels || tables.operators);
+        const others = ranks.length > 1 && <RanksCard ranks={ranks} span={selection.span} step={step?.step ?? null} />;
+        const facts = (
+          <>
+            <CaptureCard capture={data.capture} />
+            {missing.length > 0 && (
+              <Card title={t("overview.missing")} subtitle={t("overview.missing.sub")}>
+                <MissingList missing={missing} />
+              </Card>
+            )}
+          </>
+        );
         return (
           <div class="grid">
             <StepBudget steps={data.steps} source={data.steps_source} isComputed={data.steps_computed} />
-            {data.steps.length > 0 && <StepTable steps={data.steps} />}
-            <div class="span-8 stack">
+            {data.steps.length > 0 && <StepTable steps={data.steps} isComputed={data.steps_computed} />}
+            <div class={`${hasTops ? "span-8" : "span-6"} stack`}>
               {tables.kernels && <TopKernels table={tables.kernels} />}
               {tables.operators && <TopOperators table={tables.operators} />}
+              {!hasTops && facts}
             </div>
-            <div class="span-4 stack">
-              <CaptureCard capture={data.capture} profiled={Math.max(1, ranks.length)} />
-              {ranks.length > 1 && <RanksCard ranks={ranks} span={selection.span} step={step?.step ?? null} />}
-              {missing.length > 0 && (
-                <Card title={t("overview.missing")} subtitle={t("overview.missing.sub")} class="panel">
-                  <MissingList missing={missing} />
-                </Card>
-              )}
+            <div class={`${hasTops ? "span-4" : "span-6"} stack`}>
+              {others}
+              {hasTops && facts}
             </div>
           </div>
         );

@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { getRanks } from "../../api/client";
 import type { ProgressJson, RankStepJson, StepJson } from "../../api/types.gen";
 import * as format from "../../base/format";
+import { highest } from "../../base/outlier";
 import { useCalm } from "../../base/use_calm";
 import { t } from "../../i18n";
 import { catalog, places } from "../../state/catalog";
@@ -44,10 +45,15 @@ export function RanksCard({ ranks, span, step }: Props) {
   const lines = ranks.map((rank) => ({ rank, step: rank.steps.find((item) => item.step === step) ?? rank.steps[0] }));
   // A rank that was recorded twice is told apart by its worker's name.
   const isTwice = (rank: number | null) => ranks.filter((other) => other.rank === rank).length > 1;
+  const nameOf = (line: (typeof lines)[number] | undefined) => {
+    const { rank = null, worker = "" } = line?.rank ?? {};
+    return rank === null || isTwice(rank) ? worker : String(rank);
+  };
   const unit = format.columnUnit(
     format.TIME_UNITS,
     lines.map((line) => line.step && stepTotal(line.step)),
   );
+  const late = highest(lines.map((line) => line.step?.computing));
   const work = workOf(ranks, [...jobs.value, ...ended.value.values()]);
   return (
     <Card
@@ -56,6 +62,15 @@ export function RanksCard({ ranks, span, step }: Props) {
       actions={<RunProgress jobs={work} small />}
       subtitle={`${step === null ? "" : `${t("overview.ranks.sub", { step })}, `}${unit.name}`}
     >
+      {late && (
+        <p class="ranks-late">
+          {t("ranks.late", {
+            rank: `rank ${nameOf(lines[late.index])}`,
+            time: format.duration(late.value, 2),
+            share: format.share(late.value / late.median - 1, 0),
+          })}
+        </p>
+      )}
       <div class="table-scroll" style={{ maxHeight: "320px" }}>
         <table class="plain-table">
           <thead>
@@ -68,13 +83,14 @@ export function RanksCard({ ranks, span, step }: Props) {
             </tr>
           </thead>
           <tbody>
-            {lines.map((line) => (
+            {lines.map((line, index) => (
               <RankLine
                 key={line.rank.span}
                 rank={line.rank}
                 step={line.step}
                 job={work.find((job) => job.span === line.rank.span && job.state !== "ready") ?? null}
-                name={line.rank.rank === null || isTwice(line.rank.rank) ? line.rank.worker : String(line.rank.rank)}
+                name={nameOf(line)}
+                isLate={index === late?.index}
                 isHere={line.rank.span === span}
                 unit={unit}
               />
@@ -114,6 +130,8 @@ interface LineProps {
   job: ProgressJson | null;
   name: string;
   isHere: boolean;
+  /** It computes much longer than the others. */
+  isLate: boolean;
   unit: format.Unit;
 }
 
@@ -124,12 +142,12 @@ const STATES = {
   failed: "overview.ranks.failed",
 } as const;
 
-function RankLine({ rank, step, job, name, isHere, unit }: LineProps) {
+function RankLine({ rank, step, job, name, isHere, isLate, unit }: LineProps) {
   const place = places.value.get(rank.span);
   const open = () => place && setParams({ run: place.run.id, worker: place.worker.id, span: rank.span }, true);
   const isUnread = place?.span.state === "new" || place?.span.state === "reading";
-  const figure = (value: number | null) => (
-    <td class="mono" data-tip={format.exactDuration(value)}>
+  const figure = (value: number | null, kind = "") => (
+    <td class={`mono ${kind}`} data-tip={format.exactDuration(value)}>
       {format.fixed(value === null ? null : value / unit.scale, 2)}
     </td>
   );
@@ -142,7 +160,7 @@ function RankLine({ rank, step, job, name, isHere, unit }: LineProps) {
       </td>
       {step ? (
         <>
-          {figure(step.computing)}
+          {figure(step.computing, isLate ? "late" : "")}
           {figure(step.communication_not_overlapped)}
           {figure(step.free)}
           {figure(stepTotal(step))}

@@ -2,11 +2,11 @@ import type { ColumnJson, StepJson, TableJson } from "../../api/types.gen";
 import { t } from "../../i18n";
 import { Card, DataTable, stepTotal } from "../../widgets";
 
-/** The figures of the steps as the file has them, as a table that sorts and exports like the others. */
-export function StepTable({ steps }: { steps: readonly StepJson[] }) {
+/** The figures of the steps, as the file has them or computed, as a table that sorts and exports like the others. */
+export function StepTable({ steps, isComputed }: { steps: readonly StepJson[]; isComputed: boolean }) {
   const table = stepTable(steps);
   return (
-    <Card title={t("overview.numbers")} subtitle={t("overview.numbers.sub")}>
+    <Card title={t("overview.numbers")} subtitle={t(isComputed ? "overview.numbers.computed" : "overview.numbers.sub")}>
       <DataTable table={table} query={{}} baseNs="0" isLocal />
     </Card>
   );

@@ -14,12 +14,27 @@ export function TopKernels({ table }: { table: TableJson }) {
         query={{}}
         baseNs="0"
         hasTools={false}
-        columns={["type", "core", "calls", "total_ns", "share", "ratio", "avg_ns", "min_ns", "max_ns"]}
+        columns={[
+          hasTypes(table) ? "type" : "name",
+          "core",
+          "calls",
+          "total_ns",
+          "share",
+          "ratio",
+          "avg_ns",
+          "min_ns",
+          "max_ns",
+        ]}
         bar={{ column: table.columns.some((column) => column.key === "share") ? "share" : "ratio", color: coreOf }}
         onOpen={(row) => openFiltered("kernel", "kernel.statistic", row.get("type") ?? row.get("name"))}
       />
     </Card>
   );
+}
+
+/** Recorders of old name the kernels only. */
+function hasTypes(table: TableJson): boolean {
+  return table.data.type?.some((value) => value !== null) ?? false;
 }
 
 const coreOf = (row: Row) => coreColor(row.get("core") as string | null);

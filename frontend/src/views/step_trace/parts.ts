@@ -9,6 +9,14 @@ export const PARTS = [
 
 export type PartKey = (typeof PARTS)[number]["key"];
 
+/** What is left of the step besides the parts that are known, where not all are; null: nothing. */
+export function restOf(step: StepTimesJson): number | null {
+  const values = PARTS.map(({ key }) => step[key]);
+  if (step.total_ns === null || !values.includes(null)) return null;
+  const rest = step.total_ns - values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+  return rest > 0 ? rest : null;
+}
+
 /** Communication of one stream, in the order of time. */
 export interface Lane {
   stream: number | null;

@@ -19,6 +19,8 @@ interface Props {
   onChoose: (index: number) => void;
 }
 
+/** Top of the axis where all is 0, in ns: its ticks are whole. */
+const LEAST = 4;
 const HEIGHT = 150;
 const LEFT = 56;
 const TOP = 10;
@@ -30,7 +32,7 @@ export function Trend({ id, keyName, color, steps, mean, chosen, onChoose }: Pro
   const width = useWidth(box);
   const [over, setOver] = useState<number | null>(null);
   const values = steps.map((step) => step[keyName]);
-  const largest = Math.max(1, ...values.map((value) => value ?? 0));
+  const largest = Math.max(LEAST, ...values.map((value) => value ?? 0));
   const unit = format.unitFor(format.TIME_UNITS, largest);
   const right = Math.max(LEFT + 10, width - 10);
   const x = linear(0, Math.max(1, steps.length - 1), LEFT, right);

@@ -6,7 +6,7 @@ import { param, setParams } from "../../state/params";
 import { useView } from "../../state/use_view";
 import { type BarPart, Card, DataTable, Empty, Legend, Select, StackedBar, ViewFrame } from "../../widgets";
 import type { ViewProps } from "../view";
-import { isOtherAverage, lanesOf, PARTS } from "./parts";
+import { isOtherAverage, lanesOf, PARTS, restOf } from "./parts";
 import { stepName, Trend } from "./trend";
 
 /** The course of the steps: the gap before each, forward and backward, parameter update, all-reduces beside. */
@@ -22,10 +22,11 @@ const choose = (step: string | null) => setParams({ "steps.step": step });
 function Parts({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; span: string }) {
   const at = data.chosen === null ? -1 : data.steps.findIndex((step) => step.step === data.chosen);
   const table = answer.tables.steps;
+  const only = data.steps.length === 1 ? data.steps[0] : undefined;
   if (data.steps.length === 0) return <Empty text={t("steps.none")} />;
   return (
     <div class="grid">
-      <StepCard data={data} step={data.steps[at] ?? data.mean} isMean={at < 0} />
+      <StepCard data={data} step={data.steps[at] ?? only ?? data.mean} isMean={at < 0 && !only} />
       {data.steps.length > 1 &&
         PARTS.filter(({ key }) => data.steps.some((step) => step[key] !== null)).map(({ id, key, color }) => (
           <Trend
@@ -48,39 +49,45 @@ function Parts({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; 
   );
 }
 
+/** What is left of a step whose parts are not all known. */
+const REST = { id: "rest", color: "var(--c-over)" };
+
 function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimesJson; isMean: boolean }) {
-  const parts: BarPart[] = PARTS.map(({ id, key, color }) => ({
+  const known: BarPart[] = PARTS.map(({ id, key, color }) => ({
     id,
     label: t(`steps.${id}`),
     help: t(`steps.${id}.${data.method === "points" ? "points" : "kernels"}`),
     value: step[key],
     color,
   })).filter(({ value }) => value !== null);
+  const rest = restOf(step);
+  const parts = rest === null ? known : [...known, { ...REST, label: t("steps.rest"), value: rest }];
   const counted = data.steps.slice(data.steps.length - data.averaged);
   const name = (one: StepTimesJson | undefined) => one?.step ?? "–";
-  const mean = t("steps.mean.of", {
-    first: name(counted[0]),
-    last: name(counted[counted.length - 1]),
-    count: data.averaged,
-  });
+  const mean =
+    counted.length === 1
+      ? t("steps.mean.one", { step: name(counted[0]) })
+      : t("steps.mean.of", { first: name(counted[0]), last: name(counted[counted.length - 1]), count: data.averaged });
   return (
     <Card
-      title={isMean ? t("steps.mean") : stepName(step)}
+      title={isMean ? t("steps.mean") : step.step === null ? t("steps.capture") : stepName(step)}
       subtitle={isMean ? mean : undefined}
       help={t("steps.help")}
       actions={
-        <Select
-          label={t("step.label")}
-          prefix
-          options={[
-            { id: "", label: t("steps.mean"), note: mean },
-            ...data.steps.flatMap((one) =>
-              one.step === null ? [] : [{ id: one.step, label: stepName(one), note: format.duration(one.total_ns) }],
-            ),
-          ]}
-          value={data.chosen ?? ""}
-          onChange={(id) => choose(id || null)}
-        />
+        data.steps.length > 1 && (
+          <Select
+            label={t("step.label")}
+            prefix
+            options={[
+              { id: "", label: t("steps.mean"), note: mean },
+              ...data.steps.flatMap((one) =>
+                one.step === null ? [] : [{ id: one.step, label: stepName(one), note: format.duration(one.total_ns) }],
+              ),
+            ]}
+            value={data.chosen ?? ""}
+            onChange={(id) => choose(id || null)}
+          />
+        )
       }
     >
       <Lanes data={data} total={step.total_ns ?? 0}>
@@ -93,7 +100,7 @@ function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes
         {data.method === "points" && <Fact name="FP_POINT" value={data.fp_point ?? t("steps.point.unknown")} />}
         {data.method === "points" && <Fact name="BP_POINT" value={data.bp_point ?? t("steps.point.unknown")} />}
       </div>
-      <p class="muted small">{t(`steps.method.${data.method}`)}</p>
+      <p class="muted small">{t(`steps.method.${data.method}`, { source: data.source })}</p>
       {isMean && data.recorded && isOtherAverage(data.mean, data.recorded) && <Recorded step={data.recorded} />}
     </Card>
   );

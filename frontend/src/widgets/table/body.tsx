@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { t } from "../../i18n";
 import { HBar } from "../hbar";
+import { MiddleCut } from "../middle_cut";
 import type { Cell, Row } from "./columnar";
 import type { ShownColumn } from "./layout";
 import type { Rows } from "./rows";
@@ -164,7 +165,8 @@ interface CellProps {
 
 function TableCell({ shown, row, value, isLink, own }: CellProps) {
   const text = shown.format.text(value);
-  const content = own ? own(row, text) : isLink ? <span class="link">{text}</span> : text;
+  const name = shown.format.isFigure ? text : <MiddleCut text={text} />;
+  const content = own ? own(row, text) : isLink ? <span class="link">{name}</span> : name;
   const tip = shown.format.isFigure ? { "data-tip": shown.format.full(value) } : { "data-tip-cut": true };
   return (
     <div

@@ -75,7 +75,7 @@ function scaled(
   most = 3,
 ): ColumnFormat {
   const decimals = format.columnDecimals(values, unit.scale, most);
-  const text = (value: format.Maybe) => format.fixed(format.isKnown(value) ? value / unit.scale : null, decimals);
+  const text = (value: format.Maybe) => format.seen(format.isKnown(value) ? value / unit.scale : null, decimals);
   return figures(unit.name ? `${title} ${unit.name}` : title, text, full);
 }
 

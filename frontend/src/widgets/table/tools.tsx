@@ -49,19 +49,20 @@ export function Tools({
       )}
       {moreTools}
       <ColumnMenu all={table.columns} shown={shown} onChange={(columns) => change({ columns })} />
-      <span class="grow" />
-      <span class="muted" role="status">
-        {countText(rows)}
+      <span class="table-count">
+        <span class="muted" role="status">
+          {countText(rows)}
+        </span>
+        <a
+          class="control"
+          style={{ color: "inherit" }}
+          href={link}
+          download={`${table.id}.csv`}
+          data-tip={t("table.csv")}
+        >
+          CSV ↓
+        </a>
       </span>
-      <a
-        class="control"
-        style={{ color: "inherit" }}
-        href={link}
-        download={`${table.id}.csv`}
-        data-tip={t("table.csv")}
-      >
-        CSV ↓
-      </a>
     </div>
   );
 }

@@ -1,0 +1,22 @@
+import { textWidth } from "../base/text_width";
+
+/** Names of operators differ at both ends: this much of the end stays. */
+const TAIL = 10;
+/** Shorter names are cut at the end as all texts. */
+const FROM = 3 * TAIL;
+
+/** A name that gives way in its middle where there is no room for all of it. */
+export function MiddleCut({ text }: { text: string }) {
+  if (text.length < FROM) return <>{text}</>;
+  const tail = text.slice(-TAIL);
+  // A little less than its width: where there is room for all, rounding must not cut the rest.
+  const room = Math.floor(textWidth(tail, "sans", 13)) - 1;
+  return (
+    <span class="middle-cut">
+      <span class="head" style={{ maxWidth: `calc(100% - ${room}px)` }}>
+        {text.slice(0, -TAIL)}
+      </span>
+      {tail}
+    </span>
+  );
+}
