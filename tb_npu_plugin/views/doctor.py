@@ -60,7 +60,9 @@ def _views(spec: ResultFile | None, filled: Sequence[FilledJson]) -> list[str]:
     use = USES.get(spec.id)
     if use is not None:
         return list(use.views)
-    return list(dict.fromkeys(view for entry in filled if entry["table"] in USES for view in USES[entry["table"]].views))
+    return list(
+        dict.fromkeys(view for entry in filled if entry["table"] in USES for view in USES[entry["table"]].views)
+    )
 
 
 def _filled(span: SpanData, file: str, spec: ResultFile | None) -> list[FilledJson]:
