@@ -10,7 +10,7 @@ from typing import Optional
 
 from tb_npu_plugin.discovery import report
 from tb_npu_plugin.discovery.identity import Identity
-from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.discovery.model import FoundFile, modified_ns
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.model import NO_UNREAD, Unread
 from tb_npu_plugin.problems import Problem
@@ -140,7 +140,7 @@ def found_file(
     except OSError as error:
         notes.append(_gone(relative, error.strerror or str(error)))
         return None
-    return FoundFile(relative, status.st_size, status.st_mtime_ns, stages, fallback)
+    return FoundFile(relative, status.st_size, modified_ns(entry.path, status), stages, fallback)
 
 
 def unread_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format) -> Unread:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +14,7 @@ from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.model import NO_UNREAD, Unread
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.schema.core import Stage
+from tb_npu_plugin.schema.core import DATABASE_SUFFIX, LOG_SUFFIXES, Stage
 from tb_npu_plugin.schema.formats import TORCH_NPU
 
 
@@ -135,3 +137,14 @@ class Scan:
     def places(self) -> list[Place]:
         """All spans, in the order of the catalog."""
         return [Place(run, worker, span) for run in self.runs for worker in run.workers for span in worker.spans]
+
+
+def modified_ns(path: str, status: os.stat_result) -> int:
+    """When a file changed last, ns since the epoch. Of a database, also when a log beside it did: rows are written
+    there while the file itself stays as it is."""
+    times = [status.st_mtime_ns]
+    if path.endswith(DATABASE_SUFFIX):
+        for end in LOG_SUFFIXES:
+            with suppress(OSError):  # there is none
+                times.append(Path(path + end).stat().st_mtime_ns)
+    return max(times)

@@ -13,6 +13,9 @@ _UNITS = frozenset((*TIME_UNITS, *SIZE_UNITS, *BANDWIDTH_UNITS, "%"))
 
 #: Ends of the names of SQLite databases.
 DATABASE_SUFFIX = ".db"
+#: Ends of the names of SQLite's logs, which stand beside a database while it is written and after its writer was killed:
+#: the newest rows, or what an unfinished change has overwritten.
+LOG_SUFFIXES = ("-wal", "-journal")
 #: A span is read in two stages: what its tables need, and its timeline.
 Stage = Literal["tables", "trace"]
 

@@ -39,6 +39,10 @@ class Select:
     fields: tuple[Field, ...]
 
 
+#: Keys of the begin and the end of what a row is about, where it lasts.
+START, END = "start_ns", "end_ns"
+
+
 def _need(key: str, *columns: str, content: Content = Content.INT) -> Field:
     return Field(key, columns, content, required=True)
 

@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tb_npu_plugin.discovery.model import modified_ns
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.schema.formats import FORMATS
@@ -258,7 +259,7 @@ def _steps(table: Table | None) -> list[str]:
 
 def _changed(path: Path, mtime_ns: int) -> bool:
     try:
-        return path.stat().st_mtime_ns != mtime_ns
+        return modified_ns(str(path), path.stat()) != mtime_ns
     except OSError:
         return True
 

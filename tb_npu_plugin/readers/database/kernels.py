@@ -63,11 +63,10 @@ class _Joined:
         context, compute, comm, spool = self._context, self._context.compute, self._context.comm, self._context.spool
         strings = context.strings
         duration = self._end - self.start
-        wait = np.zeros(len(self.start), dtype=np.int64)
-        wait[1:] = np.maximum(self.start[1:] - self._end[:-1], 0)
+        devices = self._either(context.devices(context.tasks), context.devices(comm))
         out: dict[str, Data] = {
-            "start_ns": kept(spool, self.start), "dur_ns": kept(spool, duration), "wait_ns": kept(spool, wait),
-            "device_id": kept(spool, self._either(context.devices(context.tasks), context.devices(comm))),
+            "start_ns": kept(spool, self.start), "dur_ns": kept(spool, duration),
+            "wait_ns": kept(spool, self._wait(devices)), "device_id": kept(spool, devices),
             "task_id": self._of_task("task_id"), "stream_id": self._of_task("stream_id"),
             "context_id": self._of_task("context_id", unset=NO_ID),
             "model_id": self._models(),
@@ -87,6 +86,14 @@ class _Joined:
             ids = [str(id_) for id_ in context.steps.ints("id").tolist()]
             out["step"] = picked(spool, Text.of(ids), step)
         return out
+
+    def _wait(self, devices: IntArray) -> IntArray:
+        """Since the row before on the same device has ended; 0 for the first."""
+        wait = np.zeros(len(self.start), dtype=np.int64)
+        for device in np.unique(devices).tolist():
+            rows = np.flatnonzero(devices == device)
+            wait[rows[1:]] = np.maximum(self.start[rows[1:]] - self._end[rows[:-1]], 0)
+        return wait
 
     def _either(self, of_task: IntArray, of_comm: IntArray) -> IntArray:
         return np.where(self.op >= 0, _at(of_comm, self.op), _at(of_task, self.task))

@@ -14,9 +14,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.schema.core import LOG_SUFFIXES
 
 _MAGIC = b"SQLite format 3\0"
-_WAL = "-wal"
 #: Bytes of the header.
 _HEADER = 100
 #: A header that promises more than so many times the file is no sound one.
@@ -28,8 +28,9 @@ def opened_database(path: Path, report: FileReport) -> Iterator[sqlite3.Connecti
     """A connection that only reads; None after a problem. Texts come as bytes.
 
     SQLite makes files beside a database in WAL mode even when it only reads, unless it is told that the file never
-    changes. What a log beside it holds is not seen then, so such a database is copied to a temporary folder first. So
-    is one that was cut, with zeros at its end: SQLite would refuse all of it.
+    changes. What a log beside it holds is not seen then, be it the newest rows or what an unfinished change has
+    overwritten, so such a database is copied to a temporary folder first. So is one that was cut, with zeros at its end:
+    SQLite would refuse all of it.
     """
     state = _looked_at(path, report)
     if state is None:
@@ -46,15 +47,16 @@ def opened_database(path: Path, report: FileReport) -> Iterator[sqlite3.Connecti
 
 @dataclass(frozen=True)
 class _State:
-    """logged: there is a log with something in it; pages: bytes that the header promises; size: bytes of the file."""
+    """logs: ends of the names of logs with something in them; pages: bytes that the header promises; size: bytes of the
+    file."""
 
-    logged: bool
+    logs: tuple[str, ...]
     pages: int
     size: int
 
     @property
     def needs_copy(self) -> bool:
-        return self.logged or self.pages > self.size
+        return bool(self.logs) or self.pages > self.size
 
 
 def _looked_at(path: Path, report: FileReport) -> _State | None:
@@ -66,8 +68,7 @@ def _looked_at(path: Path, report: FileReport) -> _State | None:
             return None
         with path.open("rb") as file:
             header = file.read(_HEADER)
-        log = _log_of(path)
-        logged = log.is_file() and log.stat().st_size > 0
+        logs = tuple(end for end in LOG_SUFFIXES if (log := _log_of(path, end)).is_file() and log.stat().st_size > 0)
     except FileNotFoundError:
         report.add("missing_file")
         return None
@@ -84,16 +85,16 @@ def _looked_at(path: Path, report: FileReport) -> _State | None:
     pages = (1 << 16 if page == 1 else page) * count
     if status.st_size < pages <= _MOST * status.st_size:
         report.add("file_cut", expected=f"{pages} bytes", found=f"{status.st_size} bytes")
-        return _State(logged, pages, status.st_size)
-    return _State(logged, 0, status.st_size)
+        return _State(logs, pages, status.st_size)
+    return _State(logs, 0, status.st_size)
 
 
-def _log_of(path: Path) -> Path:
-    return path.with_name(path.name + _WAL)
+def _log_of(path: Path, end: str) -> Path:
+    return path.with_name(path.name + end)
 
 
 def _connected(path: Path, state: _State, folder: str, report: FileReport) -> sqlite3.Connection | None:
-    """A connection to the file itself, or to a copy of it and its log in a folder."""
+    """A connection to the file itself, or to a copy of it and its logs in a folder."""
     mode = "mode=ro&immutable=1"
     try:
         if state.needs_copy:
@@ -101,8 +102,8 @@ def _connected(path: Path, state: _State, folder: str, report: FileReport) -> sq
             shutil.copyfile(path, copy)
             if state.pages > state.size:
                 os.truncate(copy, state.pages)
-            if state.logged:
-                shutil.copyfile(_log_of(path), _log_of(copy))
+            for end in state.logs:
+                shutil.copyfile(_log_of(path, end), _log_of(copy, end))
                 mode = "mode=rw"
             path = copy
         connection = sqlite3.connect(f"file:{quote(str(path.resolve()))}?{mode}", uri=True)

@@ -17,7 +17,7 @@ from tb_npu_plugin.readers.collecting import without_collecting
 from tb_npu_plugin.readers.database.cells import Mask, floats_of, ints_of, text_of
 from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.readers.spool import IN_MEMORY, Growing, Spool
-from tb_npu_plugin.schema.torch_npu_db_reading import Content, Field, Select
+from tb_npu_plugin.schema.torch_npu_db_reading import END, START, Content, Field, Select
 from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray
 
 #: Rows that are Python objects at a time.
@@ -176,6 +176,7 @@ class Source:
                 lost |= unknown
             if unknown.any():
                 self._report(select, field, name, column, unknown)
+        lost |= self._backwards(select, fields, cells, out, lost)
         if lost.any():
             kept = np.flatnonzero(~lost)
             out = {
@@ -183,6 +184,23 @@ class Source:
                 for key, values in out.items()
             }
         return out
+
+    def _backwards(
+        self,
+        select: Select,
+        fields: list[tuple[Field, str]],
+        cells: list[tuple[Any, ...]],
+        out: Mapping[str, Any],
+        lost: Mask,
+    ) -> Mask:
+        """Mask of further rows that end before they start: what was still running has 0 there."""
+        if START not in out or END not in out:
+            return np.zeros(len(lost), dtype=np.bool_)
+        wrong = ~lost & (out[END] < out[START])
+        if wrong.any():
+            place = next(place for place, (field, _) in enumerate(fields) if field.key == END)
+            self._report(select, *fields[place], cells[place], wrong)
+        return np.asarray(wrong)
 
     def _report(self, select: Select, field: Field, name: str, cells: tuple[Any, ...], wrong: Mask) -> None:
         code = "bad_required_cell" if field.required else "bad_cell"

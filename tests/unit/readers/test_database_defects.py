@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +218,41 @@ def test_wrong_types_cost_their_rows_and_cells(database: Path) -> None:
     }
 
 
+def test_what_ends_before_it_starts_costs_its_row(database: Path) -> None:
+    """What still ran when recording ended has 0 there: sums must not take that for a duration."""
+    whole, _ = read(database)
+    change(
+        database,
+        "UPDATE TASK SET endNs=0 WHERE globalTaskId=(SELECT MIN(globalTaskId) FROM COMPUTE_TASK_INFO)",
+        "UPDATE PYTORCH_API SET endNs='0' WHERE rowid IN (SELECT MIN(rowid) FROM PYTORCH_API WHERE type=50001)",
+        "UPDATE STEP_TIME SET endNs=startNs-1 WHERE id=(SELECT MAX(id) FROM STEP_TIME)",
+    )
+    tables, problems = read(database)
+    assert len(tables["kernels"]) == len(whole["kernels"]) - 1
+    assert int(tables["kernels"].ints("dur_ns").min()) >= 0
+    for key in ("host_self_ns", "host_total_ns", "device_self_ns", "device_total_ns"):
+        assert int(tables["operators"].ints(key).min()) >= 0 and int(tables["operators"].ints(key).max()) < 10**12
+    assert {(problem.code, problem.where, problem.found) for problem in problems} >= {
+        ("bad_required_cell", "TASK, endNs", "0"),
+        ("bad_required_cell", "PYTORCH_API, endNs", "0"),
+    }
+    assert "STEP_TIME, endNs" in {problem.where for problem in problems}
+
+
+def test_waiting_is_per_device(database: Path) -> None:
+    """A database of one process may hold several devices: they do not wait for each other."""
+    whole, _ = read(database, "kernels")
+    count = len(whole["kernels"])
+    change(database, "UPDATE TASK SET deviceId=deviceId+1 WHERE globalTaskId%2=1")
+    kernels = read(database, "kernels")[0]["kernels"]
+    assert len(kernels) == count and len(set(kernels.ints("device_id").tolist())) == 2
+    ends: dict[int, int] = {}
+    rows = zip(*(kernels.ints(key).tolist() for key in ("device_id", "start_ns", "dur_ns", "wait_ns")))
+    for device, start, dur, wait in rows:
+        assert wait == (max(0, start - ends[device]) if device in ends else 0)
+        ends[device] = start + dur
+
+
 def test_texts_that_are_no_text(database: Path) -> None:
     change(database, "UPDATE STRING_IDS SET value=CAST(x'41ff42' AS TEXT) WHERE id=(SELECT MIN(name) FROM CANN_API)")
     tables, problems = read(database, "api_statistic")
@@ -251,6 +288,28 @@ def test_log_is_read_from_a_copy(database: Path) -> None:
     assert [name for name, *_ in before] == ["profiler.db", "profiler.db-wal"]
     tables, problems = read(database)
     assert problems == [] and 123 in tables["op_memory"].ints("size_bytes").tolist()
+    assert listing(database.parent) == before
+
+
+_KILLED = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("PRAGMA cache_size=1")  # so that pages go to the file before the end
+connection.execute("BEGIN")
+connection.execute("UPDATE STRING_IDS SET value=value||' of an unfinished change'")
+connection.execute("DELETE FROM COMPUTE_TASK_INFO WHERE rowid%2=0")
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_an_unfinished_change_is_undone_in_a_copy(database: Path) -> None:
+    """The journal holds what the change has overwritten; without it the file is a mixture of old and new pages."""
+    whole, _ = read(database)
+    subprocess.run([sys.executable, "-c", _KILLED, str(database)])
+    before = listing(database.parent)
+    assert [name for name, *_ in before] == ["profiler.db", "profiler.db-journal"]
+    tables, problems = read(database)
+    assert problems == [] and all(same(tables[name], table) for name, table in whole.items())
     assert listing(database.parent) == before
 
 

@@ -73,6 +73,21 @@ def curves(timeline: Timeline, folder: Path, process: str) -> dict[tuple[str, st
     }
 
 
+PLANES = """
+CREATE TABLE COMMUNICATION_OP (opName, startNs, endNs, connectionId, groupName, opId);
+INSERT INTO COMMUNICATION_OP VALUES (5, 1900, 4200, 7, 3, 1);
+CREATE TABLE COMMUNICATION_TASK_INFO (globalTaskId, taskType, planeId, groupName, opId);
+INSERT INTO COMMUNICATION_TASK_INFO VALUES (10, 1, 1, 3, 1), (11, 1, 4294967295, 3, 1), (12, 1, -7, 3, 1);
+"""
+
+
+def test_planes_without_a_number(tmp_path: Path) -> None:
+    """4294967295 stands for none: so many rows are not drawn."""
+    timeline = build(tmp_path, PLANES)
+    planes = [track["name"] for track in timeline.tracks if track["name"].startswith("Plane")]
+    assert planes == ["Plane 0", "Plane 1"] and len(named(timeline, "MEMCPY_ASYNC")) == 5  # of the stream, of planes
+
+
 def test_marks(tmp_path: Path) -> None:
     timeline = build(tmp_path, MSTX)
     threads = [(track["process"], track["name"]) for track in timeline.tracks if track["process"] == "mstx"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,6 +39,11 @@ def result(logs: Path, name: str) -> Path:
 def opened(logs: Path) -> Span:
     """The one span, read."""
     settle(logs)
+    return read(logs)
+
+
+def read(logs: Path) -> Span:
+    """The same, of files as old as they are."""
     library = Library(Watcher({"": logs}, background=False), Cache(logs.parent / "cache"), workers=1)
     try:
         library.watcher.update()
@@ -101,3 +108,26 @@ def test_a_broken_database_is_named(logs: Path) -> None:
     assert {problem.file for problem in span.problems} == {f"ASCEND_PROFILER_OUTPUT/{PROFILER}"}
     states = {state["id"]: state for state in view_states(facts_of_span(span))}
     assert not states["kernel"]["available"] and states["kernel"]["reason"].startswith(f"{PROFILER} is there.")
+
+
+def test_rows_in_a_log_are_noticed(logs: Path) -> None:
+    """A writer in WAL mode leaves the file itself as it is for a long time."""
+    output = result(logs, "db_only")
+    connection = sqlite3.connect(output / PROFILER)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.commit()
+        settle(logs)
+        assert read(logs).rows("kernels")
+        status = (output / PROFILER).stat()
+        connection.execute(
+            "UPDATE STRING_IDS SET value='named_in_the_log' WHERE id=(SELECT name FROM COMPUTE_TASK_INFO)"
+        )
+        connection.commit()
+        assert (output / PROFILER).stat().st_mtime_ns == status.st_mtime_ns
+        written = status.st_mtime_ns + 1_000_000_000
+        os.utime(output / f"{PROFILER}-wal", ns=(written, written))
+        span = read(logs)
+    finally:
+        connection.close()
+    assert "named_in_the_log" in span.table("kernels").text("name").values

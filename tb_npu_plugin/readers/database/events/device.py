@@ -21,6 +21,9 @@ from tb_npu_plugin.tables import NULL_INT, IntArray, Text
 
 Index = NDArray[np.int64]
 
+#: Numbers of planes are below this; what is not, as 4294967295 for none, is drawn on the first.
+_MAX_PLANES = 1 << 12
+
 
 def add_calls(context: Context, sink: Sink, processes: Processes) -> None:
     """CANN calls on the host."""
@@ -186,6 +189,8 @@ class Operations:
         number = {name: code for code, name in enumerate(self._groups.values)}
         code_of = np.array([number.get(name, -1) for name in step_groups.values] + [-1])
         self._step_group = code_of[step_groups.codes]
+        planes = self.steps.ints("plane")
+        self._plane = np.where((planes >= 0) & (planes < _MAX_PLANES), planes, 0)
         self._planes = self._count_planes()
         first = np.cumsum([0, *(1 + count for count in self._planes)])
         self._first = np.append(first[:-1], 0)  # the last: of operators without a group
@@ -193,9 +198,8 @@ class Operations:
 
     def _count_planes(self) -> list[int]:
         """Rows of the tasks of each group; one where tasks were not recorded."""
-        planes = self.steps.ints("plane")
         return [
-            int(planes[self._step_group == group].max(initial=0)) + 1
+            int(self._plane[self._step_group == group].max(initial=0)) + 1
             for group in range(max(len(self._groups.values), 1))
         ]
 
@@ -262,8 +266,7 @@ class Operations:
                     "null" if rate != rate else rate,
                 )  # fmt: skip
 
-        planes = np.where(steps.ints("plane") == NULL_INT, 0, steps.ints("plane"))[there]
-        thread = self._first[self._step_group[there]].astype(np.int64) + 1 + planes
+        thread = self._first[self._step_group[there]].astype(np.int64) + 1 + self._plane[there]
         sink.slices(self.pid, thread, Text(kinds.codes[there], kinds.values), tasks.start[task], dur, "", args)
 
 
