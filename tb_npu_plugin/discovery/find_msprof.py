@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -67,16 +68,38 @@ def _never_exported(folder: Folder) -> report.Skipped:
 
 
 def newest(files: list[FoundFile], notes: list[Problem]) -> list[FoundFile]:
-    """Each export is named by its time: of several only the last is read."""
-    kept: dict[str, FoundFile] = {}
+    """Each export is named by its time: of several only the last is read, with all pieces of its files."""
+    by_spec: dict[str, list[FoundFile]] = defaultdict(list)
     for file in files:
         spec = MSPROF.file(file.name)
         assert spec is not None, "files_of takes no others"
-        before = kept.get(spec.id)
-        if before is not None:
-            notes.append(_exported_twice(min(before, file, key=_stamp)))
-        kept[spec.id] = file if before is None else max(before, file, key=_stamp)
-    return list(kept.values())
+        by_spec[spec.id].append(file)
+    kept = []
+    for own in by_spec.values():
+        last = max(own, key=_stamp)
+        pieces = [file for file in own if file is last or _whole(file) == _whole(last) is not None]
+        notes += [_exported_twice(file) for file in own if file not in pieces]
+        notes += _gaps(pieces)
+        kept += sorted(pieces, key=lambda file: _piece(file) or 0)
+    return kept
+
+
+def _piece(file: FoundFile) -> int | None:
+    spec = MSPROF.file(file.name)
+    return None if spec is None else spec.piece(file.name)
+
+
+def _whole(file: FoundFile) -> str | None:
+    """What the pieces of a file have in common; None for a file that was not cut."""
+    number = _piece(file)
+    return None if number is None else file.relative.replace(f"{msprof.PIECE_MARK}{number}", "", 1)
+
+
+def _gaps(pieces: list[FoundFile]) -> list[Problem]:
+    """Pieces that are not there, though later ones are."""
+    there = {number for number in map(_piece, pieces) if number is not None}
+    lost = max(there) + 1 - len(there) if there else 0
+    return [_incomplete(pieces[0], lost, len(there))] if lost else []
 
 
 def _stamp(file: FoundFile) -> tuple[str, str]:
@@ -99,6 +122,13 @@ def _identity(folder: Folder, parts: tuple[str, ...]) -> Identity:
         stamp=(named.group("time") or "") if named else "",
         node="/".join(shown(part) for part in above if layout.NODE_FOLDER.fullmatch(part)),
     )
+
+
+def _incomplete(file: FoundFile, lost: int, there: int) -> Problem:
+    return Problem(
+        "missing_piece", file.relative, "", f"{lost + there} pieces", f"{there} of them",
+        "The rows of the others.", "Copy them again.",
+    )  # fmt: skip
 
 
 def _exported_twice(file: FoundFile) -> Problem:

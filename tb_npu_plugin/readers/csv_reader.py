@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers import native_rows
 from tb_npu_plugin.readers.byte_lines import ByteLines
-from tb_npu_plugin.readers.cells import Cells, Mask, NumberCells, cells_for
+from tb_npu_plugin.readers.cells import Cells, Mask, NumberCells, TextCells, cells_for
 from tb_npu_plugin.readers.collecting import without_collecting
 from tb_npu_plugin.readers.csv_header import fields_of
 from tb_npu_plugin.readers.csv_rows import Chunk, RowReader
 from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.readers.source import Progress, opened, text_lines
 from tb_npu_plugin.readers.spool import Spool
-from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.core import ResultFile, normalise
 from tb_npu_plugin.tables import Kind, Table
 from tb_npu_plugin.units import number
+
+#: A file, and its name in problems.
+Named = tuple[Path, str]
 
 
 def read_csv(
@@ -30,29 +35,70 @@ def read_csv(
     `progress` is told the bytes read since its last call. Long columns go into files of the spool: they are read-only
     then, and the table is good while the spool's folder is there. Raises nothing for bad data.
     """
-    report = FileReport(log, relative)
-    with opened(path, report, progress) as stream:
-        if stream is None:
-            return None
+    return read_pieces([(path, relative)], spec, log, progress, spool)
+
+
+def read_pieces(
+    pieces: Sequence[Named], spec: ResultFile, log: ProblemLog, progress: Progress, spool: Spool | None = None
+) -> Table | None:
+    """The table of a CSV file that was cut into pieces, each with the same header, in this order. See read_csv."""
+    found = _Columns(spec, spool or Spool())
+    for path, relative in pieces:
+        report = FileReport(log, relative)
+        with opened(path, report, progress) as stream:
+            if stream is not None:
+                found.take(stream, report)
+    return found.table()
+
+
+class _Columns:
+    """The columns of a table, to which the rows of its pieces are added."""
+
+    def __init__(self, spec: ResultFile, spool: Spool) -> None:
+        self._spec = spec
+        self._spool = spool
+        self._header: list[str] = []
+        self._columns: list[Cells] = []
+
+    def take(self, stream: IO[bytes], report: FileReport) -> None:
+        """Add the rows of a piece."""
         lines = ByteLines(stream, report) if native_rows.is_wanted() else text_lines(stream, report)
         reader = RowReader(lines, report)
         header = reader.header()
         if header is None:
             report.add("empty_file")
-            return None
-        fields = fields_of(header, spec, report)
-        if fields is None:
-            return None
-        columns = [cells_for(field, spool or Spool()) for field in fields]
+            return
+        if not self._begin(header, report):
+            return
         native = None
-        if isinstance(lines, ByteLines) and native_rows.can_take(columns):
-            native = native_rows.NativeRows(lines, header, columns)
+        if isinstance(lines, ByteLines) and native_rows.can_take(self._columns):
+            native = native_rows.NativeRows(lines, header, self._columns)
         with without_collecting():
-            rows = _take_all(reader, columns, report, native)
-    if rows == 0:
-        report.add("no_rows")
-    results = [column.result() for column in columns]
-    return Table(tuple(column for column, _ in results), {column.key: data for column, data in results})
+            rows = _take_all(reader, self._columns, report, native)
+        if rows == 0:
+            report.add("no_rows")
+
+    def _begin(self, header: list[str], report: FileReport) -> bool:
+        """Take the header of a piece; False where its rows cannot be taken."""
+        if self._columns:
+            for column in self._columns:
+                if isinstance(column, TextCells):
+                    column.forget_indices()  # they were those of the piece before
+            if list(map(normalise, header)) != self._header:
+                report.add("other_header", "line 1", expected=", ".join(self._header), found=", ".join(header))
+                return False
+            return True
+        fields = fields_of(header, self._spec, report)
+        self._header = list(map(normalise, header))
+        self._columns = [cells_for(field, self._spool) for field in fields or ()]
+        return bool(self._columns)
+
+    def table(self) -> Table | None:
+        """What was read; None where no piece could be."""
+        if not self._columns:
+            return None
+        results = [column.result() for column in self._columns]
+        return Table(tuple(column for column, _ in results), {column.key: data for column, data in results})
 
 
 def _take_all(

@@ -11,7 +11,6 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers import capture, registry
 from tb_npu_plugin.readers.cluster import reader as cluster
-from tb_npu_plugin.readers.csv_reader import read_csv
 from tb_npu_plugin.readers.database import settings
 from tb_npu_plugin.readers.database.events.scan import scan_database
 from tb_npu_plugin.readers.database.tables import read_database
@@ -21,13 +20,13 @@ from tb_npu_plugin.readers.mindinsight import capture as mindinsight_capture
 from tb_npu_plugin.readers.mindinsight import registry as mindinsight
 from tb_npu_plugin.readers.mindspore import capture as mindspore_capture
 from tb_npu_plugin.readers.mindspore import reader as mindspore
+from tb_npu_plugin.readers.msprof import reader as msprof
 from tb_npu_plugin.readers.source import Progress
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.scan import Scan, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.schema.core import DATABASE_SUFFIX
 from tb_npu_plugin.schema.formats import CLUSTER, KINETO, MINDINSIGHT, MINDSPORE, MSPROF, TORCH_NPU
-from tb_npu_plugin.schema.msprof import MSPROF_DATABASE
 from tb_npu_plugin.tables import Table
 
 Tables = dict[str, Table]
@@ -90,26 +89,11 @@ def _no_tables(
     return {}
 
 
-def _msprof_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
-    """Nothing but what a database tells."""
-    return settings.completed(Capture(), folder, files, log, MSPROF_DATABASE)
-
-
-def _msprof_tables(
-    path: Path, relative: str, log: ProblemLog, progress: Progress, spool: Spool | None, before: Tables
-) -> Tables:
-    spec = MSPROF.file(path.name)
-    if spec is not None and spec.is_database:
-        return read_database(path, relative, log, progress, set(spec.tables) - before.keys(), spool)
-    table = None if spec is None else read_csv(path, relative, spec, log, progress, spool)
-    return {} if spec is None or table is None else {spec.id: table}
-
-
 READERS: dict[str, Reader] = {
     TORCH_NPU.id: Reader(_capture, _tables, scan=_scan),
     MINDINSIGHT.id: Reader(mindinsight_capture.read_capture, mindinsight.read_file, mindinsight.finish),
     MINDSPORE.id: Reader(mindspore_capture.read_capture, mindspore.read_file, mindspore.finish, _scan),
-    MSPROF.id: Reader(_msprof_capture, _msprof_tables, scan=_scan),
+    MSPROF.id: Reader(msprof.read_capture, msprof.read_file, msprof.finish, _scan),
     CLUSTER.id: Reader(cluster.read_capture, cluster.read_file, select=cluster.select),
     KINETO.id: Reader(
         kineto_head.read_capture, _no_tables, scan=kineto_head.scan_kineto, derive=kineto_tables.tables_of

@@ -36,6 +36,7 @@ _WORDS: dict[str, _Words] = {
     "unknown_headers": _Words(
         "headers that this version knows", "These columns.", "Nothing to do; tell us if you need them.", "info"
     ),
+    "other_header": _Words("the header of the pieces before", "This piece of the file.", "Export the result again."),
     "duplicate_header": _Words(
         "every header once", "The repeated column; the first is read.", _PARSE_AGAIN, "warning"
     ),

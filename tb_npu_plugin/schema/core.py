@@ -11,6 +11,8 @@ from tb_npu_plugin.units import BANDWIDTH_UNITS, SIZE_UNITS, TIME_UNITS, unit_of
 
 _UNITS = frozenset((*TIME_UNITS, *SIZE_UNITS, *BANDWIDTH_UNITS, "%"))
 
+#: Group of a pattern: which piece of a file that was cut into several, each with the same header.
+PIECE = "piece"
 #: Ends of the names of SQLite databases.
 DATABASE_SUFFIX = ".db"
 #: Ends of the names of SQLite's logs, which stand beside a database while it is written and after its writer was killed:
@@ -76,6 +78,14 @@ class ResultFile:
         """This declaration describes a file of that name (a trailing .gz is allowed)."""
         name = file_name[:-3] if file_name.endswith(".gz") else file_name
         return bool(self.pattern.fullmatch(name)) if self.pattern else name == self.name
+
+    def piece(self, file_name: str) -> int | None:
+        """Which piece of a file that was cut a file of that name is; None for a whole one."""
+        found = (
+            self.pattern.fullmatch(file_name[:-3] if file_name.endswith(".gz") else file_name) if self.pattern else None
+        )
+        number = found.groupdict().get(PIECE) if found else None
+        return int(number) if number else None
 
     @property
     def is_database(self) -> bool:

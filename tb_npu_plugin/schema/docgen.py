@@ -106,7 +106,8 @@ def _databases() -> str:
 
 def _tables_of(spec: ResultFile) -> Iterable[tuple[str, Sequence[Column]]]:
     """The logical tables that a file fills."""
-    return [(table, TABLES[table]) for table in spec.tables if table in TABLES]
+    tables = [(table, TABLES[table]) for table in spec.tables if table in TABLES]
+    return [(tables[0][0], spec.columns), *tables[1:]] if tables and spec.columns else tables
 
 
 def _columns(columns: Sequence[Column]) -> list[str]:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from tb_npu_plugin.schema.core import Condition, ResultFile
+from tb_npu_plugin.schema.core import DEVICE_ID, PIECE, Condition, ResultFile
+from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS
 from tb_npu_plugin.schema.torch_npu_csv import (
     API_STATISTIC,
     DATA_PREPROCESS,
@@ -24,6 +25,8 @@ OUTPUT_FOLDER = "mindstudio_profiler_output"
 FOLDER_NAME = re.compile(r"PROF_\d+(?:_(?P<time>\d{14,17}))?(?:_\w+)?")
 HOST_FOLDER = "host"
 DEVICE_FOLDER = re.compile(r"device_(?P<device>\d+)")
+#: Before the number of a piece of a file that msprof cut: a CSV file after a million rows.
+PIECE_MARK = "_slice_"
 #: Call that makes it, from raw data.
 EXPORT = 'msprof --export=on --output="{path}"'
 
@@ -35,8 +38,20 @@ _MEMORY = Condition("--sys-hardware-mem=on, or --ge-api", "Exported where memory
 
 def _like(file: ResultFile, stem: str, condition: Condition) -> ResultFile:
     """The same table from a file `{stem}_{time of the export}.csv`, maybe with the number of a device before."""
-    pattern = re.compile(rf"{stem}(?:_\d+)*\.csv")
-    return dataclasses.replace(file, name=f"{stem}_*.csv", pattern=pattern, condition=condition)
+    return dataclasses.replace(file, name=f"{stem}_*.csv", pattern=named(stem), condition=condition)
+
+
+def _of_cann(file: ResultFile) -> ResultFile:
+    """A memory file with CANN's own header of the device."""
+    device = file.column("device")
+    renamed = dataclasses.replace(device, headers=(*device.headers, "Device"))
+    columns = (renamed if column is device else column for column in file.columns)
+    return dataclasses.replace(file, columns=(DEVICE_ID, *columns))
+
+
+def named(stem: str) -> re.Pattern[str]:
+    """Names of a file: `{stem}_{time}.csv`, or in pieces `{stem}_slice_0_{time}.csv`, `{stem}_slice_1_{time}.csv`."""
+    return re.compile(rf"{stem}(?:_\d+)*(?:{PIECE_MARK}(?P<{PIECE}>0|[1-9]\d{{0,5}}))?(?:_\d+)*\.csv")
 
 
 #: In the PROF_* folder itself. Profilers of frameworks move it into their results, under their own names.
@@ -53,6 +68,35 @@ MSPROF_DATABASE = ResultFile(
     doc="The device and CANN, as tables of a SQLite database; nothing of a framework: no steps, no operators.",
 )
 
+#: step_trace_*.csv: iterations of graphs. Reduces stand in pairs of columns of these names behind the others.
+ITERATION_ID, ITERATION_END = "Iteration ID", "Iteration End(us)"
+DEVICE, MODEL = "Device_id", "Model ID"
+REDUCE_START, REDUCE_DURATION = "Reduce Start(us)", "Reduce Duration(us)"
+#: Unit of its times where a header names none.
+ITERATION_UNIT = "us"
+#: Name of a reduce: the file has none.
+REDUCE_NAME = "Reduce {0}"
+_ITERATION_HEADERS = {
+    "step": ITERATION_ID, "end_ns": ITERATION_END, "total_ns": "Iteration Time(us)", "fp_ns": "FP Start(us)",
+    "bp_ns": "BP End(us)", "interval_ns": "Data Aug Bound(us)", "fp_bp_ns": "FP to BP Time(us)",
+    "tail_ns": "Iteration Refresh(us)",
+}  # fmt: skip
+ITERATIONS = ResultFile(
+    id="msprof_iterations",
+    name="step_trace_*.csv",
+    pattern=named("step_trace"),
+    title="Iterations",
+    condition=Condition("--task-time=on", "Exported where graphs ran as a whole; never of single operators."),
+    columns=tuple(
+        dataclasses.replace(
+            column, headers=(_ITERATION_HEADERS[column.key],) if column.key in _ITERATION_HEADERS else ()
+        )
+        for column in ITERATIONS_COLUMNS
+    ),
+    fills=("iterations", "iteration_reduces"),
+    doc="Points of each iteration of a graph on the device, and its reduces.",
+)
+
 MSPROF_FILES: tuple[ResultFile, ...] = (
     dataclasses.replace(
         TRACE_VIEW, name="msprof_*.json", pattern=re.compile(r"msprof(?:_slice_0)?(?:_\d+)*\.json"), condition=_DEFAULT
@@ -61,10 +105,11 @@ MSPROF_FILES: tuple[ResultFile, ...] = (
     _like(OP_STATISTIC, "op_statistic", _AICORE),
     _like(API_STATISTIC, "api_statistic", _API),
     _like(TASK_TIME, "task_time", _DEFAULT),
-    _like(OP_MEMORY, "operator_memory", _MEMORY),
-    _like(MEMORY_RECORD, "memory_record", _MEMORY),
+    _like(_of_cann(OP_MEMORY), "operator_memory", _MEMORY),
+    _like(_of_cann(MEMORY_RECORD), "memory_record", _MEMORY),
     _like(MODULE_MEMORY, "npu_module_mem", _MEMORY),
     _like(DATA_PREPROCESS, "aicpu", Condition("--aicpu=on", "Exported where AI CPU tasks were profiled.")),
     _like(L2_CACHE, "l2_cache", Condition("--l2=on", "Exported where the L2 cache was profiled.")),
+    ITERATIONS,
     MSPROF_DATABASE,
 )

@@ -86,7 +86,12 @@ def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
     out: list[MissingJson] = []
     for file in facts.format.files:
         use = USES.get(file.id)
-        if use is None or (chosen is not None and chosen not in use.views) or read.intersection(file.tables):
+        if (
+            use is None
+            or not use.missed
+            or (chosen is not None and chosen not in use.views)
+            or read.intersection(file.tables)
+        ):
             continue
         unusable = any(table in facts.unusable for table in file.tables)
         out.append(

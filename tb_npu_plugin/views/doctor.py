@@ -39,7 +39,7 @@ def _file(span: SpanData, file: str) -> DoctorFileJson:
         "file": file,
         "title": spec.title if spec is not None else "",
         "bytes": span.sizes.get(file, 0),
-        "state": _state(spec, filled, problems),
+        "state": _state(spec, filled or _with_others(span, file, spec), problems),
         "filled": filled,
         "problems": [_json(problem) for problem in problems],
         "views": _views(spec, filled),
@@ -82,7 +82,14 @@ def _filled(span: SpanData, file: str, spec: ResultFile | None) -> list[FilledJs
     return out
 
 
-def _state(spec: ResultFile | None, filled: Sequence[FilledJson], problems: Sequence[Problem]) -> State:
+def _with_others(span: SpanData, file: str, spec: ResultFile | None) -> bool:
+    """A piece of a file that was cut: its rows are counted with those of the first."""
+    if spec is None or spec.piece(file.rpartition("/")[2]) is None:
+        return False
+    return any(span.rows(table) is not None and spec.matches(span.source(table)) for table in spec.tables)
+
+
+def _state(spec: ResultFile | None, filled: Sequence[FilledJson] | bool, problems: Sequence[Problem]) -> State:
     lost = any(problem.severity == "error" for problem in problems)
     if spec is not None and spec.settings:
         return "damaged" if lost else "settings"

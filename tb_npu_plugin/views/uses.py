@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Use:
-    """What a result file is for: the views that show it and what they cannot show without it."""
+    """What a result file is for: the views that show it and what they cannot show without it. missed: people are told
+    where it is not there."""
 
     views: tuple[str, ...]
     cost: str
+    missed: bool = True
 
 
 #: By id of the result file. Files that no view shows are not here: they are not missed.
@@ -36,6 +38,7 @@ USES: dict[str, Use] = {
     "communication": Use(("distributed",), "No split of the communication time, no communication operators."),
     "comm_links": Use(("distributed",), "No matrix of links."),
     "iterations": Use(("step_trace", "distributed"), "No step gap, forward and backward, tail."),
+    "msprof_iterations": Use(("step_trace",), "No step gap, forward and backward, tail.", missed=False),
     "parallel_times": Use(("distributed",), "No computation and communication of each rank, no mode of parallelism."),
     "hccl_raw": Use(("distributed",), "No communication operators, no links."),
     "aicore_ops": Use(("kernel",), "No time by operator."),

@@ -123,6 +123,16 @@ KINDS = {
         "device 0",
         {"overview": "msprof", "trace": "Ascend Hardware", "kernel": "FlashAttentionScore", "memory": "Modules"},
     ),
+    "msprof_pieces": Kind(
+        "msprof_pieces",
+        "device 0",
+        {
+            "step_trace": "Reduce 1",
+            "kernel": "FlashAttentionScore",
+            "memory": "PTA",
+            "doctor": "nic_20250615070512.csv",
+        },
+    ),
     "msprof_db": Kind(
         "msprof_db",
         "device 0",

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.schema.formats import FORMATS
@@ -21,6 +22,7 @@ from tb_npu_plugin.tables import Table
 from tests.support.fixtures import FIXTURES
 
 MSPROF = FIXTURES / "results" / "msprof"
+PIECES = FIXTURES / "results" / "msprof_pieces"
 TEXT = FIXTURES / "recorded" / "cluster_text"
 DATABASE = FIXTURES / "recorded" / "cluster_db"
 
@@ -36,6 +38,7 @@ def read(logdir: Path, worker: int = 0) -> dict[str, Table]:
         if spec is None or spec.settings:
             continue
         tables.update(reader.tables(span.folder / file.relative, file.relative, log, lambda _: None, None, tables))
+    tables = reader.finish(tables, Capture(), log)
     assert not [problem for problem in log.list() if problem.severity != "info"]
     return reader.select(tables, span.part) if reader.select is not None else tables
 
@@ -53,6 +56,53 @@ def test_op_summary() -> None:
     assert kernels.ints("dur_ns").tolist() == [ns(row["Task Duration(us)"], 1000) for row in rows]
     assert kernels.ints("start_ns").tolist() == [ns(row["Task Start Time(us)"], 1000) for row in rows]
     assert kernels.text("core").tolist() == [row["Task Type"] for row in rows]
+
+
+def test_op_summary_in_pieces() -> None:
+    rows = []
+    for path in sorted(PIECES.rglob("op_summary_slice_*.csv")):
+        with path.open(newline="") as file:
+            rows += list(csv.DictReader(file))
+    kernels = read(PIECES)["kernels"]
+    assert kernels.text("name").tolist() == [row["Op Name"] for row in rows]
+    assert kernels.ints("dur_ns").tolist() == [ns(row["Task Duration(us)"], 1000) for row in rows]
+    whole = read(MSPROF)["kernels"]
+    assert kernels.columns == whole.columns
+    for column in whole.columns:
+        if column.kind.value == "text":
+            assert kernels.text(column.key).tolist() == whole.text(column.key).tolist()
+        else:
+            values = (kernels.floats if column.kind.value in ("float", "ratio", "percent") else kernels.ints)(
+                column.key
+            )
+            others = (whole.floats if column.kind.value in ("float", "ratio", "percent") else whole.ints)(column.key)
+            assert values.tolist() == pytest.approx(others.tolist(), nan_ok=True)
+
+
+def test_iterations() -> None:
+    (path,) = PIECES.rglob("step_trace_*.csv")
+    with path.open(newline="") as file:
+        _, *rows = csv.reader(file)
+    tables = read(PIECES)
+    steps, reduces = tables["iterations"], tables["iteration_reduces"]
+    assert steps.text("step").tolist() == ["1", "2"]
+    for place, key in ((2, "fp_ns"), (3, "bp_ns"), (4, "end_ns"), (5, "total_ns"), (6, "fp_bp_ns"), (7, "tail_ns")):
+        assert steps.ints(key).tolist() == [ns(row[place], 1000) for row in rows]
+    assert steps.ints("start_ns").tolist() == [ns(row[4], 1000) - ns(row[5], 1000) for row in rows]
+    gaps = steps.ints("interval_ns").tolist()
+    assert gaps[1] == ns(rows[1][8], 1000) == steps.ints("fp_ns")[1] - steps.ints("start_ns")[1]
+    assert rows[0][8] == "N/A" and gaps[0] < 0
+    assert reduces.ints("start_ns").tolist() == [ns(row[place], 1000) for row in rows for place in (10, 12)]
+    assert reduces.ints("dur_ns").tolist() == [2500, 300] * 2
+
+
+def test_memory_of_cann() -> None:
+    (path,) = PIECES.rglob("memory_record_*.csv")
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    table = read(PIECES)["memory_record"]
+    assert table.ints("reserved_bytes").tolist() == [ns(row["Total Reserved(KB)"], 1024) for row in rows]
+    assert set(table.text("device").tolist()) == {"NPU:0"} and set(table.ints("device_id").tolist()) == {0}
 
 
 def test_op_statistic() -> None:

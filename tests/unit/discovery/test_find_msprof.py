@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tb_npu_plugin.discovery.model import FoundSpan
 from tb_npu_plugin.discovery.scan import scan
 from tests.support.fixtures import FIXTURES
 
@@ -43,6 +44,27 @@ def test_the_newest_export_is_read(tmp_path: Path) -> None:
     (span,) = scan({"": tmp_path}).runs[0].workers[0].spans
     assert [file.name for file in span.files] == ["op_summary_20250616000000.csv"]
     assert [note.code for note in span.notes] == ["older_export", "older_export"]
+
+
+def names(span: FoundSpan) -> list[str]:
+    return [file.name for file in span.files]
+
+
+def test_all_pieces_of_the_newest_export_are_read(tmp_path: Path) -> None:
+    new = [f"op_summary_slice_{piece}_20250616000000.csv" for piece in (0, 1, 2, 10)]
+    output(tmp_path / PROF, *new, "op_summary_slice_0_20250615070512.csv", "op_summary_20250101000000.csv")
+    (span,) = scan({"": tmp_path}).runs[0].workers[0].spans
+    assert names(span) == new
+    assert sorted(note.code for note in span.notes) == ["missing_piece", "older_export", "older_export"]
+    (gap,) = [note for note in span.notes if note.code == "missing_piece"]
+    assert gap.found.startswith("4") and gap.expected.startswith("11")
+
+
+def test_a_whole_file_that_is_newer_than_pieces(tmp_path: Path) -> None:
+    output(tmp_path / PROF, "op_summary_slice_0_20250615070512.csv", "op_summary_20250616000000.csv")
+    (span,) = scan({"": tmp_path}).runs[0].workers[0].spans
+    assert names(span) == ["op_summary_20250616000000.csv"]
+    assert [note.code for note in span.notes] == ["older_export"]
 
 
 @pytest.mark.parametrize("place", ["", PROF], ids=["above", "itself"])

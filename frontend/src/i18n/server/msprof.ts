@@ -2,6 +2,18 @@ import type { ServerText } from "./texts.gen";
 
 /** Exports of msprof and of msprof-analyze cluster. */
 export const MSPROF = {
+  "Copy them again.": "请重新复制这些文件。",
+  "Exported where graphs ran as a whole; never of single operators.": "以整图方式执行时导出；单算子场景没有。",
+  Iterations: "迭代轨迹",
+  "The rows of the others.": "其余分片的行。",
+  "This piece of the file.": "该文件的这一分片。",
+  "When the iterations and their communication happened; how long they took is known.":
+    "各迭代及其通信发生的时刻；耗时仍然已知。",
+  "the header of the pieces before": "与前面分片相同的表头",
+  "times of another clock": "另一个时钟的时间",
+  "times of the clock of the kernels": "与 kernel 同一时钟的时间",
+  "{0} of them": "其中 {0} 个",
+  "{0} pieces": "{0} 个分片",
   "Advice of msprof": "msprof 的调优建议",
   "Data pipeline on the device": "设备侧数据流水线",
   "Events of the iterations": "迭代轨迹事件",

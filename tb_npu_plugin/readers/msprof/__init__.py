@@ -1,0 +1,1 @@
+"""Reads exports of plain msprof runs."""

@@ -1,0 +1,129 @@
+"""Iterations of a graph, as msprof counts them: step_trace_*.csv. Source: the vendor's reference of msprof's files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Optional
+
+from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.figures import Rows as TableRows
+from tb_npu_plugin.readers.mindinsight.rows import Rows, opened_rows, text
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.source import Progress
+from tb_npu_plugin.schema import msprof as names
+from tb_npu_plugin.schema.core import folded
+from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS, REDUCES_COLUMNS
+from tb_npu_plugin.tables import NULL_INT, Table, known
+from tb_npu_plugin.units import TIME_UNITS, unit_of
+
+Tables = dict[str, Table]
+#: The kernels are looked for this near to the iterations, ns.
+_NEAR = 24 * 3600 * 10**9
+_WORD = 1 << 64
+_TIMES = ("start_ns", "end_ns", "fp_ns", "bp_ns")
+_FIGURES = ("end_ns", "total_ns", "fp_ns", "bp_ns", "interval_ns", "fp_bp_ns", "tail_ns")
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One iteration; figures by key of the table. reduces: start and duration of each, ns."""
+
+    origin: tuple[Optional[str], Optional[str]]  # device, model
+    number: str
+    figures: dict[str, Optional[int]]
+    reduces: list[tuple[int, int]]
+
+
+def read_iterations(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+    """`iterations` and `iteration_reduces`; {} when nothing could be read. A row without a number or an end is lost."""
+    report = FileReport(log, relative)
+    with opened_rows(path, report, progress) as rows:
+        if rows is None:
+            return {}
+        places = {folded(header): place for place, header in reversed(list(enumerate(rows.header)))}
+        missing = [name for name in (names.ITERATION_ID, names.ITERATION_END) if folded(name) not in places]
+        if missing:
+            report.add("missing_column", "line 1", expected=", ".join(missing), found=", ".join(rows.header))
+            return {}
+        found = [row for line, cells in rows.lines if (row := _row(rows, cells, line, places)) is not None]
+    if not found:
+        report.add("no_rows")
+    return _tables(found)
+
+
+def _row(rows: Rows, cells: list[str], line: int, places: dict[str, int]) -> _Row | None:
+    """One line; None, and a problem, where it cannot be taken."""
+    place = {column.key: places.get(folded(column.headers[0])) for column in names.ITERATIONS.columns if column.headers}
+    figures = {key: _time(rows, cells, place[key], line) for key in _FIGURES}
+    number, end, total = text(cells, place["step"]), figures["end_ns"], figures["total_ns"]
+    if number is None or end is None or (total is not None and total < 0):
+        rows.report.add("bad_required_cell", f"line {line}", found=",".join(cells[:5]))
+        return None
+    figures["start_ns"] = figures["fp_ns"] if total is None else end - total
+    starts, durations = ([i for i, header in enumerate(rows.header) if folded(header) == folded(name)]
+                         for name in (names.REDUCE_START, names.REDUCE_DURATION))  # fmt: skip
+    reduces = []
+    for start_place, duration_place in zip(starts, durations):
+        start, duration = _time(rows, cells, start_place, line), _duration(rows, cells, duration_place, line)
+        if start is not None and duration is not None:
+            reduces.append((start, duration))
+    device, model = (text(cells, places.get(folded(name))) for name in (names.DEVICE, names.MODEL))
+    return _Row((device, model), number, figures, reduces)
+
+
+def _time(rows: Rows, cells: list[str], place: int | None, line: int) -> int | None:
+    """ns; headers of older releases name no unit and mean microseconds."""
+    return None if place is None else rows.integer(cells, place, _factor(rows.header[place]), line)
+
+
+def _duration(rows: Rows, cells: list[str], place: int, line: int) -> int | None:
+    """ns. msprof subtracts the end of the first one from its start, without a sign: 2^64 too much."""
+    try:
+        value = Decimal(cells[place].strip()) * _factor(rows.header[place])
+        if _WORD // 2 <= value < _WORD:
+            return _WORD - int(value)
+    except ArithmeticError:
+        pass  # no number: reported below
+    return _time(rows, cells, place, line)
+
+
+def _factor(header: str) -> int:
+    return TIME_UNITS.get(unit_of(header), TIME_UNITS[names.ITERATION_UNIT])
+
+
+def _tables(found: list[_Row]) -> Tables:
+    """Iterations are counted by graph: where there are several, or several devices, the steps say which."""
+    steps, reduces = TableRows(ITERATIONS_COLUMNS), TableRows(REDUCES_COLUMNS)
+    varies = [len({row.origin[part] for row in found}) > 1 for part in (0, 1)]
+    for row in found:
+        origin = [name or "" for name, shown in zip(row.origin, varies) if shown]
+        step = "/".join([*origin, row.number])
+        values = {"step": step, "average": 0, **row.figures}
+        steps.add(*(values[column.key] for column in ITERATIONS_COLUMNS))
+        for number, (start, duration) in enumerate(row.reduces, 1):
+            reduces.add(step, names.REDUCE_NAME.format(number), None, start, duration)
+    return {"iterations": steps.table(), "iteration_reduces": reduces.table()}
+
+
+def placed(tables: Tables, log: ProblemLog) -> Tables:
+    """Iterations whose times are those of another clock than the kernels' lose them: nothing tells where they lie."""
+    steps, kernels = tables.get("iterations"), tables.get("kernels")
+    if steps is None or kernels is None:
+        return tables
+    ends, starts = (values[known(values)] for values in (steps.ints("end_ns"), kernels.ints("start_ns")))
+    if not len(ends) or not len(starts) or (ends.max() > starts.min() - _NEAR and ends.min() < starts.max() + _NEAR):
+        return tables
+    log.add(_other_clock())
+    unknown = {key: steps.ints(key) * 0 + NULL_INT for key in _TIMES}
+    kept = {name: table for name, table in tables.items() if name != "iteration_reduces"}
+    return {**kept, "iterations": Table(steps.columns, {**steps.data, **unknown})}
+
+
+def _other_clock() -> Problem:
+    return Problem(
+        "other_clock", "", names.ITERATIONS.name, "times of the clock of the kernels", "times of another clock",
+        "When the iterations and their communication happened; how long they took is known.", "Nothing to do.",
+        severity="info",
+    )  # fmt: skip

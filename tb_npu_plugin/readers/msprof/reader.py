@@ -1,0 +1,64 @@
+"""Which reader reads which file of an export of msprof."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.csv_reader import Named, read_pieces
+from tb_npu_plugin.readers.database import settings
+from tb_npu_plugin.readers.database.tables import read_database
+from tb_npu_plugin.readers.msprof.iterations import placed, read_iterations
+from tb_npu_plugin.readers.source import Progress
+from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.formats import MSPROF
+from tb_npu_plugin.schema.msprof import ITERATIONS, MSPROF_DATABASE, PIECE_MARK
+from tb_npu_plugin.tables import Table
+
+Tables = dict[str, Table]
+
+
+def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
+    """Nothing but what a database tells."""
+    return settings.completed(Capture(), folder, files, log, MSPROF_DATABASE)
+
+
+def read_file(
+    path: Path, relative: str, log: ProblemLog, progress: Progress, spool: Spool | None, before: Tables
+) -> Tables:
+    """As readers.registry.read_file. The first piece of a file that was cut brings the others with it."""
+    spec = MSPROF.file(path.name)
+    if spec is None:
+        return {}
+    if spec.is_database:
+        return read_database(path, relative, log, progress, set(spec.tables) - before.keys(), spool)
+    if spec is ITERATIONS:
+        return read_iterations(path, relative, log, progress)
+    pieces = _pieces(spec, path, relative)
+    if pieces[0][0] != path:
+        return {}
+    table = read_pieces(pieces, spec, log, progress, spool)
+    return {} if table is None else {spec.id: table}
+
+
+def _pieces(spec: ResultFile, path: Path, relative: str) -> list[Named]:
+    """The pieces of a file, in their order; itself where it was not cut."""
+    number = spec.piece(path.name)
+    if number is None:
+        return [(path, relative)]
+    begin, _, end = path.name.partition(f"{PIECE_MARK}{number}")
+    found = {}
+    for other in path.parent.iterdir():
+        piece = spec.piece(other.name) if spec.matches(other.name) else None
+        if piece is not None and other.name == f"{begin}{PIECE_MARK}{piece}{end}":
+            found[piece] = other
+    folder = relative[: len(relative) - len(path.name)]
+    return [(found[piece], folder + found[piece].name) for piece in sorted(found)]
+
+
+def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
+    """Iterations on the clock of the kernels."""
+    return placed(tables, log)

@@ -1,0 +1,131 @@
+"""Exports of msprof that are damaged, cut or of another clock. Figures of good ones: tests/oracle/test_msprof.py."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.scan import SCANNER_VARIABLE
+from tb_npu_plugin.views import doctor, step_trace
+from tb_npu_plugin.views.base import ViewInput
+from tests.support.fixtures import FIXTURES
+from tests.support.span import TestSpan, found_spans
+
+STEPS = "Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),Model ID\n"
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    """The output folder of a copy of msprof_pieces."""
+    shutil.copytree(FIXTURES / "results" / "msprof_pieces", tmp_path / "run")
+    return next((tmp_path / "run").rglob("mindstudio_profiler_output"))
+
+
+def read(output: Path) -> TestSpan:
+    (span,) = found_spans(output.parents[1])
+    return span
+
+
+def codes(span: TestSpan) -> set[str]:
+    return {problem.code for problem in span.problems}
+
+
+def piece(output: Path, number: int) -> Path:
+    return next(output.glob(f"op_summary_slice_{number}_*.csv"))
+
+
+def rows(output: Path, *numbers: int) -> int:
+    return sum(len(piece(output, number).read_text().splitlines()) - 1 for number in numbers)
+
+
+@pytest.mark.parametrize("scanner", ["", "python"])
+def test_a_lost_piece_costs_its_rows(output: Path, monkeypatch: pytest.MonkeyPatch, scanner: str) -> None:
+    monkeypatch.setenv(SCANNER_VARIABLE, scanner)
+    whole, lost = read(output), rows(output, 0)
+    piece(output, 0).unlink()
+    span = read(output)
+    assert codes(span) == {"missing_piece"}
+    assert span.rows("kernels") == (whole.rows("kernels") or 0) - lost > 0
+    names = whole.tables["kernels"].text("name").tolist()
+    assert span.tables["kernels"].text("name").tolist() == names[lost:]
+
+
+def emptied(path: Path) -> None:
+    path.write_text("")
+
+
+def other_header(path: Path) -> None:
+    path.write_text(path.read_text().replace("Op Name", "OP Type", 1))
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+@pytest.mark.parametrize(
+    ("damage", "code", "lost"),
+    [(emptied, "empty_file", 4), (other_header, "other_header", 4), (cut, "truncated_row", 1)],
+)
+def test_a_damaged_piece(output: Path, damage: Callable[[Path], None], code: str, lost: int) -> None:
+    before = read(output).rows("kernels") or 0
+    path = piece(output, 1)
+    damage(path)
+    span = read(output)
+    assert span.rows("kernels") == before - lost
+    (found,) = [problem for problem in span.problems if problem.severity == "error"]
+    assert (found.code, found.file.rpartition("/")[2]) == (code, path.name)
+
+
+def test_pieces_are_read_in_the_order_of_their_numbers(output: Path) -> None:
+    first = piece(output, 0)
+    header, *lines = first.read_text().splitlines()
+    for number in range(12):
+        row = lines[0].replace("aclnnAddmm", f"k{number}", 1)
+        (output / first.name.replace("_slice_0_", f"_slice_{number}_")).write_text(f"{header}\n{row}\n")
+    names = read(output).tables["kernels"].text("name").tolist()
+    assert [(name or "").partition("_")[0] for name in names] == [f"k{number}" for number in range(12)]
+
+
+def test_doctor_says_that_each_piece_was_read(output: Path) -> None:
+    found = doctor.build(ViewInput([read(output)], {})).data["files"]
+    states = {file["file"].rpartition("/")[2]: (file["state"], len(file["filled"])) for file in found}
+    pieces = [state for name, state in states.items() if "_slice_" in name]
+    assert pieces[0] == ("read", 1) and set(pieces[1:]) == {("read", 0)}
+
+
+def test_iterations_of_another_clock_have_no_place(output: Path) -> None:
+    next(output.glob("step_trace_*.csv")).write_text(STEPS + "0,1,80.000,90.000,95.500,15.500,7\n")
+    span = read(output)
+    assert codes(span) == {"other_clock"}
+    data = step_trace.build(ViewInput([span], {})).data
+    (step,) = data["steps"]
+    assert (step["start_ns"], step["total_ns"]) == (None, 15500)
+
+
+def test_iterations_of_several_graphs_say_which(output: Path) -> None:
+    for path in output.glob("op_summary*"):
+        path.unlink()
+    rows = "0,1,80,90,95.5,15.5,7\n0,1,180,N/A,195.5,N/A,8\n0,x,1,2,,3,8\n0,2,N/A,N/A,295.5,15.5,8\n"
+    next(output.glob("step_trace_*.csv")).write_text(STEPS + rows)
+    span = read(output)
+    table = span.tables["iterations"]
+    assert table.text("step").tolist() == ["7/1", "8/1", "8/2"]
+    assert table.ints("start_ns").tolist() == [80000, 180000, 280000]
+    assert codes(span) == {"bad_required_cell"}
+
+
+def test_a_step_trace_without_its_columns(output: Path) -> None:
+    next(output.glob("step_trace_*.csv")).write_text("Device_id,Iteration\n0,1\n")
+    span = read(output)
+    assert codes(span) == {"missing_column"} and span.rows("iterations") is None
+
+
+@pytest.mark.parametrize("cell", ["nan", "1e400", "x", "-1", ""])
+def test_a_duration_that_is_none(output: Path, cell: str) -> None:
+    path = next(output.glob("step_trace_*.csv"))
+    path.write_text(path.read_text().replace(",0.300", f",{cell}"))
+    span = read(output)
+    assert span.rows("iterations") == 2
