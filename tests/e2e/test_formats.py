@@ -127,7 +127,7 @@ KINDS = {
         "msprof_pieces",
         "device 0",
         {
-            "step_trace": "Reduce 1",
+            "step_trace": "step_trace_20250615070512.csv",
             "kernel": "FlashAttentionScore",
             "memory": "PTA",
             "doctor": "nic_20250615070512.csv",
