@@ -109,4 +109,5 @@ def text_of(content: Mapping[str, Any]) -> str:
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
-    path.write_text(text_of(content), encoding="utf-8")
+    # a name that the file system gave may not be valid text: that costs the character, not the capture
+    path.write_text(text_of(content), encoding="utf-8", errors="replace")

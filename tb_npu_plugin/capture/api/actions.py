@@ -15,7 +15,7 @@ from tb_npu_plugin.capture.api.interface import _ProfInterface
 class Do(Enum):
     """One thing to do; the values are what an error message calls it."""
 
-    INIT = "creating the result folder"
+    INIT = "beginning a capture"
     WARMUP = "the warmup"
     START = "starting"
     STOP = "stopping"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Callable
@@ -20,6 +21,8 @@ from tb_npu_plugin.capture.backend import HostSwitches, Recorder, Settings
 
 SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
 _LONGEST_TRACE_ID = 1024
+#: Those with a capture that has not ended: one a process.
+_busy: weakref.WeakSet[_ProfInterface] = weakref.WeakSet()
 
 
 class _ProfInterface:
@@ -72,10 +75,17 @@ class _ProfInterface:
             warn("GC detect will not take effect while ProfilerActivity.CPU is not set.")
         return checked
 
+    @property
+    def recording(self) -> bool:
+        """There is a capture that has not ended."""
+        return self._recorder is not None
+
     # -- one capture ---------------------------------------------------------------------------------
     def init_trace(self) -> None:
         """Make the result folder and get a recorder for it."""
         self.prof_path = ""
+        if any(other.recording for other in _busy):
+            raise RuntimeError("another profile of this process is recording; stop it first")
         self._recorded, self._start_info, self._marks_failed = None, {}, False
         self.trace_id = self._new_trace_id()
         folder, temporary = paths.PLACE.create()
@@ -89,6 +99,7 @@ class _ProfInterface:
             paths.remove(folder)
             raise
         self._recorder = recorder
+        _busy.add(self)
         self.prof_path = str(folder)
 
     def warmup_trace(self) -> None:
@@ -201,6 +212,9 @@ class _ProfInterface:
         """Parse the last capture, or export from it. kwargs: async_mode, metric, device."""
         if not self.prof_path:
             warn("Invalid profiling path.")
+            return
+        if self.recording:
+            warn("The capture has not ended: call stop() first. Nothing is parsed or exported.")
             return
         folder = Path(self.prof_path)
         if analysis_type == parsing.TRACE_HANDLER:

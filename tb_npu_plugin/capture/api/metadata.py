@@ -27,6 +27,11 @@ def _accepted(metadata: dict[str, Any], key: Any, value: Any) -> bool:
     return True
 
 
+def _refuse(constant: str) -> None:
+    """NaN and Infinity are no JSON: profiler_metadata.json would not be, either."""
+    raise ValueError(constant)
+
+
 def _store(metadata: dict[str, Any], key: str, value: Any) -> None:
     if key in metadata:
         warn(f"{key} is already saved as metadata, override it.")
@@ -44,7 +49,7 @@ def add_json(metadata: dict[str, Any], key: Any, value: Any) -> None:
     if not _accepted(metadata, key, value):
         return
     try:
-        parsed = json.loads(value)
+        parsed = json.loads(value, parse_constant=_refuse)
     except (ValueError, RecursionError):
         warn("The metadata value must be json format string. Skip this metadata")
         return

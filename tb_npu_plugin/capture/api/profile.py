@@ -87,7 +87,7 @@ class profile(_KinetoProfile):
     @guarded()
     def start(self) -> None:
         """Begin with the action of the current step."""
-        if self._started and not self.stopped:
+        if self.prof_if.recording:
             warn("Profiler is already started, start takes no effect!")
             return
         self._started, self.stopped = True, False
@@ -101,7 +101,10 @@ class profile(_KinetoProfile):
     @guarded()
     def stop(self) -> None:
         """End: what is being recorded is written and handed to on_trace_ready."""
-        if not self._started or self.stopped:
+        if self.stopped:
+            return
+        if not self._started:
+            warn("Profiler is not started, stop takes no effect!")
             return
         self.stopped = True
         self._end_step()
@@ -117,8 +120,8 @@ class profile(_KinetoProfile):
         before = self.current_action
         self.step_num += 1
         self.current_action = self._action()
-        self._started = True  # without start(), the capture begins with the first step that records
         self.action_controller.transit(before, self.current_action, self._call_handler)
+        self._started |= self.prof_if.recording  # without start(), the capture begins with the first step that records
         self._begin_step()
 
     def _set_step_num_offset_for_dynamic_prof(self, offset: int) -> None:

@@ -43,8 +43,7 @@ class MockRecorder:
 
     def prepare(self, folder: Path, settings: Settings) -> None:
         """Make FRAMEWORK."""
-        import torch.profiler  # noqa: F401 - that it is missing shall be told now
-
+        torch_profiler.refuse_second()  # imports PyTorch: that it is missing shall be told now
         (folder / RAW_FOLDER).mkdir(mode=0o750)
         self._folder, self._settings, self._groups = folder, settings, Groups(settings.groups)
         self._data = HostData(settings, os.getpid(), _device(settings.rank), time.time_ns())
@@ -56,6 +55,7 @@ class MockRecorder:
         if short or self._settings.host.record_shapes or not self._settings.simulates:
             self._get_ready()
             return
+        torch_profiler.refuse_second()
         sampler = torch_profiler.make(HostSwitches(), shapes=True)
         sampler.prepare_trace()
         sampler.start_trace()
@@ -70,11 +70,11 @@ class MockRecorder:
     def _end_sample(self) -> None:
         """Keep the shapes of the warm-up. Where that fails, the capture records its own."""
         sampler, self._sampler = self._sampler, None
-        sampler.stop_trace()
         try:
+            torch_profiler.stop(sampler)
             torch_profiler.save(sampler, self._folder / RAW_FOLDER / SHAPES)
             self._sampled = True
-        except OSError as problem:
+        except (OSError, RuntimeError) as problem:
             print(f"The shapes of the warm-up are not kept: {problem}", file=sys.stderr)
         self._get_ready()
 
@@ -84,9 +84,10 @@ class MockRecorder:
             self._end_sample()
         if not self._warm:
             self._get_ready()
+        torch_profiler.refuse_second()
         self._data.start, self._data.tid = time.time_ns(), threading.get_native_id()
         self._profiler.start_trace()
-        self._running = True
+        self._warm, self._running = False, True
 
     def stop(self) -> None:
         """Record no longer."""
@@ -95,7 +96,7 @@ class MockRecorder:
         for number in list(self._steps):
             self.step_end(number)
         self._running = False
-        self._profiler.stop_trace()
+        torch_profiler.stop(self._profiler)
         now = time.time_ns()
         with self._lock:
             self._data.end = now
@@ -179,17 +180,13 @@ class MockRecorder:
 
     def discard(self) -> None:
         """Let PyTorch's profiler go."""
-        sampler, self._sampler = self._sampler, None
-        if sampler is not None:
-            sampler.stop_trace()
-        profiler, self._profiler = self._profiler, None
-        if profiler is None:
-            return
-        if self._warm and not self._running and self._data.end is None:
+        profiler, recording = self._sampler or self._profiler, self._running or self._sampler is not None
+        self._sampler = self._profiler = None
+        if self._warm and not torch_profiler.is_running():
             profiler.start_trace()  # one that is ready can only be stopped when it runs
-            self._running = True
-        if self._running:
-            self._running = False
+            recording = True
+        self._warm = self._running = False
+        if recording and torch_profiler.is_running():
             profiler.stop_trace()
 
     def memory_actions(self, device: str) -> Sequence[MemoryAction]:

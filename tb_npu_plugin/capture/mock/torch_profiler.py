@@ -7,6 +7,8 @@ from typing import Any
 
 from tb_npu_plugin.capture.backend import HostSwitches, MemoryAction
 
+#: PyTorch has one profiler a process; a second one ends the first, whose results crash the process when they are read.
+_ONE = "PyTorch runs one profiler at a time in a process"
 _ACTIONS = {"PREEXISTING": 1, "CREATE": 1, "INCREMENT_VERSION": 0, "DESTROY": -1}
 
 
@@ -24,6 +26,32 @@ def make(host: HostSwitches, shapes: bool) -> Any:
         with_modules=host.with_modules,
         experimental_config=_config(torch, host),
     )
+
+
+def refuse_second() -> None:
+    """RuntimeError where a profiler of PyTorch records in this process already."""
+    if is_running():
+        raise RuntimeError(f"{_ONE}, and one is recording: torch.profiler, or another profile")
+
+
+def stop(profiler: Any) -> None:
+    """Stop a profiler that runs. RuntimeError where it has no results: they must not be touched."""
+    if not is_running():
+        raise RuntimeError(f"{_ONE}, and another one has ended this recording")
+    profiler.stop_trace()
+    results = profiler.profiler.kineto_results
+    if results is None or not results.trace_start_ns():
+        raise RuntimeError(
+            f"{_ONE}, and another one has ended this recording; or it was started and stopped in different threads, "
+            "which PyTorch does not offer with profile_memory=True"
+        )
+
+
+def is_running() -> bool:
+    """A profiler of PyTorch records, ours or another."""
+    import torch.autograd.profiler
+
+    return bool(getattr(torch.autograd.profiler, "_is_profiler_enabled", False))
 
 
 def save(profiler: Any, target: Path) -> None:

@@ -172,7 +172,7 @@ def test_a_folder_that_cannot_be_written(recorded: Recorded, said: Said, tmp_pat
     with prof:
         prof.step()
     [(_kind, text)] = [line for line in said() if line[0] == "ERROR"]
-    assert "creating the result folder" in text
+    assert "beginning a capture" in text
     assert str(tmp_path / "file") in text
     assert recorded.take() == []
 

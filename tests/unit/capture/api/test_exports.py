@@ -66,6 +66,16 @@ def test_without_a_capture(export: str, recorded: Recorded, said: Said) -> None:
     assert list(Path().iterdir()) == []
 
 
+@pytest.mark.parametrize("export", ["export_chrome_trace", "export_stacks", "export_memory_timeline"])
+def test_while_it_records(export: str, recorded: Recorded, said: Said) -> None:
+    with profile(experimental_config=QUIET, **MEMORY) as prof:
+        said()
+        getattr(prof, export)("out.log" if export == "export_stacks" else "out.json")
+        assert said() == [("WARNING", "The capture has not ended: call stop() first. Nothing is parsed or exported.")]
+    prof.export_chrome_trace("trace.json")
+    assert Path("trace.json").is_file()  # the capture itself is whole
+
+
 def test_stacks(captured: profile, said: Said) -> None:
     captured.export_stacks("cpu.log")
     captured.export_stacks("npu.log", "self_npu_time_total")

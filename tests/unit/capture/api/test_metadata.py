@@ -24,6 +24,8 @@ ROWS: list[tuple[bool, Any, Any, dict[str, Any], list[str]]] = [
     (True, "key", '{"a": null}', {"key": {"a": None}}, []),
     (True, "key", [1, 2, 3], {}, [TYPE]),
     (True, "key", "[1, 2", {}, [JSON]),
+    (True, "key", "[NaN]", {}, [JSON]),  # Python's json takes it; those who read the file do not
+    (True, "key", "Infinity", {}, [JSON]),
     (True, "key", "v" * 4097, {}, [LONG]),
 ]
 

@@ -180,6 +180,51 @@ def test_step_without_start_records_too(recorded: Recorded) -> None:
     assert [entry for entry in recorded.take() if "step" not in entry] == ["prepare", "start", "stop", "finalize"]
 
 
+def test_steps_before_start(recorded: Recorded, said: Said) -> None:
+    """A loop that calls step() all the time, and start() and stop() around a few steps."""
+    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
+    said()
+    prof.step()
+    prof.start()
+    prof.step()
+    prof.stop()
+    assert recorded.take() == ["prepare", "start", "stop", "finalize"]
+    assert [text for _, text in said()] == [
+        "Incorrect schedule: Stop profiler while current state is RECORD which may result in incomplete parsed data."
+    ]
+
+
+@pytest.mark.parametrize("steps", [0, 2])
+def test_stop_without_start(steps: int, recorded: Recorded, said: Said) -> None:
+    prof = profile(experimental_config=QUIET)
+    for _ in range(steps):
+        prof.step()
+    prof.stop()
+    assert said() == [("WARNING", "Profiler is not started, stop takes no effect!")]
+    assert recorded.take() == []
+
+
+def test_one_capture_at_a_time(recorded: Recorded, said: Said) -> None:
+    first, second = (profile(on_trace_ready=lambda prof: None, experimental_config=QUIET) for _ in range(2))
+    first.start()
+    folder = first.prof_if.prof_path
+    said()
+    second.start()
+    second.stop()
+    assert [text for kind, text in said() if kind == "ERROR"] == [
+        "Profiling failed in beginning a capture: another profile of this process is recording; stop it first. "
+        "The training goes on."
+    ]
+    assert recorded.take() == ["prepare", "start"]
+    assert second.prof_if.prof_path == ""
+    first.stop()
+    assert recorded.take() == ["stop", "finalize"]
+    assert list(Path().glob("*_ascend_pt")) == [Path(Path(folder).name)]  # the second left nothing
+    with second:
+        pass
+    assert recorded.take() == ["prepare", "start", "stop", "finalize"]
+
+
 def test_a_forgotten_profile_stops_itself(recorded: Recorded) -> None:
     prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
     prof.start()

@@ -213,6 +213,14 @@ def test_metadata(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     assert recorded.recorders[0].settings.environment == found["ENV_VARIABLES"]
 
 
+def test_metadata_that_are_no_text(recorded: Recorded) -> None:
+    """A path that is not UTF-8 has characters that no file takes: they are lost, the capture is not."""
+    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
+    with prof:
+        prof.add_metadata("folder", "data/\udcff")
+    assert json.loads((Path(prof.prof_if.prof_path) / "profiler_metadata.json").read_text())["folder"] == "data/?"
+
+
 def test_the_database_form_keeps_the_environment_elsewhere(recorded: Recorded) -> None:
     config = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, export_type="db")
     found = json.loads((_capture(experimental_config=config) / "profiler_metadata.json").read_text())

@@ -157,6 +157,10 @@ class Profiler:
     def __getattr__(self, name: str) -> Any:
         return lambda: self.done.append(name)
 
+    @property
+    def runs(self) -> bool:
+        return "start_trace" in self.done and "stop_trace" not in self.done
+
 
 @pytest.mark.parametrize("steps", [0, 1])
 def test_a_profile_that_ends_in_the_warm_up_stops_what_it_started(
@@ -170,6 +174,8 @@ def test_a_profile_that_ends_in_the_warm_up_stops_what_it_started(
         return made[-1]
 
     monkeypatch.setattr(torch_profiler, "make", make)
+    monkeypatch.setattr(torch_profiler, "stop", lambda profile: profile.stop_trace())
+    monkeypatch.setattr(torch_profiler, "is_running", lambda: any(profile.runs for profile in made))
     monkeypatch.setattr(torch_profiler, "save", lambda profile, target: None)
     recorder = MockRecorder()
     recorder.prepare(tmp_path, Settings())
