@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-#: How long the first question may wait for the first scan, in seconds: an inactive tab stays hidden until a reload.
-FIRST_SCAN = 0.5
+#: How long the first question may wait for the first result, in seconds: an inactive tab stays hidden until a reload.
+FIRST_RESULT = 2.0
 
 
 class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is not typed
@@ -55,9 +55,7 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
 
     def is_active(self) -> bool:
         """Results were found. Answers from the running scan, after a moment's grace for the first; reads no result."""
-        watcher = self.watcher()
-        watcher.wait(FIRST_SCAN)
-        return watcher.active()
+        return self.watcher().active(FIRST_RESULT)
 
     def get_plugin_apps(self) -> Mapping[str, Wsgi]:
         """Routes: the frontend and the API of docs/http_api.md."""

@@ -35,6 +35,8 @@ class Watcher:
         self._lock = threading.Lock()
         self._wanted = threading.Event()
         self._first = threading.Event()
+        self._known = threading.Event()  # whether there are results
+        self._updating = threading.Lock()
         self._thread: threading.Thread | None = None
         self._scan = Scan()
         self._places: dict[str, Place] = {}
@@ -73,13 +75,18 @@ class Watcher:
         self.ask()
         return self._first.wait(timeout)
 
-    def active(self) -> bool:
-        """Results are there, as far as is known."""
+    def active(self, timeout: float = 0.0) -> bool:
+        """Results are there, as far as is known; before the first scan has ended or met one, waits for that."""
         self.ask()
+        self._known.wait(timeout)
         return self._seen
 
     def update(self) -> Scan:
-        """Scan in this thread."""
+        """Scan in this thread; after a scan that is under way, which would otherwise bring back what it saw before."""
+        with self._updating:
+            return self._update()
+
+    def _update(self) -> Scan:
         started = time.monotonic()
         found = self._scanner(self.logdirs, self._note)
         with self._lock:
@@ -91,10 +98,12 @@ class Watcher:
             self._finished = time.monotonic()
             self._took = self._finished - started
         self._first.set()
+        self._known.set()
         return found
 
     def _note(self) -> None:
         self._seen = True
+        self._known.set()
 
     def _run(self) -> None:
         while True:
@@ -106,4 +115,6 @@ class Watcher:
                 logger.exception("scanning %s failed", ", ".join(map(str, self.logdirs.values())))
                 self._finished = time.monotonic()
                 self._first.set()
-            self.scanning = self._wanted.is_set()
+                self._known.set()
+            with self._lock:  # or a question that comes between the two looks would not be said to be under way
+                self.scanning = self._wanted.is_set()

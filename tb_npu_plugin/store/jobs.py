@@ -256,6 +256,15 @@ class Pool:
             if job.state == "cancelled" or self._closed:
                 return
             self._running[job] = process
+        if self._cache.get(job.key) is None:  # another server may have read it while this job waited
+            self._build(process, job, say)
+        with self._changed:
+            self._running[job] = None  # a cancel that comes now does not end the process any more
+            if job.state == "reading":
+                job.bytes_done = job.bytes_total
+                job.state = "ready"
+
+    def _build(self, process: Process, job: Job, say: Callable[[dict[str, Any]], None]) -> None:
         out = self._cache.new_folder()
         settled = is_settled(job.files)
         try:
@@ -263,11 +272,6 @@ class Pool:
             self._cache.commit(job.key, out, {**meta, "settled": settled})
         finally:
             self._cache.discard(out)
-        with self._changed:
-            self._running[job] = None  # a cancel that comes now does not end the process any more
-            if job.state == "reading":
-                job.bytes_done = job.bytes_total
-                job.state = "ready"
 
     def _show(self, job: Job, built: Path) -> None:
         """Take a preview that the worker has made, unless a longer one is shown since an earlier attempt."""

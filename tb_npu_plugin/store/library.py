@@ -124,17 +124,21 @@ class Library:
         settled = is_settled(files)
         self._note_growth((span.token, stage), not settled)
         key = self._key(span, stage, settled)
+        # The job before the entry: one that has ended since has left its entry.
+        job = self._cancelled.get((span.token, stage)) or self.pool.job(key)
         entry = self._entry(key)
+        state = job.state if job else "new"
+        if state == "ready":
+            entry = self._entry(key)
         if entry is not None:
             with self._lock:
                 self._shown[span.token, stage] = entry
                 self._cancelled.pop((span.token, stage), None)  # it was done before the cancel reached it
             return Stand(stage, "ready", key, entry, growing=not settled)
-        job = self._cancelled.get((span.token, stage)) or self.pool.job(key)
         before = None if settled else self._shown.get((span.token, stage))
         if before is not None:
             return Stand(stage, "ready", key, before, job, growing=True)
-        return Stand(stage, job.state if job else "new", key, None, job, growing=not settled)
+        return Stand(stage, state, key, None, job, growing=not settled)
 
     def want(self, place: Place, stages: Iterable[Stage], urgent: bool = True) -> list[Stand]:
         """Have stages read that are not and were not cancelled; `urgent` ones before others. Returns how far they are
@@ -164,7 +168,8 @@ class Library:
             format=span.format,
             part=span.part,
         )
-        job = self.pool.submit(wanted)
+        with self._lock:  # a cancel since the look at it counts
+            job = self._cancelled.get((span.token, stage)) or self.pool.submit(wanted)
         if job.state == "ready":  # it ended between the two looks
             return self.stand(place, stage)
         return Stand(stage, job.state, stand.key, None, job, stand.growing)
@@ -176,9 +181,10 @@ class Library:
     def cancel(self, places: Sequence[Place], stages: Iterable[Stage]) -> None:
         """End what waits or is read of these stages; it begins again when it is resumed, and not before."""
         for place, stage in itertools.product(places, tuple(stages)):
-            job = self.pool.cancel(self.stand(place, stage).key)
-            if job is not None:
-                with self._lock:
+            key = self.stand(place, stage).key
+            with self._lock:
+                job = self.pool.cancel(key)
+                if job is not None:
                     self._cancelled[place.span.token, stage] = job
                     self._events += 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,15 @@ from tests.conftest import FIXTURES, ROOT, real_data
 from tests.e2e.tensorboard import tensorboard
 
 playwright_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, FrameLocator, Page  # noqa: E402
+from playwright.sync_api import (  # noqa: E402
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    FrameLocator,
+    Page,
+    Request,
+    expect,
+)
 
 CHROMIUM = next(
     (found for name in (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome")
@@ -28,8 +37,13 @@ FLAGS = [
     "--disable-lcd-text",
 ]  # fmt: skip
 PLUGIN = "npu_profiler"
-#: A wait that takes longer is a defect, in ms.
-PATIENCE = 15_000
+#: A wait that takes longer is a defect, however busy the machine is, in ms. Nothing waits for as long where all is well.
+PATIENCE = 60_000
+expect.set_options(timeout=PATIENCE)
+#: After this, in ms, the address tells what was done (state/params.ts waits 150 ms).
+ADDRESS = 160
+#: Resolves so many ms after what was done before has been drawn.
+DRAWN = """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, %d))))"""
 #: What the demo shows.
 VIEWS = ("overview", "trace", "step_trace", "kernel", "operator", "memory", "distributed", "diff", "doctor")
 
@@ -76,6 +90,11 @@ def broken_server(cache: Path) -> Iterator[str]:
         yield url
 
 
+def is_question(request: Request) -> bool:
+    kinds = ("view", "table", "timeline")
+    return request.resource_type == "fetch" and any(f"/{PLUGIN}/api/{kind}/" in request.url for kind in kinds)
+
+
 def is_stale(message: ConsoleMessage) -> bool:
     """The browser notes every 404; on a question about an older reading of a trace that is the agreed answer."""
     return "404" in message.text and "/api/timeline/" in str(message.location) and "version=" in str(message.location)
@@ -88,8 +107,13 @@ class Plugin:
     page: Page
     url: str
     defects: list[str] = field(default_factory=list)
+    #: Questions to the server without an answer so far, but those that are asked again and again.
+    asked: set[Request] = field(default_factory=set)
 
     def watch(self) -> None:
+        self.page.on("request", lambda request: self.asked.add(request) if is_question(request) else None)
+        self.page.on("requestfinished", lambda request: self.asked.discard(request))
+        self.page.on("requestfailed", lambda request: self.asked.discard(request))
         host = urlsplit(self.url).netloc
         self.page.on("pageerror", lambda error: self.defects.append(f"page error: {error}"))
         self.page.on(
@@ -137,8 +161,22 @@ class Plugin:
     def frame(self) -> FrameLocator:
         return self.page.frame_locator(f'iframe[src*="name={PLUGIN}"]')
 
+    def drawn(self, ms: int = 0) -> None:
+        """Wait until the page has drawn what was done before; and `ms` longer, counted by the page itself."""
+        self.frame.locator("#shell").evaluate(DRAWN % ms)
+
+    def quiet(self) -> None:
+        """Wait until nothing is asked of the server any more, the answers are drawn and the address tells of them."""
+        end = time.monotonic() + PATIENCE / 1000
+        while True:
+            self.drawn(ADDRESS)
+            if not self.asked:
+                return
+            assert time.monotonic() < end, f"no answer: {[request.url for request in self.asked]}"
+
     def ready(self, view: str) -> None:
         """Wait until this view shows its data, or says why it has none."""
+        self.drawn()  # what was chosen last: the view of before is ready as well
         settled = ", ".join(
             f'#shell[data-view="{view}"] .view-frame[data-state="{state}"]' for state in ("ready", "missing", "failed")
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -12,8 +13,11 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-START_SECONDS = 60
+#: Patience with a busy machine.
+START_SECONDS, END_SECONDS = 180, 60
 #: What TensorBoard prints when it listens: it chooses the port itself, so that two test runs never fight for one.
+#: Process of each that runs, by URL.
+_RUNNING: dict[str, int] = {}
 LISTENS = re.compile(rb"TensorBoard \S+ at http://[^/]+:(\d+)")
 
 
@@ -31,10 +35,34 @@ def tensorboard(*arguments: str, cache: Path, prefix: str = "") -> Iterator[str]
         subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment) as process,
     ):
         try:
-            yield f"http://127.0.0.1:{_port(process, log)}{prefix}/"
+            url = f"http://127.0.0.1:{_port(process, log)}{prefix}/"
+            _RUNNING[url] = process.pid
+            yield url
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(END_SECONDS)
+
+
+def hold_reader(url: str, file: str) -> int:
+    """Wait until a worker of a TensorBoard has a file of this name open, and stop it there: a busy browser must not miss
+    what is to be seen meanwhile. Gives its process, to go on with SIGCONT; Cancel ends it as any other."""
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        for worker in _children(_RUNNING[url]):
+            with contextlib.suppress(OSError):  # it has closed the file, or has ended
+                if any(os.readlink(one).endswith(f"/{file}") for one in Path(f"/proc/{worker}/fd").iterdir()):
+                    os.kill(worker, signal.SIGSTOP)
+                    return worker
+        time.sleep(0.01)
+    raise AssertionError(f"nobody reads {file}")
+
+
+def _children(process: int) -> list[int]:
+    found: list[int] = []
+    for thread in Path(f"/proc/{process}/task").iterdir():
+        with contextlib.suppress(OSError):  # a thread that has ended
+            found += map(int, (thread / "children").read_text().split())
+    return found
 
 
 def _port(process: subprocess.Popen[bytes], log: Path) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -21,10 +22,18 @@ def test_hostile_names_are_text(open_plugin: Open, broken_server: str, view: str
     assert plugin.frame.locator("main script, main img[src='x']").count() == 0
 
 
+def catalog(plugin: Plugin) -> dict[str, Any]:
+    """What was found, once that is known."""
+    while True:
+        found: dict[str, Any] = plugin.page.request.get(f"{plugin.url}data/plugin/npu_profiler/api/catalog").json()
+        if not found["scanning"]:
+            return found
+        plugin.page.wait_for_timeout(100)
+
+
 def span_of(plugin: Plugin, defect: str) -> dict[str, str]:
     """URL state that chooses the first span of a broken result; {} when it was not taken."""
-    catalog = plugin.page.request.get(f"{plugin.url}data/plugin/npu_profiler/api/catalog").json()
-    for run in catalog["runs"]:
+    for run in catalog(plugin)["runs"]:
         for worker in run["workers"]:
             for span in worker["spans"]:
                 if defect in (run["label"] + worker["label"] + span["label"]):
@@ -37,8 +46,7 @@ def test_broken_result_opens(open_plugin: Open, broken_server: str, defect: str)
     plugin = open_plugin(broken_server)
     chosen = span_of(plugin, defect)
     if not chosen:
-        catalog = plugin.page.request.get(f"{plugin.url}data/plugin/npu_profiler/api/catalog").json()
-        skipped = [item for item in catalog["skipped"] if defect in item["path"]]
+        skipped = [item for item in catalog(plugin)["skipped"] if defect in item["path"]]
         assert skipped, "neither opened nor listed with a reason"
         assert skipped[0]["reason"]
         assert skipped[0]["action"]

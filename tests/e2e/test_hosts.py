@@ -42,7 +42,7 @@ def test_a_result_that_appears_is_picked_up(open_plugin: Open, cache: Path, tmp_
         plugin.frame.locator("main").get_by_text(str(tmp_path)).first.wait_for()
         source = next((FIXTURES / "demo" / "transformer_910b").iterdir())
         shutil.copytree(source, tmp_path / "late" / source.name)
-        plugin.frame.locator("nav.side").get_by_text("late").first.wait_for(timeout=30_000)
+        plugin.frame.locator("nav.side").get_by_text("late").first.wait_for()
         plugin.ready("overview")
         assert plugin.state() == "ready"
         plugin.close()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +16,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.conftest import FIXTURES, ROOT
 from tests.e2e.conftest import Plugin
-from tests.e2e.tensorboard import tensorboard
+from tests.e2e.tensorboard import hold_reader, tensorboard
 from tests.e2e.timeline import Open, copied_time, find, param, place, settled, shown, trace
 
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
@@ -22,7 +24,7 @@ KERNELS = next(FIXTURES.glob(f"results/level1/*_ascend_pt/{OUTPUT}/kernel_detail
 #: Large enough for one preview (its first 32 MB are at most a quarter), in MB.
 LARGE = 140
 #: Patience with reading on a busy machine, in ms.
-SLOW = 120_000
+SLOW = 300_000
 
 
 def large_result(folder: Path, megabytes: int) -> None:
@@ -64,6 +66,8 @@ def jobs(plugin: Plugin) -> list[dict[str, Any]]:
 
 def test_timeline_fills_in_while_the_rest_is_read(open_plugin: Open, large_server: str) -> None:
     whole = open_beginning(open_plugin, large_server)  # looks at everything
+    hold_reader(large_server, "trace_view.json")
+    settled(whole)  # a second preview may have come
     expect(banner(whole)).to_contain_text("Showing the first")
     beginning = shown(whole)
     find(whole, "aten::op_7")
@@ -122,6 +126,7 @@ def test_tables_are_there_while_a_large_trace_is_read(
         plugin.open("trace", wait=False)
         reading = plugin.frame.locator('.view-frame[data-state="reading"] [role="progressbar"]')
         reading.first.wait_for()
+        hold_reader(url, "trace_view.json")
         plugin.frame.locator('a[data-view="kernel"]').click()
         plugin.ready("kernel")
         assert [job["stage"] for job in jobs(plugin)] == ["trace"], "the tables do not wait for the trace"
@@ -133,7 +138,9 @@ def test_tables_are_there_while_a_large_trace_is_read(
         line.get_by_role("button", name="Cancel").click()
         expect(chip).to_have_text("1 cancelled")
         line.get_by_role("button", name="Resume").click()
+        reader = hold_reader(url, "trace_view.json")
         expect(chip).to_contain_text("Reading")
+        os.kill(reader, signal.SIGCONT)
         plugin.frame.locator('a[data-view="trace"]').click()
         plugin.frame.locator('.view-frame[data-state="ready"] .tl').wait_for(timeout=SLOW)
         settled(plugin)
@@ -162,6 +169,7 @@ def rank_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str
 def test_ranks_tell_how_far_they_are_and_can_be_stopped(open_plugin: Open, rank_server: str) -> None:
     plugin = open_plugin(rank_server)
     plugin.open("distributed", wait=False)
+    hold_reader(rank_server, "kernel_details.csv")
     chip = plugin.frame.locator(".reading-chip")
     expect(chip).to_contain_text("Reading")
     chip.click()

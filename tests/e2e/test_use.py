@@ -62,6 +62,7 @@ def test_the_step_filter_of_kernels(open_plugin: Open, demo_server: str) -> None
     plugin = open_plugin(demo_server)
     plugin.open("kernel")
     plugin.frame.get_by_role("tab", name="All", exact=True).click()
+    plugin.quiet()
     expect(rows_of(plugin)).to_have_text(re.compile(r"^\d+ rows$"))
     every = int(re.sub(r"\D", "", rows_of(plugin).inner_text()))
     pick(plugin, "Step:", "12")
@@ -107,6 +108,7 @@ def test_charts_are_saved(open_plugin: Open, demo_server: str, view: str, card: 
 def test_memory_zooms_tells_what_is_live_and_comes_back(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     plugin.open("memory")
+    plugin.quiet()
     chart = plugin.frame.locator("main svg").first
     box = chart.bounding_box()
     assert box is not None
@@ -138,7 +140,7 @@ def test_the_link_matrix_changes_its_figure(open_plugin: Open, demo_server: str)
     before = heat.inner_text()
     for figure in ("Size", "Time"):
         plugin.frame.get_by_role("tab", name=figure, exact=True).click()
-        expect(heat).not_to_have_text(before)
+        expect(heat).not_to_have_text(before, use_inner_text=True)
     plugin.frame.get_by_role("tab", name="Transport", exact=True).click()
     expect(heat).to_contain_text("HCCS")
 
@@ -158,6 +160,7 @@ def test_diff_drills_down_by_class(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     plugin.open("diff")
     plugin.frame.locator("button.diff-row", has_text="Attention").click()
+    plugin.quiet()
     kernels = plugin.frame.locator('[aria-label="diff.kernels"] .data-row.body')
     expect(kernels.first).to_be_visible()
     assert all("attention" in text.lower() for text in kernels.all_inner_texts())
@@ -176,6 +179,7 @@ def test_keys_alone_reach_a_kernel(open_plugin: Open, demo_server: str) -> None:
     keys = plugin.page.keyboard
     plugin.frame.locator("main").press("4")
     plugin.ready("kernel")
+    plugin.quiet()
     plugin.frame.locator('[aria-label="kernel.statistic"]').focus()
     for key in ("ArrowDown", "ArrowDown", "Enter"):
         keys.press(key)

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 from playwright.sync_api import FloatRect, FrameLocator, Locator
 
 from tests.conftest import FIXTURES
-from tests.e2e.conftest import Plugin
+from tests.e2e.conftest import PATIENCE, Plugin
 
 Open = Callable[..., Plugin]
 #: The trace that the first rank of the demo opens.
@@ -45,14 +45,18 @@ def trace(
 
 def settled(plugin: Plugin) -> None:
     """Wait until the timeline has drawn all that it asked for and is at rest."""
-    plugin.frame.locator(".tl[data-ready=yes]").wait_for()
-    plugin.page.wait_for_timeout(60)  # for what a click asked of the server
-    plugin.frame.locator(".tl[data-ready=yes]").wait_for()
+    at_rest = plugin.frame.locator(".tl[data-ready=yes]")
+    for _ in range(100):
+        at_rest.wait_for()
+        plugin.quiet()  # what a click asked of the server may move it again
+        if at_rest.count():
+            return
+    raise AssertionError("the timeline does not come to rest")
 
 
 def param(plugin: Plugin, name: str, is_set: bool = True) -> str:
     """A parameter of the Trace view in the address, waited for; "" where it must not be there."""
-    for _ in range(40):
+    for _ in range(PATIENCE // 100):
         found = parse_qs(plugin.page.url.partition("#")[2]).get(f"p.npu_profiler.trace.{name}", [""])[0]
         if (found != "") == is_set:
             return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import multiprocessing
 import os
@@ -9,8 +10,9 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from time import monotonic
@@ -119,6 +121,11 @@ def refuse_daemon() -> bool:
 
 def parse_folder(folder: Path, types: Sequence[str] | None, report: Report | None, mode: str = "sync") -> bool:
     """Parse one folder into its ASCEND_PROFILER_OUTPUT; False: it failed, and the user was told why."""
+    with _alone(folder):
+        return _parse_folder(folder, types, report, mode)
+
+
+def _parse_folder(folder: Path, types: Sequence[str] | None, report: Report | None, mode: str) -> bool:
     began = monotonic()
     info(f"Start parsing profiling data in {mode} mode at: {folder}")
     recorded = side_files.read_info(folder)
@@ -137,6 +144,24 @@ def parse_folder(folder: Path, types: Sequence[str] | None, report: Report | Non
         info(f"CANN profiling data parsed in a total time of {took}")
     info(f"All profiling data parsed in a total time of {took}")
     return True
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One parsing of a folder at a time, whichever process does it: the next one would delete what this one writes."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:  # parsing tells why
+        yield
+        return
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # processes forked meanwhile have the descriptor too
+        os.close(descriptor)
 
 
 def recorded_types(recorded: dict[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ WORK_FOLDER = "profiling_data"
 EXPORT_ONLY_FOLDER = "export_only_prof_dir"
 _LONGEST_WORKER_NAME = 225
 _LONGEST_FILE_NAME = 255  # bytes, on every file system in use
+#: How often a result folder is tried to be made while others remove the one above it.
+_TRIES = 20
 
 
 class Place:
@@ -59,7 +62,7 @@ class Place:
         else:
             base = Path(EXPORT_ONLY_FOLDER) if temporary else Path()
         worker = self._worker_name or socket.gethostname()
-        moment = datetime.now()  # local time, as torch_npu
+        moment, tries = datetime.now(), _TRIES  # local time, as torch_npu
         while True:
             stamp = moment.strftime("%Y%m%d%H%M%S") + f"{moment.microsecond // 1000:03d}"
             rest = f"_{os.getpid()}_{stamp}{RESULT_SUFFIX}"
@@ -71,6 +74,11 @@ class Place:
                 if not folder.is_dir():
                     raise
                 moment += timedelta(milliseconds=1)  # two captures in one millisecond
+                continue
+            except FileNotFoundError:
+                if not tries:
+                    raise
+                tries -= 1  # another rank has just removed the empty folder of temporary ones (remove)
                 continue
             return folder, temporary
 
@@ -85,7 +93,9 @@ def remove(folder: Path) -> None:
         return
     try:
         shutil.rmtree(folder)
-        if folder.parent.name == EXPORT_ONLY_FOLDER and not any(folder.parent.iterdir()):
-            folder.parent.rmdir()
     except OSError as problem:
         warn(f"Remove temporary profiling data saving path failed: {problem}")
+        return
+    if folder.parent.name == EXPORT_ONLY_FOLDER:
+        with suppress(OSError):  # other ranks have theirs in it, or have removed it
+            folder.parent.rmdir()

@@ -129,7 +129,9 @@ class MockRecorder:
 
     def range_start(self, range_id: int, message: str, domain: str, stream: int | None) -> None:
         """Open a range."""
-        self._ranges[range_id] = (time.time_ns(), threading.get_native_id(), message, domain, stream)
+        found = (time.time_ns(), threading.get_native_id(), message, domain, stream)
+        with self._lock:
+            self._ranges[range_id] = found
 
     def range_end(self, range_id: int) -> None:
         """Close it."""

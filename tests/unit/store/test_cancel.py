@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.store import stages
-from tb_npu_plugin.store.cache import Cache
-from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.schema.core import Stage
+from tb_npu_plugin.store.cache import Cache, Entry
+from tb_npu_plugin.store.library import Library, Stand
 from tb_npu_plugin.store.stages import STAGES
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import KERNELS, NAME, settle, write_result
@@ -145,6 +147,51 @@ def test_a_growing_file_stays_cancelled_when_it_has_settled(
     library.cancel([place], ["tables"])
     monkeypatch.setattr(stages, "SETTLED_AFTER", 0)
     assert library.want(place, ["tables"])[0].state == "cancelled"
+
+
+def test_a_cancel_between_two_looks_counts(
+    tmp_path: Path, library: Library, holding: Holding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A page that asked at the moment of the cancel had it begun anew, behind the user's back.
+    write_result(tmp_path / "logs" / NAME, trace=None)
+    (place,) = places(library)
+    library.want(place, ["tables"])
+    assert until(lambda: "kernel_details" in holding.at())
+    stand = library.stand
+    looks: list[str] = []
+
+    def look(place: Place, stage: Stage) -> Stand:
+        found = stand(place, stage)
+        looks.append(stage)
+        if len(looks) > 1:
+            return found
+        library.cancel([place], ["tables"])
+        return dataclasses.replace(found, state="waiting")  # as it was
+
+    monkeypatch.setattr(library, "stand", look)
+    assert [one.state for one in library.want(place, ["tables"])] == ["cancelled"]
+    assert [job.state for job in library.jobs()] == ["cancelled"]
+
+
+def test_what_ends_between_two_looks_is_ready(
+    tmp_path: Path, library: Library, holding: Holding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Its entry was looked for first: then the job was gone as well, and all was read again.
+    write_result(tmp_path / "logs" / NAME, trace=None)
+    (place,) = places(library)
+    library.want(place, ["tables"])
+    assert until(lambda: "kernel_details" in holding.at())
+    find = library._entry
+
+    def end_after(key: str) -> Entry | None:
+        found = find(key)
+        monkeypatch.undo()
+        holding.hold()
+        assert until(lambda: library.pool.jobs() == [])
+        return found
+
+    monkeypatch.setattr(library, "_entry", end_after)
+    assert library.stand(place, "tables").state == "ready"
 
 
 def test_only_what_is_under_way_is_cancelled(tmp_path: Path, library: Library) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ class Played:
     """A worker process that does as it is told by the name of the folder that it is to read."""
 
     made: list[Played]
+    begun: list[str]
     done: list[str]
     gate: threading.Event
 
@@ -35,8 +37,9 @@ class Played:
     def run(self, request: Request, say: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         name = f"{request.folder.name}/{request.stage}"
         say({"file": "x.csv", "bytes": 10})
+        Played.begun.append(name)
         if "wait" in name:
-            Played.gate.wait(20)
+            Played.gate.wait(120)
             if self.ended.is_set():
                 raise Killed("ended by SIGKILL")
         Played.done.append(name)
@@ -57,7 +60,7 @@ class Played:
 
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
-    Played.made, Played.done, Played.gate = [], [], threading.Event()
+    Played.made, Played.begun, Played.done, Played.gate = [], [], [], threading.Event()
 
 
 def job(name: str, stage: Stage = "tables", urgent: bool = False) -> Job:
@@ -77,6 +80,21 @@ def test_a_job_becomes_a_cache_entry(tmp_path: Path) -> None:
     entry = Cache(tmp_path).get("key-good-tables")
     assert entry is not None and (entry.folder / "data").read_text() == "good/tables"
     assert pool.job("key-good-tables") is None
+    pool.close()
+
+
+def test_what_another_server_has_read_meanwhile_is_not_read_again(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    built = cache.new_folder()
+    (built / "data").write_text("theirs")
+    cache.commit("key-good-tables", built, {"problems": []})
+    seen: list[Job] = []
+    pool = make(tmp_path, done=seen.append)
+    pool.submit(job("good"))
+    assert until(lambda: len(seen) == 1)
+    assert seen[0].state == "ready" and seen[0].bytes_done == 50 and Played.begun == []
+    entry = cache.get("key-good-tables")
+    assert entry is not None and (entry.folder / "data").read_text() == "theirs"
     pool.close()
 
 
@@ -136,8 +154,8 @@ def test_no_more_workers_than_asked_for(tmp_path: Path) -> None:
     pool = make(tmp_path, size=2)
     for number in range(6):
         pool.submit(job(f"wait {number}"))
-    assert until(lambda: sum(item.state == "reading" for item in pool.jobs()) == 2)
-    assert len(Played.made) == 2
+    assert until(lambda: len(Played.begun) == 2)
+    assert sum(item.state == "reading" for item in pool.jobs()) == len(Played.made) == 2
     assert sum(item.state == "waiting" for item in pool.jobs()) == 4
     Played.gate.set()
     assert until(lambda: len(Played.done) == 6)
@@ -165,7 +183,7 @@ def test_closing_ends_the_workers_and_drops_what_waits(tmp_path: Path) -> None:
     pool = make(tmp_path, done=seen.append)
     pool.submit(job("wait"))
     pool.submit(job("never"))
-    assert until(lambda: pool.job("key-wait-tables").state == "reading")
+    assert until(lambda: Played.begun == ["wait/tables"])
     pool.close()
     assert until(lambda: len(seen) == 1)
     assert seen[0].state == "failed" and Played.done == [] and Played.made[0].ended.is_set()
@@ -197,7 +215,7 @@ def test_progress_has_a_rate_and_an_estimate_once_it_can_be_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr(job_module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(job_module, "time", SimpleNamespace(monotonic=lambda: now[0]))  # not that of other threads
     one = job("x")
     assert one.rate is None and one.eta is None
     one.state, one.started, one.bytes_done = "reading", 100.0, 10

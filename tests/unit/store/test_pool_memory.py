@@ -44,7 +44,7 @@ class Gated:
             self._now += 1
             self.most = max(self.most, self._now)
             gate = self.gate(request.folder.name)
-        gate.wait(20)
+        gate.wait(120)
         with self._lock:
             self._now -= 1
         return {"problems": []}

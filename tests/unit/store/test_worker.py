@@ -205,7 +205,7 @@ def test_a_killed_process_is_told_by_its_signal(tmp_path: Path) -> None:
             ended.append(error)
 
     threading.Thread(target=run, daemon=True).start()
-    assert begun.wait(20)
+    assert begun.wait(120)
     process.kill()
     assert until(lambda: bool(ended))
     assert "SIGKILL" in str(ended[0]) and "memory" in str(ended[0])

@@ -20,7 +20,7 @@ class Monitor:
         self._rank = rank
         self._log = log
         self._interval = _FIRST_INTERVAL
-        self._seen: int | None = None
+        self._seen: tuple[int, int] | None = None
         self._lock = threading.Lock()
         self._found: Config | None = None
         self._stop = threading.Event()
@@ -49,7 +49,8 @@ class Monitor:
     def look(self) -> None:
         """Read the file if it has changed."""
         try:
-            changed = self._path.stat().st_mtime_ns
+            found = self._path.stat()
+            changed = (found.st_mtime_ns, found.st_size)  # half written and written may bear the same time
         except OSError as problem:
             if self._seen is not None:
                 self._log.warning("The config file cannot be read: %s", problem)

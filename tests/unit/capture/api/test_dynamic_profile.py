@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -253,7 +254,7 @@ def test_the_daemon_is_not_there(fresh: Recorded, said: Said, monkeypatch: pytes
 def test_the_interval_follows_the_steps(seconds: float, interval: float, fresh: Recorded, monkeypatch: Any) -> None:
     dp.init(str(FOLDER))
     clock = iter([100.0, 100.0 + seconds])
-    monkeypatch.setattr(control.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(control, "time", SimpleNamespace(monotonic=lambda: next(clock)))  # not that of other threads
     assert dp.CONTROL._monitor is not None
     assert dp.CONTROL._monitor._interval == 2.0
     _steps(12)
@@ -271,7 +272,7 @@ def test_the_monitor_sees_changes(tmp_path: Path) -> None:
         path.with_suffix(".new").write_text(json.dumps({"start_step": 4}))
         path.with_suffix(".new").replace(path)
         found: Config | None = None
-        for _ in range(1000):
+        for _ in range(12_000):
             found = monitor.take()
             if found is not None:
                 break

@@ -7,6 +7,7 @@ import pty
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.backend import Progress
 from tests.unit.capture.api import fake
 from tests.unit.capture.api.conftest import Recorded, Said
+from tests.unit.discovery.test_watch import until
 
 QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
 SECONDS = 60
@@ -36,19 +38,23 @@ analyse("result")
 Report = Callable[[Progress], None]
 
 
+def wait_for(path: Path) -> None:
+    end = time.monotonic() + SECONDS
+    while not path.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 def in_parts(folder: Path, out: Path, export_types: Sequence[str], progress: Report) -> None:
-    """Tells of a quarter of its work before it goes on."""
+    """Tells of a quarter of its work and goes on when that was seen."""
     progress(Progress(25, 100, "reading"))
-    time.sleep(0.5)
+    wait_for(folder / "go")
     progress(Progress(100, 100, "writing"))
 
 
 def once_let(folder: Path, out: Path, export_types: Sequence[str], progress: Report) -> None:
     """Waits until the training has gone on; writes which process it is."""
     (out / "pid").write_text(str(os.getpid()))
-    end = time.monotonic() + SECONDS
-    while not (folder / "go").exists() and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_for(folder / "go")
     fake.parse(folder, out, export_types, progress)
 
 
@@ -72,26 +78,35 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / OUTPUT).iterdir()}
 
 
-def lines_of(terminal: int) -> Iterator[str]:
-    """What a process writes on its terminal, until it closes it."""
+def said_on(terminal: int) -> Iterator[str]:
+    """All that a process has written on its terminal so far, whenever there is more, until it closes it."""
+    said = b""
     while True:
         try:
-            found = os.read(terminal, 1 << 16)
+            said += os.read(terminal, 1 << 16)
         except OSError:
             return
-        yield re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", found.decode())
+        text = said.decode("utf-8", "ignore")  # a character may come in two pieces
+        yield re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "\n")
+
+
+def bars_of(name: str, said: str) -> list[tuple[str, str]]:
+    return re.findall(rf"{name} +[━╸╺ ]+ +(\d+)% +(\w+) ", said)
 
 
 def test_a_terminal_shows_a_bar_for_each_folder(recorded: Recorded) -> None:
-    names = [capture(analyse_flag=False).name for _ in range(2)]
+    folders = [capture(analyse_flag=False) for _ in range(2)]
     terminal, end = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen([sys.executable, "-c", SHOW], stderr=end, stdout=subprocess.DEVNULL, env=environment):
         os.close(end)
-        said = "".join(lines_of(terminal)).replace("\r", "\n")
+        for said in said_on(terminal):
+            for folder in folders:
+                if ("25", "reading") in bars_of(folder.name, said):
+                    (folder / "go").touch()
     os.close(terminal)
-    for name in names:
-        shown = re.findall(rf"{name} +[━╸╺ ]+ +(\d+)% +(\w+) ", said)
+    for folder in folders:
+        shown = bars_of(folder.name, said)
         assert ("25", "reading") in shown and shown[-1] == ("100", "writing")
 
 
@@ -103,6 +118,23 @@ def test_async_parsing_runs_beside_the_training(recorded: Recorded) -> None:
     parsing._background.pop().shutdown(wait=True)
     assert (folder / OUTPUT / parsing.DONE_FILE).exists()
     assert int((folder / OUTPUT / "pid").read_text()) != os.getpid()
+
+
+def test_a_folder_is_parsed_by_one_at_a_time(recorded: Recorded, said: Said) -> None:
+    # analyse() during parsing in the background deleted what that one was writing.
+    use(once_let)
+    folder = capture(async_mode=True)
+    first = folder / OUTPUT / "pid"
+    assert until(lambda: first.exists() and first.read_text() != "")
+    process = first.read_text()
+    other = threading.Thread(target=analyse, args=("result",))
+    other.start()
+    assert not until(lambda: not first.exists() or first.read_text() != process, 0.3), "it waits"
+    (folder / "go").touch()
+    other.join()
+    parsing._background.pop().shutdown(wait=True)
+    assert [text for kind, text in said() if kind == "ERROR"] == []
+    assert (folder / OUTPUT / parsing.DONE_FILE).exists() and first.read_text() != process
 
 
 def test_handler_async_mode_and_analyse_make_the_same_files(recorded: Recorded) -> None:

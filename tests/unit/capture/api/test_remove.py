@@ -6,6 +6,7 @@ the user had there.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,35 @@ def test_leaves_what_is_no_result_folder_of_ours(path: str, tmp_path: Path, monk
     paths.remove(tmp_path)
     kept = {"train.py", "results", "host_1_20260101000000000_ascend_pt"}
     assert {entry.name for entry in tmp_path.iterdir()} == kept
+
+
+def test_ranks_that_share_a_folder_of_temporary_ones_do_not_trouble_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = paths.Place()
+    place.configure(export_only=True)
+    mine, _ = place.create()
+    theirs, _ = place.create()
+    paths.remove(mine)
+    assert theirs.is_dir()
+    paths.remove(theirs)
+
+    # Another rank removes the folder above between the making of it and of this rank's own below it.
+    real, left = os.mkdir, [1]
+
+    def mkdir(path: str | Path, *rest: int) -> None:
+        above = Path(path).parent
+        if left and above.name == paths.EXPORT_ONLY_FOLDER and above.exists():
+            left.pop()
+            above.rmdir()
+        real(path, *rest)
+
+    monkeypatch.setattr(os, "mkdir", mkdir)
+    folder, temporary = place.create()
+    assert folder.is_dir() and temporary
+    assert left == []
+    assert capsys.readouterr().out == ""
 
 
 def test_deletes_a_result_folder(tmp_path: Path) -> None:
