@@ -50,7 +50,7 @@ def hold_reader(url: str, file: str) -> int:
     while time.monotonic() < end:
         for worker in _children(_RUNNING[url]):
             with contextlib.suppress(OSError):  # it has closed the file, or has ended
-                if any(os.readlink(one).endswith(f"/{file}") for one in Path(f"/proc/{worker}/fd").iterdir()):
+                if any(one.readlink().name == file for one in Path(f"/proc/{worker}/fd").iterdir()):
                     os.kill(worker, signal.SIGSTOP)
                     return worker
         time.sleep(0.01)

@@ -10,8 +10,8 @@ import pytest
 
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.discovery.watch import Watcher
-from tb_npu_plugin.store import stages
 from tb_npu_plugin.schema.core import Stage
+from tb_npu_plugin.store import stages
 from tb_npu_plugin.store.cache import Cache, Entry
 from tb_npu_plugin.store.library import Library, Stand
 from tb_npu_plugin.store.stages import STAGES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tb_npu_plugin.capture.backend import RAW_FOLDER, Settings
 from tb_npu_plugin.capture.mock import operators
 from tb_npu_plugin.capture.mock.host import CAPTURE, TRACE, HostData, read
 from tb_npu_plugin.capture.mock.kineto import LIST, Reader, Signature
+from tb_npu_plugin.capture.mock.recorder import MockRecorder
 from tb_npu_plugin.capture.mock.replay import Clock
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
@@ -32,6 +34,18 @@ FRAME = '{{"schemaVersion": 1,\n"baseTimeNanoseconds": 1000000000000000000,\n"tr
 def folder(tmp_path: Path) -> Path:
     (tmp_path / RAW_FOLDER).mkdir()
     return tmp_path
+
+
+def test_a_thread_that_opens_a_range_does_not_disturb_the_end() -> None:
+    # stop() goes through the open ranges: one that came meanwhile was an error that cost the capture.
+    recorder = MockRecorder()
+    thread = threading.Thread(target=recorder.range_start, args=(1, "late", "default", None))
+    with recorder._lock:
+        thread.start()
+        thread.join(0.2)
+        assert recorder._ranges == {}, "it waits"
+    thread.join()
+    assert list(recorder._ranges) == [1]
 
 
 def test_an_interrupted_capture_says_so(folder: Path) -> None:

@@ -20,6 +20,7 @@ from tests.oracle import test_databases as databases
 from tests.oracle import test_invariants as invariants
 from tests.oracle.raw import Raw
 from tests.unit.capture.mock.training import train
+from tests.unit.store.results import settle
 
 pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
 
@@ -60,7 +61,9 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         before = os.environ.get("RANK")
         os.environ["RANK"] = "0"
         try:
-            return train(tmp_path_factory.mktemp(name), **RUNS[name])
+            made = train(tmp_path_factory.mktemp(name), **RUNS[name])
+            settle(made)  # what was written a moment ago is said to be still being written
+            return made
         finally:
             os.environ.pop("RANK")
             if before is not None:
