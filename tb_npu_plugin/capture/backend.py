@@ -124,6 +124,9 @@ class Recorder(Protocol):
         or all members. end None: what communicates later, and was not told of, does so in this group. end = start: the
         functional collective that follows on this thread does."""
 
+    def batch(self, start: int, end: int) -> None:
+        """What the calling thread sent and received since `start` is one operator of the device."""
+
     def waited(self, at: int, start: int) -> None:
         """The calling thread waited for the communication of which `communication` was told with this start."""
 

@@ -8,6 +8,7 @@ whose Python functions look up the group just before.
 from __future__ import annotations
 
 import functools
+import threading
 import time
 from typing import Any, Callable
 
@@ -28,6 +29,8 @@ _COLLECTIVES = (
 _BETWEEN_TWO = ("send", "recv")
 #: Functions of functional collectives that give the group or its name, by release of PyTorch.
 _FUNCTIONAL = ("torch.distributed._functional_collectives", ("_resolve_group", "_resolve_group_name"))
+#: Its sends and receives are one operator of the device.
+_BATCH = (("torch.distributed", "batch_isend_irecv"), ("torch.distributed.distributed_c10d", "batch_isend_irecv"))
 _WAIT = ("torch.distributed.distributed_c10d", "Work.wait")
 _PARALLEL = ("torch.nn.parallel.distributed", "DistributedDataParallel.forward")
 
@@ -48,6 +51,8 @@ class CommunicationNotes:
         self._patches.replace(*_PARALLEL, _noted_parallel)
         for function in _FUNCTIONAL[1]:
             self._patches.replace(_FUNCTIONAL[0], function, _noted_lookup)
+        for place in _BATCH:
+            self._patches.replace(*place, _noted_batch)
         self._patches.replace(*_WAIT, _noted_wait)
 
     def stop(self) -> None:
@@ -58,6 +63,8 @@ class CommunicationNotes:
 
 #: id of a work that nobody waited for yet -> when its note starts. The id of a work that is gone may come again.
 _works: dict[int, int] = {}
+#: Of the thread. batch: it is in batch_isend_irecv.
+_here = threading.local()
 
 
 def _noted(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,7 +78,8 @@ def _noted(method: Callable[..., Any]) -> Callable[..., Any]:
 def _noted_with_peer(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(group: Any, *args: Any, **kwargs: Any) -> Any:
-        return _run(method, args[1] if len(args) > 1 else None, group, *args, **kwargs)
+        one_of_many = getattr(_here, "batch", False)  # all of the group have one communicator for them
+        return _run(method, args[1] if len(args) > 1 and not one_of_many else None, group, *args, **kwargs)
 
     return call
 
@@ -86,6 +94,20 @@ def _run(method: Callable[..., Any], peer: int | None, group: Any, *args: Any, *
     if work is not None:
         _works[id(work)] = start
     return work
+
+
+def _noted_batch(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        start = time.time_ns()
+        _here.batch = True
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _here.batch = False
+            _tell_batch(start)
+
+    return call
 
 
 def _noted_wait(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -126,6 +148,13 @@ def _tell(start: int, end: int | None, group: Any, peer: int | None) -> None:
     found, name = session.current(), ranks.communicator(group)
     if found is not None and name is not None:
         found.recorder.communication(start, end, name, peer)
+
+
+@guarded()
+def _tell_batch(start: int) -> None:
+    found = session.current()
+    if found is not None:
+        found.recorder.batch(start, time.time_ns())
 
 
 @guarded()

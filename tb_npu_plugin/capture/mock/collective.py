@@ -8,17 +8,20 @@ from dataclasses import replace
 from random import Random
 
 from tb_npu_plugin.capture.backend import Settings
+from tb_npu_plugin.capture.mock.batches import Batches
 from tb_npu_plugin.capture.mock.exchanges import outputs_of, transfer_of, type_of
-from tb_npu_plugin.capture.mock.host import Communication, Wait
+from tb_npu_plugin.capture.mock.host import HostData
 from tb_npu_plugin.capture.mock.kineto import Call
 from tb_npu_plugin.capture.mock.notes import Notes
 from tb_npu_plugin.capture.mock.waits import Waits
 from tb_npu_plugin.capture.mock.works import works_of
+from tb_npu_plugin.capture.simulation.batch import PLANES
+from tb_npu_plugin.capture.simulation.batch import batch as schedule_batch
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
 from tb_npu_plugin.capture.simulation.device import Device
 from tb_npu_plugin.capture.simulation.program import Transfer
-from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND, Group, HostOp
+from tb_npu_plugin.capture.simulation.records import BATCH, P2P_TYPES, RECEIVE, SEND, Group, HostOp
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.schema.communicators import group_hash
 
@@ -30,19 +33,16 @@ _GLOO, _GLOO_BYTE = 300_000, 1.0
 
 
 class Peers:
-    """The groups of this rank. `notes` tell which group an operator of `calls` used; without one it is that of all ranks,
-    or of the last note without an end. waits: as HostData.waits; works: those of gloo."""
+    """The groups of this rank. The notes of `data` tell which group an operator of `calls` used; without one it is that
+    of all ranks, or of the last note without an end. works: those of gloo."""
 
-    def __init__(
-        self, settings: Settings, chip: Chip, notes: Iterable[Communication], calls: Iterable[Call],
-        waits: Iterable[Wait] = (), works: Iterable[Call] = (),
-    ) -> None:  # fmt: skip
-        calls = list(calls)
+    def __init__(self, settings: Settings, chip: Chip, data: HostData, calls: list[Call], works: list[Call]) -> None:
         self._topology = Topology(chip)
         self._named: dict[str, Group] = {}
-        self._notes = Notes(notes, calls)
+        self._notes = Notes(data.communication, calls)
         self._works = works_of(calls, works)
-        self.waits = Waits(waits, calls)
+        self._batches = Batches(data.batches, calls)
+        self.waits = Waits(data.waits, calls)
         self._counts: Counter[tuple[int, str]] = Counter()
         for name, group in settings.groups.items():
             ranks = tuple(group["global_ranks"])
@@ -61,10 +61,11 @@ class Peers:
         """Rows for the groups that communicate."""
         rows: Counter[str] = Counter()
         for call in calls:
-            type_ = type_of(call.signature)
+            type_ = self._type(call)
             group = None if type_ is None else self._group(call)
             if type_ is not None and group is not None:
-                rows[group.name] = max(rows[group.name], planes(type_, group.ranks, self._topology))
+                count = PLANES if type_ == BATCH else planes(type_, group.ranks, self._topology)
+                rows[group.name] = max(rows[group.name], count)
         self._named = {name: replace(group, planes=rows[name]) for name, group in self._named.items()}
 
     @property
@@ -72,18 +73,28 @@ class Peers:
         """All of them."""
         return list(self._named.values())
 
+    def _type(self, call: Call) -> str | None:
+        """Type of the operator on the device; None: none."""
+        batch = self._batches.of(call)
+        return type_of(call.signature) if batch is None else BATCH if batch else None
+
     def _group(self, call: Call) -> Group | None:
         """Whose members communicate; None: nobody but this rank, or it is not known between which two."""
         name = self._notes.of(call)
         group = self._named.get(name) if name is not None else None
         group = group or self._default
-        two = type_of(call.signature) in (SEND, RECEIVE)
+        two = self._type(call) in (SEND, RECEIVE)
         return group if group is not None and (len(group.ranks) == 2 if two else len(group.ranks) > 1) else None
 
     def transfer(self, call: Call) -> Transfer | None:
         """The communication of an operator; None for one that does not communicate."""
-        group = None if type_of(call.signature) is None else self._group(call)
-        return None if group is None else transfer_of(call, group.name, len(group.ranks))
+        type_ = self._type(call)
+        group = None if type_ is None else self._group(call)
+        transfer = None if group is None else transfer_of(call, group.name, len(group.ranks))
+        if transfer is not None and type_ == BATCH:
+            size = sum(item.size for item in self._batches.items(self._batches.of(call) or ()))
+            return replace(transfer, type=BATCH, size=size)
+        return transfer
 
     def communicate(
         self, device: Device, transfer: Transfer, op: HostOp, call: Call, start: int, end: int, later: bool
@@ -94,35 +105,43 @@ class Peers:
         arrival = device.arrive(transfer.type, group.index, op, start, end)
         exchange, number = self._exchange(transfer, group)
         member = exchange.members.index(group.ranks[group.rank])
-        last = self._last_arrival(call, transfer)
+        batch = self._batches.of(call) or [call]
+        last = self._last_arrival(batch, transfer)
         arrivals = _arrivals(exchange, member, arrival.at, None if last is None else start + last - call.start)
-        ends, tasks = schedule(exchange, arrivals, self._topology, member)
-        tasks = in_group(tasks, exchange, group.ranks)
-        name = f"{transfer.type}_{group.id[-3:]}_{number}_1"
-        device.communicate(name, transfer, exchange, group, arrival, ends[member], tasks)
-        if self._notes.functional(call) is not None:
-            self.waits.functional(outputs_of(call.signature), ends[member])
-            return
-        note = self._notes.inside(call)
-        if note is not None and self.waits.told:
-            self.waits.noted(note[0], ends[member])
-        elif later:
-            self.waits.later(ends[member])
+        if transfer.type == BATCH:
+            done, tasks = schedule_batch(self._batches.items(batch), exchange, arrivals, self._topology, member)
         else:
-            device.wait_until(ends[member])
+            ends, tasks = schedule(exchange, arrivals, self._topology, member)
+            done, tasks = ends[member], in_group(tasks, exchange, group.ranks)
+        name = f"{transfer.type}_{group.id[-3:]}_{number}_1"
+        device.communicate(name, transfer, exchange, group, arrival, done, tasks)
+        self._wait(device, batch, done, later)
 
-    def _last_arrival(self, call: Call, transfer: Transfer) -> int | None:
+    def _wait(self, device: Device, calls: list[Call], done: int, later: bool) -> None:
+        """Let the compute stream wait for what these calls began, now or when the script does."""
+        if self._notes.functional(calls[0]) is not None:
+            self.waits.functional(outputs_of(calls[0].signature), done)
+            return
+        notes = [note for note in map(self._notes.inside, calls) if note is not None]
+        if notes and self.waits.told:
+            for note in notes:
+                self.waits.noted(note[0], done)
+        elif later:
+            self.waits.later(done)
+        else:
+            device.wait_until(done)
+
+    def _last_arrival(self, calls: list[Call], transfer: Transfer) -> int | None:
         """When the last of the others arrived, as recorded; None: nothing tells. A sender does not wait for gloo."""
-        work = self._works.get((call.tid, call.start))
-        if work is None or transfer.type == SEND:
-            return None
-        return work.end - _GLOO - int(transfer.size * _GLOO_BYTE)
+        works = [self._works.get((call.tid, call.start)) for call in calls if type_of(call.signature) != SEND]
+        ends = [work.end for work in works if work is not None]
+        return max(ends) - _GLOO - int(transfer.size * _GLOO_BYTE) if ends else None
 
     def _exchange(self, transfer: Transfer, group: Group) -> tuple[Exchange, int]:
         """The operator as all members see it, and how many like it came before: equal on all of them. Of two ranks the
         sender comes first."""
         two = transfer.type in (SEND, RECEIVE)
-        key = (group.index, transfer.type if two else "")
+        key = (group.index, transfer.type if transfer.type in P2P_TYPES else "")
         number = self._counts[key]
         self._counts[key] += 1
         members, type_, seed = group.ranks, transfer.type, f"{group.id}/{number}"

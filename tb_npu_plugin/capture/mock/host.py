@@ -10,6 +10,7 @@
         marks         [start, end, tid, message, domain, stream] of mstx; end null: still open; stream null: host only
         communication [start, end, tid, communicator] (a key of settings.groups); end null: of what no other tells, too;
                       end = start: of the functional collective that follows on its thread
+        batches       [start, end, tid] of batch_isend_irecv
         waits         [at, tid, start] of the note in `communication` that the script waited for
     collections   [start, end, tid] of the garbage collector
     torch.json     Chrome trace of PyTorch's profiler, as its C++ writes it; only in complete captures
@@ -35,6 +36,7 @@ CAPTURE, TRACE, SHAPES = "capture.json", "torch.json", "shapes.json"
 Mark = tuple[int, Optional[int], int, str, str, Optional[int]]
 Communication = tuple[int, Optional[int], int, str]
 Wait = tuple[int, int, int]
+Batch = tuple[int, int, int]
 
 
 @dataclass
@@ -51,6 +53,7 @@ class HostData:
     marks: list[Mark] = field(default_factory=list)
     communication: list[Communication] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
+    batches: list[Batch] = field(default_factory=list)
     collections: list[tuple[int, int, int]] = field(default_factory=list)
 
     def write(self, folder: Path) -> None:

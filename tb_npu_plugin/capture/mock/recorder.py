@@ -150,6 +150,10 @@ class MockRecorder:
         name = self._groups.of(communicator, peer)
         self._data.communication.append((start, end, threading.get_native_id(), name))
 
+    def batch(self, start: int, end: int) -> None:
+        """What communicates as one."""
+        self._data.batches.append((start, end, threading.get_native_id()))
+
     def waited(self, at: int, start: int) -> None:
         """For which communication is waited."""
         self._data.waits.append((at, threading.get_native_id(), start))

@@ -96,7 +96,7 @@ class Replay:
         random = Random(f"{data.pid}/{data.start}")
         self._device = Device(chip, random, data.start, self.process.dequeue_tid, settings.level == "Level2", 1.0)
         self._kernels, self._chip = KernelFactory(chip), chip
-        self._peers = Peers(settings, chip, data.communication, self._calls, data.waits, recorded.works)
+        self._peers = Peers(settings, chip, data, self._calls, recorded.works)
         self.process.groups = self._peers.groups
         self._device.meters.communicators = len(self._peers.groups)
         self._memory = Memory(chip.memory, recorded.memory)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
+from tb_npu_plugin.capture.simulation.batch import RECEIVED
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, count_of
 from tb_npu_plugin.capture.simulation.cost import COMPILE, COMPILED, copy_ns
@@ -18,6 +19,7 @@ from tb_npu_plugin.capture.simulation.kernels import Launch
 from tb_npu_plugin.capture.simulation.meters import Meters
 from tb_npu_plugin.capture.simulation.program import Transfer
 from tb_npu_plugin.capture.simulation.records import (
+    BATCH,
     CannCall,
     CommOp,
     Group,
@@ -229,12 +231,16 @@ class Device:
         count = count_of(transfer.type, exchange.size // transfer.item, len(group.ranks))
         op = CommOp(
             name, transfer.type, group, arrival.at, end - arrival.at, arrival.connection, arrival.acl,
-            self._dequeue_tid, count, planes, arrival.op, main=1 if mesh else 0,
+            self._dequeue_tid, count, planes, arrival.op, main=1 if mesh or _receives(transfer, planes) else 0,
             data_type=transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16"),
             algorithm="MESH" if mesh else "RING",
         )  # fmt: skip
         self.segment.comm.append(op)
         self.meters.count_communication(op)
+
+
+def _receives(transfer: Transfer, tasks: list[PlaneTask]) -> bool:
+    return transfer.type == BATCH and any(task.plane == RECEIVED for task in tasks)
 
 
 @dataclass(frozen=True)

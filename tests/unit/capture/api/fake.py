@@ -66,6 +66,9 @@ class FakeRecorder:
     def communication(self, start: int, end: int | None, communicator: str, peer: int | None) -> None:
         self._note(f"communication {communicator} {peer}")
 
+    def batch(self, start: int, end: int) -> None:
+        self._note("batch")
+
     def waited(self, at: int, start: int) -> None:
         self._note("waited")
 

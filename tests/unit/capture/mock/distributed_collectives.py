@@ -102,6 +102,11 @@ CASES = (
     Case("barrier", lambda t, r: t.dist.barrier(), (_reduce(1, "FP32", 4),)),
     Case("send, recv", lambda t, r: t.dist.recv(t.bf16, 0) if r else t.dist.send(t.bf16, 1), (_SEND,), (_RECEIVE,)),
     Case("recv from any", lambda t, r: t.dist.recv(t.bf16) if r else t.dist.send(t.bf16, 1), (_SEND,), (_RECEIVE,)),
+    Case("batch_isend_irecv",
+         lambda t, r: [work.wait() for work in t.dist.batch_isend_irecv(
+             [t.dist.P2POp(t.dist.isend, t.bf16 if r else t.whole, 1 - r),
+              t.dist.P2POp(t.dist.irecv, t.whole if r else t.bf16, 1 - r)])],
+         (_plain("hcom_batchSendRecv", "BFP16", 2, ONE + TWO),)),
     Case("all_reduce_coalesced", lambda t, r: t.dist.all_reduce_coalesced([t.bf16, t.half]),
          (_reduce(ONE + ONE // 2, "BFP16", 2),)),
     Case("all_gather_object", lambda t, r: t.dist.all_gather_object([None, None], "x" * 75),  # pickled: 90 bytes

@@ -9,7 +9,7 @@ import pytest
 from tb_npu_plugin.capture.backend import Settings
 from tb_npu_plugin.capture.mock.collective import Peers
 from tb_npu_plugin.capture.mock.groups import Groups
-from tb_npu_plugin.capture.mock.host import Communication
+from tb_npu_plugin.capture.mock.host import Communication, HostData
 from tb_npu_plugin.capture.mock.kineto import Call, Signature
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.device import Device
@@ -27,8 +27,12 @@ def call(name: str, start: int, *shapes: tuple[int, ...], tid: int = MAIN) -> Ca
     return Call(start, start + 100, tid, Signature(name, tuple((shape, "float") for shape in shapes)))
 
 
+def peers_of(settings: Settings, notes: list[Communication], *calls: Call) -> Peers:
+    return Peers(settings, CHIP, HostData(settings, 1, 0, 0, communication=notes), list(calls), [])
+
+
 def run(settings: Settings, notes: list[Communication], *calls: Call) -> tuple[Segment, Peers]:
-    peers = Peers(settings, CHIP, notes, calls)
+    peers = peers_of(settings, notes, *calls)
     device = Device(CHIP, Random(1), 0, 9, False, 1.0)
     device.segment = Segment()
     for one in calls:
@@ -54,9 +58,9 @@ def test_a_process_stands_for_one_rank_of_eight() -> None:
 
 def test_alone_nothing_communicates() -> None:
     one = call("c10d::allreduce_", 0, (8,))
-    assert Peers(Settings(), CHIP, [], [one]).transfer(one) is None
+    assert peers_of(Settings(), [], one).transfer(one) is None
     view = call("aten::view", 0, (8,))
-    assert Peers(Settings(rank=0, world=2), CHIP, [], [view]).transfer(view) is None
+    assert peers_of(Settings(rank=0, world=2), [], view).transfer(view) is None
 
 
 def test_an_operator_belongs_to_the_group_whose_note_it_is_in() -> None:
@@ -99,7 +103,7 @@ def test_the_size_is_that_of_the_whole(
     name: str, shapes: list[tuple[int, ...]], type_: str, elements: int, count: int
 ) -> None:
     one = call(name, 0, *shapes)
-    transfer = Peers(Settings(rank=2, world=4, groups=GROUPS), CHIP, [], [one]).transfer(one)
+    transfer = peers_of(Settings(rank=2, world=4, groups=GROUPS), [], one).transfer(one)
     assert transfer is not None and (transfer.size, transfer.data_type) == (elements * 4, "FP32")
     (op,) = four([], one)
     assert (op.type, op.count) == (type_, count)
@@ -114,7 +118,7 @@ def test_types_of_elements(element: str, data_type: str, size: int) -> None:
     one = Call(0, 100, MAIN, Signature("c10d::broadcast_", (((8,), element),)))
     (op,) = four([], one)
     assert (op.data_type, op.count) == (data_type, 8)
-    transfer = Peers(Settings(rank=2, world=4, groups=GROUPS), CHIP, [], [one]).transfer(one)
+    transfer = peers_of(Settings(rank=2, world=4, groups=GROUPS), [], one).transfer(one)
     assert transfer is not None and transfer.size == size
 
 
@@ -149,12 +153,12 @@ def test_sends_and_receives() -> None:
 
 def test_between_which_two_is_not_known() -> None:
     one = call("c10d::send", 0, (8,))
-    assert Peers(Settings(rank=2, world=4, groups=GROUPS), CHIP, [], [one]).transfer(one) is None
+    assert peers_of(Settings(rank=2, world=4, groups=GROUPS), [], one).transfer(one) is None
 
 
 def test_the_backward_pass_goes_on_while_gradients_are_reduced() -> None:
     one = call("c10d::allreduce_", 0, (1 << 20,))
-    peers = Peers(Settings(rank=2, world=4, groups=GROUPS), CHIP, [], [one])
+    peers = peers_of(Settings(rank=2, world=4, groups=GROUPS), [], one)
     device = Device(CHIP, Random(1), 0, 9, False, 1.0)
     device.segment = Segment()
     transfer = peers.transfer(one)

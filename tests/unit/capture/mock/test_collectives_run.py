@@ -13,7 +13,7 @@ import pytest
 from tests.oracle import test_invariants as invariants
 from tests.oracle import test_invariants_communication as communication
 from tests.oracle.raw import Raw
-from tests.unit.capture.mock.distributed_collectives import Shown, expected, run_all
+from tests.unit.capture.mock.distributed_collectives import ONE, TWO, Shown, expected, run_all
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
 if not torch.distributed.is_available():
@@ -21,15 +21,16 @@ if not torch.distributed.is_available():
 
 #: Phases of a collective in each of which a rank moves its share from each other rank.
 PHASES = {"hcom_allReduce": 2}
+P2P = ("hcom_send", "hcom_receive", "hcom_batchSendRecv")
 
 
 class Operator(NamedTuple):
-    """An operator of communication.json and of the database."""
+    """An operator of communication.json and of the database. elements: its count."""
 
     name: str
     type: str
     group: str
-    count: int
+    elements: int
     data_type: str
     moved: int
     p2p: bool
@@ -69,8 +70,9 @@ def bytes_moved(shown: Shown, rank: int) -> int:
     """What one of two ranks in a server moves over its link: of two parts of a whole one, in each phase; in multiples
     of 512. The receiver reads what is sent."""
     whole = shown.elements * shown.item
-    if shown.type in ("hcom_send", "hcom_receive"):
-        return whole if shown.type == "hcom_receive" else 0
+    if shown.type in P2P:
+        received = {"hcom_send": 0, "hcom_receive": whole, "hcom_batchSendRecv": (TWO if rank else ONE) * shown.item}
+        return received[shown.type]
     return max(512, whole // 2 // 512 * 512) * PHASES.get(shown.type, 1)
 
 
@@ -89,9 +91,9 @@ def test_each_collective_is_the_operator_of_the_device(results: dict[int, Path],
     table = expected(rank)
     assert [one.type for one in found] == [shown.type for _, shown in table]
     for one, (case, shown) in zip(found, table):
-        assert (one.count, one.data_type) == (shown.count, shown.data_type), case
+        assert (one.elements, one.data_type) == (shown.count, shown.data_type), case
         assert one.moved == bytes_moved(shown, rank), case
-        assert one.p2p == (shown.type in ("hcom_send", "hcom_receive")), case
+        assert one.p2p == (shown.type in P2P), case
 
 
 def test_both_ranks_give_the_same_names(results: dict[int, Path]) -> None:
