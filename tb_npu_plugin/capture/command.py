@@ -42,7 +42,7 @@ _EPILOG = "\b\nFaults (figures in brackets may be left out):\n" + "".join(f"  {t
 @click.option("--only-ranks", default="", metavar="R,R...", help="Write only these ranks of the run.")
 @click.option("--chip", type=click.Choice(list(CHIPS)), default=DEFAULT_CHIP, show_default=True)
 @click.option("--level", type=click.Choice(list(LEVELS)), default="Level1", show_default=True, help="Profiler level.")
-@click.option("--aic-metrics", type=click.Choice(list(METRICS)), default="PipeUtilization", show_default=True)
+@click.option("--aic-metrics", type=click.Choice(list(METRICS)), help="From Level1 on: [default: PipeUtilization]")
 @click.option("--export-type", default="text", metavar="text,db", show_default=True, help="Files, databases, or both.")
 @click.option("--framework", type=click.Choice(list(FRAMEWORKS)), default="torch", show_default=True)
 @click.option("--data-process", is_flag=True, help="MindSpore: profile the data pipeline, which goes without steps.")
@@ -62,15 +62,18 @@ _EPILOG = "\b\nFaults (figures in brackets may be left out):\n" + "".join(f"  {t
 )
 def mock(
     out: Path, model: str, ranks: int, tp: int, pp: int, steps: int, events: int | None, faults: tuple[str, ...],
-    only_ranks: str, chip: str, level: str, aic_metrics: str, export_type: str, framework: str, data_process: bool,
+    only_ranks: str, chip: str, level: str, aic_metrics: str | None, export_type: str, framework: str, data_process: bool,
     l2_cache: bool, no_memory: bool, no_stack: bool,
     no_shapes: bool, layers: int | None, hidden: int | None, heads: int | None, sequence: int | None,
     batch: int | None, micro: int | None, seed: int, jobs: int,
 ) -> None:  # fmt: skip
     """Simulate training runs and write their profiles: *_ascend_pt or *_ascend_ms folders of all ranks, whose waits
     fit each other, and truth.json with the figures that were put in."""
+    counts = LEVELS[level] >= 1
+    if aic_metrics not in (None, "AiCoreNone") and not counts:
+        raise click.UsageError(f"--level {level} records no --aic-metrics.")
     options = Options(
-        LEVELS[level], METRICS[aic_metrics] if LEVELS[level] >= 1 else METRICS["AiCoreNone"], not no_shapes,
+        LEVELS[level], METRICS[aic_metrics or ("PipeUtilization" if counts else "AiCoreNone")], not no_shapes,
         not no_memory, not no_stack, l2_cache, export=_forms(export_type), gc_threshold=0.0 if any("gc-pause" in f for f in faults) else None,
         data_process=data_process,
     )  # fmt: skip
@@ -93,7 +96,7 @@ def _forms(text: str) -> tuple[str, ...]:
 
 def _ranks(text: str) -> tuple[int, ...]:
     try:
-        return tuple(int(part) for part in text.split(",") if part.strip())
+        return tuple(dict.fromkeys(int(part) for part in text.split(",") if part.strip()))
     except ValueError:
         raise click.UsageError(f"--only-ranks {text} is not a list of numbers.") from None
 

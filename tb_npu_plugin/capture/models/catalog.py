@@ -24,6 +24,8 @@ TRANSFORMERS = {
     "tiny": DecoderSizes(2, 256, 8, 512, 1000, 128),
 }
 MODELS = (*TRANSFORMERS, "resnet50", "linear")
+#: Sizes that can be changed, of models that have not all of them.
+_SIZES: dict[str, set[str]] = {"resnet50": {"layers", "batch"}, "linear": set()}
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,12 @@ class Sizes:
 
 def workload(model: str, sizes: Sizes, layout: Layout, kernels: KernelFactory, faults: Faults) -> Workload:
     """A model on the ranks of a layout. Raises BadRequest for names and sizes that do not go."""
+    changes = {key: value for key, value in vars(sizes).items() if value is not None}
+    useless = sorted(set(changes) - _SIZES.get(model, set(changes)))
+    if useless:
+        raise BadRequest(
+            f"{model} has no {useless[0]} to change", f"It has: {', '.join(sorted(_SIZES[model])) or 'none'}."
+        )
     if model == "resnet50":
         blocks = (3, 4, 6, 3) if sizes.layers is None else tuple(max(1, sizes.layers // 4) for _ in range(4))
         return ResNet(layout, kernels, faults, sizes.batch or 64, blocks)
@@ -50,7 +58,6 @@ def workload(model: str, sizes: Sizes, layout: Layout, kernels: KernelFactory, f
         return Linear(layout, kernels, faults)
     if model not in TRANSFORMERS:
         raise BadRequest(f"there is no model {model!r}", f"Models are: {', '.join(MODELS)}.")
-    changes = {key: value for key, value in vars(sizes).items() if value is not None}
     shape = replace(TRANSFORMERS[model], **changes)
     if "micro" not in changes and layout.pp > 1:
         shape = replace(shape, micro=2 * layout.pp)

@@ -62,6 +62,11 @@ class Transformer:
                 f"{shape.layers} layers and {shape.heads} heads cannot be split into pp {layout.pp} and tp {layout.tp}",
                 "Choose tp and pp that divide them, or give --layers.",
             )
+        if shape.hidden % shape.heads:
+            raise BadRequest(
+                f"a hidden size of {shape.hidden} cannot be split into {shape.heads} heads",
+                "Choose --hidden as a multiple of --heads.",
+            )
         self.shape, self.layout, self.faults, self._kernels = shape, layout, faults, kernels
         self._known: dict[tuple[int, int], Program] = {}
 

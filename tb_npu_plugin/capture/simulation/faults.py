@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Union
+from typing import TypeVar, Union
 
 from tb_npu_plugin.errors import BadRequest
 
+Key = TypeVar("Key")
+Figure = TypeVar("Figure")
 Json = Union[str, int, float, list["Json"], dict[str, "Json"]]
 #: Word -> how it is written. Numbers in brackets are defaults.
 FAULTS = {
@@ -75,21 +77,49 @@ def parse_faults(texts: Sequence[str], ranks: int) -> Faults:
 
 
 def _set(faults: Faults, word: str, rest: list[str], ranks: int) -> None:
+    if len(rest) > _PARTS.get(word, 0):
+        raise ValueError
     if word == "slow-rank":
-        faults.slow_ranks[_rank(rest[0], ranks)] = float(rest[1]) if len(rest) > 1 else 1.5
+        _once(faults.slow_ranks, word, _rank(rest[0], ranks), _number(rest[1:], 1.5, _FACTOR))
     elif word == "slow-link":
-        one, other = (_rank(part, ranks) for part in rest[0].split("-"))
-        faults.slow_links[min(one, other), max(one, other)] = float(rest[1]) if len(rest) > 1 else 4.0
+        one, other = sorted(_rank(part, ranks) for part in rest[0].split("-"))
+        if one == other:
+            raise BadRequest(f"there is no link between rank {one} and itself", "Give two ranks.")
+        _once(faults.slow_links, word, (one, other), _number(rest[1:], 4, _FACTOR))
     elif word in ("gc-pause", "slow-loader"):
-        rank, default = _rank(rest[0], ranks) if rest else 0, 120 if word == "gc-pause" else 150
-        ns = int(float(rest[1] if len(rest) > 1 else default) * 1_000_000)
-        (faults.gc if word == "gc-pause" else faults.loader)[rank] = ns
+        times, default = (faults.gc, 120) if word == "gc-pause" else (faults.loader, 150)
+        _once(times, word, _rank(rest[0], ranks) if rest else 0, int(_number(rest[1:], default, _MS) * 1_000_000))
     elif word == "memory-leak":
-        faults.leak = int(float(rest[0] if rest else 64) * (1 << 20))
+        _new(faults.leak == 0, word)
+        faults.leak = int(_number(rest, 64, _MB) * (1 << 20))
     else:
-        faults.ai_cpu |= word == "ai-cpu"
-        faults.dynamic |= word == "dynamic-shapes"
-        faults.fragmentation |= word == "fragmentation"
+        name = {"ai-cpu": "ai_cpu", "dynamic-shapes": "dynamic"}.get(word, word)
+        _new(not getattr(faults, name), word)
+        setattr(faults, name, True)
+
+
+#: Most that may follow each word; the smallest and the largest figure, and what it counts.
+_PARTS = {"slow-rank": 2, "slow-link": 2, "gc-pause": 2, "slow-loader": 2, "memory-leak": 1}
+_FACTOR, _MS, _MB = (0.01, 1000.0, "factor"), (0.001, 3_600_000.0, "number of ms"), (0.001, 1_048_576.0, "number of MB")
+
+
+def _number(rest: Sequence[str], default: float, allowed: tuple[float, float, str]) -> float:
+    """The figure of a fault, or its default. Raises ValueError for what is no number."""
+    low, high, what = allowed
+    number = float(rest[0]) if rest else default
+    if not low <= number <= high:  # nor is NaN
+        raise BadRequest(f"{rest[0]} is no {what} of a fault", f"It is from {low:g} to {high:g}.")
+    return number
+
+
+def _once(known: dict[Key, Figure], word: str, key: Key, figure: Figure) -> None:
+    _new(key not in known, f"{word} of {key}")
+    known[key] = figure
+
+
+def _new(is_new: bool, what: str) -> None:
+    if not is_new:
+        raise BadRequest(f"{what} is given twice", "Give each fault once.")
 
 
 def _rank(text: str, ranks: int) -> int:

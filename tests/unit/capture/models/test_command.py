@@ -61,12 +61,26 @@ def test_as_many_steps_as_the_events_need(tmp_path: Path) -> None:
         (["--only-ranks", "2"], "there is no rank 2"),
         (["--pp", "4", "--ranks", "4"], "cannot be split into pp 4"),
         (["--model", "resnet50", "--ranks", "2", "--tp", "2"], "data parallel only"),
+        (["--model", "resnet50", "--hidden", "512"], "resnet50 has no hidden to change"),
+        (["--model", "linear", "--layers", "2"], "linear has no layers to change"),
+        (["--hidden", "100", "--heads", "7"], "100 cannot be split into 7 heads"),
+        (["--fault", "slow-rank:0:nan"], "nan is no factor"),
     ],
 )
 def test_what_does_not_go_is_refused(tmp_path: Path, arguments: list[str], message: str) -> None:
     with pytest.raises(BadRequest, match=message):
         CliRunner().invoke(cli, ["mock", "--model", "tiny", *arguments, "--out", str(tmp_path)], catch_exceptions=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rank_is_written_once(tmp_path: Path) -> None:
+    assert "1 of 2 ranks" in invoke("--ranks", "2", "--only-ranks", "1,1", "--steps", "1", "--out", str(tmp_path))
+
+
+def test_metrics_need_a_level_that_records_them(tmp_path: Path) -> None:
+    arguments = ["mock", "--model", "tiny", "--level", "Level0", "--aic-metrics", "Memory", "--out", str(tmp_path)]
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 2 and "--level Level0 records no --aic-metrics" in result.output
 
 
 def test_help_names_every_fault() -> None:
