@@ -262,7 +262,7 @@ def test_findings_of_means_and_of_recorded_averages(open_plugin: Open, server: s
     plugin.frame.locator('nav.side a[data-view="distributed"]').click()
     plugin.ready("distributed")
     main = plugin.frame.locator("main")
-    main.get_by_text("of the means", exact=True).wait_for()
+    main.get_by_text("of the means, recomputed from the steps in the files", exact=True).wait_for()
     main.get_by_role("button", name=re.compile("Step: mean")).click()
     plugin.frame.get_by_role("option", name="recorded average").click()
     main.get_by_text("as MindInsight judges").wait_for()

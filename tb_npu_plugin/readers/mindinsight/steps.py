@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.figures import Rows as TableRows
 from tb_npu_plugin.readers.json_file import load_object, read_text
@@ -51,7 +53,12 @@ def read_step_trace(path: Path, relative: str, log: ProblemLog, progress: Progre
             _add_reduces(rows, cells, line, places["step"], found, reduces)
     if not count:
         report.add("no_rows")
-    return {"iterations": steps.table(), "iteration_reduces": reduces.table()}
+    return {"iterations": _in_order(steps.table()), "iteration_reduces": reduces.table()}
+
+
+def _in_order(steps: Table) -> Table:
+    """By time, as the first step is told apart; the average last."""
+    return steps.take(np.lexsort((steps.ints("start_ns"), steps.ints("average"))))
 
 
 def _add_step(rows: Rows, cells: list[str], line: int, places: dict[str, int | None], out: TableRows) -> int:
@@ -66,6 +73,8 @@ def _add_step(rows: Rows, cells: list[str], line: int, places: dict[str, int | N
         if step is None or start is None or end is None or end < start:
             rows.report.add("bad_required_cell", f"line {line}", found=",".join(cells[:5]))
             return 0
+        fp = _inside(rows.report, "fp_point", fp, start, end, line)
+        bp = _inside(rows.report, "bp_point", bp, start if fp is None else fp, end, line)
         # The first step has no end of a step before it: recorders leave its start out, or write the forward start.
         computed = (end - start, _difference(fp, start), _difference(bp, fp), _difference(end, bp))
         for name, stated, ours in zip(("total", "iteration_interval", "fp_and_bp", "tail"),
@@ -76,10 +85,24 @@ def _add_step(rows: Rows, cells: list[str], line: int, places: dict[str, int | N
                                 found=str(stated // names.COUNT_NS), kind=name)  # fmt: skip
         total = computed[0]
         interval, fp_bp, tail = (
-            stated if ours is None else ours for stated, ours in zip((interval, fp_bp, tail), computed[1:])
+            _plausible(stated, total) if ours is None else ours for stated, ours in zip((interval, fp_bp, tail), computed[1:])
         )
     out.add(None if is_average else step, int(is_average), start, end, total, fp, bp, interval, fp_bp, tail)
     return int(not is_average)
+
+
+def _inside(report: FileReport, name: str, point: int | None, start: int, end: int, line: int) -> int | None:
+    """A point of a step that lies in it; else unknown: what is computed from it would be less than nothing."""
+    if point is None or start <= point <= end:
+        return point
+    report.add("bad_cell", f"line {line}, {name}", expected=f"{start // names.COUNT_NS} to {end // names.COUNT_NS}",
+               found=str(point // names.COUNT_NS), kind=name)  # fmt: skip
+    return None
+
+
+def _plausible(stated: int | None, total: int) -> int | None:
+    """A part of a step as the file states it."""
+    return stated if stated is not None and 0 <= stated <= total else None
 
 
 def _difference(last: int | None, first: int | None) -> int | None:

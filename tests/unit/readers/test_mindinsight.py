@@ -52,6 +52,27 @@ def test_figures_that_disagree_with_their_points_are_computed_and_told(tmp_path:
     assert codes(problems) == ["inconsistent"]
 
 
+def test_points_outside_of_their_step_are_unknown(tmp_path: Path) -> None:
+    """A gap of -50 and one of 50 made a mean of 0."""
+    text = f"{HEADER}\n1,100,400,300,100,300,0,200,100\n2,400,700,300,350,800,-50,450,-100\n3,700,999,299,750,740,50,-10,259\n"
+    tables, problems = read(tmp_path, "step_trace_raw_0_detail_time.csv", text)
+    table = tables["iterations"]
+    assert table.ints("total_ns").tolist() == [3000, 3000, 2990]
+    assert table.ints("interval_ns").tolist() == [0, NULL_INT, 500]
+    assert table.ints("fp_bp_ns").tolist() == [2000, NULL_INT, NULL_INT]
+    assert table.ints("tail_ns").tolist() == [1000, NULL_INT, 2590]
+    assert {(problem.code, problem.where) for problem in problems} == {
+        ("bad_cell", "line 3, fp_point"), ("bad_cell", "line 3, bp_point, line 4, bp_point"),
+    }  # fmt: skip
+
+
+def test_steps_are_in_the_order_of_time(tmp_path: Path) -> None:
+    """The first one is left out of means: that is not the first line."""
+    text = f"{HEADER}\n-,1,2,3,4,5,6,7,8\n2,400,900,500,450,800,50,350,100\n1,100,400,300,100,300,0,200,100\n"
+    tables, _ = read(tmp_path, "step_trace_raw_0_detail_time.csv", text)
+    assert tables["iterations"].text("step").tolist() == ["1", "2", None]
+
+
 def test_inference_has_fp_only(tmp_path: Path) -> None:
     text = "step_num,start_point,end_point,total,fp_point,iteration_interval,fp\n1,0,400,400,100,100,300\n"
     tables, problems = read(tmp_path, "step_trace_raw_0_detail_time.csv", text)

@@ -35,7 +35,7 @@ export const en = {
   "trajectory.part.receive_alone_ns": "Receive alone",
   "trajectory.part.receive_alone_ns.help": "Receiving from other stages of the pipeline, nothing else meanwhile",
   "finding.title": "What stands out",
-  "finding.of.mean": "of the means",
+  "finding.of.mean": "of the means, recomputed from the steps in the files",
   "finding.of.recorded": "of the recorded averages, as MindInsight judges",
   "finding.help":
     "The rules of MindInsight, which compare with the mean of all ranks; and whether the rank stands out among those of its own stage, by their median and spread. Below three there is nothing to compare with.",
@@ -91,7 +91,7 @@ export const zh: Record<keyof typeof en, string> = {
   "trajectory.part.receive_alone_ns": "单独接收",
   "trajectory.part.receive_alone_ns.help": "接收其他流水线 stage 的数据，同时没有其他操作",
   "finding.title": "异常",
-  "finding.of.mean": "按平均值",
+  "finding.of.mean": "按由文件中各步重新计算的平均值",
   "finding.of.recorded": "按文件中的平均值，与 MindInsight 的判断相同",
   "finding.help":
     "MindInsight 的规则与所有 rank 的平均值比较；并按同一 stage 的中位数和离散程度判断该 rank 是否突出。少于三个时无法比较。",
