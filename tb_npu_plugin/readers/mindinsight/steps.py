@@ -85,7 +85,8 @@ def _add_step(rows: Rows, cells: list[str], line: int, places: dict[str, int | N
                                 found=str(stated // names.COUNT_NS), kind=name)  # fmt: skip
         total = computed[0]
         interval, fp_bp, tail = (
-            _plausible(stated, total) if ours is None else ours for stated, ours in zip((interval, fp_bp, tail), computed[1:])
+            _plausible(stated, total) if ours is None else ours
+            for stated, ours in zip((interval, fp_bp, tail), computed[1:])
         )
     out.add(None if is_average else step, int(is_average), start, end, total, fp, bp, interval, fp_bp, tail)
     return int(not is_average)
@@ -95,8 +96,8 @@ def _inside(report: FileReport, name: str, point: int | None, start: int, end: i
     """A point of a step that lies in it; else unknown: what is computed from it would be less than nothing."""
     if point is None or start <= point <= end:
         return point
-    report.add("bad_cell", f"line {line}, {name}", expected=f"{start // names.COUNT_NS} to {end // names.COUNT_NS}",
-               found=str(point // names.COUNT_NS), kind=name)  # fmt: skip
+    first, last, found = (count // names.COUNT_NS for count in (start, end, point))
+    report.add("bad_cell", f"line {line}, {name}", found=f"{found} outside {first}..{last}", kind=name)
     return None
 
 

@@ -943,6 +943,7 @@ export type ServerText =
   | "{0} pieces"
   | "{0} processes that say rank {1}"
   | "{0} that none did"
+  | "{0} to {1}"
   | "{0}, as in the file name"
   | "{0}, as the points say"
   | "{0}, baseline"
