@@ -96,8 +96,7 @@ def _inside(report: FileReport, name: str, point: int | None, start: int, end: i
     """A point of a step that lies in it; else unknown: what is computed from it would be less than nothing."""
     if point is None or start <= point <= end:
         return point
-    first, last, found = (count // names.COUNT_NS for count in (start, end, point))
-    report.add("bad_cell", f"line {line}, {name}", found=f"{found} outside {first}..{last}", kind=name)
+    report.add("bad_cell", f"line {line}, {name}", found=str(point // names.COUNT_NS), kind=name)
     return None
 
 
