@@ -940,7 +940,6 @@ export type ServerText =
   | "{0} ns"
   | "{0} of them"
   | "{0} on the {1}."
-  | "{0} outside {1}..{2}"
   | "{0} pieces"
   | "{0} processes that say rank {1}"
   | "{0} that none did"
