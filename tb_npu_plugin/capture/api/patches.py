@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable
 
+_INHERITED = object()
+
 
 class Patches:
-    """Replaced functions, as they were."""
+    """Replaced functions, as they were. What is put back is what stood in the module or class itself: a method of C++ that
+    is asked of its class comes as a plain function, which takes no self where it is put back."""
 
     def __init__(self) -> None:
         self._originals: list[tuple[Any, str, Any]] = []
@@ -21,11 +24,14 @@ class Patches:
             owner = getattr(owner, parent, None)
         original = getattr(owner, name, None)
         if original is not None:
-            self._originals.append((owner, name, original))
+            self._originals.append((owner, name, vars(owner).get(name, _INHERITED)))
             setattr(owner, name, make(original))
 
     def undo(self) -> None:
         """As it was."""
         for owner, name, original in reversed(self._originals):
-            setattr(owner, name, original)
+            if original is _INHERITED:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)
         self._originals.clear()

@@ -77,4 +77,5 @@ def parallel_model(rank: int, port: int, out: str) -> None:
         dist.barrier()
 
     capture(Path(out), step, active=3)
+    step()  # training goes on
     dist.destroy_process_group()
