@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-START_SECONDS = 60
+START_SECONDS = 180
 #: What TensorBoard prints when it listens; it chooses the port itself.
 LISTENS = re.compile(rb"TensorBoard \S+ at http://[^/]+:(\d+)")
 
@@ -39,7 +39,7 @@ def tensorboard(
     """Start TensorBoard of `python` on a folder; yields when it listens, ends it afterwards.
 
     Raises:
-        RuntimeError: it ended, or did not listen within a minute; with what it printed.
+        RuntimeError: it ended, or did not listen in time; with what it printed.
     """
     command = [str(python), "-m", "tensorboard.main", "--host", "127.0.0.1", "--port", "0", "--logdir"]
     command.append(str(logdir.absolute()))
@@ -60,7 +60,7 @@ def tensorboard(
                 finally:
                     process.terminate()
                     try:
-                        process.wait(20)
+                        process.wait(60)
                     except subprocess.TimeoutExpired:
                         process.kill()
 

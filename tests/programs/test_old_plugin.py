@@ -20,7 +20,7 @@ from tests.programs.environments import python_of
 from tests.support.mock import rank_folder, written
 
 RECIPE = Recipe("tiny", 4, tp=2, steps=2, faults=("slow-rank:2:3",))
-LOAD_SECONDS = 120
+LOAD_SECONDS = 300
 Get = Callable[..., Any]
 
 
@@ -41,7 +41,7 @@ def get(server: Server, results: Path) -> Get:
 
     def ask(route: str, **params: str) -> Any:
         url = f"{server.url}data/plugin/pytorch_profiler/{route}?{urlencode({'run': results.name, **params})}"
-        with urllib.request.urlopen(url, timeout=60) as answer:
+        with urllib.request.urlopen(url, timeout=300) as answer:
             content = answer.read()
         return json.loads(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content)
 

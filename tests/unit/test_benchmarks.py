@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import all as all_benchmarks
-from benchmarks.harness import LINES_VARIABLE, Bar, cpu_seconds, percentile, report, run
+from benchmarks.harness import LINES_VARIABLE, Bar, Usage, cpu_seconds, percentile, report, run
 
 MB = 1_000_000
 TAKES = """
@@ -23,6 +23,15 @@ time.sleep(0.5)
 
 def takes(own: int, more: str = "") -> list[str]:
     return [sys.executable, "-c", TAKES.format(own=own, more=more)]
+
+
+def measured(command: list[str], least: int) -> Usage:
+    """What a command took. Memory is looked at again and again: on a busy machine perhaps not while it was at its peak."""
+    for _ in range(20):
+        usage = run(command)
+        if usage.anonymous > least:
+            return usage
+    raise AssertionError(f"never more than {usage.anonymous}")
 
 
 def test_a_bar_that_falls_short_fails_the_script(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,9 +51,10 @@ def test_bars_are_handed_over_as_lines(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_memory_is_that_of_all_processes_together() -> None:
     child = takes(60 * MB)
-    alone, both = run(takes(60 * MB)), run(takes(60 * MB, f"subprocess.Popen({child!r}).wait()"))
-    assert 60 * MB < alone.anonymous < 90 * MB
-    assert 120 * MB < both.anonymous < 180 * MB
+    alone = measured(child, 60 * MB)
+    both = measured(takes(60 * MB, f"subprocess.Popen({child!r}).wait()"), 120 * MB)
+    assert alone.anonymous < 90 * MB
+    assert both.anonymous < 180 * MB
     assert both.high_water >= both.anonymous
 
 

@@ -5,7 +5,6 @@ CASES: what is called, and what the device shall show of it: type, elements of t
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
@@ -146,14 +145,14 @@ def expected(rank: int) -> list[tuple[str, Shown]]:
     ]
 
 
-def run_all(rank: int, port: int, out: str) -> None:
+def run_all(rank: int, out: str) -> None:
     """All cases in one step."""
     import torch
     import torch.distributed as dist
 
     torch.set_num_threads(1)
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    dist.init_process_group("gloo", rank=rank, world_size=2)
+    # They meet at a file: a port that is free now may be another's when it is wanted.
+    dist.init_process_group("gloo", init_method=f"file://{out}/meeting", rank=rank, world_size=2)
     tensors, model = _Tensors(), torch.nn.Linear(64, 64)
 
     def step() -> None:

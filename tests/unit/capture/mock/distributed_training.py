@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -55,15 +54,15 @@ def one_of_eight(_: int, out: str) -> None:
         dist.destroy_process_group()
 
 
-def parallel_model(rank: int, port: int, out: str) -> None:
+def parallel_model(rank: int, out: str) -> None:
     """One of two ranks that train a model with DistributedDataParallel over gloo, beside a group for all."""
     import torch
     import torch.distributed as dist
     from torch.nn.parallel import DistributedDataParallel
 
     torch.set_num_threads(1)
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    dist.init_process_group("gloo", rank=rank, world_size=2)
+    # They meet at a file: a port that is free now may be another's when it is wanted.
+    dist.init_process_group("gloo", init_method=f"file://{out}/meeting", rank=rank, world_size=2)
     group = dist.new_group([0, 1])
     layers = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(4)])
     model = DistributedDataParallel(layers, process_group=group, bucket_cap_mb=0.02)
