@@ -27,6 +27,8 @@ from tb_npu_plugin.scan import Scan, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.schema.core import DATABASE_SUFFIX
 from tb_npu_plugin.schema.formats import CLUSTER, KINETO, MINDINSIGHT, MINDSPORE, MSPROF, TORCH_NPU
+from tb_npu_plugin.schema.settings import PROFILE_MEMORY
+from tb_npu_plugin.schema.torch_npu_db_reading import APP_COMPONENT
 from tb_npu_plugin.tables import Table
 
 Tables = dict[str, Table]
@@ -63,6 +65,17 @@ def _tables(
     return registry.read_file(path, relative, log, progress, spool)
 
 
+def _finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
+    """Databases hold the process's memory of the timeline's curves, too. It is no memory record where none was asked
+    for: text exports have none then."""
+    record = tables.get("memory_record")
+    if record is None or capture.switches.get(PROFILE_MEMORY) is not False:
+        return tables
+    if not record.text("component").equals(APP_COMPONENT).all():
+        return tables
+    return {name: table for name, table in tables.items() if name != "memory_record"}
+
+
 def _capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
     return settings.completed(capture.read_capture(folder, log), folder, files, log)
 
@@ -90,7 +103,7 @@ def _no_tables(
 
 
 READERS: dict[str, Reader] = {
-    TORCH_NPU.id: Reader(_capture, _tables, scan=_scan),
+    TORCH_NPU.id: Reader(_capture, _tables, _finish, _scan),
     MINDINSIGHT.id: Reader(mindinsight_capture.read_capture, mindinsight.read_file, mindinsight.finish),
     MINDSPORE.id: Reader(mindspore_capture.read_capture, mindspore.read_file, mindspore.finish, _scan),
     MSPROF.id: Reader(msprof.read_capture, msprof.read_file, msprof.finish, _scan),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+#: Switch of the memory profiling.
+PROFILE_MEMORY = "profile_memory"
 #: Stored value -> name of the AiCMetrics member that users write.
 AIC_METRICS = {
     "ACL_AICORE_PIPE_UTILIZATION": "PipeUtilization",

@@ -86,6 +86,8 @@ API_TYPES = {
     "runtime": 5000, "communication": 5500, "node": 10000, "model": 15000, "acl": 20000, "op": 50001, "queue": 50002,
     "trace": 50003, "mstx": 50004,
 }  # fmt: skip
+#: Start of the names of operators that set marks: their type is "mstx", text exports show them among the others.
+MARK_OPERATOR = "mstx_"
 _NONE = {"N/A": 65534, "INVALID_TYPE": 65535}
 ENUMS: dict[str, dict[str, int]] = {
     "ENUM_API_TYPE": API_TYPES,

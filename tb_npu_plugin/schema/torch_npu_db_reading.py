@@ -271,6 +271,12 @@ COMM_MATRIX = Select(
 #: All of the above.
 SELECTS: tuple[Select, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Select))
 
+#: Types of PYTORCH_API by what they are to readers: operators that set marks are operators, as in text exports.
+TORCH_KINDS = {
+    "op": (names.API_TYPES["op"], names.API_TYPES["mstx"]),
+    "queue": (names.API_TYPES["queue"],),
+    "trace": (names.API_TYPES["trace"],),
+}
 #: Metrics of TASK_PMU_INFO whose text export has another name.
 METRIC_NAMES = {"aic_total_time": "aicore_time", "aiv_total_time": "aiv_time", "total_time": "aicore_time"}
 #: What the database counts for cores that have no such unit; text exports leave these columns out.

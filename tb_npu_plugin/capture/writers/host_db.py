@@ -12,7 +12,7 @@ from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.memory_csv import STREAM
 from tb_npu_plugin.schema import torch_npu_db as schema
 
-_OP, _QUEUE, _TRACE = (schema.API_TYPES[name] for name in ("op", "queue", "trace"))
+_OP, _QUEUE, _TRACE, _MARK = (schema.API_TYPES[name] for name in ("op", "queue", "trace", "mstx"))
 
 
 class HostTables:
@@ -92,8 +92,9 @@ class HostTables:
         for op in segment.ops:
             name, types, shapes, chain_ = self._info(op.info)
             found = links.get(op)
+            kind = _MARK if op.info.name.startswith(schema.MARK_OPERATOR) else _OP
             out.append((op.start, op.end, self._pid | op.tid, self._connect(found) if found else None, name,
-                        op.sequence, op.forward_tid, types, shapes, chain_, _OP))  # fmt: skip
+                        op.sequence, op.forward_tid, types, shapes, chain_, kind))  # fmt: skip
         return out
 
     def _info(self, info: OpInfo) -> tuple[int, int | None, int | None, int | None]:

@@ -10,7 +10,6 @@ from tb_npu_plugin.readers.database.source import Rows, Source, kept
 from tb_npu_plugin.readers.database.strings import Strings
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
-from tb_npu_plugin.schema.torch_npu_db import API_TYPES
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import NULL_INT, IntArray
 
@@ -88,7 +87,7 @@ class Context:
 
     def torch_of_kind(self, kind: str) -> Rows:
         """Calls of the framework of one kind: "op", "queue", "trace"; by start, then in the order of the table."""
-        chosen = np.flatnonzero(self.torch.ints("kind") == API_TYPES[kind])
+        chosen = np.flatnonzero(np.isin(self.torch.ints("kind"), schema.TORCH_KINDS[kind]))
         chosen = chosen[np.argsort(self.torch.ints("start_ns")[chosen], kind="stable")]
         return Rows(len(chosen), {key: kept(self.spool, values[chosen]) for key, values in self.torch.data.items()})
 

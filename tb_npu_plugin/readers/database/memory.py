@@ -43,12 +43,13 @@ def _prefixed(names: Text, engine: NDArray[np.bool_]) -> Text:
 
 
 def read_memory_record(context: Context) -> dict[str, Table]:
-    """Totals: the process's, then those of the allocators as they stand in the table, then the workspace's."""
+    """Totals: the process's, then those of the allocators as they stand in the table, then the workspace's. The process is
+    sampled for the timeline too, where memory was not recorded: see formats.finish."""
     rows = context.source.read(schema.MEMORY_RECORD)
     app = context.source.read(schema.NPU_MEMORY)
     place = context.strings.column(app.ints("place"))
     chosen = np.flatnonzero(place.equals(schema.APP_MEMORY))
-    if not len(rows):  # memory was not recorded: NPU_MEM is sampled for the trace as well
+    if not len(rows) and not len(chosen):
         return {}
     components = context.strings.column(rows.ints("component"))
     last = components.equals(schema.WORKSPACE)

@@ -55,7 +55,7 @@ PARTS = (
     _Part(("api_statistic",), (schema.CANN_API,), statistics.read_api_statistic),
     _Part(("operators",), (schema.PYTORCH_API,), read_operators, (schema.CONNECTIONS, schema.CALL_CHAINS)),
     _Part(("op_memory",), (schema.OP_MEMORY,), memory.read_op_memory),
-    _Part(("memory_record",), (schema.MEMORY_RECORD,), memory.read_memory_record),
+    _Part(("memory_record",), (schema.MEMORY_RECORD, schema.NPU_MEMORY), memory.read_memory_record),
     _Part(("module_memory",), (schema.MODULE_MEMORY,), memory.read_module_memory),
 )  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.formats import READERS
@@ -105,6 +106,48 @@ def test_marks(tmp_path: Path) -> None:
         "Ascend Hardware",
     )
     assert timeline.flows(mark) == []
+
+
+OPERATORS = """
+CREATE TABLE PYTORCH_API (startNs TEXT, endNs TEXT, globalTid, connectionId, name, type);
+INSERT INTO PYTORCH_API VALUES ('1000','1900',77*4294967296+5,1,2,50001), ('1200','1300',77*4294967296+5,2,5,50004);
+CREATE TABLE CONNECTION_IDS (id, connectionId); INSERT INTO CONNECTION_IDS VALUES (1,7),(2,4000000001);
+"""
+
+
+def test_operators_that_set_marks_are_operators(tmp_path: Path) -> None:
+    timeline = build(tmp_path, OPERATORS)
+    (mark,) = named(timeline, "here")
+    assert int(timeline.rows.dur[mark]) == 100
+    tables = read_database(tmp_path / "ascend_pytorch_profiler.db", "x.db", ProblemLog(), lambda _: None, {"operators"})
+    operators = tables["operators"]
+    assert operators.text("name").tolist() == ["train", "here"]
+    assert operators.ints("host_self_ns").tolist() == [800, 100]
+
+
+NPU_MEMORY = """
+INSERT INTO STRING_IDS VALUES (20,'app'),(21,'device');
+CREATE TABLE NPU_MEM (type, ddr, hbm, timestampNs, deviceId);
+INSERT INTO NPU_MEM VALUES (20,0,4096,2000,0),(20,0,8192,2500,0),(21,0,99999,2000,0);
+"""
+
+
+@pytest.mark.parametrize(("asked", "there"), [(True, True), (None, True), (False, False)])
+def test_the_memory_of_the_process_alone(tmp_path: Path, asked: bool | None, there: bool) -> None:
+    """It is sampled for the timeline as well: without memory profiling it is no memory record."""
+    build(tmp_path, NPU_MEMORY)
+    log = ProblemLog()
+    reader = READERS["torch_npu"]
+    path = tmp_path / "ascend_pytorch_profiler.db"
+    tables = reader.tables(path, path.name, log, lambda _: None, None, {})
+    switches = {} if asked is None else {"profile_memory": asked}
+    tables = reader.finish(tables, Capture(switches=switches), log)
+    assert log.list() == [] and ("memory_record" in tables) is there
+    if there:
+        record = tables["memory_record"]
+        assert record.text("component").tolist() == ["APP", "APP"]
+        assert record.ints("reserved_bytes").tolist() == [4096, 8192]
+        assert (record.ints("allocated_bytes") < 0).all() and record.text("device").tolist() == ["NPU:0"] * 2
 
 
 def test_copies(tmp_path: Path) -> None:
