@@ -195,3 +195,27 @@ describe("links", () => {
     expect([cellRoom(8), cellRoom(32), cellRoom(64)]).toEqual(["full", "narrow", "spot"]);
   });
 });
+
+describe("the rank that the others wait for", () => {
+  const ofRanks = (...waits: [number | null, Partial<RankBudgetJson>?][]) => {
+    const spans = waits.map((_, at) => `s${at}`);
+    return distributed({
+      ranks: spans.map((span, at) => state(span, at)),
+      steps: ["1"],
+      budgets: waits.map(([synchronization, over], at) => budget(`s${at}`, "1", { synchronization, wait: 1, ...over })),
+    });
+  };
+  const found = (data: DistributedJson) => ranks.awaited(ranks.rankLines(data, "1"));
+
+  it("waits least, by a good part of the step", () => {
+    const late = found(ofRanks([30], [2], [25]));
+    expect(late && [late.line.state.rank, late.waited, late.others]).toEqual([1, 3, 26]);
+    expect(found(ofRanks([5], [2], [6]))).toBeNull();
+  });
+
+  it("is not told of one rank, of a pipeline, or where a rank is not known", () => {
+    expect(found(ofRanks([2]))).toBeNull();
+    expect(found(ofRanks([30], [2, { bubble: 7 }]))).toBeNull();
+    expect(found(ofRanks([30], [2], [null]))).toBeNull();
+  });
+});

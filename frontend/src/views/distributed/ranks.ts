@@ -123,6 +123,34 @@ export function sumOf(parts: readonly Part[]): number | null {
   return known.length === 0 ? null : known.reduce((sum, part) => sum + (part.value ?? 0), 0);
 }
 
+/** A rank that comes late does not wait: how long it waits, and the one of the others that waits least. */
+export interface Awaited {
+  line: RankLine;
+  waited: number;
+  others: number;
+}
+
+/** What ranks wait differently by less of their step does not stand out. */
+const LEAST_DIFFERENCE = 0.1;
+
+/**
+ * The rank that all others wait for: each of them waits longer by a good part of its step. null where none stands out, and
+ * where ranks receive from each other: the stages of a pipeline wait differently by nature.
+ */
+export function awaited(lines: readonly RankLine[]): Awaited | null {
+  const known = lines.flatMap((line) => {
+    const { wait = null, synchronization = null, bubble = null } = line.figures ?? {};
+    if (line.figures === null || synchronization === null || (bubble ?? 0) > 0) return [];
+    const step = sumOf(budgetParts({ ...line.figures, preparing: null })) ?? 0;
+    return [{ line, waited: (wait ?? 0) + synchronization, step }];
+  });
+  const [first, second] = known.sort((a, b) => a.waited - b.waited);
+  const longest = Math.max(...known.map(({ step }) => step));
+  if (!first || !second || known.length < lines.length) return null;
+  const isLess = second.waited - first.waited > LEAST_DIFFERENCE * longest;
+  return isLess ? { line: first.line, waited: first.waited, others: second.waited } : null;
+}
+
 /** "rank 3", or the worker's name where the rank is not known. */
 export function rankName(state: RankStateJson): string {
   return state.rank === null ? state.worker : `rank ${state.rank}`;

@@ -97,15 +97,25 @@ function Distributed({ data, answer, run }: Props) {
   );
 }
 
-/** Which rank keeps the others waiting; "" where none computes much longer. */
+/** Which rank keeps the others waiting: it computes much longer, or does not wait itself; "" where none stands out. */
 function lateText(lines: readonly ranks.RankLine[]): string {
   const late = highest(lines.map((line) => line.figures?.computing));
   const line = late && lines[late.index];
-  if (!line) return "";
+  if (!line) return awaitedText(lines);
   return t("ranks.late", {
     rank: ranks.rankName(line.state),
     time: format.duration(late.value, 2),
     share: format.share(late.value / late.median - 1, 0),
+  });
+}
+
+function awaitedText(lines: readonly ranks.RankLine[]): string {
+  const found = ranks.awaited(lines);
+  if (!found) return "";
+  return t("ranks.awaited", {
+    rank: ranks.rankName(found.line.state),
+    time: format.duration(found.waited, 2),
+    others: format.duration(found.others, 2),
   });
 }
 
