@@ -105,9 +105,10 @@ def examine(ops: Table | None, batches: Table | None, cpu: Table | None) -> Pipe
     found = [] if ops is None else operators(ops, {} if cpu is None else _cpu_of_ops(cpu))
     ends = [] if batches is None else queues(batches)
     machine = None if cpu is None else _machine(cpu)
-    worst = max((op for op in found if op.score is not None), key=lambda op: op.score or 0.0, default=None)
-    bottleneck = None if worst is None or not _holds_up(worst) else worst.op_id
-    return Pipeline(found, ends, verdict(ends), bottleneck, machine, _findings(found, machine))
+    slow = holding_up(found)
+    worst = max(slow, key=lambda op: op.score or 0.0, default=None)
+    bottleneck = None if worst is None else worst.op_id
+    return Pipeline(found, ends, verdict(ends), bottleneck, machine, _findings(found, slow, machine))
 
 
 def operators(table: Table, cpu: Mapping[int, float]) -> list[Op]:
@@ -191,16 +192,31 @@ def _score(name: str, own: float | None, before: float | None, has_children: boo
     return None if before is None else max(0.0, before - own)
 
 
-def _holds_up(op: Op) -> bool:
-    """Its score is more than chance, and those behind it have little to take."""
-    limit = HELD_UP if op.children else 1.0 - LOW_USAGE
-    return op.score is not None and op.usage is not None and op.score > limit and op.usage < HIGH_USAGE
+def holding_up(ops: Sequence[Op]) -> list[Op]:
+    """Operators whose score is more than chance, and no queue from them to the device is full: before a full one
+    everything is fast enough, however empty its queues are."""
+    by_id = {op.op_id: op for op in ops}
+
+    def full_behind(op: Op) -> bool:
+        seen: set[int] = set()  # a damaged file may go in circles
+        at: Op | None = op
+        while at is not None and at.op_id not in seen:
+            if at.usage is not None and at.usage >= HIGH_USAGE:
+                return True
+            seen.add(at.op_id)
+            at = None if at.parent_id is None else by_id.get(at.parent_id)
+        return False
+
+    def limit(op: Op) -> float:
+        return HELD_UP if op.children else 1.0 - LOW_USAGE
+
+    return [op for op in ops if op.score is not None and op.score > limit(op) and not full_behind(op)]
 
 
-def _findings(ops: Sequence[Op], machine: float | None) -> list[Finding]:
+def _findings(ops: Sequence[Op], slow: Sequence[Op], machine: float | None) -> list[Finding]:
     out = []
     for op in ops:
-        if _holds_up(op):
+        if op in slow:
             rule = "held_up" if op.children else "slow_source"
             value, limit = (op.score, HELD_UP) if op.children else (op.usage, LOW_USAGE)
             out.append(Finding(rule, op.op_id, value or 0.0, limit))

@@ -87,11 +87,16 @@ def read_pipeline_profiling(path: Path, relative: str, log: ProblemLog, progress
         return {}
     interval = scaled(str(value.get("sampling_interval", "")), _MS)
     found = [item for item in _items(value.get("op_info")) if _whole(item.get("op_id")) is not None]
-    parents = {child: _whole(item["op_id"]) for item in found for child in item.get("children") or ()}
+    parents = {
+        child: _whole(item["op_id"])
+        for item in found
+        for child in _shaped(report, item, "children", list)
+        if _whole(child) is not None
+    }
     ops, queues = TableRows(names.MINDDATA_OPS_COLUMNS), TableRows(names.MINDDATA_QUEUES_COLUMNS)
     for item in found:
-        queue = (item.get("metrics") or {}).get("output_queue") or {}
-        sizes = [size for size in queue.get("size") or () if _whole(size) is not None]
+        queue = _shaped(report, _shaped(report, item, "metrics", dict), "output_queue", dict)
+        sizes = [size for size in _shaped(report, queue, "size", list) if _whole(size) is not None]
         op_id, capacity = _whole(item["op_id"]), _whole(queue.get("length"))
         ops.add(op_id, str(item.get("op_type", "")) or None, _whole(item.get("num_workers")), parents.get(op_id),
                 capacity, *_usage(sizes, capacity, None), interval, *[None] * _SUMMARY_ONLY)  # fmt: skip
@@ -99,6 +104,15 @@ def read_pipeline_profiling(path: Path, relative: str, log: ProblemLog, progress
     if not found:
         report.add("no_rows")
     return {"minddata_ops": ops.table(), "minddata_queues": queues.table()}
+
+
+def _shaped(report: FileReport, owner: dict[str, Any], key: str, kind: Callable[[], Any]) -> Any:
+    """A member that is a list or an object; an empty one where it is not there, or is something else: a problem."""
+    value = owner.get(key)
+    if value is not None and type(value) is not kind:
+        report.add("unexpected_shape", key, found=str(value), kind=key)
+        value = None
+    return kind() if value is None else value
 
 
 def _items(value: Any) -> list[dict[str, Any]]:
@@ -183,8 +197,8 @@ def read_cpu(path: Path, relative: str, log: ProblemLog, progress: Progress) -> 
     stamps = [figures.integer(stamp, _MS, "time_stamp") for stamp in raw] if isinstance(raw, list) else []
     rows = TableRows(names.MINDDATA_CPU_COLUMNS)
 
-    def add(scope: str, op_id: int | None, info: Any) -> None:
-        series = {key: info.get(f"{key}_utilization") for key in ("user", "sys", "io", "idle")} if info else {}
+    def add(scope: str, op_id: int | None, info: dict[str, Any]) -> None:
+        series = {key: info.get(f"{key}_utilization") for key in ("user", "sys", "io", "idle")}
         length = max((len(values) for values in series.values() if isinstance(values, list)), default=0)
         moments = stamps[len(stamps) - length :] if length <= len(stamps) else [None] * length
         base = stamps[0] if stamps else None
@@ -194,11 +208,11 @@ def read_cpu(path: Path, relative: str, log: ProblemLog, progress: Progress) -> 
             rows.add(scope, op_id, None if stamp is None or base is None else stamp - base,
                      *(figures.real(one, f"{scope}, {number}") for one in each))  # fmt: skip
 
-    add(names.CPU_MACHINE, None, value.get("device_info"))
-    add(names.CPU_PROCESS, None, value.get("process_info"))
+    add(names.CPU_MACHINE, None, _shaped(report, value, "device_info", dict))
+    add(names.CPU_PROCESS, None, _shaped(report, value, "process_info", dict))
     for item in _items(value.get("op_info")):
         op_id = scaled(str(item.get("op_id", "")), 1)
-        add(names.CPU_OP, op_id if op_id is not None and op_id >= 0 else None, item.get("metrics"))
+        add(names.CPU_OP, op_id if op_id is not None and op_id >= 0 else None, _shaped(report, item, "metrics", dict))
     return {"minddata_cpu": rows.table()}
 
 

@@ -62,6 +62,19 @@ def test_an_operator_whose_queue_is_full_enough_holds_up_nobody() -> None:
     assert found.ops[1].score == pytest.approx(0.15) and found.bottleneck is None and not found.findings
 
 
+def test_nothing_before_a_full_queue_holds_up() -> None:
+    """The source of a branch whose later queue is full is fast enough: its own is empty because all is taken at once."""
+    branches = pipeline(
+        op(0, "Zip", None, None), op(1, "Map", 0, 0.05), op(2, "TFReader", 1, 0.90), op(3, "Map", 0, 0.90),
+        op(4, "Generator", 3, 0.0),
+    )  # fmt: skip
+    found = analysis.examine(branches, None, None)
+    assert found.ops[4].score == 1.0 and found.bottleneck == 1
+    assert [(finding.rule, finding.op_id) for finding in found.findings] == [("held_up", 1)]
+    chain = pipeline(op(0, "Batch", None, 0.9), op(1, "Map", 0, 0.2), op(2, "TFReader", 1, 0.1))
+    assert analysis.examine(chain, None, None).bottleneck is None
+
+
 def test_what_is_unknown_takes_no_part() -> None:
     # MindSpore's own analyser takes an unknown CPU of -1 for low and names Batch here.
     unknown = pipeline(op(0, "Batch", None, None), op(1, "Map", 0, 0.03), op(2, "TFReader", 1, 0.90))

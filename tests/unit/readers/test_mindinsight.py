@@ -210,6 +210,25 @@ def test_the_data_pipeline() -> None:
     assert ((waits >= 1_500_000) & (waits < 2_000_000)).all()
 
 
+def test_parts_of_another_shape_cost_themselves(tmp_path: Path) -> None:
+    """They cost the whole file, as a defect of the reader."""
+    text = (
+        '{"sampling_interval":10,"op_info":[{"op_id":0,"op_type":"Batch","children":5,"metrics":[1]},'
+        '{"op_id":1,"op_type":"Map","metrics":{"output_queue":{"size":[1,3],"length":4}}},{"op_id":2,"metrics":'
+        '{"output_queue":"none"}}]}'
+    )
+    tables, problems = read(tmp_path, "pipeline_profiling_0.json", text)
+    assert tables["minddata_ops"].floats("queue_usage").tolist()[1] == 0.5
+    assert {problem.where for problem in problems} == {"children", "metrics", "output_queue"}
+    text = (
+        '{"time_stamp":"x","device_info":[1],"op_info":[{"op_id":0,"metrics":'
+        '{"user_utilization":[1,2],"sys_utilization":[3,4]}}]}'
+    )
+    tables, problems = read(tmp_path, "minddata_cpu_utilization_0.json", text)
+    assert tables["minddata_cpu"].floats("sys").tolist() == [3.0, 4.0]
+    assert codes(problems) == ["unexpected_shape"]
+
+
 def test_four_integers_a_line_are_enough(tmp_path: Path) -> None:
     tables, problems = read(tmp_path, "dataset_iterator_profiling_0.txt", "0 0 1 4\n0 2 1 6\n1 64 1 3\nx\n")
     found = tables["minddata_batches"]
