@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +20,7 @@ from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.faults import FAULTS
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
+from tb_npu_plugin.errors import NpuPluginError
 
 LEVELS = {"Level_none": -1, "Level0": 0, "Level1": 1, "Level2": 2}
 #: aic_metrics as users write them -> as stored.
@@ -27,6 +30,7 @@ METRICS = {
     "MemoryUB": "ACL_AICORE_MEMORY_UB", "ResourceConflictRatio": "ACL_AICORE_RESOURCE_CONFLICT_RATIO",
     "L2Cache": "ACL_AICORE_L2_CACHE", "MemoryAccess": "ACL_AICORE_MEMORY_ACCESS", "AiCoreNone": "ACL_AICORE_NONE",
 }  # fmt: skip
+_REMOVED = "Results that are not complete have been removed."
 _EPILOG = "\b\nFaults (figures in brackets may be left out):\n" + "".join(f"  {text}\n" for text in FAULTS.values())
 
 
@@ -82,8 +86,14 @@ def mock(
                     framework=framework)  # fmt: skip
     if events:
         recipe = replace(recipe, steps=-(-events // events_of_a_step(recipe)))
-    with _bars() as report:
-        write_run(recipe, out, jobs, report)
+    try:
+        with _bars() as report:
+            write_run(recipe, out, jobs, report)
+    except (OSError, sqlite3.Error, BrokenProcessPool) as error:
+        raise NpuPluginError(f"cannot write {out}: {error}", _REMOVED) from error
+    except KeyboardInterrupt:
+        click.echo(f"tb-npu: stopped. {_REMOVED}", err=True)
+        sys.exit(130)
     click.echo(f"{len(recipe.only) or ranks} of {ranks} ranks, {recipe.steps} steps, {TRUTH}: {out}")
 
 

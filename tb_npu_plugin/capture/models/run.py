@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -89,12 +90,16 @@ class Recipe:
 def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambda what, share: None) -> dict[str, Any]:
     """Write one result folder per rank below `out`, and truth.json beside them. Gives the content of truth.json.
 
-    jobs: processes that write; 0: one per core. Raises BadRequest for a recipe that does not go, OSError where `out`
-    cannot be written.
+    jobs: processes that write; 0: one per core. Raises BadRequest for a recipe that does not go and for results that are
+    there already, OSError and sqlite3.Error where `out` cannot be written. Results that are not complete then are removed.
     """
     cluster = recipe.cluster()
-    out.mkdir(parents=True, exist_ok=True)
     ranks = recipe.only or tuple(range(recipe.ranks))
+    for rank in ranks:
+        folder = _folder(recipe, cluster, cluster.process(rank), out)
+        if folder.exists():
+            raise BadRequest(f"{folder} is there already", "Write into another folder, or remove it first.")
+    out.mkdir(parents=True, exist_ok=True)
     cores = jobs or os.cpu_count() or 1
     jobs = min(cores, len(ranks))
     if len(ranks) == 1:
@@ -105,14 +110,25 @@ def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambd
             for number, rank in enumerate(ranks):
                 write_rank(recipe, cluster, table, rank, out, _part(progress, number, len(ranks)))
         else:
-            with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(recipe, table, out)) as pool:
-                futures = [pool.submit(_write, rank) for rank in ranks]
-                for number, future in enumerate(as_completed(futures), 1):
-                    future.result()
-                    progress("ranks", number / len(ranks))
+            _write_beside(recipe, table, ranks, out, jobs, progress)
     truth = _truth(recipe, cluster, truths)
     (out / TRUTH).write_text(json.dumps(truth, indent=1), encoding="utf-8")
     return truth
+
+
+def _write_beside(
+    recipe: Recipe, table: Timetable, ranks: tuple[int, ...], out: Path, jobs: int, progress: Report
+) -> None:  # fmt: skip
+    """Write the ranks in processes of their own. With the first that fails, and with Ctrl-C, no other one begins."""
+    with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(recipe, table, out)) as pool:
+        futures = [pool.submit(_write, rank) for rank in ranks]
+        try:
+            for number, future in enumerate(as_completed(futures), 1):
+                future.result()
+                progress("ranks", number / len(ranks))
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
 
 
 def _part(progress: Report, number: int, count: int) -> Callable[[float], None]:
@@ -125,7 +141,7 @@ def write_rank(
 ) -> None:  # fmt: skip
     """Write the result folder of one rank of those whose times are known, step by step."""
     process, segments = cluster.record(rank, table, runtime=recipe.options.level >= 2)
-    with _no_collections():
+    with _no_collections(), _whole(_folder(recipe, cluster, process, out)):
         _write_segments(recipe, cluster, process, segments, out, progress)
 
 
@@ -134,11 +150,12 @@ def _write_shared(
 ) -> list[Truth]:
     """write_only_rank; where there are two cores, another process writes one share of it: simulating twice takes less
     than writing both one after the other."""
-    if cores == 1 or not FRAMEWORKS[recipe.framework].shared(recipe.options):
-        return write_only_rank(recipe, cluster, rank, out, progress)
-    with ProcessPoolExecutor(1) as pool:
-        trace = pool.submit(_write_trace, recipe, rank, out)
-        return write_only_rank(recipe, cluster, rank, out, progress, "rest", trace.result)
+    with _whole(_folder(recipe, cluster, cluster.process(rank), out)):
+        if cores == 1 or not FRAMEWORKS[recipe.framework].shared(recipe.options):
+            return write_only_rank(recipe, cluster, rank, out, progress)
+        with ProcessPoolExecutor(1) as pool:
+            trace = pool.submit(_write_trace, recipe, rank, out)
+            return write_only_rank(recipe, cluster, rank, out, progress, "rest", trace.result)
 
 
 def _write_trace(recipe: Recipe, rank: int, out: Path) -> None:
@@ -175,16 +192,30 @@ def _write_segments(
     options = replace(options, schedule=schedule,
                       metadata={SIMULATED: True, DISTRIBUTED: arguments, **options.metadata})  # fmt: skip
     process.marks = schedule is not None
-    dialect = recipe.dialect or framework.dialect
-    folder = out / folder_name(
-        process, f"{recipe.host}{rank // cluster.chip.node}", dialect.stamp_digits, framework.suffix
-    )
-    result = Result(folder, process, options, dialect, framework, share)
+    folder = _folder(recipe, cluster, process, out)
+    result = Result(folder, process, options, recipe.dialect or framework.dialect, framework, share)
     for number, segment in enumerate(segments, 1):
         result.add(segment)
         progress(number / recipe.steps)
     wait()
     result.close()
+
+
+def _folder(recipe: Recipe, cluster: Cluster, process: Process, out: Path) -> Path:
+    """The result folder of a rank."""
+    framework = FRAMEWORKS[recipe.framework]
+    dialect, node = recipe.dialect or framework.dialect, process.rank // cluster.chip.node
+    return out / folder_name(process, f"{recipe.host}{node}", dialect.stamp_digits, framework.suffix)
+
+
+@contextmanager
+def _whole(folder: Path) -> Iterator[None]:
+    """What is written into the folder is complete, or not there: half a result would be taken for a whole one."""
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 @contextmanager
@@ -208,8 +239,14 @@ def _begin(recipe: Recipe, table: Timetable, out: Path) -> None:
 
 
 def _write(rank: int) -> None:
+    if not _work:  # stopped
+        return
     recipe, cluster, table, out = _work[0]
-    write_rank(recipe, cluster, table, rank, out)
+    try:
+        write_rank(recipe, cluster, table, rank, out)
+    except KeyboardInterrupt:
+        _work.clear()  # Ctrl-C: a rank that waits for this process already is not to begin
+        raise
 
 
 def _truth(recipe: Recipe, cluster: Cluster, truths: list[Truth]) -> dict[str, Any]:

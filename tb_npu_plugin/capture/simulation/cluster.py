@@ -82,6 +82,15 @@ class Cluster:
         """Links between the ranks."""
         return Topology(self.chip, self.faults.slow_links)
 
+    def process(self, rank: int) -> Process:
+        """The process of a rank, as far as it is known before it runs."""
+        chip, start = self.chip, self.start + (rank * 37_510 % _SKEW) // 10 * 10
+        process = Process(31_780 + 6 * rank, rank % chip.node, rank, self.layout.world, start, npu=self.npu,
+                          marks=self.marks, soc=chip.soc, split=chip.split, cube_cores=chip.cube_cores,
+                          clock=chip.clock)  # fmt: skip
+        process.dequeue_tid = process.pid + 57
+        return process
+
     # -- times of all ranks -------------------------------------------------------------------------
     def times(self, progress: Callable[[float], None] = lambda share: None) -> tuple[Timetable, list[Truth]]:
         """Arrivals at all communications, and the truth of each rank. progress: share that is done."""
@@ -192,14 +201,9 @@ class _Run:
         self.rank, self.keep, self._cluster, self._stage = rank, keep, cluster, layout.stage(rank)
         self.teams = layout.teams(rank)
         self._counts: dict[str, int] = {}
-        start = cluster.start + (rank * 37_510 % _SKEW) // 10 * 10
-        chip = cluster.chip
-        process = Process(31_780 + 6 * rank, rank % chip.node, rank, layout.world, start, npu=cluster.npu,
-                          marks=cluster.marks, soc=chip.soc, split=chip.split, cube_cores=chip.cube_cores,
-                          clock=chip.clock)  # fmt: skip
-        process.dequeue_tid = process.pid + 57
+        process = cluster.process(rank)
         self._host_faults = HostFaults(faults.gc.get(rank, 0), faults.loader.get(rank, 0))
-        place = Place(process, chip, cluster.seed, cluster.workload.held(self._stage), keep, runtime,
+        place = Place(process, cluster.chip, cluster.seed, cluster.workload.held(self._stage), keep, runtime,
                       faults.slow_ranks.get(rank, 1.0))  # fmt: skip
         self.host = Host(place, self._host_faults)
         self._groups = self._make_groups()

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from tb_npu_plugin.capture import command
 from tb_npu_plugin.capture.command import mock
+from tb_npu_plugin.capture.models.run import Recipe, Report, write_run
 from tb_npu_plugin.capture.simulation.faults import FAULTS
 from tb_npu_plugin.cli import cli
-from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.errors import BadRequest, NpuPluginError
 
 
 def invoke(*arguments: str) -> str:
@@ -81,6 +85,54 @@ def test_metrics_need_a_level_that_records_them(tmp_path: Path) -> None:
     arguments = ["mock", "--model", "tiny", "--level", "Level0", "--aic-metrics", "Memory", "--out", str(tmp_path)]
     result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 2 and "--level Level0 records no --aic-metrics" in result.output
+
+
+def test_results_that_are_there_are_not_mixed_with_others(tmp_path: Path) -> None:
+    invoke("--ranks", "2", "--only-ranks", "0", "--steps", "1", "--out", str(tmp_path))
+    invoke("--ranks", "2", "--only-ranks", "1", "--steps", "1", "--out", str(tmp_path))  # another rank may join it
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(BadRequest, match="is there already"):
+        invoke("--level", "Level0", "--no-memory", "--steps", "1", "--out", str(tmp_path))
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_ctrl_c_leaves_complete_results_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopping(recipe: Recipe, out: Path, jobs: int, progress: Report) -> None:
+        def stop(what: str, share: float) -> None:
+            if what == "ranks" and share > 0.5:  # in the middle of the second rank of two
+                raise KeyboardInterrupt
+
+        write_run(recipe, out, jobs, stop)
+
+    monkeypatch.setattr(command, "write_run", stopping)
+    result = CliRunner().invoke(
+        cli, ["mock", "--model", "tiny", "--ranks", "2", "--steps", "2", "--jobs", "1", "--out", str(tmp_path)]
+    )
+    assert result.exit_code == 130 and "not complete have been removed" in result.output
+    assert [path.name for path in tmp_path.glob("*/profiler_info_*.json")] == ["profiler_info_0.json"]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("export", ["text", "db", "text,db"])
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_full_disk_is_told_and_half_a_result_is_removed(tmp_path: Path, jobs: str, export: str) -> None:
+    """A limit on the size of files stands for the disk; it is set in a process of its own."""
+    arguments = ["mock", "--model", "tiny", "--steps", "3", "--jobs", jobs, "--export-type", export, "--out", "out"]
+    code = (
+        "import resource, signal, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000));"
+        f"signal.signal(signal.SIGXFSZ, signal.SIG_IGN); sys.argv[1:] = {arguments};"
+        "from tb_npu_plugin.cli import main; main()"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert found.returncode == 1 and "Traceback" not in found.stderr, found.stderr
+    assert found.stderr.startswith("tb-npu: cannot write out: ")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NpuPluginError, match="cannot write"):
+        invoke("--steps", "1", "--out", str(tmp_path / "file" / "out"))
 
 
 def test_help_names_every_fault() -> None:
