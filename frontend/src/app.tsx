@@ -28,6 +28,20 @@ export function App() {
   useEffect(() => {
     if (isNarrow) setSideOpen(null);
   }, [view, run, worker, span]);
+  const isOver = isNarrow && hasSide;
+  useEffect(() => {
+    if (!isOver) return;
+    const close = () => setSideOpen(null);
+    const onKey = (event: KeyboardEvent) => event.key === "Escape" && !document.querySelector(".popover") && close();
+    const onPointer = (event: PointerEvent) =>
+      !(event.target as Element).closest(".side, .top, .popover, dialog") && close();
+    document.addEventListener("keydown", onKey);
+    document.addEventListener("pointerdown", onPointer);
+    return () => {
+      document.removeEventListener("keydown", onKey);
+      document.removeEventListener("pointerdown", onPointer);
+    };
+  }, [isOver]);
   useEffect(pinSelection, [catalog.value, run, worker, span]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {

@@ -145,3 +145,17 @@ def test_docs_screenshot(open_plugin: Open, demo_server: str, shot, view: str) -
     plugin.open(view)
     plugin.page.wait_for_timeout(700)  # charts draw after the data are there
     shot(plugin, view)
+
+
+def test_escape_and_a_click_beside_it_close_the_sidebar_over_a_narrow_page(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server, viewport={"width": 600, "height": 900})
+    plugin.open("kernel")
+    side = plugin.frame.locator("nav.side")
+    for close in (
+        lambda: plugin.page.keyboard.press("Escape"),
+        lambda: plugin.frame.locator("main").click(position={"x": 500, "y": 10}),
+    ):
+        plugin.frame.get_by_role("button", name="Show or hide the sidebar").click()
+        side.wait_for(state="visible")
+        close()
+        side.wait_for(state="hidden")

@@ -58,6 +58,25 @@ export function columnUnit(units: readonly Unit[], values: Iterable<Maybe>): Uni
   return unitFor(units, largest);
 }
 
+/** Below this the usual value of a column has too few digits left. */
+const LEAST_USUAL = 0.05;
+/** Above this the largest has too many before the point. */
+const MOST_LARGEST = 1e5;
+
+/** As `columnUnit`, but a smaller one where a few large figures would leave the others without digits. */
+export function tableUnit(units: readonly Unit[], values: Iterable<Maybe>): Unit {
+  const sizes = [...values].flatMap((value) => (isKnown(value) && value !== 0 ? [Math.abs(value)] : []));
+  sizes.sort((a, b) => a - b);
+  const usual = sizes[sizes.length >> 1] ?? 0;
+  const largest = sizes.at(-1) ?? 0;
+  let at = units.indexOf(unitFor(units, largest));
+  for (; at > 0; at--) {
+    const smaller = units[at - 1] as Unit;
+    if (usual >= LEAST_USUAL * (units[at] as Unit).scale || largest >= MOST_LARGEST * smaller.scale) break;
+  }
+  return units[at] as Unit;
+}
+
 /** Decimals (0 to `most`) that write all values exactly in `unit`; `most` where none does. */
 export function columnDecimals(values: Iterable<Maybe>, scale: number, most = 3): number {
   let decimals = 0;
@@ -87,7 +106,7 @@ export function fixed(value: Maybe, decimals = 0): string {
 }
 
 /** As `fixed`, but a figure above zero that rounds to nothing is "< 0.001". */
-export function seen(value: Maybe, decimals: number): string {
+export function seen(value: Maybe, decimals = 0): string {
   const least = 10 ** -decimals;
   return isKnown(value) && value > 0 && value < least / 2 ? `< ${fixed(least, decimals)}` : fixed(value, decimals);
 }

@@ -73,6 +73,7 @@ export const en = {
   "ranks.late": "Computes longest: {rank}, {time}, {share} above the median of the ranks.",
   "ranks.awaited":
     "Waits least for the others: {rank}, {time}. Each other rank waits {others} or longer: they wait for it.",
+  "ranks.open": "Open that rank",
   "state.missing": "This capture has no data for this view",
   "state.missing.none": "Nothing was recorded that this view could show.",
   "state.option": "Recorded with",
@@ -233,6 +234,7 @@ export const zh: Record<keyof typeof en, string> = {
   "state.left": "剩余 {time}",
   "ranks.late": "计算最久：{rank}，{time}，比各 rank 的中位数多 {share}。",
   "ranks.awaited": "等待其他 rank 最少：{rank}，{time}。其他每个 rank 至少等待 {others}：它们在等它。",
+  "ranks.open": "打开该 rank",
   "state.missing": "该采集结果没有本视图需要的数据",
   "state.missing.none": "采集时没有记录本视图可以展示的内容。",
   "state.option": "采集选项",

@@ -75,7 +75,7 @@ export function HeatMap({
                 {columns.map((column) => {
                   const cell = byPlace.get(`${row.id}\n${column.id}`);
                   const value = cell?.value ?? null;
-                  if (!cell || value === null) return <td key={column.id}>{format.UNKNOWN}</td>;
+                  if (!cell || value === null) return <td key={column.id}>{isSmall ? "" : format.UNKNOWN}</td>;
                   const isSelected = selected?.row === row.id && selected.column === column.id;
                   const style = {
                     background: shade(color, strengthOf(value, least, most)),

@@ -38,7 +38,7 @@ export function MissingList({ missing }: { missing: readonly MissingJson[] }) {
 export function ProblemList({ problems }: { problems: readonly ProblemJson[] }) {
   return (
     <ul>
-      {problems.map((problem, index) => (
+      {once(problems).map((problem, index) => (
         <li key={index} class={`problem ${problem.severity === "error" ? "error" : ""}`}>
           <div>
             <strong>{problem.file}</strong> {problem.where && <span class="muted">{sayPlaces(problem.where)}</span>}
@@ -51,6 +51,11 @@ export function ProblemList({ problems }: { problems: readonly ProblemJson[] }) 
       ))}
     </ul>
   );
+}
+
+/** Two stages of reading may meet the same problem of a file. */
+function once(problems: readonly ProblemJson[]): ProblemJson[] {
+  return [...new Map(problems.map((problem) => [JSON.stringify(problem), problem])).values()];
 }
 
 function expectation(problem: ProblemJson): string {

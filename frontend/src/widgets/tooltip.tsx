@@ -24,6 +24,8 @@ export function TooltipLayer() {
 
   useEffect(() => {
     const show = (event: Event) => {
+      // A click focuses, too: what it opens must not be covered.
+      if (event.type === "focusin" && !(event.target as Element).matches(":focus-visible")) return;
       const target = event.target instanceof Element ? event.target.closest("[data-tip], [data-tip-cut]") : null;
       const text = target ? tipOf(target as HTMLElement) : "";
       setShown(target && text ? { text, anchor: target.getBoundingClientRect() } : null);

@@ -95,3 +95,11 @@ test("differences of durations have a sign and a unit", () => {
     "–",
   ]);
 });
+
+test("a few large figures leave the others their digits", () => {
+  const unit = (values: (number | null)[]) => format.tableUnit(format.TIME_UNITS, values).name;
+  expect(unit([1_738_000, 2_000, 1_900, 0, null])).toBe("µs");
+  expect(unit([1_738_000, 870_000, 2_000])).toBe("ms");
+  expect(unit([990_000_000_000, 2_000, 1_900])).toBe("s"); // 990 000 000 ms would be no help
+  expect(unit([0, null])).toBe("ns");
+});

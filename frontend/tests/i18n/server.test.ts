@@ -10,6 +10,13 @@ test.each(Object.entries(SERVER_ZH))("%s: Chinese, with the same blanks", (engli
 });
 
 describe("translate", () => {
+  test("takes two whole texts before one with blanks that would take in the first", () => {
+    const cost = "Times by operator are rebuilt from the trace, where that is there.";
+    const when = "Always written by the text export.";
+    expect(translate(`${cost} ${when}`)).toBe(translate(cost) + translate(when));
+    expect(translate(`${cost} ${when}`)).not.toMatch(/[a-z]{2,} [a-z]{2,}/);
+  });
+
   test("a text, and a name as it is", () => {
     expect(translate("This row.")).toBe("该行。");
     expect(translate("aic_mac_ratio")).toBe("aic_mac_ratio");

@@ -55,11 +55,17 @@ function patternOf(text: string): RegExp {
 
 /** A text of the server in Chinese; what fills its blanks too, where that is a text. Unknown ones (names) as they are. */
 export function translate(text: string): string {
-  return known(text) ?? sentences(text) ?? text;
+  // Two whole texts before one with blanks: a blank would take in the first.
+  return sentences(text, exact) ?? known(text) ?? sentences(text, known) ?? text;
+}
+
+function exact(text: string): string | undefined {
+  return Object.hasOwn(TEXTS, text) ? TEXTS[text] : undefined;
 }
 
 function known(text: string): string | undefined {
-  if (Object.hasOwn(TEXTS, text)) return TEXTS[text];
+  const whole = exact(text);
+  if (whole !== undefined) return whole;
   for (const { pattern, blanks, chinese } of PATTERNS) {
     const found = pattern.exec(text);
     if (!found) continue;
@@ -70,7 +76,7 @@ function known(text: string): string | undefined {
 }
 
 /** Two texts one after the other: "No timeline. Always written by the text export." */
-function sentences(text: string): string | undefined {
+function sentences(text: string, known: (part: string) => string | undefined): string | undefined {
   for (let at = text.indexOf(". "); at >= 0; at = text.indexOf(". ", at + 1)) {
     const [first, second] = [known(text.slice(0, at + 1)), known(text.slice(at + 2))];
     if (first && second) return first + second;

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { getRanks } from "../../api/client";
 import type { ProgressJson, RankStepJson, StepJson } from "../../api/types.gen";
 import * as format from "../../base/format";
@@ -32,6 +32,9 @@ export function useRanks(run: string): readonly RankStepJson[] {
   return ranks;
 }
 
+/** Height of a row, as overview.css has it. */
+const ROW_PX = 26;
+
 interface Props {
   ranks: readonly RankStepJson[];
   /** The rank on screen. */
@@ -53,7 +56,15 @@ export function RanksCard({ ranks, span, step }: Props) {
     format.TIME_UNITS,
     lines.map((line) => line.step && stepTotal(line.step)),
   );
+  const scroller = useRef<HTMLDivElement>(null);
+  const at = lines.findIndex((line) => line.rank.span === span);
+  useEffect(() => {
+    // Of many ranks, the one on screen stands in the middle.
+    const box = scroller.current;
+    if (box && at >= 0) box.scrollTop = (at + 1.5) * ROW_PX - box.clientHeight / 2;
+  }, [at, lines.length]);
   const late = highest(lines.map((line) => line.step?.computing));
+  const decimals = Math.max(...lines.map((line) => (line.step && stepTotal(line.step)) ?? 0)) < 10 * unit.scale ? 3 : 2;
   const work = workOf(ranks, [...jobs.value, ...ended.value.values()]);
   return (
     <Card
@@ -68,10 +79,13 @@ export function RanksCard({ ranks, span, step }: Props) {
             rank: `rank ${nameOf(lines[late.index])}`,
             time: format.duration(late.value, 2),
             share: format.share(late.value / late.median - 1, 0),
-          })}
+          })}{" "}
+          <button type="button" class="link" onClick={() => openRank(lines[late.index]?.rank)}>
+            {t("ranks.open")}
+          </button>
         </p>
       )}
-      <div class="table-scroll" style={{ maxHeight: "320px" }}>
+      <div ref={scroller} class="table-scroll" style={{ maxHeight: "320px" }}>
         <table class="plain-table">
           <thead>
             <tr>
@@ -93,6 +107,7 @@ export function RanksCard({ ranks, span, step }: Props) {
                 isLate={index === late?.index}
                 isHere={line.rank.span === span}
                 unit={unit}
+                decimals={decimals}
               />
             ))}
           </tbody>
@@ -133,6 +148,7 @@ interface LineProps {
   /** It computes much longer than the others. */
   isLate: boolean;
   unit: format.Unit;
+  decimals: number;
 }
 
 const STATES = {
@@ -142,19 +158,23 @@ const STATES = {
   failed: "overview.ranks.failed",
 } as const;
 
-function RankLine({ rank, step, job, name, isHere, isLate, unit }: LineProps) {
+function openRank(rank: RankStepJson | undefined): void {
+  const place = places.value.get(rank?.span ?? "");
+  if (place) setParams({ run: place.run.id, worker: place.worker.id, span: place.span.id }, true);
+}
+
+function RankLine({ rank, step, job, name, isHere, isLate, unit, decimals }: LineProps) {
   const place = places.value.get(rank.span);
-  const open = () => place && setParams({ run: place.run.id, worker: place.worker.id, span: rank.span }, true);
   const isUnread = place?.span.state === "new" || place?.span.state === "reading";
   const figure = (value: number | null, kind = "") => (
     <td class={`mono ${kind}`} data-tip={format.exactDuration(value)}>
-      {format.fixed(value === null ? null : value / unit.scale, 2)}
+      {format.fixed(value === null ? null : value / unit.scale, decimals)}
     </td>
   );
   return (
     <tr class={isHere ? "at" : ""}>
       <td>
-        <button type="button" class="link" onClick={open}>
+        <button type="button" class="link" onClick={() => openRank(rank)}>
           {name}
         </button>
       </td>

@@ -7,7 +7,9 @@ export function StepTable({ steps, isComputed }: { steps: readonly StepJson[]; i
   const table = stepTable(steps);
   return (
     <Card title={t("overview.numbers")} subtitle={t(isComputed ? "overview.numbers.computed" : "overview.numbers.sub")}>
-      <DataTable table={table} query={{}} baseNs="0" isLocal />
+      <div class="overview-steps">
+        <DataTable table={table} query={{}} baseNs="0" isLocal />
+      </div>
     </Card>
   );
 }

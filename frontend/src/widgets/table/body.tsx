@@ -82,7 +82,7 @@ export function TableBody(props: BodyProps & { scroller: { readonly current: HTM
   );
 }
 
-/** Scroll a long table so that the active row can be seen. */
+/** Scroll a table so that the active row can be seen; a short one with the page, a long one inside. */
 function keepInSight(
   element: HTMLDivElement | null,
   at: number,
@@ -90,7 +90,11 @@ function keepInSight(
   open: number,
   openPx: number,
 ): void {
-  if (!element || at < 0 || !isVirtual) return;
+  if (!element || at < 0) return;
+  if (!isVirtual) {
+    element.querySelector(`[data-place="${at}"]`)?.scrollIntoView({ block: "nearest" });
+    return;
+  }
   const top = offsetOf(at, open, openPx);
   const header = ROW_PX;
   if (top < element.scrollTop) element.scrollTop = top;

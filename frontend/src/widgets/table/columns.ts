@@ -28,16 +28,23 @@ export function columnFormat(column: ColumnJson, values: readonly unknown[], bas
   const numbers = values as readonly (number | null)[];
   switch (column.kind) {
     case "duration":
-      return scaled(title, numbers, format.columnUnit(format.TIME_UNITS, numbers), format.exactDuration);
+      return scaled(title, numbers, format.tableUnit(format.TIME_UNITS, numbers), format.exactDuration);
     case "time":
-      return scaled(title, numbers, format.columnUnit(format.TIME_UNITS, numbers), (value) => {
-        const absolute = format.absoluteNs(baseNs, value);
-        return absolute === null ? t("table.unknown") : `+${format.exactDuration(value)}\n${absolute} ns`;
-      });
+      return scaled(
+        title,
+        numbers,
+        format.columnUnit(format.TIME_UNITS, numbers),
+        (value) => {
+          const absolute = format.absoluteNs(baseNs, value);
+          return absolute === null ? t("table.unknown") : `+${format.exactDuration(value)}\n${absolute} ns`;
+        },
+        3,
+        format.fixed, // a moment may be close to the first
+      );
     case "bytes":
-      return scaled(title, numbers, format.columnUnit(format.BYTE_UNITS, numbers), format.exactBytes, 2);
+      return scaled(title, numbers, format.tableUnit(format.BYTE_UNITS, numbers), format.exactBytes, 2);
     case "traffic":
-      return scaled(title, numbers, format.columnUnit(format.TRAFFIC_UNITS, numbers), format.exactBytes, 2);
+      return scaled(title, numbers, format.tableUnit(format.TRAFFIC_UNITS, numbers), format.exactBytes, 2);
     case "ratio":
       return figures(
         title,
@@ -73,9 +80,10 @@ function scaled(
   unit: format.Unit,
   full: (value: format.Maybe) => string,
   most = 3,
+  write: typeof format.fixed = format.seen,
 ): ColumnFormat {
   const decimals = format.columnDecimals(values, unit.scale, most);
-  const text = (value: format.Maybe) => format.seen(format.isKnown(value) ? value / unit.scale : null, decimals);
+  const text = (value: format.Maybe) => write(format.isKnown(value) ? value / unit.scale : null, decimals);
   return figures(unit.name ? `${title} ${unit.name}` : title, text, full);
 }
 
