@@ -1,4 +1,5 @@
-"""dynamic_profile without a change of the script: PROF_CONFIG_PATH=<folder> (specs/ascend_pt.md 2.1)."""
+"""dynamic_profile without a change of the script, by the environment: PROF_CONFIG_PATH=<folder>, or the dynolog daemon
+(specs/ascend_pt.md 2.1)."""
 
 from __future__ import annotations
 
@@ -7,9 +8,10 @@ import weakref
 from typing import Any
 
 from tb_npu_plugin.capture.api import dynamic_profile
+from tb_npu_plugin.capture.api.dynamic_profile.config import FOLDER_VARIABLE
+from tb_npu_plugin.capture.api.dynamic_profile.control import CONTROL
+from tb_npu_plugin.capture.api.dynamic_profile.dynolog import is_wanted
 from tb_npu_plugin.capture.api.messages import guarded
-
-VARIABLE = "PROF_CONFIG_PATH"
 
 
 class _NonIntrusiveProfile:
@@ -20,13 +22,15 @@ class _NonIntrusiveProfile:
     @staticmethod
     @guarded()
     def init() -> None:
-        """Watch the folder of PROF_CONFIG_PATH, if it is set."""
-        folder = os.environ.get(VARIABLE, "")
-        if not folder:
+        """Watch the folder of PROF_CONFIG_PATH or ask the daemon, if the environment says so."""
+        folder = os.environ.get(FOLDER_VARIABLE, "")
+        if not folder and not is_wanted():
+            return
+        dynamic_profile.init(folder)
+        if not CONTROL.is_ready:
             return
         from torch.optim import optimizer as module
 
-        dynamic_profile.init(folder)
         optimizers: Any = module.Optimizer
         original = optimizers._patch_step_function
 

@@ -12,6 +12,8 @@ from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerActivity, Profil
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 
 CONFIG_FILE = "profiler_config.json"
+#: Its folder, for a training whose script does not know of dynamic_profile.
+FOLDER_VARIABLE = "PROF_CONFIG_PATH"
 TEMPLATE: dict[str, Any] = {
     "activities": ["CPU", "NPU"],
     "prof_dir": "./",

@@ -12,8 +12,9 @@ from typing import Any
 
 from tb_npu_plugin.capture.api import ranks
 from tb_npu_plugin.capture.api.dynamic_profile.config import CONFIG_FILE, Config, read, write_template
-from tb_npu_plugin.capture.api.dynamic_profile.logs import open_log
-from tb_npu_plugin.capture.api.dynamic_profile.monitor import Monitor
+from tb_npu_plugin.capture.api.dynamic_profile.dynolog import DaemonMonitor, find_client, is_wanted
+from tb_npu_plugin.capture.api.dynamic_profile.logs import open_log, print_log
+from tb_npu_plugin.capture.api.dynamic_profile.monitor import FileMonitor, Monitor
 from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.messages import error, info, warn
 from tb_npu_plugin.capture.api.profile import profile
@@ -21,8 +22,6 @@ from tb_npu_plugin.capture.api.schedule import schedule
 
 #: The time between the ends of these two steps says how often the file is looked at.
 _TIMED_STEPS = (10, 11)
-#: Any of them asks for the dynolog daemon, which this twin has no client for.
-_DAEMON_VARIABLES = ("MSMONITOR_USE_DAEMON", "KINETO_USE_DAEMON")
 NEXT_STEP = -1
 NO_STEP = 0
 
@@ -45,9 +44,30 @@ class Control:
         if self._monitor is not None:
             warn("Init dynamic profiling repeatedly")
             return
-        if any(os.environ.get(name) == "1" for name in _DAEMON_VARIABLES):
-            warn("The dynolog daemon is not supported here, dynamic_profile uses the config file.")
+        self._monitor = (self._ask_daemon() if is_wanted() else None) or self._watch_file(path)
+        if self._monitor is not None:
+            self._monitor.start()
+            atexit.register(self._close_in, os.getpid())
+
+    def _ask_daemon(self) -> Monitor | None:
+        """What asks the dynolog daemon; None (and a warning) where it is not there."""
+        log = print_log()
         try:
+            monitor = DaemonMonitor(find_client(), int(ranks.rank_id() or 0), log)
+            problem = "" if monitor.register() else "it does not answer"
+        except Exception as failure:  # native code
+            problem = str(failure) or type(failure).__name__
+        if problem:
+            warn(f"The dynolog daemon cannot be asked ({problem}). A config file is used instead.")
+            return None
+        self._log = log
+        return monitor
+
+    def _watch_file(self, path: str) -> Monitor | None:
+        """What watches the config file of a folder; None (and an error) where there can be none."""
+        try:
+            if not path:
+                raise OSError(f"It is the folder of {CONFIG_FILE}.")
             folder = Path(os.fspath(path)).absolute()
             folder.mkdir(parents=True, exist_ok=True)
             write_template(folder / CONFIG_FILE)
@@ -56,11 +76,14 @@ class Control:
             monitor_log = open_log(folder, "monitor_dp", rank)
         except (OSError, TypeError) as problem:
             error(f"The path '{path}' is invalid, and profiler will not be enabled. {problem}")
-            return
+            return None
         self._config_path = folder / CONFIG_FILE
-        self._monitor = Monitor(self._config_path, rank, monitor_log)
-        self._monitor.start()
-        atexit.register(self._close_in, os.getpid())
+        return FileMonitor(self._config_path, rank, monitor_log)
+
+    @property
+    def is_ready(self) -> bool:
+        """There is something that tells what to profile."""
+        return self._monitor is not None
 
     def step(self) -> None:
         """See dynamic_profile.step."""
@@ -114,8 +137,7 @@ class Control:
             self._monitor = None
         if self._profile is not None:
             text = f"The process ends at step {self._step} while a dynamic profile runs, it is stopped."
-            self._log.warning(text)
-            warn(text)
+            self._log_and_warn(text)
             self._end()
         for handler in self._log.handlers:
             handler.close()
@@ -138,8 +160,7 @@ class Control:
             text = (
                 f"Start step {config.start_step} is before the current step {self._step}, the config is not effective."
             )
-            self._log.warning(text)
-            warn(text)
+            self._log_and_warn(text)
 
     def _begin(self, config: Config) -> None:
         prof = profile(
@@ -155,6 +176,12 @@ class Control:
         prof.start()
         self._profile, self._remaining = prof, config.steps
         self._log.info("Start Dynamic Profiler at %s step.", self._step)
+
+    def _log_and_warn(self, text: str) -> None:
+        """Into the log and onto stdout, which may be one and the same."""
+        if self._config_path is not None:
+            self._log.warning(text)
+        warn(text)
 
     def _end(self) -> None:
         prof, self._profile = self._profile, None

@@ -1,4 +1,4 @@
-"""Log files of dynamic_profile: <path>/log/[monitor_]dp_<host>_<pid>_rank_<rank>.log."""
+"""Log files of dynamic_profile: <path>/log/[monitor_]dp_<host>_<pid>_rank_<rank>.log; without a path, stdout."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import socket
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+
+from tb_npu_plugin.capture.api import messages
 
 LOG_FOLDER = "log"
 _LARGEST_FILE = 200 * 1024
@@ -29,4 +31,19 @@ def open_log(folder: Path, prefix: str, rank: int) -> logging.Logger:
     handler.setFormatter(logging.Formatter(_FORMAT))
     logger = logging.Logger(name, logging.INFO)  # not in logging's tree: the training's settings are its own
     logger.addHandler(handler)
+    return logger
+
+
+class _Messages(logging.Handler):
+    """Lines as the profiler prints them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print."""
+        (messages.info if record.levelno < logging.WARNING else messages.warn)(record.getMessage())
+
+
+def print_log() -> logging.Logger:
+    """A logger that prints."""
+    logger = logging.Logger("dynamic_profile", logging.INFO)
+    logger.addHandler(_Messages())
     return logger

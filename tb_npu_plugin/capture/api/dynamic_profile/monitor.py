@@ -1,4 +1,4 @@
-"""Watches the config file. A thread does: it looks at one modification time every few seconds."""
+"""Watches what tells to profile. A thread does: it looks every few seconds, at one modification time or at a socket."""
 
 from __future__ import annotations
 
@@ -10,41 +10,85 @@ from tb_npu_plugin.capture.api.dynamic_profile.config import Config, read
 
 _FIRST_INTERVAL = 2.0
 _SHORTEST, _LONGEST = 1.0, 50.0
+#: How long the end of the process waits for a look that is going on.
+_PATIENCE = 2.0
 
 
 class Monitor:
-    """From start() on, take() gives each new config of the file once; of several the last."""
+    """From start() on, take() gives each new config once; of several the last."""
 
-    def __init__(self, path: Path, rank: int, log: logging.Logger) -> None:
-        self._path = path
+    def __init__(self, rank: int, log: logging.Logger) -> None:
         self._rank = rank
         self._log = log
         self._interval = _FIRST_INTERVAL
-        self._seen: tuple[int, int] | None = None
         self._lock = threading.Lock()
         self._found: Config | None = None
+        self._failure = ""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tb-npu-dynamic-profile", daemon=True)
 
     def start(self) -> None:
         """Look once, then watch."""
-        self.look()
+        self._look_safely()
         self._thread.start()
 
     def stop(self) -> None:
         """Watch no longer."""
         self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(_PATIENCE)
+        self.close()
 
     def set_step_time(self, seconds: float) -> None:
         """Look about once a step."""
         self._interval = min(max(seconds, _SHORTEST), _LONGEST)
-        self._log.info("The config file is looked at every %s s.", self._interval)
+        self._log.info("A new config is looked for every %s s.", self._interval)
 
     def take(self) -> Config | None:
         """The newest config that was not taken yet."""
         with self._lock:
             found, self._found = self._found, None
             return found
+
+    def look(self) -> None:
+        """_offer what is new."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Let go of what is watched."""
+
+    def _offer(self, config: Config) -> None:
+        if not config.is_for(self._rank):
+            self._log.warning("Rank %s is not in rank_list, the config is not for it.", self._rank)
+            return
+        self._log.info(
+            "New config: start_step %s, warmup %s, active %s.", config.start_step, config.warmup, config.active
+        )
+        with self._lock:
+            self._found = config
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._interval):
+            self._look_safely()
+
+    def _look_safely(self) -> None:
+        failure = ""
+        try:
+            self.look()
+        except Exception as problem:  # the thread lives as long as the training
+            failure = str(problem) or type(problem).__name__
+        if failure and failure != self._failure:  # said once, not every few seconds
+            self._log.warning("A new config cannot be looked for: %s", failure)
+        self._failure = failure
+
+
+class FileMonitor(Monitor):
+    """Watches the config file."""
+
+    def __init__(self, path: Path, rank: int, log: logging.Logger) -> None:
+        super().__init__(rank, log)
+        self._path = path
+        self._seen: tuple[int, int] | None = None
 
     def look(self) -> None:
         """Read the file if it has changed."""
@@ -60,20 +104,5 @@ class Monitor:
             return
         self._seen = changed
         config = read(self._path, self._log.warning)
-        if config is None:
-            return
-        if not config.is_for(self._rank):
-            self._log.warning("Rank %s is not in rank_list, the config is not for it.", self._rank)
-            return
-        self._log.info(
-            "New config: start_step %s, warmup %s, active %s.", config.start_step, config.warmup, config.active
-        )
-        with self._lock:
-            self._found = config
-
-    def _run(self) -> None:
-        while not self._stop.wait(self._interval):
-            try:
-                self.look()
-            except Exception:  # the thread lives as long as the training
-                self._log.exception("The config file could not be looked at.")
+        if config is not None:
+            self._offer(config)

@@ -10,6 +10,8 @@ import pytest
 
 from tb_npu_plugin.capture import backend
 from tb_npu_plugin.capture.api import messages, paths
+from tb_npu_plugin.capture.api.dynamic_profile import dynolog
+from tb_npu_plugin.capture.api.dynamic_profile.config import FOLDER_VARIABLE
 from tests.unit.capture.api import fake
 
 LINE = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] \[(INFO|WARNING|ERROR)\] \[\d+\] profiler\.py: (.*)")
@@ -31,7 +33,8 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
 @pytest.fixture(autouse=True)
 def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every test in a folder of its own, without the variables that steer the profiler."""
-    for name in (*messages.WARNING_SWITCHES, *messages.MSPROF_VARIABLES, "ASCEND_WORK_PATH", "RANK", "WORLD_SIZE"):
+    others = ("ASCEND_WORK_PATH", "RANK", "WORLD_SIZE", FOLDER_VARIABLE, *dynolog.VARIABLES)
+    for name in (*messages.WARNING_SWITCHES, *messages.MSPROF_VARIABLES, *others):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(messages, "_said_msprof", [])
     for name, value in vars(paths.Place()).items():

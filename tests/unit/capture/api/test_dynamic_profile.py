@@ -18,7 +18,7 @@ from tb_npu_plugin.capture.api import dynamic_profile as dp
 from tb_npu_plugin.capture.api.dynamic_profile import config, control
 from tb_npu_plugin.capture.api.dynamic_profile.config import TEMPLATE, Config
 from tb_npu_plugin.capture.api.dynamic_profile.logs import open_log
-from tb_npu_plugin.capture.api.dynamic_profile.monitor import Monitor
+from tb_npu_plugin.capture.api.dynamic_profile.monitor import FileMonitor
 from tests.unit.capture.api.conftest import Recorded, Said
 
 FOLDER = Path("dynamic")
@@ -203,7 +203,7 @@ def test_init_twice(fresh: Recorded, said: Said) -> None:
     assert not Path("elsewhere").exists()
 
 
-@pytest.mark.parametrize("path", ["file", "file/below", None])
+@pytest.mark.parametrize("path", ["file", "file/below", None, ""])
 def test_init_with_a_bad_path(path: Any, fresh: Recorded, said: Said) -> None:
     Path("file").touch()
     dp.init(path)
@@ -242,14 +242,6 @@ def test_the_process_ends_during_a_profile(fresh: Recorded, said: Said) -> None:
     assert any("while a dynamic profile runs" in text for kind, text in said() if kind == "WARNING")
 
 
-def test_the_daemon_is_not_there(fresh: Recorded, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MSMONITOR_USE_DAEMON", "1")
-    dp.init(str(FOLDER))
-    [(kind, text)] = said()
-    assert kind == "WARNING"
-    assert "dynolog" in text
-
-
 @pytest.mark.parametrize(("seconds", "interval"), [(0.2, 1.0), (7.0, 7.0), (400.0, 50.0)])
 def test_the_interval_follows_the_steps(seconds: float, interval: float, fresh: Recorded, monkeypatch: Any) -> None:
     dp.init(str(FOLDER))
@@ -263,7 +255,7 @@ def test_the_interval_follows_the_steps(seconds: float, interval: float, fresh: 
 
 def test_the_monitor_sees_changes(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
-    monitor = Monitor(path, 0, logging.Logger("test"))
+    monitor = FileMonitor(path, 0, logging.Logger("test"))
     monitor._interval = 0.01
     monitor.start()
     try:
