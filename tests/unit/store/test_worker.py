@@ -28,6 +28,7 @@ from tb_npu_plugin.store.stages import Request, files_of
 from tb_npu_plugin.store.version import reader_version
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, write_result
+from tests.unit.store.slow_worker import Holding
 
 #: A user without rights, on every system.
 NOBODY = 65534
@@ -189,18 +190,14 @@ def test_a_worker_ends_with_a_server_that_was_killed(tmp_path: Path) -> None:
 
 
 def test_a_killed_process_is_told_by_its_signal(tmp_path: Path) -> None:
-    folder = tmp_path / "x_ascend_pt"
-    (folder / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
-    os.mkfifo(folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv")  # reading it waits for ever
-    (tmp_path / "out").mkdir()
-    file = FoundFile("ASCEND_PROFILER_OUTPUT/kernel_details.csv", 1, 1)
-    process = WorkerProcess()
+    process = Holding(tmp_path / "holding", "kernel_details.csv")()
+    asked = request(tmp_path)
     begun = threading.Event()
     ended: list[BaseException] = []
 
     def run() -> None:
         try:
-            process.run(Request("tables", folder, (file,), tmp_path / "out"), lambda message: begun.set())
+            process.run(asked, lambda message: begun.set())
         except Killed as error:
             ended.append(error)
 
