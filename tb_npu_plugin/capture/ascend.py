@@ -13,6 +13,8 @@ from tb_npu_plugin.capture.api.messages import warn
 
 VARIABLE = "TB_NPU_BACKEND"
 ASCEND, MOCK = "ascend", "mock"
+#: Exported names that are modules of torch_npu.profiler.
+_MODULES = ("dynamic_profile", "profiler")
 #: Exported name -> module below torch_npu that has it; the others are in torch_npu.profiler.
 _ELSEWHERE = {"analyse": "profiler.profiler", "mstx": "npu"}
 
@@ -37,7 +39,8 @@ def load() -> ModuleType | None:
             missing = "torch_npu finds no NPU"
     except Exception as problem:  # an import of native code fails in many ways
         missing = f"torch_npu cannot be imported: {problem}"
-        warn(f"{missing}.")
+        if wanted != ASCEND:
+            warn(f"{missing}. The mock device is used instead.")
     if wanted == ASCEND:
         raise ImportError(f"{VARIABLE}={ASCEND}, but {missing}.")
     return None
@@ -51,7 +54,7 @@ def names(torch_npu: ModuleType, wanted: Iterable[str]) -> dict[str, Any]:
         place = _ELSEWHERE.get(name, "profiler")
         try:
             importlib.import_module(f"torch_npu.{place}")
-            if name == "dynamic_profile":
+            if name in _MODULES:
                 importlib.import_module(f"torch_npu.{place}.{name}")
             for part in place.split("."):
                 module = getattr(module, part)

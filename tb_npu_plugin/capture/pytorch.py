@@ -2,6 +2,7 @@
 
     import tb_npu_plugin.capture.pytorch as profiler      # instead of: import torch_npu.profiler as profiler
     from tb_npu_plugin.capture.pytorch import torch_npu   # for scripts that say torch_npu.profiler.profile(...)
+    from tb_npu_plugin.capture.pytorch.profiler import analyse   # instead of: from torch_npu.profiler.profiler
 
 On a host with torch_npu and an NPU these are torch_npu's own objects; anywhere else the host side is recorded by
 PyTorch's profiler and the device side is simulated. TB_NPU_BACKEND=ascend or =mock forces one of them.
@@ -30,7 +31,7 @@ from tb_npu_plugin.capture.api.enums import (
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
-from tb_npu_plugin.capture.api.mstx import mstx
+from tb_npu_plugin.capture.api.mstx import current_stream, mstx
 from tb_npu_plugin.capture.api.non_intrusive import _NonIntrusiveProfile
 from tb_npu_plugin.capture.api.parsing import analyse
 from tb_npu_plugin.capture.api.profile import profile
@@ -63,18 +64,22 @@ __all__ = [
 _found: Any = ascend.load()
 #: "ascend" or "mock".
 BACKEND = ascend.MOCK if _found is None else ascend.ASCEND
-#: As far as the profiler is concerned: torch_npu.profiler, torch_npu.npu.mstx.
+#: As far as the profiler is concerned: torch_npu.profiler, torch_npu.npu.mstx and the stream that its marks take.
 torch_npu: Any
 
 if _found is None:
     _this = sys.modules[__name__]
     profiler = _this  # torch_npu.profiler.profiler has analyse
-    torch_npu = SimpleNamespace(profiler=_this, npu=SimpleNamespace(mstx=mstx))
+    torch_npu = SimpleNamespace(profiler=_this, npu=SimpleNamespace(mstx=mstx, current_stream=current_stream))
     _NonIntrusiveProfile.init()
 else:
     torch_npu = _found
     _names = [name for name in __all__ if name not in ("torch_npu", "BACKEND")]
     for _name in _names:
         del globals()[_name]
-    globals().update(ascend.names(_found, _names))
+    globals().update(ascend.names(_found, [*_names, "profiler"]))
     __all__ = [name for name in __all__ if name in globals()]
+
+for _name in ("profiler", "dynamic_profile"):  # they can be imported from, as those of torch_npu.profiler
+    if _name in globals():
+        sys.modules[f"{__name__}.{_name}"] = globals()[_name]

@@ -21,6 +21,8 @@ from tb_npu_plugin.capture.backend import HostSwitches, Recorder, Settings
 
 SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
 _LONGEST_TRACE_ID = 1024
+#: Of the experimental config: the simulated device has nothing to tell of these.
+_NOT_SIMULATED = ("record_op_args", "_op_attr", "_host_sys", "_sys_io", "_sys_interconnection")
 #: Those with a capture that has not ended: one a process.
 _busy: weakref.WeakSet[_ProfInterface] = weakref.WeakSet()
 
@@ -73,6 +75,9 @@ class _ProfInterface:
             warn("Experimental config will not be used while ProfilerActivity.NPU is not set.")
         if ProfilerActivity.CPU not in self.activities and checked.with_gc:
             warn("GC detect will not take effect while ProfilerActivity.CPU is not set.")
+        idle = ", ".join(name.lstrip("_") for name in _NOT_SIMULATED if getattr(checked, name))
+        if idle:
+            warn(f"The simulated device records nothing for {idle}: no file comes of it.")
         return checked
 
     @property

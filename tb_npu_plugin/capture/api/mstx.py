@@ -25,6 +25,11 @@ CURRENT_STREAM = _CurrentStream()
 _stacks = threading.local()
 
 
+def current_stream(device: Any = None) -> _CurrentStream:
+    """torch_npu.npu.current_stream: what scripts pass as `stream`. The mock device has one for operators."""
+    return CURRENT_STREAM
+
+
 def _stream_id(stream: Any) -> int | None:
     """The number of a stream object: of torch_npu (npu_stream) or of torch (stream_id); None: it is none."""
     for name in ("npu_stream", "stream_id"):

@@ -48,19 +48,107 @@ def test_with_a_device_everything_is_torch_npus() -> None:
     assert places["mstx"] == "torch_npu.npu"
 
 
+def test_every_name_is_torch_npus_own_object() -> None:
+    done = _run(
+        "import torch_npu, tb_npu_plugin.capture.pytorch as profiler\n"
+        "import torch_npu.profiler.dynamic_profile, torch_npu.profiler.profiler\n"
+        "elsewhere = {'analyse': torch_npu.profiler.profiler, 'mstx': torch_npu.npu}\n"
+        "names = [name for name in profiler.__all__ if name not in ('BACKEND', 'torch_npu')]\n"
+        "assert set(torch_npu.profiler.__all__) <= set(names)\n"
+        "for name in names:\n"
+        "    assert getattr(profiler, name) is getattr(elsewhere.get(name, torch_npu.profiler), name), name\n"
+        "from tb_npu_plugin.capture.pytorch.profiler import analyse, profile\n"
+        "from tb_npu_plugin.capture.pytorch.dynamic_profile import init\n"
+        "assert analyse is torch_npu.profiler.profiler.analyse and profile is torch_npu.profiler.profile\n"
+        "assert init is torch_npu.profiler.dynamic_profile.init\n"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_arguments_and_answers_pass_unchanged() -> None:
     done = _run(
         "from tb_npu_plugin.capture.pytorch import *\n"
         "from tb_npu_plugin.capture.pytorch import _ExperimentalConfig\n"
         "plan = schedule(1, 2, warmup=3)\n"
         "handler = tensorboard_trace_handler('./result')\n"
-        "with profile(schedule=plan, on_trace_ready=handler, with_stack='odd',\n"
-        "             experimental_config=_ExperimentalConfig(profiler_level=ProfilerLevel.Level0)) as prof:\n"
+        "config = _ExperimentalConfig('Level2', AiCMetrics.Memory, sys_io='odd')\n"
+        "assert list(config.settings.values())[:2] == ['Level2', 'ACL_AICORE_MEMORY_BANDWIDTH']\n"
+        "assert config.settings['sys_io'] == 'odd'\n"
+        "with profile(schedule=plan, on_trace_ready=handler, with_stack='odd', experimental_config=config) as prof:\n"
         "    assert prof.settings['schedule'] is plan and plan.arguments == (1, 2, 3, 0, 0, 0)\n"
         "    assert prof.settings['on_trace_ready'] is handler and prof.settings['with_stack'] == 'odd'\n"
-        "assert analyse('x') == 'analysed by torch_npu'\n"
+        "    assert prof.settings['experimental_config'] is config\n"
+        "    prof.step()\n"
+        "    prof.add_metadata('a', 5)\n"
+        "prof.export_stacks('x.txt', metric='odd')\n"
+        "assert prof.calls == [('step',), ('add_metadata', 'a', 5), ('export_stacks', 'x.txt', 'odd')]\n"
+        "assert prof.get_trace_id() == 'id of torch_npu'\n"
+        "assert analyse('x', 3, 'db') == ('analysed by torch_npu', 'x', 3, 'db')\n"
         "import torch_npu as real\n"
         "assert torch_npu is real\n"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+#: Compares the twin with the stand-in: parameters of functions, classes and methods, values of enumerations.
+TWINS = """
+import enum, inspect, json
+import tb_npu_plugin.capture.pytorch as ours
+assert ours.BACKEND == "mock"
+import torch_npu, torch_npu.npu, torch_npu.profiler.dynamic_profile, torch_npu.profiler.profiler
+checked, wrong = [], {}
+
+def parameters(call):
+    found = inspect.signature(call).parameters.values()
+    return [(one.name, one.kind.name, None if one.default is one.empty else repr(one.default)) for one in found]
+
+def compare(name, own, real):
+    checked.append(name)
+    if inspect.isclass(real) and not issubclass(real, enum.Enum):
+        for part, value in vars(real).items():
+            if part in ("__init__", "__call__", "__enter__", "__exit__") or not part.startswith("_"):
+                compare(f"{name}.{part}", getattr(own, part, None), getattr(real, part))
+    elif isinstance(real, type):
+        if [(one.name, one.value) for one in own] != [(one.name, one.value) for one in real]:
+            wrong[name] = [str(list(own)), str(list(real))]
+    elif callable(real):
+        if own is None or name.endswith("__exit__"):
+            own is not None or wrong.update({name: "missing"})
+        elif parameters(own) != parameters(real):
+            wrong[name] = [parameters(own), parameters(real)]
+    elif own != real:
+        wrong[name] = [own, real]
+
+for name in torch_npu.profiler.__all__ + ["_KinetoProfile", "_NonIntrusiveProfile"]:
+    compare(name, getattr(ours, name), getattr(torch_npu.profiler, name))
+compare("analyse", ours.profiler.analyse, torch_npu.profiler.profiler.analyse)
+for name in ("init", "step", "start", "set_state"):
+    compare(name, getattr(ours.dynamic_profile, name), getattr(torch_npu.profiler.dynamic_profile, name))
+compare("mstx", ours.torch_npu.npu.mstx, torch_npu.npu.mstx)
+compare("current_stream", ours.torch_npu.npu.current_stream, torch_npu.npu.current_stream)
+print(json.dumps([checked, wrong]))
+"""
+
+
+def test_the_twin_has_the_signatures_of_the_stand_in() -> None:
+    """The stand-in is written from specs/ascend_pt.md 1 and the vendor's documentation."""
+    done = _run(TWINS, TB_NPU_BACKEND="mock")
+    assert done.returncode == 0, done.stderr
+    checked, wrong = json.loads(done.stdout)
+    assert wrong == {}
+    assert len(checked) > 80
+    assert {"profile.__init__", "_KinetoProfile.export_stacks", "mstx.annotate.__init__", "analyse"} <= set(checked)
+
+
+def test_the_mock_can_be_imported_from_by_the_same_names() -> None:
+    done = _run(
+        "from tb_npu_plugin.capture.pytorch.profiler import analyse, profile, tensorboard_trace_handler\n"
+        "from tb_npu_plugin.capture.pytorch.dynamic_profile import init, step\n"
+        "import tb_npu_plugin.capture.pytorch.dynamic_profile as dp\n"
+        "import tb_npu_plugin.capture.pytorch as own\n"
+        "assert (analyse, profile, dp.init) == (own.analyse, own.profile, init)\n"
+        "assert own.torch_npu.profiler.profiler.analyse is analyse\n",
+        standin=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -78,7 +166,12 @@ CHOICES = [
     (True, {"TB_NPU_BACKEND": "mock"}, "mock", ""),
     (True, {"TB_NPU_BACKEND": "ascend"}, "ascend", ""),
     (True, {"TB_NPU_BACKEND": "gpu"}, "ascend", "Invalid TB_NPU_BACKEND=gpu"),
-    (True, {"STANDIN_BROKEN": "1"}, "mock", "torch_npu cannot be imported: libhccl.so"),
+    (
+        True,
+        {"STANDIN_BROKEN": "1"},
+        "mock",
+        "torch_npu cannot be imported: libhccl.so: cannot open shared object file. The mock device is used instead.",
+    ),
 ]
 
 

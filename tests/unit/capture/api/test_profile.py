@@ -76,6 +76,21 @@ def test_validation_of_the_config(said: Said) -> None:
     assert said() == [("WARNING", "GC detect will not take effect while ProfilerActivity.CPU is not set.")]
 
 
+#: Arguments of the config, what is named.
+NOT_SIMULATED: list[tuple[dict[str, Any], str]] = [
+    ({"record_op_args": True}, "record_op_args"),
+    ({"op_attr": True, "export_type": "db"}, "op_attr"),
+    ({"host_sys": ["cpu"], "sys_io": True}, "host_sys, sys_io"),
+    ({"sys_interconnection": True}, "sys_interconnection"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "named"), NOT_SIMULATED)
+def test_what_is_accepted_and_not_recorded(arguments: dict[str, Any], named: str, said: Said) -> None:
+    profile(experimental_config=_ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, **arguments))
+    assert said() == [("WARNING", f"The simulated device records nothing for {named}: no file comes of it.")]
+
+
 def test_signatures() -> None:
     assert list(inspect.signature(profile).parameters) == [
         "activities", "schedule", "on_trace_ready", "record_shapes", "profile_memory", "with_stack", "with_flops",

@@ -1,15 +1,19 @@
 import os
 from enum import Enum
 
-from .profiler import _KinetoProfile, profile, tensorboard_trace_handler
+from .experimental_config import (
+    AiCMetrics,
+    ExportType,
+    ProfilerLevel,
+    _ExperimentalConfig,
+    supported_ai_core_metrics,
+    supported_export_type,
+    supported_profiler_level,
+)
+from .profiler import ProfilerActivity, _KinetoProfile, profile, supported_activities, tensorboard_trace_handler  # noqa: F401
 
 if os.environ.get("STANDIN_BROKEN"):
     raise OSError("libhccl.so: cannot open shared object file")
-
-
-class ProfilerActivity(Enum):
-    CPU = 0
-    NPU = 1
 
 
 class ProfilerAction(Enum):
@@ -23,47 +27,19 @@ class schedule:
     def __init__(self, wait, active, warmup=0, repeat=0, skip_first=0, skip_first_wait=0):
         self.arguments = (wait, active, warmup, repeat, skip_first, skip_first_wait)
 
-
-class ProfilerLevel:
-    Level0 = "Level0"
+    def __call__(self, step): ...
 
 
-class AiCMetrics:
-    PipeUtilization = "ACL_AICORE_PIPE_UTILIZATION"
-
-
-class ExportType:
-    Text = "text"
-
-
-class _ExperimentalConfig:
-    def __init__(self, profiler_level="Level0", aic_metrics=AiCMetrics.PipeUtilization, l2_cache=False, **others):
-        self.profiler_level = profiler_level
-
-
-class _NonIntrusiveProfile: ...
-
-
-def supported_activities():
-    return set(ProfilerActivity)
-
-
-def supported_profiler_level():
-    return {"Level0"}
-
-
-def supported_ai_core_metrics():
-    return {"ACL_AICORE_PIPE_UTILIZATION"}
-
-
-def supported_export_type():
-    return {"text"}
+class _NonIntrusiveProfile:
+    @staticmethod
+    def init(): ...
 
 
 if not os.environ.get("STANDIN_OLD"):
+    from .experimental_config import HostSystem
 
-    class HostSystem:
-        CPU = "cpu"
-
-
-__all__ = ["_KinetoProfile", "profile", "tensorboard_trace_handler"]
+__all__ = [
+    "profile", "ProfilerActivity", "supported_activities", "tensorboard_trace_handler", "schedule", "ProfilerAction",
+    "_ExperimentalConfig", "supported_profiler_level", "supported_ai_core_metrics", "supported_export_type",
+    "ProfilerLevel", "AiCMetrics", "ExportType", "HostSystem",
+]  # fmt: skip
