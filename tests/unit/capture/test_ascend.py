@@ -105,8 +105,9 @@ def parameters(call):
 def compare(name, own, real):
     checked.append(name)
     if inspect.isclass(real) and not issubclass(real, enum.Enum):
-        for part, value in vars(real).items():
-            if part in ("__init__", "__call__", "__enter__", "__exit__") or not part.startswith("_"):
+        for part in dir(real):
+            special = part in ("__init__", "__call__", "__enter__", "__exit__") and part in vars(real)
+            if special or not part.startswith("_"):
                 compare(f"{name}.{part}", getattr(own, part, None), getattr(real, part))
     elif isinstance(real, type):
         if [(one.name, one.value) for one in own] != [(one.name, one.value) for one in real]:
