@@ -1,6 +1,9 @@
-"""What trace_view.json calls its events, for what makes the same events of a database. Source: specs/ascend_pt.md 5."""
+"""What trace_view.json calls its events, for what writes them and for what makes the same events of a database. Source:
+specs/ascend_pt.md 5."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 # Processes.
 PYTHON, PYTHON_GC, CANN, HARDWARE = "Python", "Python GC", "CANN", "Ascend Hardware"
@@ -39,20 +42,29 @@ TASK_TYPES = {"AI_VECTOR_CORE": "AI_CORE"}
 OP_ARGS = '{{"Sequence number": {0}, "Fwd thread id": {1}'
 SHAPE_ARG, TYPE_ARG, STACK_ARG = ', "Input Dims": ', ', "Input type": ', ', "Call stack": '
 QUEUE_ARGS = '{{"correlation_id": {0}}}'
-CALL_ARGS = '{{"Thread Id": {0}, "level": {1}, "id": {2}, "connection_id": {3}}}'
-TASK_ARGS = (
-    '{{"Model Id": {0}, "Task Type": {1}, "Physic Stream Id": {2}, "Task Id": {3}, "Subtask Id": {4}, '
-    '"connection_id": {5}}}'
-)
 #: Of copies, behind the others.
 COPY_ARGS = ', "size(B)": {0}, "bandwidth(GB/s)": {1}, "operation": {2}}}'
 MSTX_ARGS = '{{"event_type": {0}, "domain": {1}}}'
-OPERATION_ARGS = '{{"connection_id": {0}, "data_type": {1}, "alg_type": {2}, "count": {3}}}'
-STEP_ARGS = (
-    '{{"notify_id": "{0}", "duration estimated(us)": {1}, "stream id": {2}, "task id": {3}, "task type": {4}, '
-    '"src rank": {5}, "dst rank": {6}, "transport type": {7}, "size(Byte)": {8}, "data type": {9}, "link type": {10}, '
-    '"bandwidth(GB/s)": {11}}}'
-)
+
+
+def args_of(keys: Iterable[str], *unknown: str) -> str:
+    """JSON of args in their order, to be filled in with %. unknown: those of the keys that are left out."""
+    return "{" + ", ".join(f'"{key}": %s' for key in keys if key not in unknown) + "}"
+
+
+#: Args of CANN calls, of tasks, of communication operators and of their tasks, in their order.
+CALL_KEYS = ("Thread Id", "Mode", "level", "id", "item_id", "connection_id")
+TASK_KEYS = ("Model Id", "Task Type", "Physic Stream Id", "Task Id", "Batch Id", "Subtask Id", "connection_id")
+OPERATION_KEYS = ("connection_id", "model id", "data_type", "alg_type", "count")
+STEP_KEYS = (
+    "notify_id", "duration estimated(us)", "stream id", "task id", "context id", "task type", "src rank", "dst rank",
+    "transport type", "size(Byte)", "data type", "link type", "bandwidth(GB/s)", "model id",
+)  # fmt: skip
+#: Of these, what databases tell.
+CALL_ARGS = args_of(CALL_KEYS, "Mode", "item_id")
+TASK_ARGS = args_of(TASK_KEYS, "Batch Id")
+OPERATION_ARGS = args_of(OPERATION_KEYS, "model id")
+STEP_ARGS = args_of(STEP_KEYS, "context id", "model id")
 
 # Counters: name, and key of the value.
 HBM_COUNTER = "HBM {0}/{1}"

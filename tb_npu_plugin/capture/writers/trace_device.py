@@ -6,10 +6,12 @@ from tb_npu_plugin.capture.simulation.records import MSTX, CannCall, CommOp, Gro
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.overlap import OVERLAP
 from tb_npu_plugin.capture.writers.trace_text import Clock, quoted
+from tb_npu_plugin.schema.trace_events import CALL_KEYS, CALL_PREFIX, OPERATION_KEYS, STEP_KEYS, TASK_KEYS, args_of
 
 Timed = tuple[int, str]
-_LEVELS = {"acl": "AscendCL@", "node": "Node@", "runtime": "Runtime@"}
 _NO_ID = "4294967295"
+_OPERATION, _STEP = args_of(OPERATION_KEYS), args_of(STEP_KEYS)
+_CALL, _TASK = args_of(CALL_KEYS), args_of(TASK_KEYS)
 
 
 def process_id(output: Output, process: str) -> int:
@@ -23,7 +25,7 @@ class DeviceEvents:
     def __init__(self, output: Output, ts: Clock) -> None:
         self._output, self._options, self._dialect, self._ts = output, output.options, output.dialect, ts
         self._pids = {name: process_id(output, name) for name in output.dialect.sorts}
-        self._calls: dict[tuple[str, str, str, str], tuple[str, str]] = {}
+        self._calls: dict[tuple[str, str, str, str], tuple[str, tuple[str, ...]]] = {}
         self._kernels: dict[Kernel, str] = {}
         self.streams: set[int] = set()
         self.cann_threads: set[int] = set()
@@ -45,7 +47,7 @@ class DeviceEvents:
                 tid, start = call.tid, call.start
                 out.append(
                     (start, f'{texts[0]}{tid}, "ts": {ts(start)}, "dur": {(call.end - start) / 1000}, "args": '
-                            f'{{"Thread Id": {tid}, {texts[1]}{call.connection}}}, "ph": "X"}}')
+                            f'{_CALL % (tid, *texts[1], call.connection)}, "ph": "X"}}')
                 )  # fmt: skip
         seen = set()
         launches: list[Task | CommOp] = [*segment.tasks, *segment.comm]
@@ -61,15 +63,12 @@ class DeviceEvents:
             )  # fmt: skip
         return out
 
-    def _call_texts(self, call: CannCall) -> tuple[str, str]:
+    def _call_texts(self, call: CannCall) -> tuple[str, tuple[str, ...]]:
         hccl = call.level == "hccl"
-        prefix = self._dialect.cann_prefix if hccl else _LEVELS[call.level]
+        prefix = self._dialect.cann_prefix if hccl else CALL_PREFIX[call.level]
         level = self._dialect.cann_level if hccl else call.level
         front = f'{{"name": {quoted(prefix + call.name)}, "pid": {self._pids["CANN"]}, "tid": '
-        return front, (
-            f'"Mode": {quoted(call.mode)}, "level": {quoted(level)}, "id": {quoted(call.name)}, '
-            f'"item_id": {quoted(call.item)}, "connection_id": '
-        )
+        return front, (quoted(call.mode), quoted(level), quoted(call.name), quoted(call.item))
 
     def _arrive(self, at: int, pid: int, tid: int, id_: str) -> Timed:
         return at, (
@@ -92,11 +91,10 @@ class DeviceEvents:
             size = ""
             if detailed and task.size:
                 size = f', "data size(Byte)": {task.size}, "memcpy direction": "host to device"'
+            args = _TASK % (_NO_ID, f'"{kernel.hardware}"', stream, task.task, 0, _NO_ID, task.connection)
             out.append(
-                (start, f'{text}{stream}, "ts": {ts(start)}, "dur": {task.dur / 1000}, "args": {{"Model Id": {_NO_ID}, '
-                        f'"Task Type": "{kernel.hardware}", "Physic Stream Id": {stream}, "Task Id": {task.task}, '
-                        f'"Batch Id": 0, "Subtask Id": {_NO_ID}, "connection_id": {task.connection}{size}{linked(task)}}}, '
-                        '"ph": "X"}')
+                (start, f'{text}{stream}, "ts": {ts(start)}, "dur": {task.dur / 1000}, "args": {args[:-1]}{size}'
+                        f'{linked(task)}}}, "ph": "X"}}')
             )  # fmt: skip
             if task.acl is not None:
                 id_ = device_id(first.setdefault(task.connection, task))
@@ -112,12 +110,11 @@ class DeviceEvents:
         out: list[Timed] = []
         ts, pid, with_planes = self._ts, self._pids["Communication"], self._options.level >= 1
         for op in segment.comm:
-            base = self.row_of(op.group)
+            base, data_type = self.row_of(op.group), f'"{op.data_type}"'
+            args = _OPERATION % (op.connection, _NO_ID, data_type, f'"{op.algorithm}"', op.count)
             out.append(
                 (op.start, f'{{"name": {quoted(op.name)}, "pid": {pid}, "tid": {base}, "ts": {ts(op.start)}, '
-                           f'"dur": {op.dur / 1000}, "args": {{"connection_id": {op.connection}, "model id": {_NO_ID}, '
-                           f'"data_type": "{op.data_type}", "alg_type": "{op.algorithm}", "count": {op.count}}}, '
-                           '"ph": "X"}')
+                           f'"dur": {op.dur / 1000}, "args": {args}, "ph": "X"}}')
             )  # fmt: skip
             out.append(self._arrive(op.start, pid, base, device_id(op)))
             if not with_planes:
@@ -126,15 +123,14 @@ class DeviceEvents:
                 local = task.dst == task.src
                 moved = round(task.size / task.dur, 6) if task.dur else 0.0
                 dur = task.dur / 1000
+                args = _STEP % (
+                    f'"{task.notify}"', dur, 4, task.plane, 0, f'"{task.name}"', task.src,
+                    _NO_ID if local else task.dst, f'"{_transport(task.link, local)}"', task.size, data_type,
+                    f'"{task.link}"', moved, _NO_ID,
+                )  # fmt: skip
                 out.append(
                     (task.start, f'{{"name": "{task.name}", "pid": {pid}, "tid": {base + 1 + task.plane}, '
-                                 f'"ts": {ts(task.start)}, "dur": {dur}, "args": {{"notify_id": "{task.notify}", '
-                                 f'"duration estimated(us)": {dur}, "stream id": 4, "task id": {task.plane}, '
-                                 f'"context id": 0, "task type": "{task.name}", "src rank": {task.src}, '
-                                 f'"dst rank": {_NO_ID if local else task.dst}, '
-                                 f'"transport type": "{_transport(task.link, local)}", "size(Byte)": {task.size}, '
-                                 f'"data type": "{op.data_type}", "link type": "{task.link}", '
-                                 f'"bandwidth(GB/s)": {moved}, "model id": {_NO_ID}}}, "ph": "X"}}')
+                                 f'"ts": {ts(task.start)}, "dur": {dur}, "args": {args}, "ph": "X"}}')
                 )  # fmt: skip
         return out
 

@@ -44,8 +44,8 @@ def add_calls(context: Context, sink: Sink, processes: Processes) -> None:
 
     def args(first: int, last: int) -> Iterable[str]:
         rows = zip(*(values[first:last].tolist() for values in columns))
-        make = trace_events.CALL_ARGS.format
-        return (make(thread, level_text[a], name_text[b], _known(connection)) for thread, a, b, connection in rows)
+        made = trace_events.CALL_ARGS
+        return (made % (thread, level_text[a], name_text[b], _known(connection)) for thread, a, b, connection in rows)
 
     pid = processes.pid(trace_events.CANN)
     start = calls.ints("start_ns")
@@ -123,10 +123,9 @@ class Tasks:
         copies = self._copies(rows)
 
         def args(first: int, last: int) -> Iterable[str]:
-            make = trace_events.TASK_ARGS.format
             for place, (code, *numbers) in enumerate(_rows((codes, *columns), first, last), first):
                 model, *others = map(_known, numbers)
-                text = make(model, written[code], *others)
+                text = trace_events.TASK_ARGS % (model, written[code], *others)
                 yield text[:-1] + copies[place] if place in copies else text
 
         text = Text(names.codes[rows], names.values)
@@ -229,9 +228,9 @@ class Operations:
 
         def args(first: int, last: int) -> Iterable[str]:
             for connection, a, b, count in zip(*(values[first:last].tolist() for values in columns)):
-                yield trace_events.OPERATION_ARGS.format(
-                    _known(connection), data_text[a], algorithm_text[b], _known(count)
-                )
+                yield trace_events.OPERATION_ARGS % (
+                    _known(connection), data_text[a], algorithm_text[b], _known(count),
+                )  # fmt: skip
 
         names = context.strings.names(rows.ints("name"))
         sink.slices(self.pid, self.thread, names, self.start, rows.ints("end_ns") - self.start, "", args)
@@ -260,8 +259,8 @@ class Operations:
             for notify, src, dst, size, stream, number, kind, transport, data, link, rate, ns in _rows(
                 columns, first, last
             ):
-                yield trace_events.STEP_ARGS.format(
-                    _known(notify), ns / 1000, _known(stream), _known(number), written[0][kind], _known(src), _known(dst),
+                yield trace_events.STEP_ARGS % (
+                    f'"{_known(notify)}"', ns / 1000, _known(stream), _known(number), written[0][kind], _known(src), _known(dst),
                     written[1][transport], _known(size), written[2][data], written[3][link],
                     "null" if rate != rate else rate,
                 )  # fmt: skip
