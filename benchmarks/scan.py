@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks import harness
 from benchmarks.harness import Bar
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import SCANNER_VARIABLE, scan_trace
+from tb_npu_plugin.scan import SCANNER_VARIABLE, Into, scan_trace
 from tb_npu_plugin.scan.columns import MemoryColumns
 from tb_npu_plugin.scan.msgspec_events import PythonRows
 from tb_npu_plugin.scan.msgspec_scanner import Scanner
@@ -37,7 +37,7 @@ def scan(path: Path, scanner: str, threads: int = 1) -> None:
     os.environ.update({SCANNER_VARIABLE: scanner, THREADS_VARIABLE: str(threads)})
     log = ProblemLog()
     with tempfile.TemporaryDirectory(dir=path.parent) as spool:
-        events = scan_trace(path, log, lambda _: None, spool=Path(spool))
+        events = scan_trace(path, log, lambda _: None, Into(spool=Path(spool)))
         assert events.scanner == NAMES[scanner] and events.complete and not log.list()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Optional
+from typing import Optional
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
@@ -23,7 +23,7 @@ from tb_npu_plugin.readers.mindspore import reader as mindspore
 from tb_npu_plugin.readers.msprof import reader as msprof
 from tb_npu_plugin.readers.source import Progress
 from tb_npu_plugin.readers.spool import Spool
-from tb_npu_plugin.scan import Scan, TraceEvents, scan_trace
+from tb_npu_plugin.scan import Into, Scan, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.schema.core import DATABASE_SUFFIX
 from tb_npu_plugin.schema.formats import CLUSTER, KINETO, MINDINSIGHT, MINDSPORE, MSPROF, TORCH_NPU
@@ -80,19 +80,9 @@ def _capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
     return settings.completed(capture.read_capture(folder, log), folder, files, log)
 
 
-def _scan(
-    path: Path,
-    log: ProblemLog,
-    progress: Progress,
-    blob: IO[bytes] | None = None,
-    *,
-    spool: Path | None = None,
-    peek: Callable[[TraceEvents], None] | None = None,
-    peek_at: Sequence[int] = (),
-) -> TraceEvents:
-    """See scan.Scan."""
+def _scan(path: Path, log: ProblemLog, progress: Progress, into: Into) -> TraceEvents:
     chosen: Scan = scan_database if path.name.endswith(DATABASE_SUFFIX) else scan_trace
-    return chosen(path, log, progress, blob, spool=spool, peek=peek, peek_at=peek_at)
+    return chosen(path, log, progress, into)
 
 
 def _no_tables(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis import packing
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.scan import Scan, TraceEvents, scan_trace
+from tb_npu_plugin.scan import Into, Scan, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.store.timeline_arrows import save_arrows
 from tb_npu_plugin.store.timeline_counters import Counters, read_counters
@@ -97,7 +97,7 @@ def build_timeline(
                 steps.read(done)
 
             positions = previews.positions(origin.size)
-            events = scan(trace, log, count, args, spool=spool, peek=previews.make, peek_at=positions)
+            events = scan(trace, log, count, Into(args, spool, previews.make, positions))
         if not len(events):
             raise BadFile(f"{trace.name} holds no events", "Export the trace again.")
         if events.args_path is not None:

@@ -6,14 +6,14 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from tb_npu_plugin.discovery.kineto_head import kineto_head
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import TraceEvents, scan_trace
+from tb_npu_plugin.scan import MEMORY, Into, TraceEvents, scan_trace
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.tables import NULL_INT
 
@@ -89,21 +89,13 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def scan_kineto(
-    path: Path,
-    log: ProblemLog,
-    progress: Callable[[int], None],
-    blob: IO[bytes] | None = None,
-    *,
-    spool: Path | None = None,
-    peek: Callable[[TraceEvents], None] | None = None,
-    peek_at: Sequence[int] = (),
-) -> TraceEvents:
+def scan_kineto(path: Path, log: ProblemLog, progress: Callable[[int], None], into: Into = MEMORY) -> TraceEvents:
     """scan.scan_trace, times counted from the epoch."""
     base = _base_time(path)
-    shown = None if peek is None else lambda events: peek(_since_epoch(events, base))
-    events = scan_trace(path, log, progress, blob, spool=spool, peek=shown, peek_at=peek_at)
-    return _since_epoch(events, base)
+    peek = into.peek
+    if peek is not None:
+        into = dataclasses.replace(into, peek=lambda events: peek(_since_epoch(events, base)))
+    return _since_epoch(scan_trace(path, log, progress, into), base)
 
 
 def _base_time(path: Path) -> int:

@@ -12,6 +12,7 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.scan import MEMORY
 from tb_npu_plugin.store.timeline import Timeline, build_timeline
 from tb_npu_plugin.store.timeline_files import load
 
@@ -185,7 +186,7 @@ def test_progress_is_told_while_rows_are_read(tmp_path: Path) -> None:
         if table:
             read_database(path, path.name, ProblemLog(), told.append, {"kernels"})
         else:
-            READERS["torch_npu"].scan(path, ProblemLog(), told.append)
+            READERS["torch_npu"].scan(path, ProblemLog(), told.append, MEMORY)
         assert len(told) > 8 and min(told) > 0
         assert sum(told) == path.stat().st_size
 

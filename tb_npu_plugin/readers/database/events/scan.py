@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import IO
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.context import Context
@@ -21,6 +20,7 @@ from tb_npu_plugin.readers.database.progress import Steps
 from tb_npu_plugin.readers.database.source import Source
 from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.scan import MEMORY, Into
 from tb_npu_plugin.scan.columns import MemoryColumns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
@@ -32,29 +32,20 @@ _LONG = (
 )  # fmt: skip
 
 
-def scan_database(
-    path: Path,
-    log: ProblemLog,
-    progress: Callable[[int], None],
-    blob: IO[bytes] | None = None,
-    *,
-    spool: Path | None = None,
-    peek: Callable[[TraceEvents], None] | None = None,
-    peek_at: Sequence[int] = (),
-) -> TraceEvents:
-    """The events that trace_view.json has of the same run, as far as the database tells them. See scan.Scan.
+def scan_database(path: Path, log: ProblemLog, progress: Callable[[int], None], into: Into = MEMORY) -> TraceEvents:
+    """The events that trace_view.json has of the same run, as far as the database tells them. See scan.scan_trace.
 
     The database does not tell ids and parents of Python functions, modes of CANN calls, and older ones neither kinds of
     copies nor their sizes. An arrow from a CANN call begins at its start.
     """
     report = FileReport(log, path.name)
-    with closing(MemoryColumns() if spool is None else SpooledColumns(spool)) as columns:
-        sink = Sink(columns, blob)
+    with closing(MemoryColumns() if into.spool is None else SpooledColumns(into.spool)) as columns:
+        sink = Sink(columns, into.blob)
         complete = True
         with opened_database(path, report) as connection:
             if connection is not None:
                 steps = Steps(path.stat().st_size, progress)
-                source = Source(connection, report, Spool(spool), steps.read)
+                source = Source(connection, report, Spool(into.spool), steps.read)
                 steps.rows = source.rows(_LONG)
                 complete = _add(Context(source), sink, report, steps)
         return sink.events("sqlite", path.stat().st_size if path.exists() else 0, complete)
