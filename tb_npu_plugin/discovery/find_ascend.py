@@ -14,7 +14,7 @@ from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import mindspore
 from tb_npu_plugin.schema.formats import MINDSPORE, MSPROF, TORCH_NPU, Format
-from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+from tb_npu_plugin.schema.torch_npu_json import ANALYSE_MOCK, MOCK_CAPTURE, OUTPUT_FOLDER
 
 
 def find_ascend(folder: Folder) -> Taken | None:
@@ -71,9 +71,12 @@ def _is_mindspore(folder: Folder) -> bool:
 
 
 def _never_parsed(folder: Folder, format: Format) -> report.Skipped:
+    path = report.shown(str(folder.path))
     if format is MSPROF:
-        return report.never_exported(folder.label, format.analyse.format(path=report.shown(str(folder.path))))
-    return report.never_parsed(folder.label, format.analyse.format(path=report.shown(str(folder.path))))
+        return report.never_exported(folder.label, format.analyse.format(path=path))
+    if (folder.path / layout.RAW_FRAMEWORK / MOCK_CAPTURE).is_file():
+        return report.never_parsed(folder.label, ANALYSE_MOCK.format(path=path), needs_cann=False)
+    return report.never_parsed(folder.label, format.analyse.format(path=path))
 
 
 def _result(folder: Folder, format: Format, raw: frozenset[str]) -> Taken:

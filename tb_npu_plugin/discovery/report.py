@@ -31,12 +31,12 @@ class Skipped:
     action: str
 
 
-def never_parsed(path: str, command: str) -> Skipped:
-    """Raw data without parsed files, and the command that parses them."""
+def never_parsed(path: str, command: str, needs_cann: bool = True) -> Skipped:
+    """Raw data without parsed files, and the command that parses them: on any host, or on one with CANN."""
     return Skipped(
         path,
         "Raw profiling data that was never parsed: there is no ASCEND_PROFILER_OUTPUT with result files in it.",
-        f"Parse it on a host with CANN: {command}",
+        f"Parse it on a host with CANN: {command}" if needs_cann else f"Parse it: {command}",
     )
 
 

@@ -21,6 +21,9 @@ _SORT = Column("kind", T, "Kind", "collective or p2p.", "identity")
 _NAME = Column("name", T, "Name", "Communication operator.", "identity", required=True)
 _GROUP = Column("group", T, "Group", "Communicator, as a hash.", "identity")
 
+#: In FRAMEWORK of a capture that our own mock device recorded: no CANN is needed to parse it.
+MOCK_CAPTURE = "capture.json"
+ANALYSE_MOCK = 'from tb_npu_plugin.capture.pytorch import analyse; analyse("{path}")'
 #: Words of communication.json that are structure, not figures.
 COMM_TIME_INFO = "Communication Time Info"
 COMM_BANDWIDTH_INFO = "Communication Bandwidth Info"

@@ -54,10 +54,12 @@ def facts_of_span(span: SpanData) -> SpanFacts:
     format = FORMATS[span.format]
     trace = facts_of_files(span.files, format).tables & {"trace"}
     unusable: dict[str, str] = {}
+    troubled = {problem.file.rsplit("/", 1)[-1] for problem in span.problems}
     for name in (path.rsplit("/", 1)[-1] for path in span.files):
         file = format.file(name)
         # a database promises nothing but to hold something: what it lacks was not recorded
-        if file is not None and not (file.fallback and any(span.source(table) == name for table in present)):
+        sound = name not in troubled or any(span.source(table) == name for table in present)
+        if file is not None and not (file.fallback and sound):
             unusable.update((table, name) for table in file.tables if table not in present and table != "trace")
     if span.timeline is not None:  # what a trace that was read does not hold was not recorded
         unusable = {table: name for table, name in unusable.items() if table not in _in_trace(format)}

@@ -29,9 +29,10 @@ from typing import Any, Optional
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Settings
 from tb_npu_plugin.errors import BadFile
+from tb_npu_plugin.schema.torch_npu_json import MOCK_CAPTURE
 
 FORMAT = 1
-CAPTURE, TRACE, SHAPES = "capture.json", "torch.json", "shapes.json"
+CAPTURE, TRACE, SHAPES = MOCK_CAPTURE, "torch.json", "shapes.json"
 
 Mark = tuple[int, Optional[int], int, str, str, Optional[int]]
 Communication = tuple[int, Optional[int], int, str]

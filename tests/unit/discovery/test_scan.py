@@ -196,6 +196,13 @@ def test_raw_data_is_told_with_the_command_that_parses_it(tmp_path: Path) -> Non
     assert f'analyse("{tmp_path / NAME}")' in item.action
 
 
+def test_raw_data_of_the_mock_device_need_no_cann(tmp_path: Path) -> None:
+    (tmp_path / NAME / "FRAMEWORK").mkdir(parents=True)
+    (tmp_path / NAME / "FRAMEWORK/capture.json").touch()
+    (item,) = scan({"": tmp_path}).skipped
+    assert item.action == (f'Parse it: from tb_npu_plugin.capture.pytorch import analyse; analyse("{tmp_path / NAME}")')
+
+
 def test_raw_data_with_an_empty_output_folder_was_not_parsed_either(tmp_path: Path) -> None:
     for name in ("PROF_000001_20250109_ABC", "ASCEND_PROFILER_OUTPUT"):
         (tmp_path / NAME / name).mkdir(parents=True)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.formats import TORCH_NPU
 from tb_npu_plugin.schema.registry import RESULT_FILES
 from tb_npu_plugin.views.availability import facts_of_files, facts_of_span, missing, view_states
@@ -87,3 +90,22 @@ def test_a_file_that_gave_nothing_is_not_blamed_on_an_option() -> None:
     assert state["reason"].startswith("kernel_details.csv is there.")
     entry = next(entry for entry in missing(facts) if entry["table"] == "kernels")
     assert entry["option"] == ""
+
+
+DATABASE = "analysis.db"
+BROKEN = Problem("bad_database", FOLDER + DATABASE, "", "a database", "nothing", "its tables", "")
+
+
+@pytest.mark.parametrize(
+    ("problems", "option"), [([], "profiler_level=Level1 or Level2, more than one rank"), ([BROKEN], "")]
+)
+def test_what_a_database_beside_text_lacks_was_not_recorded(problems: list[Problem], option: str) -> None:
+    """All tables are from text: the database was asked for the others, and has none. Unless it could not be read."""
+    span = TestSpan(
+        files=[FOLDER + "kernel_details.csv", FOLDER + DATABASE],
+        tables={"kernels": table_of("kernels", [{"name": "MatMul"}])},
+        problems=problems,
+    )
+    (entry,) = (entry for entry in missing(facts_of_span(span)) if entry["table"] == "communication")
+    assert entry["option"] == option
+    assert ("Nothing in it could be read" in entry["text"]) == bool(problems)

@@ -453,6 +453,7 @@ export type ServerText =
   | "Packets"
   | "Parent"
   | "Parse it on a host with CANN: {0}"
+  | "Parse it: {0}"
   | "Parse the raw data again if in doubt."
   | "Parse the raw data again with the profiler's analyse function, or copy the file again."
   | "Part of Device Self that ran as task type AI_CORE; unknown without device time."
