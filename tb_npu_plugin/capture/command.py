@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 
 from tb_npu_plugin.capture.models.catalog import MODELS, Sizes
 from tb_npu_plugin.capture.models.run import TRUTH, Recipe, Report, events_of_a_step, write_run
-from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
+from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, GIB
 from tb_npu_plugin.capture.simulation.faults import FAULTS
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
@@ -88,12 +88,16 @@ def mock(
         recipe = replace(recipe, steps=-(-events // events_of_a_step(recipe)))
     try:
         with _bars() as report:
-            write_run(recipe, out, jobs, report)
+            truth = write_run(recipe, out, jobs, report)
     except (OSError, sqlite3.Error, BrokenProcessPool) as error:
         raise NpuPluginError(f"cannot write {out}: {error}", _REMOVED) from error
     except KeyboardInterrupt:
         click.echo(f"tb-npu: stopped. {_REMOVED}", err=True)
         sys.exit(130)
+    held, memory = max(max(rank["reserved"]) for rank in truth["ranks"].values()), CHIPS[chip].memory
+    if held > memory:
+        click.echo(f"tb-npu: {model} takes {held / GIB:.0f} GiB of a device with {memory / GIB:.0f} GiB: a real run would "
+                   "stop for lack of memory. Split it with --tp and --pp, or make it smaller.", err=True)  # fmt: skip
     click.echo(f"{len(recipe.only) or ranks} of {ranks} ranks, {recipe.steps} steps, {TRUTH}: {out}")
 
 

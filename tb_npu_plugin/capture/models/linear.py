@@ -22,12 +22,18 @@ class Linear:
     def __init__(self, layout: Layout, kernels: KernelFactory, faults: Faults) -> None:
         if layout.tp > 1:
             raise BadRequest("linear cannot be split into tensors", "Leave --tp at 1.")
+        if faults.dynamic:
+            raise BadRequest("the shapes of linear do not change", "Choose another --model for dynamic-shapes.")
         self._layout, self._kernels, self._faults = layout, kernels, faults
         self._known: dict[int, Program] = {}
 
     def held(self, stage: int) -> int:
         """Parameters, their gradients and momenta, in FP32."""
         return _PARAMETERS * 12
+
+    def size(self, step: int) -> int:
+        """Rows of the input."""
+        return _X[0]
 
     def program(self, stage: int, step: int) -> Program:
         """Instructions of a stage; all steps are alike."""

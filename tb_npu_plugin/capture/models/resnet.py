@@ -52,9 +52,13 @@ class ResNet:
         """Parameters, their gradients and momenta, in FP32."""
         return PARAMETERS * 12
 
+    def size(self, step: int) -> int:
+        """Pixels of an image's side."""
+        return _SIZES[step % len(_SIZES)] if self._faults.dynamic else _SIZES[0]
+
     def program(self, stage: int, step: int) -> Program:
         """Instructions of a step."""
-        size = _SIZES[step % len(_SIZES)] if self._faults.dynamic else _SIZES[0]
+        size = self.size(step)
         found = self._known.get(size)
         if found is None:
             builder = _Builder(Program(self._kernels), self._layout, self._faults, self._batch, self._blocks)

@@ -256,6 +256,7 @@ def _truth(recipe: Recipe, cluster: Cluster, truths: list[Truth]) -> dict[str, A
         SIMULATED: True, "framework": recipe.framework, "model": recipe.model, "chip": recipe.chip, "seed": recipe.seed,
         "layout": {"ranks": layout.world, "tp": layout.tp, "pp": layout.pp, "dp": layout.dp},
         "steps": list(range(recipe.first_step, recipe.first_step + recipe.steps)),
+        "sizes": [cluster.workload.size(step) for step in range(recipe.steps)],
         "faults": cluster.faults.as_json(),
         "ranks": {str(rank): asdict(truth) for rank, truth in enumerate(truths)}, **pipeline,
     }  # fmt: skip

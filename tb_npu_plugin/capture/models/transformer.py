@@ -80,11 +80,14 @@ class Transformer:
         ends = (stage == 0) + (stage == self.layout.pp - 1)
         return (layer * (s.layers // self.layout.pp) + ends * s.vocabulary * s.hidden) // self.layout.tp
 
+    def size(self, step: int) -> int:
+        """Tokens of a sequence."""
+        length = self.shape.sequence
+        return max(64, int(length * _LENGTHS[step % len(_LENGTHS)]) // 64 * 64) if self.faults.dynamic else length
+
     def program(self, stage: int, step: int) -> Program:
         """Instructions of a stage."""
-        length = self.shape.sequence
-        if self.faults.dynamic:
-            length = max(64, int(length * _LENGTHS[step % len(_LENGTHS)]) // 64 * 64)
+        length = self.size(step)
         found = self._known.get((stage, length))
         if found is None:
             found = self._known[stage, length] = _Stage(self, stage, length, Program(self._kernels)).build()

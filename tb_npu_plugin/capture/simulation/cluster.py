@@ -38,6 +38,9 @@ class Workload(Protocol):
     def held(self, stage: int) -> int:
         """Bytes of weights, gradients and states of the optimizer on a rank of a stage."""
 
+    def size(self, step: int) -> int:
+        """Of the input of a step: tokens of a sequence, pixels of an image's side. What dynamic shapes change."""
+
 
 @dataclass
 class Truth:

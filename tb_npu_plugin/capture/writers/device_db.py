@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, PlaneTask, Segment, Task, UserMark
+from tb_npu_plugin.capture.simulation.records import CommOp, Group, Kernel, PlaneTask, Segment, Task, UserMark
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.metrics import Figures
@@ -18,6 +18,7 @@ _MODULES = schema.ENUMS["ENUM_MODULE"]
 _KINDS = {"AI_VECTOR_CORE": "KERNEL_AIVEC", "AI_CORE": "KERNEL_AICORE", "MIX_AIC": "KERNEL_AICORE",
           "MIX_AIV": "KERNEL_AICORE", "DSA_SQE": "STARS_COMMON", "AI_CPU": "KERNEL_AICPU"}  # fmt: skip
 _PLANE_KINDS = {"Notify_Wait": "Notify Wait", "Notify_Record": "Write Value", "RDMASend": "Write Value"}
+#: Tasks of communication run on streams of their own, one for a plane of a group: the first of them.
 _COMM_STREAM = 4
 _MB = 1 << 20  # of the counters
 
@@ -34,6 +35,7 @@ class DeviceTables:
         self._pmu = [strings(_pmu_name(name)) for name in names if name != metric_sets.CUBE_UTILIZATION]
         assert metric_sets.CUBE_UTILIZATION not in names[:-1]  # the last figure, which the database does not hold
         self._kernels: dict[Kernel, Row] = {}
+        self._streams: dict[int, int] = {}  # by group
         self._tasks = self._ops = self._user_marks = 0
 
     def add(self, segment: Segment) -> None:
@@ -107,15 +109,24 @@ class DeviceTables:
             name, group = text(op.name), text(op.group.name or op.group.id)
             rows.append((name, op.start, op.end, op.connection, group, self._ops, 0, 0, _DATA[op.data_type],
                          text(op.algorithm), op.count, text(op.type), self._device))  # fmt: skip
+            first = self._first_stream(op.group)
             for plane in op.planes if self._detailed else ():
                 id_ = self._tasks
                 kind = _PLANE_KINDS.get(plane.name, "SDMA")
-                tasks.append(self._task(plane.start, plane.start + plane.dur, op.connection, kind, _COMM_STREAM,
+                tasks.append(self._task(plane.start, plane.start + plane.dur, op.connection, kind, first + plane.plane,
                                         self._ops))  # fmt: skip
                 infos.append((name, id_, text(plane.name), plane.plane, group, *self._plane(op, plane)))
         self._database.add("COMMUNICATION_OP", rows)
         self._database.add("TASK", tasks)
         self._database.add("COMMUNICATION_TASK_INFO", infos)
+
+    def _first_stream(self, group: Group) -> int:
+        """Stream of the first plane of a group."""
+        found = self._streams.get(group.index)
+        if found is None:
+            before = (other.planes for other in self._output.process.groups if other.index < group.index)
+            found = self._streams[group.index] = _COMM_STREAM + sum(before)
+        return found
 
     def _plane(self, op: CommOp, task: PlaneTask) -> Row:
         """Row of COMMUNICATION_TASK_INFO from notifyId on."""

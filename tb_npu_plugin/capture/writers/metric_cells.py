@@ -57,6 +57,8 @@ def _cell(name: str, kernel: Kernel, process: Process, vector: bool) -> Cell:
     if name == names.CUBE_UTILIZATION:
         return _share(CORE_SHARE * 100 * min(1.0, kernel.block / process.cube_cores))
     if name.endswith(names.GIGABYTES_A_SECOND):
+        if vector and process.split and name.startswith("l0c"):  # the vector core has none
+            return "rate", "", 0.0
         return "rate", "", _moved(name[: -len(names.GIGABYTES_A_SECOND)], kernel)
     if name.endswith(names.KILOBYTES):
         return _share(_carried(name[: -len("_datas" + names.KILOBYTES)], kernel, vector, process.split) / 1024)

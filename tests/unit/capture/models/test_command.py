@@ -68,6 +68,7 @@ def test_as_many_steps_as_the_events_need(tmp_path: Path) -> None:
         (["--model", "resnet50", "--hidden", "512"], "resnet50 has no hidden to change"),
         (["--model", "linear", "--layers", "2"], "linear has no layers to change"),
         (["--hidden", "100", "--heads", "7"], "100 cannot be split into 7 heads"),
+        (["--model", "linear", "--fault", "dynamic-shapes"], "shapes of linear do not change"),
         (["--fault", "slow-rank:0:nan"], "nan is no factor"),
     ],
 )
@@ -75,6 +76,12 @@ def test_what_does_not_go_is_refused(tmp_path: Path, arguments: list[str], messa
     with pytest.raises(BadRequest, match=message):
         CliRunner().invoke(cli, ["mock", "--model", "tiny", *arguments, "--out", str(tmp_path)], catch_exceptions=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_more_memory_than_the_device_has_is_told(tmp_path: Path) -> None:
+    assert "lack of memory" not in invoke("--steps", "1", "--out", str(tmp_path / "small"))
+    text = invoke("--steps", "1", "--hidden", "65536", "--layers", "1", "--out", str(tmp_path / "large"))
+    assert "GiB of a device with 64 GiB" in text and "lack of memory" in text
 
 
 def test_a_rank_is_written_once(tmp_path: Path) -> None:
