@@ -94,7 +94,7 @@ def cases() -> Iterator[Case]:
             for what, damage in DAMAGES.items():
 
                 def apply(root: Path, file: str = file, damage: Callable[[Path], None] = damage) -> None:
-                    damage(next(root.rglob(file)))
+                    damage(min(root.rglob(file)))
 
                 yield Case(f"{base} {file} {what}", base, f"`{file}` {what}", apply, names_told(base, file, what))
     for name, base, what, done, names in FOLDERS:
@@ -107,13 +107,13 @@ def output(root: Path) -> Path:
 
 
 def wrong_rank(root: Path) -> None:
-    path = next(root.rglob("profiler_info_0.json"))
+    path = min(root.rglob("profiler_info_0.json"))
     info = json.loads(path.read_text())
     path.write_text(json.dumps({**info, "rank_id": 5}))
 
 
 def two_ranks(root: Path) -> None:
-    path = next(root.rglob("profiler_info_0.json"))
+    path = min(root.rglob("profiler_info_0.json"))
     shutil.copy(path, path.with_name("profiler_info_3.json"))
 
 
