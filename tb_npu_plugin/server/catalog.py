@@ -22,13 +22,15 @@ SpanState = Literal["new", "reading", "partial", "ready", "failed"]
 
 def catalog(library: Library) -> CatalogJson:
     """Everything that was found, at once."""
+    # Before what it counts: news of the meantime must not look known, or nobody would ask for them.
+    generation = library.generation
     scan = library.scan()
     runs: list[RunJson] = []
     for run in scan.runs:
         workers = [_worker(library, Place(run, worker, worker.spans[0])) for worker in run.workers]
         runs.append({"id": run.token, "label": run.label, "workers": workers})
     return {
-        "generation": library.generation,
+        "generation": generation,
         "scanning": library.watcher.scanning,
         "logdir": ", ".join(str(folder) for folder in library.watcher.logdirs.values()),
         "runs": runs,

@@ -8,10 +8,11 @@ import io
 import json
 import typing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tb_npu_plugin.server import ranks, respond, service, static
+from tb_npu_plugin.server import catalog, ranks, respond, service, static
 from tb_npu_plugin.views import contract
 from tb_npu_plugin.views.base import ProgressJson
 from tests.http.conftest import PREFIX, Browser
@@ -43,6 +44,20 @@ def test_a_result_that_appears_is_picked_up(browser: Browser, logs: Path) -> Non
     write_result(logs / "later" / NAME)
     assert until(lambda: len(browser.json("/api/catalog", rescan="1")["runs"]) == 2)
     assert browser.json("/api/catalog")["generation"] > before
+
+
+def test_what_ends_while_the_catalog_is_made_is_news(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The page asks again when the generation has changed: it went on showing what was being read as it was.
+    library = browser.plugin.app().library
+    real = catalog._span
+
+    def span(*arguments: Any) -> Any:
+        found = real(*arguments)
+        library._events += 1
+        return found
+
+    monkeypatch.setattr(catalog, "_span", span)
+    assert browser.json("/api/catalog")["generation"] < library.generation
 
 
 def test_what_was_not_taken_is_in_the_catalog(browser: Browser, logs: Path) -> None:
