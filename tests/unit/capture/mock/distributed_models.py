@@ -12,7 +12,7 @@ from tests.unit.capture.mock.distributed_training import capture
 INNER, OUTER, ROWS = 512, 256, 8
 #: Elements of each of the two weights.
 WEIGHT = INNER * OUTER
-STEPS, SLOW, LATE = 2, 1, 0.25
+STEPS, SLOW, LATE = 2, 1, 0.4
 
 
 def _layers() -> Any:

@@ -9,7 +9,7 @@ import pytest
 from tb_npu_plugin.capture.backend import Settings
 from tb_npu_plugin.capture.mock.collective import Peers
 from tb_npu_plugin.capture.mock.groups import Groups
-from tb_npu_plugin.capture.mock.host import Communication, HostData
+from tb_npu_plugin.capture.mock.host import Batch, Communication, HostData
 from tb_npu_plugin.capture.mock.kineto import Call, Signature
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.device import Device
@@ -27,8 +27,11 @@ def call(name: str, start: int, *shapes: tuple[int, ...], tid: int = MAIN) -> Ca
     return Call(start, start + 100, tid, Signature(name, tuple((shape, "float") for shape in shapes)))
 
 
-def peers_of(settings: Settings, notes: list[Communication], *calls: Call) -> Peers:
-    return Peers(settings, CHIP, HostData(settings, 1, 0, 0, communication=notes), list(calls), [])
+def peers_of(
+    settings: Settings, notes: list[Communication], *calls: Call, batches: tuple[Batch, ...] = ()
+) -> Peers:  # fmt: skip
+    data = HostData(settings, 1, 0, 0, communication=notes, batches=list(batches))
+    return Peers(settings, CHIP, data, list(calls), [])
 
 
 def run(settings: Settings, notes: list[Communication], *calls: Call) -> tuple[Segment, Peers]:
@@ -171,3 +174,62 @@ def test_the_backward_pass_goes_on_while_gradients_are_reduced() -> None:
     peers.waits.backward_is_over(device)
     (wait,) = device.segment.tasks
     assert wait.kernel.name == "EVENT_WAIT" and wait.end >= device.segment.comm[-1].end
+
+
+def test_a_functional_collective_belongs_to_the_group_that_was_looked_up_before() -> None:
+    around = Call(990, 1200, MAIN, Signature("_c10d_functional::all_reduce", (((8,), "float"),)))
+    notes: list[Communication] = [(100, 100, MAIN, "all"), (980, 980, MAIN, "half"), (995, 995, 77, "all")]
+    inside, after = call("c10d::allreduce_", 1000, (8,)), call("c10d::allreduce_", 1300, (8,))
+    peers = peers_of(Settings(rank=2, world=4, groups=GROUPS), notes, around, inside, after)
+    transfers = [peers.transfer(one) for one in (inside, after)]
+    assert [transfer and transfer.group for transfer in transfers] == ["half", "all"], "the other one is not inside"
+    assert peers.transfer(around) is None, "the operator inside communicates"
+
+
+def functional(name: str, start: int, *sizes: int) -> list[Call]:
+    """A functional collective of 100 ns with the operator inside it."""
+    inside = call(name, start + 10, *((size,) for size in sizes))
+    return [Call(start, start + 150, MAIN, Signature("_c10d_functional::some")), inside]
+
+
+def test_the_device_waits_for_the_functional_collective_whose_result_is_waited_for() -> None:
+    first, second = functional("c10d::_allgather_base_", 1000, 64, 16), functional("c10d::allreduce_", 2000, 32)
+    waits = [call("_c10d_functional::wait_tensor", at, (size,)) for at, size in ((5000, 32), (6000, 7), (9000, 64))]
+    calls = [*first, *second, *waits]
+    peers = peers_of(Settings(rank=2, world=4, groups=GROUPS), [], *calls)
+    device = Device(CHIP, Random(1), 0, 9, False, 1.0)
+    device.segment = Segment()
+    waited = []
+    for one in (first[1], second[1]):
+        transfer = peers.transfer(one)
+        assert transfer is not None
+        op = HostOp(OpInfo(""), MAIN, one.start, one.end)
+        peers.communicate(device, transfer, op, one, one.start, one.end, later=False)
+    gathered, reduced = (op.end for op in device.segment.comm)
+    assert gathered < reduced and not device.segment.tasks
+    for at in (4000, 5500, 7000, 9500):
+        peers.waits.until(device, at)
+        waited.append([task.end >= reduced for task in device.segment.tasks])
+    assert waited == [[], [True], [True], [True]], "the last one waits for what was done before"
+
+
+def test_a_batch_of_sends_and_receives_is_one_operator() -> None:
+    def one(name: str, start: int, peer: int, size: int) -> Call:
+        return Call(start, start + 100, MAIN, Signature(name, (((size,), "float"),), ("", "", str(peer), "0")))
+
+    calls = [one("c10d::send", 1000, 3, 4096), one("c10d::recv_", 1200, 0, 1024), one("c10d::recv_", 1400, 1, 2048)]
+    settings = Settings(rank=2, world=4, groups=GROUPS)
+    peers = peers_of(settings, [], *calls, batches=((990, 1600, MAIN),))
+    transfers = [peers.transfer(each) for each in calls]
+    assert transfers[:2] == [None, None], "the last one stands for all"
+    (transfer,) = transfers[2:]
+    assert transfer is not None and (transfer.type, transfer.size) == ("hcom_batchSendRecv_", 4 * (4096 + 1024 + 2048))
+    device = Device(CHIP, Random(1), 0, 9, False, 1.0)
+    device.segment = Segment()
+    peers.communicate(device, transfer, HostOp(OpInfo(""), MAIN, 1400, 1500), calls[2], 1400, 1490, later=False)
+    (op,) = device.segment.comm
+    assert op.is_p2p and op.name.split("__")[0] == "hcom_batchSendRecv" and op.group.planes == 2
+    moves = {(task.plane, task.src, task.dst, task.size) for task in op.planes if task.link == "HCCS" and task.size}
+    assert moves == {(1, 2, 0, 4 * 1024), (1, 2, 1, 4 * 2048)}, "the receiver reads; counted in the group"
+    assert {task.plane for task in op.planes} == {0, 1} and op.main == 1
+    assert all(op.start <= task.start and task.start + task.dur <= op.end for task in op.planes)

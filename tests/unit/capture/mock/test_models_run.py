@@ -68,7 +68,7 @@ def test_the_others_wait_for_the_slow_rank(results: Path) -> None:
         bare[budget["rank"]] += budget["communication_not_overlapped"]
     other = 1 - SLOW
     assert waited[other] > waited[SLOW] and bare[other] > bare[SLOW], "the slow rank stands out by the shortest waits"
-    assert waited[other] > LATE * 1e9, "it comes late by LATE in each step"
+    assert waited[other] > LATE * 1e9, "it comes late by that much in each of two steps, whatever else holds them up"
     between = [link for link in data["links"] if link["transport"] == "HCCS"]
     assert {(link["src_rank"], link["dst_rank"]) for link in between} == {(0, 1), (1, 0)}
     assert all(5 < link["bandwidth"] < 28 for link in between), "waiting is no transfer"
