@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any, Callable
@@ -44,7 +43,7 @@ def _tensor_parallel(mesh: Any) -> Any:
     return parallelize_module(_layers(), mesh["tp"], {"0": ColwiseParallel(), "2": RowwiseParallel()})
 
 
-def two_ranks(rank: int, port: int, out: str) -> None:
+def two_ranks(rank: int, out: str) -> None:
     """Both ranks record DistributedDataParallel, where rank SLOW is late in each step. Rank 0 alone records fully_shard, rank
     1 alone tensor parallel."""
     import torch
@@ -54,8 +53,7 @@ def two_ranks(rank: int, port: int, out: str) -> None:
     from torch.nn.parallel import DistributedDataParallel
 
     torch.set_num_threads(1)
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    dist.init_process_group("gloo", rank=rank, world_size=2)
+    dist.init_process_group("gloo", init_method=f"file://{out}/meeting", rank=rank, world_size=2)
     model = DistributedDataParallel(_layers(), bucket_cap_mb=0.1)
     capture(Path(out) / "ddp", _training(model, lambda: time.sleep(LATE * (rank == SLOW))), STEPS)
 

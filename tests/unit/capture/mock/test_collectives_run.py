@@ -10,8 +10,8 @@ from typing import NamedTuple
 import pytest
 
 from tests.oracle import test_invariants as invariants
-from tests.oracle import test_invariants_communication as communication
 from tests.oracle.raw import Raw
+from tests.support.invariants import check
 from tests.unit.capture.mock.distributed_collectives import ONE, TWO, Shown, expected, run_all
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
@@ -96,9 +96,6 @@ def test_both_ranks_give_the_same_names(results: dict[int, Path]) -> None:
 @pytest.mark.parametrize("rank", [0, 1])
 def test_the_invariants_hold(results: dict[int, Path], rank: int) -> None:
     folder = results[rank]
-    communication.test_12_communication_identities(folder)
-    invariants.test_01_communication_is_overlapped_and_not(folder)
-    invariants.test_02_overlap_rows_sum_to_the_step_trace(folder)
-    invariants.test_08_every_kernel_is_in_the_trace(folder)
+    check(folder)
     invariants.test_13_flows_have_both_ends_on_slices(folder)
     assert [step for step, _, _ in Raw(folder).steps] == ["2"]

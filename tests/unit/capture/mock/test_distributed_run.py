@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.oracle import test_invariants as invariants
-from tests.oracle import test_invariants_communication as communication
 from tests.oracle.raw import Raw
+from tests.support.invariants import check
 from tests.unit.capture.mock.distributed_training import one_of_eight, parallel_model
 
 BACKWARD = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
@@ -91,9 +91,7 @@ def test_all_groups_are_told(alone: Path) -> None:
 
 
 def test_the_invariants_hold(alone: Path) -> None:
-    communication.test_12_communication_identities(alone)
-    invariants.test_01_communication_is_overlapped_and_not(alone)
-    invariants.test_08_every_kernel_is_in_the_trace(alone)
+    check(alone)
 
 
 def test_a_parallel_model_of_two_processes(tmp_path: Path) -> None:
@@ -111,6 +109,5 @@ def test_a_parallel_model_of_two_processes(tmp_path: Path) -> None:
         assert found["hcom_allReduce_", "1"] == recorded.count("c10d::allreduce_") >= 6, "two buckets or more a step"
         threads = {name: {e["tid"] for e in raw.slices if e["name"] == name} for name in NAMES}
         assert threads["c10d::allreduce_"] == threads[BACKWARD] != threads["c10d::barrier"]
-        invariants.test_02_overlap_rows_sum_to_the_step_trace(folder)
+        check(folder)
         invariants.test_13_flows_have_both_ends_on_slices(folder)
-        communication.test_12_communication_identities(folder)

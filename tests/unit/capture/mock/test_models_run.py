@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle import test_invariants as invariants
-from tests.oracle import test_invariants_communication as communication
 from tests.oracle.shown import show
+from tests.support.invariants import check
 from tests.unit.capture.mock.distributed_models import (
     LATE,
     OUTER,
@@ -20,7 +19,7 @@ from tests.unit.capture.mock.distributed_models import (
     mesh_of_eight,
     two_ranks,
 )
-from tests.unit.capture.mock.test_collectives_run import free_port, operators
+from tests.unit.capture.mock.test_collectives_run import operators
 from tests.unit.capture.mock.test_distributed_run import groups_of
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
@@ -32,19 +31,12 @@ pytest.importorskip("torch.distributed.tensor.parallel", reason="this PyTorch ha
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("models")
-    torch.multiprocessing.spawn(two_ranks, (free_port(), str(out)), nprocs=2)
+    torch.multiprocessing.spawn(two_ranks, (str(out),), nprocs=2)
     return out
 
 
 def ranks_of(folder: Path) -> dict[int, Path]:
     return {int(next(found.glob("profiler_info_*")).stem[-1]): found for found in folder.glob("*_ascend_pt")}
-
-
-def check(folder: Path) -> None:
-    communication.test_12_communication_identities(folder)
-    invariants.test_01_communication_is_overlapped_and_not(folder)
-    invariants.test_02_overlap_rows_sum_to_the_step_trace(folder)
-    invariants.test_08_every_kernel_is_in_the_trace(folder)
 
 
 def test_buckets_of_bfloat16_are_as_large_as_the_gradients(results: Path) -> None:
