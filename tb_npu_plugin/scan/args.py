@@ -12,6 +12,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.scan import tokens
+
 #: Bytes read at once when many args are read in file order.
 WINDOW = 1 << 20
 #: Args further apart than this are read one by one.
@@ -70,8 +72,13 @@ def read_object(data: bytes) -> dict[str, Any] | None:
 
 
 def decode(data: bytes) -> dict[str, Any] | None:
-    """Args as an object; None where the bytes are none. NaN and control characters are forgiven; numbers stay exact:
-    one that a float64 or JavaScript cannot hold becomes its text."""
+    """Args as an object; None where the bytes are none. NaN, N/A and control characters are forgiven; numbers stay
+    exact: one that a float64 or JavaScript cannot hold becomes its text."""
+    found = _decoded(data)
+    return _decoded(tokens.repaired(data)) if found is None else found
+
+
+def _decoded(data: bytes) -> dict[str, Any] | None:
     try:
         found = _DECODER.decode(data.decode("utf-8", "replace"))
     except (ValueError, RecursionError):

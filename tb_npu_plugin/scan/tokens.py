@@ -10,13 +10,16 @@ from dataclasses import dataclass, field
 RESUME = re.compile(rb",[ \t\r\n]*(?=\{[ \t\r\n]*\")")
 
 STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
-#: What may stand between strings and brackets in JSON (and NaN, Infinity), then a string or a bracket.
-_BETWEEN = rb"[ \t\r\n,:0-9+\-.eEtrufalsnNIiy]*"
+#: What may stand between strings and brackets in JSON (and NaN, Infinity, N/A), then a string or a bracket.
+_BETWEEN = rb"[ \t\r\n,:0-9+\-.eEtrufalsnNIiyA/]*"
 _GAP = re.compile(_BETWEEN)
 _TOKEN = re.compile(_BETWEEN + rb"(?:(" + STRING + rb")|([{}\[\]]))", re.DOTALL)
 _BLANK = re.compile(rb"[ \t\r\n,]*")
 _SCALAR = re.compile(rb"(?:" + STRING + rb"|[-+.\w]+)[ \t\r\n]*(?=[,\]])", re.DOTALL)
-_NOT_NUMBER = re.compile(STRING + rb"|-?Infinity|NaN", re.DOTALL)
+#: For no number, of Python, of C++, and of older versions of Kineto.
+_NO_NUMBERS = rb"-?Infinity|-?NaN|-?inf|-?nan|N/A"
+_HAS_NO_NUMBER = re.compile(_NO_NUMBERS)
+_NOT_NUMBER = re.compile(STRING + rb"|" + _NO_NUMBERS, re.DOTALL)
 #: A surrogate pair, which is one character, half of one, or any other escape.
 _ESCAPE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
@@ -127,11 +130,11 @@ def without_controls(data: bytes) -> bytes:
 def repaired(data: bytes) -> bytes:
     """The same number of bytes with more that JSON forbids made harmless, in one object.
 
-    NaN and Infinity become short texts (so: unknown), bytes that are no UTF-8 and halves of surrogate pairs "?".
+    NaN, Infinity and N/A become short texts (so: unknown), bytes that are no UTF-8 and halves of surrogate pairs "?".
     """
     if has_halves(data):
         data = _ESCAPE.sub(lambda match: _QUESTION_MARK if match.group(1) else match.group(), data)
-    if b"NaN" in data or b"Infinity" in data:
+    if _HAS_NO_NUMBER.search(data):
         data = _NOT_NUMBER.sub(_as_text, data)
     return data if is_utf8(data) else data.decode("utf-8", _QUESTION_MARKS).encode()
 

@@ -50,6 +50,9 @@ RUNTIME = (
 PYTHON_FUNCTION = ("python_function",)
 MEMORY_EVENT = "[memory]"
 
+#: The moment until which was recorded, as the profiler planned it: some versions put it days after the last event.
+WINDOW_END = "Record Window End"
+
 # Keys of args.
 #: The operator that an event belongs to, with what PyTorch 1.8 to 1.12 call it on the device.
 EXTERNAL_ID = ("External id", "external id")

@@ -33,7 +33,7 @@ NUMBERS = st.one_of(
     st.builds("{}.{}".format, DIGITS, DIGITS),
     st.builds("-{}.{}5".format, DIGITS, DIGITS),
     st.builds("{}{}{}".format, DIGITS, st.sampled_from("eE"), st.sampled_from(["3", "-2", "+1", "400", ""])),
-    st.sampled_from(["-0", "-0.0", "00", "1.", ".5", "-", "NaN", "-Infinity", "1736408883704643.212", "3.6500000000000004",
+    st.sampled_from(["-0", "-0.0", "00", "1.", ".5", "-", "NaN", "-Infinity", "N/A", "inf", "-nan", "1736408883704643.212", "3.6500000000000004",
                      "0.0005", "0.0015", "9223372036854775.807", "9223372036854775.808", "1e999999999", "9" * 40]),
 )  # fmt: skip
 STRINGS = st.one_of(

@@ -19,6 +19,8 @@ from tb_npu_plugin.tables import NULL_INT
 
 #: Some versions write it behind the events: then it is looked for in so many last bytes.
 _TAIL = 1 << 14
+#: Phase of what names processes and threads: it is not drawn.
+_NOT_DRAWN = ord("M")
 _BASE_TIME = re.compile(rb'"' + kineto.BASE_TIME.encode() + rb'"\s*:\s*(\d{1,19})\b')
 
 
@@ -94,8 +96,8 @@ def scan_kineto(path: Path, log: ProblemLog, progress: Callable[[int], None], in
     base = _base_time(path)
     peek = into.peek
     if peek is not None:
-        into = dataclasses.replace(into, peek=lambda events: peek(_since_epoch(events, base)))
-    return _since_epoch(scan_trace(path, log, progress, into), base)
+        into = dataclasses.replace(into, peek=lambda events: peek(_timed(events, base)))
+    return _timed(scan_trace(path, log, progress, into), base)
 
 
 def _base_time(path: Path) -> int:
@@ -112,8 +114,13 @@ def _base_time(path: Path) -> int:
     return int(found.group(1)) if found else 0
 
 
-def _since_epoch(events: TraceEvents, base: int) -> TraceEvents:
+def _timed(events: TraceEvents, base: int) -> TraceEvents:
+    """Times since the epoch, and no end of the window."""
+    ends = [code for code, name in enumerate(events.names) if name == kineto.WINDOW_END]
+    if ends:
+        phase = events.phase.copy()
+        phase[np.isin(events.name, ends)] = _NOT_DRAWN
+        events = dataclasses.replace(events, phase=phase)
     if not base:
         return events
-    ts = np.where(events.ts == NULL_INT, NULL_INT, events.ts + base)
-    return dataclasses.replace(events, ts=ts)
+    return dataclasses.replace(events, ts=np.where(events.ts == NULL_INT, NULL_INT, events.ts + base))

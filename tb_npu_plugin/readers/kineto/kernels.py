@@ -103,8 +103,7 @@ def _kinds(picked: Picked, rows: Index, names: Text) -> Text:
 
 def _launched(picked: Picked, correlation: IntArray, start: IntArray) -> IntArray:
     """When the host launched each; where no call is known, when it ran."""
-    (calls,) = picked.integers(picked.runtime, kineto.CORRELATION)
-    place = looked_up(calls, correlation)
+    place = looked_up(picked.correlations(picked.runtime), np.where(correlation == 0, NULL_INT, correlation))
     return np.where(place >= 0, np.append(picked.events.ts[picked.runtime], 0)[place], start)
 
 

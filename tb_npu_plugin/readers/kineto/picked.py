@@ -66,6 +66,11 @@ class Picked:
         newer, older = self.integers(rows, *kineto.EXTERNAL_ID)
         return np.where(newer == NULL_INT, older, newer)
 
+    def correlations(self, rows: Index) -> IntArray:
+        """What a call and the work that it launched share, of events in file order; NULL_INT for none, which is 0."""
+        (found,) = self.integers(rows, kineto.CORRELATION)
+        return np.where(found == 0, NULL_INT, found)
+
     def objects(self, rows: Index) -> Iterator[dict[str, Any]]:
         """The args of each of these events, which must be in file order; empty where it has none."""
         if self.args is None:

@@ -14,7 +14,6 @@ from tb_npu_plugin.readers.kineto.picked import Index, Picked, looked_up
 from tb_npu_plugin.readers.kineto.steps import Steps, budgets
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile
-from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
 
@@ -43,7 +42,7 @@ def tables_of(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -> di
 def _owners(picked: Picked, operators: Operators) -> Index:
     """The operator that launched each work on the device: that of its external id; else of the call with the same
     correlation, by its external id, or the one that ran on its thread then. -1 for none."""
-    correlation, calls = _correlations(picked, picked.device), _correlations(picked, picked.runtime)
+    correlation, calls = picked.correlations(picked.device), picked.correlations(picked.runtime)
     call = looked_up(calls, correlation)
     owner = looked_up(operators.id, _external(picked, picked.device, correlation))
     by_call = np.append(looked_up(operators.id, _external(picked, picked.runtime, calls)), -1)[call]
@@ -54,15 +53,11 @@ def _owners(picked: Picked, operators: Operators) -> Index:
     return np.asarray(owner, dtype=np.int64)
 
 
-def _correlations(picked: Picked, rows: Index) -> IntArray:
-    return picked.integers(rows, kineto.CORRELATION)[0]
-
-
 def _external(picked: Picked, rows: Index, correlation: IntArray) -> IntArray:
     """The operators that events name. PyTorch 1.13 repeats the correlation there, which may be the number of another
     operator: then none is named."""
     external = picked.external(rows)
-    both = known(external) & known(correlation) & (correlation != 0)  # 0: of no call
+    both = known(external) & known(correlation)
     copied = both.any() and bool((external[both] == correlation[both]).all())
     return np.full_like(external, NULL_INT) if copied else external
 

@@ -121,3 +121,45 @@ def test_a_recorded_call_stack_comes_first(tmp_path: Path) -> None:
         ],
     )
     assert tables["operators"].text("call_stack").tolist() == ["b.py(2): forward;\r\na.py(1): main"]
+
+
+def test_correlation_0_is_none(tmp_path: Path) -> None:
+    """Calls that launch nothing have it: work without a call belongs to the step in which it ran."""
+    tables = _tables(
+        tmp_path,
+        [
+            _slice("user_annotation", "ProfilerStep#1", 9, 9, 1000, 100),
+            _slice("user_annotation", "ProfilerStep#2", 9, 9, 1100, 100),
+            _slice("cpu_op", "aten::relu", 9, 9, 1010, 50, **{"External id": 7}),
+            _slice("cuda_runtime", "cudaDeviceSynchronize", 9, 9, 1020, 10, **{"correlation": 0}),
+            _slice("kernel", "relu_kernel", 0, 7, 1150, 11, **{"device": 0, "correlation": 0}),
+        ],
+    )
+    assert tables["kernels"].text("step").tolist() == ["2"]
+    assert _device_self(tables) == {"aten::relu": 0}
+
+
+def test_figures_that_are_none(tmp_path: Path) -> None:
+    """Older versions write N/A, inf and nan without quotation marks: their events were lost, or their ids."""
+    trace, out = tmp_path / "node_1.pt.trace.json", tmp_path / "timeline"
+    trace.write_text(
+        '{"schemaVersion": 1, "traceEvents": ['
+        '{"ph": "X", "cat": "cpu_op", "name": "aten::copy_", "pid": 9, "tid": 9, "ts": 1, "dur": 9, "args": {"External id": 3}},'
+        '{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy", "pid": 0, "tid": 7, "ts": 2, "dur": 4, "args": {"External id": 3,'
+        ' "device": 0, "stream": 7, "correlation": 8, "bytes": 64, "memory bandwidth (GB/s)": N/A, "x": inf, "y": -nan}}]}'
+    )
+    out.mkdir()
+    log, reader = ProblemLog(), READERS[KINETO.id]
+    tables = build_timeline(trace, out, log, lambda _: None, None, reader.scan, reader.derive)
+    assert _device_self(tables) == {"aten::copy_": 4000}
+    assert tables["kernels"].ints("copied_bytes").tolist() == [64]
+    assert "bandwidth" not in [column.key for column in tables["kernels"].columns]
+    assert [problem.code for problem in log.list()] == ["bad_json"]
+
+
+def test_the_end_of_the_window_is_no_event(tmp_path: Path) -> None:
+    """It stood 30 days after the last event, and so did the end of the timeline."""
+    far = {"ph": "i", "s": "g", "name": "Record Window End", "pid": "", "tid": "", "ts": 30 * 86400 * 10**6}
+    _tables(tmp_path, [_slice("cpu_op", "aten::relu", 9, 9, 1000, 50), far])
+    meta = json.loads((tmp_path / "timeline" / "meta.json").read_text())
+    assert meta["end_ns"] == 1_050_000

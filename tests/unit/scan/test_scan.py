@@ -134,6 +134,7 @@ def test_broken_gzip_keeps_what_came_before(tmp_path: Path) -> None:
     ("bad", "kept", "code"),
     [
         ('{"ph": "X", "name": "b", "ts": NaN, "dur": Infinity}', True, "bad_json"),
+        ('{"ph": "X", "name": "b", "ts": 1, "args": {"rate": N/A, "x": -inf, "y": nan}}', True, "bad_json"),
         ('{"ph": "X", "name": "b", "ts": "soon", "dur": "x"}', True, None),
         ('{"ph": "X", "name": "b", "ts": 1e999999999, "dur": 9e99}', True, None),
         ('{"ph": "X", "name": "b", "ts": null, "dur": {"a": 1}}', True, None),
