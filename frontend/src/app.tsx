@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { VIEW_IDS } from "./api/types.gen";
 import { useMedia } from "./base/use_media";
 import { t } from "./i18n";
@@ -20,6 +20,7 @@ export function App() {
   const isNarrow = useMedia(NARROW);
   const [isSideOpen, setSideOpen] = useState<boolean | null>(null);
   const [isHelpOpen, setHelpOpen] = useState(false);
+  const main = useRef<HTMLElement>(null);
   const hasSide = isSideOpen ?? !isNarrow;
   const { view, run, worker, span } = selection.value;
 
@@ -58,13 +59,16 @@ export function App() {
   const shape = hasSide ? (isNarrow ? "narrow open" : "") : "narrow";
   return (
     <div id="shell" class={shape} data-ready={catalog.value !== null} data-view={view}>
+      <button type="button" class="control skip" onClick={() => main.current?.focus()}>
+        {t("top.skip")}
+      </button>
       <Boundary of={view}>
         <TopBar onToggleSide={() => setSideOpen(!hasSide)} onHelp={() => setHelpOpen(true)} />
       </Boundary>
       <Boundary of={view}>
         <SideBar />
       </Boundary>
-      <main class="main" tabIndex={-1}>
+      <main ref={main} class="main" tabIndex={-1}>
         <Content />
       </main>
       <HelpDialog isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />

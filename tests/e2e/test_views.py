@@ -159,3 +159,13 @@ def test_escape_and_a_click_beside_it_close_the_sidebar_over_a_narrow_page(open_
         side.wait_for(state="visible")
         close()
         side.wait_for(state="hidden")
+
+
+def test_the_first_stop_of_the_tab_key_goes_past_the_sidebar(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("kernel")
+    skip = plugin.frame.get_by_role("button", name="Go to the view")
+    skip.focus()
+    plugin.page.keyboard.press("Enter")
+    plugin.page.keyboard.press("Tab")
+    assert plugin.frame.locator("main :focus").count() == 1

@@ -2,6 +2,7 @@ import { effect, signal } from "@preact/signals";
 import { param, params, setParams } from "../state/params";
 import { store, stored } from "../state/storage";
 import { EN, type Key, ZH } from "./dictionary";
+import { optionInChinese } from "./options";
 import { translate, translatePlaces } from "./server";
 
 export type { Key } from "./dictionary";
@@ -31,6 +32,11 @@ export function t(key: Key, values: Readonly<Record<string, string | number>> = 
 export function tOr(key: string, fallback: string): string {
   const dictionary: Readonly<Record<string, string>> = lang.value === "zh-CN" ? ZH : EN;
   return dictionary[key] ?? say(fallback);
+}
+
+/** The settings that record something next time, in the current language. */
+export function sayOption(text: string): string {
+  return lang.value === "zh-CN" ? optionInChinese(text) : text;
 }
 
 /** A text that the server says in English, in the current language. */

@@ -7,7 +7,7 @@ import {
   type WorkerJson,
 } from "../api/types.gen";
 import * as format from "../base/format";
-import { say, t } from "../i18n";
+import { say, sayOption, t } from "../i18n";
 import { catalog, workerName } from "../state/catalog";
 import { chooseRun, chooseSpan, chooseWorker, openView, place, selection } from "../state/selection";
 import { type Option, Select } from "../widgets/select";
@@ -102,7 +102,7 @@ function ViewLink({ id, isCurrent, state }: { id: ViewId; isCurrent: boolean; st
   const isMissing = state?.available === false;
   const reason = isMissing ? say(state.reason) : "";
   const tip = isMissing
-    ? [reason, state.option && `${t("state.option")} ${state.option}`].filter(Boolean).join("\n")
+    ? [reason, state.option && `${t("state.option")} ${sayOption(state.option)}`].filter(Boolean).join("\n")
     : undefined;
   return (
     <li>

@@ -39,11 +39,18 @@ function other(all: ReadonlyMap<string, Place>, span: string): string {
   const from = all.get(span);
   if (!from) return "";
   const rest = [...all.values()].filter((place) => place.span.id !== span);
+  const peers = rest.filter((place) => place.run !== from.run && place.worker.rank === from.worker.rank);
   const best =
-    rest.find((place) => place.run !== from.run && place.worker.rank === from.worker.rank) ??
+    peers.sort((a, b) => likeness(b, from) - likeness(a, from))[0] ??
     rest.find((place) => place.run === from.run && place.worker !== from.worker) ??
     rest[0];
   return best?.span.id ?? span;
+}
+
+/** How many views both can show or both cannot: captures of another kind have less in common. */
+function likeness(one: Place, other: Place): number {
+  const shows = new Map(other.span.views.map((view) => [view.id, view.available]));
+  return one.span.views.filter((view) => shows.get(view.id) === view.available).length;
 }
 
 /** Both sides of Diff. What was recorded first is the baseline unless somebody chose. */

@@ -1,9 +1,9 @@
 import { textWidth } from "../base/text_width";
 
 /** Names of operators differ at both ends: this much of the end stays. */
-const TAIL = 10;
+const TAIL = 8;
 /** Shorter names are cut at the end as all texts. */
-const FROM = 3 * TAIL;
+const FROM = 2 * TAIL;
 
 /** A name that gives way in its middle where there is no room for all of it. */
 export function MiddleCut({ text }: { text: string }) {

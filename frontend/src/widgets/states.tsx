@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import type { MissingJson, ProblemJson } from "../api/types.gen";
-import { say, sayPlaces, t } from "../i18n";
+import { say, sayOption, sayPlaces, t } from "../i18n";
 import { Button } from "./button";
 
 /** A quiet line or two where there is nothing to show. */
@@ -25,7 +25,7 @@ export function MissingList({ missing }: { missing: readonly MissingJson[] }) {
           {item.option && (
             <span class="muted">
               {" "}
-              {t("state.option")} <code>{item.option}</code>
+              {t("state.option")} <code>{sayOption(item.option)}</code>
             </span>
           )}
         </li>

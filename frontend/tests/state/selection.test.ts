@@ -92,3 +92,21 @@ test("the sides of Diff are kept, a stale one is replaced", () => {
     experimental: "s1",
   });
 });
+
+test("of the same rank of other runs, a capture of the same kind is compared with", () => {
+  const views = (kernels: boolean) => [
+    { id: "kernel" as const, available: kernels, reason: "", option: "", count: null },
+    { id: "operator" as const, available: true, reason: "", option: "", count: null },
+  ];
+  const all = new Map<string, Place>();
+  for (const [run, kernels] of [
+    ["here", true],
+    ["host only", false],
+    ["alike", true],
+  ] as const) {
+    const w = worker(`w ${run}`, 0, []);
+    const s = { ...span(run), views: views(kernels) };
+    all.set(run, { run: { id: run, label: run, workers: [w] }, worker: w, span: s });
+  }
+  expect(resolve(CATALOG, all, { baseline: "here" })).toMatchObject({ experimental: "alike" });
+});

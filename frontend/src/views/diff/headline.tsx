@@ -17,15 +17,16 @@ export function Headline({ data, pair }: { data: DiffJson; pair: DiffStepJson })
   const isUneven = isWhole && counts[0] !== counts[1];
   const first = data.steps.find((one) => pairId(one) !== WHOLE);
   const changes = isUneven ? [] : largestChanges(pair.classes, MOST);
+  const steps = isWhole ? Math.max(1, counts[0]) : 1;
   if (!times && !isUneven && changes.length === 0) return null;
   return (
     <Card>
-      {times && <Times times={times} step={isWhole ? null : pair.experimental_step} />}
+      {times && <Times times={times} step={isWhole ? onlyStep(data) : pair.experimental_step} />}
       {changes.length > 0 && (
         <p class="muted">
-          {t("diff.head.most", {
+          {t(steps > 1 ? "diff.head.most.each" : "diff.head.most", {
             list: changes
-              .map((row) => `${className(row.id)} ${format.signedDuration(row.difference_ns)}`)
+              .map((row) => `${className(row.id)} ${format.signedDuration(Math.round(row.difference_ns / steps))}`)
               .join(t("diff.head.and")),
           })}
         </p>
@@ -42,6 +43,11 @@ export function Headline({ data, pair }: { data: DiffJson; pair: DiffStepJson })
       )}
     </Card>
   );
+}
+
+/** Of captures of a single step each; null: there are more. */
+function onlyStep({ baseline, experimental }: DiffJson): string | null {
+  return baseline.steps.length === 1 && experimental.steps.length === 1 ? (experimental.steps[0]?.step ?? null) : null;
 }
 
 interface TimesProps {

@@ -13,6 +13,7 @@ export const en = {
   "diff.head.step": "Step {step} takes {after} instead of {before} on the device:",
   "diff.head.mean": "A step takes {after} instead of {before} on the device, on average:",
   "diff.head.most": "Most changed: {list}.",
+  "diff.head.most.each": "Most changed, in each step: {list}.",
   "diff.head.and": ", ",
   "diff.head.uneven":
     "The baseline has {before} steps, the experimental capture {after}: sums of whole captures cannot be compared.",
@@ -93,6 +94,7 @@ export const zh: Record<keyof typeof en, string> = {
   "diff.head.step": "Step {step} 在设备侧用时 {after}，基线为 {before}：",
   "diff.head.mean": "平均每个 step 在设备侧用时 {after}，基线为 {before}：",
   "diff.head.most": "变化最大：{list}。",
+  "diff.head.most.each": "每个 step 中变化最大：{list}。",
   "diff.head.and": "，",
   "diff.head.uneven": "基线有 {before} 个 step，实验有 {after} 个：整个采集的合计无法直接对比。",
   "diff.head.first": "对比第一个 step",

@@ -37,7 +37,6 @@ function OverviewView({ selection }: ViewProps) {
         return (
           <div class="grid">
             <StepBudget steps={data.steps} source={data.steps_source} isComputed={data.steps_computed} />
-            {data.steps.length > 0 && <StepTable steps={data.steps} isComputed={data.steps_computed} />}
             <div class={`${hasTops ? "span-8" : "span-6"} stack`}>
               {tables.kernels && <TopKernels table={tables.kernels} />}
               {tables.operators && <TopOperators table={tables.operators} />}
@@ -47,6 +46,7 @@ function OverviewView({ selection }: ViewProps) {
               {others}
               {hasTops && facts}
             </div>
+            {data.steps.length > 0 && <StepTable steps={data.steps} isComputed={data.steps_computed} />}
           </div>
         );
       }}
