@@ -33,9 +33,10 @@ def one_of_eight(_: int, out: str) -> None:
     dist.init_process_group("fake", rank=3, world_size=8, store=FakeStore())
     try:
         tensor_parallel, pipeline = dist.new_group([2, 3]), dist.new_group([3, 7])
-        x = torch.ones(64, 32)
+        x, weight = torch.ones(64, 32), torch.ones(32, 32, requires_grad=True)
 
         def step() -> None:
+            (x @ weight).sum().backward()
             y = x @ x.T
             dist.all_reduce(y, group=tensor_parallel)
             dist.recv(x, group=pipeline, group_src=1)
