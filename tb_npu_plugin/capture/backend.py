@@ -2,8 +2,8 @@
 
 One capture, which is one result folder, uses one Recorder:
 
-    prepare → [warmup] → start → (step_begin/step_end, mark, range_*, communication, collection)* → stop → finalize
-                     └────────────── discard: the profile ended before it recorded ─────────────┘
+    [sample → step_end →] prepare → [warmup] → start → (step_begin/step_end, mark, range_*, communication, collection)*
+                        └→ discard: the profile ended before it recorded                       → stop → finalize
 
 All calls come from the thread that drives the profile, except mark, range_*, communication, collection and the
 child-thread pair, which come from any thread. Times are ns since the epoch (time.time_ns), sizes
@@ -91,6 +91,10 @@ class Recorder(Protocol):
 
     def prepare(self, folder: Path, settings: Settings) -> None:
         """`folder` exists, FRAMEWORK in it does not. Raises OSError where it cannot be written."""
+
+    def sample(self, settings: Settings) -> None:
+        """Before prepare: the step that begins, which ends with step_end, is the last before a capture that has no
+        warm-up; what it tells can serve the capture."""
 
     def warmup(self) -> None:
         """Get ready, so that start is quick."""

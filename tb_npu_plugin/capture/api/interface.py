@@ -58,6 +58,7 @@ class _ProfInterface:
         self.set_custom_trace_id_callback(custom_trace_id_callback)
         self._temporary: list[Path] = []
         self._recorder: Recorder | None = None
+        self._ahead: Recorder | None = None  # of the next capture, before there is a folder
         self._recorded: Recorder | None = None  # of the last capture that was finalized
         self._settings = Settings()
         self._gc: GcDetector | None = None
@@ -86,8 +87,25 @@ class _ProfInterface:
         return self._recorder is not None
 
     # -- one capture ---------------------------------------------------------------------------------
+    def sample_step(self) -> None:
+        """The step that begins is the last before a capture without a warm-up."""
+        recorder = backend.current().recorder()
+        try:
+            recorder.sample(self._make_settings())
+        except Exception as problem:  # the capture does without
+            warn(f"The step before the capture is not sampled: {str(problem) or type(problem).__name__}")
+        else:
+            self._ahead = recorder
+
+    def drop_sample(self) -> None:
+        """There will be no capture."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            ahead.discard()
+
     def init_trace(self) -> None:
         """Make the result folder and get a recorder for it."""
+        ahead, self._ahead = self._ahead, None
         self.prof_path = ""
         if any(other.recording for other in _busy):
             raise RuntimeError("another profile of this process is recording; stop it first")
@@ -97,7 +115,7 @@ class _ProfInterface:
         if temporary:
             self._temporary.append(folder)
         self._settings = self._make_settings()
-        recorder = backend.current().recorder()
+        recorder = ahead or backend.current().recorder()
         try:
             recorder.prepare(folder, self._settings)
         except Exception:
@@ -198,8 +216,9 @@ class _ProfInterface:
 
     def step_end(self, number: int) -> None:
         """Close it."""
-        if self._recorder is not None:
-            self._mark_step(self._recorder.step_end, number)
+        recorder = self._recorder or self._ahead
+        if recorder is not None:
+            self._mark_step(recorder.step_end, number)
 
     def _mark_step(self, mark: Callable[[int], None], number: int) -> None:
         """A mark that fails is told once a capture: the capture goes on without it."""

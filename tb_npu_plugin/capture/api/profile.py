@@ -12,7 +12,7 @@ from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.messages import guarded, warn
 from tb_npu_plugin.capture.api.paths import PLACE
-from tb_npu_plugin.capture.api.schedule import default_schedule
+from tb_npu_plugin.capture.api.schedule import default_schedule, records_without_warmup
 
 
 class profile(_KinetoProfile):
@@ -109,6 +109,7 @@ class profile(_KinetoProfile):
         self.stopped = True
         self._end_step()
         self.action_controller.transit(self.current_action, None, self._call_handler)
+        self.prof_if.drop_sample()
 
     @guarded()
     def step(self) -> None:
@@ -131,6 +132,8 @@ class profile(_KinetoProfile):
     def _begin_step(self) -> None:
         if not self.record_steps:
             return
+        if self.current_action is ProfilerAction.NONE and records_without_warmup(self.schedule, self.step_num + 1):
+            self.prof_if.sample_step()
         number = self.step_num + self._step_offset
         self.prof_if.step_begin(number)
         if self._step_is_range:

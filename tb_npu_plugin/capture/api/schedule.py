@@ -65,3 +65,9 @@ class schedule:
 def default_schedule(_: int) -> ProfilerAction:
     """Without a schedule: record always."""
     return ProfilerAction.RECORD
+
+
+def records_without_warmup(chosen: Any, step: int) -> bool:
+    """This step, the one after a step that does nothing, is recorded. Only a `schedule` is asked: a function of the user's
+    may count its calls."""
+    return isinstance(chosen, schedule) and chosen(step) in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)

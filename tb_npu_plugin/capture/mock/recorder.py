@@ -20,21 +20,23 @@ from tb_npu_plugin.schema.torch_npu_json import GROUPS, SIMULATED
 #: Devices of one server, as on the simulated chip: rank 8 is device 0 of the second one.
 _DEVICES = 8
 #: Steps of a capture for which a sample of the shapes saves nothing.
-_SHORT = 2
+_SHORT = 1
+_LOST = "The shapes of the step before the capture are not kept"
 
 
 class MockRecorder:
     """A Recorder (capture/backend.py). All of the work is PyTorch's; parsing happens later (mock/parse.py).
 
-    Kernels follow from shapes, and PyTorch takes about twice as long with shapes as without. Where none are to be shown
-    they are recorded in the first step of the warm-up alone: in a session of its own, which ends before the capture. It
-    costs as much as one and a half steps without shapes, so that short captures record their own.
+    Kernels follow from shapes, and PyTorch takes more than twice as long to hand out operators with shapes as without. Where
+    none are to be shown they are recorded in one step before the capture alone, the first of the warm-up or, without
+    one, the step before: in a session of its own, which ends before the capture. A capture of one step records its own.
     """
 
     def __init__(self) -> None:
         self._profiler: Any = None
-        self._sampler: Any = None  #: records the shapes of the warm-up now
-        self._sampled = False
+        self._sampler: Any = None  #: records the shapes of a step before the capture now
+        self._sample: Any = None  #: did so; not written yet
+        self._prepared = self._sampled = False
         self._running = self._warm = False
         self._steps: dict[int, Any] = {}
         self._ranges: dict[int, tuple[int, int, str, str, int | None]] = {}
@@ -48,18 +50,25 @@ class MockRecorder:
         self._folder, self._settings, self._groups = folder, settings, Groups(settings.groups)
         self._data = HostData(settings, os.getpid(), _device(settings.rank), time.time_ns())
         self._data.write(folder)
+        self._prepared = True
+        self._save_sample()
 
-    def warmup(self) -> None:
-        """Get PyTorch's profiler ready, or record the shapes of the step that begins."""
-        short = self._settings.active is not None and self._settings.active <= _SHORT
-        if short or self._settings.host.record_shapes or not self._settings.simulates:
-            self._get_ready()
+    def sample(self, settings: Settings) -> None:
+        """Record the shapes of the step that begins, where that is worth it."""
+        short = settings.active is not None and settings.active <= _SHORT
+        if short or settings.host.record_shapes or not settings.simulates:
             return
         torch_profiler.refuse_second()
         sampler = torch_profiler.make(HostSwitches(), shapes=True)
         sampler.prepare_trace()
-        sampler.start_trace()
+        torch_profiler.start_operators(sampler)
         self._sampler = sampler
+
+    def warmup(self) -> None:
+        """Get PyTorch's profiler ready, or record the shapes of the step that begins."""
+        self.sample(self._settings)
+        if self._sampler is None:
+            self._get_ready()
 
     def _get_ready(self) -> None:
         shapes = self._settings.host.record_shapes or (self._settings.simulates and not self._sampled)
@@ -68,15 +77,27 @@ class MockRecorder:
         self._warm = True
 
     def _end_sample(self) -> None:
-        """Keep the shapes of the warm-up. Where that fails, the capture records its own."""
+        """Stop recording the shapes of a step, and keep them. Where that fails, the capture records its own."""
         sampler, self._sampler = self._sampler, None
         try:
             torch_profiler.stop(sampler)
-            torch_profiler.save(sampler, self._folder / RAW_FOLDER / SHAPES)
+        except RuntimeError as problem:
+            print(f"{_LOST}: {problem}", file=sys.stderr)
+        else:
+            self._sample = sampler
+        if self._prepared:
+            self._save_sample()
+            self._get_ready()
+
+    def _save_sample(self) -> None:
+        sample, self._sample = self._sample, None
+        if sample is None:
+            return
+        try:
+            torch_profiler.save(sample, self._folder / RAW_FOLDER / SHAPES)
             self._sampled = True
-        except (OSError, RuntimeError) as problem:
-            print(f"The shapes of the warm-up are not kept: {problem}", file=sys.stderr)
-        self._get_ready()
+        except OSError as problem:
+            print(f"{_LOST}: {problem}", file=sys.stderr)
 
     def start(self) -> None:
         """Record from now."""
@@ -187,7 +208,7 @@ class MockRecorder:
     def discard(self) -> None:
         """Let PyTorch's profiler go."""
         profiler, recording = self._sampler or self._profiler, self._running or self._sampler is not None
-        self._sampler = self._profiler = None
+        self._sampler = self._sample = self._profiler = None
         if self._warm and not torch_profiler.is_running():
             profiler.start_trace()  # one that is ready can only be stopped when it runs
             recording = True

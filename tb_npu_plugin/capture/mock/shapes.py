@@ -1,9 +1,9 @@
-"""Shapes of a capture that recorded none, from a step of the warm-up that did.
+"""Shapes of a capture that recorded none, from a step before it (the sample) that did.
 
-The steps of a training run the same operators in the same order. Each step of the capture is laid beside the step of the
-warm-up, thread by thread: operators take the shapes of those that they stand beside. Where the orders differ it goes on
-at the next run of operators that both have, forward if there is one, else back (a loop that runs more often). An
-operator in between takes the shapes of the same operator that was met last. One that the warm-up never ran has none, so
+The steps of a training run the same operators in the same order. Each step of the capture is laid beside the sample,
+thread by thread: operators take the shapes of those that they stand beside. Where the orders differ it goes on at the
+next run of operators that both have, forward if there is one, else back (a loop that runs more often). An operator in
+between takes the shapes of the same operator that was met last. What the sample never ran is passed over and has none, so
 that nothing is known to run for it on the device. Shapes that change from step to step are not seen at all.
 """
 
@@ -23,7 +23,7 @@ _Found = Optional[Signature]
 
 
 class Sample:
-    """The operators of the warm-up. `missing`: how often each operator was met that it did not run."""
+    """The operators of the step before. `missing`: how often each operator was met that it did not run."""
 
     def __init__(self, calls: Iterable[Call]) -> None:
         threads = _by_thread(_in_order(calls))
@@ -49,31 +49,35 @@ class Sample:
 
     def _step(self, calls: list[Call], step_prefix: str) -> list[Call]:
         found: dict[int, list[_Found]] = {}
-        mine = _by_thread(call for call in calls if not call.signature.name.startswith(step_prefix))
+        mine = _by_thread(call for call in calls if call.signature.name in self._last)
         for tid, own in mine.items():
             names = [call.signature.name for call in own]
             order = self._threads.get(tid)
             found[tid] = order.beside(names) if order else [None] * len(names)
         rows = {tid: iter(row) for tid, row in found.items()}
         return [
-            call if call.signature.name.startswith(step_prefix) else self._with_shapes(call, next(rows[call.tid]))
+            self._with_shapes(call, next(rows[call.tid]))
+            if call.signature.name in self._last
+            else self._without(call, step_prefix)
             for call in calls
         ]
 
     def _with_shapes(self, call: Call, found: _Found) -> Call:
         name = call.signature.name
         if found is None:
-            found = self._last.get(name)
-            if found is None:
-                self.missing[name] += 1
-                return call
+            found = self._last[name]
         else:
             self._last[name] = found
         return Call(call.start, call.end, call.tid, found, call.sequence, call.forward)
 
+    def _without(self, call: Call, step_prefix: str) -> Call:
+        if not call.signature.name.startswith(step_prefix):
+            self.missing[call.signature.name] += 1
+        return call
+
 
 class _Order:
-    """The operators of one thread of the warm-up."""
+    """The operators of one thread of the sample."""
 
     def __init__(self, signatures: list[Signature]) -> None:
         self.signatures = signatures

@@ -34,11 +34,36 @@ def refuse_second() -> None:
         raise RuntimeError(f"{_ONE}, and one is recording: torch.profiler, or another profile")
 
 
+def start_operators(profiler: Any) -> None:
+    """Start one that is ready; where PyTorch can, without what launches nothing: backward nodes, annotations."""
+    import torch.autograd.profiler
+    from torch._C import _autograd, _profiler
+
+    inner = profiler.profiler
+    enable: Any = getattr(_autograd, "_enable_profiler", None)
+    try:
+        enable(inner.config(create_trace_id=False), inner.kineto_activities, {_profiler.RecordScope.FUNCTION})
+    except (AttributeError, TypeError):  # another version
+        profiler.start_trace()
+    else:
+        torch.autograd.profiler._run_on_profiler_start()  # type: ignore[no-untyped-call]
+
+
 def stop(profiler: Any) -> None:
-    """Stop a profiler that runs. RuntimeError where it has no results: they must not be touched."""
+    """Stop a profiler that runs. RuntimeError where it has no results: they must not be touched.
+
+    The arrows from forward to backward are left out: sequence numbers tell the same.
+    """
     if not is_running():
         raise RuntimeError(f"{_ONE}, and another one has ended this recording")
-    profiler.stop_trace()
+    from torch._C import _profiler
+
+    arrows = getattr(_profiler, "_set_fwd_bwd_enabled_val", lambda on: None)
+    arrows(False)
+    try:
+        profiler.stop_trace()
+    finally:
+        arrows(True)
     results = profiler.profiler.kineto_results
     if results is None or not results.trace_start_ns():
         raise RuntimeError(

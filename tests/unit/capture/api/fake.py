@@ -34,6 +34,9 @@ class FakeRecorder:
         self._note("prepare")
         (folder / backend.RAW_FOLDER).mkdir()
 
+    def sample(self, settings: Settings) -> None:
+        self._note("sample")
+
     def warmup(self) -> None:
         self._note("warmup")
 

@@ -127,6 +127,45 @@ def test_steps_are_marked_and_numbered_from_the_construction(recorded: Recorded)
     ]  # fmt: skip
 
 
+def test_the_step_before_a_capture_without_warmup_is_sampled(recorded: Recorded) -> None:
+    prof = profile(schedule=schedule(2, 1, 0, 1), on_trace_ready=lambda prof: None, experimental_config=QUIET)
+    with prof:
+        assert recorded.take() == []
+        prof.step()
+        assert recorded.take() == ["sample"]
+        prof.step()
+        assert recorded.take() == ["step_end 1", "prepare", "start", "step_begin 2"]
+        prof.step()
+        assert recorded.take() == ["step_end 2", "stop", "finalize"]
+    assert len(recorded.recorders) == 1
+
+
+def test_a_profile_that_stops_before_its_capture_lets_the_sample_go(recorded: Recorded) -> None:
+    with profile(schedule=schedule(1, 1), on_trace_ready=lambda prof: None, experimental_config=QUIET):
+        assert recorded.take() == ["sample"]
+    assert recorded.take() == ["step_end 0", "discard"]
+
+
+def test_a_sample_that_fails_costs_nothing_else(recorded: Recorded, said: Said) -> None:
+    recorded.fail["sample"] = RuntimeError("busy")
+    with profile(schedule=schedule(1, 1, 0, 1), on_trace_ready=lambda prof: None, experimental_config=QUIET) as prof:
+        prof.step()
+        prof.step()
+    assert recorded.take() == ["sample", "prepare", "start", "step_begin 1", "step_end 1", "stop", "finalize"]
+    assert ("WARNING", "The step before the capture is not sampled: busy") in said()
+
+
+def test_a_function_of_the_users_is_not_asked_for_a_step_ahead(recorded: Recorded) -> None:
+    asked: list[int] = []
+
+    def chosen(step: int) -> ProfilerAction:
+        asked.append(step)
+        return ProfilerAction.RECORD_AND_SAVE if step else ProfilerAction.NONE
+
+    with profile(schedule=chosen, on_trace_ready=lambda prof: None, experimental_config=QUIET):
+        assert asked == [0] and recorded.take() == []
+
+
 def test_without_a_schedule_there_are_no_marks(recorded: Recorded, said: Said) -> None:
     with profile(experimental_config=QUIET) as prof:
         prof.step()

@@ -1,4 +1,4 @@
-"""Shapes of the warm-up: a step that runs the same operators has the same kernels as if it had recorded its own."""
+"""Shapes of a step before the capture: one that runs the same operators has the same kernels as with shapes of its own."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture.backend import RAW_FOLDER, Settings
+from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Settings
 from tb_npu_plugin.capture.mock import torch_profiler
 from tb_npu_plugin.capture.mock.host import SHAPES, TRACE
-from tb_npu_plugin.capture.mock.kineto import Call, Signature
+from tb_npu_plugin.capture.mock.kineto import Call, Reader, Signature
 from tb_npu_plugin.capture.mock.recorder import MockRecorder
 from tb_npu_plugin.capture.mock.replay import STEP
 from tb_npu_plugin.capture.mock.shapes import Sample
@@ -87,6 +87,13 @@ def test_what_the_warm_up_did_not_run_has_no_shapes_and_is_counted() -> None:
     assert sample.missing == {"adam": 2}
 
 
+def test_what_a_sample_of_operators_alone_lacks_is_passed_over() -> None:
+    recorded = [f"{part}{name}" for name in LAYERS for part in ("autograd::engine::evaluate_function: ", "")]
+    found = Sample(calls(LAYERS, shaped=True)).applied(calls(recorded), STEP)
+    assert places(found)[1::2] == list(range(len(LAYERS)))
+    assert set(places(found)[::2]) == {None}
+
+
 def test_each_step_and_each_thread_begins_anew() -> None:
     sample = Sample([*calls(LAYERS, shaped=True), *calls(["linear", "copy"], tid=8, shaped=True)])
     recorded = []
@@ -103,25 +110,52 @@ def test_each_step_and_each_thread_begins_anew() -> None:
     assert places([call for call in found if call.tid == MAIN]) == [None, *range(15)] * 3
 
 
+def test_a_sample_has_operators_alone(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+    sampler = torch_profiler.make(HostSwitches(), shapes=True)
+    sampler.prepare_trace()
+    torch_profiler.start_operators(sampler)
+    with torch.profiler.record_function("mine"):
+        torch.ones(2, requires_grad=True).sum().backward()
+    torch_profiler.stop(sampler)
+    torch_profiler.save(sampler, tmp_path / SHAPES)
+    found = {call.signature.name: call.signature for call in Reader().read(tmp_path / SHAPES, lambda done: None).calls}
+    assert found["aten::sum"].tensors == (((2,), "float"),)
+    assert all(name.startswith("aten::") for name in found)
+
+
+def test_a_version_that_cannot_choose_records_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+    enable = torch._C._autograd._enable_profiler
+    monkeypatch.setattr(torch._C._autograd, "_enable_profiler", lambda config, activities: enable(config, activities))
+    sampler = torch_profiler.make(HostSwitches(), shapes=True)
+    sampler.prepare_trace()
+    torch_profiler.start_operators(sampler)
+    torch.ones(2).sum()
+    torch_profiler.stop(sampler)
+    assert sampler.profiler.kineto_results is not None
+
+
 def kernels(folder: Path) -> list[tuple[str, ...]]:
     return [(row["Step Id"], row["Name"], row["Type"], row["Input Shapes"]) for row in Raw(folder).kernels]
 
 
-def test_a_training_without_shapes_has_the_kernels_of_one_with_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("warmup", [1, 0])
+def test_a_training_without_shapes_has_the_kernels_of_one_with_them(tmp_path: Path, warmup: int) -> None:
     pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
     folders = {
-        shapes: train(tmp_path / str(shapes), active=3, record_shapes=shapes, with_modules=True)
+        shapes: train(tmp_path / str(shapes), active=2 + warmup, warmup=warmup, record_shapes=shapes, with_modules=True)
         for shapes in (True, False)
     }
     raw = {shapes: {path.name for path in (folder / RAW_FOLDER).iterdir()} for shapes, folder in folders.items()}
     assert raw[False] - raw[True] == {SHAPES}
     assert "Input Dims" not in (folders[False] / RAW_FOLDER / TRACE).read_text()
     found = kernels(folders[True])
-    assert len({step for step, *_ in found}) == 3 and any(row[2] == "Conv2D" for row in found)
+    assert len({step for step, *_ in found}) == 2 + warmup and any(row[2] == "Conv2D" for row in found)
     assert kernels(folders[False]) == found
 
 
-@pytest.mark.parametrize("switches", [{"active": 2}, {"npu": False}, {"level": "Level_none"}])
+@pytest.mark.parametrize("switches", [{"active": 1}, {"npu": False}, {"level": "Level_none"}])
 def test_where_a_sample_saves_nothing_there_is_none(tmp_path: Path, switches: dict[str, Any]) -> None:
     pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
     folder = train(tmp_path, **{"active": 3, **switches})
@@ -175,6 +209,7 @@ def test_a_profile_that_ends_in_the_warm_up_stops_what_it_started(
 
     monkeypatch.setattr(torch_profiler, "make", make)
     monkeypatch.setattr(torch_profiler, "stop", lambda profile: profile.stop_trace())
+    monkeypatch.setattr(torch_profiler, "start_operators", lambda profile: profile.start_trace())
     monkeypatch.setattr(torch_profiler, "is_running", lambda: any(profile.runs for profile in made))
     monkeypatch.setattr(torch_profiler, "save", lambda profile, target: None)
     recorder = MockRecorder()
@@ -184,3 +219,19 @@ def test_a_profile_that_ends_in_the_warm_up_stops_what_it_started(
         recorder.step_end(step)
     recorder.discard()
     assert [profile.done for profile in made] == [["prepare_trace", "start_trace", "stop_trace"]] * (1 + steps)
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_profile_that_ends_before_a_capture_without_warm_up_stops_what_it_started(
+    monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+    made: list[Profiler] = []
+    monkeypatch.setattr(torch_profiler, "make", lambda host, shapes: made.append(Profiler()) or made[-1])
+    monkeypatch.setattr(torch_profiler, "start_operators", lambda profiler: profiler.start_trace())
+    recorder = MockRecorder()
+    recorder.sample(Settings())
+    for step in range(steps):
+        recorder.step_end(step)
+    recorder.discard()
+    assert [profile.done for profile in made] == [["prepare_trace", "start_trace", "stop_trace"]]

@@ -11,7 +11,7 @@ from tb_npu_plugin.capture import pytorch as profiler
 
 def train(
     out: Path, level: str = "Level1", export: tuple[str, ...] = ("text",), npu: bool = True, active: int = 2,
-    **switches: Any,
+    warmup: int = 1, **switches: Any,
 ) -> Path:  # fmt: skip
     """Train 2 steps and `active` more, which are recorded into a result folder below `out`; gives the folder."""
     import torch
@@ -30,7 +30,7 @@ def train(
     )  # fmt: skip
     activities = [profiler.ProfilerActivity.CPU] + [profiler.ProfilerActivity.NPU] * npu
     with profiler.profile(
-        activities=activities, schedule=profiler.schedule(wait=1, warmup=1, active=active, repeat=1),
+        activities=activities, schedule=profiler.schedule(wait=2 - warmup, warmup=warmup, active=active, repeat=1),
         on_trace_ready=profiler.tensorboard_trace_handler(str(out)), experimental_config=config, **switches,
     ) as profile:  # fmt: skip
         for _ in range(2 + active):
