@@ -1,8 +1,10 @@
 """What a capture costs: recording with the mock device beside torch.profiler, and analyse of long captures.
 
 Recording: the same small training in one process, in turn with torch.profiler and its trace handler and with ours without
-parsing (analyse_flag=False): what the training process itself does. Time is CPU time of the process from the making of
-the profile until the trace is on the disk: all steps, those that are not recorded, too.
+parsing (analyse_flag=False): what the training process itself does. Time is CPU time of the process, all threads, from
+the making of the profile until the trace is on the disk and what was recorded is freed: all steps, those that are not
+recorded, too, on both sides; on ours also the step that is sampled for shapes, and the writing of the sample. No capture
+uses a sample of an earlier one. Time of other processes is in neither.
 Analyse: raw data of so many operators, parsed in a process of its own; wall time and memory of that process.
 """
 

@@ -14,7 +14,7 @@
         waits         [at, tid, start] of the note in `communication` that the script waited for
     collections   [start, end, tid] of the garbage collector
     torch.json     Chrome trace of PyTorch's profiler, as its C++ writes it; only in complete captures
-    shapes.json    the same of a step of the warm-up, with shapes; where torch.json has none (mock/shapes.py)
+    shapes.json    the same of a step before the capture, with shapes; where torch.json has none (mock/shapes.py)
 
 Times in capture.json are ns since the epoch.
 """

@@ -71,7 +71,7 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
 
 
 def _take_shapes(folder: Path, recorded: Recorded) -> None:
-    """Give the operators the shapes of the warm-up, where the capture has none of its own."""
+    """Give the operators the shapes of the step before, where the capture has none of its own."""
     path = folder / RAW_FOLDER / SHAPES
     if not path.is_file():
         return
@@ -83,7 +83,7 @@ def _take_shapes(folder: Path, recorded: Recorded) -> None:
     if missing:
         names = ", ".join(name for name, _ in missing.most_common(_NAMES))
         print(
-            f"{folder}: {sum(missing.values())} calls are of operators that the warm-up step did not run ({names}), "
+            f"{folder}: {sum(missing.values())} calls are of operators that the step before the capture did not run ({names}), "
             "so that their kernels are not simulated. Record with record_shapes=True to have them.",
             file=sys.stderr,
         )
