@@ -226,12 +226,14 @@ def test_a_profile_that_ends_before_a_capture_without_warm_up_stops_what_it_star
     monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-    made: list[Profiler] = []
-    monkeypatch.setattr(torch_profiler, "make", lambda host, shapes: made.append(Profiler()) or made[-1])
-    monkeypatch.setattr(torch_profiler, "start_operators", lambda profiler: profiler.start_trace())
+    made = [Profiler()]
+    monkeypatch.setattr(torch_profiler, "make", lambda host, shapes: made[0])
+    monkeypatch.setattr(torch_profiler, "stop", lambda profile: profile.stop_trace())
+    monkeypatch.setattr(torch_profiler, "start_operators", lambda profile: profile.start_trace())
+    monkeypatch.setattr(torch_profiler, "is_running", lambda: made[0].runs)
     recorder = MockRecorder()
     recorder.sample(Settings())
     for step in range(steps):
         recorder.step_end(step)
     recorder.discard()
-    assert [profile.done for profile in made] == [["prepare_trace", "start_trace", "stop_trace"]]
+    assert made[0].done == ["prepare_trace", "start_trace", "stop_trace"]
