@@ -46,7 +46,7 @@ def start_operators(profiler: Any) -> None:
     except (AttributeError, TypeError):  # another version
         profiler.start_trace()
     else:
-        torch.autograd.profiler._run_on_profiler_start()  # type: ignore[no-untyped-call]
+        torch.autograd.profiler._run_on_profiler_start()
 
 
 def stop(profiler: Any) -> None:
