@@ -15,7 +15,7 @@ from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.model import NO_UNREAD, Unread
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import DATABASE_SUFFIX, LOG_SUFFIXES, Stage
-from tb_npu_plugin.schema.formats import TORCH_NPU
+from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU
 
 
 def token(kind: str, *parts: str) -> str:
@@ -78,8 +78,14 @@ class FoundSpan:
 
     @cached_property
     def trace_files(self) -> tuple[FoundFile, ...]:
-        """The trace; small ones first, should there be several. Databases only where there is no other."""
-        return _small_first(file for file in self.files if file.is_trace)
+        """The trace; pieces of it in their order, else small ones first, should there be several. Databases only where
+        there is no other."""
+        return tuple(sorted((file for file in self.files if file.is_trace), key=self._order))
+
+    def _order(self, file: FoundFile) -> tuple[bool, int, int, str]:
+        spec = FORMATS[self.format].file(file.name)
+        piece = spec.piece(file.name) if spec is not None else None
+        return file.fallback, piece or 0, file.size, file.relative
 
     @cached_property
     def table_files(self) -> tuple[FoundFile, ...]:

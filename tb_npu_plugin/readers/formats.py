@@ -96,7 +96,7 @@ READERS: dict[str, Reader] = {
     TORCH_NPU.id: Reader(_capture, _tables, _finish, _scan),
     MINDINSIGHT.id: Reader(mindinsight_capture.read_capture, mindinsight.read_file, mindinsight.finish),
     MINDSPORE.id: Reader(mindspore_capture.read_capture, mindspore.read_file, mindspore.finish, _scan),
-    MSPROF.id: Reader(msprof.read_capture, msprof.read_file, msprof.finish, _scan),
+    MSPROF.id: Reader(msprof.read_capture, msprof.read_file, msprof.finish, msprof.scan),
     CLUSTER.id: Reader(cluster.read_capture, cluster.read_file, select=cluster.select),
     KINETO.id: Reader(
         kineto_head.read_capture, _no_tables, scan=kineto_head.scan_kineto, derive=kineto_tables.tables_of

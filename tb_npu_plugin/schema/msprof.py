@@ -25,7 +25,7 @@ OUTPUT_FOLDER = "mindstudio_profiler_output"
 FOLDER_NAME = re.compile(r"PROF_\d+(?:_(?P<time>\d{14,17}))?(?:_\w+)?")
 HOST_FOLDER = "host"
 DEVICE_FOLDER = re.compile(r"device_(?P<device>\d+)")
-#: Before the number of a piece of a file that msprof cut: a CSV file after a million rows.
+#: Before the number of a piece of a file that msprof cut: a CSV file after a million rows, on demand the trace.
 PIECE_MARK = "_slice_"
 #: Call that makes it, from raw data.
 EXPORT = 'msprof --export=on --output="{path}"'
@@ -49,9 +49,9 @@ def _of_cann(file: ResultFile) -> ResultFile:
     return dataclasses.replace(file, columns=(DEVICE_ID, *columns))
 
 
-def named(stem: str) -> re.Pattern[str]:
-    """Names of a file: `{stem}_{time}.csv`, or in pieces `{stem}_slice_0_{time}.csv`, `{stem}_slice_1_{time}.csv`."""
-    return re.compile(rf"{stem}(?:_\d+)*(?:{PIECE_MARK}(?P<{PIECE}>0|[1-9]\d{{0,5}}))?(?:_\d+)*\.csv")
+def named(stem: str, end: str = "csv") -> re.Pattern[str]:
+    """Names of a file: `{stem}_{time}.{end}`, or in pieces `{stem}_slice_0_{time}.{end}`, `{stem}_slice_1_{time}.{end}`."""
+    return re.compile(rf"{stem}(?:_\d+)*(?:{PIECE_MARK}(?P<{PIECE}>0|[1-9]\d{{0,5}}))?(?:_\d+)*\.{end}")
 
 
 #: In the PROF_* folder itself. Profilers of frameworks move it into their results, under their own names.
@@ -98,9 +98,7 @@ ITERATIONS = ResultFile(
 )
 
 MSPROF_FILES: tuple[ResultFile, ...] = (
-    dataclasses.replace(
-        TRACE_VIEW, name="msprof_*.json", pattern=re.compile(r"msprof(?:_slice_0)?(?:_\d+)*\.json"), condition=_DEFAULT
-    ),
+    dataclasses.replace(TRACE_VIEW, name="msprof_*.json", pattern=named("msprof", "json"), condition=_DEFAULT),
     _like(KERNELS, "op_summary", _AICORE),
     _like(OP_STATISTIC, "op_statistic", _AICORE),
     _like(API_STATISTIC, "api_statistic", _API),

@@ -86,6 +86,8 @@ def _with_others(span: SpanData, file: str, spec: ResultFile | None) -> bool:
     """A piece of a file that was cut: its rows are counted with those of the first."""
     if spec is None or spec.piece(file.rpartition("/")[2]) is None:
         return False
+    if "trace" in spec.tables:
+        return span.timeline is not None and spec.matches(span.timeline.source)
     return any(span.rows(table) is not None and spec.matches(span.source(table)) for table in spec.tables)
 
 

@@ -127,6 +127,7 @@ KINDS = {
         "msprof_pieces",
         "device 0",
         {
+            "trace": "Ascend Hardware",
             "step_trace": "step_trace_20250615070512.csv",
             "kernel": "FlashAttentionScore",
             "memory": "PTA",

@@ -7,15 +7,18 @@ from pathlib import Path
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.csv_reader import Named, read_pieces
+from tb_npu_plugin.readers.csv_reader import read_pieces
 from tb_npu_plugin.readers.database import settings
+from tb_npu_plugin.readers.database.events.scan import scan_database
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.msprof.iterations import placed, read_iterations
+from tb_npu_plugin.readers.msprof.pieces import pieces_of, scan_pieces
 from tb_npu_plugin.readers.source import Progress
 from tb_npu_plugin.readers.spool import Spool
-from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.scan import Into, Scan, TraceEvents
+from tb_npu_plugin.schema.core import DATABASE_SUFFIX
 from tb_npu_plugin.schema.formats import MSPROF
-from tb_npu_plugin.schema.msprof import ITERATIONS, MSPROF_DATABASE, PIECE_MARK
+from tb_npu_plugin.schema.msprof import ITERATIONS, MSPROF_DATABASE
 from tb_npu_plugin.tables import Table
 
 Tables = dict[str, Table]
@@ -37,26 +40,17 @@ def read_file(
         return read_database(path, relative, log, progress, set(spec.tables) - before.keys(), spool)
     if spec is ITERATIONS:
         return read_iterations(path, relative, log, progress)
-    pieces = _pieces(spec, path, relative)
+    pieces = pieces_of(spec, path, relative)
     if pieces[0][0] != path:
         return {}
     table = read_pieces(pieces, spec, log, progress, spool)
     return {} if table is None else {spec.id: table}
 
 
-def _pieces(spec: ResultFile, path: Path, relative: str) -> list[Named]:
-    """The pieces of a file, in their order; itself where it was not cut."""
-    number = spec.piece(path.name)
-    if number is None:
-        return [(path, relative)]
-    begin, _, end = path.name.partition(f"{PIECE_MARK}{number}")
-    found = {}
-    for other in path.parent.iterdir():
-        piece = spec.piece(other.name) if spec.matches(other.name) else None
-        if piece is not None and other.name == f"{begin}{PIECE_MARK}{piece}{end}":
-            found[piece] = other
-    folder = relative[: len(relative) - len(path.name)]
-    return [(found[piece], folder + found[piece].name) for piece in sorted(found)]
+def scan(path: Path, log: ProblemLog, progress: Progress, into: Into) -> TraceEvents:
+    """The events of a database or of text, which may be in pieces."""
+    chosen: Scan = scan_database if path.name.endswith(DATABASE_SUFFIX) else scan_pieces
+    return chosen(path, log, progress, into)
 
 
 def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:

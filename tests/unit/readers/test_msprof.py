@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from collections import Counter
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from tb_npu_plugin.scan import SCANNER_VARIABLE
+from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.scan import MEMORY, SCANNER_VARIABLE
+from tb_npu_plugin.store.timeline import Timeline, build_timeline
 from tb_npu_plugin.views import doctor, step_trace
 from tb_npu_plugin.views.base import ViewInput
 from tests.support.fixtures import FIXTURES
@@ -92,7 +99,7 @@ def test_pieces_are_read_in_the_order_of_their_numbers(output: Path) -> None:
 def test_doctor_says_that_each_piece_was_read(output: Path) -> None:
     found = doctor.build(ViewInput([read(output)], {})).data["files"]
     states = {file["file"].rpartition("/")[2]: (file["state"], len(file["filled"])) for file in found}
-    pieces = [state for name, state in states.items() if "_slice_" in name]
+    pieces = [state for name, state in states.items() if "op_summary_slice_" in name]
     assert pieces[0] == ("read", 1) and set(pieces[1:]) == {("read", 0)}
 
 
@@ -129,3 +136,88 @@ def test_a_duration_that_is_none(output: Path, cell: str) -> None:
     path.write_text(path.read_text().replace(",0.300", f",{cell}"))
     span = read(output)
     assert span.rows("iterations") == 2
+
+
+def timeline(output: Path, out: Path) -> tuple[Timeline, list[Problem]]:
+    (place,) = scan({"": output.parents[1]}).places()
+    out.mkdir()
+    log = ProblemLog()
+    trace = place.span.folder / place.span.trace_files[0].relative
+    build_timeline(trace, out, log, lambda _: None, scan=READERS["msprof"].scan)
+    return Timeline.open(out, trace), log.list()
+
+
+def shown(found: Timeline) -> list[tuple[str, int, int, str]]:
+    rows = range(found.slice_count)
+    return sorted(
+        (
+            found.names[int(found.name[row])],
+            int(found.rows.start[row]),
+            int(found.rows.dur[row]),
+            str(found.args(row)[0]),
+        )
+        for row in rows
+    )
+
+
+@pytest.mark.parametrize("scanner", ["", "python"])
+def test_a_trace_in_pieces_is_the_whole_trace(
+    output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scanner: str
+) -> None:
+    monkeypatch.setenv(SCANNER_VARIABLE, scanner)
+    found, problems = timeline(output, tmp_path / "out")
+    whole, _ = timeline(next((FIXTURES / "results" / "msprof").rglob("mindstudio_profiler_output")), tmp_path / "whole")
+    assert problems == [] and shown(found) == shown(whole)
+    flows = [sum(len(one.flows(row)) for row in range(one.slice_count)) for one in (found, whole)]
+    assert flows[0] == flows[1] > 0
+    assert [(one["process"], one["name"]) for one in found.tracks] == [
+        (one["process"], one["name"]) for one in whole.tracks
+    ]
+
+
+def trace_piece(output: Path, number: int) -> Path:
+    return next(output.glob(f"msprof_slice_{number}_*.json"))
+
+
+def gone(path: Path) -> None:
+    path.unlink()
+
+
+def no_list(path: Path) -> None:
+    path.write_text('{"a": 1}')
+
+
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-30])
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("damage", [gone, emptied, no_list, cut_short])
+def test_a_damaged_piece_of_a_trace_costs_itself(
+    output: Path, tmp_path: Path, damage: Callable[[Path], None], number: int
+) -> None:
+    kept = [
+        (event["name"], int(Decimal(event["ts"]) * 1000))
+        for other in {0, 1, 2} - {number}
+        for event in json.loads(trace_piece(output, other).read_text())
+        if event["ph"] == "X"
+    ]
+    damage(trace_piece(output, number))
+    found, problems = timeline(output, tmp_path / "after")
+    left = [(name, start + found.base_ns) for name, start, *_ in shown(found)]
+    assert not Counter(kept) - Counter(left)
+    assert (len(left) > len(kept)) is (damage is cut_short)
+    assert bool(problems) is (damage is not gone)
+
+
+def test_without_a_place_for_args_there_are_none(output: Path) -> None:
+    events = READERS["msprof"].scan(trace_piece(output, 0), ProblemLog(), lambda _: None, MEMORY)
+    assert len(events) > 0 and set(events.args_offset.tolist()) == {-1} and events.args_path is None
+
+
+def test_doctor_says_that_each_piece_of_a_trace_was_read(output: Path, tmp_path: Path) -> None:
+    span = read(output)
+    span.timeline, _ = timeline(output, tmp_path / "out")
+    found = doctor.build(ViewInput([span], {})).data["files"]
+    states = [(file["state"], len(file["filled"])) for file in found if file["file"].endswith(".json")]
+    assert states == [("read", 1), ("read", 0), ("read", 0)]

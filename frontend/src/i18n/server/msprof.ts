@@ -2,6 +2,7 @@ import type { ServerText } from "./texts.gen";
 
 /** Exports of msprof and of msprof-analyze cluster. */
 export const MSPROF = {
+  "a list of events": "事件列表",
   "Copy them again.": "请重新复制这些文件。",
   "Exported where graphs ran as a whole; never of single operators.": "以整图方式执行时导出；单算子场景没有。",
   Iterations: "迭代轨迹",

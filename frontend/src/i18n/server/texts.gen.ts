@@ -785,6 +785,7 @@ export type ServerText =
   | "a header and rows"
   | "a line break at the end"
   | "a list"
+  | "a list of events"
   | "a list or a text"
   | "a name for every module"
   | "a newer one beside it"
