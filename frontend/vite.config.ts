@@ -42,6 +42,7 @@ export default defineConfig({
   worker: { format: "es", rolldownOptions: { output: { entryFileNames: "[name].js" } } },
   // The tests share one page per worker: making a page costs more than most of them.
   test: {
+    testTimeout: 60_000, // in ms: how long a test takes says how busy the machine is
     environment: "happy-dom",
     pool: "threads",
     isolate: false,
