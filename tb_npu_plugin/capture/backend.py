@@ -123,6 +123,9 @@ class Recorder(Protocol):
     def collection(self, start: int, end: int) -> None:
         """A garbage collection of at least Settings.gc_threshold."""
 
+    def communicators(self, groups: Mapping[str, Json]) -> None:
+        """As Settings.groups, now: some may be new."""
+
     def communication(self, start: int, end: int | None, communicator: str, peer: int | None) -> None:
         """The calling thread communicated in this group (a key of Settings.groups), with `peer` (counted in the group)
         or all members. end None: what communicates later, and was not told of, does so in this group. end = start: the

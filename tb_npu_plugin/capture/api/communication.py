@@ -59,10 +59,13 @@ class CommunicationNotes:
         """As it was."""
         self._patches.undo()
         _works.clear()
+        _told.clear()
 
 
 #: id of a work that nobody waited for yet -> when its note starts. The id of a work that is gone may come again.
 _works: dict[int, int] = {}
+#: Communicators of this capture that have communicated.
+_told: set[str] = set()
 #: Of the thread. batch: it is in batch_isend_irecv.
 _here = threading.local()
 
@@ -146,8 +149,12 @@ def _noted_parallel(forward: Callable[..., Any]) -> Callable[..., Any]:
 @guarded()
 def _tell(start: int, end: int | None, group: Any, peer: int | None) -> None:
     found, name = session.current(), ranks.communicator(group)
-    if found is not None and name is not None:
-        found.recorder.communication(start, end, name, peer)
+    if found is None or name is None:
+        return
+    if name not in _told:  # it may be one that was made since the capture was prepared
+        _told.add(name)
+        found.recorder.communicators(ranks.groups())
+    found.recorder.communication(start, end, name, peer)
 
 
 @guarded()

@@ -166,6 +166,10 @@ class MockRecorder:
         """A garbage collection."""
         self._data.collections.append((start, end, threading.get_native_id()))
 
+    def communicators(self, groups: Mapping[str, Any]) -> None:
+        """All that there are now."""
+        self._groups.known.update(groups)
+
     def communication(self, start: int, end: int | None, communicator: str, peer: int | None) -> None:
         """Which group communicates."""
         name = self._groups.of(communicator, peer)

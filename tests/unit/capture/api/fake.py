@@ -66,6 +66,9 @@ class FakeRecorder:
     def collection(self, start: int, end: int) -> None:
         self.collections.append((start, end))
 
+    def communicators(self, groups: Mapping[str, Any]) -> None:
+        self._note("communicators")
+
     def communication(self, start: int, end: int | None, communicator: str, peer: int | None) -> None:
         self._note(f"communication {communicator} {peer}")
 

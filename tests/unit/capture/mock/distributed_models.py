@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from pathlib import Path
 from typing import Any, Callable
@@ -83,10 +84,12 @@ def mesh_of_eight(_: int, out: str) -> None:
     dist.init_process_group("fake", rank=3, world_size=8, store=FakeStore())
     mesh = init_device_mesh("cpu", (2, 4), mesh_dim_names=("dp", "tp"))
     model, group = _tensor_parallel(mesh), mesh.get_group("dp")
-    x = torch.ones(ROWS, OUTER, dtype=torch.bfloat16)
+    x, steps = torch.ones(ROWS, OUTER, dtype=torch.bfloat16), itertools.count()
 
     def step() -> None:
         model(x).sum().backward()
+        if next(steps) == 3:  # the second one that is recorded
+            dist.all_reduce(x.mul(1), group=dist.new_group([3, 5]))
         work = dist.all_reduce(x.mul(1), group=group, async_op=True)
         x.add(1)
         work.wait()
