@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from sys import getsizeof
 from typing import Any
 
 import pytest
@@ -54,10 +55,15 @@ def test_an_invalid_value_does_not_override(said: Said) -> None:
 
 
 def test_there_is_a_limit_to_all_of_it(said: Said) -> None:
+    """50 KiB of the table (not of the texts in it), the new key and the new value, as sys.getsizeof counts."""
     found: dict[str, Any] = {}
+    sizes: dict[bool, list[int]] = {True: [], False: []}
     for number in range(3000):
-        metadata.add(found, f"key{number}", "value")
-    assert 0 < len(found) < 3000
+        key = f"key{number}"
+        size = getsizeof(found) + getsizeof(key) + getsizeof("value")
+        metadata.add(found, key, "value")
+        sizes[key in found].append(size)
+    assert max(sizes[True]) < 50 * 1024 <= min(sizes[False])
     lines = said()
     assert {text for _, text in lines} == {MANY}
     assert len(lines) == 3000 - len(found)

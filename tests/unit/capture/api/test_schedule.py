@@ -15,6 +15,7 @@ LETTERS = dict(zip(ProfilerAction, "NWRS"))
 VECTORS = [
     ({"wait": 1, "active": 2, "warmup": 1, "repeat": 2, "skip_first": 3}, "NNNNWRSNWRSNNNNN"),
     ({"wait": 2, "active": 2, "warmup": 1, "repeat": 2, "skip_first": 1, "skip_first_wait": 1}, "NWRSNNWRSNNNNNNN"),
+    ({"wait": 2, "active": 1, "warmup": 1, "repeat": 1, "skip_first_wait": -1}, "WSNNNN"),  # anything but 0
     ({"wait": 0, "active": 1, "warmup": 0, "repeat": 1, "skip_first": 1}, "NSNNNNNN"),
     ({"wait": 0, "active": 1}, "SSSSSSSSSSSS"),
     ({"wait": 0, "active": 1, "warmup": 10, "repeat": 1, "skip_first": 40}, "N" * 40 + "W" * 10 + "S" + "N" * 20),
