@@ -6,13 +6,13 @@ import { Card } from "../../widgets";
 import { nameOf } from "./names";
 
 /** The answer in a sentence, with the figures that it rests on, and what to do. */
-export function Verdict({ data }: { data: DataPipelineJson }) {
+export function Verdict({ data, hasBatches }: { data: DataPipelineJson; hasBatches: boolean }) {
   const worst = data.operators.find((op) => op.op_id === data.bottleneck);
   const isBad = data.verdict === "processing" || data.verdict === "transfer";
   return (
     <Card title={t("data.verdict")} class="data-verdict-card">
       <p class={`data-verdict ${isBad ? "bad" : ""}`}>
-        {t(data.queues.length === 0 ? "data.verdict.none" : `data.verdict.${data.verdict}`)}
+        {t(data.queues.length === 0 && !hasBatches ? "data.verdict.none" : `data.verdict.${data.verdict}`)}
       </p>
       <dl class="facts">
         {data.queues.map((queue) => [

@@ -23,7 +23,7 @@ function Parts({ data, answer, span }: { data: DataPipelineJson; answer: ViewJso
   const query = { span };
   return (
     <div class="grid">
-      {hasPipeline && <Verdict data={data} />}
+      {hasPipeline && <Verdict data={data} hasBatches={(batches?.total ?? 0) > 0} />}
       {data.operators.length > 0 && (
         <Card title={t("data.graph")} subtitle={t("data.graph.sub")} help={t("data.graph.help")}>
           <Graph operators={data.operators} bottleneck={data.bottleneck} />
