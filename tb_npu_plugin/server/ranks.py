@@ -38,14 +38,15 @@ def steps(library: Library, run: str) -> list[RankStepJson]:
             library.want(place, FORMATS[place.span.format].stages, urgent=False)
     out: list[RankStepJson] = []
     for place in places:
-        state = _stand(library, place).state
+        stands = _stands(library, place)
+        state = _first_unread(stands).state
         out.append(
             {
                 "span": place.span.token,
                 "worker": place.worker.label,
                 "rank": place.worker.rank,
                 "state": "missing" if state == "new" else _rank_state(state),
-                "steps": steps_of(library.open(place))[0] if state == "ready" else [],
+                "steps": steps_of(library.open(place, stands))[0] if state == "ready" else [],
             }
         )
     return out
@@ -61,7 +62,7 @@ def states(library: Library, places: Sequence[Place]) -> list[RankStateJson]:
     """Ranks that a view of the run does not show, and why."""
     out: list[RankStateJson] = []
     for place in places:
-        stand = _stand(library, place)
+        stand = _first_unread(_stands(library, place))
         out.append(
             {
                 "span": place.span.token,
@@ -74,9 +75,13 @@ def states(library: Library, places: Sequence[Place]) -> list[RankStateJson]:
     return out
 
 
-def _stand(library: Library, place: Place) -> Stand:
+def _stands(library: Library, place: Place) -> list[Stand]:
+    """How far the stages are that bring the tables of a rank."""
+    return [library.stand(place, stage) for stage in FORMATS[place.span.format].stages]
+
+
+def _first_unread(stands: Sequence[Stand]) -> Stand:
     """How far the tables of a rank are: the first stage that is not read, else the last."""
-    stands = [library.stand(place, stage) for stage in FORMATS[place.span.format].stages]
     return next((stand for stand in stands if stand.state != "ready"), stands[-1])
 
 

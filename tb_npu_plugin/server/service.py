@@ -75,9 +75,9 @@ class Service:
             for place in places
             if not view.examines and any(stand.state == "failed" for stand in stands[place.span.token])
         ]
-        ready = [self.library.open(place) for place in done]
+        ready = [self.library.open(place, stands[place.span.token]) for place in done]
         usable = [span for span in ready if _satisfied(view, span)]
-        others = ready + [self.library.open(place) for place in failed]
+        others = ready + [self.library.open(place, stands[place.span.token]) for place in failed]
         problems = [_told(problem, span, view, len(places)) for span in others for problem in span.problems]
         facts = self._facts(places)
         if view.scope == "run" and usable:
@@ -160,7 +160,7 @@ class Service:
         read, that of its beginning. Raises NotFound, Stale, NotReady."""
         place = self.library.place(span)
         stands = self.library.want(place, ["trace"])
-        opened = self.library.open(place)
+        opened = self.library.open(place, stands)
         found = opened.timeline
         if version and version != opened.trace_version:
             raise Stale("the timeline has been read anew since", "Ask /api/view/trace again.")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import itertools
 import logging
-import os
 import shutil
 import tempfile
 import threading
@@ -28,7 +27,7 @@ from tb_npu_plugin.store.cache import Cache, Entry, entry_key
 from tb_npu_plugin.store.job import Job, Preview
 from tb_npu_plugin.store.jobs import Pool, Process
 from tb_npu_plugin.store.memory import Memory
-from tb_npu_plugin.store.process import WorkerProcess
+from tb_npu_plugin.store.process import WorkerProcess, worker_count
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES, files_of, is_settled, stages_of
 
@@ -205,11 +204,16 @@ class Library:
 
     def read(self, places: Sequence[Place], stages: Sequence[Stage], tell: Callable[[], None] = lambda: None) -> None:
         """Read stages of spans and wait for it; for programs without requests to answer. `tell` is called often."""
-        left = [(place, stand) for place in places for stand in self.want(place, stages)]
-        while left := [(place, stand) for place, stand in left if _is_busy(stand)]:
-            tell()
-            time.sleep(POLL)
-            left = [(place, self._later(place, stand)) for place, stand in left]
+        while left := self._busy(places, stages):  # once more: some settle while others are read
+            while left := [(place, stand) for place, stand in left if _is_busy(stand)]:
+                tell()
+                time.sleep(POLL)
+                left = [(place, self._later(place, stand)) for place, stand in left]
+
+    def _busy(self, places: Sequence[Place], stages: Sequence[Stage]) -> list[tuple[Place, Stand]]:
+        """What is under way of these stages, which are wanted."""
+        wanted = ((place, stand) for place in places for stand in self.want(place, stages))
+        return [(place, stand) for place, stand in wanted if _is_busy(stand)]
 
     def _later(self, place: Place, stand: Stand) -> Stand:
         """How far a stage is that was under way, without a look at the disk while it still is."""
@@ -217,9 +221,14 @@ class Library:
             return stand
         return next(iter(self.want(place, [stand.stage])), stand)
 
-    def open(self, place: Place) -> Span:
-        """The span with whatever is read of it. Starts nothing."""
-        stands = {stage: self.stand(place, stage) for stage in STAGES if stage in stages_of(place.span)}
+    def open(self, place: Place, seen: Sequence[Stand] = ()) -> Span:
+        """The span with whatever is read of it. Starts nothing.
+
+        seen: how far stages were when the caller looked, which is what it gets: files that settle in between would
+        have to be read once more, and the caller would find nothing of what it was told is there."""
+        known = {stand.stage: stand for stand in seen}
+        there = [stage for stage in STAGES if stage in stages_of(place.span)]
+        stands = {stage: known.get(stage) or self.stand(place, stage) for stage in there}
         entries = {stage: stand.entry for stage, stand in stands.items()}
         preview = self._preview(place, stands.get("trace"))
         problems = [problem for stand in stands.values() for problem in _problems(place.span, stand)]
@@ -335,11 +344,3 @@ def open_cache() -> Cache:
         atexit.register(shutil.rmtree, root, ignore_errors=True)
         logger.warning("no cache (%s); using %s until the end", error, root)
         return Cache(root)
-
-
-def worker_count() -> int:
-    """TB_NPU_WORKERS, else the cores that this process may use."""
-    asked = os.environ.get("TB_NPU_WORKERS", "")
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -91,3 +91,11 @@ class WorkerProcess:
                 return f"the reading process was ended by {name}, perhaps for lack of memory"
             return f"the reading process was ended by {name}"
         return f"the reading process was ended by signal {-code}"
+
+
+def worker_count() -> int:
+    """TB_NPU_WORKERS, else the cores that this process may use."""
+    asked = os.environ.get("TB_NPU_WORKERS", "")
+    if asked.isdecimal() and int(asked) > 0:
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -225,3 +225,21 @@ def test_closing_leaves_no_worker_behind(tmp_path: Path, library: Library) -> No
     (process,) = library.pool._processes
     library.close()
     assert until(lambda: process._child.poll() is not None)
+
+
+def test_what_settles_while_others_are_read_is_read_again(
+    tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The command line read the first of several results while it settled, and then showed nothing of it.
+    for number in range(2):
+        write_result(tmp_path / "logs" / NAME.replace("4242", str(number)), rank=number, trace=None, settled=False)
+    monkeypatch.setattr(stages, "SETTLED_AFTER", 3600 * 10**9)
+    library.watcher.update()
+    first, second = library.scan().places()
+    library.read([first], ["tables"])
+
+    def settle_meanwhile() -> None:
+        monkeypatch.setattr(stages, "SETTLED_AFTER", 0)
+
+    library.read([first, second], ["tables"], settle_meanwhile)
+    assert [library.open(place).rows("kernels") for place in (first, second)] == [2, 2]
