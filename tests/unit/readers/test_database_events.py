@@ -5,6 +5,7 @@ What the two cannot both hold is listed here, with the reason; everything else m
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
 from collections import Counter
@@ -22,8 +23,8 @@ from tests.support.mock import RUNS, run
 
 #: Without kernels and host there is nothing to show.
 BOTH = [name for name in RUNS if name.startswith("both_") and name != "both_level_none_npu_only"]
-#: Stream of the tasks of communication: the mock's text export shows them on their planes only.
-COMMUNICATION_STREAM = "Stream 4"
+#: Streams of the tasks of communication, one a plane: the mock's text export shows them on their planes only.
+COMMUNICATION_STREAMS = re.compile("Stream ([4-9]|[1-9][0-9]+)")
 #: Args that databases do not hold, by process. Modes and items of CANN calls; batches (always 0), sizes of copies; the
 #: mock's trace has no contexts of MIX kernels; models and contexts of communication.
 NO_ARGS = {
@@ -70,7 +71,7 @@ def tracks(timeline: Timeline, name: str) -> dict[tuple[str, str, str], dict[str
     out = {}
     for number, track in enumerate(timeline.tracks):
         thread = track["name"]
-        if thread == COMMUNICATION_STREAM:
+        if COMMUNICATION_STREAMS.fullmatch(thread):
             continue
         if at_level_0(name) and track["process"] in ("CANN", f"pid {track['pid']}"):
             continue  # the text export prunes CANN at level 0, the database does not
