@@ -1,0 +1,63 @@
+"""Views of a whole run, and its ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from tb_npu_plugin.server import ranks
+from tb_npu_plugin.views import contract
+from tests.http.conftest import Browser
+from tests.unit.discovery.test_watch import until
+
+
+def test_distributed_takes_all_ranks_that_can_be_read(browser: Browser) -> None:
+    browser.spans()
+    run = browser.json("/api/catalog")["runs"][0]
+    browser.view("distributed", run=run["id"])
+    tokens = {worker["spans"][0]["id"] for worker in run["workers"]}
+
+    def states() -> dict[str, str]:
+        found = browser.json("/api/view/distributed", run=run["id"])
+        return {item["span"]: item["state"] for item in found["data"]["ranks"]} if found["data"] else {}
+
+    assert until(lambda: states() == dict.fromkeys(tokens, "ready"))
+    listed = browser.json("/api/ranks", run=run["id"])["ranks"]
+    assert [(item["rank"], item["state"], len(item["steps"])) for item in listed] == [(0, "ready", 1), (1, "ready", 1)]
+    assert all(set(item) == set(get_type_hints(contract.RankStepJson)) for item in listed)
+
+
+def test_problems_of_several_ranks_say_whose_file_it_is(browser: Browser, logs: Path) -> None:
+    kernels = next((logs / "run").glob("*4243*")) / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
+    kernels.write_text(kernels.read_text() + "short,row\n")
+    browser.spans()
+    run = browser.json("/api/catalog")["runs"][0]
+    for worker in run["workers"]:
+        browser.view("overview", span=worker["spans"][0]["id"])
+    found = browser.view("distributed", run=run["id"])["problems"]
+    files = {problem["file"] for problem in found if problem["code"] == "short_row"}
+    assert files == {"rank 1 · host1_4243: ASCEND_PROFILER_OUTPUT/kernel_details.csv"}
+
+
+def test_ranks_of_a_small_run_are_read_without_hurry(browser: Browser) -> None:
+    browser.spans()
+    run = browser.json("/api/catalog")["runs"][0]["id"]
+    assert [item["state"] for item in browser.json("/api/ranks", run=run)["ranks"]] == ["reading", "reading"]
+    jobs = browser.plugin.app().library.pool.jobs()
+    assert {job.stage for job in jobs} <= {"tables"} and not any(job.urgent for job in jobs)
+
+    def states() -> list[str]:
+        return [item["state"] for item in browser.json("/api/ranks", run=run)["ranks"]]
+
+    assert until(lambda: states() == ["ready", "ready"])
+
+
+@pytest.mark.parametrize("limit", ["READ_RANKS", "READ_BYTES"])
+def test_ranks_of_a_large_run_start_no_reading(browser: Browser, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    monkeypatch.setattr(ranks, limit, 1)
+    browser.spans()
+    run = browser.json("/api/catalog")["runs"][0]["id"]
+    assert [item["state"] for item in browser.json("/api/ranks", run=run)["ranks"]] == ["missing", "missing"]
+    assert browser.json("/api/progress")["jobs"] == []

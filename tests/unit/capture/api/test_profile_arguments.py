@@ -1,0 +1,112 @@
+"""Arguments of profile: what they may be, and what is said of others."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerAction, ProfilerActivity, supported_activities
+from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
+from tb_npu_plugin.capture.api.profile import profile
+from tb_npu_plugin.capture.api.schedule import schedule
+from tests.unit.capture.api.conftest import Recorded, Said
+
+N, W, R, S = ProfilerAction
+CPU, NPU = ProfilerActivity
+QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
+DEFAULT_WARNING = (
+    "WARNING", "Please use level1 or level2 if you want to collect aic metrics, reset aic metrics to None!"
+)  # fmt: skip
+
+
+def _bool(name: str) -> list[str]:
+    return [f"Parameter {name} is of boolean type, reset it to False."]
+
+
+ACTIVITIES = "Invalid activities, only CPU and NPU are supported, reset it to default."
+UNUSED = "Experimental config will not be used while ProfilerActivity.NPU is not set."
+
+#: Argument, stored in prof_if (or in the profile), printed.
+ROWS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
+    ({"activities": None}, {"activities": {CPU, NPU}}, []),
+    ({"activities": []}, {"activities": {CPU, NPU}}, []),
+    ({"activities": [NPU]}, {"activities": {NPU}}, []),
+    ({"activities": iter([CPU, NPU])}, {"activities": {CPU, NPU}}, []),
+    ({"activities": [CPU]}, {"activities": {CPU}}, [UNUSED]),
+    ({"activities": [CPU, "GPU"]}, {"activities": {CPU, NPU}}, [ACTIVITIES]),
+    ({"activities": 5}, {"activities": {CPU, NPU}}, [ACTIVITIES]),
+    ({"record_shapes": 1}, {"record_shapes": False}, _bool("record_shapes")),
+    ({"profile_memory": None}, {"profile_memory": False}, _bool("profile_memory")),
+    ({"with_stack": "yes"}, {"with_stack": False}, _bool("with_stack")),
+    ({"with_flops": 0}, {"with_flops": False}, _bool("with_flops")),
+    ({"with_modules": []}, {"with_modules": False}, _bool("with_modules")),
+    ({"with_modules": True}, {"with_modules": True}, []),
+    ({"schedule": 3}, {}, ["schedule is not Callable, set by default."]),
+    ({"on_trace_ready": "x"}, {}, ["on_trace_ready is not Callable, set by default."]),
+    ({"use_cuda": False}, {}, ["This is npu environment, use_cuda is invalid"]),
+    ({"custom_trace_id_callback": 1}, {}, ["Parameter custom_trace_id_callback is not callable, reset it to default."]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "stored", "lines"), ROWS)
+def test_validation(arguments: dict[str, Any], stored: dict[str, Any], lines: list[str], said: Said) -> None:
+    prof = profile(**{"experimental_config": QUIET, **arguments})
+    assert {name: getattr(prof.prof_if, name) for name in stored} == stored
+    assert said() == [("WARNING", line) for line in lines]
+
+
+def test_validation_of_the_config(said: Said) -> None:
+    prof = profile(experimental_config={"level": 1})  # type: ignore[arg-type]
+    assert isinstance(prof.prof_if.experimental_config, _ExperimentalConfig)
+    assert said() == [
+        ("WARNING", "Parameter experimental_config is an instance of _ExperimentalConfig, reset it to default."),
+        DEFAULT_WARNING,
+    ]
+    profile()
+    assert said() == [DEFAULT_WARNING]
+    config = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, gc_detect_threshold=1)
+    profile(activities=[NPU], experimental_config=config)
+    assert said() == [("WARNING", "GC detect will not take effect while ProfilerActivity.CPU is not set.")]
+
+
+#: Arguments of the config, what is named.
+NOT_SIMULATED: list[tuple[dict[str, Any], str]] = [
+    ({"record_op_args": True}, "record_op_args"),
+    ({"op_attr": True, "export_type": "db"}, "op_attr"),
+    ({"host_sys": ["cpu"], "sys_io": True}, "host_sys, sys_io"),
+    ({"sys_interconnection": True}, "sys_interconnection"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "named"), NOT_SIMULATED)
+def test_what_is_accepted_and_not_recorded(arguments: dict[str, Any], named: str, said: Said) -> None:
+    profile(experimental_config=_ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, **arguments))
+    assert said() == [("WARNING", f"The simulated device records nothing for {named}: no file comes of it.")]
+
+
+def test_signatures() -> None:
+    assert list(inspect.signature(profile).parameters) == [
+        "activities", "schedule", "on_trace_ready", "record_shapes", "profile_memory", "with_stack", "with_flops",
+        "with_modules", "experimental_config", "execution_trace_observer", "custom_trace_id_callback", "use_cuda",
+    ]  # fmt: skip
+    kinds = {parameter.kind for parameter in inspect.signature(profile).parameters.values()}
+    assert kinds == {inspect.Parameter.KEYWORD_ONLY}
+    assert list(inspect.signature(tensorboard_trace_handler).parameters) == [
+        "dir_name", "worker_name", "analyse_flag", "async_mode"
+    ]  # fmt: skip
+
+
+def test_attributes(recorded: Recorded) -> None:
+    plan = schedule(1, 1, 1)
+    prof = profile(schedule=plan, experimental_config=QUIET)
+    assert (prof.step_num, prof.current_action, prof.schedule, prof.stopped) == (0, N, plan, False)
+    assert prof.metadata == {}
+    with prof as same:
+        assert same is prof
+        prof.step()
+        assert (prof.step_num, prof.current_action) == (1, W)
+    assert prof.stopped
+    assert prof.prof_if.activities == supported_activities()
