@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from tb_npu_plugin.discovery.model import Place
@@ -58,11 +58,12 @@ def _is_small(places: Sequence[Place]) -> bool:
     return len(places) <= READ_RANKS and size <= READ_BYTES
 
 
-def states(library: Library, places: Sequence[Place]) -> list[RankStateJson]:
-    """Ranks that a view of the run does not show, and why."""
+def states(places: Sequence[Place], stands: Mapping[str, Sequence[Stand]]) -> list[RankStateJson]:
+    """Ranks that a view of the run does not show, and why. stands: as the view was told; one that has been read since
+    is still being read for it, so that it is asked for again."""
     out: list[RankStateJson] = []
     for place in places:
-        stand = _first_unread(_stands(library, place))
+        stand = _first_unread(stands[place.span.token])
         out.append(
             {
                 "span": place.span.token,

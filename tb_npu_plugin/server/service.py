@@ -35,7 +35,8 @@ TRACE_ALONE = (("trace",),)
 
 @dataclass(frozen=True)
 class Asked:
-    """A view, its parameters, and its spans as far as they are read. `state` is that of ViewJson."""
+    """A view, its parameters, and its spans as far as they are read. `state` is that of ViewJson; stands: how far the
+    stages of each span were, by its token."""
 
     view: View
     params: dict[str, str]
@@ -46,6 +47,7 @@ class Asked:
     problems: Sequence[Problem]
     fingerprint: str
     progress: list[ProgressJson]
+    stands: Mapping[str, Sequence[Stand]]
     preview: Span | None = None  # what the trace view shows while the trace is read
 
     @property
@@ -99,7 +101,9 @@ class Service:
         progress = [
             item for place in places for item in catalog.span_progress(self.library, place, stands[place.span.token])
         ]
-        return Asked(view, view_params(view, params), places, ready, state, facts, problems, read, progress, preview)
+        return Asked(
+            view, view_params(view, params), places, ready, state, facts, problems, read, progress, stands, preview
+        )
 
     def view(self, view_id: str, params: Mapping[str, str]) -> ViewJson:
         """Answer of /api/view. A view that cannot be built says so in `state` and `problems`."""
@@ -241,7 +245,7 @@ class Service:
         if data is not None and asked.view.scope == "run":
             there = {span.token for span in asked.ready}
             others = [place for place in asked.places if place.span.token not in there]
-            data["ranks"] = [*data.get("ranks", []), *ranks.states(self.library, others)]
+            data["ranks"] = [*data.get("ranks", []), *ranks.states(others, asked.stands)]
         return {
             "view": asked.view.id,
             "state": state,  # type: ignore[typeddict-item]

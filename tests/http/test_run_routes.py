@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 
+from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.server import ranks
+from tb_npu_plugin.store.library import Library, Stand
 from tb_npu_plugin.views import contract
 from tests.http.conftest import Browser
 from tests.unit.discovery.test_watch import until
@@ -61,3 +65,23 @@ def test_ranks_of_a_large_run_start_no_reading(browser: Browser, monkeypatch: py
     run = browser.json("/api/catalog")["runs"][0]["id"]
     assert [item["state"] for item in browser.json("/api/ranks", run=run)["ranks"]] == ["missing", "missing"]
     assert browser.json("/api/progress")["jobs"] == []
+
+
+def test_a_rank_that_is_read_while_the_view_is_made_is_asked_for_again(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It was called missing, and nothing asked for the view any more.
+    browser.spans()
+    run = browser.json("/api/catalog")["runs"][0]
+    late = run["workers"][1]["spans"][0]["id"]
+    for worker in run["workers"]:
+        assert browser.view("overview", span=worker["spans"][0]["id"])["state"] == "ready"
+    want = Library.want
+
+    def a_moment_ago(self: Library, place: Place, *args: Iterable[Any], **settings: bool) -> list[Stand]:
+        stands = want(self, place, *args, **settings)
+        return [dataclasses.replace(stand, state="reading") if place.span.token == late else stand for stand in stands]
+
+    monkeypatch.setattr(Library, "want", a_moment_ago)
+    found = browser.json("/api/view/distributed", run=run["id"])["data"]["ranks"]
+    assert {item["span"]: (item["state"], item["reason"]) for item in found}[late] == ("reading", "")
