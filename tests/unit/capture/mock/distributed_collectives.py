@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
-from tests.unit.capture.mock.distributed_training import capture
+from tests.unit.capture.mock.distributed_training import capture, leave
 
 ROWS, COLUMNS = 1024, 8
 #: Elements of a tensor, and of what two such tensors have.
@@ -161,4 +161,4 @@ def run_all(rank: int, out: str) -> None:
             case.run(tensors, rank)
 
     capture(Path(out), step)
-    dist.destroy_process_group()
+    leave()

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable
 
-from tests.unit.capture.mock.distributed_training import capture
+from tests.unit.capture.mock.distributed_training import capture, leave
 
 INNER, OUTER, ROWS = 512, 256, 8
 #: Elements of each of the two weights.
@@ -71,7 +71,7 @@ def two_ranks(rank: int, out: str) -> None:
         fully_shard(part, mesh=init_device_mesh("cpu", (2,)))
     recorded_by(0, "fsdp", sharded)
     recorded_by(1, "tp", _tensor_parallel(init_device_mesh("cpu", (1, 2), mesh_dim_names=("dp", "tp"))))
-    dist.destroy_process_group()
+    leave()
 
 
 def mesh_of_eight(_: int, out: str) -> None:
