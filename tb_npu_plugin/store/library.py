@@ -204,16 +204,19 @@ class Library:
 
     def read(self, places: Sequence[Place], stages: Sequence[Stage], tell: Callable[[], None] = lambda: None) -> None:
         """Read stages of spans and wait for it; for programs without requests to answer. `tell` is called often."""
-        while left := self._busy(places, stages):  # once more: some settle while others are read
+        while places:
+            found = [(place, stand) for place in places for stand in self.want(place, stages)]
+            if not any(_is_busy(stand) for _, stand in found):
+                return
+            left = found
             while left := [(place, stand) for place, stand in left if _is_busy(stand)]:
                 tell()
                 time.sleep(POLL)
                 left = [(place, self._later(place, stand)) for place, stand in left]
-
-    def _busy(self, places: Sequence[Place], stages: Sequence[Stage]) -> list[tuple[Place, Stand]]:
-        """What is under way of these stages, which are wanted."""
-        wanted = ((place, stand) for place in places for stand in self.want(place, stages))
-        return [(place, stand) for place, stand in wanted if _is_busy(stand)]
+            # Only what was still written is looked at once more, as it settles while others are read: what was read
+            # and has left a small cache since would be read for ever.
+            growing = {place.span.token for place, stand in found if stand.growing}
+            places = [place for place in places if place.span.token in growing]
 
     def _later(self, place: Place, stand: Stand) -> Stand:
         """How far a stage is that was under way, without a look at the disk while it still is."""

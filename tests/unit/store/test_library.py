@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.store import stages
 from tb_npu_plugin.store.cache import Cache
-from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.store.library import Library, Stand
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE
 from tb_npu_plugin.store.timeline import Timeline
 from tests.unit.discovery.test_watch import until
@@ -243,3 +244,29 @@ def test_what_settles_while_others_are_read_is_read_again(
 
     library.read([first, second], ["tables"], settle_meanwhile)
     assert [library.open(place).rows("kernels") for place in (first, second)] == [2, 2]
+
+
+def test_what_leaves_the_cache_while_others_are_read_is_not_read_for_ever(
+    tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Results larger than the cache: each that was read drove out another, which was read again.
+    for number in range(2):
+        write_result(tmp_path / "logs" / NAME.replace("4242", str(number)), rank=number, trace=None)
+    library.watcher.update()
+    first, second = library.scan().places()
+    entry = tmp_path / "cache" / "entries" / library.stand(first, "tables").key
+    library.read([first], ["tables"])
+    wanted: list[str] = []
+    want = library.want
+
+    def drive_out(place: Place, *args: Any) -> list[Stand]:
+        wanted.append(place.span.token)
+        assert len(wanted) < 20, "read for ever"
+        found = want(place, *args)
+        if place is second:
+            shutil.rmtree(entry, ignore_errors=True)
+        return found
+
+    monkeypatch.setattr(library, "want", drive_out)
+    library.read([first, second], ["tables"])
+    assert library.open(second).rows("kernels") == 2 and wanted.count(first.span.token) == 1
