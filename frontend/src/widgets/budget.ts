@@ -22,6 +22,11 @@ function minus(a: number | null, b: number | null): number | null {
   return a === null ? null : Math.max(0, a - (b ?? 0));
 }
 
+/** The bubble as far as it lies in the communication that it is taken out of, so that the parts sum to the step. */
+function bubbleOf({ bubble, communication_not_overlapped: bare }: Figures): number | null {
+  return bubble === null ? null : Math.min(bubble, bare ?? 0);
+}
+
 /**
  * computing alone + overlapped + communication not overlapped + free = the step on the device. Receiving from another
  * pipeline stage (bubble) is part of the communication and shown apart from it.
@@ -57,7 +62,7 @@ export const BUDGET: readonly BudgetPart[] = [
     help: "budget.communication.help",
     color: "var(--c-comm)",
     outside: false,
-    value: (step) => minus(step.communication_not_overlapped, step.bubble),
+    value: (step) => minus(step.communication_not_overlapped, bubbleOf(step)),
   },
   {
     id: "bubble",
@@ -65,7 +70,7 @@ export const BUDGET: readonly BudgetPart[] = [
     help: "budget.bubble.help",
     color: "var(--c-wait)",
     outside: false,
-    value: (step) => step.bubble,
+    value: bubbleOf,
   },
   {
     id: "free",

@@ -26,7 +26,7 @@ export { RowFacts } from "./row_facts";
 export { RunProgress } from "./run_progress";
 export { Segments } from "./segments";
 export { type Option, Select } from "./select";
-export { type BarPart, Legend, StackedBar } from "./stacked_bar";
+export { type BarPart, Legend, StackedBar, wholeOf } from "./stacked_bar";
 export { Empty, ErrorPanel, MissingList, ProblemBanner, ProblemList } from "./states";
 export type { Cell, Row, Where } from "./table/columnar";
 export { DataTable, type DataTableProps } from "./table/data_table";

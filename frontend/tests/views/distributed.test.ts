@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { DistributedJson, LinkJson, RankBudgetJson } from "../../src/api/types.gen";
+import { communicationParts } from "../../src/views/distributed/communication";
 import { canJoinGroups, cellRoom, groupsOf, matrixOf, transportsOf } from "../../src/views/distributed/links";
 import * as ranks from "../../src/views/distributed/ranks";
+import { budgetParts, wholeOf } from "../../src/widgets";
 
 function budget(span: string, step: string | null, over: Partial<RankBudgetJson> = {}): RankBudgetJson {
   return {
@@ -105,22 +107,26 @@ describe("ranks", () => {
   });
 
   it("splits a step into parts that do not contain each other", () => {
-    const parts = ranks.budgetParts(budget("a", "1", { bubble: 7, preparing: 3 }));
-    expect(parts.map((part) => [part.id, part.value])).toEqual([
+    const data = distributed({
+      ranks: [state("a", 0)],
+      steps: ["1"],
+      budgets: [budget("a", "1", { bubble: 7, preparing: 3 })],
+    });
+    const [bar] = ranks.barsOf(ranks.rankLines(data, "1"), budgetParts, false);
+    expect(bar?.parts.map((part) => [part.id, part.value])).toEqual([
       ["computing", 6],
       ["overlapped", 4],
-      ["not_overlapped", 23],
+      ["communication", 23],
       ["bubble", 7],
       ["free", 5],
       ["preparing", 3],
     ]);
-    expect(ranks.sumOf(parts.filter((part) => part.id !== "preparing"))).toBe(45);
-    expect(ranks.budgetParts(budget("a", "1")).map((part) => part.id)).not.toContain("bubble");
+    expect(bar?.total).toBe(45);
   });
 
   it("splits the elapsed time of communication into four parts that sum to it", () => {
     const figures = budget("a", "1");
-    expect(ranks.sumOf(ranks.communicationParts(figures))).toBe(figures.elapse);
+    expect(wholeOf(communicationParts(figures))).toBe(figures.elapse);
   });
 
   it("brings the longest to the top, those without a bar to the end; what stands outside does not count", () => {
@@ -131,7 +137,7 @@ describe("ranks", () => {
     });
     const lines = ranks.rankLines(data, "1");
     const ids = (isLongestFirst: boolean) =>
-      ranks.barsOf(lines, ranks.budgetParts, "preparing", isLongestFirst).map((bar) => [bar.line.id, bar.total]);
+      ranks.barsOf(lines, budgetParts, isLongestFirst).map((bar) => [bar.line.id, bar.total]);
     expect(ids(true)).toEqual([
       ["c", 140],
       ["a", 45],

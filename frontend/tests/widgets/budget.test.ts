@@ -23,6 +23,12 @@ test("a bubble is part of the communication", () => {
   const parts = budgetParts({ ...STEP, bubble: 1_000_000 });
   expect(wholeOf(parts)).toBe(stepTotal(STEP));
   expect(parts.find((part) => part.id === "communication")?.value).toBe(100_963_203);
+  expect(budgetParts(STEP).map((part) => part.id)).not.toContain("bubble");
+});
+
+test("a bubble that is longer than the communication around it does not lengthen the step", () => {
+  const step = { ...STEP, bubble: 2 * STEP.communication_not_overlapped };
+  expect(wholeOf(budgetParts(step))).toBe(stepTotal(step));
 });
 
 test("unknown stays unknown", () => {

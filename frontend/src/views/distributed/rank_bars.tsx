@@ -2,7 +2,7 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { say, t } from "../../i18n";
 import { type BarPart, Card, Empty, Legend, StackedBar } from "../../widgets";
-import { type Bar, barsOf, type Figures, type Part, type RankLine, rankName, sumOf } from "./ranks";
+import { type Bar, barsOf, type Figures, type RankLine, rankName } from "./ranks";
 
 interface Props {
   title: string;
@@ -11,11 +11,7 @@ interface Props {
   /** Of the files that are saved. */
   name: string;
   lines: readonly RankLine[];
-  partsOf: (figures: Figures) => Part[];
-  /** Colour and words of a part. */
-  describe: (id: string) => { label: string; color: string; help: string };
-  /** Parts that are drawn but stand outside of the sum. */
-  outside?: string;
+  partsOf: (figures: Figures) => BarPart[];
   /** A sentence above the bars. */
   note?: string;
   /** By total instead of by rank. */
@@ -30,9 +26,9 @@ const CLOSE_FROM = 12;
 
 /** One bar per rank, all to the same scale, so that a rank that differs is seen at once. */
 export function RankBars(props: Props) {
-  const { title, subtitle, help, lines, describe, chosen } = props;
-  const bars = barsOf(lines, props.partsOf, props.outside ?? "", props.isLongestFirst);
-  const whole = Math.max(1, ...bars.map(({ parts }) => sumOf(parts) ?? 0));
+  const { title, subtitle, help, lines, chosen } = props;
+  const bars = barsOf(lines, props.partsOf, props.isLongestFirst);
+  const whole = Math.max(1, ...bars.map(({ parts }) => parts.reduce((sum, part) => sum + (part.value ?? 0), 0)));
   const totals = bars.map((bar) => bar.total);
   const unit = format.columnUnit(format.TIME_UNITS, totals);
   const isRead = lines.every((line) => line.state.state === "ready");
@@ -70,7 +66,7 @@ export function RankBars(props: Props) {
                 {whyEmpty(line)}
               </span>
             ) : (
-              <StackedBar thin whole={whole} parts={parts.map((part) => toBar(part, describe))} />
+              <StackedBar thin whole={whole} parts={parts} />
             )}
             <span class="mono" data-tip={format.exactDuration(total)}>
               {figure(total, unit)}
@@ -78,7 +74,7 @@ export function RankBars(props: Props) {
           </button>
         ))}
       </div>
-      <Legend parts={legendOf(bars).map((id) => toBar({ id, value: null }, describe))} />
+      <Legend parts={legendOf(bars)} />
     </Card>
   );
 }
@@ -101,11 +97,7 @@ function whyEmpty({ state, figures }: RankLine): string {
 }
 
 /** Parts that occur anywhere, in the order of the bars. */
-function legendOf(bars: readonly Bar[]): string[] {
+function legendOf(bars: readonly Bar[]): BarPart[] {
   const longest = [...bars].sort((a, b) => b.parts.length - a.parts.length);
-  return [...new Set(longest.flatMap((bar) => bar.parts.map((part) => part.id)))];
-}
-
-function toBar(part: Part, describe: Props["describe"]): BarPart {
-  return { id: part.id, value: part.value, ...describe(part.id) };
+  return [...new Map(longest.flatMap((bar) => bar.parts.map((part) => [part.id, part]))).values()];
 }

@@ -1,4 +1,5 @@
 import type { DistributedJson, LinkJson, RankBudgetJson, RankStateJson } from "../../api/types.gen";
+import { type BarPart, budgetParts, wholeOf } from "../../widgets";
 
 /** A step to look at: one of the steps, or the sum over all of them. */
 export const ALL_STEPS = "*";
@@ -84,45 +85,6 @@ function sumUp(budgets: readonly RankBudgetJson[]): Figures | null {
   return sums;
 }
 
-/** One part of a bar; `value` ns, null unknown. */
-export interface Part {
-  id: string;
-  value: number | null;
-}
-
-/**
- * Where a step went on one rank: parts that do not contain each other. Receiving (bubble) is taken out of the
- * communication that nothing hides; preparing lies before the step's device time and stands at the end, apart.
- */
-export function budgetParts(figures: Figures): Part[] {
-  const { computing, overlapped, communication_not_overlapped: bare, free, bubble, preparing } = figures;
-  const receiving = Math.min(bubble ?? 0, bare ?? 0);
-  const parts: Part[] = [
-    { id: "computing", value: computing === null ? null : computing - (overlapped ?? 0) },
-    { id: "overlapped", value: overlapped },
-    { id: "not_overlapped", value: bare === null ? null : bare - receiving },
-  ];
-  if (receiving > 0) parts.push({ id: "bubble", value: receiving });
-  parts.push({ id: "free", value: free });
-  if ((preparing ?? 0) > 0) parts.push({ id: "preparing", value: preparing });
-  return parts;
-}
-
-/** The elapsed time of all communication operators: four parts that sum to it. */
-export function communicationParts(figures: Figures): Part[] {
-  return [
-    { id: "transit", value: figures.transit },
-    { id: "wait", value: figures.wait },
-    { id: "synchronization", value: figures.synchronization },
-    { id: "idle", value: figures.idle },
-  ];
-}
-
-export function sumOf(parts: readonly Part[]): number | null {
-  const known = parts.filter((part) => part.value !== null);
-  return known.length === 0 ? null : known.reduce((sum, part) => sum + (part.value ?? 0), 0);
-}
-
 /** A rank that comes late does not wait: how long it waits, and the one of the others that waits least. */
 export interface Awaited {
   line: RankLine;
@@ -141,7 +103,7 @@ export function awaited(lines: readonly RankLine[]): Awaited | null {
   const known = lines.flatMap((line) => {
     const { wait = null, synchronization = null, bubble = null } = line.figures ?? {};
     if (line.figures === null || synchronization === null || (bubble ?? 0) > 0) return [];
-    const step = sumOf(budgetParts({ ...line.figures, preparing: null })) ?? 0;
+    const step = wholeOf(budgetParts(line.figures));
     return [{ line, waited: (wait ?? 0) + synchronization, step }];
   });
   const [first, second] = known.sort((a, b) => a.waited - b.waited);
@@ -178,23 +140,27 @@ export function linksOf(data: DistributedJson, step: string): LinkJson[] {
   return data.links.filter((link) => isInStep(link.step, step));
 }
 
-/** A rank's bar: its parts, and the sum of those that belong to it. */
+/** A rank's bar: its parts, and the sum of those that belong to it; null where none is known. */
 export interface Bar {
   line: RankLine;
-  parts: Part[];
+  parts: BarPart[];
   total: number | null;
 }
 
-/** Bars in the order of the ranks, or the longest first (ranks without one at the end). `outside`: a part drawn apart. */
+/**
+ * Bars in the order of the ranks, or the longest first (ranks without one at the end). All begin alike: what is no part of
+ * the sum stands behind the rest.
+ */
 export function barsOf(
   lines: readonly RankLine[],
-  partsOf: (figures: Figures) => Part[],
-  outside: string,
+  partsOf: (figures: Figures) => BarPart[],
   isLongestFirst: boolean,
 ): Bar[] {
   const bars = lines.map((line) => {
     const parts = line.figures ? partsOf(line.figures) : [];
-    return { line, parts, total: sumOf(parts.filter((part) => part.id !== outside)) };
+    const inside = parts.filter((part) => !part.outside);
+    const total = inside.some((part) => part.value !== null) ? wholeOf(inside) : null;
+    return { line, parts: [...inside, ...parts.filter((part) => part.outside)], total };
   });
   return isLongestFirst ? bars.sort((a, b) => (b.total ?? -1) - (a.total ?? -1)) : bars;
 }

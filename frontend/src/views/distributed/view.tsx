@@ -6,6 +6,7 @@ import { param, setParams } from "../../state/params";
 import { freshJobs } from "../../state/progress";
 import { useView } from "../../state/use_view";
 import {
+  budgetParts,
   Card,
   DataTable,
   Empty,
@@ -17,6 +18,7 @@ import {
   type Where,
 } from "../../widgets";
 import type { ViewProps } from "../view";
+import { communicationParts } from "./communication";
 import { LinkMatrix } from "./link_matrix";
 import { isSmallMatrix } from "./links";
 import { RankBars } from "./rank_bars";
@@ -69,9 +71,7 @@ function Distributed({ data, answer, run }: Props) {
           help={t("distributed.budget.help")}
           name="step-by-rank"
           lines={lines}
-          partsOf={ranks.budgetParts}
-          describe={describe}
-          outside="preparing"
+          partsOf={budgetParts}
           note={lateText(lines)}
           isLongestFirst={isLongestFirst}
           chosen={chosen?.id ?? ""}
@@ -84,8 +84,7 @@ function Distributed({ data, answer, run }: Props) {
         help={t("distributed.split.help")}
         name="communication-by-rank"
         lines={lines}
-        partsOf={ranks.communicationParts}
-        describe={describe}
+        partsOf={communicationParts}
         isLongestFirst={isLongestFirst}
         chosen={chosen?.id ?? ""}
         onChoose={onChoose}
@@ -262,38 +261,4 @@ function stepWhere(data: DistributedJson, step: string): Where[] {
 
 function rankWhere(chosen: ranks.RankLine | null): Where[] {
   return chosen ? [{ column: "rank", value: chosen.state.rank }] : [];
-}
-
-const COLORS: Readonly<Record<string, string>> = {
-  computing: "var(--c-compute)",
-  overlapped: "var(--c-over)",
-  not_overlapped: "var(--c-comm)",
-  bubble: "var(--c-wait)",
-  free: "var(--c-free)",
-  preparing: "var(--c-prep)",
-  transit: "var(--c-comm)",
-  wait: "var(--c-wait)",
-  synchronization: "var(--c-mix)",
-  idle: "var(--c-free)",
-};
-
-type PartId =
-  | "computing"
-  | "overlapped"
-  | "not_overlapped"
-  | "bubble"
-  | "free"
-  | "preparing"
-  | "transit"
-  | "wait"
-  | "synchronization"
-  | "idle";
-
-function describe(id: string): { label: string; color: string; help: string } {
-  const known = id as PartId;
-  return {
-    label: t(`distributed.part.${known}`),
-    color: COLORS[id] ?? "var(--c-free)",
-    help: t(`distributed.part.${known}.help`),
-  };
 }
