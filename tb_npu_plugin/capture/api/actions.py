@@ -118,7 +118,8 @@ class ActionController:
     def _fail(self, action: Do, problem: Exception) -> None:
         self._failed = True
         hint = _HINTS.get(problem.errno or 0, "") if isinstance(problem, OSError) else ""
-        text = f"Profiling failed in {action.value}: {str(problem) or type(problem).__name__}."
+        text = f"Profiling failed in {action.value}: {str(problem) or type(problem).__name__}"
+        text += "" if text.endswith((".", "?", "!")) else "."
         messages.error(" ".join(filter(None, (text, hint, "The training goes on."))))
         if action is not Do.READY:
             self._capture.give_up()

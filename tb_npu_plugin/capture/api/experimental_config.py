@@ -125,13 +125,13 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "_mstx_domain_include",
-        lambda c: bool(c._mstx_domain_include) and not c._uses_marks(),
+        lambda c: messages.truth(c._mstx_domain_include) and not c._uses_marks(),
         "mstx_domain_include is only valid when mstx or msprof_tx is True.",
         lambda c: [],
     ),
     Rule(
         "_mstx_domain_exclude",
-        lambda c: bool(c._mstx_domain_exclude) and not c._uses_marks(),
+        lambda c: messages.truth(c._mstx_domain_exclude) and not c._uses_marks(),
         "mstx_domain_exclude is only valid when mstx or msprof_tx is True.",
         lambda c: [],
     ),
@@ -159,11 +159,11 @@ RULES: tuple[Rule, ...] = (
 
 
 def _as_list(value: Any) -> Any:
-    """One text as a list of one; of equal items the first."""
+    """One text as a list of one; of equal texts the first. None: it is no list of texts."""
     if isinstance(value, str) and value:
         return [value]
-    if isinstance(value, list):
-        return [item for at, item in enumerate(value) if item not in value[:at]]
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return list(dict.fromkeys(value))
     return None
 
 

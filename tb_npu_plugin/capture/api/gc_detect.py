@@ -11,7 +11,7 @@ class GcDetector:
     """Between start and stop, report(start, end) is called for each collection of at least `threshold` ms."""
 
     def __init__(self, threshold: float, report: Callable[[int, int], None]) -> None:
-        self._threshold = threshold * 1e6
+        self._threshold = threshold * 1_000_000  # an int of any size stays one
         self._report = report
         self._began: int | None = None
 

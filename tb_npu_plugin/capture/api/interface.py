@@ -16,7 +16,7 @@ from tb_npu_plugin.capture.api.communication import CommunicationNotes
 from tb_npu_plugin.capture.api.enums import ProfilerActivity, supported_activities
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.gc_detect import GcDetector
-from tb_npu_plugin.capture.api.messages import error, warn
+from tb_npu_plugin.capture.api.messages import error, truth, warn
 from tb_npu_plugin.capture.backend import HostSwitches, Recorder, Settings
 
 SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
@@ -332,8 +332,8 @@ def _checked_bool(name: str, value: Any) -> bool:
 
 def _checked_activities(activities: Any) -> set[ProfilerActivity]:
     try:
-        found = list(activities or supported_activities())
-    except TypeError:
+        found = list(activities) if truth(activities) else []
+    except Exception:  # the user's object; told below
         found = [None]
     if any(not isinstance(item, ProfilerActivity) for item in found):
         warn("Invalid activities, only CPU and NPU are supported, reset it to default.")

@@ -83,3 +83,11 @@ def warn_msprof() -> None:
 def finalizing() -> bool:
     """The interpreter is going down: destructors had better do nothing."""
     return sys.is_finalizing()
+
+
+def truth(value: Any) -> bool:
+    """bool(value), of whatever the user gives: what has no truth (a tensor of several numbers) stands for something."""
+    try:
+        return bool(value)
+    except Exception:  # the user's object; the caller warns of it
+        return True

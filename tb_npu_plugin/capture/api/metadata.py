@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isinf
 from sys import getsizeof
 from typing import Any
 
@@ -32,6 +33,14 @@ def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
+def _float(text: str) -> float:
+    """The number; one so large that Python makes Infinity of it is refused as that is."""
+    number = float(text)
+    if isinf(number):
+        _refuse(text)
+    return number
+
+
 def _store(metadata: dict[str, Any], key: str, value: Any) -> None:
     if key in metadata:
         warn(f"{key} is already saved as metadata, override it.")
@@ -49,7 +58,7 @@ def add_json(metadata: dict[str, Any], key: Any, value: Any) -> None:
     if not _accepted(metadata, key, value):
         return
     try:
-        parsed = json.loads(value, parse_constant=_refuse)
+        parsed = json.loads(value, parse_constant=_refuse, parse_float=_float)
     except (ValueError, RecursionError):
         warn("The metadata value must be json format string. Skip this metadata")
         return

@@ -10,7 +10,7 @@ from tb_npu_plugin.capture.api.actions import ActionController
 from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
-from tb_npu_plugin.capture.api.messages import guarded, warn
+from tb_npu_plugin.capture.api.messages import guarded, truth, warn
 from tb_npu_plugin.capture.api.paths import PLACE
 from tb_npu_plugin.capture.api.schedule import default_schedule, records_without_warmup
 
@@ -34,13 +34,10 @@ class profile(_KinetoProfile):
         custom_trace_id_callback: Callable[[], str] | None = None,
         use_cuda: bool | None = None,
     ) -> None:
-        if schedule and not callable(schedule):
-            warn("schedule is not Callable, set by default.")
-        if on_trace_ready and not callable(on_trace_ready):
-            warn("on_trace_ready is not Callable, set by default.")
-        self.schedule = schedule if callable(schedule) else default_schedule
-        self.record_steps = callable(schedule)
-        self.on_trace_ready = on_trace_ready if callable(on_trace_ready) else None
+        chosen = _callable("schedule", schedule)
+        self.schedule = default_schedule if chosen is None else chosen
+        self.record_steps = chosen is not None
+        self.on_trace_ready = _callable("on_trace_ready", on_trace_ready)
         self.execution_trace_observer = execution_trace_observer
         self.step_num = 0
         self.stopped = False
@@ -146,3 +143,12 @@ class profile(_KinetoProfile):
             mstx.mstx.range_end(self._step_range)
             self._step_range = 0
         self.prof_if.step_end(self.step_num + self._step_offset)
+
+
+def _callable(name: str, value: Any) -> Any:
+    """The value where it can be called, else None; a warning for one that stands for something."""
+    if callable(value):
+        return value
+    if truth(value):
+        warn(f"{name} is not Callable, set by default.")
+    return None

@@ -52,7 +52,7 @@ class schedule:
         if self.skip_first_wait != 0:
             step += self.wait
         cycle = self.wait + self.warmup + self.active
-        if self.repeat > 0 and step / cycle >= self.repeat:
+        if self.repeat > 0 and step >= self.repeat * cycle:
             return ProfilerAction.NONE
         at = step % cycle
         if at < self.wait:

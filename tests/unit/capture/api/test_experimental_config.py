@@ -25,6 +25,18 @@ def _bool(name: str, shown: str = "False") -> str:
     return f"Invalid parameter {name}, which must be of boolean type, reset it to {shown}."
 
 
+class Array:
+    """As one of several numbers: neither its truth nor that it equals another can be told."""
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth of several numbers is ambiguous")
+
+    def __eq__(self, other: object) -> Any:
+        return Array()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 #: Arguments, stored attributes, printed lines: the rows of specs/ascend_pt.md 1.6.
 ROWS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     ({"profiler_level": "Level3"}, {"_profiler_level": "Level0"}, [LEVEL]),
@@ -62,6 +74,7 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     ({"export_type": ["text", "csv"]}, {"_export_type": ["text"]}, [EXPORT]),
     ({"export_type": [["text"]]}, {"_export_type": ["text"]}, [EXPORT]),
     ({"export_type": 5}, {"_export_type": ["text"]}, [EXPORT]),
+    ({"export_type": [Array(), Array()]}, {"_export_type": ["text"]}, [EXPORT]),
     ({"host_sys": ["cpu", "mem"]}, {"_host_sys": ["cpu", "mem"]}, []),
     ({"host_sys": None}, {"_host_sys": []}, []),
     ({"host_sys": "cpu"}, {"_host_sys": []}, ["Invalid parameter host_sys" + LIST + "empty."]),
@@ -75,6 +88,16 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
         {"mstx_domain_exclude": ["a"]},
         {"_mstx_domain_exclude": []},
         ["mstx_domain_exclude is only valid when mstx or msprof_tx is True."],
+    ),
+    (
+        {"mstx_domain_include": Array()},
+        {"_mstx_domain_include": []},
+        ["mstx_domain_include is only valid when mstx or msprof_tx is True."],
+    ),
+    (
+        {"mstx": True, "mstx_domain_exclude": Array()},
+        {"_mstx_domain_exclude": []},
+        ["Invalid parameter mstx_domain_exclude" + LIST + "default."],
     ),
     ({"mstx": True, "mstx_domain_include": ["a"]}, {"_mstx_domain_include": ["a"]}, []),
     (

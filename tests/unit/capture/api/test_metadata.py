@@ -27,6 +27,8 @@ ROWS: list[tuple[bool, Any, Any, dict[str, Any], list[str]]] = [
     (True, "key", "[1, 2", {}, [JSON]),
     (True, "key", "[NaN]", {}, [JSON]),  # Python's json takes it; those who read the file do not
     (True, "key", "Infinity", {}, [JSON]),
+    (True, "key", "[-1e999]", {}, [JSON]),
+    (True, "key", "[1e308, 0.5]", {"key": [1e308, 0.5]}, []),
     (True, "key", "v" * 4097, {}, [LONG]),
 ]
 

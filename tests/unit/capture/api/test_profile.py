@@ -311,10 +311,15 @@ def test_garbage_collections(recorded: Recorded) -> None:
     assert len(recorder.collections) >= 1
     assert all(start < end for start, end in recorder.collections)
     assert gc.callbacks == before
-    slow = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, gc_detect_threshold=60_000)
+
+
+@pytest.mark.parametrize("threshold", [60_000, float("inf"), 10**400])
+def test_garbage_collections_that_are_short(threshold: float, recorded: Recorded) -> None:
+    slow = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, gc_detect_threshold=threshold)
     with profile(experimental_config=slow):
         gc.collect()
-    assert recorded.recorders[1].collections == []
+    assert recorded.take() == ["prepare", "start", "stop", "finalize"]
+    assert recorded.recorders[0].collections == []
 
 
 def test_nothing_happens_while_msprof_drives(recorded: Recorded, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,20 @@ def _bool(name: str) -> list[str]:
 
 
 ACTIVITIES = "Invalid activities, only CPU and NPU are supported, reset it to default."
+SCHEDULE = "schedule is not Callable, set by default."
+HANDLER = "on_trace_ready is not Callable, set by default."
 UNUSED = "Experimental config will not be used while ProfilerActivity.NPU is not set."
+
+
+class Truthless:
+    """As an array of several numbers."""
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth of several numbers is ambiguous")
+
+    def __iter__(self) -> Any:
+        raise ValueError("nothing to iterate over")
+
 
 #: Argument, stored in prof_if (or in the profile), printed.
 ROWS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
@@ -44,8 +57,12 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     ({"with_flops": 0}, {"with_flops": False}, _bool("with_flops")),
     ({"with_modules": []}, {"with_modules": False}, _bool("with_modules")),
     ({"with_modules": True}, {"with_modules": True}, []),
-    ({"schedule": 3}, {}, ["schedule is not Callable, set by default."]),
-    ({"on_trace_ready": "x"}, {}, ["on_trace_ready is not Callable, set by default."]),
+    ({"activities": Truthless()}, {"activities": {CPU, NPU}}, [ACTIVITIES]),
+    ({"schedule": 3}, {}, [SCHEDULE]),
+    ({"schedule": 0}, {}, []),
+    ({"schedule": Truthless()}, {}, [SCHEDULE]),
+    ({"on_trace_ready": "x"}, {}, [HANDLER]),
+    ({"on_trace_ready": Truthless()}, {}, [HANDLER]),
     ({"use_cuda": False}, {}, ["This is npu environment, use_cuda is invalid"]),
     ({"custom_trace_id_callback": 1}, {}, ["Parameter custom_trace_id_callback is not callable, reset it to default."]),
 ]  # fmt: skip
