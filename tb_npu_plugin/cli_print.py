@@ -117,13 +117,23 @@ def doctor(listed: Mapping[str, Any]) -> None:
 
 
 def problems(console: Console, items: Sequence[Mapping[str, Any]]) -> None:
-    """Problems, one paragraph each."""
+    """Problems, one paragraph each; the same at several places of a file is one, with a line a place."""
+    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for item in items:
-        place = " ".join(filter(None, (item["file"], item["where"])))
-        times = f" ({item['count']}×)" if item["count"] > 1 else ""
-        console.print(f"  {item['severity']} [bold]{item['code']}[/bold]{times} {escape(place)}")
-        console.print(f"    expected {escape(item['expected'])}, found {escape(item['found'])}")
-        console.print(f"    lost: {escape(item['lost'])} {escape(item['action'])}")
+        key = tuple(item[name] for name in ("severity", "code", "file", "expected", "lost", "action"))
+        groups.setdefault(key, []).append(item)
+    for (severity, code, file, expected, lost, action), same in groups.items():
+        count = sum(item["count"] for item in same)
+        times = f" ({count}×)" if count > 1 else ""
+        place = f"{file} {same[0]['where']}" if len(same) == 1 else file
+        console.print(f"  {severity} [bold]{code}[/bold]{times} {escape(place.strip())}")
+        if len(same) == 1:
+            console.print(f"    expected {escape(expected)}, found {escape(same[0]['found'])}")
+        else:
+            console.print(f"    expected {escape(expected)}, found")
+            for item in same:
+                console.print(f"      {escape(item['where'])}: {escape(item['found'])}")
+        console.print(f"    lost: {escape(lost)} {escape(action)}")
 
 
 def _title(span: Mapping[str, Any]) -> str:

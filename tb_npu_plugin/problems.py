@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -47,30 +48,41 @@ class Problem:
 
 
 class ProblemLog:
-    """Collects problems; the same code in the same file is one Problem with a count and the first places."""
+    """Collects problems; the same code in the same file is one Problem with a count and the first places, each once."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, str, str], tuple[Problem, list[str], int]] = {}
+        #: First occurrence, the places that are listed, occurrences in all, and at other places than those.
+        self._seen: dict[tuple[str, str, str], tuple[Problem, list[str], int, int]] = {}
 
     def add(self, problem: Problem, kind: str = "") -> None:
         """Add one occurrence. `kind` keeps apart what shares code and file, e.g. the column."""
         key = (problem.code, problem.file, kind)
-        first, places, count = self._seen.get(key, (problem, [], 0))
-        if problem.where and len(places) < MAX_PLACES:
-            places.append(problem.where)
-        self._seen[key] = (first, places, count + problem.count)
+        first, places, count, more = self._seen.get(key, (problem, [], 0, 0))
+        if problem.where and problem.where not in places:
+            # One that stands for several names the first of their places.
+            more += problem.count
+            if len(places) < MAX_PLACES:
+                places.append(problem.where)
+                more -= 1
+        self._seen[key] = (first, places, count + problem.count, more)
 
     def extend(self, problems: list[Problem]) -> None:
-        """Add problems that were collected elsewhere, each as its own kind."""
-        for number, problem in enumerate(problems):
-            self.add(problem, kind=f"{problem.where}#{number}")
+        """Add problems that were collected elsewhere, each as its own kind; their places are listed already."""
+        for problem in problems:
+            kind = f"collected {len(self._seen)}"
+            self._seen[problem.code, problem.file, kind] = (problem, [problem.where], problem.count, 0)
 
     def list(self) -> list[Problem]:
         """All problems in the order of their first occurrence."""
         out = []
-        for first, places, count in self._seen.values():
+        for first, places, count, more in self._seen.values():
             where = ", ".join(places)
-            if count > len(places) > 0:
-                where = MORE_PLACES.format(where, count - len(places))
+            if more:
+                where = MORE_PLACES.format(where, more)
             out.append(Problem(**{**asdict(first), "where": where, "count": count}))
         return out
+
+
+def once(problems: Iterable[Problem]) -> list[Problem]:
+    """Each problem once, in order: both stages of reading may meet one of a file that both read."""
+    return list(dict.fromkeys(problems))

@@ -7,6 +7,7 @@ from typing import Literal
 
 from tb_npu_plugin import __version__
 from tb_npu_plugin.discovery.model import FoundWorker, Place
+from tb_npu_plugin.problems import Problem, once
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.job import Job
 from tb_npu_plugin.store.labels import span_label
@@ -124,9 +125,9 @@ def _span(library: Library, place: Place) -> SpanJson:
     tables = stands["tables"]
     meta = tables.entry.meta if tables.entry else None
     start = meta["start_ns"] if meta else None
-    found = [item for stand in stands.values() if stand.entry for item in stand.entry.meta["problems"]]
-    counted = sum(item["severity"] != "info" for item in found)
-    counted += sum(note.severity != "info" for note in span.notes)
+    entries = [stand.entry for stand in stands.values() if stand.entry]
+    found = [Problem.from_json(item) for entry in entries for item in entry.meta["problems"]]
+    counted = sum(problem.severity != "info" for problem in once([*span.notes, *found]))
     counted += sum(len(stand.job.problems) for stand in stands.values() if stand.job)
     growing = any(stand.growing for stand in stands.values())
     return {

@@ -13,7 +13,7 @@ import msgspec
 
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.model import Capture
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import Problem, once
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.store.cache import Entry
 from tb_npu_plugin.store.labels import span_label
@@ -77,7 +77,7 @@ class Span:
     @property
     def problems(self) -> Sequence[Problem]:
         """What was lost while reading."""
-        return [*self._problems, *self._damage]
+        return once([*self._problems, *self._damage])
 
     @property
     def base_ns(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import FIXTURES
 from tests.unit.store.results import NAME, write_result
 
 
@@ -191,3 +192,9 @@ def test_doctor_tells_of_files_that_nothing_reads(logs: Path) -> None:
     text = run("doctor", logs).stdout
     assert "unread   ASCEND_PROFILER_OUTPUT/nic.csv  5 bytes  Statistic of a curve" in text
     assert "[red]" in text and "\x1b" not in text
+
+
+def test_doctor_says_the_same_of_several_places_once() -> None:
+    text = run("doctor", FIXTURES / "broken" / "db_wrong_types").stdout
+    assert text.count("bad_required_cell") == 1
+    assert all(line in text for line in ("bad_required_cell (2×)", "TASK, startNs: soon", "OP_MEMORY, size: NULL"))

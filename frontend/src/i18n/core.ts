@@ -95,6 +95,7 @@ export const en = {
   "problem.lost": "Lost: {text}",
   "problem.action": "What to do: {text}",
   "problem.times": "{count} times",
+  "problem.more": "{count} more places",
 
   "none.title": "No Ascend results found",
   "none.where": "Looked below {logdir} for folders ending in _ascend_pt or _ascend_ms, at any depth.",
@@ -257,6 +258,7 @@ export const zh: Record<keyof typeof en, string> = {
   "problem.lost": "丢失：{text}",
   "problem.action": "处理办法：{text}",
   "problem.times": "{count} 次",
+  "problem.more": "另有 {count} 处",
 
   "none.title": "没有找到昇腾采集结果",
   "none.where": "已在 {logdir} 下的任意层级查找以 _ascend_pt 或 _ascend_ms 结尾的目录。",

@@ -11,6 +11,7 @@ export { type HeatCell, HeatMap } from "./heat_map";
 export { PartBars } from "./part_bars";
 export { formatPick, PickChip, parsePick, pickWhere } from "./pick";
 export { Popover } from "./popover";
+export { ProblemList } from "./problem_list";
 export {
   ControlError,
   countText,
@@ -27,7 +28,7 @@ export { RunProgress } from "./run_progress";
 export { Segments } from "./segments";
 export { type Option, Select } from "./select";
 export { type BarPart, Legend, StackedBar, wholeOf } from "./stacked_bar";
-export { Empty, ErrorPanel, MissingList, ProblemBanner, ProblemList } from "./states";
+export { Empty, ErrorPanel, MissingList, ProblemBanner } from "./states";
 export type { Cell, Row, Where } from "./table/columnar";
 export { DataTable, type DataTableProps } from "./table/data_table";
 export { Help } from "./tooltip";

@@ -2,8 +2,9 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import type { MissingJson, ProblemJson } from "../api/types.gen";
-import { say, sayOption, sayPlaces, t } from "../i18n";
+import { say, sayOption, t } from "../i18n";
 import { Button } from "./button";
+import { ProblemList } from "./problem_list";
 
 /** A quiet line or two where there is nothing to show. */
 export function Empty({ text, children }: { text?: string; children?: ComponentChildren }) {
@@ -32,36 +33,6 @@ export function MissingList({ missing }: { missing: readonly MissingJson[] }) {
       ))}
     </ul>
   );
-}
-
-/** Problems one below the other: file and place, what was expected and found, what is lost, what to do. */
-export function ProblemList({ problems }: { problems: readonly ProblemJson[] }) {
-  return (
-    <ul>
-      {once(problems).map((problem, index) => (
-        <li key={index} class={`problem ${problem.severity === "error" ? "error" : ""}`}>
-          <div>
-            <strong>{problem.file}</strong> {problem.where && <span class="muted">{sayPlaces(problem.where)}</span>}
-            {problem.count > 1 && <span class="muted"> · {t("problem.times", { count: problem.count })}</span>}
-          </div>
-          {(problem.expected || problem.found) && <div class="small">{expectation(problem)}</div>}
-          {problem.lost && <div class="small">{t("problem.lost", { text: say(problem.lost) })}</div>}
-          {problem.action && <div class="small muted">{t("problem.action", { text: say(problem.action) })}</div>}
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-/** Two stages of reading may meet the same problem of a file. */
-function once(problems: readonly ProblemJson[]): ProblemJson[] {
-  return [...new Map(problems.map((problem) => [JSON.stringify(problem), problem])).values()];
-}
-
-function expectation(problem: ProblemJson): string {
-  const expected = problem.expected && t("problem.expected", { text: say(problem.expected) });
-  const found = problem.found && t("problem.found", { text: say(problem.found) });
-  return expected && found ? t("problem.both", { expected, found }) : expected || found;
 }
 
 /** A line above a view whose data are not complete; opens the list. */

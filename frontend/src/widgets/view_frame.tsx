@@ -7,8 +7,9 @@ import { isActive, isResumable } from "../state/reading";
 import { place, selection } from "../state/selection";
 import type { ViewState } from "../state/use_view";
 import { Button } from "./button";
+import { ProblemList } from "./problem_list";
 import { JobList } from "./progress";
-import { ErrorPanel, MissingList, ProblemBanner, ProblemList } from "./states";
+import { ErrorPanel, MissingList, ProblemBanner } from "./states";
 
 interface Props<T> {
   /** From `useView`. */

@@ -74,7 +74,7 @@ function File({ file }: { file: DoctorFileJson }) {
           <span aria-hidden="true">{SIGNS[file.state]}</span> {t(`doctor.state.${file.state}`)}
         </td>
         <td class="mono file">{file.file.slice(file.file.lastIndexOf("/") + 1)}</td>
-        <td>{say(file.title)}</td>
+        <td class="holds">{say(file.title)}</td>
         <td class="number mono">{format.bytes(file.bytes)}</td>
         <td class="number mono" data-tip={file.filled.length > 1 ? tablesText(file) : undefined}>
           {rowsText(file)}

@@ -1,0 +1,66 @@
+import { useState } from "preact/hooks";
+import type { ProblemJson } from "../api/types.gen";
+import { say, sayPlaces, t } from "../i18n";
+import { type ProblemGroup, problemGroups } from "./problem_groups";
+
+/** Problems one below the other: file and place, what was expected and found, what is lost, what to do. */
+export function ProblemList({ problems }: { problems: readonly ProblemJson[] }) {
+  return (
+    <ul>
+      {problemGroups(problems).map((group, index) => (
+        <Problem key={index} group={group} />
+      ))}
+    </ul>
+  );
+}
+
+function Problem({ group: { shared, items, count } }: { group: ProblemGroup }) {
+  const isOne = items.length === 1;
+  const { severity, file, where, lost, action } = shared;
+  return (
+    <li class={`problem ${severity === "error" ? "error" : ""}`}>
+      <div>
+        <strong>{file}</strong> {isOne && where && <span class="muted">{sayPlaces(where)}</span>}
+        {count > 1 && <span class="muted"> · {t("problem.times", { count })}</span>}
+      </div>
+      <div class="small">{isOne ? expectation(shared) : expectation({ ...shared, found: "" })}</div>
+      {!isOne && <Places items={items} />}
+      {lost && <div class="small">{t("problem.lost", { text: say(lost) })}</div>}
+      {action && <div class="small muted">{t("problem.action", { text: say(action) })}</div>}
+    </li>
+  );
+}
+
+/** Places of a problem that are listed at first. */
+const FIRST = 5;
+
+/** Where it stands and what was found there, the rest on demand. */
+function Places({ items }: { items: readonly ProblemJson[] }) {
+  const [isAll, setAll] = useState(false);
+  const shown = isAll ? items : items.slice(0, FIRST);
+  return (
+    <ul class="small problem-places">
+      {shown.map((item, index) => (
+        <li key={index}>
+          {[sayPlaces(item.where), item.found && t("problem.found", { text: say(item.found) })]
+            .filter(Boolean)
+            .join(": ")}
+          {item.count > 1 && <span class="muted"> · {t("problem.times", { count: item.count })}</span>}
+        </li>
+      ))}
+      {shown.length < items.length && (
+        <li>
+          <button type="button" class="link" onClick={() => setAll(true)}>
+            {t("problem.more", { count: items.length - shown.length })}
+          </button>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+function expectation(problem: ProblemJson): string {
+  const expected = problem.expected && t("problem.expected", { text: say(problem.expected) });
+  const found = problem.found && t("problem.found", { text: say(problem.found) });
+  return expected && found ? t("problem.both", { expected, found }) : expected || found;
+}
