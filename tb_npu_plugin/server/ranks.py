@@ -10,6 +10,7 @@ from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.library import Library, StageState, Stand
 from tb_npu_plugin.store.stages import files_of
 from tb_npu_plugin.views.contract import RankStateJson, RankStepJson
+from tb_npu_plugin.views.step_trace import mean_course
 from tb_npu_plugin.views.steps import steps_of
 
 RankState = Literal["ready", "reading", "failed", "missing"]
@@ -40,13 +41,16 @@ def steps(library: Library, run: str) -> list[RankStepJson]:
     for place in places:
         stands = _stands(library, place)
         state = _first_unread(stands).state
+        span = library.open(place, stands) if state == "ready" else None
+        found = steps_of(span)[0] if span is not None else []
         out.append(
             {
                 "span": place.span.token,
                 "worker": place.worker.label,
                 "rank": place.worker.rank,
                 "state": "missing" if state == "new" else _rank_state(state),
-                "steps": steps_of(library.open(place, stands))[0] if state == "ready" else [],
+                "steps": found,
+                "course": mean_course(span) if span is not None and not found else None,
             }
         )
     return out

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, Optional, TypedDict
 
+from tb_npu_plugin.views.contract_steps import StepTimesJson
+
 
 class StepJson(TypedDict):
     """One row of step_trace_time.csv, in ns."""
@@ -68,13 +70,15 @@ class CaptureJson(TypedDict):
 
 
 class RankStepJson(TypedDict):
-    """Step budget of one rank: the first step that all have, for the small table of the overview."""
+    """Step budgets of one rank, for the small table of the overview. `course`: where points of the steps were recorded
+    instead, the mean step of StepTraceJson."""
 
     span: str
     worker: str
     rank: Optional[int]
     state: Literal["ready", "reading", "failed", "missing"]
     steps: list[StepJson]
+    course: Optional[StepTimesJson]
 
 
 class OverviewJson(TypedDict):

@@ -46,6 +46,15 @@ def build(source: ViewInput) -> ViewResult:
     return ViewResult(data, {"steps": ViewTable(_table(trace.steps), "start_ns", desc=False)}, span.base_ns)
 
 
+def mean_course(span: SpanData) -> StepTimesJson | None:
+    """The mean step of a span whose steps have recorded points; None where it has none."""
+    iterations = span.table("iterations")
+    if iterations is None or not len(iterations):
+        return None
+    steps = analysis.from_iterations(iterations, None).steps
+    return _times(analysis.mean(analysis.averaged(steps)), 0) if steps else None
+
+
 def _trace(span: SpanData) -> tuple[analysis.StepTrace, str]:
     """The steps, and the file that they come from."""
     iterations, kernels, figures = span.table("iterations"), span.table("kernels"), span.table("step_trace")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -13,6 +15,7 @@ from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.server import ranks
 from tb_npu_plugin.store.library import Library, Stand
 from tb_npu_plugin.views import contract
+from tests.conftest import FIXTURES
 from tests.http.conftest import Browser
 from tests.unit.discovery.test_watch import until
 
@@ -85,3 +88,24 @@ def test_a_rank_that_is_read_while_the_view_is_made_is_asked_for_again(
     monkeypatch.setattr(Library, "want", a_moment_ago)
     found = browser.json("/api/view/distributed", run=run["id"])["data"]["ranks"]
     assert {item["span"]: (item["state"], item["reason"]) for item in found}[late] == ("reading", "")
+
+
+def test_ranks_with_points_instead_of_budgets_have_a_mean_step(browser: Browser, logs: Path) -> None:
+    """Mean of the file's figures, here without our readers: all steps but the first, not the file's own average; in
+    units of 10 ns."""
+    shutil.copytree(FIXTURES / "results" / "mindinsight_cluster", logs / "cluster")
+    browser.spans()
+    run = next(run["id"] for run in browser.json("/api/catalog")["runs"] if run["label"] == "cluster")
+
+    def listed() -> list[Any]:
+        return list(browser.json("/api/ranks", run=run)["ranks"])
+
+    assert until(lambda: all(item["state"] == "ready" for item in listed()))
+    for item in listed():
+        path = logs / "cluster" / "profiler" / f"step_trace_raw_{item['rank']}_detail_time.csv"
+        with path.open(newline="") as file:
+            steps = [row for row in csv.DictReader(file) if row["step_num"] != "-"][1:]
+        for key, name in (("total_ns", "total"), ("gap_ns", "iteration_interval"), ("tail_ns", "tail")):
+            mean = 10 * sum(int(row[name]) for row in steps) / len(steps)
+            assert abs(item["course"][key] - mean) <= 0.5
+        assert item["steps"] == []

@@ -412,13 +412,14 @@ export interface RankStateJson {
   reason: string;
 }
 
-/** Step budget of one rank: the first step that all have, for the small table of the overview. */
+/** Step budgets of one rank, for the small table of the overview. `course`: where points of the steps were recorded instead, the mean step of StepTraceJson. */
 export interface RankStepJson {
   span: string;
   worker: string;
   rank: number | null;
   state: "ready" | "reading" | "failed" | "missing";
   steps: StepJson[];
+  course: StepTimesJson | null;
 }
 
 /** A communication operator of the chosen step, ns; `offset_ns`: after the step's start. */

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getRanks } from "../../api/client";
-import type { ProgressJson, RankStepJson, StepJson } from "../../api/types.gen";
+import type { ProgressJson, RankStepJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { highest } from "../../base/outlier";
 import { useCalm } from "../../base/use_calm";
@@ -9,7 +9,8 @@ import { catalog, places } from "../../state/catalog";
 import { setParams } from "../../state/params";
 import { ended, jobs, waitForData } from "../../state/progress";
 import { isResumable, shareDone } from "../../state/reading";
-import { Card, JobControl, ProgressBar, RunProgress, stepTotal } from "../../widgets";
+import { Card, JobControl, ProgressBar, RunProgress } from "../../widgets";
+import { type Figure, figuresOf, isMean, type RankLine } from "./rank_figures";
 
 /** Ranks become ready one after the other; asking for each would be too much. */
 const CALM_MS = 1000;
@@ -45,17 +46,19 @@ interface Props {
 
 /** The same step of all ranks, in one unit. */
 export function RanksCard({ ranks, span, step }: Props) {
-  const lines = ranks.map((rank) => ({ rank, step: rank.steps.find((item) => item.step === step) ?? rank.steps[0] }));
+  const lines: RankLine[] = ranks.map((rank) => ({
+    rank,
+    step: rank.steps.find((item) => item.step === step) ?? rank.steps[0],
+  }));
   // A rank that was recorded twice is told apart by its worker's name.
   const isTwice = (rank: number | null) => ranks.filter((other) => other.rank === rank).length > 1;
-  const nameOf = (line: (typeof lines)[number] | undefined) => {
+  const nameOf = (line: RankLine | undefined) => {
     const { rank = null, worker = "" } = line?.rank ?? {};
     return rank === null || isTwice(rank) ? worker : String(rank);
   };
-  const unit = format.columnUnit(
-    format.TIME_UNITS,
-    lines.map((line) => line.step && stepTotal(line.step)),
-  );
+  const figures = figuresOf(lines);
+  const totals = lines.map((line) => figures[figures.length - 1]?.value(line) ?? null);
+  const unit = format.columnUnit(format.TIME_UNITS, totals);
   const scroller = useRef<HTMLDivElement>(null);
   const at = lines.findIndex((line) => line.rank.span === span);
   useEffect(() => {
@@ -64,14 +67,14 @@ export function RanksCard({ ranks, span, step }: Props) {
     if (box && at >= 0) box.scrollTop = (at + 1.5) * ROW_PX - box.clientHeight / 2;
   }, [at, lines.length]);
   const late = highest(lines.map((line) => line.step?.computing));
-  const decimals = Math.max(...lines.map((line) => (line.step && stepTotal(line.step)) ?? 0)) < 10 * unit.scale ? 3 : 2;
+  const decimals = Math.max(...totals.map((total) => total ?? 0)) < 10 * unit.scale ? 3 : 2;
   const work = workOf(ranks, [...jobs.value, ...ended.value.values()]);
   return (
     <Card
       title={t("overview.ranks")}
       help={t("overview.ranks.help")}
       actions={<RunProgress jobs={work} small />}
-      subtitle={`${step === null ? "" : `${t("overview.ranks.sub", { step })}, `}${unit.name}`}
+      subtitle={subtitleOf(figures, step, unit)}
     >
       {late && (
         <p class="ranks-late">
@@ -90,18 +93,19 @@ export function RanksCard({ ranks, span, step }: Props) {
           <thead>
             <tr>
               <th scope="col">{t("overview.rank")}</th>
-              <th scope="col">{t("overview.compute")}</th>
-              <th scope="col">{t("overview.comm")}</th>
-              <th scope="col">{t("overview.idle")}</th>
-              <th scope="col">{t("overview.col.total")}</th>
+              {figures.map((figure) => (
+                <th key={figure.id} scope="col" data-tip={figure.help && t(figure.help)}>
+                  {t(figure.title)}
+                </th>
+              ))}
             </tr>
           </thead>
           <tbody>
             {lines.map((line, index) => (
-              <RankLine
+              <Line
                 key={line.rank.span}
-                rank={line.rank}
-                step={line.step}
+                line={line}
+                figures={figures}
                 job={work.find((job) => job.span === line.rank.span && job.state !== "ready") ?? null}
                 name={nameOf(line)}
                 isLate={index === late?.index}
@@ -115,6 +119,13 @@ export function RanksCard({ ranks, span, step }: Props) {
       </div>
     </Card>
   );
+}
+
+/** Which step the figures are of, and their unit. */
+function subtitleOf(figures: readonly Figure[], step: string | null, unit: format.Unit): string {
+  if (figures.length === 0) return t("overview.ranks.missing");
+  if (isMean(figures)) return `${t("overview.ranks.mean")}, ${unit.name}`;
+  return `${step === null ? "" : `${t("overview.ranks.sub", { step })}, `}${unit.name}`;
 }
 
 /** Reading the tables of each rank; ranks that nobody asked for are left out. */
@@ -139,8 +150,8 @@ const READ = {
 } as const;
 
 interface LineProps {
-  rank: RankStepJson;
-  step: StepJson | undefined;
+  line: RankLine;
+  figures: readonly Figure[];
   /** Its reading, while it is not done. */
   job: ProgressJson | null;
   name: string;
@@ -163,14 +174,11 @@ function openRank(rank: RankStepJson | undefined): void {
   if (place) setParams({ run: place.run.id, worker: place.worker.id, span: place.span.id }, true);
 }
 
-function RankLine({ rank, step, job, name, isHere, isLate, unit, decimals }: LineProps) {
+function Line({ line, figures, job, name, isHere, isLate, unit, decimals }: LineProps) {
+  const { rank } = line;
   const place = places.value.get(rank.span);
   const isUnread = place?.span.state === "new" || place?.span.state === "reading";
-  const figure = (value: number | null, kind = "") => (
-    <td class={`mono ${kind}`} data-tip={format.exactDuration(value)}>
-      {format.fixed(value === null ? null : value / unit.scale, decimals)}
-    </td>
-  );
+  const isKnown = figures.some((figure) => figure.value(line) !== null);
   return (
     <tr class={isHere ? "at" : ""}>
       <td>
@@ -178,15 +186,21 @@ function RankLine({ rank, step, job, name, isHere, isLate, unit, decimals }: Lin
           {name}
         </button>
       </td>
-      {step ? (
-        <>
-          {figure(step.computing, isLate ? "late" : "")}
-          {figure(step.communication_not_overlapped)}
-          {figure(step.free)}
-          {figure(stepTotal(step))}
-        </>
-      ) : (
-        <td colSpan={4} class="muted">
+      {isKnown &&
+        figures.map((figure) => {
+          const value = figure.value(line);
+          return (
+            <td
+              key={figure.id}
+              class={`mono ${isLate && figure.id === "computing" ? "late" : ""}`}
+              data-tip={format.exactDuration(value)}
+            >
+              {format.fixed(value === null ? null : value / unit.scale, decimals)}
+            </td>
+          );
+        })}
+      {!isKnown && figures.length > 0 && (
+        <td colSpan={figures.length} class="muted">
           {job ? <RankProgress job={job} /> : t(isUnread ? "overview.ranks.unread" : STATES[rank.state])}
         </td>
       )}

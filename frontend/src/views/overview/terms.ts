@@ -51,6 +51,7 @@ export const en = {
 
   "overview.ranks": "Ranks",
   "overview.ranks.sub": "step {step}",
+  "overview.ranks.mean": "mean step",
   "overview.ranks.help": "The same step of every rank of this run that is read. A click opens that rank.",
   "overview.ranks.unread": "not read yet",
   "overview.ranks.failed": "could not be read",
@@ -117,6 +118,7 @@ export const zh: Record<keyof typeof en, string> = {
 
   "overview.ranks": "各 rank",
   "overview.ranks.sub": "step {step}",
+  "overview.ranks.mean": "平均 step",
   "overview.ranks.help": "本次运行中已读取的每个 rank 的同一个 step。点击可打开该 rank。",
   "overview.ranks.unread": "尚未读取",
   "overview.ranks.failed": "无法读取",

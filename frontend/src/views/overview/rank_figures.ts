@@ -1,0 +1,53 @@
+import type { RankStepJson, StepJson, StepTimesJson } from "../../api/types.gen";
+import type { Key } from "../../i18n";
+import { stepTotal } from "../../widgets";
+
+/** What is known of a rank's step. */
+export interface RankLine {
+  rank: RankStepJson;
+  step: StepJson | undefined;
+}
+
+/** A column of times, ns; null is unknown. */
+export interface Figure {
+  id: string;
+  title: Key;
+  help?: Key;
+  value: (line: RankLine) => number | null;
+}
+
+const budget =
+  (value: (step: StepJson) => number | null) =>
+  ({ step }: RankLine) =>
+    step ? value(step) : null;
+
+/** What the device did in the step. */
+const BUDGET: readonly Figure[] = [
+  { id: "computing", title: "overview.compute", value: budget((step) => step.computing) },
+  { id: "communication", title: "overview.comm", value: budget((step) => step.communication_not_overlapped) },
+  { id: "free", title: "overview.idle", value: budget((step) => step.free) },
+  { id: "total", title: "overview.col.total", value: budget(stepTotal) },
+];
+
+const course =
+  (key: Exclude<keyof StepTimesJson, "step">) =>
+  ({ rank }: RankLine) =>
+    rank.course?.[key] ?? null;
+
+/** Recorders of old gave points of each step instead. */
+const COURSE: readonly Figure[] = [
+  { id: "gap", title: "steps.gap", help: "steps.gap.points", value: course("gap_ns") },
+  { id: "fp_bp", title: "steps.fp_bp", help: "steps.fp_bp.points", value: course("fp_bp_ns") },
+  { id: "tail", title: "steps.tail", help: "steps.tail.points", value: course("tail_ns") },
+  { id: "total", title: "overview.col.total", value: course("total_ns") },
+];
+
+/** The columns that any rank has figures for; none where no rank that is read has any. */
+export function figuresOf(lines: readonly RankLine[]): readonly Figure[] {
+  if (lines.some((line) => line.step)) return BUDGET;
+  if (lines.some((line) => line.rank.course)) return COURSE;
+  return lines.every((line) => line.rank.state === "ready") ? [] : BUDGET;
+}
+
+/** Whether the figures are those of the mean step. */
+export const isMean = (figures: readonly Figure[]) => figures === COURSE;
