@@ -42,7 +42,8 @@ class Settings:
     level and aic_metrics are the strings of profiler_info ("Level1", "ACL_AICORE_PIPE_UTILIZATION"); gc_threshold is ms
     or None; export_types is part of {"text", "db"}; rank None: not known, world is then 1; groups are those of
     profiler_metadata.json (communicator → group_name, group_rank, global_ranks); environment are the variables of
-    ENV_VARIABLES, which the database export stores in META_DATA; active: steps that a capture records, None: not known.
+    ENV_VARIABLES, which the database export stores in META_DATA; active: steps that a capture records, None: not known;
+    task_queue: what TASK_QUEUE_ENABLE says, 0 to 2.
     """
 
     cpu: bool = True
@@ -65,6 +66,7 @@ class Settings:
     groups: Mapping[str, Json] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     active: int | None = None
+    task_queue: int = 1
 
     @property
     def simulates(self) -> bool:

@@ -50,6 +50,9 @@ _EPILOG = "\b\nFaults (figures in brackets may be left out):\n" + "".join(f"  {t
 @click.option("--export-type", default="text", metavar="text,db", show_default=True, help="Files, databases, or both.")
 @click.option("--framework", type=click.Choice(list(FRAMEWORKS)), default="torch", show_default=True)
 @click.option("--data-process", is_flag=True, help="MindSpore: profile the data pipeline, which goes without steps.")
+@click.option(
+    "--task-queue", default=1, show_default=True, type=click.IntRange(0, 2), help="TASK_QUEUE_ENABLE of torch_npu."
+)
 @click.option("--l2-cache", is_flag=True, help="With l2_cache.csv.")
 @click.option("--no-memory", is_flag=True, help="Without profile_memory.")
 @click.option("--no-stack", is_flag=True, help="Without with_stack and with_modules.")
@@ -67,7 +70,7 @@ _EPILOG = "\b\nFaults (figures in brackets may be left out):\n" + "".join(f"  {t
 def mock(
     out: Path, model: str, ranks: int, tp: int, pp: int, steps: int, events: int | None, faults: tuple[str, ...],
     only_ranks: str, chip: str, level: str, aic_metrics: str | None, export_type: str, framework: str, data_process: bool,
-    l2_cache: bool, no_memory: bool, no_stack: bool,
+    task_queue: int, l2_cache: bool, no_memory: bool, no_stack: bool,
     no_shapes: bool, layers: int | None, hidden: int | None, heads: int | None, sequence: int | None,
     batch: int | None, micro: int | None, seed: int, jobs: int,
 ) -> None:  # fmt: skip
@@ -83,7 +86,7 @@ def mock(
     )  # fmt: skip
     sizes = Sizes(layers, hidden, heads, sequence, batch, micro)
     recipe = Recipe(model, ranks, tp, pp, steps, 11, chip, seed, faults, sizes, options, _ranks(only_ranks),
-                    framework=framework)  # fmt: skip
+                    framework=framework, task_queue=task_queue)  # fmt: skip
     if events:
         recipe = replace(recipe, steps=-(-events // events_of_a_step(recipe)))
     try:

@@ -18,8 +18,8 @@ class Node:
     event: Optional[Event]
     parent: Optional[Node]
     children: list[Node] = field(default_factory=list)
-    own: list[int] = field(default_factory=list)
-    all: list[int] = field(default_factory=list)
+    own: list[object] = field(default_factory=list)
+    all: list[object] = field(default_factory=list)
 
     @property
     def end(self) -> Decimal:
@@ -42,7 +42,7 @@ class Operator:
 
 def _tree(raw: Raw) -> list[Node]:
     """Nodes by start; nesting by time alone, whatever the thread."""
-    wanted = [e for e in raw.slices if e.get("cat") == "cpu_op"] + [e for e in raw.slices if e.get("cat") == "enqueue"]
+    wanted = [e for e in raw.slices if e.get("cat") == "cpu_op"] + (_enqueues(raw) or _launches(raw))
     root = Node(None, None)
     last, nodes = root, []
     for event in sorted(wanted, key=lambda e: e["ts"]):
@@ -54,7 +54,7 @@ def _tree(raw: Raw) -> list[Node]:
             last.children.append(node)
             nodes.append(node)
             last = node
-        elif last.event is not None and last.event["tid"] == event["tid"]:
+        elif last.event is not None and event["tid"] in (last.event["tid"], None):
             last.own.append(event["args"]["correlation_id"])
             above: Optional[Node] = last
             while above is not None and above is not root:
@@ -63,20 +63,35 @@ def _tree(raw: Raw) -> list[Node]:
     return nodes
 
 
-def _tasks_by_correlation(raw: Raw) -> dict[int, list[Event]]:
-    """Queue element -> device slices that it launched: flow, its start inside a dequeue."""
+def _enqueues(raw: Raw) -> list[Event]:
+    return [e for e in raw.slices if e.get("cat") == "enqueue"]
+
+
+def _launches(raw: Raw) -> list[Event]:
+    """Without a task queue: the moments at which CANN is called stand for the enqueues, whatever their thread."""
+    return [
+        {"ts": e["ts"], "cat": "launch", "tid": None, "args": {"correlation_id": e["id"]}}
+        for e in raw.events
+        if e.get("cat") == "HostToDevice" and e["ph"] == "s"
+    ]
+
+
+def _tasks_by_correlation(raw: Raw) -> dict[object, list[Event]]:
+    """Queue element -> device slices that it launched: flow, its start inside a dequeue. Without a queue: flow -> slices."""
     starts = {e["id"]: e["ts"] for e in raw.events if e.get("cat") == "HostToDevice" and e["ph"] == "s"}
     first: dict[str, Event] = {}
     for event in raw.events:
         if event.get("cat") == "HostToDevice" and event["ph"] == "f":
             first.setdefault(event["id"], event)
     dequeues = [e for e in raw.slices if e.get("cat") == "dequeue"]
-    out: dict[int, list[Event]] = {}
+    out: dict[object, list[Event]] = {}
     for id_, end in first.items():
         task = raw.by_place.get((end["pid"], end["tid"], end["ts"]))
         at = starts.get(id_)
         if task is None or at is None:
             continue
+        if not dequeues:
+            out.setdefault(id_, []).append(task)
         for dequeue in dequeues:
             if dequeue["ts"] <= at <= dequeue["ts"] + dequeue["dur"]:
                 out.setdefault(dequeue["args"]["correlation_id"], []).append(task)
@@ -88,7 +103,7 @@ def operators(raw: Raw) -> list[Operator]:
     """Rows by start, without the step marks."""
     tasks = _tasks_by_correlation(raw)
 
-    def device(ids: list[int], aicore: bool) -> Decimal:
+    def device(ids: list[object], aicore: bool) -> Decimal:
         found = [task for id_ in ids for task in tasks.get(id_, ())]
         return sum((t["dur"] for t in found if not aicore or t["args"].get("Task Type") == "AI_CORE"), ZERO)
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.oracle.raw import Raw
-from tests.support.mock import RUNS, run
+from tests.support.mock import RUNS, queued, run
 
 BOTH = [
     pytest.param(folder, id=f"{name}/{folder.name.split('_')[1]}")
@@ -179,9 +179,8 @@ def test_queue_elements_and_backward_links_come_in_pairs(folder: Path) -> None:
     launches = "WHERE x.connectionId NOT IN (SELECT connectionId FROM CANN_API)" * ("CANN_API" in tables(folder))
     counts = Counter(query(folder, sql.format(launches=launches)))
     raw = Raw(folder)
-    queue = (
-        {(2, 50002, 50002)} if "ProfilerActivity.NPU" in _activities(folder) else set()
-    )  # nothing is enqueued without an NPU
+    enqueues = "ProfilerActivity.NPU" in _activities(folder) and queued(folder)
+    queue = {(2, 50002, 50002)} if enqueues else set()
     assert set(counts) == {(2, 50001, 50001)} | queue
     flows = Counter(event["cat"] for event in raw.events if event["ph"] == "s")
     assert counts[2, 50002, 50002] == flows["async_task_queue"]

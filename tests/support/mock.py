@@ -86,6 +86,11 @@ RUNS: dict[str, Recipe] = {
         )
     },
     **_matrix(),
+    **{f"both_task_queue_{level}": replace(_with(ONE, export=("text", "db")), task_queue=level) for level in (0, 2)},
+    "task_queue_0_cluster": replace(_with(CLUSTER, level=2), task_queue=0, only=(3,)),
+    "both_task_queue_0_level0": replace(
+        _with(SMALL, level=0, metrics=METRICS["AiCoreNone"], export=("text", "db")), task_queue=0
+    ),
     "fragmentation_and_leak": replace(ONE, faults=("fragmentation", "memory-leak:3")),
 }
 
@@ -114,6 +119,11 @@ def rank_folder(folder: Path, rank: int) -> Path:
     """The result folder of one rank of a run."""
     (info,) = folder.glob(f"*/profiler_info_{rank}.json")
     return info.parent
+
+
+def queued(folder: Path) -> bool:
+    """The result has a task queue: the name of its run does not say that it has none."""
+    return "task_queue_0" not in folder.parent.name
 
 
 def mock_results(*needs: str) -> list[Any]:

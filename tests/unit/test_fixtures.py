@@ -84,7 +84,7 @@ def test_the_first_run_of_the_demo_has_something_for_every_view(folder: Path) ->
     assert {e["name"] for e in result.process("Communication")} >= {"Notify_Wait", "Notify_Record", "Memcpy"}
     counters = {result.processes[e["pid"]] for e in result.events if e["ph"] == "C"}
     assert counters == {"AI Core Freq", "HBM", "LLC", "NPU MEM"}
-    assert {row["Component"] for row in result.csv("memory_record.csv")} == {"APP", "PTA", "GE", "PTA+GE", "WORKSPACE"}
+    assert {row["Component"] for row in result.csv("memory_record.csv")} == {"APP", "PTA", "GE", "PTA+GE"}
     allocations = result.csv("operator_memory.csv")
     assert any(not row["Release Time(us)"] for row in allocations)
     assert any(row["Name"].startswith("cann::") for row in allocations)

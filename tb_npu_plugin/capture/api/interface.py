@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend, side_files
-from tb_npu_plugin.capture.api import exports, parsing, paths, ranks, session
+from tb_npu_plugin.capture.api import exports, parsing, paths, ranks, session, task_queue
 from tb_npu_plugin.capture.api.automatic_marks import AutomaticMarks
 from tb_npu_plugin.capture.api.communication import CommunicationNotes
 from tb_npu_plugin.capture.api.enums import ProfilerActivity, supported_activities
@@ -309,6 +309,7 @@ class _ProfInterface:
             groups=ranks.groups(),
             environment=side_files.environment(),
             active=active if isinstance(active := getattr(self.schedule, "active", None), int) else None,
+            task_queue=task_queue.level(),
         )
 
     def _write_info(self, end: dict[str, Any] | None) -> None:

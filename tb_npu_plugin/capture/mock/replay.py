@@ -21,7 +21,7 @@ from tb_npu_plugin.capture.mock.memory import Memory
 from tb_npu_plugin.capture.mock.mstx import Marks, StreamMark
 from tb_npu_plugin.capture.mock.nesting import Nested, nest
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.device import Device
+from tb_npu_plugin.capture.simulation.device import LEVEL_2, Device
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, Launch
 from tb_npu_plugin.capture.simulation.program import Transfer
 from tb_npu_plugin.capture.simulation.records import (
@@ -91,10 +91,12 @@ class Replay:
                                cube_cores=chip.cube_cores, clock=chip.clock)  # fmt: skip
         self._autograd = max(tids) + 1 if settings.npu else 0
         self.process.dequeue_tid = max(tids) + 2
-        self.process.threads = sorted(tids) + ([self.process.dequeue_tid, self._autograd] if settings.npu else [])
+        launching = [self.process.dequeue_tid] if settings.npu and settings.task_queue else []
+        self.process.threads = [*sorted(tids), *launching, *([self._autograd] if settings.npu else [])]
         self.process.marks = any(call.signature.name.startswith(STEP) for call in self._calls)
         random = Random(f"{data.pid}/{data.start}")
-        self._device = Device(chip, random, data.start, self.process.dequeue_tid, settings.level == "Level2", 1.0)
+        self._device = Device(chip, random, data.start, self.process.dequeue_tid, settings.level == "Level2", 1.0,
+                              settings.task_queue)  # fmt: skip
         self._kernels, self._chip = KernelFactory(chip), chip
         self._peers = Peers(settings, chip, data, self._calls, recorded.works)
         self.process.groups = self._peers.groups
@@ -194,14 +196,17 @@ class Replay:
                     self._peers.waits.backward_is_over(self._device)
                 for launch in work:
                     self._launch(launch, op, self._clock(at), room)
+                    self._launched(at + room)
                     at += room
             elif isinstance(work, Transfer):
                 start = self._clock(at)
                 end = start + room * 9 // 10
                 self._peers.communicate(self._device, work, op, calls[number], start, end, later=backward)
+                self._launched(at + room)
             elif isinstance(work, StreamMark):
                 row = self._marks.launch(self._device, work, op, self._clock(at), self._clock(at) + room * 9 // 10)
                 segment.tasks += [row] if row is not None else []
+                self._launched(at + room)
             else:
                 self._read(work, op, calls[number], self._clock(at), room)
         if calls:
@@ -245,8 +250,13 @@ class Replay:
                 self._device.warm(launch.kernel)  # compiled in the steps before the capture
         return found or None
 
+    def _launched(self, at: int) -> None:
+        """Without a task queue the operator has launched by itself: what comes from `at` on, recorded time, is later."""
+        if not self._device.task_queue:
+            self._clock.wait(at, self._device.free_at)
+
     def _launch(self, launch: Launch, op: HostOp, at: int, room: int) -> None:
-        if not launch.compiled:
+        if not launch.compiled and self._device.task_queue != LEVEL_2:
             self._device.call("acl", f"{launch.api}GetWorkspaceSize", "0", "ACL_NN", at, at + room * 4 // 10, op.tid)
         self._device.launch(launch, op, at + room // 2, at + room * 9 // 10)
 
@@ -255,6 +265,7 @@ class Replay:
         device = self._device
         end = at + room * 9 // 10
         device.copy(size, True, op, at + room // 2, end)
+        end = max(end, device.free_at) if not device.task_queue else end
         done = max(device.busy_until() + _NOTICE, end + 1)
         self._clock.wait(call.end, done)
         device.call("acl", "aclrtSynchronizeStreamWithTimeout", "0", "ACL_RTS", end, self._clock(call.end), op.tid)

@@ -18,6 +18,7 @@ from tb_npu_plugin.capture.models.catalog import Sizes, workload
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.cluster import Cluster, Timetable, Truth
 from tb_npu_plugin.capture.simulation.data_pipeline import BOTTLENECK, LONG_WAIT, OPERATORS
+from tb_npu_plugin.capture.simulation.device import TASK_QUEUES
 from tb_npu_plugin.capture.simulation.faults import parse_faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
@@ -40,7 +41,7 @@ Report = Callable[[str, float], None]
 @dataclass(frozen=True)
 class Recipe:
     """What to simulate. faults: as on the command line (simulation/faults.py); only: ranks to write, all without;
-    dialect: of which release, the newest without."""
+    dialect: of which release, the newest without; task_queue: TASK_QUEUE_ENABLE of torch_npu."""
 
     model: str = "llama-7b"
     ranks: int = 1
@@ -58,6 +59,7 @@ class Recipe:
     start: int = START
     framework: str = "torch"
     dialect: Dialect | None = None
+    task_queue: int = 1
 
     def cluster(self) -> Cluster:
         """The run. Raises BadRequest for what does not go together."""
@@ -68,6 +70,10 @@ class Recipe:
         if self.options.data_process and self.framework != "mindspore":
             raise BadRequest("only MindSpore profiles the data pipeline", "Add --framework mindspore.")
         chip, layout = CHIPS[self.chip], Layout(self.ranks, self.tp, self.pp)
+        if self.task_queue not in TASK_QUEUES:
+            raise BadRequest(f"there is no TASK_QUEUE_ENABLE={self.task_queue}", "It is 0, 1 or 2.")
+        if self.task_queue != 1 and self.framework != "torch":
+            raise BadRequest("TASK_QUEUE_ENABLE is a variable of torch_npu", "Leave --task-queue out.")
         wrong = [rank for rank in self.only if not 0 <= rank < self.ranks]
         if wrong:
             raise BadRequest(f"there is no rank {wrong[0]}", f"The run has {self.ranks} ranks, from 0.")
@@ -84,6 +90,7 @@ class Recipe:
             faults,
             self.options.npu,
             self.options.schedule is not None,
+            self.task_queue,
         )
 
 

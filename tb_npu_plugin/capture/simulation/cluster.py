@@ -67,7 +67,7 @@ class Truth:
 @dataclass(frozen=True)
 class Cluster:
     """A run. first_step: number of the first recorded step; start: ns since the epoch; npu: there is a device, not
-    only the host of a single rank; marks: steps leave marks."""
+    only the host of a single rank; marks: steps leave marks; task_queue: TASK_QUEUE_ENABLE of all ranks."""
 
     workload: Workload
     layout: Layout
@@ -79,6 +79,7 @@ class Cluster:
     faults: Faults = field(default_factory=Faults)
     npu: bool = True
     marks: bool = True
+    task_queue: int = 1
 
     @property
     def topology(self) -> Topology:
@@ -207,7 +208,7 @@ class _Run:
         process = cluster.process(rank)
         self._host_faults = HostFaults(faults.gc.get(rank, 0), faults.loader.get(rank, 0))
         place = Place(process, cluster.chip, cluster.seed, cluster.workload.held(self._stage), keep, runtime,
-                      faults.slow_ranks.get(rank, 1.0))  # fmt: skip
+                      faults.slow_ranks.get(rank, 1.0), cluster.task_queue)  # fmt: skip
         self.host = Host(place, self._host_faults)
         self._groups = self._make_groups()
         process.groups = list(self._groups.values())

@@ -4,6 +4,9 @@ The launching thread takes elements from the task queue one by one and calls CAN
 when it has been launched, when its stream is free, and when what the stream waits for is done. So a host that launches
 too slowly leaves gaps on the device (host-bound), and one that launches fast runs ahead until the queue or the stream
 is full and then waits (device-bound).
+
+TASK_QUEUE_ENABLE, as torch_npu's reference of environment variables has it: 0 has no queue, the thread of the operator
+calls CANN itself; 1 has the queue; with 2 the launching thread also asks for the workspace and takes it.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from tb_npu_plugin.capture.simulation.meters import Meters
 from tb_npu_plugin.capture.simulation.program import Transfer
 from tb_npu_plugin.capture.simulation.records import (
     BATCH,
+    WORKSPACE,
     CannCall,
     CommOp,
     Group,
@@ -29,6 +33,7 @@ from tb_npu_plugin.capture.simulation.records import (
     Queued,
     Segment,
     Task,
+    Totals,
 )  # fmt: skip
 
 #: Random numbers come from a stream of their own, all other kernels run in order.
@@ -36,6 +41,9 @@ STREAM, RANDOM_STREAM = 2, 3
 _STREAMS = {"DSA_SQE": RANDOM_STREAM}
 #: Elements of the task queue (kQueueCapacity of torch_npu), and tasks that a stream takes ahead (assumed).
 QUEUE, AHEAD = 4096, 1024
+#: Values of TASK_QUEUE_ENABLE; with the last one the launching thread prepares kernels, too.
+TASK_QUEUES = (0, 1, 2)
+LEVEL_2 = TASK_QUEUES[-1]
 COPIES = {
     to_host: Kernel("MEMCPY_ASYNC", "", "", "SDMA_SQE" if to_host else "PCIE_DMA_SQE") for to_host in (False, True)
 }
@@ -45,6 +53,10 @@ _EVENT_WAIT = Kernel("EVENT_WAIT", "", "", "EVENT_WAIT_SQE")
 _DEQUEUE, _BEFORE, _NODE, _AFTER, _ARRIVE = 2_000, 3_000, 6_000, 1_500, 9_000
 #: ns from an enqueue to its dequeue at least, and between two dequeues.
 _WAKE, _NEXT = 9_000, 1_500
+#: ns that the call for the size of the workspace takes, whichever thread makes it; and taking it where it is there.
+WORKSPACE_SIZE, _TAKE_WORKSPACE = 4_000, 1_000
+#: The workspace of a stream grows by whole pages, and there is a little more than was asked for (torch_npu's allocator).
+_PAGE, _MORE = 2 << 20, 32
 #: ns that a mark of mstx takes on a stream (assumed).
 MARK = 40
 #: ns that a copy begins before the task in front of it ends, as neighbours on a stream of a real 910B do.
@@ -53,13 +65,18 @@ _EARLY = 400
 
 class Device:
     """Device and launching thread of one process. Records go to `segment`; with None only times are worked out.
-    slow: factor of the kernels' durations."""
+    slow: factor of the kernels' durations; task_queue: TASK_QUEUE_ENABLE."""
 
-    def __init__(self, chip: Chip, random: Random, start: int, dequeue_tid: int, runtime: bool, slow: float) -> None:
+    def __init__(
+        self, chip: Chip, random: Random, start: int, dequeue_tid: int, runtime: bool, slow: float, task_queue: int = 1
+    ) -> None:
         self._chip, self._random, self._slow = chip, random.random, slow
+        self.task_queue = task_queue
+        self._workspaces: dict[int, int] = {}  # stream -> bytes that it holds for its kernels
         self.segment: Segment | None = None
         self.meters = Meters(chip, start)
         self._dequeue_tid, self._runtime = dequeue_tid, runtime
+        self._tid = dequeue_tid  # of the thread that calls CANN now
         self.free_at = start  # the launching thread
         self._busy: dict[int, int] = {}
         self._communicating: dict[int, int] = {}
@@ -93,7 +110,10 @@ class Device:
 
     # -- the launching thread -----------------------------------------------------------------------
     def _take(self, name: str, op: HostOp | None, start: int, end: int) -> tuple[int, Queued | None]:
-        """Enqueue (from start to end) and dequeue one element; gives when CANN is called for it."""
+        """Enqueue (from start to end) and dequeue one element; gives when CANN is called for it: at `end` without a queue."""
+        self._tid = self._dequeue_tid if self.task_queue or op is None else op.tid
+        if not self.task_queue:
+            return end, None
         self._correlation += 1
         at = max(self.free_at + _NEXT, start + _WAKE)
         if self.segment is None or op is None:
@@ -104,16 +124,17 @@ class Device:
 
     def _done(self, item: Queued | None, end: int) -> None:
         self.free_at = end + _AFTER // 10 * 10
-        self._dequeued[self._count % QUEUE] = self.free_at
+        if self.task_queue:
+            self._dequeued[self._count % QUEUE] = self.free_at
         self._count += 1
         if item is not None:
             item.dequeue_end = self.free_at
 
     def call(self, level: str, name: str, item: str, mode: str, start: int, end: int, tid: int = 0) -> int:
-        """Note one CANN call, of the launching thread unless `tid` says otherwise; gives its connection id."""
+        """Note one CANN call, of the thread that launches unless `tid` says otherwise; gives its connection id."""
         self._connection += 1
         if self.segment is not None:
-            call = CannCall(level, name, item, mode, tid or self._dequeue_tid, start, end, self._connection)
+            call = CannCall(level, name, item, mode, tid or self._tid, start, end, self._connection)
             self.segment.cann.append(call)
         return self._connection
 
@@ -121,10 +142,12 @@ class Device:
         """Launch a kernel; the operator `op` enqueues it from start to end."""
         kernel = launch.kernel
         begin, item = self._take(launch.api, op, start, end)
+        stream = _STREAMS.get(kernel.core, STREAM)
+        if self.task_queue == LEVEL_2 and not launch.compiled:
+            begin = self._prepare(launch, stream, begin)
         at = begin + self._vary(_BEFORE) + 100
         if launch.compiled:
             at += self._compile(kernel, begin)
-        stream = _STREAMS.get(kernel.core, STREAM)
         at = max(at, self._started[self._count % AHEAD])  # a full stream takes no more
         inner = self._vary(_NODE)
         if self._runtime:
@@ -143,10 +166,30 @@ class Device:
         self._started[self._count % AHEAD] = ready
         if self.segment is not None:
             number = self._tasks[stream] = self._tasks.get(stream, 300) + 1
-            task = Task(kernel, ready, dur, stream, number, connection, at + 300, self._dequeue_tid, op)
+            task = Task(kernel, ready, dur, stream, number, connection, at + 300, self._tid, op)
             self.segment.tasks.append(task)
             self.meters.count(task)
         self._done(item, done)
+
+    def _prepare(self, launch: Launch, stream: int, begin: int) -> int:
+        """On the launching thread: ask for the size of the workspace, and take it; gives when that is done. Memory is
+        kept for the next kernel of the stream, and more is reserved where one needs more."""
+        done = begin + self._vary(WORKSPACE_SIZE)
+        self.call("acl", f"{launch.api}GetWorkspaceSize", "0", "ACL_NN", begin, done)
+        if not launch.workspace:
+            return done
+        size = -(-(launch.workspace + _MORE) // _PAGE) * _PAGE
+        held = self._workspaces.get(stream, 0)
+        totals = []
+        if held < size:
+            self._workspaces[stream] = size
+            totals = [Totals(WORKSPACE, done, 0, sum(self._workspaces.values()), 0)]
+        held, reserved = self._workspaces[stream], sum(self._workspaces.values())
+        end = done + self._vary(_TAKE_WORKSPACE)
+        if self.segment is not None:
+            totals += [Totals(WORKSPACE, done + 10, held, reserved, held), Totals(WORKSPACE, end, 0, reserved, 0)]
+            self.segment.totals += totals
+        return end
 
     def _compile(self, kernel: Kernel, begin: int) -> int:
         """ns that CANN takes to find the compiled operator: long on first sight."""
@@ -176,7 +219,7 @@ class Device:
             if self.segment is not None:
                 number = self._tasks[STREAM] = self._tasks.get(STREAM, 300) + 1
                 self.segment.tasks.append(
-                    Task(COPIES[to_host], ready, dur, STREAM, number, connection, begin, self._dequeue_tid, op, size)
+                    Task(COPIES[to_host], ready, dur, STREAM, number, connection, begin, self._tid, op, size)
                 )
         self._done(item, begin + took)
 
@@ -217,7 +260,7 @@ class Device:
         # its data come from the compute stream
         at = max(self._communicating.get(group, 0) + 2_000, begin + took + 5_000, self._busy.get(STREAM, 0) + 1_500)
         self._done(item, begin + took)
-        return Arrival(at, connection, begin + took // 20 * 10, op)
+        return Arrival(at, connection, begin + took // 20 * 10, self._tid, op)
 
     def communicate(
         self, name: str, transfer: Transfer, exchange: Exchange, group: Group, arrival: Arrival, end: int,
@@ -231,7 +274,7 @@ class Device:
         count = count_of(transfer.type, exchange.size // transfer.item, len(group.ranks))
         op = CommOp(
             name, transfer.type, group, arrival.at, end - arrival.at, arrival.connection, arrival.acl,
-            self._dequeue_tid, count, planes, arrival.op, main=1 if mesh or _receives(transfer, planes) else 0,
+            arrival.tid, count, planes, arrival.op, main=1 if mesh or _receives(transfer, planes) else 0,
             data_type=transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16"),
             algorithm="MESH" if mesh else "RING",
         )  # fmt: skip
@@ -259,4 +302,5 @@ class Arrival:
     at: int
     connection: int
     acl: int
+    tid: int
     op: HostOp | None

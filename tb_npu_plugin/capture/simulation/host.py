@@ -14,7 +14,7 @@ from typing import Any
 
 from tb_npu_plugin.capture.simulation.allocator import Block, CachingAllocator
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.device import Arrival, Device
+from tb_npu_plugin.capture.simulation.device import LEVEL_2, WORKSPACE_SIZE, Arrival, Device
 from tb_npu_plugin.capture.simulation.kernels import Launch
 from tb_npu_plugin.capture.simulation.program import Instruction, Program, Transfer
 from tb_npu_plugin.capture.simulation.records import (
@@ -38,7 +38,7 @@ _SIDE, _PIN = 9 << 20, 3 << 19
 
 
 #: Instructions that a host without an NPU leaves out.
-_OF_THE_DEVICE = frozenset(("launch", "copy", "communicate", "wait", "synchronize", "use_workspace", "engine_block"))
+_OF_THE_DEVICE = frozenset(("launch", "copy", "communicate", "wait", "synchronize", "engine_block"))
 
 
 @dataclass
@@ -57,6 +57,7 @@ class Place:
     keep        records are kept; otherwise only times are worked out
     runtime     runtime calls are recorded (level 2)
     slow        factor of the kernels' durations
+    task_queue  TASK_QUEUE_ENABLE
     """
 
     process: Process
@@ -66,6 +67,7 @@ class Place:
     keep: bool = True
     runtime: bool = False
     slow: float = 1.0
+    task_queue: int = 1
 
 
 class Host:
@@ -75,14 +77,14 @@ class Host:
         process = place.process
         random = Random(f"{place.seed}/{process.rank}")
         self.process, self._random, self._faults = process, random.random, faults
-        self.device = Device(place.chip, random, process.start, process.dequeue_tid, place.runtime, place.slow)
+        self.device = Device(place.chip, random, process.start, process.dequeue_tid, place.runtime, place.slow,
+                             place.task_queue)  # fmt: skip
         self.allocator = CachingAllocator(place.chip.memory)
         self.allocator.hold(place.held)
         self.now = process.start
         self.tid, self._autograd = process.pid, process.pid + 91
-        process.threads[:] = (
-            [self.tid, process.dequeue_tid, self._autograd] if process.npu else [self.tid, self._autograd]
-        )
+        launching = [process.dequeue_tid] if process.npu and place.task_queue else []
+        process.threads[:] = [self.tid, *launching, self._autograd]
         self._keep = place.keep
         self._segment: Segment | None = None
         self._open: list[HostOp | None] = []
@@ -197,26 +199,38 @@ class Host:
 
     # -- launches -----------------------------------------------------------------------------------
     def _enqueue(self) -> tuple[int, int]:
-        """Start and end of an enqueue."""
+        """Start and end of an enqueue; without a task queue both are now."""
         self.spend(_BEFORE_ENQUEUE)
         start = self.now
+        if not self.device.task_queue:
+            return start, start
         self.now = -(-self.device.room_at(start) // 10) * 10
         self.spend(_ENQUEUE)
         return start, self.now
 
+    def _launched(self) -> None:
+        """Without a task queue the operator has launched by itself, and goes on now."""
+        if not self.device.task_queue:
+            self.now = -(-self.device.free_at // 10) * 10
+
     def launch(self, launch: Launch) -> None:
-        """Launch a kernel."""
-        if not launch.compiled:
+        """Launch a kernel, whose workspace this thread gets unless the launching thread does."""
+        prepares = self.device.task_queue != LEVEL_2
+        if prepares and launch.workspace:
+            self._use_workspace(launch.workspace)
+        if prepares and not launch.compiled:
             start = self.now
-            self.spend(4_000)
+            self.spend(WORKSPACE_SIZE)
             self.device.call("acl", f"{launch.api}GetWorkspaceSize", "0", "ACL_NN", start, self.now, self.tid)
         start, end = self._enqueue()
         self.device.launch(launch, self._open[-1], start, end)
+        self._launched()
 
     def copy(self, size: int, to_host: bool, parts: int) -> None:
         """Launch a copy."""
         start, end = self._enqueue()
         self.device.copy(size, to_host, self._open[-1], start, end, parts)
+        self._launched()
 
     def communicate(self, transfer: Transfer) -> Transfer:
         """Launch a communication operator."""
@@ -224,6 +238,7 @@ class Host:
         self.arrival: Arrival = self.device.arrive(
             transfer.type, self.groups[transfer.group], self._open[-1], start, end
         )
+        self._launched()
         return transfer
 
     #: Role of a group -> its index on this rank; set by the cluster.
@@ -247,6 +262,11 @@ class Host:
 
     def _allocation(self, size: int) -> tuple[Block, Allocation | None]:
         self.spend(400)
+        found = self._allocated(size)
+        self.spend(300)
+        return found
+
+    def _allocated(self, size: int) -> tuple[Block, Allocation | None]:
         block, allocation = self.allocator.allocate(size), None
         if self._segment is not None:
             op = self._open[-1] if self._open else None
@@ -254,7 +274,6 @@ class Host:
             allocation = Allocation(op.info.name if op else "", block.size, self.now, totals)
             self._segment.memory.append(allocation)
             self._segment.totals.append(totals)
-        self.spend(300)
         return block, allocation
 
     def allocate(self, slot: int, size: int) -> None:
@@ -268,11 +287,22 @@ class Host:
         active = self.now
         self.allocator.release(block)
         self.spend(200)
+        self._released(allocation, active)
+        self.spend(200)
+
+    def _released(self, allocation: Allocation | None, active: int) -> None:
         if self._segment is not None and allocation is not None:
             allocation.active_release, allocation.release = active, self.now
             allocation.after = self._totals()
             self._segment.totals.append(allocation.after)
-        self.spend(200)
+
+    def _use_workspace(self, size: int) -> None:
+        """Workspace of one kernel, from the caching allocator: what follows on the stream may have it as well."""
+        self.spend(300)
+        block, allocation = self._allocated(size)
+        self.spend(2_000)
+        self.allocator.release(block)
+        self._released(allocation, self.now)
 
     def leak(self, size: int) -> None:
         """Allocate a block that nothing gives back."""
@@ -291,15 +321,6 @@ class Host:
         for side in sides:
             self._blocks[-1] = side
             self.release(-1)
-
-    def use_workspace(self, size: int) -> None:
-        """Workspace of one kernel, as TASK_QUEUE_ENABLE=2 records it: held and given back."""
-        self.spend(300)
-        at = self.now
-        self.spend(2_000)
-        if self._segment is not None:
-            self._segment.totals.append(Totals("WORKSPACE", at, size, 64 << 20, size))
-            self._segment.totals.append(Totals("WORKSPACE", self.now, 0, 64 << 20, 0))
 
     def engine_block(self, name: str, size: int, dur: int) -> None:
         """A block that CANN holds for one operator, for `dur` ns of host time."""

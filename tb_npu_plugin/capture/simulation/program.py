@@ -98,8 +98,6 @@ class Program:
     # -- what happens -------------------------------------------------------------------------------
     def launch(self, launch: Launch) -> None:
         """Launch a kernel from the open operator."""
-        if launch.workspace:
-            self.instructions.append(("use_workspace", launch.workspace))
         self.instructions.append(("launch", launch))
 
     def copy(self, size: int, to_host: bool = False, parts: int = 1) -> None:

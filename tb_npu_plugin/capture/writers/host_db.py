@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from itertools import chain
 from operator import attrgetter
 
-from tb_npu_plugin.capture.simulation.records import Allocation, CommOp, HostOp, OpInfo, Segment, Task, Totals
+from tb_npu_plugin.capture.simulation.records import (
+    WORKSPACE,
+    Allocation,
+    CommOp,
+    HostOp,
+    OpInfo,
+    Segment,
+    Task,
+    Totals,
+)
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.memory_csv import STREAM
@@ -152,7 +161,7 @@ class HostTables:
             component = now.component
             stream = None if component == "GE" else STREAM
             rows.append((name(component), now.at, now.allocated, now.reserved, now.active, stream, device))
-            if component != "WORKSPACE":
+            if component != WORKSPACE:
                 last[component] = now
                 allocated = reserved = active = 0
                 for known in last.values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.capture.simulation.records import Allocation, Segment, Totals
+from tb_npu_plugin.capture.simulation.records import WORKSPACE, Allocation, Segment, Totals
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.text import Rows, cell, mb, stamp
 from tb_npu_plugin.schema import torch_npu_memory_csv as schema
@@ -99,7 +99,7 @@ class MemoryRecord:
         for now in ready:
             at = stamp(now.at)
             line = self._line(now.component, at, now.allocated, now.reserved, now.active)
-            if now.component == "WORKSPACE":
+            if now.component == WORKSPACE:
                 self._workspace.add([line])
                 continue
             self._known[now.component] = now

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from click.testing import CliRunner
@@ -31,7 +32,11 @@ RUNS: dict[str, dict[str, Any]] = {
     "level2": {"level": "Level2", "record_shapes": True, "with_modules": True},
     "level_none": {"level": "Level_none", "profile_memory": True},
     "cpu": {**ALL, "npu": False},
+    "task_queue_0": {**ALL, "level": "Level2", "export": ("text", "db")},
+    "task_queue_2": {**ALL, "export": ("text", "db")},
 }
+#: What the environment of a run says beside RANK.
+VARIABLES = {"task_queue_0": {"TASK_QUEUE_ENABLE": "0"}, "task_queue_2": {"TASK_QUEUE_ENABLE": "2"}}
 TRACE = ("trace_view.json",)
 KERNELS = (*TRACE, "kernel_details.csv")
 STEPS = (*TRACE, "step_trace_time.csv")
@@ -58,16 +63,10 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     @cache
     def folder(name: str) -> Path:
-        before = os.environ.get("RANK")
-        os.environ["RANK"] = "0"
-        try:
+        with mock.patch.dict(os.environ, {"RANK": "0", **VARIABLES.get(name, {})}):
             made = train(tmp_path_factory.mktemp(name), **RUNS[name])
-            settle(made)  # what was written a moment ago is said to be still being written
-            return made
-        finally:
-            os.environ.pop("RANK")
-            if before is not None:
-                os.environ["RANK"] = before
+        settle(made)  # what was written a moment ago is said to be still being written
+        return made
 
     return folder
 
@@ -76,7 +75,8 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def test_the_invariants_hold(result: Callable[[str], Path], name: str) -> None:
     folder = result(name)
     checked = [check(folder) for check, needs in CHECKS if Raw(folder).has(*needs)]
-    assert len(checked) == {"level1": 13, "level2": 12, "level0": 10}.get(name, 3)
+    expected = {"level1": 13, "level2": 12, "level0": 10, "task_queue_0": 13, "task_queue_2": 13}
+    assert len(checked) == expected.get(name, 3)
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -128,7 +128,7 @@ def test_a_leak_grows_by_what_was_put_in() -> None:
 def test_fragmentation_reserves_more_than_is_allocated() -> None:
     plain, broken = (run(name)[1]["ranks"]["0"] for name in ("level1", "fragmentation_and_leak"))
     rest = [1 - found["allocated"][0] / found["reserved"][0] for found in (plain, broken)]
-    assert rest[1] > rest[0] + 0.3
+    assert rest[1] > rest[0] + 0.2
     (result,) = run("fragmentation_and_leak")[0].glob("*_ascend_pt")
     last = [row for row in Raw(result).csv("memory_record.csv") if row["Component"] == "PTA"][-1]
     assert float(last["Total Reserved(MB)"]) * (1 << 20) == broken["reserved"][-1]
