@@ -89,15 +89,38 @@ class _KinetoProfile:
     def _clean_up(self) -> None:
         self.prof_if.delete_temporary()
 
+    def _is_copy(self, function: str) -> bool:
+        """In a forked process, of a profile that its parent has started: what it did would be done to the parent's files."""
+        if self._process == os.getpid():
+            return False
+        if not self._is_under_way():
+            self._process = os.getpid()  # it was only made there
+            return False
+        warn(f"The profiler was started by process {self._process}, {function} takes no effect in its child!")
+        return True
+
+    def _is_under_way(self) -> bool:
+        return self.prof_if.recording
+
     @guarded()
     def start(self) -> None:
         """Record from now."""
+        if self._is_copy("start"):
+            return
+        if self.prof_if.recording:
+            warn("Profiler is already started, start takes no effect!")
+            return
         PLACE.configure(export_only=True)
         self.action_controller.run((Do.INIT, Do.START))
 
     @guarded()
     def stop(self) -> None:
         """Record no longer; the data are ready for export."""
+        if self._is_copy("stop"):
+            return
+        if not self.prof_if.recording:
+            warn("Profiler is not started, stop takes no effect!")
+            return
         self.action_controller.run((Do.STOP, Do.FINALIZE))
 
     @guarded()

@@ -41,6 +41,8 @@ _DAEMON = (
 DEFAULT_PROCESSES = max(1, (os.cpu_count() or 1) // 2)
 _background: list[ThreadPoolExecutor] = []
 _background_lock = threading.Lock()
+# A forked process has no threads but its own: what is given to its copy of the pool would wait for ever.
+os.register_at_fork(after_in_child=_background.clear)
 
 
 class ParseFailed(NpuPluginError):

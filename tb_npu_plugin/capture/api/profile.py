@@ -81,9 +81,14 @@ class profile(_KinetoProfile):
             self.stop()
         super()._clean_up()
 
+    def _is_under_way(self) -> bool:
+        return self._started and not self.stopped
+
     @guarded()
     def start(self) -> None:
         """Begin with the action of the current step."""
+        if self._is_copy("start"):
+            return
         if self.prof_if.recording:
             warn("Profiler is already started, start takes no effect!")
             return
@@ -98,7 +103,7 @@ class profile(_KinetoProfile):
     @guarded()
     def stop(self) -> None:
         """End: what is being recorded is written and handed to on_trace_ready."""
-        if self.stopped:
+        if self.stopped or self._is_copy("stop"):
             return
         if not self._started:
             warn("Profiler is not started, stop takes no effect!")
@@ -113,6 +118,8 @@ class profile(_KinetoProfile):
         """The next step begins."""
         if self.stopped:
             warn("Profiler is stopped, step takes no effect!")
+            return
+        if self._is_copy("step"):
             return
         self._end_step()
         before = self.current_action

@@ -81,6 +81,57 @@ def test_a_forked_process_leaves_the_capture_alone(tmp_path: Path) -> None:
     assert said == ["now", "ready"]
 
 
+def test_a_forked_process_that_goes_on_with_the_profile(tmp_path: Path) -> None:
+    """As where a child leaves the `with` by sys.exit()."""
+    script = (
+        "with profile(schedule=schedule(0, 1), on_trace_ready=lambda prof: print('ready', flush=True)) as prof:\n"
+        "    if os.fork() == 0:\n"
+        "        prof.step()\n"
+        "        prof.start()\n"
+        "        sys.exit()\n"
+        "    os.wait()\n"
+        "    print('now', flush=True)\n"
+    )
+    lines = _run(script, tmp_path).splitlines()
+    assert [line for line in lines if not line.startswith("[")] == ["now", "ready"]
+    told = [line.split("process ")[1] for line in lines if "takes no effect in its child" in line]
+    parent = told[0].split(",")[0]
+    assert told == [f"{parent}, {call} takes no effect in its child!" for call in ("step", "start", "stop")]
+
+
+@pytest.mark.parametrize("kind", ["profile(on_trace_ready=lambda prof: print('ready'))", "_KinetoProfile()"])
+def test_a_profile_that_is_made_before_the_process_forks(kind: str, tmp_path: Path) -> None:
+    script = (
+        f"prof = {kind}\n"
+        "if os.fork() == 0:\n"
+        "    with prof: pass\n"
+        "    prof.export_chrome_trace('trace.json')\n"
+        "    sys.exit()\n"
+        "os.wait()\n"
+    )
+    said = _run(script, tmp_path)
+    assert "takes no effect" not in said
+    assert (tmp_path / "trace.json").is_file()
+    assert not (tmp_path / "export_only_prof_dir").exists()
+
+
+def test_a_forked_process_parses_in_the_background_itself(tmp_path: Path) -> None:
+    script = (
+        "def capture():\n"
+        "    with profile(on_trace_ready=tensorboard_trace_handler('result', async_mode=True)): pass\n"
+        "capture()\n"
+        "while not list(__import__('pathlib').Path().glob('result/*/*/analyse.done')): __import__('time').sleep(0.01)\n"
+        "if os.fork() == 0:\n"
+        "    capture()\n"
+        "    sys.exit()\n"
+        "os.wait()\n"
+    )
+    _run(script, tmp_path)
+    folders = list((tmp_path / "result").iterdir())
+    assert len(folders) == 2
+    assert all(_parsed(folder) for folder in folders)
+
+
 def test_temporary_folders_go_with_the_process(tmp_path: Path) -> None:
     _run("p = _KinetoProfile()\np.start()\np.stop()\np.export_chrome_trace('trace.json')\n", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]

@@ -347,3 +347,18 @@ def test_kineto_profile(recorded: Recorded, said: Said) -> None:
     assert json.loads(Path("out/trace.json").read_text())[0]["name"] == "aten::add"
     del prof
     assert not Path("export_only_prof_dir").exists()
+
+
+def test_kineto_profile_started_and_stopped_twice(recorded: Recorded, said: Said) -> None:
+    prof = _KinetoProfile(experimental_config=QUIET)
+    prof.stop()
+    assert said() == [("WARNING", "Profiler is not started, stop takes no effect!")]
+    prof.start()
+    folder = prof.prof_if.prof_path
+    prof.start()
+    assert said() == [("WARNING", "Profiler is already started, start takes no effect!")]
+    prof.stop()
+    prof.stop()
+    assert said() == [("WARNING", "Profiler is not started, stop takes no effect!")]
+    assert recorded.take() == ["prepare", "start", "stop", "finalize"]
+    assert prof.prof_if.prof_path == folder
