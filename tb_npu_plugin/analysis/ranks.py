@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from tb_npu_plugin.analysis.trajectory import stage_of
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.communicators import group_hash
+from tb_npu_plugin.schema.torch_npu_json import PIPELINE, STAGES
 from tb_npu_plugin.tables import Table, known
 
 
@@ -50,6 +52,17 @@ def world_size(captures: Sequence[Capture], link_tables: Sequence[Table | None])
             ends = np.concatenate([table.ints("src"), table.ints("dst")])
             highest += [int(ends[known(ends)].max())] if known(ends).any() else []
     return max(highest) + 1 if highest else None
+
+
+def pipeline_stage(capture: Capture) -> int | None:
+    """Stage of a rank in the pipeline, from 1: its place in the group of the pipeline, else from distributed_args (Megatron
+    numbers the ranks of one stage in a row). None where neither tells."""
+    for group in capture.groups.values():
+        if group.get("group_name") == PIPELINE:
+            place = _whole(group.get("group_rank"))
+            return None if place is None else place + 1
+    told = capture.distributed_args
+    return stage_of(capture.rank, _whole(told.get("world_size")), _whole(told.get(STAGES)))
 
 
 def _sources(links: Table) -> list[tuple[str | None, int]]:

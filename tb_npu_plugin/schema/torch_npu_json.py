@@ -149,6 +149,8 @@ JSON_FILES = (COMMUNICATION, COMMUNICATION_MATRIX, TRACE_VIEW, PROFILER_INFO, PR
 ENVIRONMENT = "ENV_VARIABLES"
 GROUPS = "parallel_group_info"
 DISTRIBUTED = "distributed_args"
+#: What groups and arguments of Megatron call the pipeline.
+PIPELINE, STAGES = "pp", "pipeline_model_parallel_size"
 #: Our own: the mock device wrote this capture, the device side is simulated.
 SIMULATED = "tb_npu_simulated"
 

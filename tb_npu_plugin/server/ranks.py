@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from tb_npu_plugin.analysis.ranks import pipeline_stage
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.library import Library, StageState, Stand
@@ -48,6 +49,7 @@ def steps(library: Library, run: str) -> list[RankStepJson]:
                 "span": place.span.token,
                 "worker": place.worker.label,
                 "rank": place.worker.rank,
+                "pipeline_stage": pipeline_stage(span.capture) if span is not None else None,
                 "state": "missing" if state == "new" else _rank_state(state),
                 "steps": found,
                 "course": mean_course(span) if span is not None and not found else None,
@@ -73,6 +75,7 @@ def states(places: Sequence[Place], stands: Mapping[str, Sequence[Stand]]) -> li
                 "span": place.span.token,
                 "worker": place.worker.label,
                 "rank": place.worker.rank,
+                "pipeline_stage": None,
                 "state": "missing" if stand.state == "ready" else _rank_state(stand.state),
                 "reason": _reason(stand),
             }

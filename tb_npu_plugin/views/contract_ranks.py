@@ -50,11 +50,12 @@ class LinkJson(TypedDict):
 
 
 class RankStateJson(TypedDict):
-    """Whether a rank of the run is read."""
+    """Whether a rank of the run is read. `pipeline_stage`: from 1; null where nothing tells, or it is not read."""
 
     span: str
     worker: str
     rank: Optional[int]
+    pipeline_stage: Optional[int]
     state: Literal["ready", "reading", "failed", "missing"]
     reason: str
 

@@ -71,11 +71,12 @@ class CaptureJson(TypedDict):
 
 class RankStepJson(TypedDict):
     """Step budgets of one rank, for the small table of the overview. `course`: where points of the steps were recorded
-    instead, the mean step of StepTraceJson."""
+    instead, the mean step of StepTraceJson. `pipeline_stage`: from 1; null where nothing tells, or it is not read."""
 
     span: str
     worker: str
     rank: Optional[int]
+    pipeline_stage: Optional[int]
     state: Literal["ready", "reading", "failed", "missing"]
     steps: list[StepJson]
     course: Optional[StepTimesJson]

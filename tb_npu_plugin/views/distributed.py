@@ -8,7 +8,7 @@ from typing import cast
 from tb_npu_plugin.analysis import communication as analysis
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.kernels import by_step
-from tb_npu_plugin.analysis.ranks import WorldRanks, world_size
+from tb_npu_plugin.analysis.ranks import WorldRanks, pipeline_stage, world_size
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.texts import natural_key
@@ -53,6 +53,7 @@ def _state(span: SpanData) -> RankStateJson:
         "span": span.token,
         "worker": span.worker_label,
         "rank": span.capture.rank,
+        "pipeline_stage": pipeline_stage(span.capture),
         "state": "ready" if has_some else "missing",
         "reason": "" if has_some else f"None of these files is there: {files}.",
     }

@@ -403,20 +403,22 @@ export interface RankBudgetJson {
   incomplete: number;
 }
 
-/** Whether a rank of the run is read. */
+/** Whether a rank of the run is read. `pipeline_stage`: from 1; null where nothing tells, or it is not read. */
 export interface RankStateJson {
   span: string;
   worker: string;
   rank: number | null;
+  pipeline_stage: number | null;
   state: "ready" | "reading" | "failed" | "missing";
   reason: string;
 }
 
-/** Step budgets of one rank, for the small table of the overview. `course`: where points of the steps were recorded instead, the mean step of StepTraceJson. */
+/** Step budgets of one rank, for the small table of the overview. `course`: where points of the steps were recorded instead, the mean step of StepTraceJson. `pipeline_stage`: from 1; null where nothing tells, or it is not read. */
 export interface RankStepJson {
   span: string;
   worker: string;
   rank: number | null;
+  pipeline_stage: number | null;
   state: "ready" | "reading" | "failed" | "missing";
   steps: StepJson[];
   course: StepTimesJson | null;

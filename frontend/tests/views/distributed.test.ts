@@ -43,7 +43,14 @@ function distributed(over: Partial<DistributedJson>): DistributedJson {
 }
 
 function state(span: string, rank: number | null, of: "ready" | "reading" | "failed" = "ready") {
-  return { span, worker: `worker ${span}`, rank, state: of, reason: of === "failed" ? "truncated" : "" };
+  return {
+    span,
+    worker: `worker ${span}`,
+    rank,
+    pipeline_stage: null,
+    state: of,
+    reason: of === "failed" ? "truncated" : "",
+  };
 }
 
 function link(src: number, dst: number, over: Partial<LinkJson> = {}): LinkJson {
@@ -203,20 +210,26 @@ describe("links", () => {
 });
 
 describe("the rank that the others wait for", () => {
-  const ofRanks = (...waits: [number | null, Partial<RankBudgetJson>?][]) => {
-    const spans = waits.map((_, at) => `s${at}`);
+  const ofRanks = (...bare: [number | null, Partial<RankBudgetJson>?][]) => {
+    const spans = bare.map((_, at) => `s${at}`);
     return distributed({
       ranks: spans.map((span, at) => state(span, at)),
       steps: ["1"],
-      budgets: waits.map(([synchronization, over], at) => budget(`s${at}`, "1", { synchronization, wait: 1, ...over })),
+      budgets: bare.map(([communication_not_overlapped, over], at) =>
+        budget(`s${at}`, "1", { communication_not_overlapped, ...over }),
+      ),
     });
   };
   const found = (data: DistributedJson) => ranks.awaited(ranks.rankLines(data, "1"));
 
-  it("waits least, by a good part of the step", () => {
+  it("communicates least, by a good part of the step", () => {
     const late = found(ofRanks([30], [2], [25]));
-    expect(late && [late.line.state.rank, late.waited, late.others]).toEqual([1, 3, 26]);
-    expect(found(ofRanks([5], [2], [6]))).toBeNull();
+    expect(late && [late.line.state.rank, late.communicated, late.others]).toEqual([1, 6, 29]);
+    expect(found(ofRanks([5], [2], [6], [40]))).toBeNull();
+  });
+
+  it("is not told where communication is hidden as long as others take for it", () => {
+    expect(found(ofRanks([30], [2, { overlapped: 32 }], [25]))).toBeNull();
   });
 
   it("is not told of one rank, of a pipeline, or where a rank is not known", () => {

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tb_npu_plugin.analysis import communication
-from tb_npu_plugin.analysis.ranks import WorldRanks, world_size
+from tb_npu_plugin.analysis.ranks import WorldRanks, pipeline_stage, world_size
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.tables import NULL_INT
@@ -138,6 +138,15 @@ def test_a_group_whose_links_start_at_several_ranks_does_not_tell_which_is_this_
     ranks = WorldRanks([(Capture(rank=4), table)])
 
     assert ranks.of("x", 0) is None
+
+
+def test_stage_of_the_pipeline() -> None:
+    groups = {"a%eth_0": {"group_name": "tp", "group_rank": 1}, "b%eth_0": {"group_name": "pp", "group_rank": 2}}
+    megatron = {"pipeline_model_parallel_size": 4, "world_size": 64}
+    assert pipeline_stage(Capture(rank=33, groups=groups)) == 3
+    assert [pipeline_stage(Capture(rank=rank, distributed_args=megatron)) for rank in (0, 15, 16, 63)] == [1, 1, 2, 4]
+    assert pipeline_stage(Capture(rank=3)) is None
+    assert pipeline_stage(Capture(rank=3, groups={"b": {"group_name": "pp"}})) is None
 
 
 def test_world_size() -> None:

@@ -85,32 +85,31 @@ function sumUp(budgets: readonly RankBudgetJson[]): Figures | null {
   return sums;
 }
 
-/** A rank that comes late does not wait: how long it waits, and the one of the others that waits least. */
+/** A rank that comes late finds all others there: how long it communicates, and the one of the others that does least. */
 export interface Awaited {
   line: RankLine;
-  waited: number;
+  communicated: number;
   others: number;
 }
 
-/** What ranks wait differently by less of their step does not stand out. */
+/** What ranks communicate differently by less of their step does not stand out. */
 const LEAST_DIFFERENCE = 0.1;
 
 /**
- * The rank that all others wait for: each of them waits longer by a good part of its step. null where none stands out, and
- * where ranks receive from each other: the stages of a pipeline wait differently by nature.
+ * The rank that all others wait for: each of them communicates longer by a good part of its step, since all end together.
+ * null where none stands out, and where ranks receive from each other: the stages of a pipeline wait differently by nature.
  */
 export function awaited(lines: readonly RankLine[]): Awaited | null {
   const known = lines.flatMap((line) => {
-    const { wait = null, synchronization = null, bubble = null } = line.figures ?? {};
-    if (line.figures === null || synchronization === null || (bubble ?? 0) > 0) return [];
-    const step = wholeOf(budgetParts(line.figures));
-    return [{ line, waited: (wait ?? 0) + synchronization, step }];
+    const { communication_not_overlapped: bare = null, overlapped = null, bubble = null } = line.figures ?? {};
+    if (line.figures === null || bare === null || (bubble ?? 0) > 0) return [];
+    return [{ line, communicated: bare + (overlapped ?? 0), step: wholeOf(budgetParts(line.figures)) }];
   });
-  const [first, second] = known.sort((a, b) => a.waited - b.waited);
+  const [first, second] = known.sort((a, b) => a.communicated - b.communicated);
   const longest = Math.max(...known.map(({ step }) => step));
   if (!first || !second || known.length < lines.length) return null;
-  const isLess = second.waited - first.waited > LEAST_DIFFERENCE * longest;
-  return isLess ? { line: first.line, waited: first.waited, others: second.waited } : null;
+  const isLess = second.communicated - first.communicated > LEAST_DIFFERENCE * longest;
+  return isLess ? { line: first.line, communicated: first.communicated, others: second.communicated } : null;
 }
 
 /** "rank 3", or the worker's name where the rank is not known. */

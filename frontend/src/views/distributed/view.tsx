@@ -1,6 +1,6 @@
 import type { DistributedJson, TableJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { highest } from "../../base/outlier";
+import { hasStages, highest, stagesOf } from "../../base/outlier";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { freshJobs } from "../../state/progress";
@@ -98,10 +98,15 @@ function Distributed({ data, answer, run }: Props) {
 
 /** Which rank keeps the others waiting: it computes much longer, or does not wait itself; "" where none stands out. */
 function lateText(lines: readonly ranks.RankLine[]): string {
-  const late = highest(lines.map((line) => line.figures?.computing));
+  const states = lines.map((line) => line.state);
+  const bubbles = lines.map((line) => line.figures?.bubble);
+  const late = highest(
+    lines.map((line) => line.figures?.computing),
+    stagesOf(states, bubbles),
+  );
   const line = late && lines[late.index];
   if (!line) return awaitedText(lines);
-  return t("ranks.late", {
+  return t(hasStages(states) ? "ranks.late.stage" : "ranks.late", {
     rank: ranks.rankName(line.state),
     time: format.duration(late.value, 2),
     share: format.share(late.value / late.median - 1, 0),
@@ -113,7 +118,7 @@ function awaitedText(lines: readonly ranks.RankLine[]): string {
   if (!found) return "";
   return t("ranks.awaited", {
     rank: ranks.rankName(found.line.state),
-    time: format.duration(found.waited, 2),
+    time: format.duration(found.communicated, 2),
     others: format.duration(found.others, 2),
   });
 }

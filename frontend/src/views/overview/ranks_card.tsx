@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { getRanks } from "../../api/client";
 import type { ProgressJson, RankStepJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { highest } from "../../base/outlier";
+import { hasStages, highest, stagesOf } from "../../base/outlier";
 import { useCalm } from "../../base/use_calm";
 import { t } from "../../i18n";
 import { catalog, places } from "../../state/catalog";
@@ -66,7 +66,11 @@ export function RanksCard({ ranks, span, step }: Props) {
     const box = scroller.current;
     if (box && at >= 0) box.scrollTop = (at + 1.5) * ROW_PX - box.clientHeight / 2;
   }, [at, lines.length]);
-  const late = highest(lines.map((line) => line.step?.computing));
+  const bubbles = lines.map((line) => line.step?.bubble);
+  const late = highest(
+    lines.map((line) => line.step?.computing),
+    stagesOf(ranks, bubbles),
+  );
   const decimals = Math.max(...totals.map((total) => total ?? 0)) < 10 * unit.scale ? 3 : 2;
   const work = workOf(ranks, [...jobs.value, ...ended.value.values()]);
   return (
@@ -78,7 +82,7 @@ export function RanksCard({ ranks, span, step }: Props) {
     >
       {late && (
         <p class="ranks-late">
-          {t("ranks.late", {
+          {t(hasStages(ranks) ? "ranks.late.stage" : "ranks.late", {
             rank: `rank ${nameOf(lines[late.index])}`,
             time: format.duration(late.value, 2),
             share: format.share(late.value / late.median - 1, 0),
