@@ -14,7 +14,10 @@ const MEAN: StepTimesJson = {
 };
 
 function line(state: RankStepJson["state"], step?: StepJson, course: StepTimesJson | null = null): RankLine {
-  return { rank: { span: "a", worker: "a", rank: 0, state, steps: step ? [step] : [], course }, step };
+  return {
+    rank: { span: "a", worker: "a", rank: 0, pipeline_stage: null, state, steps: step ? [step] : [], course },
+    step,
+  };
 }
 
 const values = (of: RankLine, lines: RankLine[]) => figuresOf(lines).map((figure) => figure.value(of));
