@@ -5,6 +5,8 @@ parsing (analyse_flag=False): what the training process itself does. Time is CPU
 the making of the profile until the trace is on the disk and what was recorded is freed: all steps, those that are not
 recorded, too, on both sides; on ours also the step that is sampled for shapes, and the writing of the sample. No capture
 uses a sample of an earlier one. Time of other processes is in neither.
+Scripts: the same training as a script of its own that differs in nothing but the import, from the start of Python to its
+end, so that what it costs to import each is in it, too.
 Analyse: raw data of so many operators, parsed in a process of its own; wall time and memory of that process.
 """
 
@@ -14,6 +16,7 @@ import importlib.util
 import json
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -26,24 +29,61 @@ RATIO, SECONDS, BYTES = 1.3, 60.0, 2e9
 ROUNDS = 10
 ALL = {"record_shapes": True, "profile_memory": True, "with_stack": True}
 PLAIN: dict[str, bool] = {}
-#: Name, width of the model, switches, steps of wait, warmup and active. At width 64 operators are as small as they come,
+#: Name, width of the model, switches, steps of wait, warmup and active; none: without a schedule. At width 64 operators are as small as they come,
 #: and recording them is most of the work.
-CASES = (
+CASES: tuple[tuple[str, int, dict[str, bool], tuple[int, ...]], ...] = (
     ("plain, 6 steps", 64, PLAIN, (1, 1, 6)),
     ("plain, 2 steps", 64, PLAIN, (1, 1, 2)),
     ("plain, 6 steps, no warm-up", 64, PLAIN, (2, 0, 6)),
+    ("plain, 6 steps, no schedule", 64, PLAIN, ()),
     ("plain, 2 steps, larger operators", 256, PLAIN, (1, 1, 2)),
+    ("plain, 6 steps, no schedule, larger operators", 256, PLAIN, ()),
     ("plain, no warm-up, larger operators", 256, PLAIN, (2, 0, 2)),
     ("stacks, 6 steps", 64, {"with_stack": True}, (1, 1, 6)),
     ("memory, 6 steps", 64, {"profile_memory": True}, (1, 1, 6)),
     ("all, 6 steps", 64, ALL, (1, 1, 6)),
 )
+#: Name, width of the model, switches, steps of the script; wait, warmup and active after ten steps that are skipped, or
+#: none: from the first step to the last.
+SCRIPTS: tuple[tuple[str, int, dict[str, bool], int, tuple[int, ...]], ...] = (
+    ("20 steps, 2 of them recorded", 64, PLAIN, 20, (1, 1, 2)),
+    ("20 steps, 2 of them recorded, all", 64, ALL, 20, (1, 1, 2)),
+    ("6 steps, all recorded", 64, PLAIN, 6, ()),
+    ("6 steps, all recorded, larger operators", 256, PLAIN, 6, ()),
+)
+SCRIPT = """
+import json, sys, torch
+{profiler}
+width, steps, *schedule = map(int, sys.argv[3:])
+torch.set_num_threads(1)
+layers = [torch.nn.TransformerEncoderLayer(width, 4, 2 * width, batch_first=True) for _ in range(4)]
+model = torch.nn.Sequential(*layers)
+optimizer = torch.optim.AdamW(model.parameters())
+x = torch.randn(width // 16, width // 2, width)
+more = dict(schedule=profiler.schedule(**dict(zip(("wait", "warmup", "active"), schedule)), repeat=1, skip_first=10)) if schedule else {{}}
+ready = profiler.tensorboard_trace_handler(sys.argv[1]{parsing})
+with profiler.profile(activities=activities, on_trace_ready=ready, **more, **json.loads(sys.argv[2])) as p:
+    for _ in range(steps):
+        optimizer.zero_grad(); model(x).sum().backward(); optimizer.step()
+        p.step()
+"""
+#: What differs.
+PROFILERS = {
+    "torch": {
+        "profiler": "from torch import profiler; activities = [profiler.ProfilerActivity.CPU]",
+        "parsing": "",
+    },
+    "mock": {
+        "profiler": "from tb_npu_plugin.capture import pytorch as profiler; activities = None",
+        "parsing": ", analyse_flag=False",
+    },
+}
 TRAINING = """
 import gc, json, sys, tempfile, time, torch
 from torch import profiler as theirs
 from tb_npu_plugin.capture import pytorch as ours
-switches, numbers = json.loads(sys.argv[1]), map(int, sys.argv[2:])
-width, wait, warmup, active, rounds = numbers
+switches = json.loads(sys.argv[1])
+width, rounds, *numbers = map(int, sys.argv[2:])
 torch.set_num_threads(1)
 layers = [torch.nn.TransformerEncoderLayer(width, 4, 2 * width, batch_first=True) for _ in range(4)]
 model = torch.nn.Sequential(*layers)
@@ -58,9 +98,10 @@ def record(kind, out):
     else:
         api, more = ours, {}
         ready = ours.tensorboard_trace_handler(out, analyse_flag=False)
-    schedule = api.schedule(wait=wait, warmup=warmup, active=active, repeat=1)
-    with api.profile(schedule=schedule, on_trace_ready=ready, **more, **switches) as p:
-        for _ in range(wait + warmup + active):
+    if numbers:
+        more["schedule"] = api.schedule(**dict(zip(("wait", "warmup", "active"), numbers)), repeat=1)
+    with api.profile(on_trace_ready=ready, **more, **switches) as p:
+        for _ in range(sum(numbers) or 6):
             train()
             p.step()
     p.profiler = None  # torch.profiler keeps what it recorded until a collection of garbage; ours lets go at once
@@ -100,18 +141,33 @@ GROUP_US = 60
 FORMS = ("shapes", "plain", "all")
 
 
-def record(width: int, switches: dict[str, bool], steps: tuple[int, int, int], rounds: int) -> dict[str, list[float]]:
+def record(width: int, switches: dict[str, bool], steps: Sequence[int], rounds: int) -> dict[str, list[float]]:
     """CPU seconds of trainings, with ours ("mock") and with torch.profiler ("torch")."""
     with tempfile.TemporaryDirectory() as name:
         script = Path(name) / "training.py"
         script.write_text(TRAINING)
-        numbers = map(str, (width, *steps, rounds))
+        numbers = map(str, (width, rounds, *steps))
         said = run([sys.executable, script, json.dumps(switches), *numbers]).output
     times: dict[str, list[float]] = {"mock": [], "torch": []}
     for line in said.splitlines():
         if line.startswith("CPU "):
             _, kind, took = line.split()
             times[kind].append(float(took))
+    return times
+
+
+def run_scripts(
+    width: int, switches: dict[str, bool], steps: int, schedule: Sequence[int], rounds: int
+) -> dict[str, list[float]]:
+    """CPU seconds of whole scripts, as record."""
+    times: dict[str, list[float]] = {"mock": [], "torch": []}
+    for _ in range(rounds):
+        for kind, differs in PROFILERS.items():
+            with tempfile.TemporaryDirectory() as name:
+                script = Path(name) / "training.py"
+                script.write_text(SCRIPT.format(**differs))
+                numbers = map(str, (width, steps, *schedule))
+                times[kind].append(run([sys.executable, script, name, json.dumps(switches), *numbers]).cpu)
     return times
 
 
@@ -194,6 +250,10 @@ def main() -> int:
         times = record(width, switches, steps, 2 if quick else ROUNDS)
         base = "torch.profiler, same switches"
         short.append(report([Bar.of_times(f"recording, {label}", times["mock"], times["torch"], RATIO, base)]))
+    for label, width, switches, count, schedule in SCRIPTS:
+        times = run_scripts(width, switches, count, schedule, 2 if quick else ROUNDS // 2)
+        base = "torch.profiler, the script differs in its import"
+        short.append(report([Bar.of_times(f"script, {label}", times["mock"], times["torch"], RATIO, base)]))
     return max(short)
 
 
