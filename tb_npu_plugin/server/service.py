@@ -48,7 +48,7 @@ class Asked:
     fingerprint: str
     progress: list[ProgressJson]
     stands: Mapping[str, Sequence[Stand]]
-    preview: Span | None = None  # what the trace view shows while the trace is read
+    preview: Span | None = None  # what is shown while the rest is read
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -92,10 +92,10 @@ class Service:
             state = "ready"
         else:
             state = "missing" if not is_available(view, facts) else "failed"
-        preview = self._preview(view, places) if state == "reading" else None
+        preview = self._preview(view, places, stands) if state == "reading" else None
         read = ".".join(self._read(span.place, stands[span.token]) for span in ready)
         if preview is not None:
-            read = preview.trace_version
+            read = preview.tables_version if view.early else preview.trace_version
         if view.examines:  # it shows files that nothing reads, too
             read = ".".join([read, *(span.place.span.beside for span in ready)])
         progress = [
@@ -124,6 +124,8 @@ class Service:
                     return self._view_json(asked, state, problems, None), None  # another one follows
                 state = "failed"
                 problems.append(_defect(asked.view, error))
+        if asked.preview is not None and asked.preview.damaged:
+            result = None  # it went while the view was built: there is something better
         if any(span.damaged for span in asked.ready):
             asked, result = self._again(asked, view_id, params), None
             state = asked.state if asked.state != "ready" else "failed"
@@ -210,8 +212,11 @@ class Service:
         """The user does not want the rest of it read."""
         return any(self.library.stand(place, stage).state == "cancelled" for stage in stages_of(place.span))
 
-    def _preview(self, view: View, places: Sequence[Place]) -> Span | None:
-        """What a view of the trace alone can show before it is read."""
+    def _preview(self, view: View, places: Sequence[Place], stands: Mapping[str, Sequence[Stand]]) -> Span | None:
+        """What a view can show before everything is read: of the trace alone its beginning, of others the first look."""
+        if view.early:
+            tables = next((stand for stand in stands[places[0].span.token] if stand.stage == "tables"), None)
+            return self.library.first_look(places[0], tables) if tables is not None else None
         if view.needs != TRACE_ALONE:
             return None
         span = self.library.open(places[0])

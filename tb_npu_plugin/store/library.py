@@ -24,6 +24,7 @@ from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.store.cache import Cache, Entry, entry_key
+from tb_npu_plugin.store.first_look import open_first_look
 from tb_npu_plugin.store.job import Job, Preview
 from tb_npu_plugin.store.jobs import Pool, Process
 from tb_npu_plugin.store.memory import Memory
@@ -254,6 +255,12 @@ class Library:
             while len(self._open) > OPEN_SPANS:
                 self._open.popitem(last=False)
         return span
+
+    def first_look(self, place: Place, tables: Stand) -> Span | None:
+        """The span as far as its tables are known while they are read; None where nothing can be told yet."""
+        preview = tables.job.preview if tables.entry is None and tables.job is not None else None
+        found = open_first_look(preview.folder) if preview is not None else None
+        return Span(place, found, None, memory=self._memory) if found is not None else None
 
     def _preview(self, place: Place, trace: Stand | None) -> Path | None:
         """Folder of the preview to show while a trace is read. One that it replaces is closed."""

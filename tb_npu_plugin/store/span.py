@@ -160,6 +160,11 @@ class Span:
             return None
 
     @property
+    def tables_version(self) -> str:
+        """Which reading of the tables this is; "" without one."""
+        return self._tables.folder.name if self._tables is not None else ""
+
+    @property
     def trace_version(self) -> str:
         """Which reading of the trace `timeline` shows; "" without one."""
         if self._trace is not None:

@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from tb_npu_plugin.discovery.model import modified_ns
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.store.first_look import FIRST_LOOK, is_due, write_first_look
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER, Request
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 Say = Callable[[dict[str, Any]], None]
 #: Progress is told at most this often, in seconds.
 INTERVAL = 0.1
+#: Of a folder that is being built: long columns while they are read.
+COLUMNS_FOLDER = "columns"
 
 
 class Progress:
@@ -104,57 +107,82 @@ def run(request: Request, say: Say) -> dict[str, Any]:
     return {**facts, "problems": [problem.as_json() for problem in log.list()], "changed": changed}
 
 
+class _Tables:
+    """The tables stage: what is read so far of the small files."""
+
+    def __init__(self, request: Request, log: ProblemLog, progress: Progress) -> None:
+        from tb_npu_plugin.model import Capture
+        from tb_npu_plugin.readers.formats import READERS
+        from tb_npu_plugin.readers.spool import Spool
+
+        self._request, self._log, self._progress = request, log, progress
+        self._reader = READERS[request.format]
+        self._spool = Spool(request.out / COLUMNS_FOLDER)
+        self._capture = Capture()
+        self._sources: dict[str, str] = {}
+        self.tables: dict[str, Table] = {}
+
+    def read_settings(self, relative: str) -> None:
+        """How it was recorded."""
+        files = [file.relative for file in self._request.files]
+        self._capture = self._reader.capture(self._request.folder, files, self._log)
+
+    def read(self, relative: str) -> None:
+        """One file."""
+        path = self._request.folder / relative
+        found = self._reader.tables(path, relative, self._log, self._progress, self._spool, self.tables)
+        self.tables.update(found)
+        self._sources.update(dict.fromkeys(found, relative.rpartition("/")[2]))
+
+    def finish(self, relative: str) -> None:
+        """What is made of several files, and of those of several ranks what is this one's."""
+        self.tables = self._reader.finish(self.tables, self._capture, self._log)
+        if self._request.part and self._reader.select is not None:
+            self.tables = self._reader.select(self.tables, self._request.part)
+
+    def look(self, left: Sequence[int]) -> bool:
+        """Show what there is, where that is worth it: files of `left` bytes follow. Ranks that share files are told
+        apart at the end."""
+        if self._request.part or not is_due(self.tables, left):
+            return False
+        folder = self._request.out / FIRST_LOOK
+        with suppress(OSError):  # no room on the disk: no loss
+            problems = [problem.as_json() for problem in self._log.list()]
+            write_first_look(folder, self.tables, {**self.facts(), "problems": problems})
+            self._progress.show(folder)
+        return True
+
+    def facts(self) -> dict[str, Any]:
+        """What lists need without the tables."""
+        import msgspec
+
+        return {
+            "capture": msgspec.to_builtins(self._capture),
+            "rows": {name: len(table) for name, table in self.tables.items()},
+            "sources": {name: source for name, source in self._sources.items() if name in self.tables},
+            "start_ns": min((time for table in self.tables.values() for time in _starts(table)), default=None),
+            "steps": _steps(self.tables.get("step_trace")),
+        }
+
+
 def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, Any]:
     """All small files: short tables into one plain file, long ones into a DuckDB file."""
-    import msgspec
-
-    from tb_npu_plugin.model import Capture
-    from tb_npu_plugin.readers.formats import READERS
-    from tb_npu_plugin.readers.spool import Spool
-
-    tables: dict[str, Table] = {}
-    columns = request.out / "columns"
+    columns = request.out / COLUMNS_FOLDER
     columns.mkdir()
-    spool = Spool(columns)
-
-    reader, format = READERS[request.format], FORMATS[request.format]
-
-    sources: dict[str, str] = {}
-
-    def read(relative: str) -> None:
-        found = reader.tables(request.folder / relative, relative, log, progress, spool, tables)
-        tables.update(found)
-        sources.update(dict.fromkeys(found, relative.rpartition("/")[2]))
-
-    capture = Capture()
-
-    def settings(relative: str) -> None:
-        nonlocal capture
-        capture = reader.capture(request.folder, [file.relative for file in request.files], log)
-
-    def finish(relative: str) -> None:
-        nonlocal tables
-        tables = reader.finish(tables, capture, log)
-        if request.part and reader.select is not None:
-            tables = reader.select(tables, request.part)
-
-    _guarded(_settings_file(request), log, settings)
-    for file in request.files:
+    found, format = _Tables(request, log, progress), FORMATS[request.format]
+    _guarded(_settings_file(request), log, found.read_settings)
+    is_looked_at = False
+    for number, file in enumerate(request.files):
         progress.begin(file.relative)
         spec = format.file(file.name)
         if spec is None or not spec.settings:
-            _guarded(file.relative, log, read)
+            _guarded(file.relative, log, found.read)
         progress.end(file.size)
-    _guarded("", log, finish)
-    _write(request.out, tables)
+        is_looked_at = is_looked_at or found.look([other.size for other in request.files[number + 1 :]])
+    _guarded("", log, found.finish)
+    _write(request.out, found.tables)
     shutil.rmtree(columns)  # what is mapped stays readable
-    return {
-        "capture": msgspec.to_builtins(capture),
-        "rows": {name: len(table) for name, table in tables.items()},
-        "sources": {name: source for name, source in sources.items() if name in tables},
-        "start_ns": min((time for table in tables.values() for time in _starts(table)), default=None),
-        "steps": _steps(tables.get("step_trace")),
-    }
+    return found.facts()
 
 
 def _write(out: Path, tables: dict[str, Table]) -> None:

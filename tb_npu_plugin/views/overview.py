@@ -129,4 +129,4 @@ def _top_operators(operators: Table) -> ViewTable:
     return ViewTable(table.take(largest_first(table.ints(sort))[:TOP]), sort)
 
 
-VIEW = View(id="overview", title="Overview", scope="span", needs=(), build=build)
+VIEW = View(id="overview", title="Overview", scope="span", needs=(), build=build, early=True)

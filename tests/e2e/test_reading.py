@@ -230,3 +230,24 @@ def test_another_reading_is_no_error(open_plugin: Open, demo_server: str) -> Non
     plugin.page.wait_for_timeout(500)
     assert len(asked) < 8
     expect(plugin.frame.get_by_role("alert")).to_have_count(0)
+
+
+def test_overview_tells_the_step_times_while_the_kernels_are_read(open_plugin: Open, tmp_path: Path) -> None:
+    output = tmp_path / "logs" / "slow_ascend_pt" / OUTPUT
+    output.mkdir(parents=True)
+    (output / "step_trace_time.csv").write_bytes((KERNELS.parent / "step_trace_time.csv").read_bytes())
+    header, rows = KERNELS.read_bytes().split(b"\n", 1)
+    (output / "kernel_details.csv").write_bytes(header + b"\n" + rows * (80_000_000 // len(rows)))
+    with tensorboard("--logdir", str(tmp_path / "logs"), cache=tmp_path / "cache") as url:
+        plugin = open_plugin(url)
+        plugin.open("overview", wait=False)
+        worker = hold_reader(url, "kernel_details.csv")
+        reading = plugin.frame.locator('.view-frame[data-state="reading"]')
+        expect(reading).to_contain_text("Preliminary.", timeout=SLOW)
+        took = reading.locator(".budget-card .card-head").inner_text()
+        assert "took" in took
+        os.kill(worker, signal.SIGCONT)
+        ready = plugin.frame.locator('.view-frame[data-state="ready"]')
+        expect(ready).to_contain_text("Top kernels", timeout=SLOW)
+        expect(ready.locator(".first-look")).to_have_count(0)
+        assert ready.locator(".budget-card .card-head").inner_text() == took

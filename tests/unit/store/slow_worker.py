@@ -18,7 +18,8 @@ def hold(path):
         time.sleep(0.01)
 from tb_npu_plugin.readers import registry
 from tb_npu_plugin.scan import source
-from tb_npu_plugin.store import timeline, timeline_previews
+from tb_npu_plugin.store import first_look, timeline, timeline_previews
+first_look.REST = 1
 timeline_previews.FIRST = source.CHUNK = 8192
 read_file, build_timeline = registry.read_file, timeline.build_timeline
 def slow_read(path, *rest):

@@ -3,9 +3,10 @@ import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { param } from "../../state/params";
 import { useView } from "../../state/use_view";
-import { Card, MissingList, ViewFrame } from "../../widgets";
+import { Card, Empty, MissingList, ViewFrame } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
 import { CaptureCard } from "./capture_card";
+import { FirstLook } from "./first_look";
 import css from "./overview.css?inline";
 import { RanksCard, useRanks } from "./ranks_card";
 import { StepBudget } from "./step_budget";
@@ -20,14 +21,17 @@ function OverviewView({ selection }: ViewProps) {
   const ranks = useRanks(selection.run);
   return (
     <ViewFrame view={view}>
-      {(data, { tables, missing }) => {
+      {(data, answer) => {
+        const { tables, missing } = answer;
+        const isFirst = answer.state === "reading";
         const step = data.steps.find((item) => item.step === param("overview.step")) ?? data.steps[0];
-        const hasTops = Boolean(tables.kernels || tables.operators);
+        // Their place is kept, so that nothing moves when they come.
+        const hasTops = isFirst || Boolean(tables.kernels || tables.operators);
         const others = ranks.length > 1 && <RanksCard ranks={ranks} span={selection.span} step={step?.step ?? null} />;
         const facts = (
           <>
             <CaptureCard capture={data.capture} />
-            {missing.length > 0 && (
+            {missing.length > 0 && !isFirst && (
               <Card title={t("overview.missing")} subtitle={t("overview.missing.sub")}>
                 <MissingList missing={missing} />
               </Card>
@@ -36,8 +40,14 @@ function OverviewView({ selection }: ViewProps) {
         );
         return (
           <div class="grid">
+            {isFirst && <FirstLook answer={answer} />}
             <StepBudget steps={data.steps} source={data.steps_source} isComputed={data.steps_computed} />
             <div class={`${hasTops ? "span-8" : "span-6"} stack`}>
+              {isFirst && (
+                <Card title={t("overview.kernels")}>
+                  <Empty text={t("overview.first.kernels")} />
+                </Card>
+              )}
               {tables.kernels && <TopKernels table={tables.kernels} />}
               {tables.operators && <TopOperators table={tables.operators} />}
               {!hasTops && facts}

@@ -1,0 +1,19 @@
+import type { ViewJson } from "../../api/types.gen";
+import { t } from "../../i18n";
+import { freshJobs } from "../../state/progress";
+import { isActive } from "../../state/reading";
+import { JobList } from "../../widgets";
+
+/** Above figures that may still change: how far the rest is read. */
+export function FirstLook({ answer }: { answer: ViewJson }) {
+  const jobs = freshJobs(answer.progress);
+  return (
+    <section class="card first-look" aria-label={t("overview.first")}>
+      <p>
+        <strong>{t("overview.first")}</strong>{" "}
+        {t(jobs.some(isActive) ? "overview.first.reading" : "overview.first.stopped")}
+      </p>
+      <JobList jobs={jobs} />
+    </section>
+  );
+}
