@@ -111,7 +111,7 @@ def test_dragged_range_counts_the_raw_slices(open_plugin: Open, demo_server: str
     mouse.down()
     mouse.move(area["x"] + 700, area["y"] + 60, steps=4)
     mouse.up()
-    plugin.frame.locator('[aria-label="trace.range"] [role="row"]').nth(1).wait_for()
+    plugin.frame.locator('[data-table="trace.range"] [role="row"]').nth(1).wait_for()
     with plugin.page.expect_download() as download:
         panel(plugin).get_by_text("CSV ↓").click()
     header, *rows = (line.split(",") for line in download.value.path().read_text().splitlines())

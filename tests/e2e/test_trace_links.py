@@ -48,7 +48,7 @@ def test_link_restores_range_selection_and_marks(open_plugin: Open, demo_server:
 def test_kernel_and_allocation_lead_to_their_slice(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     plugin.open("kernel", **{"kernel.tab": "all"})
-    grid = plugin.frame.locator('[role="grid"][aria-label="kernel.all"]')
+    grid = plugin.frame.locator('[role="grid"][data-table="kernel.all"]')
     grid.locator('[role="row"]').nth(20).click()
     plugin.frame.get_by_text("Show in the trace").click()
     plugin.ready("trace")
@@ -58,7 +58,7 @@ def test_kernel_and_allocation_lead_to_their_slice(open_plugin: Open, demo_serve
     assert any((s["ts"], s["dur"]) == (start, dur) and s["name"] in panel(plugin).inner_text() for s in slices())
     assert "From kernel_details.csv" in panel(plugin).inner_text()
     plugin.open("memory")
-    grid = plugin.frame.locator('[role="grid"][aria-label="memory.allocations"]')
+    grid = plugin.frame.locator('[role="grid"][data-table="memory.allocations"]')
     grid.locator('[role="row"]').nth(3).click()
     plugin.frame.get_by_text("Show in the trace").click()
     plugin.ready("trace")

@@ -67,7 +67,7 @@ def test_the_step_filter_of_kernels(open_plugin: Open, demo_server: str) -> None
     every = int(re.sub(r"\D", "", rows_of(plugin).inner_text()))
     pick(plugin, "Step:", "12")
     expect(rows_of(plugin)).not_to_have_text(f"{every} rows")
-    steps = plugin.frame.locator('[aria-label="kernel.all"]')
+    steps = plugin.frame.locator('[data-table="kernel.all"]')
     expect(steps.locator(".data-row.body").first).to_be_visible()
     with plugin.page.expect_download() as download:
         plugin.frame.get_by_text("CSV ↓").first.click()
@@ -79,7 +79,7 @@ def test_a_part_of_a_chart_filters_the_table(open_plugin: Open, demo_server: str
     plugin = open_plugin(demo_server)
     plugin.open("kernel")
     plugin.frame.locator(".legend-table button", has_text="AI_CPU").click()
-    cores = plugin.frame.locator('[aria-label="kernel.statistic"] .data-row.body')
+    cores = plugin.frame.locator('[data-table="kernel.statistic"] .data-row.body')
     expect(cores.filter(has_not_text="AI_CPU")).to_have_count(0)
     expect(cores.first).to_be_visible()
 
@@ -161,7 +161,7 @@ def test_diff_drills_down_by_class(open_plugin: Open, demo_server: str) -> None:
     plugin.open("diff")
     plugin.frame.locator("button.diff-row", has_text="Attention").click()
     plugin.quiet()
-    kernels = plugin.frame.locator('[aria-label="diff.kernels"] .data-row.body')
+    kernels = plugin.frame.locator('[data-table="diff.kernels"] .data-row.body')
     expect(kernels.first).to_be_visible()
     assert all("attention" in text.lower() for text in kernels.all_inner_texts())
 
@@ -180,14 +180,14 @@ def test_keys_alone_reach_a_kernel(open_plugin: Open, demo_server: str) -> None:
     plugin.frame.locator("main").press("4")
     plugin.ready("kernel")
     plugin.quiet()
-    plugin.frame.locator('[aria-label="kernel.statistic"]').focus()
+    plugin.frame.locator('[data-table="kernel.statistic"]').focus()
     for key in ("ArrowDown", "ArrowDown", "Enter"):
         keys.press(key)
     expect(plugin.frame.locator(".row-details")).to_be_visible()
     keys.press("/")
     keys.type("matmul")
     keys.press("Enter")
-    plugin.frame.locator('[aria-label="kernel.all"]').get_by_text("MatMul").first.wait_for()
+    plugin.frame.locator('[data-table="kernel.all"]').get_by_text("MatMul").first.wait_for()
     keys.press("Escape")
     plugin.frame.locator("main").press("?")
     expect(plugin.frame.locator("dialog")).to_be_visible()

@@ -101,7 +101,7 @@ def test_table_sorts_filters_and_exports(open_plugin: Open, demo_server: str) ->
     frame = plugin.frame
     frame.get_by_role("tab", name="All", exact=True).click()
     frame.get_by_placeholder("Filter by name").fill("matmul")
-    rows = frame.locator('[role="grid"][aria-label="kernel.all"] [role="row"]')
+    rows = frame.locator('[role="grid"][data-table="kernel.all"] [role="row"]')
     rows.filter(has_text="MatMul").first.wait_for()
     plugin.quiet()
     assert all("matmul" in text.lower() for text in rows.all_inner_texts()[1:])

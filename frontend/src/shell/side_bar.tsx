@@ -120,7 +120,11 @@ function ViewLink({ id, isCurrent, state }: { id: ViewId; isCurrent: boolean; st
         <span>{t(`view.${id}`)}</span>
         <span class="count">{isMissing ? "–" : state?.count == null ? "" : format.integer(state.count)}</span>
       </a>
-      {isMissing && <p class="reason ellipsis">{reason}</p>}
+      {isMissing && (
+        <p class="reason ellipsis" data-tip={tip}>
+          {reason}
+        </p>
+      )}
     </li>
   );
 }

@@ -37,6 +37,7 @@ function contextOf(element: HTMLCanvasElement, alpha: boolean): CanvasRenderingC
 export function makeSurface(root: HTMLElement): Surface {
   const top = canvas("top", root);
   const scroller = box("scroll", root);
+  scroller.tabIndex = -1; // browsers let one tab to what scrolls; the keys are those of the root
   const spacer = box("space", scroller);
   const stage = box("stage", spacer);
   const base = canvas("base", stage);

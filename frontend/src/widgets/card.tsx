@@ -1,6 +1,9 @@
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, createContext } from "preact";
 import { type ChartFile, ChartMenu } from "./chart_menu";
 import { Help } from "./tooltip";
+
+/** Title of the card around; a table in it takes it as its name for screen readers. */
+export const CardTitle = createContext("");
 
 interface Props {
   /** What is shown. */
@@ -33,7 +36,7 @@ export function Card({ title, subtitle, help, actions, chart, class: more = "", 
           {chart && <ChartMenu {...chart} />}
         </div>
       )}
-      {children}
+      <CardTitle.Provider value={title ?? ""}>{children}</CardTitle.Provider>
     </section>
   );
 }

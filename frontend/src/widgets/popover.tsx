@@ -6,6 +6,8 @@ interface Props {
   label: ComponentChildren;
   /** Name for screen readers, and tooltip. */
   tip?: string;
+  /** Name for screen readers alone, where the face does not say what it is for. */
+  name?: string;
   class?: string;
   disabled?: boolean;
   /** Kind of panel, for screen readers. */
@@ -15,7 +17,7 @@ interface Props {
 }
 
 /** A button that opens a panel below (above where there is no room). Escape, a click outside and scrolling close it. */
-export function Popover({ label, tip, class: more = "", disabled = false, popup = "dialog", children }: Props) {
+export function Popover({ label, tip, name, class: more = "", disabled = false, popup = "dialog", children }: Props) {
   const [isOpen, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   const panel = useRef<HTMLDivElement>(null);
@@ -65,7 +67,7 @@ export function Popover({ label, tip, class: more = "", disabled = false, popup 
         class={`control ${more}`}
         aria-haspopup={popup}
         aria-expanded={isOpen}
-        aria-label={tip}
+        aria-label={name ?? tip}
         data-tip={tip}
         disabled={disabled}
         onClick={() => setOpen(!isOpen)}

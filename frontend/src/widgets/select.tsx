@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { t } from "../i18n";
 import { Popover } from "./popover";
 
@@ -43,7 +43,7 @@ export function Select({ label, options, value, onChange, prefix = false, placeh
     </>
   );
   return (
-    <Popover label={face} class={more} popup="listbox" disabled={options.length === 0}>
+    <Popover label={face} name={`${label}: ${text}`} class={more} popup="listbox" disabled={options.length === 0}>
       {(close) => (
         <OptionList
           label={label}
@@ -77,6 +77,8 @@ function OptionList({ label, options, value, onChoose }: ListProps) {
     ),
   );
   const box = useRef<HTMLDivElement>(null);
+  const list = useId();
+  const active = visible.length > 0 ? `${list}:${at}` : undefined;
   const hasFilter = options.length > FILTER_FROM;
 
   useEffect(() => {
@@ -102,12 +104,22 @@ function OptionList({ label, options, value, onChoose }: ListProps) {
     }
   };
   return (
-    <div ref={box} role="listbox" aria-label={label} tabIndex={-1} onKeyDown={onKeyDown} style={{ outline: "none" }}>
+    <div
+      ref={box}
+      role="listbox"
+      aria-label={label}
+      aria-activedescendant={active}
+      tabIndex={-1}
+      onKeyDown={onKeyDown}
+      style={{ outline: "none" }}
+    >
       {hasFilter && (
         <input
           class="field"
           type="text"
           placeholder={t("select.filter")}
+          aria-label={t("select.filter")}
+          aria-activedescendant={active}
           value={filter}
           onInput={(event) => {
             setFilter(event.currentTarget.value);
@@ -120,6 +132,7 @@ function OptionList({ label, options, value, onChoose }: ListProps) {
           type="button"
           role="option"
           key={option.id}
+          id={`${list}:${index}`}
           class={`option ${index === at ? "at" : ""}`}
           aria-selected={option.id === value}
           disabled={option.disabled ?? false}

@@ -11,8 +11,12 @@ export function Help({ text }: { text: string }) {
 
 interface Shown {
   text: string;
+  target: Element;
   anchor: DOMRect;
 }
+
+/** Names the tooltip in the page. */
+const ID = "tooltip";
 
 /**
  * The one tooltip of the page. Any element with `data-tip="text"` shows it on hover and focus; an element with
@@ -28,7 +32,7 @@ export function TooltipLayer() {
       if (event.type === "focusin" && !(event.target as Element).matches(":focus-visible")) return;
       const target = event.target instanceof Element ? event.target.closest("[data-tip], [data-tip-cut]") : null;
       const text = target ? tipOf(target as HTMLElement) : "";
-      setShown(target && text ? { text, anchor: target.getBoundingClientRect() } : null);
+      setShown(target && text ? { text, target, anchor: target.getBoundingClientRect() } : null);
     };
     const hide = () => setShown(null);
     const onKey = (event: KeyboardEvent) => event.key === "Escape" && hide();
@@ -46,6 +50,12 @@ export function TooltipLayer() {
     };
   }, []);
 
+  // A screen reader says what the tooltip says, unless that is the name it has said already.
+  useEffect(() => {
+    if (!shown || shown.target.getAttribute("aria-label") === shown.text) return;
+    shown.target.setAttribute("aria-describedby", ID);
+    return () => shown.target.removeAttribute("aria-describedby");
+  }, [shown]);
   useLayoutEffect(() => {
     const element = box.current;
     if (!element || !shown) return;
@@ -60,7 +70,7 @@ export function TooltipLayer() {
 
   if (!shown) return null;
   return (
-    <div class="tooltip" role="tooltip" ref={box}>
+    <div class="tooltip" role="tooltip" id={ID} ref={box}>
       {shown.text}
     </div>
   );

@@ -74,6 +74,7 @@ function Operators({ answer, query, table, tools, filter, change }: TableProps) 
   const sorted = useMemo(() => byChange(titled(table), `difference_${time}_ns`), [table, time, lang.value]);
   return (
     <DataTable
+      name={t("diff.tab.operators")}
       table={sorted}
       query={query}
       baseNs={answer.base_ns}
@@ -111,6 +112,7 @@ function Kernels({
   const sorted = useMemo(() => byChange(titled(table), "difference_ns"), [table, lang.value]);
   return (
     <DataTable
+      name={t("diff.tab.kernels")}
       table={sorted}
       query={query}
       baseNs={answer.base_ns}

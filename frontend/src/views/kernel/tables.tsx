@@ -61,6 +61,7 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
     <Card>
       <DataTable
         key={tab}
+        name={t(`kernel.tab.${tab}`)}
         table={table}
         query={query}
         baseNs={baseNs}

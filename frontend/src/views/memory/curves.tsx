@@ -10,8 +10,10 @@ import type { Series } from "./series";
 import type { Range } from "./zoom";
 
 interface Props {
+  /** What the curves are of, for screen readers. */
+  title: string;
   /** Name of the picture and of the files that are saved. */
-  label: string;
+  file: string;
   /** Controls at the left of the title line. */
   tools: ComponentChildren;
   series: readonly Series[];
@@ -25,7 +27,7 @@ interface Props {
 }
 
 /** The chart with its legend (click hides a line) and what can be saved of it. */
-export function Curves({ label, tools, series, whole, range, markers, onRange, onPick, children }: Props) {
+export function Curves({ title, file, tools, series, whole, range, markers, onRange, onPick, children }: Props) {
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const box = useRef<HTMLDivElement>(null);
   const visible = series.filter((one) => !hidden.has(one.id));
@@ -41,14 +43,14 @@ export function Curves({ label, tools, series, whole, range, markers, onRange, o
         <span class="grow" />
         {series.length > 0 && <span class="muted small">{t(onPick ? "memory.hint" : "memory.hint.zoom")}</span>}
         {range && <Button onClick={() => onRange(null)}>{t("chart.reset")}</Button>}
-        {series.length > 0 && <Saves box={box} label={label} visible={visible} />}
+        {series.length > 0 && <Saves box={box} label={file} visible={visible} />}
       </div>
       {series.length === 0 ? (
         <Empty text={t("memory.none.curves")} />
       ) : (
         <div ref={box}>
           <StepChart
-            label={label}
+            label={title}
             series={visible}
             range={range ?? whole}
             markers={markers}

@@ -56,7 +56,8 @@ function Memory({ data, answer, span, device }: Props) {
   return (
     <div class="grid">
       <Curves
-        label={`memory-${tab}`}
+        title={t(`memory.tab.${tab}`)}
+        file={`memory-${tab}`}
         tools={<Tools data={data} tab={tab} usual={usual} device={device} metric={metric} />}
         series={lines(detail)}
         whole={whole}

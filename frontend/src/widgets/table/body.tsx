@@ -82,6 +82,11 @@ export function TableBody(props: BodyProps & { scroller: { readonly current: HTM
   );
 }
 
+/** Names a row in the page: without a blank, or nothing can refer to it. */
+export function rowId(table: string, place: number): string {
+  return `${table}:${place}`;
+}
+
 /** Scroll a table so that the active row can be seen; a short one with the page, a long one inside. */
 function keepInSight(
   element: HTMLDivElement | null,
@@ -122,7 +127,7 @@ function TableRow({
       role="row"
       aria-rowindex={place + 2}
       aria-expanded={isLink ? place === open : undefined}
-      id={`${id} ${place}`}
+      id={rowId(id, place)}
       data-place={place}
       style={isLink ? { cursor: "pointer" } : {}}
       tabIndex={-1}

@@ -1,7 +1,8 @@
-import { useRef } from "preact/hooks";
-import { say, t } from "../../i18n";
+import { useContext, useRef } from "preact/hooks";
+import { say, t, tOr } from "../../i18n";
+import { CardTitle } from "../card";
 import { Empty } from "../states";
-import { TableBody, VIRTUAL_FROM } from "./body";
+import { rowId, TableBody, VIRTUAL_FROM } from "./body";
 import { nextOrder, type Where } from "./columnar";
 import { TableHeader } from "./header";
 import { template, totalWidth } from "./layout";
@@ -22,6 +23,7 @@ export function DataTable(props: DataTableProps) {
   const { table, query, baseNs, where = NO_WHERE, details, onOpen, hasTools = true } = props;
   const [state, change] = useTableState(table.id);
   const scroller = useRef<HTMLDivElement>(null);
+  const around = useContext(CardTitle);
 
   const initial = { key: table.sort, desc: table.desc };
   const order = state.order && table.columns.some((item) => item.key === state.order?.key) ? state.order : initial;
@@ -65,9 +67,10 @@ export function DataTable(props: DataTableProps) {
         ref={scroller}
         class={`table-scroll ${(rows.count ?? 0) > VIRTUAL_FROM ? "tall" : ""}`}
         role="grid"
-        aria-rowcount={rows.count ?? -1}
-        aria-label={table.id}
-        aria-activedescendant={choice.at >= 0 ? `${table.id} ${choice.at}` : undefined}
+        aria-rowcount={rows.count === null ? -1 : rows.count + 1}
+        aria-label={props.name ?? (around || tOr(`view.${table.id.split(".")[0]}`, table.id))}
+        data-table={table.id}
+        aria-activedescendant={choice.at >= 0 ? rowId(table.id, choice.at) : undefined}
         tabIndex={0}
         onKeyDown={choice.onKeyDown}
         onClick={choice.onClick}

@@ -15,7 +15,7 @@ interface Props {
 /** The sticky first row: click sorts, the right edge resizes (double click undoes). */
 export function TableHeader({ columns, order, onSort, onResize }: Props) {
   return (
-    <div class="data-row head" role="row" tabIndex={-1}>
+    <div class="data-row head" role="row" aria-rowindex={1} tabIndex={-1}>
       {columns.map((shown) =>
         shown.bar ? (
           <div class="cell" key={`bar ${shown.column.key}`} aria-hidden="true" />

@@ -4,6 +4,8 @@ import type { TableJson } from "../../api/types.gen";
 import type { Row, Where } from "./columnar";
 
 export interface DataTableProps {
+  /** Name for screen readers where it is not that of the card around. */
+  name?: string;
   /** From a view's answer. Its id ("kernel.all") is also the route of further pages and of the CSV. */
   table: TableJson;
   /** The view's query (`view.query`), and more parameters that the table's route knows. */
