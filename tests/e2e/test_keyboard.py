@@ -59,6 +59,7 @@ def test_tables_and_choices_are_told_by_what_they_show(open_plugin: Callable[...
     run.focus()
     plugin.page.keyboard.press("Enter")
     choices = frame.get_by_role("listbox", name="Run")
+    expect(choices).to_be_focused()
     plugin.page.keyboard.press("ArrowDown")
     current = choices.locator(".option.at")
     expect(current.locator(".ellipsis")).to_have_text("transformer_910b_tuned")
