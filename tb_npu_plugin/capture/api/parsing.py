@@ -22,7 +22,7 @@ from tb_npu_plugin.capture import backend, side_files
 from tb_npu_plugin.capture.api.enums import ExportType, supported_export_type
 from tb_npu_plugin.capture.api.messages import error, guarded, info, warn
 from tb_npu_plugin.capture.api.paths import RESULT_SUFFIX
-from tb_npu_plugin.capture.api.progress_bar import Bars, Report
+from tb_npu_plugin.capture.api.progress_bar import FAILED, Bars, Report
 from tb_npu_plugin.capture.backend import RAW_FOLDER
 from tb_npu_plugin.errors import NpuPluginError
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
@@ -55,7 +55,10 @@ def is_result(folder: Path) -> bool:
     """A folder with raw data of a capture."""
     if not folder.is_dir() or not folder.name.endswith(RESULT_SUFFIX):
         return False
-    children = [child.name for child in folder.iterdir() if child.is_dir()]
+    try:
+        children = [child.name for child in folder.iterdir() if child.is_dir()]
+    except OSError:  # parsing tells why
+        return True
     return any(name == RAW_FOLDER or name.startswith(_CANN_FOLDER) for name in children)
 
 
@@ -87,7 +90,7 @@ def analyse(
     if refuse_daemon():
         return
     with Bars() as bars, ThreadPoolExecutor(min(processes, len(folders))) as pool:
-        list(pool.map(lambda folder: parse_folder(folder, types, bars.add(folder.name)), folders))
+        list(pool.map(lambda folder: _parse_one(folder, types, bars.add(folder.name), "sync"), folders))
 
 
 def parse_capture(folder: Path, async_mode: bool) -> None:
@@ -100,7 +103,7 @@ def parse_capture(folder: Path, async_mode: bool) -> None:
                 _background.append(ThreadPoolExecutor(DEFAULT_PROCESSES, thread_name_prefix="tb-npu-parse"))
         try:
             # The interpreter waits for these threads when it ends, and they only wait for their processes.
-            _background[0].submit(_parse_in_background, folder)
+            _background[0].submit(_parse_one, folder, None, None, "async")
             return
         except RuntimeError:  # it is ending already
             pass
@@ -109,8 +112,9 @@ def parse_capture(folder: Path, async_mode: bool) -> None:
 
 
 @guarded()
-def _parse_in_background(folder: Path) -> None:
-    parse_folder(folder, None, None, "async")
+def _parse_one(folder: Path, types: Sequence[str] | None, report: Report | None, mode: str) -> None:
+    """One of several: whatever is wrong with it, the others are parsed."""
+    parse_folder(folder, types, report, mode)
 
 
 def refuse_daemon() -> bool:
@@ -140,9 +144,12 @@ def _parse_folder(folder: Path, types: Sequence[str] | None, report: Report | No
         (out / DONE_FILE).touch()
     except (OSError, NpuPluginError) as problem:
         error(f"Failed to parsing profiling data. {folder}: {problem}")
+        if report is not None:
+            report(backend.Progress(0, 0, FAILED))
         return False
     took = timedelta(seconds=monotonic() - began)
-    if "ProfilerActivity.NPU" in recorded.get("config", {}).get("common_config", {}).get("activities", ()):
+    activities = _setting(recorded, "common_config", "activities")
+    if isinstance(activities, list) and "ProfilerActivity.NPU" in activities:
         info(f"CANN profiling data parsed in a total time of {took}")
     info(f"All profiling data parsed in a total time of {took}")
     return True
@@ -168,11 +175,19 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def recorded_types(recorded: dict[str, Any]) -> list[str]:
     """The forms that a capture was recorded for; text where profiler_info does not tell."""
-    found = recorded.get("config", {}).get("experimental_config", {}).get("_export_type")
+    found = _setting(recorded, "experimental_config", "_export_type")
     found = [found] if isinstance(found, str) else found
     allowed = supported_export_type()
-    usable = [item for item in found if item in allowed] if isinstance(found, list) else []
+    usable = [item for item in found if isinstance(item, str) and item in allowed] if isinstance(found, list) else []
     return usable or [ExportType.Text]
+
+
+def _setting(recorded: dict[str, Any], part: str, name: str) -> Any:
+    """What profiler_info says of a setting; None where it does not, or is damaged."""
+    found: Any = recorded
+    for key in ("config", part, name):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
 
 
 def run_parser(folder: Path, out: Path, types: Sequence[str], report: Report | None) -> None:

@@ -9,6 +9,8 @@ from tb_npu_plugin.capture.backend import Progress
 
 #: Called with each report of a parser.
 Report = Callable[[Progress], None]
+#: `what` of the last report of a parser that failed.
+FAILED = "failed"
 
 
 class Bars:
@@ -47,6 +49,10 @@ class Bars:
         task = self._display.add_task(name, total=None, what="")
 
         def report(at: Progress) -> None:
+            if at.what == FAILED:
+                self._display.update(task, what=FAILED)
+                self._display.stop_task(task)
+                return
             self._display.update(task, completed=at.done, total=at.total or None, what=at.what)
 
         return report

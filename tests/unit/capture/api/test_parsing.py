@@ -103,6 +103,59 @@ def test_one_bad_folder_costs_itself(tmp_path: Path, recorded: Recorded, said: S
     assert "JSONDecodeError" in text
 
 
+@pytest.mark.parametrize("info", ["[]", "{", '{"config": []}', '{"config": {"common_config": 5}}', "\udcff"])
+def test_a_damaged_profiler_info_costs_what_it_tells(
+    info: str, tmp_path: Path, recorded: Recorded, said: Said
+) -> None:
+    folders = [_result(tmp_path / "a_ascend_pt"), _result(tmp_path / "b_ascend_pt")]
+    (folders[0] / "profiler_info.json").write_bytes(info.encode(errors="surrogateescape"))
+    analyse(str(tmp_path))
+    assert [_files(folder) for folder in folders] == [TEXT, TEXT]
+    assert {kind for kind, _ in said()} == {"INFO"}
+
+
+def test_a_folder_that_cannot_be_read_costs_itself(
+    tmp_path: Path, recorded: Recorded, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed, good = _result(tmp_path / "a_ascend_pt"), _result(tmp_path / "b_ascend_pt")
+    read = Path.iterdir
+
+    def iterdir(path: Path) -> Any:
+        if path == closed:
+            raise PermissionError(13, "Permission denied", str(path))
+        return read(path)
+
+    def removed(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    (closed / "ASCEND_PROFILER_OUTPUT").mkdir()
+    monkeypatch.setattr(Path, "iterdir", iterdir)  # root may read all: permissions alone would show nothing
+    monkeypatch.setattr(parsing.shutil, "rmtree", removed)
+    analyse(str(tmp_path))
+    assert _files(good) == TEXT
+    [text] = [text for kind, text in said() if kind == "ERROR"]
+    assert "Permission denied" in text
+    assert str(closed) in text
+
+
+def test_what_nobody_expects_of_a_folder_costs_it_alone(
+    tmp_path: Path, recorded: Recorded, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = [_result(tmp_path / f"{name}_ascend_pt") for name in "abc"]
+    parse = parsing.run_parser
+
+    def run_parser(folder: Path, *arguments: Any) -> None:
+        if folder == folders[0]:
+            raise RuntimeError("surprise")
+        parse(folder, *arguments)
+
+    monkeypatch.setattr(parsing, "run_parser", run_parser)
+    analyse(str(tmp_path), max_process_number=1)
+    assert [_files(folder) for folder in folders[1:]] == [TEXT, TEXT]
+    [text] = [text for kind, text in said() if kind == "ERROR"]
+    assert "surprise" in text
+
+
 #: Given, used, printed.
 PROCESSES: list[tuple[Any, int, list[str]]] = [
     (1, 1, []),
