@@ -104,9 +104,7 @@ def test_one_bad_folder_costs_itself(tmp_path: Path, recorded: Recorded, said: S
 
 
 @pytest.mark.parametrize("info", ["[]", "{", '{"config": []}', '{"config": {"common_config": 5}}', "\udcff"])
-def test_a_damaged_profiler_info_costs_what_it_tells(
-    info: str, tmp_path: Path, recorded: Recorded, said: Said
-) -> None:
+def test_a_damaged_profiler_info_costs_what_it_tells(info: str, tmp_path: Path, recorded: Recorded, said: Said) -> None:
     folders = [_result(tmp_path / "a_ascend_pt"), _result(tmp_path / "b_ascend_pt")]
     (folders[0] / "profiler_info.json").write_bytes(info.encode(errors="surrogateescape"))
     analyse(str(tmp_path))
