@@ -210,6 +210,41 @@ def test_a_task_that_only_holds_others_is_not_shown(tmp_path: Path) -> None:
     assert problems == []
 
 
+def test_each_device_has_its_own_overlap(tmp_path: Path) -> None:
+    """One computes while the other communicates: neither overlaps anything, and neither fills the other's gaps."""
+    path = tmp_path / "ascend_pytorch_profiler.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        """CREATE TABLE STRING_IDS (id, value); INSERT INTO STRING_IDS VALUES (1,'AI_CORE'),(2,'mix'),(3,'allReduce');
+        CREATE TABLE TASK (startNs, endNs, deviceId, connectionId, globalTaskId, globalPid, taskType, contextId, streamId,
+                           taskId, modelId);
+        INSERT INTO TASK VALUES
+          (1000,1400,0,5,0,77,1,4294967295,2,9,0), (1900,2000,0,5,1,77,1,4294967295,2,9,0),
+          (1500,1600,3,5,2,77,1,4294967295,2,9,0);
+        CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId, taskType);
+        INSERT INTO COMPUTE_TASK_INFO VALUES (2,0,1), (2,1,1), (2,2,1);
+        CREATE TABLE COMMUNICATION_OP (opName, startNs, endNs, connectionId, groupName, opId, deviceId);
+        INSERT INTO COMMUNICATION_OP VALUES (3,1100,1300,6,2,0,3);"""
+    )
+    connection.commit()
+    connection.close()
+    timeline, problems = build(path, tmp_path / "out")
+    found = {
+        (track["label"], track["name"]): [row[1:3] for row in slices(timeline, number)]
+        for number, track in enumerate(timeline.tracks)
+        if track["process"] == "Overlap Analysis"
+    }
+    assert found == {
+        ("NPU 0", "Computing"): [(1000, 400), (1900, 100)],
+        ("NPU 0", "Free"): [(1400, 500)],
+        ("NPU 3", "Computing"): [(1500, 100)],
+        ("NPU 3", "Communication"): [(1100, 200)],
+        ("NPU 3", "Communication(Not Overlapped)"): [(1100, 200)],
+        ("NPU 3", "Free"): [(1300, 200)],
+    }
+    assert problems == []
+
+
 def test_a_damaged_database_costs_what_is_damaged(tmp_path: Path) -> None:
     (result,) = run("both_level2")[0].glob("*_ascend_pt")
     (database,) = (result / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler_*.db")

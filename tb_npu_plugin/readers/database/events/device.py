@@ -172,7 +172,7 @@ def _either(first: Text, second: Text) -> Text:
 
 
 class Operations:
-    """Communication operators. thread: row of each in the trace, which its group has."""
+    """Communication operators. thread: row of each in the trace, which its group has; device: of each."""
 
     def __init__(self, context: Context, processes: Processes) -> None:
         self._context, self.rows = context, context.comm
@@ -182,6 +182,8 @@ class Operations:
         )
         self.pid = processes.pid(self.title)
         self.start = self.rows.ints("start_ns")
+        devices = context.devices(self.rows)
+        self.device = np.where(devices == NULL_INT, processes.device, devices)
         self.steps = context.source.read(schema.COMMUNICATION_TASK)
         self._groups = context.strings.column(self.rows.ints("group"), raw=True)
         step_groups = context.strings.column(self.steps.ints("group"), raw=True)
@@ -302,10 +304,23 @@ def add_launches(context: Context, sink: Sink, processes: Processes, tasks: Task
 
 
 def add_overlap(sink: Sink, processes: Processes, tasks: Tasks, operations: Operations) -> None:
-    """What the device did at each time: computing, communicating, neither; see specs/ascend_pt.md 5.6."""
+    """What each device did at each time: computing, communicating, neither; see specs/ascend_pt.md 5.6."""
     kernels = tasks.info >= 0
-    computing = intervals.union(tasks.start[kernels], (tasks.start + tasks.dur)[kernels])
-    communication = intervals.union(operations.start, operations.rows.ints("end_ns"))
+    for device in np.unique(np.concatenate([tasks.device[kernels], operations.device])).tolist():
+        own, others = kernels & (tasks.device == device), operations.device == device
+        computing = intervals.union(tasks.start[own], (tasks.start + tasks.dur)[own])
+        communication = intervals.union(operations.start[others], operations.rows.ints("end_ns")[others])
+        _overlap_of(sink, processes, device, computing, communication)
+
+
+def _overlap_of(
+    sink: Sink,
+    processes: Processes,
+    device: int,
+    computing: intervals.Intervals,
+    communication: intervals.Intervals,
+) -> None:
+    """The rows of one device."""
     busy = intervals.merge(computing, communication)
     if not len(busy.start):
         return
@@ -316,8 +331,8 @@ def add_overlap(sink: Sink, processes: Processes, tasks: Tasks, operations: Oper
     kind: IntArray = np.repeat(np.arange(len(parts)), [len(part.start) for part in parts])
     order = np.lexsort((kind, start))
     names = Text(kind[order].astype(np.int32), [*trace_events.OVERLAPS])
-    pid = processes.pid(trace_events.OVERLAP)
+    pid = processes.pid(trace_events.OVERLAP, device)
     sink.slices(pid, kind[order], names, start[order], dur[order], "", None)
-    processes.name(sink, trace_events.OVERLAP, pid)
+    processes.name(sink, trace_events.OVERLAP, pid, device)
     for thread, title in enumerate(trace_events.OVERLAPS):
         sink.meta(trace.THREAD_NAME, pid, thread, title)
