@@ -1,11 +1,16 @@
 """The caching allocator of torch_npu (PTA), as that of PyTorch works: pools of small and large blocks, segments taken
-from the device and never given back, best fit with splitting, and merging of free neighbours."""
+from the device and never given back, best fit with splitting, and merging of free neighbours.
+
+Figures: NPUCachingAllocator.cpp of torch_npu (github.com/Ascend/pytorch): kMinBlockSize, kSmallSize, kSmallBuffer,
+kLargeBuffer, kMinLargeAlloc, kRoundLarge, round_size(), should_split(). The sizes in operator_memory.csv of the public
+sample of a real 910B follow them, with the 32 bytes that round_size() adds.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 
-_UNIT = 512
+_UNIT, _ADDED = 512, 32
 _SMALL = 1 << 20  # requests up to here come from the small pool
 _SMALL_SEGMENT, _LARGE_SEGMENT, _ROUND = 2 << 20, 20 << 20, 2 << 20
 _MIN_LARGE = 10 << 20  # larger requests get a segment of their own, rounded up
@@ -39,13 +44,13 @@ class CachingAllocator:
 
     def allocate(self, size: int) -> Block:
         """A block of at least `size` bytes. Never fails: a device that is full is a fact of the figures."""
-        size = max(_UNIT, -(-size // _UNIT) * _UNIT)
+        size = -(-(size + _ADDED) // _UNIT) * _UNIT
         small = size <= _SMALL
         pool = self._free[small]
         at = bisect_left(pool, (size, 0))
         block = self._blocks.pop(pool.pop(at)[1]) if at < len(pool) else self._segment(size, small)
         block.free = False
-        if block.size - size >= (_UNIT if small else _SMALL):
+        if block.size - size >= (_UNIT if small else _SMALL + 1):
             self._split(block, size)
         self.allocated += block.size
         return block

@@ -22,11 +22,14 @@ from tb_npu_plugin.capture.simulation.layout import Layout, Team
 from tb_npu_plugin.capture.simulation.program import Program, Transfer
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND, Group, PlaneTask, Process, Segment
 from tb_npu_plugin.capture.simulation.topology import Topology
+from tb_npu_plugin.schema.communicators import group_hash
 
 #: Group -> arrivals of its members at its first communication, at its second ...: a long run has many.
 Timetable = dict[str, "array[int]"]
 #: ns between the starts of the captures of two ranks, at most: processes do not begin together.
 _SKEW = 400_000
+#: HCCL's ports begin here (HCCL_IF_BASE_PORT); us from the first communicator to the capture.
+_PORT, _FOUNDED = 60_000, 95_000_000
 
 
 class Workload(Protocol):
@@ -94,6 +97,14 @@ class Cluster:
                           clock=chip.clock)  # fmt: skip
         process.dequeue_tid = process.pid + 57
         return process
+
+    def communicator(self, team: Team) -> str:
+        """Name of a communicator, the same on all its ranks, as HCCL makes it on the first of them: address and card of
+        its server, port of its device, how many it has founded before, and when (us)."""
+        server, device = divmod(team.ranks[0] + self.chip.node, self.chip.node)  # servers count from 1
+        number = self.layout.number(team)
+        at = self.start // 1000 - _FOUNDED + number * 2_750_000 + team.ranks[0] * 1_210
+        return f"10.{server >> 16}.{server >> 8 & 255}.{server & 255}%eth0_{_PORT + device}_{number}_{at}"
 
     # -- times of all ranks -------------------------------------------------------------------------
     def times(self, progress: Callable[[float], None] = lambda share: None) -> tuple[Timetable, list[Truth]]:
@@ -225,8 +236,9 @@ class _Run:
                 continue
             used = any(self.teams[other] is team for other in roles)
             rows = 0 if not used else 1 if role.startswith("pp") else planes("hcom_allReduce_", team.ranks, topology)
-            name = f"10.0.0.1%eth0_55000_{len(out)}_{team.id[:12]}"
-            out[team.key] = Group(len(out), team.id, team.ranks, team.ranks.index(self.rank), rows, name, team.role)
+            name = self._cluster.communicator(team)
+            rank = team.ranks.index(self.rank)
+            out[team.key] = Group(len(out), group_hash(name), team.ranks, rank, rows, name, team.role)
         return out
 
     def key(self, team: Team) -> tuple[str, int]:

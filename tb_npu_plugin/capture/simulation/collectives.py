@@ -2,8 +2,9 @@
 
 The schedule is computed for all members from when each of them arrived, so that the waits of one fit the arrivals of
 the others. Members that reach each other directly use the mesh, as a real 910B does inside a server: each member has
-a plane per peer, all planes start when the last peer has arrived, and the phases are a reducing read and a plain read
-of one share from each peer. Other groups use the ring: one plane, one share passed on per round.
+a plane per peer, all planes start when the last peer has arrived, and each peer's share moves once in each phase: first
+reduced, then plain and with the peers in reverse. Other groups use the ring: one plane, one share passed on per round.
+The order, sizes and links of an all-reduce are those of the tasks of the public sample of a real 910B.
 """
 
 from __future__ import annotations
@@ -22,8 +23,16 @@ PHASES = {
 }  # fmt: skip
 #: Collectives whose count is that of one member's share: so their calls of HCCL take it, and so HCCL reports it.
 _BY_SHARE = frozenset(("hcom_allGather_", "hcom_reduceScatter_", "hcom_alltoall_", "hcom_scatter_"))
-#: ns: local copy per byte, handshake, one notification, latency of a hop.
-_LOCAL, _HANDSHAKE, _NOTIFY, _HOP = 1 / 400, 900, 700, {"SIO": 300, "HCCS": 900, "PCIE": 2_500, "RDMA": 6_000}
+#: Bytes of which the shares of an all-reduce are multiples: of HCCL's HCCL_MIN_SLICE_ALIGN_910B on the mesh (so in the
+#: public sample), and HCCL_MIN_SLICE_ALIGN on the ring. The last members get what is left. What gives no member more
+#: than such a unit moves whole, in one phase (assumed: HCCL has such algorithms for few bytes).
+_MESH_UNIT, _RING_UNIT = 16 << 10, 128
+#: ns of the task that records a notification, and from its start to that of the wait behind it.
+_RECORD, _BEHIND = 700, 900
+#: Bytes of the tasks that begin and end an operator.
+_WORD = 4
+#: ns: local copy per byte, handshake, one notification (recorded and waited for), latency of a hop.
+_LOCAL, _HANDSHAKE, _NOTIFY, _HOP = 1 / 400, 3_000, 1_600, {"SIO": 300, "HCCS": 900, "PCIE": 2_500, "RDMA": 6_000}
 
 
 @dataclass(frozen=True)
@@ -97,58 +106,85 @@ class _Schedule:
             self._task(member, 0, "Memcpy", start, dur, member, size, "ON_CHIP")
         return start + dur
 
-    def _share(self) -> int:
-        """Bytes that one member has of the tensor."""
-        return max(512, self._exchange.size // len(self._arrivals) // 512 * 512)
+    def _shares(self, unit: int) -> list[int]:
+        """Bytes of the tensor that each member has; an all-reduce divides it by units."""
+        size, count = self._exchange.size, len(self._arrivals)
+        if self._exchange.type != "hcom_allReduce_":
+            return [max(1, size // count)] * count
+        if size <= unit * count:
+            return [size] * count
+        share = -(-size // (unit * count)) * unit
+        return [max(0, min(share, size - number * share)) for number in range(count)]
+
+    def _phases(self, shares: list[int]) -> tuple[bool, ...]:
+        """Does a phase reduce? What is not divided needs one."""
+        phases = PHASES[self._exchange.type]
+        return phases[:1] if shares[0] == self._exchange.size else phases
+
+    def _begin(self) -> list[int]:
+        """The first task of each member is a word of its own memory, too; gives when they go on."""
+        if self._member is not None:
+            self._task(
+                self._member, 0, "Reduce_Inline", self._arrivals[self._member], 600, self._member, _WORD, "ON_CHIP"
+            )
+        return [at + 700 for at in self._arrivals]
 
     def _finish(self, ready: list[int]) -> list[int]:
         """The last task of each member is a word of its own memory; gives the ends."""
         if self._member is not None:
-            self._task(self._member, 0, "Reduce_Inline", ready[self._member] + 100, 600, self._member, 0, "ON_CHIP")
+            self._task(self._member, 0, "Reduce_Inline", ready[self._member] + 100, 600, self._member, _WORD, "ON_CHIP")
         return [at + 700 for at in ready]
 
     # -- mesh ---------------------------------------------------------------------------------------
     def mesh(self) -> list[int]:
-        """Each member reads one share from each other member, in each phase."""
-        share = self._share()
-        ready = [self._local(m, at, share) for m, at in enumerate(self._arrivals)]
-        for reduce in PHASES[self._exchange.type]:
+        """Each member moves the share of each other member, in each phase; its own it copies."""
+        shares = self._shares(_MESH_UNIT)
+        ready = [self._local(m, at, shares[m]) for m, at in enumerate(self._begin())]
+        for number, reduce in enumerate(self._phases(shares)):
+            if number:  # what is reduced now leaves the buffer of the communicator
+                ready = [self._local(m, at, shares[m]) for m, at in enumerate(ready)]
             go = max(ready) + _HANDSHAKE  # all planes start when the slowest peer is there
-            moves = self._topology.mesh_moves(self._exchange.members, share, reduce)
+            moves = self._topology.mesh_moves(self._exchange.members, tuple(shares), reduce)
             if self._member is not None:
-                self._reads(ready, go, share, reduce, moves[self._member])
+                self._reads(ready, go, shares, reduce, moves[self._member], number)
             ready = [go + self._move(m, max(base)) + 130 + _NOTIFY for m, base in enumerate(moves)]
         return self._finish(ready)
 
-    def _reads(self, ready: list[int], go: int, share: int, reduce: bool, moves: tuple[int, ...]) -> None:
-        """Tasks of a phase. `ready`: when each member began it; moves: ns by plane, from plane 1."""
+    def _reads(
+        self, ready: list[int], go: int, shares: list[int], reduce: bool, moves: tuple[int, ...], phase: int
+    ) -> None:
+        """Tasks of a phase. `ready`: when each member began it; moves: ns by how far the peer is behind."""
         member, members = self._member, self._exchange.members
         assert member is not None
         begin, count = ready[member], len(members)
-        for plane, base in enumerate(moves, 1):
-            peer = (member + plane) % count
+        for plane in range(1, count):
+            behind = count - plane if phase else plane  # the second phase takes the peers in reverse
+            peer = (member + behind) % count
             at = begin + 200 + 40 * plane
-            wait = max(20, ready[peer] + _HANDSHAKE - at - 90)
-            dur, start = self._move(member, base), go + 30
+            wait = max(20, ready[peer] + _HANDSHAKE - at - _BEHIND)
+            dur, start = self._move(member, moves[behind - 1]), go + 30
             closing = start + dur + 100
             link = self._topology.link(members[member], members[peer])
-            self._task(member, plane, "Notify_Record", at, 60, peer, notify=plane)
-            self._task(member, plane, "Notify_Wait", at + 90, wait, peer, notify=plane)
-            self._task(member, plane, "Reduce_Inline" if reduce else "Memcpy", start, dur, peer, share, link)
-            self._task(member, plane, "Notify_Record", closing, 60, peer, notify=plane)
-            self._task(member, plane, "Notify_Wait", closing + 90, self._closing, peer, notify=plane)
+            self._task(member, plane, "Notify_Record", at, _RECORD, peer, notify=8 * behind + 4)
+            self._task(member, plane, "Notify_Wait", at + _BEHIND, wait, peer, notify=8 * behind + 4)
+            if shares[peer]:
+                name = "Reduce_Inline" if reduce else "Memcpy"
+                self._task(member, plane, name, start, dur, peer, shares[peer], link)
+            self._task(member, plane, "Notify_Record", closing, _RECORD, peer, notify=8 * behind)
+            self._task(member, plane, "Notify_Wait", closing + _BEHIND, self._closing, peer, notify=8 * behind)
 
     # -- ring ---------------------------------------------------------------------------------------
     def ring(self) -> list[int]:
         """Every member takes one share from the one before it, in each round."""
-        share, count, members = self._share(), len(self._arrivals), self._exchange.members
-        now = [self._local(m, at, share) for m, at in enumerate(self._arrivals)]
+        shares, count, members = self._shares(_RING_UNIT), len(self._arrivals), self._exchange.members
+        share = shares[0]  # the last one is hardly smaller
+        now = [self._local(m, at, share) for m, at in enumerate(self._begin())]
         links = [self._topology.link(members[m], members[m - 1]) for m in range(count)]
-        for reduce in PHASES[self._exchange.type]:
+        for reduce in self._phases(shares):
             bases = [self._topology.move_ns(members[m], members[m - 1], share, reduce) for m in range(count)]
             durs = [self._move(m, base) for m, base in enumerate(bases)]
             for _ in range(count - 1):
-                goes = [max(now[m] + 120, now[m - 1] + _HOP[links[m]]) for m in range(count)]
+                goes = [max(now[m] + _BEHIND + 40, now[m - 1] + _HOP[links[m]]) for m in range(count)]
                 if self._member is not None:
                     member = self._member
                     self._round(now[member], goes[member], durs[member], share, links[member], reduce)
@@ -159,8 +195,8 @@ class _Schedule:
         member = self._member
         assert member is not None
         before = (member - 1) % len(self._arrivals)
-        self._task(member, 0, "Notify_Record", begin + 20, 60, before, notify=1)
-        self._task(member, 0, "Notify_Wait", begin + 90, max(20, go - begin - 100), before, notify=1)
+        self._task(member, 0, "Notify_Record", begin + 10, _RECORD, before, notify=4)
+        self._task(member, 0, "Notify_Wait", begin + _BEHIND, max(20, go - begin - _BEHIND - 20), before, notify=4)
         name = "RDMASend" if link == "RDMA" else "Reduce_Inline" if reduce else "Memcpy"
         self._task(member, 0, name, go, dur, before, share, link)
 
@@ -169,13 +205,12 @@ class _Schedule:
         """The first member sends to the second. Inside a node the receiver reads, else the sender sends."""
         size, (one, other) = self._exchange.size, self._exchange.members
         link = self._topology.link(one, other)
-        sent = self._local(0, self._arrivals[0], size)
-        listening = self._arrivals[1] + 300
-        go = max(sent, listening) + _HOP[link]
+        begun = self._begin()
+        sent = self._local(0, begun[0], size)
+        listening = begun[1]
+        go = max(sent, listening) + _BEHIND + _HOP[link]
         dur = self._move(0, self._topology.move_ns(one, other, size, False))
         done = go + dur
-        if self._member == 1:
-            self._task(1, 0, "Reduce_Inline", self._arrivals[1], 280, 1, 0, "ON_CHIP")
         if self._member is not None:
             self._ends_of(self._member, sent if self._member == 0 else listening, go, done, link)
         return self._finish([done, done + 100])
@@ -183,10 +218,10 @@ class _Schedule:
     def _ends_of(self, member: int, since: int, go: int, done: int, link: str) -> None:
         """Tasks of one of two ranks."""
         peer = 1 - member
-        self._task(member, 0, "Notify_Record", since + 20, 60, peer, notify=1)
+        self._task(member, 0, "Notify_Record", since + 10, _RECORD, peer, notify=4)
         if member == (0 if link == "RDMA" else 1):
-            self._task(member, 0, "Notify_Wait", since + 90, max(20, go - since - 100), peer, notify=1)
+            self._task(member, 0, "Notify_Wait", since + _BEHIND, max(20, go - since - _BEHIND - 20), peer, notify=4)
             name = "RDMASend" if link == "RDMA" else "Memcpy"
             self._task(member, 0, name, go, done - go, peer, self._exchange.size, link)
         else:
-            self._task(member, 0, "Notify_Wait", since + 90, done - since - 60, peer, notify=1)
+            self._task(member, 0, "Notify_Wait", since + _BEHIND, done - since - _BEHIND + 30, peer, notify=4)

@@ -276,7 +276,7 @@ class Device:
             name, transfer.type, group, arrival.at, end - arrival.at, arrival.connection, arrival.acl,
             arrival.tid, count, planes, arrival.op, main=1 if mesh or _receives(transfer, planes) else 0,
             data_type=transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16"),
-            algorithm="MESH" if mesh else "RING",
+            algorithm="MESH-RING" if mesh else "RING",
         )  # fmt: skip
         self.segment.comm.append(op)
         self.meters.count_communication(op)

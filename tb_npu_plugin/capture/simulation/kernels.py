@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.cost import kernel_ns, unit_times
+from tb_npu_plugin.capture.simulation.cost import in_cache, kernel_ns, unit_times
 from tb_npu_plugin.capture.simulation.records import Kernel, Work
 
 Shape = tuple[int, ...]
@@ -41,7 +41,8 @@ class Launch:
 
 @dataclass(frozen=True)
 class Rule:
-    """How an operator runs. l0, type: as in kernel names; passes: vector operations per element."""
+    """How an operator runs. l0, type: as in kernel names; passes: vector operations per element; fresh: its first input
+    has just been written (not tables and parameters); filled: its first tensor is only written."""
 
     kind: str
     api: str
@@ -49,10 +50,21 @@ class Rule:
     type: str
     core: str = "AI_VECTOR_CORE"
     passes: float = 1.0
+    fresh: bool = True
+    filled: bool = False
 
 
 def _vector(api: str, type_: str, passes: float = 1.0, l0: str = "", core: str = "AI_VECTOR_CORE") -> Rule:
     return Rule("elementwise", api, l0 or f"{type_}AiCore", type_, core, passes)
+
+
+def _fill(api: str, type_: str) -> Rule:
+    return Rule("elementwise", api, f"{type_}AiCore", type_, filled=True)
+
+
+def _update(api: str, type_: str, passes: float) -> Rule:
+    """Of parameters and states of the optimizer."""
+    return Rule("elementwise", api, api[5:], type_, passes=passes, fresh=False)
 
 
 RULES: dict[str, Rule] = {
@@ -89,10 +101,10 @@ RULES: dict[str, Rule] = {
     "aten::mul": _vector("aclnnMul", "Mul"),
     "aten::div": _vector("aclnnDivs", "RealDiv", 2),
     "aten::mul_": _vector("aclnnInplaceMuls", "Mul"),
-    "aten::zero_": _vector("aclnnInplaceZero", "ZerosLike"),
-    "aten::fill_": _vector("aclnnInplaceFillScalar", "Fill"),
+    "aten::zero_": _fill("aclnnInplaceZero", "ZerosLike"),
+    "aten::fill_": _fill("aclnnInplaceFillScalar", "Fill"),
     "aten::_to_copy": _vector("aclnnCast", "Cast"),
-    "aten::copy_": _vector("aclnnInplaceCopy", "TensorMove"),
+    "aten::copy_": _fill("aclnnInplaceCopy", "TensorMove"),
     "aten::sum": _vector("aclnnReduceSum", "ReduceSum", 1, "ReduceSumOpAiCore", "MIX_AIV"),
     "aten::native_batch_norm": _vector("aclnnBatchNorm", "BNTrainingUpdate", 5, "BNTrainingUpdate"),
     "aten::native_batch_norm_backward": _vector("aclnnBatchNormBackward", "BNTrainingReduceGrad", 8,
@@ -104,14 +116,14 @@ RULES: dict[str, Rule] = {
     "aten::_log_softmax_backward_data": _vector("aclnnLogSoftmaxBackward", "LogSoftmaxGrad", 6, "LogSoftmaxGrad"),
     "aten::nll_loss_forward": _vector("aclnnNLLLoss", "NLLLoss", 1, "NLLLossAiCore", "MIX_AIV"),
     "aten::nll_loss_backward": _vector("aclnnNLLLossBackward", "NLLLossGrad", 1),
-    "npu::npu_apply_adam_w": _vector("aclnnApplyAdamWV2", "ApplyAdamWV2", 12, "ApplyAdamWV2"),
-    "aten::_foreach_add_": _vector("aclnnForeachAddListV2", "ForeachAddList", 2, "ForeachAddListV2"),
-    "aten::_foreach_mul_": _vector("aclnnForeachMulScalarV2", "ForeachMulScalar", 1, "ForeachMulScalarV2"),
-    "aten::_foreach_lerp_": _vector("aclnnForeachLerpScalar", "ForeachLerpScalar", 2, "ForeachLerpScalar"),
-    "aten::_foreach_addcmul_": _vector("aclnnForeachAddcmulScalarV2", "ForeachAddcmulScalar", 3, "ForeachAddcmulScalarV2"),
-    "aten::_foreach_addcdiv_": _vector("aclnnForeachAddcdivScalarV2", "ForeachAddcdivScalar", 3, "ForeachAddcdivScalarV2"),
-    "aten::_foreach_sqrt": _vector("aclnnForeachSqrt", "ForeachSqrt", 2, "ForeachSqrt"),
-    "aten::_foreach_div_": _vector("aclnnForeachDivScalarV2", "ForeachDivScalar", 2, "ForeachDivScalarV2"),
+    "npu::npu_apply_adam_w": _update("aclnnApplyAdamWV2", "ApplyAdamWV2", 12),
+    "aten::_foreach_add_": _update("aclnnForeachAddListV2", "ForeachAddList", 2),
+    "aten::_foreach_mul_": _update("aclnnForeachMulScalarV2", "ForeachMulScalar", 1),
+    "aten::_foreach_lerp_": _update("aclnnForeachLerpScalar", "ForeachLerpScalar", 2),
+    "aten::_foreach_addcmul_": _update("aclnnForeachAddcmulScalarV2", "ForeachAddcmulScalar", 3),
+    "aten::_foreach_addcdiv_": _update("aclnnForeachAddcdivScalarV2", "ForeachAddcdivScalar", 3),
+    "aten::_foreach_sqrt": _update("aclnnForeachSqrt", "ForeachSqrt", 2),
+    "aten::_foreach_div_": _update("aclnnForeachDivScalarV2", "ForeachDivScalar", 2),
     "aten::topk": _vector("aclnnTopk", "TopKV2", 12, "TopkV2", "MIX_AIV"),
     "aten::nonzero": _vector("aclnnNonzero", "NonZero", 1, "NonZeroAiCpu", "AI_CPU"),
 }  # fmt: skip
@@ -158,6 +170,13 @@ class KernelFactory:
         made = getattr(self, f"_{rule.kind}")(rule, shapes, types)
         return list(made)
 
+    def _work(
+        self, written: int, first: int, others: int = 0, cube_flops: float = 0.0, vector_flops: float = 0.0
+    ) -> Work:
+        """Bytes that are written, those of the input that was just written, those of the others."""
+        cached, kept = in_cache(self.chip, first), in_cache(self.chip, written)
+        return Work(cube_flops, vector_flops, first + others, written, cached, kept)
+
     # -- kinds of operators ------------------------------------------------------------------------
     def _matmul(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
         """(m, k) by (k, n), as the last two tensors; addmm has the bias in front."""
@@ -167,9 +186,7 @@ class KernelFactory:
         m //= batch
         item = TYPES.get(types[-1], ("", 2))[1]
         out = (*left[:-1], n)
-        work = Work(
-            cube_flops=2.0 * batch * m * k * n, read=(prod(left) + prod(right)) * item, written=prod(out) * item
-        )
+        work = self._work(prod(out) * item, prod(left) * item, prod(right) * item, cube_flops=2.0 * batch * m * k * n)
         tiles = batch * -(-m // 128) * -(-n // 256)
         return [self._launch(rule, shapes, types, out, work, min(self.chip.cube_cores, tiles))]
 
@@ -195,13 +212,12 @@ class KernelFactory:
         image, weight, result = shapes[:3]
         flops = 2.0 * prod(result) * weight[1] * weight[2] * weight[3]
         item = TYPES.get(types[0], ("", 2))[1]
-        read = (prod(image) + prod(weight) + prod(result)) * item
+        first, others = (image, (weight, result)) if type_ == "Conv2D" else (result, (weight, image))
+        read = sum(map(prod, others)) * item
+        work = self._work(prod(out) * item, prod(first) * item, read, flops * 1.3)
         rule = Rule("", "aclopCompileAndExecute", "", type_, "AI_CORE")
         kernel_shapes = shapes[:2] if type_ == "Conv2D" else shapes[:3]
-        launch = self._launch(
-            rule, kernel_shapes, types, out, Work(flops * 1.3, 0, read, prod(out) * item), self.chip.cube_cores,
-            f"{type_}{number}", formats,
-        )  # fmt: skip
+        launch = self._launch(rule, kernel_shapes, types, out, work, self.chip.cube_cores, f"{type_}{number}", formats)
         return Launch(launch.kernel, launch.ns, launch.api, compiled=True)
 
     def _transfer(self, shape: Shape, type_: str, source: str, target: str) -> Launch:
@@ -209,7 +225,7 @@ class KernelFactory:
         size = size_of(shape, type_)
         rule = Rule("", "aclopCompileAndExecute", "", "TransData")
         name = f"trans_TransData_{number}"
-        work = Work(vector_flops=prod(shape), read=size, written=size)
+        work = self._work(size, size, vector_flops=prod(shape))
         return self._launch(
             rule, (shape,), (type_,), shape, work, min(32, self.chip.vector_cores), name, source, target
         )
@@ -220,8 +236,9 @@ class KernelFactory:
         factor = rule.passes / 2
         flops = factor * 2.0 * batch * heads * length * length * size
         item = TYPES.get(types[0], ("", 2))[1]
+        query = prod(shapes[0]) * item
         moved = int(sum(prod(shape) for shape in shapes) * item * (1 if rule.passes < 5 else 2))
-        work = Work(flops, 6.0 * batch * heads * length * length / 2, moved, prod(shapes[0]) * item)
+        work = self._work(query, query, moved - query, flops, 6.0 * batch * heads * length * length / 2)
         launch = self._launch(rule, shapes, types, shapes[0], work, self.chip.cube_cores)
         return [Launch(launch.kernel, int(launch.ns * 1.25), launch.api, workspace=32 << 20)]
 
@@ -229,20 +246,22 @@ class KernelFactory:
         """Rows of a table, by index."""
         out = (*shapes[1], shapes[0][-1])
         size = size_of(out, types[0])
-        work = Work(vector_flops=prod(out) * rule.passes, read=size, written=size)
+        work = self._work(size, 0, size, vector_flops=prod(out) * rule.passes)
         return [self._launch(rule, shapes, types, out, work, self.chip.vector_cores)]
 
     def _dropout(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
         bits = (-(-prod(shapes[0]) // 8),)
-        mask = self._launch(rule, (), ("unsigned char",), bits, Work(written=bits[0]), 0)
+        mask = self._launch(rule, (), ("unsigned char",), bits, self._work(bits[0], 0), 0)
         apply = _vector("aclnnDropoutDoMask", "DropOutDoMask", 2, "DropoutDoMaskAiCore")
         return [mask, *self._elementwise(apply, (shapes[0], bits), (types[0], "unsigned char"))]
 
     def _elementwise(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
         """Anything that walks over its inputs; the output is as large as the first one."""
         out = () if rule.type in ("ReduceSum", "ReduceMean", "NLLLoss") else shapes[0]
-        read = sum(size_of(shape, type_) for shape, type_ in zip(shapes, types))
-        work = Work(vector_flops=prod(shapes[0]) * rule.passes, read=read, written=size_of(out, types[0]))
+        read = [size_of(shape, type_) for shape, type_ in zip(shapes, types)][1 if rule.filled else 0 :] or [0]
+        first = read[0] if rule.fresh else 0
+        flops = prod(shapes[0]) * rule.passes
+        work = self._work(size_of(out, types[0]), first, sum(read) - first, vector_flops=flops)
         blocks = min(self.chip.vector_cores, max(1, prod(shapes[0]) // 2048))
         return [self._launch(rule, shapes, types, out, work, 1 if rule.core == "AI_CPU" else blocks)]
 
@@ -274,11 +293,9 @@ def _pipes(chip: Chip, core: str, work: Work, fp32: bool) -> dict[str, float]:
     if core in ("AI_CPU", "DSA_SQE"):
         return {}
     whole = float(kernel_ns(chip, core, work, fp32))
-    cube, vector, memory = (ns / whole for ns in unit_times(chip, work, fp32))
-    read = memory * work.read / max(1, work.read + work.written)
-    written = memory - read
+    cube, vector, read, written = (ns / whole for ns in unit_times(chip, work, fp32))
     return {
-        "mac": cube, "vec": vector, "scalar": 0.08 + 0.12 * max(cube, vector), "mte1": min(0.95, cube * 1.1),
-        "mte2": min(0.97, read * 1.2 + 0.05), "mte3": min(0.97, written * 1.3 + 0.02), "fixpipe": min(0.9, written + 0.01),
-        "icache": 0.01 + 600.0 / whole * 0.1,
+        "mac": 0.85 * cube, "vec": 0.6 * vector, "scalar": min(0.85, 0.12 + 0.12 * max(cube, vector) + 500.0 / whole),
+        "mte1": min(0.95, cube * 0.95), "mte2": min(0.97, read * 1.2 + 0.05), "mte3": min(0.97, written * 1.3 + 0.02),
+        "fixpipe": min(0.9, written + 0.01), "icache": 0.01 + 300.0 / whole,
     }  # fmt: skip

@@ -5,7 +5,6 @@ Ranks are numbered as Megatron does: tensor parallel first, then data parallel, 
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 from tb_npu_plugin.errors import BadRequest
@@ -13,16 +12,11 @@ from tb_npu_plugin.errors import BadRequest
 
 @dataclass(frozen=True)
 class Team:
-    """One communicator. key: what tells it from others; name: its key in parallel_group_info; role: its group_name."""
+    """One communicator. key: what tells it from others; role: its group_name in parallel_group_info."""
 
     key: str
     role: str
     ranks: tuple[int, ...]
-
-    @property
-    def id(self) -> str:
-        """Its hash in communication.json: an unsigned 64 bit number."""
-        return str(int.from_bytes(hashlib.sha256(self.key.encode()).digest()[:8], "big"))
 
 
 @dataclass(frozen=True)
@@ -65,6 +59,12 @@ class Layout:
         if stage < self.pp - 1:
             out["pp+"] = _team("pp", (rank, rank + whole))
         return out
+
+    def number(self, team: Team) -> int:
+        """How many communicators the first member of a team has founded before it."""
+        first = team.ranks[0]
+        founded = dict.fromkeys(other for other in self.teams(first).values() if other.ranks[0] == first)
+        return list(founded).index(team)
 
 
 def _team(role: str, ranks: tuple[int, ...]) -> Team:

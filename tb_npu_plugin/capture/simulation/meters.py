@@ -1,4 +1,8 @@
-"""Counters of the device: memory traffic, cache, clock, memory of the process and of CANN's components."""
+"""Counters of the device: memory traffic, cache, clock, memory of the process and of CANN's components.
+
+Kernels leave their output in the L2 cache where it fits (cost.py). What was left there longest is written to the main
+memory when the cache is full: by the next sample, or by a later one where that is more than the memory takes.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +22,23 @@ class Meters:
 
     def __init__(self, chip: Chip, start: int) -> None:
         self._chip, self._next = chip, start
-        self._read: dict[int, int] = {}
-        self._written: dict[int, int] = {}
+        self._traffic: dict[int, list[int]] = {}  # window -> bytes: from and to main memory, from and to the cache
         self._moved: dict[int, int] = {}
+        self._unwritten = 0  # bytes in the cache that the main memory does not have
         self._start = start
         self.communicators = 0
 
     def count(self, task: Task) -> None:
         """Note the traffic of a task."""
-        window = (task.start - self._start) // EVERY
         work = task.kernel.work
-        self._read[window] = self._read.get(window, 0) + work.read
-        self._written[window] = self._written.get(window, 0) + work.written
+        window = (task.start - self._start) // EVERY
+        traffic = self._traffic.get(window)
+        if traffic is None:
+            traffic = self._traffic[window] = [0, 0, 0, 0]
+        traffic[0] += work.main_read
+        traffic[1] += work.main_written
+        traffic[2] += work.cached
+        traffic[3] += work.kept
 
     def count_communication(self, op: CommOp) -> None:
         """Note the traffic of a communication operator."""
@@ -40,21 +49,30 @@ class Meters:
         """Take the samples that are due before `until`. reserved: bytes of the caching allocator."""
         while self._next < until:
             at, window = self._next, (self._next - self._start) // EVERY - 1
-            read, written = self._read.pop(window, 0), self._written.pop(window, 0)
+            read, written, cached, kept = self._traffic.pop(window, (0, 0, 0, 0))
             moved = self._moved.pop(window, 0)
-            busy = read + written + moved > 0
+            written += self._write_back(kept, read + written + 2 * moved)
+            busy = read + written + cached + moved > 0
             add = segment.samples.append
             add(Sample("AI Core Freq", "AI Core Freq", "MHz", at, self._chip.clock if busy else _IDLE_CLOCK))
             for bank in range(_BANKS):
                 for name, size in (("Read", read + moved), ("Write", written + moved)):
                     rate = round(size / _BANKS / EVERY * 1000, 3)
                     add(Sample("HBM", f"HBM {bank}/{name}", f"{name}(MB/s)", at, rate))
-            hit = round(min(0.95, 0.35 + 0.5 * written / (read + written)), 6) if read + written else 0.0
-            throughput = round((read + written) * 1.2 / EVERY * 1000, 3)
+            hit = round(cached / (read + cached), 6) if cached else 0.0
+            throughput = round((read + cached) / EVERY * 1000, 3)
             add(Sample("LLC", "LLC 0 Read/Throughput", "Throughput(MB/s)", at, throughput))
             add(Sample("LLC", "LLC 0 Read/Hit Rate", "Hit Rate(%)", at, hit))
             self._memory(segment, at, reserved)
             self._next += EVERY
+
+    def _write_back(self, kept: int, other: int) -> int:
+        """Bytes that the cache writes to the main memory in a window; kept: those that it got, other: other traffic."""
+        self._unwritten += kept
+        room = int(self._chip.bandwidth * EVERY / 1e9) - other
+        written = max(0, min(self._unwritten - self._chip.cache, room))
+        self._unwritten -= written
+        return written
 
     def _memory(self, segment: Segment, at: int, reserved: int) -> None:
         hccl = _HCCL * self.communicators

@@ -18,7 +18,7 @@ class Topology:
 
     def __init__(self, chip: Chip, slow: Mapping[tuple[int, int], float] | None = None) -> None:
         self._chip = chip
-        self._meshes: dict[tuple[tuple[int, ...], int, bool], tuple[tuple[int, ...], ...]] = {}
+        self._meshes: dict[tuple[tuple[int, ...], tuple[int, ...], bool], tuple[tuple[int, ...], ...]] = {}
         self._slow = {tuple(sorted(pair)): factor for pair, factor in (slow or {}).items()}
 
     def link(self, one: int, other: int) -> str:
@@ -32,6 +32,8 @@ class Topology:
 
     def move_ns(self, one: int, other: int, size: int, reduce: bool) -> int:
         """Mean ns of one transfer of `size` bytes."""
+        if not size:
+            return 0
         link = self.link(one, other)
         chip = self._chip
         peak = {"SIO": chip.sio, "HCCS": chip.hccs, "PCIE": chip.pcie, "RDMA": chip.rdma}[link]
@@ -39,15 +41,15 @@ class Topology:
         rate = peak / 1e9 * SHARE * size / (size + half) * (REDUCE_SHARE if reduce else 1.0)
         return int(size / rate * self._slow.get((min(one, other), max(one, other)), 1.0))
 
-    def mesh_moves(self, members: tuple[int, ...], size: int, reduce: bool) -> tuple[tuple[int, ...], ...]:
-        """`move_ns` of each member from the members behind it, in order around the group."""
-        key = (members, size, reduce)
+    def mesh_moves(self, members: tuple[int, ...], sizes: tuple[int, ...], reduce: bool) -> tuple[tuple[int, ...], ...]:
+        """`move_ns` of each member with the members behind it, in order around the group; sizes: by peer."""
+        key = (members, sizes, reduce)
         found = self._meshes.get(key)
         if found is None:
             count = len(members)
             found = self._meshes[key] = tuple(
                 tuple(
-                    self.move_ns(members[one], members[(one + plane) % count], size, reduce)
+                    self.move_ns(members[one], members[(one + plane) % count], sizes[(one + plane) % count], reduce)
                     for plane in range(1, count)
                 )
                 for one in range(count)

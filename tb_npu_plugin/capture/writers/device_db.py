@@ -6,6 +6,7 @@ from tb_npu_plugin.capture.simulation.records import CommOp, Group, Kernel, Plan
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.metrics import Figures
+from tb_npu_plugin.capture.writers.plane_tasks import data_type_of, notify_id, rate, target_of, transport_of
 from tb_npu_plugin.schema import metric_sets
 from tb_npu_plugin.schema import torch_npu_db as schema
 
@@ -20,6 +21,8 @@ _KINDS = {"AI_VECTOR_CORE": "KERNEL_AIVEC", "AI_CORE": "KERNEL_AICORE", "MIX_AIC
 _PLANE_KINDS = {"Notify_Wait": "Notify Wait", "Notify_Record": "Write Value", "RDMASend": "Write Value"}
 #: Tasks of communication run on streams of their own, one for a plane of a group: the first of them.
 _COMM_STREAM = 4
+#: Where a task has no notification: the largest number that SQLite holds.
+_NO_NOTIFY = (1 << 63) - 1
 _MB = 1 << 20  # of the counters
 
 
@@ -130,14 +133,12 @@ class DeviceTables:
 
     def _plane(self, op: CommOp, task: PlaneTask) -> Row:
         """Row of COMMUNICATION_TASK_INFO from notifyId on."""
-        local, waits = task.src == task.dst, task.name == "Notify_Wait"
-        transport = "LOCAL" if waits else "RDMA" if task.link == "RDMA" else "SDMA"
         link = _LINKS["ROCE" if task.link == "RDMA" else task.link]
         rdma = _RDMA["RDMA_SEND_PAYLOAD" if task.name == "RDMASend" else "INVALID_TYPE"]
-        data = _DATA[op.data_type if task.name == "Reduce_Inline" else "INVALID_TYPE"]
-        speed = round(task.size / task.dur, 6) if task.dur else 0.0
-        return (task.notify, rdma, task.src, _NO_ID if local else task.dst, _TRANSPORTS[transport], task.size, data, link,
-                self._ops, int(task.plane == op.main), speed)  # fmt: skip
+        notify = notify_id(task)
+        return (_NO_NOTIFY if notify < 0 else notify, rdma, task.src, target_of(task), _TRANSPORTS[transport_of(task)],
+                task.size, _DATA[data_type_of(task, op.data_type)], link, self._ops, int(task.plane == op.main),
+                rate(task))  # fmt: skip
 
     def _marks(self, marks: list[UserMark]) -> None:
         rows, pid, text = [], self._pid << 32, self._text

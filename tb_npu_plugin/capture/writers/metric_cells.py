@@ -94,10 +94,13 @@ def _moved(name: str, kernel: Kernel) -> float:
     """Bytes behind a bandwidth: those of global memory, and what its buffers pass on."""
     work = kernel.work
     place, _, way = name.partition("_read" if "_read" in name else "_write")
-    size = work.read if "_read" in name else work.written
+    reads = "_read" in name
+    if place == "main_mem":
+        return float(work.main_read if reads else work.main_written)
+    size = work.read if reads else work.written
     if "scalar" in way:
         return size * 0.01
-    factors = {"main_mem": 1.0, "l2": 1.15, "l1": 1.6, "ub": 1.0, "l0a": 2.0, "l0b": 2.0, "l0c": 1.0}
+    factors = {"l2": 1.0, "l1": 1.6, "ub": 1.0, "l0a": 2.0, "l0b": 2.0, "l0c": 1.0}
     return float(size) * factors[place]
 
 
@@ -106,7 +109,7 @@ def _carried(name: str, kernel: Kernel, vector: bool, split: bool) -> float:
     work = kernel.work
     unit = "UB" if vector else "L0C" if split else ""
     sizes = {
-        "read_main_memory": work.read, "write_main_memory": work.written, "GM_to_L1": 0 if unit == "UB" else work.read,
+        "read_main_memory": work.main_read, "write_main_memory": work.main_written, "GM_to_L1": 0 if unit == "UB" else work.read,
         "L0C_to_L1": 0, "L0C_to_GM": 0 if unit == "UB" else work.written,
         "GM_to_UB": 0 if unit == "L0C" else work.read, "UB_to_GM": 0 if unit == "L0C" else work.written,
     }  # fmt: skip
@@ -114,7 +117,8 @@ def _carried(name: str, kernel: Kernel, vector: bool, split: bool) -> float:
 
 
 def _lines(name: str, kernel: Kernel) -> float:
-    """Cache lines that were hit, or missed and allocated."""
-    size = kernel.work.written if name.startswith("write") else kernel.work.read / 2  # two read ports
-    share = 0.62 if name.endswith("hit") else 0.38
-    return size / _LINE * share
+    """Cache lines that were hit, or missed and allocated. Two ports read."""
+    work, hit = kernel.work, name.endswith("hit")
+    if name.startswith("write"):
+        return (work.kept if hit else work.main_written) / _LINE
+    return (work.cached if hit else work.main_read) / _LINE / 2

@@ -5,11 +5,21 @@ from __future__ import annotations
 from tb_npu_plugin.capture.simulation.records import MSTX, CannCall, CommOp, Group, Kernel, Segment, Task
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.overlap import OVERLAP
+from tb_npu_plugin.capture.writers.plane_tasks import (
+    data_type_of,
+    estimated_us,
+    notify_id,
+    rate,
+    target_of,
+    transport_of,
+)
 from tb_npu_plugin.capture.writers.trace_text import Clock, quoted
 from tb_npu_plugin.schema.trace_events import CALL_KEYS, CALL_PREFIX, OPERATION_KEYS, STEP_KEYS, TASK_KEYS, args_of
 
 Timed = tuple[int, str]
-_NO_ID = "4294967295"
+_NO_ID, _UNSIGNED = "4294967295", (1 << 64) - 1
+#: Stream of the tasks of communication, as their arguments name it: they have rows of their own.
+_STREAM = 4
 _OPERATION, _STEP = args_of(OPERATION_KEYS), args_of(STEP_KEYS)
 _CALL, _TASK = args_of(CALL_KEYS), args_of(TASK_KEYS)
 
@@ -29,6 +39,7 @@ class DeviceEvents:
         self._kernels: dict[Kernel, str] = {}
         self.streams: set[int] = set()
         self.cann_threads: set[int] = set()
+        self._operations = 800  # so many tasks had the stream before
 
     def cann(self, segment: Segment) -> list[Timed]:
         """CANN calls that the level shows, and the starts of the flows to the device."""
@@ -119,14 +130,13 @@ class DeviceEvents:
             out.append(self._arrive(op.start, pid, base, device_id(op)))
             if not with_planes:
                 continue
-            for task in op.planes:
-                local = task.dst == task.src
-                moved = round(task.size / task.dur, 6) if task.dur else 0.0
+            self._operations += 1
+            for number, task in enumerate(op.planes):
                 dur = task.dur / 1000
                 args = _STEP % (
-                    f'"{task.notify}"', dur, 4, task.plane, 0, f'"{task.name}"', task.src,
-                    _NO_ID if local else task.dst, f'"{_transport(task.link, local)}"', task.size, data_type,
-                    f'"{task.link}"', moved, _NO_ID,
+                    f'"{notify_id(task) & _UNSIGNED}"', estimated_us(task), _STREAM, self._operations, number,
+                    f'"{task.name}"', task.src, target_of(task), f'"{transport_of(task)}"', task.size,
+                    f'"{data_type_of(task, op.data_type)}"', f'"{task.link}"', rate(task), _NO_ID,
                 )  # fmt: skip
                 out.append(
                     (task.start, f'{{"name": "{task.name}", "pid": {pid}, "tid": {base + 1 + task.plane}, '
@@ -192,13 +202,6 @@ def _flow(ts: Clock, host: int, launch: Task | CommOp, pid: int, tid: int) -> st
         f'{{"ph": "s", {front}{host}, "tid": {op.tid}, "ts": {ts(op.start)}, "cat": "async_npu"}}, '
         f'{{"ph": "f", {front}{pid}, "tid": {tid}, "ts": {ts(at)}, "cat": "async_npu"}}'
     )
-
-
-def _transport(link: str, local: bool) -> str:
-    """SDMA moves data between devices of one node, RDMA between nodes."""
-    if local:
-        return "LOCAL"
-    return "RDMA" if link == "RDMA" else "SDMA"
 
 
 def device_id(launch: Task | CommOp) -> str:

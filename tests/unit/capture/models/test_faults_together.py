@@ -147,10 +147,12 @@ def test_memory_leaks_and_is_in_pieces(with_steps: Any) -> None:
     spans, truth = with_steps
     for rank, span in enumerate(spans):
         facts = truth["ranks"][str(rank)]
-        assert facts["allocated"][1] - facts["allocated"][0] == 3 << 20
+        assert facts["allocated"][1] - facts["allocated"][0] == (3 << 20) + 512  # 32 bytes more, in multiples of 512
         memory = shown("memory", [span])
         held = [
-            row for row in memory.tables["allocations"] if row["size_bytes"] == 3 << 20 and row["release_ns"] is None
+            row
+            for row in memory.tables["allocations"]
+            if row["size_bytes"] == (3 << 20) + 512 and row["release_ns"] is None
         ]
         assert len(held) == 2
         curve = next(curve for curve in memory.data["curves"] if curve["component"] in ("PTA", "MindSpore"))

@@ -117,10 +117,10 @@ def test_ai_cpu_kernels_take_what_was_put_in() -> None:
 def test_a_leak_grows_by_what_was_put_in() -> None:
     folder, truth = run("fragmentation_and_leak")
     first, second = truth["ranks"]["0"]["allocated"]
-    assert second - first == 3 << 20
+    assert second - first == (3 << 20) + 512  # 32 bytes more, in multiples of 512
     (result,) = folder.glob("*_ascend_pt")
     leaked = [row for row in Raw(result).csv("operator_memory.csv") if row["Name"] == "aten::cat"]
-    assert [float(row["Size(KB)"]) * 1024 for row in leaked] == [3 << 20] * 2
+    assert [float(row["Size(KB)"]) * 1024 for row in leaked] == [(3 << 20) + 512] * 2
     assert all(not row["Release Time(us)"] for row in leaked)
     assert truth["faults"]["memory-leak"] == {"bytes_per_step": 3 << 20}
 

@@ -65,11 +65,49 @@ def test_each_member_moves_its_share_once_per_peer_and_phase(type_: str, phases:
         assert moved == phases * (count - 1) * (SIZE // count)
 
 
+@pytest.mark.parametrize(
+    ("count", "share", "last"),
+    [
+        (4_097_000, 2_064_384, 1_937_312), (16_781_312, 8_404_992, 8_290_304), (37_752_832, 18_890_752, 18_776_064),
+        (2_469_696, 1_245_184, 1_162_496),
+    ],
+)  # fmt: skip
+def test_an_all_reduce_has_the_tasks_of_a_real_910b(count: int, share: int, last: int) -> None:
+    """Counts of the operators of the public sample (FP32, 8 ranks) and the sizes of their tasks on rank 0."""
+    _, tasks = schedule(Exchange("hcom_allReduce_", 4 * count, MESH, "x"), (10**9,) * 8, Topology(CHIP), 0)
+    for name in ("Reduce_Inline", "Memcpy"):
+        moves = {task.dst: task.size for task in tasks if task.name == name and task.link == "HCCS"}
+        assert moves == {**dict.fromkeys(range(1, 7), share), 7: last}
+    own = [(task.name, task.size) for task in tasks if task.plane == 0]
+    assert own == [("Reduce_Inline", 4), ("Memcpy", share), ("Memcpy", share), ("Reduce_Inline", 4)]
+    names = [task.name for task in tasks if task.plane]
+    assert (names.count("Notify_Record"), names.count("Notify_Wait")) == (28, 28)
+    # on plane 1 the next rank comes first, in the second phase the one before
+    assert [task.dst for task in tasks if task.plane == 1 and task.size] == [1, 7]
+    assert len({(task.name, task.dst, task.notify) for task in tasks if task.notify}) == 28  # both phases use the same
+
+
+@pytest.mark.parametrize("members", [MESH, RING])
+def test_few_bytes_are_not_divided(members: tuple[int, ...]) -> None:
+    _, tasks = schedule(Exchange("hcom_allReduce_", 4, members, "x"), (10**9,) * len(members), Topology(CHIP), 1)
+    assert {task.size for task in tasks if task.link in ("HCCS", "RDMA")} == {4}
+    assert sum(task.link in ("HCCS", "RDMA") for task in tasks) == len(members) - 1
+
+
+def test_shares_are_the_whole(members: tuple[int, ...] = MESH) -> None:
+    for size in (140_001, 300_000, 1 << 20):
+        _, tasks = schedule(Exchange("hcom_allReduce_", size, members, "x"), (10**9,) * 8, Topology(CHIP), 0)
+        first = sum(task.size for task in tasks if task.name == "Reduce_Inline" and task.link == "HCCS")
+        own = next(task.size for task in tasks if task.name == "Memcpy" and task.link == "ON_CHIP")
+        assert first + own == size
+
+
 def test_links_follow_the_chip() -> None:
     links = {name: [Topology(CHIPS[name]).link(0, other) for other in (1, 4, 8, 400)] for name in CHIPS}
     assert links["910B2"] == ["HCCS", "HCCS", "RDMA", "RDMA"]
     assert links["910A"] == ["HCCS", "PCIE", "RDMA", "RDMA"]
     assert links["910_93"] == ["SIO", "HCCS", "HCCS", "RDMA"]
+    assert links["910B4"] == ["HCCS", "HCCS", "RDMA", "RDMA"]
     assert links["310P"] == ["PCIE", "PCIE", "RDMA", "RDMA"]
 
 

@@ -39,6 +39,33 @@ def test_element_wise_kernels_are_bound_by_memory(factory: KernelFactory) -> Non
     assert 0.5 < moved / launch.ns / (CHIPS["910B2"].bandwidth / 1e9) < 0.8
 
 
+def test_what_only_writes_reads_nothing(factory: KernelFactory) -> None:
+    shape, size = (8192, 8192), 8192 * 8192 * 2
+    works = [factory.launches(f"aten::{name}_", (shape,), (BF16,))[0].kernel.work for name in ("zero", "fill", "relu")]
+    assert [(work.read, work.written) for work in works] == [(0, size), (0, size), (size, size)]
+    copied = factory.launches("aten::copy_", (shape, shape), (BF16, "float"))[0].kernel.work
+    assert (copied.read, copied.written) == (2 * size, size)
+
+
+def test_the_cache_has_what_was_just_written(factory: KernelFactory) -> None:
+    small, large = (2048, 4096), (16384, 8192)  # 16 MiB and 256 MiB; the cache has 192
+    add = factory.launches("aten::add", (small, small), (BF16, BF16))[0].kernel.work
+    assert (add.main_read, add.main_written, add.cached) == (16 << 20, 0, 16 << 20)
+    large_add = factory.launches("aten::add", (large, large), (BF16, BF16))[0].kernel.work
+    assert (large_add.main_read, large_add.main_written) == (512 << 20, 256 << 20)
+    product = factory.launches("aten::mm", (small, (4096, 8192)), (BF16, BF16))[0].kernel.work
+    assert (product.main_read, product.cached) == (64 << 20, 16 << 20)  # the weights are read from memory
+    update = factory.launches("aten::_foreach_add_", (small, small), ("float", "float"))[0].kernel.work
+    assert update.cached == 0
+
+
+def test_a_relu_in_the_cache_is_as_fast_as_on_a_real_910b(factory: KernelFactory) -> None:
+    """24.8 MB in and out took 15.5 us in the public sample, 17.9 MB 13.0 us."""
+    for shape, us in (((32, 64, 55, 55), 15.5), ((32, 192, 27, 27), 13.0)):
+        (launch,) = factory.launches("aten::relu_", (shape,), ("float",))
+        assert launch.ns / 1000 == pytest.approx(us, rel=0.4)
+
+
 def test_views_launch_nothing(factory: KernelFactory) -> None:
     assert {factory.launches(view, ((4, 4),), (BF16,)) for view in VIEWS} == {()}
 

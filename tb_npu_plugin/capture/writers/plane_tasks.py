@@ -1,0 +1,48 @@
+"""Facts of the tasks on the planes of communication that the trace and the database both tell, as the public sample of a
+real 910B has them."""
+
+from __future__ import annotations
+
+from tb_npu_plugin.capture.simulation.records import PlaneTask
+
+_NO_ID = 0xFFFFFFFF
+#: us that CANN estimates for a task: a constant, and bytes a us of those that move data.
+_CONSTANT = {"Notify_Record": 1, "Notify_Wait": 0.02, "Reduce_Inline": 0.6, "Memcpy": 1.5, "RDMASend": 1.5}
+_BYTES_A_US = 19_300
+
+
+def notify_id(task: PlaneTask) -> int:
+    """A notification belongs to who waits for it: its rank in the upper half. Moves that reduce have 0, copies none."""
+    if task.notify:
+        return (task.dst if task.name == "Notify_Record" else task.src) << 32 | task.notify
+    return 0 if task.name == "Reduce_Inline" else -1
+
+
+def target_of(task: PlaneTask) -> int:
+    """The other rank; own memory is that of the rank itself for copies, of none for what reduces."""
+    return _NO_ID if task.src == task.dst and task.name == "Reduce_Inline" else task.dst
+
+
+def transport_of(task: PlaneTask) -> str:
+    """Waits are local, SDMA moves data inside a device and between those of a node, RDMA between nodes."""
+    if task.name == "Notify_Wait":
+        return "LOCAL"
+    return "RDMA" if task.link == "RDMA" else "SDMA"
+
+
+def data_type_of(task: PlaneTask, of_operator: str) -> str:
+    """Only what reduces looks at the elements."""
+    if task.name != "Reduce_Inline":
+        return "INVALID_TYPE"
+    return "INT32" if task.src == task.dst else of_operator
+
+
+def estimated_us(task: PlaneTask) -> float:
+    """How long CANN expects it to take."""
+    constant = _CONSTANT[task.name]
+    return constant + task.size / _BYTES_A_US if task.size else constant
+
+
+def rate(task: PlaneTask) -> float:
+    """GB/s."""
+    return task.size / task.dur if task.dur else 0.0
