@@ -22,6 +22,12 @@ def rank_id() -> int | str | None:
     return None if distributed is None else int(distributed.get_rank())
 
 
+def number() -> int:
+    """The rank; -1 where it is not known, as in torch_npu."""
+    found = rank_id()
+    return -1 if found is None else int(found)
+
+
 def world_size() -> int:
     """Ranks of the whole run; 1 where that is not known."""
     distributed = _distributed()

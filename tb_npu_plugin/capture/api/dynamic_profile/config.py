@@ -69,6 +69,11 @@ class Config:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     rank_list: frozenset[int] | None = None
 
+    @property
+    def analyses_ranks(self) -> bool:
+        """The ranks that are chosen parse at once: one that does not do it in the background would hold up the others."""
+        return self.analyse and (self.rank_list is None or self.async_mode)
+
     def is_for(self, rank: int) -> bool:
         """The profile is wanted of this rank."""
         return self.rank_list is None or rank in self.rank_list
@@ -108,15 +113,17 @@ def parse(data: Mapping[str, Any], warn: Callable[[str], None]) -> Config:
     numbers = {name: _number(name, values[name], warn) for name in _NUMBERS}
     async_mode = _bool("async_mode", values["async_mode"], warn)
     analyse = _bool("analyse", values["analyse"], warn)
+    if async_mode and not analyse:
+        warn("When analyse is False, async_mode will not take effect!")
     ranks = _rank_list(values, warn)
     metadata = values.get("metadata", {})
     return Config(
         **numbers,
         prof_dir=values["prof_dir"],
-        analyse=analyse and (ranks is None or async_mode),  # a rank that parses would hold up the others
+        analyse=analyse,
         async_mode=async_mode,
         arguments={
-            "activities": _activities(values["activities"]),
+            "activities": _activities(values["activities"], warn),
             **{name: values[name] for name in _SWITCHES},
             "experimental_config": _experimental(values["experimental_config"]),
         },
@@ -151,12 +158,17 @@ def _rank_list(values: Mapping[str, Any], warn: Callable[[str], None]) -> frozen
     return frozenset(rank for rank in ranks if isinstance(rank, int) and rank >= 0)
 
 
-def _activities(names: Any) -> list[ProfilerActivity]:
+def _activities(names: Any, warn: Callable[[str], None]) -> list[ProfilerActivity]:
     """Those that the names stand for; none: profile() takes all."""
-    if not isinstance(names, list):
-        return []
     known = {activity.name: activity for activity in ProfilerActivity}
-    return [known[name.upper()] for name in names if isinstance(name, str) and name.upper() in known]
+    found = (
+        [known.get(name.upper()) if isinstance(name, str) else None for name in names]
+        if isinstance(names, list)
+        else [None]
+    )
+    if None in found:
+        warn("Set activity failed, activity must be CPU OR NPU!")
+    return [activity for activity in found if activity is not None]
 
 
 def _experimental(values: Any) -> _ExperimentalConfig | None:

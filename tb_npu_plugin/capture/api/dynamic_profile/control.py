@@ -53,7 +53,7 @@ class Control:
         """What asks the dynolog daemon; None (and a warning) where it is not there."""
         log = print_log()
         try:
-            monitor = DaemonMonitor(find_client(), int(ranks.rank_id() or 0), log)
+            monitor = DaemonMonitor(find_client(), max(0, ranks.number()), log)
             problem = "" if monitor.register() else "it does not answer"
         except Exception as failure:  # native code
             problem = str(failure) or type(failure).__name__
@@ -71,14 +71,14 @@ class Control:
             folder = Path(os.fspath(path)).absolute()
             folder.mkdir(parents=True, exist_ok=True)
             write_template(folder / CONFIG_FILE)
-            rank = int(ranks.rank_id() or 0)
+            rank = ranks.number()
             self._log = open_log(folder, "dp", rank)
             monitor_log = open_log(folder, "monitor_dp", rank)
         except (OSError, TypeError) as problem:
             error(f"The path '{path}' is invalid, and profiler will not be enabled. {problem}")
             return None
         self._config_path = folder / CONFIG_FILE
-        return FileMonitor(self._config_path, rank, monitor_log)
+        return FileMonitor(self._config_path, monitor_log)
 
     @property
     def is_ready(self) -> bool:
@@ -116,7 +116,7 @@ class Control:
         info(f"The start interface profiler enable config path is set to {path}")
         config = read(path, error)
         if config is not None:
-            self._begin(config)
+            self._begin(config, config.analyse)  # of this process, whichever ranks the file names
 
     def set_state(self, state: Any) -> None:
         """See dynamic_profile.set_state."""
@@ -155,18 +155,18 @@ class Control:
             return
         self._armed = None
         if config.start_step in (self._step, NEXT_STEP):
-            self._begin(config)
+            self._begin(config, config.analyses_ranks)
         elif config.start_step != NO_STEP:
             text = (
                 f"Start step {config.start_step} is before the current step {self._step}, the config is not effective."
             )
             self._log_and_warn(text)
 
-    def _begin(self, config: Config) -> None:
+    def _begin(self, config: Config, analyse: bool) -> None:
         prof = profile(
             schedule=schedule(wait=0, warmup=config.warmup, active=config.active, repeat=1, skip_first=0),
             on_trace_ready=tensorboard_trace_handler(
-                config.prof_dir, analyse_flag=config.analyse, async_mode=config.async_mode
+                config.prof_dir, analyse_flag=analyse, async_mode=config.async_mode
             ),
             **config.arguments,
         )

@@ -58,13 +58,13 @@ def find_client() -> Client:
 class DaemonMonitor(Monitor):
     """Asks the daemon."""
 
-    def __init__(self, client: Client, rank: int, log: logging.Logger) -> None:
-        super().__init__(rank, log)
-        self._client = client
+    def __init__(self, client: Client, device: int, log: logging.Logger) -> None:
+        super().__init__(log)
+        self._client, self._device = client, device
 
     def register(self) -> bool:
         """The daemon knows this process now; False: it is not there."""
-        return self._client.init_dyno(self._rank) is not False
+        return self._client.init_dyno(self._device) is not False
 
     def look(self) -> None:
         """Ask whether there is a request."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from pathlib import Path
 
+from tb_npu_plugin.capture.api import ranks
 from tb_npu_plugin.capture.api.dynamic_profile.config import Config, read
 
 _FIRST_INTERVAL = 2.0
@@ -17,13 +19,15 @@ _PATIENCE = 2.0
 class Monitor:
     """From start() on, take() gives each new config once; of several the last."""
 
-    def __init__(self, rank: int, log: logging.Logger) -> None:
-        self._rank = rank
+    def __init__(self, log: logging.Logger) -> None:
         self._log = log
         self._interval = _FIRST_INTERVAL
-        self._lock = threading.Lock()
         self._found: Config | None = None
         self._failure = ""
+        self._make_thread()
+
+    def _make_thread(self) -> None:
+        self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tb-npu-dynamic-profile", daemon=True)
 
@@ -58,8 +62,9 @@ class Monitor:
         """Let go of what is watched."""
 
     def _offer(self, config: Config) -> None:
-        if not config.is_for(self._rank):
-            self._log.warning("Rank %s is not in rank_list, the config is not for it.", self._rank)
+        rank = ranks.number()  # torch.distributed may have been initialized since the last look
+        if not config.is_for(rank):
+            self._log.warning("Rank %s is not in rank_list, the config is not for it.", rank)
             return
         self._log.info(
             "New config: start_step %s, warmup %s, active %s.", config.start_step, config.warmup, config.active
@@ -85,10 +90,19 @@ class Monitor:
 class FileMonitor(Monitor):
     """Watches the config file."""
 
-    def __init__(self, path: Path, rank: int, log: logging.Logger) -> None:
-        super().__init__(rank, log)
+    def __init__(self, path: Path, log: logging.Logger) -> None:
+        super().__init__(log)
         self._path = path
         self._seen: tuple[int, int] | None = None
+        self._process = os.getpid()
+
+    def take(self) -> Config | None:
+        """As the other monitors; a forked process, which has no threads but its own, watches from its first step on."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self._make_thread()
+            self.start()
+        return super().take()
 
     def look(self) -> None:
         """Read the file if it has changed."""

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.capture.api import dynamic_profile as dp
+from tb_npu_plugin.capture.api import parsing
 from tb_npu_plugin.capture.api.dynamic_profile import config, control
 from tb_npu_plugin.capture.api.dynamic_profile.config import TEMPLATE, Config
 from tb_npu_plugin.capture.api.dynamic_profile.logs import open_log
@@ -149,6 +150,38 @@ def test_ranks(fresh: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     assert fresh.take()[0] == "prepare"
 
 
+def test_a_rank_that_is_known_later(fresh: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch.distributed may be initialized after dynamic_profile; before, the rank is none of the list."""
+    dp.init(str(FOLDER))
+    _write(start_step=1, is_rank=True, rank_list=[0, 2])
+    _steps(1)
+    assert fresh.take() == []
+    group = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_rank=lambda: 2)
+    monkeypatch.setattr("tb_npu_plugin.capture.api.ranks._distributed", lambda: group)
+    monkeypatch.setattr("tb_npu_plugin.capture.api.ranks.groups", dict)
+    monkeypatch.setattr("tb_npu_plugin.capture.api.ranks.world_size", lambda: 4)
+    _write(start_step=2, is_rank=True, rank_list=[0, 2])
+    _steps(1)
+    assert fresh.take()[0] == "prepare"
+
+
+@pytest.mark.parametrize(
+    ("by_start", "async_mode", "parsed"), [(True, False, True), (False, False, False), (False, True, True)]
+)
+def test_chosen_ranks_parse_in_the_background_or_later(
+    by_start: bool, async_mode: bool, parsed: bool, fresh: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[bool] = []
+    monkeypatch.setattr(parsing, "parse_capture", lambda folder, async_mode: calls.append(async_mode))
+    monkeypatch.setenv("RANK", "2")
+    dp.init(str(FOLDER))
+    _write(start_step=0 if by_start else 1, analyse=True, async_mode=async_mode, is_rank=True, rank_list=[2])
+    if by_start:
+        dp.start()
+    _steps(2)
+    assert calls == [async_mode] * parsed
+
+
 def test_set_state(fresh: Recorded, said: Said) -> None:
     dp.init(str(FOLDER))
     _write(start_step=101)
@@ -217,7 +250,7 @@ def test_logs(fresh: Recorded) -> None:
     dp.init(str(FOLDER))
     _write(start_step=1)
     _steps(2)
-    name = f"dp_{socket.gethostname()}_{os.getpid()}_rank_0.log"
+    name = f"dp_{socket.gethostname()}_{os.getpid()}_rank_-1.log"
     assert {path.name for path in (FOLDER / "log").iterdir()} == {name, f"monitor_{name}"}
     assert "Start Dynamic Profiler at 1 step." in (FOLDER / "log" / name).read_text()
     assert "New config: start_step 1" in (FOLDER / "log" / f"monitor_{name}").read_text()
@@ -255,7 +288,7 @@ def test_the_interval_follows_the_steps(seconds: float, interval: float, fresh: 
 
 def test_the_monitor_sees_changes(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
-    monitor = FileMonitor(path, 0, logging.Logger("test"))
+    monitor = FileMonitor(path, logging.Logger("test"))
     monitor._interval = 0.01
     monitor.start()
     try:
@@ -275,6 +308,39 @@ def test_the_monitor_sees_changes(tmp_path: Path) -> None:
     finally:
         monitor.stop()
         monitor._thread.join()
+
+
+FORKED = """
+import json, os, sys, time
+from pathlib import Path
+from tb_npu_plugin.capture import backend
+from tests.unit.capture.api import fake
+log = []
+backend.choose(backend.Backend("fake", lambda: fake.FakeRecorder(log, {}, []), fake.PARSER))
+from tb_npu_plugin.capture.pytorch import dynamic_profile
+dynamic_profile.init("cfg")
+dynamic_profile.step()
+if os.fork() == 0:
+    dynamic_profile.step()
+    path = Path("cfg/profiler_config.json")
+    path.write_text(json.dumps({"start_step": -1, "prof_dir": "result"}))
+    while "start" not in log:
+        time.sleep(0.01)
+        dynamic_profile.step()
+    print("started", flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_a_forked_process_watches_the_file(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4]), "TB_NPU_BACKEND": "mock"}
+    command = [sys.executable, "-c", FORKED]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "started" in done.stdout.splitlines()
 
 
 SCRIPT = """

@@ -23,8 +23,13 @@ VALUES: list[tuple[dict[str, Any], dict[str, Any], int]] = [
     ({"start_step": -1}, {"start_step": -1}, 0),
     ({"analyse": 1}, {"analyse": False}, 1),
     ({"analyse": True}, {"analyse": True, "async_mode": False}, 0),
-    ({"analyse": True, "is_rank": True, "rank_list": [1, "2", -1]}, {"analyse": False, "rank_list": {1}}, 0),
-    ({"analyse": True, "async_mode": True, "is_rank": True, "rank_list": [1]}, {"analyse": True}, 0),
+    ({"analyse": True, "is_rank": True, "rank_list": [1, "2", -1]}, {"analyses_ranks": False, "rank_list": {1}}, 0),
+    ({"analyse": True, "async_mode": True, "is_rank": True, "rank_list": [1]}, {"analyses_ranks": True}, 0),
+    ({"analyse": True}, {"analyses_ranks": True}, 0),
+    ({"async_mode": True}, {"analyse": False, "async_mode": True}, 1),
+    ({"activities": ["cpu", "NPU"]}, {}, 0),
+    ({"activities": ["CPU", "GPU", 5]}, {}, 1),
+    ({"activities": "CPU"}, {}, 1),
     ({"is_rank": "yes"}, {"rank_list": None}, 1),
     ({"is_rank": True, "rank_list": 1}, {"rank_list": frozenset()}, 1),
     ({"metadata": {"a": [1]}}, {"metadata": {"a": [1]}}, 0),
@@ -42,9 +47,11 @@ def test_values(values: dict[str, Any], fields: dict[str, Any], warned: int) -> 
 
 def test_arguments_of_the_profile(said: Said) -> None:
     experimental = {"profiler_level": "Level1", "aic_metrics": "MemoryUB", "export_type": ["db"], "mstx": True}
+    warned: list[str] = []
     found = config.parse(
-        {"activities": ["npu", "GPU", 5], "with_stack": True, "experimental_config": experimental}, print
+        {"activities": ["npu", "GPU", 5], "with_stack": True, "experimental_config": experimental}, warned.append
     ).arguments
+    assert warned == ["Set activity failed, activity must be CPU OR NPU!"]
     assert found["activities"] == [ProfilerActivity.NPU]
     assert (found["with_stack"], found["with_modules"]) == (True, False)
     made = found["experimental_config"]
@@ -52,7 +59,7 @@ def test_arguments_of_the_profile(said: Said) -> None:
     assert (made._export_type, made._mstx) == (["db"], True)
     assert said() == []
     assert config.parse({"experimental_config": {}}, print).arguments["experimental_config"] is None
-    assert config.parse({"activities": "CPU"}, print).arguments["activities"] == []
+    assert config.parse({"activities": "CPU"}, warned.append).arguments["activities"] == []
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", "5", '"text"'])

@@ -190,7 +190,7 @@ def test_a_request_for_other_ranks(daemon: Recorded, said: Said) -> None:
     _steps(2)
     assert daemon.take() == []
     assert [text for kind, text in said() if kind == "WARNING"] == [
-        "Rank 0 is not in rank_list, the config is not for it."
+        "Rank -1 is not in rank_list, the config is not for it."
     ]
 
 
