@@ -70,8 +70,8 @@ class Settings:
 
     @property
     def simulates(self) -> bool:
-        """There are tasks on the device."""
-        return self.npu and self.level != "Level_none"
+        """There is a device: at Level_none, too, where its tasks are not recorded, but the queue in front of it is."""
+        return self.npu
 
 
 class MemoryAction(NamedTuple):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.capture.simulation.records import CommOp, Group, Kernel, PlaneTask, Segment, Task, UserMark
+from tb_npu_plugin.capture.simulation.records import CommOp, Group, Kernel, PlaneTask, Segment, Task
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.marks_db import MarkTables
 from tb_npu_plugin.capture.writers.metrics import Figures
 from tb_npu_plugin.capture.writers.plane_tasks import data_type_of, notify_id, rate, target_of, transport_of
 from tb_npu_plugin.schema import metric_sets
@@ -13,7 +14,6 @@ from tb_npu_plugin.schema import torch_npu_db as schema
 _NO_ID = schema.NO_ID
 _DATA, _LINKS = schema.ENUMS["ENUM_HCCL_DATA_TYPE"], schema.ENUMS["ENUM_HCCL_LINK_TYPE"]
 _TRANSPORTS, _RDMA = schema.ENUMS["ENUM_HCCL_TRANSPORT_TYPE"], schema.ENUMS["ENUM_HCCL_RDMA_TYPE"]
-_MSTX = schema.ENUMS["ENUM_MSTX_EVENT_TYPE"]
 _MODULES = schema.ENUMS["ENUM_MODULE"]
 #: Core -> kind of task, as the host side names it. Task of a plane -> the same.
 _KINDS = {"AI_VECTOR_CORE": "KERNEL_AIVEC", "AI_CORE": "KERNEL_AICORE", "MIX_AIC": "KERNEL_AICORE",
@@ -39,14 +39,15 @@ class DeviceTables:
         assert metric_sets.CUBE_UTILIZATION not in names[:-1]  # the last figure, which the database does not hold
         self._kernels: dict[Kernel, Row] = {}
         self._streams: dict[int, int] = {}  # by group
-        self._tasks = self._ops = self._user_marks = 0
+        self._tasks = self._ops = 0
+        self._marks = MarkTables(output, database, strings)
 
     def add(self, segment: Segment) -> None:
         """Write one segment."""
         self._cann(segment)
         self._compute(segment.tasks)
         self._communicate(segment.comm)
-        self._marks(segment.marks)
+        self._marks.add(segment)
         self._samples(segment)
         self._text.flush()
 
@@ -139,16 +140,6 @@ class DeviceTables:
         return (_NO_NOTIFY if notify < 0 else notify, rdma, task.src, target_of(task), _TRANSPORTS[transport_of(task)],
                 task.size, _DATA[data_type_of(task, op.data_type)], link, self._ops, int(task.plane == op.main),
                 rate(task))  # fmt: skip
-
-    def _marks(self, marks: list[UserMark]) -> None:
-        rows, pid, text = [], self._pid << 32, self._text
-        for mark in marks:
-            self._user_marks += 1
-            tid, kind = pid | mark.tid, _MSTX["marker_ex" if mark.start == mark.end else "start/end"]
-            connection = _NO_ID if mark.task is None else mark.task.connection
-            rows.append((mark.start, mark.end, kind, self._user_marks, _NO_ID, text(mark.message), tid, tid,
-                         text(mark.domain), connection))  # fmt: skip
-        self._database.add("MSTX_EVENTS", rows)
 
     def _samples(self, segment: Segment) -> None:
         device, text, memory = self._device, self._text, self._output.options.memory

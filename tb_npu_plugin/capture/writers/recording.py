@@ -15,7 +15,9 @@ def recording(process: Process, options: Options) -> Callable[[Segment], Segment
 
     def seen(segment: Segment) -> Segment:
         if not options.device:
-            segment = replace(segment, cann=[], tasks=[], comm=[], samples=[], modules=[], marks=[])
+            # Level_none is for marks: they are known on the host
+            marks = [replace(mark, task=None) for mark in segment.marks] if options.npu else []
+            segment = replace(segment, cann=[], tasks=[], comm=[], samples=[], modules=[], marks=marks)
         if not options.cpu:
             segment = replace(segment, step=None, ops=[], python=[], queue=[], gc=[])
         return segment

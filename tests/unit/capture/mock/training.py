@@ -11,9 +11,11 @@ from tb_npu_plugin.capture import pytorch as profiler
 
 def train(
     out: Path, level: str = "Level1", export: tuple[str, ...] = ("text",), npu: bool = True, active: int = 2,
-    warmup: int = 1, **switches: Any,
+    warmup: int = 1, cpu: bool = True, metrics: str = "PipeUtilization", config: dict[str, Any] | None = None, **switches: Any,
 ) -> Path:  # fmt: skip
-    """Train 2 steps and `active` more, which are recorded into a result folder below `out`; gives the folder."""
+    """Train 2 steps and `active` more, which are recorded into a result folder below `out`; gives the folder.
+
+    config: more of _ExperimentalConfig; switches: of profile."""
     import torch
 
     torch.set_num_threads(1)
@@ -24,18 +26,18 @@ def train(
     parameters = [*image.parameters(), *layer.parameters(), *head.parameters()]
     optimizer = torch.optim.AdamW(parameters)
     x, y = torch.randn(2, 3, 16, 16), torch.tensor([0, 1])
-    config = profiler._ExperimentalConfig(
+    settings = profiler._ExperimentalConfig(
         profiler_level=getattr(profiler.ProfilerLevel, level), export_type=list(export),
-        aic_metrics=profiler.AiCMetrics.PipeUtilization, mstx=level == "Level2",
+        aic_metrics=getattr(profiler.AiCMetrics, metrics), mstx=level == "Level2", **(config or {}),
     )  # fmt: skip
-    activities = [profiler.ProfilerActivity.CPU] + [profiler.ProfilerActivity.NPU] * npu
+    activities = [profiler.ProfilerActivity.CPU] * cpu + [profiler.ProfilerActivity.NPU] * npu
     with profiler.profile(
         activities=activities, schedule=profiler.schedule(wait=2 - warmup, warmup=warmup, active=active, repeat=1),
-        on_trace_ready=profiler.tensorboard_trace_handler(str(out)), experimental_config=config, **switches,
+        on_trace_ready=profiler.tensorboard_trace_handler(str(out)), experimental_config=settings, **switches,
     ) as profile:  # fmt: skip
         for _ in range(2 + active):
             with contextlib.ExitStack() as stack:
-                if level == "Level2":
+                if level in ("Level2", "Level_none"):
                     stack.enter_context(profiler.mstx.annotate("a range"))
                 optimizer.zero_grad()
                 loss = torch.nn.functional.cross_entropy(head(layer(image(x).flatten(2).transpose(1, 2)).mean(1)), y)
