@@ -14,7 +14,7 @@ from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import mindspore
 from tb_npu_plugin.schema.formats import MINDSPORE, MSPROF, TORCH_NPU, Format
-from tb_npu_plugin.schema.torch_npu_json import ANALYSE_MOCK, MOCK_CAPTURE, OUTPUT_FOLDER
+from tb_npu_plugin.schema.torch_npu_json import ANALYSE_MOCK, MOCK_CAPTURE, MOCK_TRACE, OUTPUT_FOLDER
 
 
 def find_ascend(folder: Folder) -> Taken | None:
@@ -74,7 +74,10 @@ def _never_parsed(folder: Folder, format: Format) -> report.Skipped:
     path = report.shown(str(folder.path))
     if format is MSPROF:
         return report.never_exported(folder.label, format.analyse.format(path=path))
-    if (folder.path / layout.RAW_FRAMEWORK / MOCK_CAPTURE).is_file():
+    framework = folder.path / layout.RAW_FRAMEWORK
+    if (framework / MOCK_CAPTURE).is_file():
+        if not (framework / MOCK_TRACE).is_file():
+            return report.interrupted(folder.label)
         return report.never_parsed(folder.label, ANALYSE_MOCK.format(path=path), needs_cann=False)
     return report.never_parsed(folder.label, format.analyse.format(path=path))
 

@@ -40,6 +40,16 @@ def never_parsed(path: str, command: str, needs_cann: bool = True) -> Skipped:
     )
 
 
+def interrupted(path: str) -> Skipped:
+    """A capture of the mock device that still runs, or whose process was killed before it could write."""
+    return Skipped(
+        path,
+        "A capture without what it recorded: it still runs, or its process was killed (or the disk was full) before it ended. "
+        "What was recorded until then is lost, and nothing can be parsed.",
+        "If the capture runs, wait until it ends. Otherwise remove the folder and record again.",
+    )
+
+
 def never_exported(path: str, command: str) -> Skipped:
     """Raw data of msprof without an export, and the command that makes it."""
     return Skipped(

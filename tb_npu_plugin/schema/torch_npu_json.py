@@ -23,6 +23,8 @@ _GROUP = Column("group", T, "Group", "Communicator, as a hash.", "identity")
 
 #: In FRAMEWORK of a capture that our own mock device recorded: no CANN is needed to parse it.
 MOCK_CAPTURE = "capture.json"
+#: Beside it, once the capture has ended: what PyTorch recorded.
+MOCK_TRACE = "torch.json"
 ANALYSE_MOCK = 'from tb_npu_plugin.capture.pytorch import analyse; analyse("{path}")'
 #: Words of communication.json that are structure, not figures.
 COMM_TIME_INFO = "Communication Time Info"

@@ -16,7 +16,8 @@ from tb_npu_plugin.capture.api.communication import CommunicationNotes
 from tb_npu_plugin.capture.api.enums import ProfilerActivity, supported_activities
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.gc_detect import GcDetector
-from tb_npu_plugin.capture.api.messages import error, truth, warn
+from tb_npu_plugin.capture.api.messages import error, info, truth, warn
+from tb_npu_plugin.capture.api.termination import Termination
 from tb_npu_plugin.capture.backend import HostSwitches, Recorder, Settings
 
 SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
@@ -64,6 +65,7 @@ class _ProfInterface:
         self._gc: GcDetector | None = None
         self._marks = AutomaticMarks()
         self._communication = CommunicationNotes()
+        self._termination = Termination()
         self._start_info: dict[str, Any] = {}
         self._marks_failed = False
 
@@ -135,6 +137,7 @@ class _ProfInterface:
         self._start_info = {"syscnt_enable": False, "freq": 100, "start_cnt": 0, "start_monotonic": time.monotonic_ns()}
         self._write_info(None)  # so that analyse can finish the folder of a run that was killed
         recorder.start()
+        self._termination.start(self._keep)
         marks = tuple(config._mstx_domain_include), tuple(config._mstx_domain_exclude)
         session.begin(session.Session(recorder, self._settings, *marks))
         if self._settings.mstx:
@@ -147,6 +150,7 @@ class _ProfInterface:
 
     def stop_trace(self) -> None:
         """Record no longer."""
+        self._termination.hold()
         self._leave()
         self._need().stop()
 
@@ -167,6 +171,14 @@ class _ProfInterface:
         self._recorder = None
         # What it holds is large, and one export alone needs it.
         self._recorded = recorder if not self.missing_for_memory_timeline() else None
+        self._termination.stop()
+
+    def _keep(self) -> None:
+        """The process is about to end: write what was recorded, for somebody to parse it later."""
+        folder = self.prof_path
+        self.stop_trace()
+        self.finalize_trace()
+        info(f"The process was told to end while it recorded. What it recorded is kept; parse it: analyse({folder!r})")
 
     def delete_prof_dir(self) -> None:
         """Delete the result folder of this capture; nothing where there is none."""
@@ -186,6 +198,7 @@ class _ProfInterface:
                 recorder.discard()
             except Exception as problem:  # it has failed already, and that was told
                 warn(f"The recorder did not stop cleanly: {problem}")
+        self._termination.stop()
 
     def delete_temporary(self) -> None:
         """Delete the folders of export-only mode."""

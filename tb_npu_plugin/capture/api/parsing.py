@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,8 @@ TRACE_HANDLER = "tensorboard_trace_handler"
 #: Empty file that says that the results are whole.
 DONE_FILE = "analyse.done"
 _CANN_FOLDER = "PROF_"
+#: What stands between the name of a folder and random letters while it is being written.
+_PART = ".part-"
 _DAEMON = (
     "The profiling data cannot be parsed during the daemon process, it is recommended that you use an offline parsing "
     "interface to parse the collected data. For example: from tb_npu_plugin.capture.pytorch import analyse; "
@@ -135,13 +138,10 @@ def _parse_folder(folder: Path, types: Sequence[str] | None, report: Report | No
     began = monotonic()
     info(f"Start parsing profiling data in {mode} mode at: {folder}")
     recorded = side_files.read_info(folder)
-    out = folder / OUTPUT_FOLDER
     try:
-        if out.is_dir():
-            shutil.rmtree(out)
-        out.mkdir(mode=0o750)
-        run_parser(folder, out, types or recorded_types(recorded), report)
-        (out / DONE_FILE).touch()
+        with _replaced(folder / OUTPUT_FOLDER) as out:
+            run_parser(folder, out, types or recorded_types(recorded), report)
+            (out / DONE_FILE).touch()
     except (OSError, NpuPluginError) as problem:
         error(f"Failed to parsing profiling data. {folder}: {problem}")
         if report is not None:
@@ -153,6 +153,24 @@ def _parse_folder(folder: Path, types: Sequence[str] | None, report: Report | No
         info(f"CANN profiling data parsed in a total time of {took}")
     info(f"All profiling data parsed in a total time of {took}")
     return True
+
+
+@contextmanager
+def _replaced(folder: Path) -> Iterator[Path]:
+    """Gives an empty folder that takes the place of `folder` when all went well: half a result would be taken for a
+    whole one, and what is there already is better than nothing. What parsing that was killed left is removed."""
+    for left in folder.parent.glob(f"{folder.name}{_PART}*"):
+        shutil.rmtree(left)
+    part = Path(tempfile.mkdtemp(prefix=f"{folder.name}{_PART}", dir=folder.parent))
+    try:
+        part.chmod(0o750)
+        yield part
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        part.rename(folder)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
 
 
 @contextmanager
@@ -196,7 +214,10 @@ def run_parser(folder: Path, out: Path, types: Sequence[str], report: Report | N
     command += [str(folder), str(out), *types]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
     reason = ""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, encoding="utf-8") as process:
+    # Ctrl-C is for this process, which ends the other or (in the background) waits for it: hence a session of its own.
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, env=environment, encoding="utf-8", start_new_session=True
+    ) as process:
         assert process.stdout is not None
         try:
             for line in process.stdout:

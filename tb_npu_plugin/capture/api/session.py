@@ -26,7 +26,7 @@ class Session:
 
 
 _current: list[Session] = []
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal may end the capture on a thread that holds it
 _numbers = itertools.count(1)
 
 

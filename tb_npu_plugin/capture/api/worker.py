@@ -6,6 +6,8 @@ Prints one JSON list a line on stdout: ["progress", done, total, what], then ["d
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -40,6 +42,9 @@ def main(arguments: list[str]) -> int:
     sys.stdout = sys.stderr  # what the parser prints is no message of ours
     try:
         load_parser(parser)(Path(folder), Path(out), types, reporter.progress)
+    except BrokenPipeError:  # the process that waited for this one is gone, and with it who would use the results
+        shutil.rmtree(out, ignore_errors=True)
+        os._exit(1)  # without an attempt to write what is left for it
     except Exception as problem:  # told to the user by the process that waits for this one
         text = str(problem) or type(problem).__name__
         reporter.say("error", text if isinstance(problem, OSError) else f"{type(problem).__name__}: {text}")

@@ -29,10 +29,10 @@ from typing import Any, Optional
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Settings
 from tb_npu_plugin.errors import BadFile
-from tb_npu_plugin.schema.torch_npu_json import MOCK_CAPTURE
+from tb_npu_plugin.schema.torch_npu_json import MOCK_CAPTURE, MOCK_TRACE
 
 FORMAT = 1
-CAPTURE, TRACE, SHAPES = MOCK_CAPTURE, "torch.json", "shapes.json"
+CAPTURE, TRACE, SHAPES = MOCK_CAPTURE, MOCK_TRACE, "shapes.json"
 
 Mark = tuple[int, Optional[int], int, str, str, Optional[int]]
 Communication = tuple[int, Optional[int], int, str]
@@ -83,8 +83,9 @@ def read(folder: Path) -> HostData:
         raise BadFile(f"{path} cannot be used: {problem}", "Record it again.") from problem
     if data.end is None or not (folder / RAW_FOLDER / TRACE).is_file():
         raise BadFile(
-            f"the capture in {folder} was interrupted before it ended: PyTorch hands out what it recorded only then",
-            "Record it again, with fewer active steps if the process ran out of memory.",
+            f"nothing that was recorded is in {folder}: the capture still runs, or its process was killed, "
+            "or the disk was full when it ended, and PyTorch hands out what it recorded only then",
+            "Remove the folder and record again: with fewer active steps if the process ran out of memory, or on another disk.",
         )
     return data
 

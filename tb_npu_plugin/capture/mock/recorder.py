@@ -41,7 +41,7 @@ class MockRecorder:
         self._steps: dict[int, Any] = {}
         self._ranges: dict[int, tuple[int, int, str, str, int | None]] = {}
         self._children: dict[int, int] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal may stop the recorder on a thread that holds it
 
     def prepare(self, folder: Path, settings: Settings) -> None:
         """Make FRAMEWORK."""

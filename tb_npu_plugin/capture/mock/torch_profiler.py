@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from tb_npu_plugin.capture.backend import HostSwitches, MemoryAction
 
 #: PyTorch has one profiler a process; a second one ends the first, whose results crash the process when they are read.
 _ONE = "PyTorch runs one profiler at a time in a process"
+#: Key that stands last in a trace, and the most bytes from it to the end: a path.
+_LAST_KEY, _END = b'"traceName"', 8192
 _ACTIONS = {"PREEXISTING": 1, "CREATE": 1, "INCREMENT_VERSION": 0, "DESTROY": -1}
 
 
@@ -83,9 +86,20 @@ def save(profiler: Any, target: Path) -> None:
     """Write the trace of a profiler that was stopped, whole or not at all."""
     temporary = target.with_suffix(".part")
     profiler.profiler.kineto_results.save(str(temporary))
-    if not temporary.is_file():  # PyTorch logs why, and raises nothing
-        raise OSError(f"PyTorch could not write {temporary}: is the disk full?")
+    if not _is_whole(temporary):  # PyTorch logs why, and raises nothing
+        temporary.unlink(missing_ok=True)
+        raise OSError(errno.ENOSPC, "PyTorch could not write all that it recorded: is the disk full?", str(target))
     temporary.replace(target)
+
+
+def _is_whole(trace: Path) -> bool:
+    """The file ends as PyTorch ends it: a disk that is full cuts it."""
+    if not trace.is_file():
+        return False
+    with trace.open("rb") as file:
+        file.seek(max(0, trace.stat().st_size - _END))
+        end = file.read().rstrip()
+    return _LAST_KEY in end and end.endswith(b"}")
 
 
 def memory_actions(profiler: Any) -> list[MemoryAction]:

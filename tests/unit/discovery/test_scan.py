@@ -200,6 +200,9 @@ def test_raw_data_of_the_mock_device_need_no_cann(tmp_path: Path) -> None:
     (tmp_path / NAME / "FRAMEWORK").mkdir(parents=True)
     (tmp_path / NAME / "FRAMEWORK/capture.json").touch()
     (item,) = scan({"": tmp_path}).skipped
+    assert "it still runs, or its process was killed" in item.reason and "analyse" not in item.action
+    (tmp_path / NAME / "FRAMEWORK/torch.json").touch()
+    (item,) = scan({"": tmp_path}).skipped
     assert item.action == (f'Parse it: from tb_npu_plugin.capture.pytorch import analyse; analyse("{tmp_path / NAME}")')
 
 

@@ -43,6 +43,10 @@ export const ANSWERS = {
     "请检查采集是否至少记录了一个 step，以及复制是否完整。",
   "More than {0} folders deep; not searched.": "目录层级超过 {0}；未查找。",
   "More than {0} folders; the rest from here on is not searched.": "目录数超过 {0}；此后的目录未查找。",
+  "A capture without what it recorded: it still runs, or its process was killed (or the disk was full) before it ended. What was recorded until then is lost, and nothing can be parsed.":
+    "该次采集没有留下记录的数据：它仍在进行，或其进程在结束前被终止（或磁盘已满）。此前记录的数据已丢失，无法解析。",
+  "If the capture runs, wait until it ends. Otherwise remove the folder and record again.":
+    "如果采集仍在进行，请等待其结束；否则请删除该目录并重新采集。",
   "Move them into a folder named ASCEND_PROFILER_OUTPUT below this one.":
     "请将它们移到该目录下名为 ASCEND_PROFILER_OUTPUT 的目录中。",
   "No permission to read this folder.": "没有读取该目录的权限。",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Callable
@@ -119,3 +122,39 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
 
 
 PARSER = f"{__name__}:parse"
+
+
+# -- parsers that do not come to their end: the process that waits for them is told to end ----------------------------
+def _half(out: Path) -> int:
+    """Half a result; gives the process that waits."""
+    (out / "trace_view.json").write_text("[{")
+    return os.getppid()
+
+
+def kill_who_waits(folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]) -> None:
+    """SIGKILL; reports until nobody listens."""
+    os.kill(_half(out), signal.SIGKILL)
+    while True:
+        progress(Progress(1, 1, "operators"))
+
+
+def interrupt_who_waits(
+    folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]
+) -> None:
+    """Ctrl-C, and no end until the other ends this one."""
+    os.killpg(os.getpgid(_half(out)), signal.SIGINT)
+    signal.pause()
+
+
+def interrupt_and_parse(
+    folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]
+) -> None:
+    """Ctrl-C while the training goes on."""
+    os.killpg(os.getpgid(os.getppid()), signal.SIGINT)
+    parse(folder, out, export_types, progress)
+
+
+def full_disk(folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]) -> None:
+    """The disk takes half a result."""
+    _half(out)
+    raise OSError(errno.ENOSPC, "No space left on device")

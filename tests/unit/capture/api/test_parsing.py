@@ -93,11 +93,22 @@ def test_old_output_is_removed(tmp_path: Path, recorded: Recorded) -> None:
     assert _files(folder) == TEXT
 
 
+def test_a_result_stays_when_parsing_it_again_fails(tmp_path: Path, recorded: Recorded, said: Said) -> None:
+    folder = _result(tmp_path / "a_ascend_pt")
+    analyse(str(folder))
+    (folder / "FRAMEWORK/raw.json").write_text("{")
+    (folder / "ASCEND_PROFILER_OUTPUT.part-killed").mkdir()
+    analyse(str(folder))
+    assert _files(folder) == TEXT
+    assert [kind for kind, _ in said() if kind == "ERROR"] == ["ERROR"]
+    assert not list(folder.glob("*.part*"))
+
+
 def test_one_bad_folder_costs_itself(tmp_path: Path, recorded: Recorded, said: Said) -> None:
     bad, good = _result(tmp_path / "a_ascend_pt", raw="{"), _result(tmp_path / "b_ascend_pt")
     analyse(str(tmp_path))
     assert _files(good) == TEXT
-    assert _files(bad) == set()  # and no analyse.done
+    assert not (bad / "ASCEND_PROFILER_OUTPUT").exists()
     [text] = [text for kind, text in said() if kind == "ERROR"]
     assert str(bad) in text
     assert "JSONDecodeError" in text
