@@ -58,7 +58,13 @@ TRANSPORT_COLUMNS = (
     SIZE,
     Column("time_ns", Kind.DURATION, "Transit", "Sum over the tasks of all links; links run side by side.", "time"),
     Column("bandwidth", Kind.BANDWIDTH, "Bandwidth", "Size / time, 1e9 bytes per second.", ""),
-    Column("large_packet_ratio", Kind.RATIO, "Large packets", "Share of large packets, mean weighted by size.", ""),
+    Column(
+        "large_packet_ratio",
+        Kind.RATIO,
+        "Large packets",
+        "Share of the packets, by number, that are larger than 32 MB (RDMA: 0.5 MB), as the profiler counts them; mean of the operators weighted by size. Smaller packets use less of a link; 0 % is usual for small gradients.",
+        "",
+    ),
 )
 
 

@@ -45,6 +45,8 @@ SYNC_RATIO = "Synchronization Time Ratio"
 SIZE = "Transit Size(MB)"
 BANDWIDTH_GBS = "Bandwidth(GB/s)"
 LARGE_PACKETS = "Large Packet Ratio"
+#: A packet is large above this, in MB of 1e6 bytes: as CANN's parser (HcclAnalysisTool) counts them.
+LARGE_PACKET_MB = {"HCCS": 32, "PCIE": 32, "SIO": 32, "RDMA": 0.5}
 TRANSPORT = "Transport Type"
 OP_NAME = "Op Name"
 #: Transport of copies within a device.
@@ -77,7 +79,8 @@ COMM_BANDWIDTH_COLUMNS = (
     Column("size_bytes", TRAFFIC, "Size", "Bytes moved.", "", (SIZE,)),
     Column("time_ns", DUR, "Transit", "Sum over the tasks of all links.", "time", (TRANSIT,)),
     Column("bandwidth", BANDWIDTH, "Bandwidth", "Size / time.", "", (BANDWIDTH_GBS,)),
-    Column("large_packet_ratio", RATIO, "Large packets", "Share of large packets.", "", (LARGE_PACKETS,)),
+    Column("large_packet_ratio", RATIO, "Large packets", "Share of the packets, by number, that are larger than 32 MB (RDMA: 0.5 MB).", "",
+           (LARGE_PACKETS,)),
 )  # fmt: skip
 COMM_PACKETS_COLUMNS = (
     _STEP, _SORT, _NAME, _GROUP,

@@ -122,8 +122,10 @@ export const COLUMN_DOCS = {
   "Reserved by the module.": "该组件预留的内存。",
   "Shapes of the inputs.": "输入的 shape。",
   "Shapes of the outputs.": "输出的 shape。",
-  "Share of large packets, mean weighted by size.": "大包占比，按数据量加权平均。",
-  "Share of large packets.": "大包占比。",
+  "Share of the packets, by number, that are larger than 32 MB (RDMA: 0.5 MB), as the profiler counts them; mean of the operators weighted by size. Smaller packets use less of a link; 0 % is usual for small gradients.":
+    "大于 32 MB（RDMA：0.5 MB）的包占包总数的比例，由采集工具统计；各算子按数据量加权平均。包越小，链路利用率越低；梯度较小时 0 % 是正常的。",
+  "Share of the packets, by number, that are larger than 32 MB (RDMA: 0.5 MB).":
+    "大于 32 MB（RDMA：0.5 MB）的包占包总数的比例。",
   "Share of the computing kernels' time, 0 to 100.": "占计算 kernel 总时间的百分比，0 到 100。",
   "Share of the computing kernels' time.": "占计算 kernel 总时间的百分比。",
   "Share of the cycles that went to {0} on the {1}; 0 to 1.": "{1} 上 {0} 的周期占比，0 到 1。",
