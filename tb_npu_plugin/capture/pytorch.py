@@ -80,6 +80,13 @@ else:
     globals().update(ascend.names(_found, [*_names, "profiler"]))
     __all__ = [name for name in __all__ if name in globals()]
 
+    def __getattr__(name: str) -> Any:
+        """What a release of torch_npu.profiler has beside the names above."""
+        if not name.startswith("__"):  # those are of modules
+            return getattr(_found.profiler, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 for _name in ("profiler", "dynamic_profile"):  # they can be imported from, as those of torch_npu.profiler
     if _name in globals():
         sys.modules[f"{__name__}.{_name}"] = globals()[_name]

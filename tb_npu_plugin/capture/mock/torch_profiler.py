@@ -12,6 +12,10 @@ from tb_npu_plugin.capture.backend import HostSwitches, MemoryAction
 _ONE = "PyTorch runs one profiler at a time in a process"
 #: Key that stands last in a trace, and the most bytes from it to the end: a path.
 _LAST_KEY, _END = b'"traceName"', 8192
+_MISSING = (
+    "PyTorch is not installed, and the mock device records what it runs: install it, a CPU build will do "
+    "(docs/capture.md). `tb-npu mock` and analyse() do without"
+)
 _ACTIONS = {"PREEXISTING": 1, "CREATE": 1, "INCREMENT_VERSION": 0, "DESTROY": -1}
 
 
@@ -32,9 +36,19 @@ def make(host: HostSwitches, shapes: bool) -> Any:
 
 
 def refuse_second() -> None:
-    """RuntimeError where a profiler of PyTorch records in this process already."""
+    """RuntimeError where a profiler of PyTorch records in this process already; ModuleNotFoundError without PyTorch."""
+    _require()
     if is_running():
         raise RuntimeError(f"{_ONE}, and one is recording: torch.profiler, or another profile")
+
+
+def _require() -> None:
+    try:
+        import torch  # noqa: F401
+    except ModuleNotFoundError as problem:
+        if problem.name != "torch":
+            raise
+        raise ModuleNotFoundError(_MISSING, name="torch") from None
 
 
 def start_operators(profiler: Any) -> None:

@@ -90,6 +90,30 @@ def test_arguments_and_answers_pass_unchanged() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_attributes_and_exceptions_pass() -> None:
+    """No NPU was there: the stand-in stands for it."""
+    done = _run(
+        "import tb_npu_plugin.capture.pytorch as ours, torch_npu.profiler as real\n"
+        "real.added_later = object()\n"
+        "assert ours.added_later is real.added_later\n"
+        "for name in ('nothing', '__path__'):\n"
+        "    try: getattr(ours, name)\n"
+        "    except AttributeError as problem: assert name in str(problem)\n"
+        "    else: raise AssertionError(name)\n"
+        "prof = ours.profile()\n"
+        "assert isinstance(prof, real.profile) and type(ours.ProfilerActivity.NPU) is real.ProfilerActivity\n"
+        "prof.mine = 5\n"
+        "assert prof.mine == 5\n"
+        "def fail(self): raise KeyError('of torch_npu')\n"
+        "real.profile.step = fail\n"
+        "for call in (prof.step, lambda: ours.profile(5), lambda: ours.profile(unknown=1), lambda: prof.unknown):\n"
+        "    try: call()\n"
+        "    except (KeyError, TypeError, AttributeError): pass\n"
+        "    else: raise AssertionError(call)\n"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 #: Compares the twin with the stand-in: parameters of functions, classes and methods, values of enumerations.
 TWINS = """
 import enum, inspect, json
@@ -209,3 +233,36 @@ def test_importing_the_api_needs_no_pytorch() -> None:
         standin=False,
     )
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+#: A process in which PyTorch is not installed.
+NO_TORCH = """
+import os, sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing())
+from tb_npu_plugin.capture.pytorch import *
+"""
+
+
+def test_without_pytorch_a_profile_says_what_is_missing_and_the_script_goes_on(tmp_path: Path) -> None:
+    done = _run(
+        NO_TORCH
+        + "from tb_npu_plugin.capture.pytorch import _ExperimentalConfig\n"
+        + f"os.chdir({str(tmp_path)!r})\n"
+        + "supported_activities(), _ExperimentalConfig('Level1'), mstx.mark('a'), dynamic_profile.init('dynamic')\n"
+        "with profile(schedule=schedule(0, 1, 1, 1), on_trace_ready=tensorboard_trace_handler('result')) as prof:\n"
+        "    for _ in range(3): prof.step()\n"
+        "prof.export_chrome_trace('trace.json')\n"
+        "print(prof.step_num, os.listdir('result'))\n",
+        standin=False,
+        TB_NPU_BACKEND="mock",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "3 []"
+    [told] = [line for line in done.stdout.splitlines() if "[ERROR]" in line]
+    assert "PyTorch is not installed" in told
+    assert "docs/capture.md" in told
+    assert told.endswith("The training goes on.")

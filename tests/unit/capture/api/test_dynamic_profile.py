@@ -324,10 +324,12 @@ if os.fork() == 0:
     dynamic_profile.step()
     path = Path("cfg/profiler_config.json")
     path.write_text(json.dumps({"start_step": -1, "prof_dir": "result"}))
-    while "start" not in log:
+    for _ in range(6000):
+        if "start" in log:
+            print("started", flush=True)
+            break
         time.sleep(0.01)
         dynamic_profile.step()
-    print("started", flush=True)
     os._exit(0)
 os.wait()
 """
