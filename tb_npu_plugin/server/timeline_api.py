@@ -125,7 +125,7 @@ def search(timeline: Timeline, params: Params) -> Answer:
 
 
 def stats(timeline: Timeline, params: Params) -> Answer:
-    """Statistics of [t0, t1) by track and name: the rows with the largest totals, or as CSV all of them."""
+    """Statistics of [t0, t1) by track and name: the rows with the most time of their own in it, or as CSV all of them."""
     t0, t1 = read.window(params)
     tracks = read.tracks(timeline, params)
     if params.get("format") == "csv":
@@ -133,7 +133,7 @@ def stats(timeline: Timeline, params: Params) -> Answer:
         return to_csv(everything, timeline.base_ns, TableQuery()), CSV
     found = statistics(timeline, t0, t1, tracks, MAX_STATS)
     page = table_json("timeline.stats", ViewTable(found.table, ""), timeline.base_ns, TableQuery(limit=MAX_STATS))
-    page["total"], page["sort"], page["desc"] = found.total, "total", True
+    page["total"], page["sort"], page["desc"] = found.total, "clipped_self", True
     return {"table": page, "wall": t1 - t0, "slices": found.slices}, JSON
 
 

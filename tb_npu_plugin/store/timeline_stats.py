@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.analysis.packing import self_time
 from tb_npu_plugin.store.timeline_open import Timeline
 from tb_npu_plugin.tables import Column, Kind, Table, Text
 
@@ -25,6 +26,13 @@ STATS_COLUMNS = (
     Column("min", Kind.DURATION, "Min", "Shortest.", "time"),
     Column("max", Kind.DURATION, "Max", "Longest.", "time"),
     Column("clipped", Kind.DURATION, "In range", "Sum of the parts of the durations inside the range.", "time"),
+    Column(
+        "clipped_self",
+        Kind.DURATION,
+        "Self in range",
+        "Time inside the range in which no slice nested in them ran: what the range was spent on.",
+        "time",
+    ),
 )
 
 
@@ -81,7 +89,8 @@ def _track_bounds(timeline: Timeline, track: int) -> tuple[int, int]:
 
 @dataclass
 class Stats:
-    """Statistics of a range: `table` has the `len(table)` rows with the largest totals of the `total` there are."""
+    """Statistics of a range: `table` has the `len(table)` rows with the most time of their own in the range, of the `total`
+    there are."""
 
     table: Table
     total: int
@@ -89,22 +98,27 @@ class Stats:
 
 
 def stats(timeline: Timeline, t0: int, t1: int, tracks: Sequence[int], limit: int | None = None) -> Stats:
-    """One row per track and name of the slices that overlap [t0, t1), by total time. Columns: STATS_COLUMNS.
+    """One row per track and name of the slices that overlap [t0, t1), by their own time in it: what encloses the range
+    whole says little of it. Columns: STATS_COLUMNS.
 
     limit: rows at most, None for all; names are read for the rows that are given only.
     """
-    ids = _overlapping(timeline, t0, t1, tracks)
     rows = timeline.rows
+    ids = _overlapping(timeline, t0, t1, tracks)
+    ids = ids[np.argsort(rows.start[ids], kind="stable")]
+    begin = np.maximum(rows.start[ids], t0)
+    clipped = np.maximum(np.minimum(rows.start[ids] + rows.dur[ids], t1) - begin, 0)
+    own = self_time(begin, clipped, _parents(timeline, ids))
     owner = rows.track_of_row(rows.row_of(ids))
     key = owner * max(len(timeline.names), 1) + timeline.name[ids]
     order = np.argsort(key, kind="stable")
-    ids, key, owner = ids[order], key[order], owner[order]
+    ids, key, owner, clipped, own = (values[order] for values in (ids, key, owner, clipped, own))
     heads = np.flatnonzero(np.append(True, key[1:] != key[:-1])) if len(key) else np.zeros(0, dtype=np.int64)
-    start, dur = rows.start[ids], rows.dur[ids]
-    clipped = np.minimum(start + dur, t1) - np.maximum(start, t0)
+    dur = rows.dur[ids]
     count = np.diff(np.append(heads, len(ids)))
     total = _sums(dur, heads)
-    top = np.argsort(-total, kind="stable")[:limit]
+    own = _sums(own, heads)
+    top = np.lexsort((-total, -own))[:limit]
     used, code = np.unique(timeline.name[ids[heads[top]]], return_inverse=True)
     track, shown = owner[heads[top]], timeline.tracks
     table = Table(
@@ -120,7 +134,8 @@ def stats(timeline: Timeline, t0: int, t1: int, tracks: Sequence[int], limit: in
             "avg": np.rint(total[top] / count[top]).astype(np.int64),
             "min": (np.minimum.reduceat(dur, heads) if len(heads) else total)[top],
             "max": (np.maximum.reduceat(dur, heads) if len(heads) else total)[top],
-            "clipped": _sums(np.maximum(clipped, 0), heads)[top],
+            "clipped": _sums(clipped, heads)[top],
+            "clipped_self": own[top],
         },
     )
     return Stats(table, len(heads), len(ids))
@@ -135,6 +150,15 @@ def _overlapping(timeline: Timeline, t0: int, t1: int, tracks: Sequence[int]) ->
         for row in range(int(rows.track_row[track]), int(rows.track_row[track + 1]))
     ]
     return np.concatenate([np.zeros(0, dtype=np.int64), *(np.arange(low, high) for low, high in spans if low < high)])
+
+
+def _parents(timeline: Timeline, ids: Index) -> NDArray[np.int32]:
+    """Where the slice that encloses each one stands in `ids`; -1 where none does."""
+    by_id = np.argsort(ids)
+    parent = timeline.parent[ids].astype(np.int64)
+    place = np.minimum(np.searchsorted(ids, parent, sorter=by_id), max(len(ids) - 1, 0))
+    found = by_id[place] if len(ids) else place
+    return np.where((parent >= 0) & (ids[found] == parent), found, -1).astype(np.int32)
 
 
 def _sums(values: Index, heads: Index) -> Index:

@@ -104,6 +104,22 @@ def test_click_selects_the_bar_that_is_painted_there(open_plugin: Open, demo_ser
     assert fitted[1] - fitted[0] == pytest.approx(1.2 * one["dur"], rel=0.01)
 
 
+def test_what_ran_while_the_device_was_idle(open_plugin: Open, demo_server: str) -> None:
+    plugin = trace(open_plugin, demo_server)
+    find(plugin, "Free")
+    start, dur = copied_time(plugin)
+    panel(plugin).get_by_text("What ran meanwhile").click()
+    table = plugin.frame.locator('[data-table="trace.range"]')
+    meanwhile = [one for one in slices() if one["ts"] < start + dur and one["ts"] + one["dur"] > start]
+    names = {(one["pid"], one["tid"], one["name"]) for one in meanwhile}
+    expect(table).to_have_attribute("aria-rowcount", str(len(names) + 1))
+    expect(plugin.frame.locator(".trace-title")).to_contain_text(f"{len(meanwhile)} slices")
+    # By what ran itself in the gap, not by what encloses it.
+    rows = [row.inner_text() for row in table.locator(".data-row.body").all()]
+    outer = [number for number, row in enumerate(rows) if "ProfilerStep" in row]
+    assert outer and min(outer) > 1
+
+
 def test_dragged_range_counts_the_raw_slices(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server)
     area, mouse = box(plugin), plugin.page.mouse

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -143,7 +144,23 @@ def test_statistics_are_those_of_the_raw_slices(
         assert (data["min"][row], data["max"][row]) == (min(durs), max(durs))
         assert data["avg"][row] == round(sum(durs) / len(durs))
         assert data["clipped"][row] == sum(max(0, min(s + d, t1) - max(s, t0)) for s, d in members)
+    _own_times_are_exact(timeline, data, t0, t1)
     assert answer["slices"] == sum(map(len, wanted.values()))  # type: ignore[index, call-overload]
+
+
+def _own_times_are_exact(timeline: Timeline, data: dict[str, list[Any]], t0: int, t1: int) -> None:
+    """Moment by moment: a slice's own are those in the range that none directly inside it covers."""
+    start, parent = timeline.rows.start.tolist(), timeline.parent.tolist()
+    moments = [set(range(max(one, t0), min(one + dur, t1))) for one, dur in zip(start, timeline.rows.dur.tolist())]
+    wanted: dict[tuple[str, str], int] = {}
+    for one, whole in enumerate(moments):
+        inner = [moments[child] for child, above in enumerate(parent) if above == one]
+        track = int(timeline.rows.track_of_row(timeline.rows.row_of(np.array([one])))[0])
+        key = (timeline.tracks[track]["name"], timeline.names[int(timeline.name[one])])
+        wanted[key] = wanted.get(key, 0) + len(whole.difference(*inner))
+    found = dict(zip(zip(data["thread"], data["name"]), data["clipped_self"]))
+    assert all(wanted[key] == own for key, own in found.items())
+    assert data["clipped_self"] == sorted(found.values(), reverse=True)
 
 
 @given(t0=st.integers(0, 2**50), window=st.integers(1, 2**50), before=st.integers(0, 2**50), inside=st.floats(0, 1))

@@ -151,6 +151,8 @@ export const COLUMN_DOCS = {
   "Sum of the durations without slices nested in them.": "时长之和，不含嵌套在其中的 slice。",
   "Sum of the durations.": "时长之和。",
   "Sum of the parts of the durations inside the range.": "时长落在范围内的部分之和。",
+  "Time inside the range in which no slice nested in them ran: what the range was spent on.":
+    "范围内没有内嵌 slice 运行的时间：这段范围实际花在哪里。",
   "Sum of the whole durations.": "完整时长之和。",
   "Sum over the tasks of all links.": "所有链路上任务时间之和。",
   "Sum over the tasks of all links; links run side by side.": "所有链路上任务时间之和；各链路并行。",

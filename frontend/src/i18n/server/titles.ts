@@ -68,6 +68,7 @@ export const TITLES = {
   "Host Total": "主机总耗时",
   Idle: "空闲时间",
   "In range": "范围内",
+  "Self in range": "范围内自身",
   Incomplete: "不完整",
   "Infer ID": "Infer ID",
   "Input Data Types": "输入数据类型",

@@ -10,7 +10,7 @@ import { duration, exactDuration, offset } from "./format";
 import { zoomToArea } from "./keyboard";
 import type { TraceSession } from "./session";
 
-const COLUMNS = ["name", "count", "total", "self", "avg", "min", "max", "row"];
+const COLUMNS = ["name", "clipped_self", "clipped", "count", "total", "avg", "min", "max", "row"];
 
 export function AreaPanel({ session }: { session: TraceSession }) {
   const area = session.area.area.value;

@@ -64,6 +64,16 @@ function Title({ session, detail }: { session: TraceSession; detail: SliceDetail
       <button type="button" class="link" onClick={() => void session.find(detail.name, false)}>
         {t("trace.slice.same")}
       </button>
+      <button
+        type="button"
+        class="link"
+        data-tip={t("trace.slice.meanwhile.tip")}
+        onClick={() =>
+          void session.setArea({ start: detail.start, end: detail.start + Math.max(detail.dur, 1), tracks: null })
+        }
+      >
+        {t("trace.slice.meanwhile")}
+      </button>
       <button type="button" class="link" onClick={() => focus(session)}>
         {t("trace.slice.focus")}
       </button>

@@ -27,6 +27,8 @@ export const en = {
   "trace.slice.copied": "Copied",
   "trace.slice.focus": "Show it (F)",
   "trace.slice.same": "Find all with this name",
+  "trace.slice.meanwhile": "What ran meanwhile",
+  "trace.slice.meanwhile.tip": "Statistics of all rows while this slice ran",
   "trace.slice.epoch": "{exact} ns after the start of the capture\n{epoch} ns since 1970\n{moment}",
   "trace.slice.merged": "{count} slices in one pixel; this is the longest. Zoom in to see the others.",
   "trace.slice.args": "Arguments",
@@ -48,7 +50,7 @@ export const en = {
 
   "trace.area.title": "{duration} from {start}",
   "trace.area.slices": "{count} slices",
-  "trace.area.some": "the {shown} names with the largest totals of {total}",
+  "trace.area.some": "the {shown} names of {total} with the most time of their own",
   "trace.area.rows": "{count} rows",
   "trace.area.all": "all rows",
   "trace.area.whole": "Count all rows",
@@ -57,7 +59,7 @@ export const en = {
   "trace.area.clear": "Clear (Esc)",
   "trace.area.failed": "The statistics could not be fetched: {message}",
   "trace.area.about":
-    "Every slice that overlaps the range, counted from the raw trace. Times are of whole slices; slices cut by the range count with their whole duration.",
+    "Every slice that overlaps the range, counted from the raw trace. “In range” and “Self in range” count the parts inside the range, the other times whole slices.",
 
   "trace.csv": "These rows as CSV",
 
@@ -126,6 +128,8 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.slice.copied": "已复制",
   "trace.slice.focus": "定位（F）",
   "trace.slice.same": "查找所有同名 slice",
+  "trace.slice.meanwhile": "同时在运行什么",
+  "trace.slice.meanwhile.tip": "该 slice 运行期间全部泳道的统计",
   "trace.slice.epoch": "采集开始后 {exact} ns\n自 1970 年起 {epoch} ns\n{moment}",
   "trace.slice.merged": "同一像素内有 {count} 个 slice，这是其中最长的一个。放大可看到其余的。",
   "trace.slice.args": "参数",
@@ -147,7 +151,7 @@ export const zh: Record<keyof typeof en, string> = {
 
   "trace.area.title": "{duration}，起点 {start}",
   "trace.area.slices": "{count} 个 slice",
-  "trace.area.some": "共 {total} 个名称，列出总耗时最大的 {shown} 个",
+  "trace.area.some": "共 {total} 个名称，列出自身耗时最大的 {shown} 个",
   "trace.area.rows": "{count} 条泳道",
   "trace.area.all": "全部泳道",
   "trace.area.whole": "统计全部泳道",
@@ -155,7 +159,8 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.area.mark": "保留为标记",
   "trace.area.clear": "清除（Esc）",
   "trace.area.failed": "无法获取统计：{message}",
-  "trace.area.about": "与区间有重叠的所有 slice，由原始 trace 统计得到。被区间截断的 slice 按其完整耗时计入。",
+  "trace.area.about":
+    "与区间有重叠的所有 slice，由原始 trace 统计得到。“范围内”和“范围内自身”只计区间内的部分，其余耗时按完整 slice 计。",
 
   "trace.csv": "将这些行导出为 CSV",
 
