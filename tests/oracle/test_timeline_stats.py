@@ -45,6 +45,30 @@ def _expected(folder: Path, t0: int, t1: int) -> dict[Key, dict[str, int]]:
     }
 
 
+def _busy(folder: Path, t0: int, t1: int) -> dict[tuple[str, str], int]:
+    """How long anything runs in [t0, t1), per thread whose slices nest: what their own times add up to."""
+    threads: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for event in raw(folder).slices:
+        start = _ns(event["ts"])
+        threads[str(event["pid"]), str(event["tid"])].append((start, start + _ns(event["dur"])))
+    found = {}
+    for key, slices in threads.items():
+        slices.sort(key=lambda one: (one[0], -one[1]))
+        open_ends: list[int] = []
+        busy, until, nests = 0, t0, True
+        for start, end in slices:
+            while open_ends and open_ends[-1] <= start:
+                open_ends.pop()
+            nests = nests and (not open_ends or end <= open_ends[-1])
+            open_ends.append(end)
+            if start < t1 and end > until:
+                busy += min(end, t1) - max(start, until)
+                until = max(until, min(end, t1))
+        if nests:
+            found[key] = busy
+    return found
+
+
 def _shown(folder: Path, data: dict[str, list[Any]]) -> dict[Key, dict[str, int]]:
     tracks = timeline(folder).tracks
     return {
@@ -65,14 +89,20 @@ def test_statistics_of_a_range(folder: Path, share: tuple[float, float]) -> None
     answer = ask(folder, "stats", t0=t0, t1=t1)
     table = answer["table"]
     expected = _expected(folder, found.base_ns + t0, found.base_ns + t1)
-    totals = sorted((one["total"] for one in expected.values()), reverse=True)
     assert (answer["slices"], answer["wall"]) == (sum(one["count"] for one in expected.values()), t1 - t0)
-    assert (table["total"], table["data"]["total"]) == (len(expected), totals[:2000])
+    assert table["total"] == len(expected) and len(table["data"]["name"]) == min(len(expected), 2000)
+    assert table["data"]["clipped_self"] == sorted(table["data"]["clipped_self"], reverse=True)
     shown = _shown(folder, table["data"])
     assert shown == {key: expected[key] for key in shown}
     text = b"".join(ask(folder, "stats", t0=t0, t1=t1, format="csv")).decode()
     rows = list(csv.DictReader(io.StringIO(text)))
     assert _shown(folder, {key: [row[key] for row in rows] for key in (rows[0] if rows else table["data"])}) == expected
+    own: dict[tuple[str, str], int] = defaultdict(int)
+    for row in rows:
+        track = found.tracks[int(row["track"])]
+        own[track["pid"], track["tid"]] += int(row["clipped_self"])
+    busy = _busy(folder, found.base_ns + t0, found.base_ns + t1)
+    assert {key: own[key] for key in busy} == busy
 
 
 @pytest.mark.parametrize("folder", KERNEL_FOLDERS)
