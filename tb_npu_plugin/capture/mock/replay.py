@@ -257,7 +257,8 @@ class Replay:
 
     def _launch(self, launch: Launch, op: HostOp, at: int, room: int) -> None:
         if not launch.compiled and self._device.task_queue != LEVEL_2:
-            self._device.call("acl", f"{launch.api}GetWorkspaceSize", "0", "ACL_NN", at, at + room * 4 // 10, op.tid)
+            name, mode = launch.prepared
+            self._device.call("acl", name, "0", mode, at, at + room * 4 // 10, op.tid)
         self._device.launch(launch, op, at + room // 2, at + room * 9 // 10)
 
     def _read(self, size: int, op: HostOp, call: Call, at: int, room: int) -> None:

@@ -13,7 +13,7 @@ kernels; nothing here claims to predict a given kernel within a factor of two.
 from __future__ import annotations
 
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.records import Work
+from tb_npu_plugin.capture.simulation.work import Work
 
 #: Shares of the peak.
 CUBE_SHARE, VECTOR_SHARE, MEMORY_SHARE = 0.72, 0.5, 0.65

@@ -16,7 +16,7 @@ from random import Random
 
 from tb_npu_plugin.capture.simulation.batch import RECEIVED
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, count_of
+from tb_npu_plugin.capture.simulation.collectives import CALLS, PHASES, Exchange, count_of
 from tb_npu_plugin.capture.simulation.cost import COMPILE, COMPILED, copy_ns
 from tb_npu_plugin.capture.simulation.kernels import Launch
 from tb_npu_plugin.capture.simulation.meters import Meters
@@ -141,7 +141,7 @@ class Device:
     def launch(self, launch: Launch, op: HostOp | None, start: int, end: int) -> None:
         """Launch a kernel; the operator `op` enqueues it from start to end."""
         kernel = launch.kernel
-        begin, item = self._take(launch.api, op, start, end)
+        begin, item = self._take(launch.queued, op, start, end)
         stream = _STREAMS.get(kernel.core, STREAM)
         if self.task_queue == LEVEL_2 and not launch.compiled:
             begin = self._prepare(launch, stream, begin)
@@ -154,7 +154,7 @@ class Device:
             self.call("runtime", "KernelLaunchWithHandle", "0", "runtime", at + 600, at + inner - 400)
         connection = self.call("node", "launch", kernel.name, "launch", at, at + inner)
         done = at + inner + self._vary(1_000)
-        self.call("acl", launch.api, "0", "ACL_OP" if launch.compiled else "ACL_NN", begin, done)
+        self.call("acl", launch.api, "0", "ACL_OP" if launch.is_graph else "ACL_NN", begin, done)
         ready = max(self._busy.get(stream, 0) + 300, at + inner + self._vary(_ARRIVE)) + int(self._random() * 500)
         plain = launch.ns * (0.96 + 0.08 * self._random())
         dur = int(plain * self._slow) + 1
@@ -175,7 +175,8 @@ class Device:
         """On the launching thread: ask for the size of the workspace, and take it; gives when that is done. Memory is
         kept for the next kernel of the stream, and more is reserved where one needs more."""
         done = begin + self._vary(WORKSPACE_SIZE)
-        self.call("acl", f"{launch.api}GetWorkspaceSize", "0", "ACL_NN", begin, done)
+        name, mode = launch.prepared
+        self.call("acl", name, "0", mode, begin, done)
         if not launch.workspace:
             return done
         size = -(-(launch.workspace + _MORE) // _PAGE) * _PAGE
@@ -252,9 +253,9 @@ class Device:
     # -- communication ------------------------------------------------------------------------------
     def arrive(self, type_: str, group: int, op: HostOp | None, start: int, end: int) -> Arrival:
         """Launch a communication operator; gives when this rank arrives at it. It goes on with `communicate`."""
-        begin, item = self._take(type_, op, start, end)
+        begin, item = self._take(CALLS[type_], op, start, end)
         took = self._vary(30_000)
-        self.call("acl", type_, "0", "ACL_OP", begin, begin + took)  # three slices that begin together
+        self.call("acl", type_, "0", "HOST_HCCL", begin, begin + took)  # three slices that begin together
         self.call("node", "launch", type_, "launch", begin, begin + took - 1_000)
         connection = self.call("hccl", "Launch_Ffts", "Launch_Ffts", "master", begin, begin + took - 2_000)
         # its data come from the compute stream

@@ -221,7 +221,8 @@ class Host:
         if prepares and not launch.compiled:
             start = self.now
             self.spend(WORKSPACE_SIZE)
-            self.device.call("acl", f"{launch.api}GetWorkspaceSize", "0", "ACL_NN", start, self.now, self.tid)
+            name, mode = launch.prepared
+            self.device.call("acl", name, "0", mode, start, self.now, self.tid)
         start, end = self._enqueue()
         self.device.launch(launch, self._open[-1], start, end)
         self._launched()

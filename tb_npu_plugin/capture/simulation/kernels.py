@@ -12,7 +12,8 @@ from math import prod
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.cost import in_cache, kernel_ns, unit_times
-from tb_npu_plugin.capture.simulation.records import Kernel, Work
+from tb_npu_plugin.capture.simulation.records import Kernel
+from tb_npu_plugin.capture.simulation.work import Work
 
 Shape = tuple[int, ...]
 #: C++ names of element types as PyTorch records them -> (CANN name, bytes).
@@ -37,6 +38,21 @@ class Launch:
     api: str
     compiled: bool = False
     workspace: int = 0
+
+    @property
+    def is_graph(self) -> bool:
+        """CANN runs it as a graph of its own (aclop), not as an operator of the aclnn library."""
+        return self.api.startswith("aclop")
+
+    @property
+    def queued(self) -> str:
+        """Name of its element of the task queue."""
+        return self.kernel.type if self.is_graph else self.api
+
+    @property
+    def prepared(self) -> tuple[str, str]:
+        """The API that prepares it, and its mode."""
+        return ("aclCreateTensorDesc", "ACL_OP") if self.is_graph else (f"{self.api}GetWorkspaceSize", "ACL_NN")
 
 
 @dataclass(frozen=True)

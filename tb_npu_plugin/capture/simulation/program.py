@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from tb_npu_plugin.capture.simulation.collectives import CALLS
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, Launch, Shape, size_of
 from tb_npu_plugin.capture.simulation.records import OpInfo
@@ -106,9 +107,8 @@ class Program:
 
     def communicate(self, transfer: Transfer, backward: bool = False, wait: bool = True) -> None:
         """Communicate; `wait`: the compute stream goes on when it is done."""
-        title = transfer.type.strip("_").replace("hcom_", "")
-        with self.op(f"Hccl{title[0].upper()}{title[1:]}", ((transfer.size // transfer.item,),),
-                     ("c10::BFloat16" if transfer.item == 2 else "float",), backward=backward):  # fmt: skip
+        type_ = "c10::BFloat16" if transfer.item == 2 else "float"
+        with self.op(CALLS[transfer.type], ((transfer.size // transfer.item,),), (type_,), backward=backward):
             self.instructions.append(("communicate", transfer))
         if wait:
             self.wait(transfer.group)

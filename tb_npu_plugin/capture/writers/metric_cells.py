@@ -40,6 +40,7 @@ def _share(value: float) -> Cell:
 def _cell(name: str, kernel: Kernel, process: Process, vector: bool) -> Cell:
     """One cell; `name` without the core in front. A time and its ratio come from the same rounded share."""
     pipes = kernel.pipes
+    part = 0.5 if kernel.core == "MIX_AIC" else 1.0  # both kinds of core move data
     unit = name.partition("_")[0]
     if name in (names.CORE_TIME, names.TIME):
         return "time", "", 1.0
@@ -59,11 +60,12 @@ def _cell(name: str, kernel: Kernel, process: Process, vector: bool) -> Cell:
     if name.endswith(names.GIGABYTES_A_SECOND):
         if vector and process.split and name.startswith("l0c"):  # the vector core has none
             return "rate", "", 0.0
-        return "rate", "", _moved(name[: -len(names.GIGABYTES_A_SECOND)], kernel)
+        return "rate", "", part * _moved(name[: -len(names.GIGABYTES_A_SECOND)], kernel)
     if name.endswith(names.KILOBYTES):
-        return _share(_carried(name[: -len("_datas" + names.KILOBYTES)], kernel, vector, process.split) / 1024)
+        carried = _carried(name[: -len("_datas" + names.KILOBYTES)], kernel, vector, process.split)
+        return _share(part * carried / 1024)
     if name.endswith(("hit", "allocate")):
-        return _text(str(int(_lines(name, kernel))))
+        return _text(str(int(part * _lines(name, kernel))))
     return _arithmetic(name, kernel)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.capture.simulation.records import Segment, Task, Work, by_start
+from tb_npu_plugin.capture.simulation.records import Segment, Task, by_start
+from tb_npu_plugin.capture.simulation.work import Work
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.text import cell, stamp
 from tb_npu_plugin.schema import torch_npu_csv as schema

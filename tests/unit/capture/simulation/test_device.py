@@ -84,3 +84,25 @@ def test_a_slow_device_takes_longer_by_its_factor() -> None:
         assert device.computing == durs[-1]
         assert device.slowed == pytest.approx(durs[-1] - durs[0], abs=60)
     assert durs[1] == pytest.approx(1.5 * durs[0], rel=1e-4)
+
+
+def test_the_queue_names_operators_as_torch_npu_does(device: Device) -> None:
+    """Dequeue@Conv2D for what CANN compiles, Dequeue@aclnnMm for the library, Dequeue@HcclAllreduce: the public sample."""
+    conv, library = (
+        Launch(Kernel("Conv2D1", "Conv2D", "AI_CORE", "AI_CORE"), 10, "aclopCompileAndExecute", True),
+        Launch(KERNEL, 10, "aclnnMm"),
+    )
+    device.launch(conv, OP, 0, 100)
+    device.launch(library, OP, 200, 300)
+    device.arrive("hcom_allReduce_", 0, OP, 400, 500)
+    segment = device.segment
+    assert segment is not None
+    assert [item.name for item in segment.queue] == ["Conv2D", "aclnnMm", "HcclAllreduce"]
+    modes = {(call.name, call.mode) for call in segment.cann if call.level == "acl"}
+    assert modes >= {
+        ("aclopCompileAndExecute", "ACL_OP"), ("aclnnMm", "ACL_NN"), ("hcom_allReduce_", "HOST_HCCL")
+    }  # fmt: skip
+    assert conv.prepared == ("aclCreateTensorDesc", "ACL_OP") and library.prepared == (
+        "aclnnMmGetWorkspaceSize",
+        "ACL_NN",
+    )

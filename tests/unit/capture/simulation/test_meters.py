@@ -8,7 +8,8 @@ import pytest
 
 from tb_npu_plugin.capture.simulation.chips import CHIPS
 from tb_npu_plugin.capture.simulation.meters import EVERY, Meters
-from tb_npu_plugin.capture.simulation.records import Kernel, Segment, Task, Work
+from tb_npu_plugin.capture.simulation.records import Kernel, Segment, Task
+from tb_npu_plugin.capture.simulation.work import Work
 
 CHIP = CHIPS["910B2"]
 MIB = 1 << 20

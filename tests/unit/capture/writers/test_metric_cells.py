@@ -1,0 +1,82 @@
+"""Cells of the metric columns agree with what the kernel does, with its duration and with the chip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tb_npu_plugin.capture.simulation.chips import CHIPS, Chip
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory, Launch
+from tb_npu_plugin.capture.simulation.records import Process
+from tb_npu_plugin.capture.writers.metrics import Figures
+from tb_npu_plugin.schema.metric_sets import SETS
+
+BANDWIDTH, ACCESS, CACHE = "ACL_AICORE_MEMORY_BANDWIDTH", "ACL_AICORE_MEMORY_ACCESS", "ACL_AICORE_L2_CACHE"
+BF16 = "c10::BFloat16"
+SMALL, LARGE = (2048, 4096), (16384, 8192)
+OPERATORS = (
+    ("aten::mm", (SMALL, (4096, 11008))), ("aten::mm", (LARGE, (8192, 8192))), ("aten::add", (SMALL, SMALL)),
+    ("aten::add", (LARGE, LARGE)), ("aten::zero_", (LARGE,)), ("aten::zero_", ((16,),)), ("aten::sum", (LARGE,)),
+    ("npu::npu_fusion_attention", ((1, 32, 2048, 128),) * 3), ("npu::npu_apply_adam_w", (SMALL,) * 4),
+    ("aten::copy_", (LARGE, LARGE)),
+)  # fmt: skip
+
+
+def cells(chip: Chip, metrics: str) -> Iterator[tuple[Launch, dict[str, float]]]:
+    """Each kernel with its cells by header, in the fastest run that the model gives."""
+    figures = Figures(metrics, Process(1, 0, 0, 1, 0, split=chip.split, cube_cores=chip.cube_cores, clock=chip.clock))
+    factory = KernelFactory(chip)
+    for name, shapes in OPERATORS:
+        for launch in factory.launches(name, shapes, (BF16,) * len(shapes)):
+            texts = figures.text(launch.kernel, int(launch.ns * 0.96)).split(",")
+            yield launch, dict(zip(figures.names, map(float, texts)))
+
+
+@pytest.mark.parametrize("chip", CHIPS.values(), ids=lambda chip: chip.name)
+def test_no_kernel_moves_more_than_the_main_memory_does(chip: Chip) -> None:
+    shown = 0
+    for launch, found in cells(chip, BANDWIDTH):
+        rates = [value for name, value in found.items() if "main_mem" in name]
+        shown += sum(rates) > 0
+        assert sum(rates) <= chip.bandwidth / 1e9, launch.kernel.name
+        for way, most in zip(("read", "write"), chip.cache_rates):
+            assert sum(value for name, value in found.items() if f"l2_{way}" in name) <= most / 1e9
+    assert shown > 5
+
+
+@pytest.mark.parametrize("chip", CHIPS.values(), ids=lambda chip: chip.name)
+def test_the_sets_tell_the_same_bytes(chip: Chip) -> None:
+    """Bytes from main memory: by bandwidth and time, as they were carried, by lines that missed the L2 cache."""
+    for (launch, rates), (_, carried), (_, lines) in zip(
+        cells(chip, BANDWIDTH), cells(chip, ACCESS), cells(chip, CACHE)
+    ):
+        dur, work = int(launch.ns * 0.96), launch.kernel.work
+
+        def whole(found: dict[str, float], name: str) -> float:
+            return sum(found.get(f"{core}_{name}".lstrip("_"), 0.0) for core in ("", "aic", "aiv"))
+
+        assert whole(rates, "main_mem_read_bw(GB/s)") * dur == pytest.approx(work.main_read, abs=0.001 * dur)
+        assert whole(carried, "read_main_memory_datas(KB)") * 1024 == pytest.approx(work.main_read, abs=2)
+        misses = sum(whole(lines, f"r{port}_read_cache_miss_allocate") for port in (0, 1))
+        hits = sum(whole(lines, f"r{port}_read_cache_hit") for port in (0, 1))
+        assert misses * 512 == pytest.approx(work.main_read, abs=2048)
+        assert (misses + hits) * 512 == pytest.approx(work.read, abs=4096)
+        assert whole(lines, "write_cache_hit") * 512 == pytest.approx(work.kept, abs=1024)
+
+
+def test_what_only_writes_shows_no_reading() -> None:
+    for launch, found in cells(CHIPS["910B2"], ACCESS):
+        if launch.kernel.type == "ZerosLike":
+            assert found["aiv_read_main_memory_datas(KB)"] == found["aiv_GM_to_UB_datas(KB)"] == 0
+            assert found["aiv_UB_to_GM_datas(KB)"] * 1024 == pytest.approx(launch.kernel.work.written, abs=1)
+
+
+@pytest.mark.parametrize("chip", CHIPS.values(), ids=lambda chip: chip.name)
+@pytest.mark.parametrize("metrics", SETS)
+def test_ratios_are_shares_and_times_are_inside(chip: Chip, metrics: str) -> None:
+    for launch, found in cells(chip, metrics):
+        assert all(0 <= value <= 1 for name, value in found.items() if name.endswith("_ratio")), launch.kernel.name
+        assert all(0 <= value <= launch.ns / 1000 for name, value in found.items() if name.endswith("time(us)"))
+        assert all(value >= 0 for value in found.values())
+        assert found.get("cube_utilization(%)", 0) <= 100
