@@ -214,3 +214,18 @@ def test_a_defect_of_a_view_does_not_empty_the_page(open_plugin: Open, demo_serv
     plugin.frame.locator('a[data-view="operator"]').click()
     plugin.ready("operator")
     assert plugin.state() == "ready"
+
+
+def test_a_long_table_is_printed_whole(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("kernel", **{"kernel.tab": "all"})
+    rows = plugin.frame.locator(".data-row.body")
+    expect(rows.first).to_be_visible()
+    on_screen, total = rows.count(), int(rows_of(plugin).inner_text().split(" ")[0])
+    assert on_screen < total and total > 200, "the table scrolls"
+    plugin.page.emulate_media(media="print")
+    expect(rows).to_have_count(total)
+    heights = plugin.frame.locator(".table-scroll.tall").evaluate("box => [box.clientHeight, box.scrollHeight]")
+    assert heights[0] == heights[1] > 200 * 20, "nothing is cut"
+    plugin.page.emulate_media(media="screen")
+    expect(rows).not_to_have_count(total)

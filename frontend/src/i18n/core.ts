@@ -111,6 +111,7 @@ export const en = {
   "select.filter": "Filter",
   "select.none": "Nothing fits",
 
+  "table.unprinted": "{count} more rows are not printed: the first {shown} are. CSV has all.",
   "table.filter": "Filter by name",
   "table.columns": "Columns",
   "table.columns.reset": "Reset",
@@ -275,6 +276,7 @@ export const zh: Record<keyof typeof en, string> = {
   "select.filter": "筛选",
   "select.none": "没有匹配项",
 
+  "table.unprinted": "另有 {count} 行未打印，仅打印前 {shown} 行。CSV 包含全部。",
   "table.filter": "按名称筛选",
   "table.columns": "列",
   "table.columns.reset": "恢复默认",

@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { ROW_PX, rowWindow } from "../../src/widgets/table/window";
+import { describe, expect, test } from "vitest";
+import { PRINTED_ROWS, printedRows, ROW_PX, rowWindow } from "../../src/widgets/table/window";
 
 test("rows on screen and a few more", () => {
   const shown = rowWindow(1000, 100 * ROW_PX, 20 * ROW_PX, -1, 0);
@@ -38,4 +38,15 @@ test("a place beyond the end, left by rows that went, shows the last rows", () =
   expect(shown.to).toBe(1000);
   expect(shown.top).toBe(shown.from * ROW_PX);
   expect(shown.top).toBeLessThan(shown.height);
+});
+
+describe("rows that are printed", () => {
+  test("all of a table, up to the limit", () => {
+    expect(printedRows(300, () => true)).toBe(300);
+    expect(printedRows(5_000_000, () => true)).toBe(PRINTED_ROWS);
+  });
+
+  test("none that is not here: printing does not wait", () => {
+    expect(printedRows(5000, (place) => place < 400 || place >= 800)).toBe(400);
+  });
 });

@@ -92,7 +92,7 @@ export function RanksCard({ ranks, span, step }: Props) {
           </button>
         </p>
       )}
-      <div ref={scroller} class="table-scroll" style={{ maxHeight: "320px" }}>
+      <div ref={scroller} class="table-scroll ranks-scroll">
         <table class="plain-table">
           <thead>
             <tr>

@@ -1,12 +1,14 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { integer } from "../../base/format";
+import { usePrinting } from "../../base/use_printing";
 import { t } from "../../i18n";
 import { HBar } from "../hbar";
 import { MiddleCut } from "../middle_cut";
 import type { Cell, Row } from "./columnar";
 import type { ShownColumn } from "./layout";
 import type { Rows } from "./rows";
-import { offsetOf, ROW_PX, rowWindow } from "./window";
+import { offsetOf, printedRows, ROW_PX, rowWindow } from "./window";
 
 export interface BodyProps {
   /** Of the table, for the ids of its rows. */
@@ -31,7 +33,8 @@ export const VIRTUAL_FROM = 200;
 export function TableBody(props: BodyProps & { scroller: { readonly current: HTMLDivElement | null } }) {
   const { rows, at, open, scroller, details } = props;
   const count = rows.count ?? 0;
-  const isVirtual = count > VIRTUAL_FROM;
+  const isPrinted = usePrinting();
+  const isVirtual = count > VIRTUAL_FROM && !isPrinted;
   const [view, setView] = useState({ top: 0, height: 0 });
   const [openPx, setOpenPx] = useState(0);
   const box = useRef<HTMLDivElement>(null);
@@ -57,8 +60,10 @@ export function TableBody(props: BodyProps & { scroller: { readonly current: HTM
 
   const shown = isVirtual
     ? rowWindow(count, view.top, view.height, open, openPx)
-    : { from: 0, to: count, top: 0, height: 0 };
-  useEffect(() => rows.want(shown.from, Math.max(shown.from, shown.to - 1)));
+    : { from: 0, to: isPrinted ? printedRows(count, (place) => rows.at(place) !== null) : count, top: 0, height: 0 };
+  useEffect(() => {
+    if (!isPrinted) rows.want(shown.from, Math.max(shown.from, shown.to - 1));
+  });
   useEffect(() => keepInSight(scroller.current, at, isVirtual, open, openPx), [at]);
 
   const lines: ComponentChildren[] = [];
@@ -78,7 +83,14 @@ export function TableBody(props: BodyProps & { scroller: { readonly current: HTM
       {lines}
     </div>
   ) : (
-    <div role="rowgroup">{lines}</div>
+    <div role="rowgroup">
+      {lines}
+      {shown.to < count && (
+        <p class="muted small">
+          {t("table.unprinted", { count: integer(count - shown.to), shown: integer(shown.to) })}
+        </p>
+      )}
+    </div>
   );
 }
 

@@ -42,3 +42,14 @@ function placeAt(px: number, open: number, openPx: number): number {
 export function offsetOf(place: number, open: number, openPx: number): number {
   return place * ROW_PX + (open >= 0 && place > open ? openPx : 0);
 }
+
+/** More rows than this are not printed: some 20 pages. */
+export const PRINTED_ROWS = 1000;
+
+/** How many rows are printed: the first, as far as they are here; printing waits for none. */
+export function printedRows(count: number, isHere: (place: number) => boolean): number {
+  const most = Math.min(count, PRINTED_ROWS);
+  let rows = 0;
+  while (rows < most && isHere(rows)) rows++;
+  return rows;
+}
