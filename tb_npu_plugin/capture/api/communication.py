@@ -93,7 +93,7 @@ def _run(method: Callable[..., Any], peer: int | None, group: Any, *args: Any, *
     try:
         work = method(group, *args, **kwargs)
     finally:
-        _tell(start, time.time_ns(), group, peer)
+        _tell(start, max(start, time.time_ns()), group, peer)  # the clock may be set back
     if work is not None:
         _works[id(work)] = start
     return work
@@ -161,7 +161,7 @@ def _tell(start: int, end: int | None, group: Any, peer: int | None) -> None:
 def _tell_batch(start: int) -> None:
     found = session.current()
     if found is not None:
-        found.recorder.batch(start, time.time_ns())
+        found.recorder.batch(start, max(start, time.time_ns()))
 
 
 @guarded()

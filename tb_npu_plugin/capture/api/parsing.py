@@ -9,8 +9,8 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
+import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -161,9 +161,9 @@ def _replaced(folder: Path) -> Iterator[Path]:
     whole one, and what is there already is better than nothing. What parsing that was killed left is removed."""
     for left in folder.parent.glob(f"{folder.name}{_PART}*"):
         shutil.rmtree(left)
-    part = Path(tempfile.mkdtemp(prefix=f"{folder.name}{_PART}", dir=folder.parent))
+    part = folder.with_name(f"{folder.name}{_PART}{uuid.uuid4().hex[:8]}")
+    part.mkdir(mode=0o750)  # less what the user's umask takes, which tempfile knows nothing of
     try:
-        part.chmod(0o750)
         yield part
         if folder.is_dir():
             shutil.rmtree(folder)

@@ -118,7 +118,7 @@ class MockRecorder:
             self.step_end(number)
         self._running = False
         torch_profiler.stop(self._profiler)
-        now = time.time_ns()
+        now = max(self._data.start, time.time_ns())  # the clock may be set back
         with self._lock:
             self._data.end = now
             self._data.threads += [(tid, since, now) for tid, since in self._children.items()]
@@ -160,7 +160,7 @@ class MockRecorder:
         with self._lock:
             found = self._ranges.pop(range_id, None)
             if found is not None:
-                self._data.marks.append((found[0], now, *found[1:]))
+                self._data.marks.append((found[0], max(found[0], now), *found[1:]))  # the clock may be set back
 
     def collection(self, start: int, end: int) -> None:
         """A garbage collection."""

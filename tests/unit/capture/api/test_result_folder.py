@@ -44,6 +44,19 @@ def test_name(recorded: Recorded) -> None:
     assert folder.parent == Path("result").absolute()
 
 
+@pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o700), (0o027, 0o750), (0o000, 0o750)])
+def test_folders_are_open_to_whom_the_umask_says(mask: int, mode: int, recorded: Recorded) -> None:
+    before = os.umask(mask)
+    try:
+        folder = _capture(on_trace_ready=tensorboard_trace_handler("result"))
+    finally:
+        os.umask(before)
+    for path in (folder, folder / "ASCEND_PROFILER_OUTPUT"):
+        assert path.stat().st_mode & 0o777 == mode
+    for path in (folder / "profiler_info.json", folder / "ASCEND_PROFILER_OUTPUT/trace_view.json"):
+        assert path.stat().st_mode & 0o777 == 0o666 & ~mask
+
+
 HOST = socket.gethostname()
 #: Bytes of a worker name that fit into a file name.
 LEFT = 255 - len(f"_{os.getpid()}_20260102030405999_ascend_pt")
