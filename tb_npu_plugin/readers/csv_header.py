@@ -79,7 +79,7 @@ def _factor(text: str, column: Column, spec: ResultFile, report: FileReport) -> 
     elif column.kind is Kind.BYTES:
         units = {**SIZE_UNITS, **dict(spec.sizes)}
     elif column.kind is Kind.BANDWIDTH:
-        units = BANDWIDTH_UNITS
+        units = {**BANDWIDTH_UNITS, **{f"{unit}/s": size / 1e9 for unit, size in spec.sizes}}
     else:
         return 1
     unit = unit_of(text)

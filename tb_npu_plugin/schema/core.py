@@ -49,7 +49,7 @@ class ResultFile:
     in_root   beside ASCEND_PROFILER_OUTPUT instead of inside it
     pattern   file names, where there is more than one
     unit      unit of the times whose headers name none
-    sizes     bytes of units of size that mean something else in this file than elsewhere
+    sizes     bytes of units of size that mean something else in this file than elsewhere, in bandwidths too
     fills     names of the logical tables where they are several
     stages    which of the two stages of reading a span read it
     settings  it tells how the span was recorded and fills no table

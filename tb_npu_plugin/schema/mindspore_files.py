@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tb_npu_plugin.schema import torch_npu_csv, torch_npu_json, torch_npu_memory_csv
 from tb_npu_plugin.schema.core import Condition, ResultFile
+from tb_npu_plugin.schema.link_files import LINK_FILES, LINK_TABLES
 from tb_npu_plugin.schema.minddata import MINDDATA_FILES
 from tb_npu_plugin.schema.mindspore import (
     COMMUNICATION_DB,
@@ -95,7 +96,7 @@ PROFILER_DATABASE = ResultFile(
     title="Profiler's database",
     columns=(),
     condition=DATABASE,
-    fills=("kernels", "op_statistic", "api_statistic", "module_memory", "trace"),
+    fills=("kernels", "op_statistic", "api_statistic", "module_memory", *LINK_TABLES, "trace"),
     stages=("tables", "trace"),
     fallback=True,
     doc="The device and CANN, as tables of a SQLite database; nothing of the framework: no steps, no operators.",
@@ -115,7 +116,7 @@ DATABASE_FILES = (PROFILER_DATABASE, ANALYSIS_DATABASE)
 #: Files whose rows are those of torch_npu's declaration of the same name, and of MindSpore's own.
 CSV_FILES = (
     STEP_TRACE, KERNELS, OP_STATISTIC, API_STATISTIC, OPERATORS, OP_MEMORY, MEMORY_RECORD, MODULE_MEMORY,
-    DATA_PREPROCESS, torch_npu_csv.L2_CACHE,
+    DATA_PREPROCESS, torch_npu_csv.L2_CACHE, *LINK_FILES,
 )  # fmt: skip
 FILES = (
     COMMUNICATION, COMMUNICATION_MATRIX, TRACE_VIEW, torch_npu_json.PROFILER_INFO, torch_npu_json.PROFILER_METADATA,

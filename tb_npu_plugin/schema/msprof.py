@@ -7,6 +7,7 @@ import dataclasses
 import re
 
 from tb_npu_plugin.schema.core import DEVICE_ID, PIECE, Condition, ResultFile
+from tb_npu_plugin.schema.link_files import LINK_FILES, LINK_TABLES, SYS_IO
 from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS
 from tb_npu_plugin.schema.torch_npu_csv import (
     API_STATISTIC,
@@ -33,6 +34,10 @@ EXPORT = 'msprof --export=on --output="{path}"'
 _DEFAULT = Condition("--task-time=on", "Exported unless --task-time=off.")
 _AICORE = Condition("--ai-core=on, or --task-time=l1", "Exported where operators were profiled.")
 _API = Condition("--ascendcl=on", "Exported where CANN's calls were profiled.")
+_IO = Condition("--sys-io-profiling=on", "Exported where the network cards were sampled.")
+_INTERCONNECTION = Condition(
+    "--sys-interconnection-profiling=on", "Exported where the links inside a server were sampled."
+)
 _MEMORY = Condition("--sys-hardware-mem=on, or --ge-api", "Exported where memory was profiled.")
 
 
@@ -62,7 +67,7 @@ MSPROF_DATABASE = ResultFile(
     title="msprof's database",
     columns=(),
     condition=Condition("msprof --export=on --type=db", "Exported where a database is asked for."),
-    fills=("kernels", "op_statistic", "api_statistic", "module_memory", "trace"),
+    fills=("kernels", "op_statistic", "api_statistic", "module_memory", *LINK_TABLES, "trace"),
     stages=("tables", "trace"),
     fallback=True,
     doc="The device and CANN, as tables of a SQLite database; nothing of a framework: no steps, no operators.",
@@ -109,5 +114,6 @@ MSPROF_FILES: tuple[ResultFile, ...] = (
     _like(DATA_PREPROCESS, "aicpu", Condition("--aicpu=on", "Exported where AI CPU tasks were profiled.")),
     _like(L2_CACHE, "l2_cache", Condition("--l2=on", "Exported where the L2 cache was profiled.")),
     ITERATIONS,
+    *(_like(file, file.id, _IO if file.condition is SYS_IO else _INTERCONNECTION) for file in LINK_FILES),
     MSPROF_DATABASE,
 )

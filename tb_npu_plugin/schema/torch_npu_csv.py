@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tb_npu_plugin.schema.core import DEVICE_ID, Condition, ResultFile
+from tb_npu_plugin.schema.link_files import LINK_FILES
 from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD, MODULE_MEMORY, OP_MEMORY
 from tb_npu_plugin.tables import Column, Kind
 
@@ -280,5 +281,5 @@ TASK_TIME = ResultFile(
 
 CSV_FILES: tuple[ResultFile, ...] = (
     STEP_TRACE, KERNELS, OP_STATISTIC, API_STATISTIC, OPERATORS, OP_MEMORY, MEMORY_RECORD, MODULE_MEMORY,
-    DATA_PREPROCESS, L2_CACHE, TASK_TIME,
+    DATA_PREPROCESS, L2_CACHE, TASK_TIME, *LINK_FILES,
 )  # fmt: skip

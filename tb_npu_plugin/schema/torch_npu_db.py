@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from tb_npu_plugin.schema.core import Condition, ResultFile
+from tb_npu_plugin.schema.link_files import HCCS_KINDS, LINK_TABLES, PCIE_KINDS
 
 PROFILER_DB = "ascend_pytorch_profiler"
 ANALYSIS_DB = "analysis.db"
@@ -19,6 +20,19 @@ CANN_STRINGS, ENGINE_STRINGS, TORCH_STRINGS, MEMORY_STRINGS = 0, 1 << 27, 1 << 2
 CONNECTION_OFFSET = 5 << 28
 NO_ID = (1 << 32) - 1
 
+_NETWORK = ", ".join(
+    ("deviceId INTEGER, timestampNs INTEGER, bandwidth INTEGER",
+     *(f"{way}PacketRate NUMERIC, {way}ByteRate NUMERIC, {way}Packets INTEGER, {way}Bytes INTEGER, {way}Errors INTEGER, "
+       f"{way}Dropped INTEGER" for way in ("rx", "tx")), "funcId INTEGER")
+)  # fmt: skip
+#: Bandwidths and rates in bytes per second, latencies in ns; packets and bytes are counted from the start of the device.
+_LINKS: dict[str, str] = {
+    "NIC": _NETWORK,
+    "ROCE": _NETWORK,
+    "PCIE": ", ".join(("deviceId INTEGER, timestampNs INTEGER",
+                       *(f"{name}{end} NUMERIC" for name, _ in PCIE_KINDS.values() for end in ("Min", "Max", "Avg")))),
+    "HCCS": ", ".join(("deviceId INTEGER, timestampNs INTEGER", *(f"{name} NUMERIC" for name, _ in HCCS_KINDS.values()))),
+}  # fmt: skip
 #: Table -> columns with their declared types.
 TABLES: dict[str, str] = {
     "STRING_IDS": "id INTEGER PRIMARY KEY, value TEXT",
@@ -64,6 +78,7 @@ TABLES: dict[str, str] = {
     "HBM": "deviceId INTEGER, timestampNs INTEGER, bandwidth NUMERIC, hbmId INTEGER, type INTEGER",
     "LLC": "deviceId INTEGER, llcId INTEGER, timestampNs INTEGER, hitRate REAL, throughput INTEGER, mode INTEGER",
     "AICORE_FREQ": "deviceId INTEGER, timestampNs NUMERIC, freq INTEGER",
+    **_LINKS,
 }
 #: Those that only some recordings have.
 OPTIONAL_TABLES: dict[str, str] = {
@@ -135,6 +150,7 @@ PROFILER_DATABASE = ResultFile(
         "op_memory",
         "memory_record",
         "module_memory",
+        *LINK_TABLES,
         "trace",
     ),
     stages=("tables", "trace"),

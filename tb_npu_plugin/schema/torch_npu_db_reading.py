@@ -10,6 +10,7 @@ import enum
 from dataclasses import dataclass
 
 from tb_npu_plugin.schema import torch_npu_db as names
+from tb_npu_plugin.schema.link_files import HCCS_KINDS, PCIE_KINDS
 
 
 class Content(enum.Enum):
@@ -190,6 +191,31 @@ LLC = Select(
 )  # fmt: skip
 AICORE_FREQ = Select(
     "AICORE_FREQ", (_int("device_id", "deviceId"), _need("time_ns", "timestampNs"), _float("mhz", "freq"))
+)  # fmt: skip
+_PACKETS = tuple(
+    field for way in ("rx", "tx")
+    for field in (_float(f"{way}_packet_rate", f"{way}PacketRate"), _float(f"{way}_rate", f"{way}ByteRate"),
+                  _int(f"{way}_packets", f"{way}Packets"), _int(f"{way}_bytes", f"{way}Bytes"),
+                  _int(f"{way}_errors", f"{way}Errors"), _int(f"{way}_dropped", f"{way}Dropped"))
+)  # fmt: skip
+_NETWORK = (
+    _int("device_id", "deviceId"), _need("time_ns", "timestampNs"), _float("bandwidth", "bandwidth"), *_PACKETS,
+    _int("port", "funcId"),
+)  # fmt: skip
+NIC, ROCE = Select("NIC", _NETWORK), Select("ROCE", _NETWORK)
+PCIE = Select(
+    "PCIE",
+    (
+        _int("device_id", "deviceId"), _need("time_ns", "timestampNs"),
+        *(_float(f"{key}_{end.lower()}", f"{name}{end}") for key, (name, _) in PCIE_KINDS.items() for end in ("Min", "Max", "Avg")),
+    ),
+)  # fmt: skip
+HCCS = Select(
+    "HCCS",
+    (
+        _int("device_id", "deviceId"), _need("time_ns", "timestampNs"),
+        *(_float(key, name) for key, (name, _) in HCCS_KINDS.items()),
+    ),
 )  # fmt: skip
 
 ACC_PMU = Select(

@@ -10,12 +10,13 @@ PYTHON, PYTHON_GC, CANN, HARDWARE = "Python", "Python GC", "CANN", "Ascend Hardw
 OLD_COMMUNICATION, COMMUNICATION = "HCCL", "Communication"
 AICORE_FREQ, NPU_MEMORY, HBM, LLC, OVERLAP = "AI Core Freq", "NPU MEM", "HBM", "LLC", "Overlap Analysis"
 ACC_PMU, SOC, QOS = "Acc PMU", "Stars Soc Info", "QoS"
+HCCS, NIC, ROCE, PCIE = "HCCS", "NIC", "RoCE", "PCIe"
 #: Marks of the user. Text exports name their process as the program is called, which databases do not tell.
 MSTX = "mstx"
 #: Sort indices of the newest release; they are part of the processes' ids.
 SORTS = {
     PYTHON: 0, PYTHON_GC: 1, MSTX: 6, CANN: 7, HARDWARE: 14, AICORE_FREQ: 15, OLD_COMMUNICATION: 16, COMMUNICATION: 16,
-    NPU_MEMORY: 17, ACC_PMU: 19, HBM: 24, SOC: 25, LLC: 27, QOS: 29, OVERLAP: 31,
+    NPU_MEMORY: 17, ACC_PMU: 19, HCCS: 20, NIC: 21, ROCE: 22, PCIE: 23, HBM: 24, SOC: 25, LLC: 27, QOS: 29, OVERLAP: 31,
 }  # fmt: skip
 HOST_SIDE = frozenset((PYTHON, PYTHON_GC, CANN, MSTX))
 HOST_LABEL, DEVICE_LABEL = "CPU", "NPU {device}"
@@ -83,5 +84,21 @@ VALUE_KEY, ACC_ID = "value", ', "acc_id": {0}'
 SOC_NAMES = {"l2_buffer": "L2 Buffer Bw Level", "mata": "Mata Bw Level"}
 QOS_COUNTER = "QoS {0}"
 MEMORY_KEY, FREQUENCY_KEY = "KB", "MHz"
+#: Counter of a direction over HCCS -> key of its value, and of schema.link_files.HCCS_KINDS.
+HCCS_COUNTERS = {"Rx": ("Rx(MB/s)", "rx"), "Tx": ("Tx(MB/s)", "tx")}
+#: Counter of a port -> its keys, which are sampled together. A drop or error rate and the use are shares: msprof names no
+#: unit.
+PORT_COUNTERS = {
+    way: (f"{way} Dropped Rate", f"{way} Error Rate", f"{way} Packets", f"{way} Bandwidth Efficiency")
+    for way in ("Rx", "Tx")
+}  # fmt: skip
+PORT_COUNTER = "Port {0}/{1}"
+#: Counters over PCIe -> keys of schema.link_files.PCIE_KINDS of what is sent and what is received. MB/s, and us of the
+#: latency; msprof writes a received latency of 0, which there is not.
+PCIE_COUNTERS = {
+    "PCIe_cpl": ("tx_cpl", "rx_cpl"), "PCIe_nonpost": ("tx_nonpost", "rx_nonpost"),
+    "PCIe_nonpost_latency": ("tx_latency", ""), "PCIe_post": ("tx_post", "rx_post"),
+}  # fmt: skip
+PCIE_SENT, PCIE_RECEIVED = "Tx", "Rx"
 #: Bytes of one MB as counters mean it.
 COUNTER_MB = 1 << 20

@@ -131,7 +131,7 @@ KINDS = {
             "step_trace": "step_trace_20250615070512.csv",
             "kernel": "FlashAttentionScore",
             "memory": "PTA",
-            "doctor": "nic_20250615070512.csv",
+            "doctor": "ddr_20250615070512.csv",
         },
     ),
     "msprof_db": Kind(

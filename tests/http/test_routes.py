@@ -313,10 +313,10 @@ def test_doctor_tells_of_a_file_that_came_later(browser: Browser, logs: Path) ->
     span = browser.spans()[0]
     before = browser.view("doctor", span=span)
     assert "unread" not in {file["state"] for file in before["data"]["files"]}
-    (logs / "run" / NAME / "ASCEND_PROFILER_OUTPUT" / "nic.csv").write_text("1")
+    (logs / "run" / NAME / "ASCEND_PROFILER_OUTPUT" / "hbm.csv").write_text("1")
     assert browser.spans()[0] == span
     after = browser.view("doctor", span=span)
     assert [file["file"] for file in after["data"]["files"] if file["state"] == "unread"] == [
-        "ASCEND_PROFILER_OUTPUT/nic.csv"
+        "ASCEND_PROFILER_OUTPUT/hbm.csv"
     ]
     assert after["fingerprint"] != before["fingerprint"]

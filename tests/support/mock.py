@@ -21,6 +21,8 @@ from tests.oracle.raw import Raw
 
 ONE = Recipe("tiny", steps=2, options=Options(l2_cache=True))
 CLUSTER = Recipe("tiny", ranks=8, tp=2, pp=2, steps=2, sizes=Sizes(micro=3), only=(0, 3, 6))
+#: Over HCCS, PCIe and the network: four nodes of two halves; two ranks, and those behind them in the pipeline.
+LINKED = Recipe("tiny", ranks=32, tp=2, pp=2, steps=2, chip="910A", sizes=Sizes(micro=3), only=(5, 9, 21, 25))
 RESNET = Recipe("resnet50", ranks=2, steps=2, sizes=Sizes(layers=4, batch=8))
 
 
@@ -83,6 +85,7 @@ RUNS: dict[str, Recipe] = {
             ("resnet", replace(RESNET, only=(1,))),
             ("no_memory", _with(ONE, memory=False)),
             ("gc", replace(ONE, faults=("gc-pause:0:5",))),
+            ("links", _with(LINKED, level=2, sys_io=True, sys_interconnection=True)),
         )
     },
     **_matrix(),

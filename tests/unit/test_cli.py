@@ -182,15 +182,15 @@ def test_doctor_tells_of_each_file_and_of_what_is_missing(logs: Path) -> None:
 
 def test_doctor_tells_of_files_that_nothing_reads(logs: Path) -> None:
     output = logs / "run" / NAME.replace("4242", "0") / "ASCEND_PROFILER_OUTPUT"
-    (output / "nic.csv").write_text("12345")
+    (output / "hbm.csv").write_text("12345")
     (output / "[red]\x1b[2J.csv").write_text("")
     first, second = json.loads(run("doctor", logs, "--json").stdout)["spans"]
     assert [file["file"] for file in first["files"] if file["state"] == "unread"] == [
-        "ASCEND_PROFILER_OUTPUT/[red]\ufffd[2J.csv", "ASCEND_PROFILER_OUTPUT/nic.csv",
+        "ASCEND_PROFILER_OUTPUT/[red]\ufffd[2J.csv", "ASCEND_PROFILER_OUTPUT/hbm.csv",
     ]  # fmt: skip
     assert "unread" not in {file["state"] for file in second["files"]} and first["count"] == 0
     text = run("doctor", logs).stdout
-    assert "unread   ASCEND_PROFILER_OUTPUT/nic.csv  5 bytes  Statistic of a curve" in text
+    assert "unread   ASCEND_PROFILER_OUTPUT/hbm.csv  5 bytes  Statistic of a curve" in text
     assert "[red]" in text and "\x1b" not in text
 
 

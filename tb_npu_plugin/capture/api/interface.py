@@ -23,7 +23,7 @@ from tb_npu_plugin.capture.backend import HostSwitches, Recorder, Settings
 SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
 _LONGEST_TRACE_ID = 1024
 #: Of the experimental config: the simulated device has nothing to tell of these.
-_NOT_SIMULATED = ("record_op_args", "_op_attr", "_host_sys", "_sys_io", "_sys_interconnection")
+_NOT_SIMULATED = ("record_op_args", "_op_attr", "_host_sys")
 #: Those with a capture that has not ended: one a process.
 _busy: weakref.WeakSet[_ProfInterface] = weakref.WeakSet()
 

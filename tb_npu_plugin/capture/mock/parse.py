@@ -22,7 +22,7 @@ from tb_npu_plugin.capture.mock.works import name_list_types
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.writers.dialect import NEW, Options
 from tb_npu_plugin.capture.writers.files import Writer
-from tb_npu_plugin.capture.writers.recording import recording
+from tb_npu_plugin.capture.writers.recording import recording, with_links
 from tb_npu_plugin.capture.writers.result import TextResult
 from tb_npu_plugin.capture.writers.result_db import DatabaseResult
 from tb_npu_plugin.errors import BadFile
@@ -56,7 +56,7 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
         if "db" in export_types:
             results.append(DatabaseResult(out, replay.process, options, NEW, data.settings.rank is not None))
         whole = (data.end or 0) - data.start
-        record = recording(replay.process, options)
+        record = with_links(recording(replay.process, options), replay.process, options)
         for segment in map(record, replay.segments()):
             for result in results:
                 result.add(segment)
@@ -104,5 +104,6 @@ def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str,
         level=_LEVELS.get(settings.level, 0), metrics=settings.aic_metrics, shapes=host.record_shapes,
         memory=host.profile_memory, stack=host.with_stack or host.with_modules, l2_cache=settings.l2_cache,
         cpu=settings.cpu, npu=settings.npu, export=export, gc_threshold=settings.gc_threshold,
+        sys_io=settings.sys_io, sys_interconnection=settings.sys_interconnection,
     )  # fmt: skip
     return replace(options, metadata={**metadata, ENVIRONMENT: dict(settings.environment), SIMULATED: True})

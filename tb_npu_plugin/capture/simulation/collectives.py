@@ -174,9 +174,11 @@ class _Schedule:
             link = self._topology.link(members[member], members[peer])
             self._task(member, plane, "Notify_Record", at, _RECORD, peer, notify=8 * behind + 4)
             self._task(member, plane, "Notify_Wait", at + _BEHIND, wait, peer, notify=8 * behind + 4)
+            name = "Reduce_Inline" if reduce else "Memcpy"
             if shares[peer]:
-                name = "Reduce_Inline" if reduce else "Memcpy"
                 self._task(member, plane, name, start, dur, peer, shares[peer], link)
+            if shares[peer] != shares[member]:
+                self.tasks[-1].peer = PlaneTask(plane, name, start, dur, peer, member, shares[member], link)
             self._task(member, plane, "Notify_Record", closing, _RECORD, peer, notify=8 * behind)
             self._task(member, plane, "Notify_Wait", closing + _BEHIND, self._closing, peer, notify=8 * behind)
 
@@ -195,6 +197,10 @@ class _Schedule:
                 if self._member is not None:
                     member = self._member
                     self._round(now[member], goes[member], durs[member], share, links[member], reduce)
+                    behind = (member + 1) % count
+                    if links[behind] != links[member]:
+                        move = PlaneTask(0, "", goes[behind], durs[behind], behind, member, share, links[behind])
+                        self.tasks[-1].peer = move
                 now = [go + dur + 100 for go, dur in zip(goes, durs)]
         return self._finish(now)
 
@@ -224,11 +230,11 @@ class _Schedule:
 
     def _ends_of(self, member: int, since: int, go: int, done: int, link: str) -> None:
         """Tasks of one of two ranks."""
-        peer = 1 - member
+        peer, name = 1 - member, "RDMASend" if link == "RDMA" else "Memcpy"
         self._task(member, 0, "Notify_Record", since + 10, _RECORD, peer, notify=4)
         if member == (0 if link == "RDMA" else 1):
             self._task(member, 0, "Notify_Wait", since + _BEHIND, max(20, go - since - _BEHIND - 20), peer, notify=4)
-            name = "RDMASend" if link == "RDMA" else "Memcpy"
             self._task(member, 0, name, go, done - go, peer, self._exchange.size, link)
         else:
             self._task(member, 0, "Notify_Wait", since + _BEHIND, done - since - _BEHIND + 30, peer, notify=4)
+            self.tasks[-1].peer = PlaneTask(0, name, go, done - go, peer, member, self._exchange.size, link)

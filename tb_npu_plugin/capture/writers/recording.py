@@ -1,10 +1,12 @@
-"""What a capture keeps of a run: the halves that its activities and its level record. Source: specs/ascend_pt.md 3.5."""
+"""What a capture keeps of a run: the halves that its activities and its level record, and what its switches sample.
+Source: specs/ascend_pt.md 3.5."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 
+from tb_npu_plugin.capture.simulation.links import LinkMeters
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.dialect import Options
 
@@ -23,3 +25,18 @@ def recording(process: Process, options: Options) -> Callable[[Segment], Segment
         return segment
 
     return seen
+
+
+def with_links(
+    record: Callable[[Segment], Segment], process: Process, options: Options
+) -> Callable[[Segment], Segment]:
+    """`record`, and the samples of the links where they are switched on."""
+    if not options.device or not (options.sys_io or options.sys_interconnection):
+        return record
+    meters = LinkMeters(process, options.sys_io, options.sys_interconnection)
+
+    def sampled(segment: Segment) -> Segment:
+        segment = record(segment)
+        return replace(segment, links=meters.take(segment))
+
+    return sampled

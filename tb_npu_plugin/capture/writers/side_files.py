@@ -38,6 +38,8 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
         "record_op_args": False, "_export_type": list(options.export) if dialect.export_list else options.export[0],
         "_op_attr": False, "_gc_detect_threshold": options.gc_threshold,
     }  # fmt: skip
+    if options.sys_io or options.sys_interconnection:  # not known to older releases
+        experimental |= {"_sys_io": options.sys_io, "_sys_interconnection": options.sys_interconnection}
     boot = process.start - _MONOTONIC
     start = {"syscnt_enable": True, "freq": 100, "start_cnt": _COUNTER, "start_monotonic": _MONOTONIC}
     end = {"collectionTimeEnd": process.end, "MonotonicTimeEnd": process.end - boot}

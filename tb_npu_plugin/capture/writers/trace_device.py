@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tb_npu_plugin.capture.simulation.records import MSTX, CannCall, CommOp, Group, Kernel, Segment, Task
 from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.links import counters, port_speed
 from tb_npu_plugin.capture.writers.overlap import OVERLAP
 from tb_npu_plugin.capture.writers.plane_tasks import (
     data_type_of,
@@ -37,6 +38,7 @@ class DeviceEvents:
         self._pids = {name: process_id(output, name) for name in output.dialect.sorts}
         self._calls: dict[tuple[str, str, str, str], tuple[str, tuple[str, ...]]] = {}
         self._kernels: dict[Kernel, str] = {}
+        self._speed = port_speed(output)
         self.streams: set[int] = set()
         self.cann_threads: set[int] = set()
         self._operations = 800  # so many tasks had the stream before
@@ -158,6 +160,18 @@ class DeviceEvents:
             for s in segment.samples
             if memory or s.process != "NPU MEM"
         ]  # fmt: skip
+
+    def links(self, segment: Segment) -> list[Timed]:
+        """Counters of the links."""
+        ts, pids, out = self._ts, self._pids, []
+        for sample in segment.links:
+            for name, values in counters(sample, self._speed).items():
+                args = ", ".join(f'"{key}": {value}' for key, value in values.items())
+                out.append(
+                    (sample.at, f'{{"name": "{name}", "ts": {ts(sample.at)}, "pid": {pids[sample.link]}, "tid": 0, '
+                                f'"args": {{{args}}}, "ph": "C"}}')
+                )  # fmt: skip
+        return out
 
     def overlap(self, rows: list[tuple[int, int, int]]) -> list[Timed]:
         """Rows of Overlap Analysis."""

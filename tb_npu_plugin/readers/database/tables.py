@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.database import communication, memory, statistics
+from tb_npu_plugin.readers.database import communication, links, memory, statistics
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.kernels import read_kernels
 from tb_npu_plugin.readers.database.opening import opened_database
@@ -20,6 +20,7 @@ from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.readers.source import Progress
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema.link_files import NIC, ROCE
 from tb_npu_plugin.schema.torch_npu_db_reading import Select
 from tb_npu_plugin.tables import Table
 
@@ -57,6 +58,10 @@ PARTS = (
     _Part(("op_memory",), (schema.OP_MEMORY,), memory.read_op_memory),
     _Part(("memory_record",), (schema.MEMORY_RECORD, schema.NPU_MEMORY), memory.read_memory_record),
     _Part(("module_memory",), (schema.MODULE_MEMORY,), memory.read_module_memory),
+    _Part(("nic",), (schema.NIC,), lambda context: links.read_network(context, schema.NIC, NIC)),
+    _Part(("roce",), (schema.ROCE,), lambda context: links.read_network(context, schema.ROCE, ROCE)),
+    _Part(("pcie",), (schema.PCIE,), links.read_pcie),
+    _Part(("hccs",), (schema.HCCS,), links.read_hccs),
 )  # fmt: skip
 
 

@@ -29,12 +29,12 @@ def put(folder: Path, *names: str) -> None:
 
 def test_files_of_a_result_that_nothing_reads(tmp_path: Path) -> None:
     output = tmp_path / RESULT / "ASCEND_PROFILER_OUTPUT"
-    put(output, "kernel_details.csv", "nic.csv", "profiler_info.json", "op_statistic.csv.gz")
+    put(output, "kernel_details.csv", "hbm.csv", "profiler_info.json", "op_statistic.csv.gz")
     put(output / "folder", "in_it.csv")
     put(tmp_path / RESULT, "profiler_info_0.json", "notes.txt")
     (span,) = spans(tmp_path)
     assert span.unread.files == (
-        ("ASCEND_PROFILER_OUTPUT/nic.csv", 5),
+        ("ASCEND_PROFILER_OUTPUT/hbm.csv", 5),
         ("ASCEND_PROFILER_OUTPUT/profiler_info.json", 5),  # it belongs into the folder above
     )
     assert not {name for name, _ in span.unread.files} & {file.relative for file in span.files}
@@ -44,7 +44,7 @@ def test_they_change_no_reading(tmp_path: Path) -> None:
     output = tmp_path / RESULT / "ASCEND_PROFILER_OUTPUT"
     put(output, "kernel_details.csv")
     (before,) = spans(tmp_path)
-    put(output, "nic.csv")
+    put(output, "hbm.csv")
     (after,) = spans(tmp_path)
     assert before != after
     assert before.fingerprint == after.fingerprint
@@ -96,7 +96,7 @@ def test_of_every_kind(tmp_path: Path, fixture: str, folder: str) -> None:
 @pytest.mark.parametrize(
     ("name", "known"),
     [
-        ("nic.csv", True), ("nic_20250615070512.csv", True), ("nic_slice_0_20250615070512.csv.gz", True),
+        ("hbm.csv", True), ("nic_20250615070512.csv", True), ("nic_slice_0_20250615070512.csv.gz", True),
         ("analyse.done", True), ("host_cpu_usage_0_20250615070512.csv", True), ("nice.csv", False), ("mine.csv", False),
     ],
 )  # fmt: skip
@@ -105,7 +105,7 @@ def test_what_they_are(name: str, known: bool) -> None:
 
 
 def test_none_of_them_is_read() -> None:
-    names = ["nic.csv", "analyse.done", "fusion_op_1.csv", "step_trace_1.json", "prof_rule_0_1.json", "dp_1.csv"]
+    names = ["hbm.csv", "analyse.done", "fusion_op_1.csv", "step_trace_1.json", "prof_rule_0_1.json", "dp_1.csv"]
     assert all(map(other_title, names))
     formats = [format for format in FORMATS.values() if format is not KINETO]  # which any JSON may be
     assert not [name for name in names for format in formats if format.file(name) is not None]

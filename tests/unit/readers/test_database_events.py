@@ -104,6 +104,8 @@ def test_tracks_and_slices_are_equal(name: str, folder: Path) -> None:
             assert slices(text, track["number"]) == slices(database, other["number"]), key
             for part in (track, other):
                 part.pop("number")
+                if key[1] == "PCIe_nonpost_latency":  # text exports say 0 of what is received, which has no latency
+                    part["series"] = [series for series in part["series"] if series[0] != "Rx"]
                 part["series"] = [series[0] for series in part["series"]]
             assert track == other
 

@@ -62,11 +62,11 @@ def test_problems_of_no_file_stand_apart() -> None:
 
 
 def test_files_that_nothing_reads_are_listed() -> None:
-    unread = Unread(((OUT + "nic.csv", 70), (OUT + "mine.txt", 1)), more=3)
+    unread = Unread(((OUT + "hbm.csv", 70), (OUT + "mine.txt", 1)), more=3)
     span = TestSpan({"kernels": kernels(1)}, files=[OUT + "kernel_details.csv"], unread=unread)
     data = doctor.build(ViewInput([span], {})).data
     assert [(file["file"], file["state"], file["bytes"], bool(file["title"])) for file in data["files"][1:]] == [
-        (OUT + "nic.csv", "unread", 70, True),
+        (OUT + "hbm.csv", "unread", 70, True),
         (OUT + "mine.txt", "unread", 1, False),
     ]
     assert data["more"] == 3

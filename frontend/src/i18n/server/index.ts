@@ -1,6 +1,7 @@
 import { ANSWERS } from "./answers";
 import { COLUMN_DOCS } from "./column_docs";
 import { KINETO } from "./kineto";
+import { LINKS } from "./links";
 import { MINDDATA } from "./minddata";
 import { MINDINSIGHT } from "./mindinsight";
 import { MINDSPORE } from "./mindspore";
@@ -14,6 +15,7 @@ export const SERVER_ZH: Readonly<Record<ServerText, string>> = {
   ...TITLES,
   ...COLUMN_DOCS,
   ...KINETO,
+  ...LINKS,
   ...MINDDATA,
   ...MSPROF,
   ...MINDINSIGHT,

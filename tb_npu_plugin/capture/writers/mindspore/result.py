@@ -11,6 +11,7 @@ from tb_npu_plugin.capture.writers.dialect import NEW, Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.framework import Framework, Share, TextFiles
 from tb_npu_plugin.capture.writers.host_csv import Apis
+from tb_npu_plugin.capture.writers.links import link_writers
 from tb_npu_plugin.capture.writers.memory_csv import Modules
 from tb_npu_plugin.capture.writers.mindspore.communication import MarkedSteps
 from tb_npu_plugin.capture.writers.mindspore.database import MsprofDatabases
@@ -41,6 +42,7 @@ def _writers(output: Output, windows: Windows) -> list[Writer]:
     if device:
         writers.append(LaunchedKernels(output, windows))
         writers += [L2Cache(output)] if options.l2_cache else []
+        writers += link_writers(output)
     if device and options.level >= 1:
         writers += [Communication(output, windows, MarkedSteps), Apis(output)]
         writers += [AiCpu(output)] if options.level >= 2 else []

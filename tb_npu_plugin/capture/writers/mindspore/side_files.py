@@ -30,7 +30,8 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
         "record_shapes": options.shapes, "profiler_level": level_name(options),
         "aic_metrics": "None" if metrics == "AiCoreNone" else metrics, "l2_cache": options.l2_cache, "mstx": False,
         "mstx_domain_include": [], "mstx_domain_exclude": [], "data_simplification": True,
-        "export_type": list(options.export), "sys_io": False, "sys_interconnection": False, "host_sys": [],
+        "export_type": list(options.export), "sys_io": options.sys_io,
+        "sys_interconnection": options.sys_interconnection, "host_sys": [],
         names.SCHEDULE: {key: schedule.get(key, default) for key, default in _SCHEDULE.items()},
         names.IS_SET_SCHEDULE: options.schedule is not None,
     }  # fmt: skip

@@ -13,7 +13,8 @@ from tb_npu_plugin.readers.database.events.sink import Sink
 from tb_npu_plugin.readers.database.source import Rows
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema import trace_events as words
-from tb_npu_plugin.tables import NULL_INT
+from tb_npu_plugin.schema.link_files import LATENCY, LINK_MB
+from tb_npu_plugin.tables import NULL_INT, FloatArray
 
 _KIB = 1024
 
@@ -27,6 +28,10 @@ def add_counters(context: Context, sink: Sink, processes: Processes) -> None:
     _accelerators(context, sink, processes)
     _soc(context, sink, processes)
     _quality(context, sink, processes)
+    for select, process in ((schema.NIC, words.NIC), (schema.ROCE, words.ROCE)):
+        _network(context, sink, processes, select, process)
+    _pcie(context, sink, processes)
+    _hccs(context, sink, processes)
 
 
 def _frequency(context: Context, sink: Sink, processes: Processes) -> None:
@@ -120,6 +125,58 @@ def _quality(context: Context, sink: Sink, processes: Processes) -> None:
         name = event if event.startswith(words.QOS) else words.QOS_COUNTER.format(event)
         sink.counters(pid, name, words.VALUE_KEY, rows.ints("time_ns")[chosen], _mb(rows.floats("bandwidth")[chosen]))
     processes.name(sink, words.QOS, pid)
+
+
+def _network(context: Context, sink: Sink, processes: Processes, select: schema.Select, process: str) -> None:
+    """Of a port, in percent and packets a second."""
+    rows = context.source.read(select)
+    if not len(rows):
+        return
+    pid, speed = processes.pid(process), rows.floats("bandwidth")
+    speed = np.where(speed > 0, speed, np.nan)
+    ports = np.where(rows.ints("port") == NULL_INT, 0, rows.ints("port"))
+    for port in np.unique(ports).tolist():
+        chosen = ports == port
+        for title, keys in words.PORT_COUNTERS.items():
+            way = title.lower()
+            packets = rows.floats_of(f"{way}_packets")
+            packets = np.where(packets > 0, packets, np.nan)
+            curves = (
+                _share(rows.floats_of(f"{way}_dropped"), packets), _share(rows.floats_of(f"{way}_errors"), packets),
+                rows.floats(f"{way}_packet_rate"), np.round(rows.floats(f"{way}_rate") * 100 / speed, 3),
+            )  # fmt: skip
+            name = words.PORT_COUNTER.format(port, title)
+            for key, values in zip(keys, curves):
+                sink.counters(pid, name, key, rows.ints("time_ns")[chosen], values[chosen])
+    processes.name(sink, process, pid)
+
+
+def _share(values: FloatArray, packets: FloatArray) -> FloatArray:
+    """Percent of the packets; 0 where there were none yet, as text exports say."""
+    return np.where(np.isnan(packets) & ~np.isnan(values), 0.0, np.round(values * 100 / packets, 3))
+
+
+def _pcie(context: Context, sink: Sink, processes: Processes) -> None:
+    rows = context.source.read(schema.PCIE)
+    if not len(rows):
+        return
+    pid, at = processes.pid(words.PCIE), rows.ints("time_ns")
+    for name, kinds in words.PCIE_COUNTERS.items():
+        for title, kind in zip((words.PCIE_SENT, words.PCIE_RECEIVED), kinds):
+            if kind:
+                values = rows.floats(f"{kind}_avg")
+                sink.counters(pid, name, title, at, values / 1000 if kind == LATENCY else np.round(values / LINK_MB, 3))
+    processes.name(sink, words.PCIE, pid)
+
+
+def _hccs(context: Context, sink: Sink, processes: Processes) -> None:
+    rows = context.source.read(schema.HCCS)
+    if not len(rows):
+        return
+    pid = processes.pid(words.HCCS)
+    for name, (key, way) in words.HCCS_COUNTERS.items():
+        sink.counters(pid, name, key, rows.ints("time_ns"), np.round(rows.floats(way) / LINK_MB, 3))
+    processes.name(sink, words.HCCS, pid)
 
 
 def _banks(rows: Rows) -> list[int]:

@@ -93,8 +93,7 @@ def test_validation_of_the_config(said: Said) -> None:
 NOT_SIMULATED: list[tuple[dict[str, Any], str]] = [
     ({"record_op_args": True}, "record_op_args"),
     ({"op_attr": True, "export_type": "db"}, "op_attr"),
-    ({"host_sys": ["cpu"], "sys_io": True}, "host_sys, sys_io"),
-    ({"sys_interconnection": True}, "sys_interconnection"),
+    ({"op_attr": True, "export_type": "db", "host_sys": ["cpu"], "sys_io": True}, "op_attr, host_sys"),
 ]
 
 
@@ -102,6 +101,11 @@ NOT_SIMULATED: list[tuple[dict[str, Any], str]] = [
 def test_what_is_accepted_and_not_recorded(arguments: dict[str, Any], named: str, said: Said) -> None:
     profile(experimental_config=_ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, **arguments))
     assert said() == [("WARNING", f"The simulated device records nothing for {named}: no file comes of it.")]
+
+
+def test_what_the_simulated_device_samples(said: Said) -> None:
+    profile(experimental_config=_ExperimentalConfig(aic_metrics="", sys_io=True, sys_interconnection=True))
+    assert not [text for _, text in said() if "records nothing" in text]
 
 
 def test_signatures() -> None:

@@ -1,0 +1,143 @@
+"""What goes over the links of a device, sampled as sys_io and sys_interconnection do it: bytes that collectives and copies
+moved, spread evenly over the time that each move took.
+
+- HCCS: collectives inside a node. RoCE: those between nodes; the network card sees the same bytes, nothing else uses it.
+- PCIe: a device that reads gets completions, which the other side sends; what it writes is posted. So copies to the
+  device and reads from a neighbour are received completions, copies to the host posted writes. Of each 32 bytes read one is
+  a request (16 bytes ask for 512; assumed), answered after 1 us (assumed).
+- Each member of a collective sends as much as it receives: in a mesh to the same peer over the same link (what reduces is
+  written, everything else read), in a ring what it has taken from the one before it to the one behind it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from tb_npu_plugin.capture.simulation.chips import CHIPS, Chip
+from tb_npu_plugin.capture.simulation.records import CommOp, LinkSample, Moved, PlaneTask, Process, Segment, Task
+from tb_npu_plugin.schema.link_files import SYS_INTERCONNECTION_EVERY, SYS_IO_EVERY
+from tb_npu_plugin.schema.trace_events import HCCS, NIC, PCIE, ROCE
+
+#: ns of the pieces of time of which the quietest and the busiest are told.
+PIECE = 2_000_000
+REQUEST, LATENCY = 32, 1_000
+#: Chips without RDMA over Ethernet: not among those of which the vendor's reference says that it can be sampled.
+_WITHOUT_ROCE = frozenset(("310P",))
+#: Tasks that write to the other rank; the others read from it.
+_WRITES = ("RDMASend", "Reduce_Inline")
+
+
+def chip_of(process: Process) -> Chip:
+    """The chip of a process."""
+    return next(chip for chip in CHIPS.values() if chip.soc == process.soc)
+
+
+class LinkMeters:
+    """Samples the links of a process, segment by segment."""
+
+    def __init__(self, process: Process, io: bool, interconnection: bool) -> None:
+        self._process = process
+        chip = chip_of(process)
+        network = [NIC, *([] if chip.name in _WITHOUT_ROCE else [ROCE])] if io else []
+        inside = [PCIE] if interconnection else []
+        if interconnection and chip.hccs and process.world > 1:  # the reference: a single device has no such data
+            inside.append(HCCS)
+        self._every = {**dict.fromkeys(network, SYS_IO_EVERY), **dict.fromkeys(inside, SYS_INTERCONNECTION_EVERY)}
+        self._next = {link: process.start + every for link, every in self._every.items()}
+        self._rdma, self._pcie, self._hccs = _Flows(process.start), _Flows(process.start), _Flows(process.start)
+
+    def take(self, segment: Segment) -> list[LinkSample]:
+        """The samples that are due before the end of the segment, by time; of the last one all that are left."""
+        if not self._every:
+            return []
+        for task in segment.tasks:
+            if task.size:
+                self._copied(task)
+        for op in segment.comm:
+            self._communicated(op)
+        out: list[LinkSample] = []
+        for link, every in self._every.items():
+            flows = self._pcie if link == PCIE else self._hccs if link == HCCS else self._rdma
+            until = segment.until
+            if until > max(self._process.end, flows.end):  # the last one: to the end of the window that has begun
+                until = max(self._process.end, flows.end) + every
+            while self._next[link] < until:
+                at = self._next[link]
+                out.append(LinkSample(link, at, every, _packets(link, flows.moved(at - every, at))))
+                self._next[link] += every
+        for flows in (self._rdma, self._pcie, self._hccs):
+            flows.forget(min(at - self._every[link] for link, at in self._next.items()))
+        out.sort(key=lambda sample: sample.at)
+        return out
+
+    def _copied(self, task: Task) -> None:
+        """A copy between host and device."""
+        to_host = task.kernel.hardware == "SDMA_SQE"
+        self._pcie.add("tx_post" if to_host else "rx_cpl", task.start, task.dur, task.size)
+
+    def _communicated(self, op: CommOp) -> None:
+        for task in op.planes:
+            own = task if task.size and task.src != task.dst else None
+            other = task.peer or (None if op.is_p2p else own)
+            found = other or own
+            # in a ring each takes from the one before it, whatever the task is called
+            writes = found is not None and (op.is_p2p or task.plane > 0) and found.name in _WRITES
+            for move, sends in ((own, writes), (other, not writes)):
+                if move is not None:
+                    self._moved(move, sends)
+
+    def _moved(self, task: PlaneTask, sends: bool) -> None:
+        way = "tx" if sends else "rx"
+        if task.link == "RDMA":
+            self._rdma.add(way, task.start, task.dur, task.size)
+        elif task.link == "HCCS":
+            self._hccs.add(way, task.start, task.dur, task.size)
+        elif task.link == "PCIE":
+            self._pcie.add(f"{way}_cpl", task.start, task.dur, task.size)
+
+
+def _packets(link: str, moved: dict[str, Moved]) -> dict[str, Moved]:
+    """With the requests, over PCIe."""
+    if link == PCIE:
+        for asks, answers in (("tx_nonpost", "rx_cpl"), ("rx_nonpost", "tx_cpl")):
+            if answers in moved:
+                total, least, most = moved[answers]
+                moved[asks] = Moved(total // REQUEST, least // REQUEST, most // REQUEST)
+    return moved
+
+
+class _Flows:
+    """Bytes by kind and piece of time."""
+
+    def __init__(self, start: int) -> None:
+        self._start, self.end = start, 0
+        self._bytes: dict[str, defaultdict[int, int]] = {}
+
+    def add(self, kind: str, start: int, dur: int, size: int) -> None:
+        """Spread a move over its time, to the byte."""
+        pieces = self._bytes.setdefault(kind, defaultdict(int))
+        end = start + dur
+        self.end = max(self.end, end)
+        first, last = (start - self._start) // PIECE, (max(end - 1, start) - self._start) // PIECE
+        done = 0
+        for piece in range(first, last):
+            before = size * (self._start + (piece + 1) * PIECE - start) // dur
+            pieces[piece] += before - done
+            done = before
+        pieces[last] += size - done
+
+    def moved(self, start: int, end: int) -> dict[str, Moved]:
+        """What went in this time, which begins and ends with a piece."""
+        first, last = (start - self._start) // PIECE, (end - self._start) // PIECE
+        out = {}
+        for kind, pieces in self._bytes.items():
+            found = [pieces.get(piece, 0) for piece in range(first, last)]
+            out[kind] = Moved(sum(found), min(found), max(found))
+        return out
+
+    def forget(self, before: int) -> None:
+        """Nobody asks for what was earlier any more."""
+        first = (before - self._start) // PIECE
+        for pieces in self._bytes.values():
+            for piece in [piece for piece in pieces if piece < first]:
+                del pieces[piece]

@@ -1,0 +1,106 @@
+"""The tables "nic", "roce", "pcie" and "hccs": what text exports add up of the samples in a database. Source:
+specs/ascend_pt.md 4.8, 6.1, and the public source of msprof for what is added up how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.readers.database.context import Context
+from tb_npu_plugin.readers.database.source import Rows
+from tb_npu_plugin.readers.figures import Rows as Collected
+from tb_npu_plugin.schema import link_files as files
+from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.torch_npu_db_reading import Select
+from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray, Table
+from tb_npu_plugin.units import BANDWIDTH_UNITS
+
+#: Digits behind the point, as text exports have them.
+_DIGITS = 3
+
+
+def read_network(context: Context, select: Select, file: ResultFile) -> dict[str, Table]:
+    """Use of each port: means of its samples."""
+    rows = context.source.read(select)
+    out = Collected(file.columns)
+    for device, port, chosen in _groups(context, rows, rows.ints("port")):
+        times = rows.ints("time_ns")[chosen]
+        speed = _first(rows.floats("bandwidth")[chosen])
+        cells: list[float | None] = []
+        for way in ("rx", "tx"):
+            rate, packets = (_mean(rows.floats(f"{way}_{key}")[chosen]) for key in ("rate", "packet_rate"))
+            use = None if rate is None or not speed else round(rate * 100 / speed, _DIGITS)
+            counted = _most(rows.ints(f"{way}_packets")[chosen])
+            lost = (_share(rows.ints(f"{way}_{key}")[chosen], counted) for key in ("errors", "dropped"))
+            cells += [use, packets if packets is None else round(packets, _DIGITS), *lost]
+        known = None if speed is None else speed * BANDWIDTH_UNITS["B/s"]
+        out.add(device, int(times.max()), known, *cells, port)
+    return {file.id: out.table()} if len(rows) else {}
+
+
+def read_hccs(context: Context) -> dict[str, Table]:
+    """Most, least and mean of each direction."""
+    rows = context.source.read(schema.HCCS)
+    out = Collected(files.HCCS.columns)
+    for device, _, chosen in _groups(context, rows):
+        for key, (_, mode) in files.HCCS_KINDS.items():
+            values = rows.floats(key)[chosen]
+            values = values[~np.isnan(values)]
+            if len(values):
+                figures = (float(values.max()), float(values.min()), _mean(values))
+                out.add(device, mode, *(_figure(figure, key) for figure in figures))
+    return {files.HCCS.id: out.table()} if len(rows) else {}
+
+
+def read_pcie(context: Context) -> dict[str, Table]:
+    """Means of the least, the most and the mean in the samples, by kind of packets."""
+    rows = context.source.read(schema.PCIE)
+    out = Collected(files.PCIE.columns)
+    for device, _, chosen in _groups(context, rows):
+        for key, (_, mode) in files.PCIE_KINDS.items():
+            figures = [_mean(rows.floats(f"{key}_{end}")[chosen]) for end in ("min", "max", "avg")]
+            if any(figure is not None for figure in figures):
+                out.add(device, mode, *(_figure(figure, key) for figure in figures))
+    return {files.PCIE.id: out.table()} if len(rows) else {}
+
+
+def _groups(
+    context: Context, rows: Rows, ports: IntArray | None = None
+) -> Iterator[tuple[int | None, int | None, NDArray[np.bool_]]]:
+    """Device, port and mask of the rows of each."""
+    devices = context.devices(rows)
+    ports = np.full(len(rows), NULL_INT, dtype=np.int64) if ports is None else ports
+    for device, port in sorted(set(zip(devices.tolist(), ports.tolist()))):
+        chosen = (devices == device) & (ports == port)
+        yield None if device == NULL_INT else device, None if port == NULL_INT else port, chosen
+
+
+def _figure(value: float | None, key: str) -> float | None:
+    """In the unit of the mode."""
+    return None if value is None else round(value / (1000 if key == files.LATENCY else files.LINK_MB), _DIGITS)
+
+
+def _mean(values: FloatArray) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.sum()) / len(known) if len(known) else None
+
+
+def _first(values: FloatArray) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known[0]) if len(known) else None
+
+
+def _most(values: IntArray) -> int | None:
+    known = values[values != NULL_INT]
+    return int(known.max()) if len(known) else None
+
+
+def _share(values: IntArray, whole: int | None) -> float | None:
+    """Percent of so many packets; 0 where there were none, as text exports say."""
+    found = _most(values)
+    if found is None or whole is None:
+        return None
+    return round(found * 100 / whole, _DIGITS) if whole else 0.0

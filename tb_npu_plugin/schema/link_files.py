@@ -1,0 +1,95 @@
+"""What went over the links of a device: CSV files that hold one figure for a whole capture; the curves are in the trace
+and in databases. Source: specs/ascend_pt.md 3.5, 4.8; specs/mindspore.md 2.2; the vendor's reference of msprof's files
+(nic, roce, pcie, hccs) and the public source of msprof, which fills them.
+
+A MB is 1024 * 1024 bytes here: msprof multiplies by that to get the bytes of its databases.
+"""
+
+from __future__ import annotations
+
+from tb_npu_plugin.schema.core import DEVICE_ID, Condition, ResultFile
+from tb_npu_plugin.tables import Column, Kind
+
+SYS_IO = Condition("sys_io=True", "Written when the network cards are sampled.")
+SYS_INTERCONNECTION = Condition("sys_interconnection=True", "Written when the links inside a server are sampled.")
+#: Bytes of one MB.
+LINK_MB = 1 << 20
+#: ns between two samples: 100 and 50 a second, as torch_npu (PrepareProfilerDeviceSysConfig) and MindSpore set them.
+SYS_IO_EVERY, SYS_INTERCONNECTION_EVERY = 10_000_000, 20_000_000
+
+#: Direction over HCCS -> column of the database, and mode of hccs.csv.
+HCCS_KINDS = {"tx": ("txThroughput", "Tx (MB/s)"), "rx": ("rxThroughput", "Rx (MB/s)")}
+#: Direction and kind of packets over PCIe -> what the columns of the database begin with (they end in Min, Max and Avg), and
+#: mode of pcie.csv. The latency is in us there, in ns in databases.
+PCIE_KINDS = {
+    "tx_post": ("txPost", "Tx_p_avg(MB/s)"), "tx_nonpost": ("txNonpost", "Tx_np_avg(MB/s)"),
+    "tx_cpl": ("txCpl", "Tx_cpl_avg(MB/s)"), "tx_latency": ("txNonpostLatency", "Tx_latency_avg(us)"),
+    "rx_post": ("rxPost", "Rx_p_avg(MB/s)"), "rx_nonpost": ("rxNonpost", "Rx_np_avg(MB/s)"),
+    "rx_cpl": ("rxCpl", "Rx_cpl_avg(MB/s)"),
+}  # fmt: skip
+#: Which of them is no bandwidth.
+LATENCY = "tx_latency"
+
+_F, _PERCENT = Kind.FLOAT, Kind.PERCENT
+_MODE = Column("mode", Kind.TEXT, "Mode", "Direction and kind of packets; names the unit.", "identity", ("Mode",), True)
+_MIN = Column("min", _F, "Minimum", "Least of the samples, in the unit that the mode names.", "", ("Min",))
+_MAX = Column("max", _F, "Maximum", "Most of the samples, in the unit that the mode names.", "", ("Max",))
+_MEAN_DOC = "Mean of the samples, in the unit that the mode names."
+
+
+def _network(id_: str, title: str, doc: str) -> ResultFile:
+    """nic.csv and roce.csv have the same columns."""
+    return ResultFile(
+        id=id_,
+        name=f"{id_}.csv",
+        title=title,
+        condition=SYS_IO,
+        sizes=(("MB", LINK_MB),),
+        columns=(
+            DEVICE_ID,
+            Column("time_ns", Kind.TIME, "Timestamp", "When the capture was added up.", "time", ("Timestamp(us)",)),
+            Column(
+                "bandwidth", Kind.BANDWIDTH, "Bandwidth", "What the port can do, 1e9 bytes per second.", "",
+                ("Bandwidth(MB/s)",),
+            ),
+            Column(
+                "rx_use", _PERCENT, "Rx Bandwidth efficiency", "Share of the bandwidth that was received, 0 to 100.", "",
+                ("Rx Bandwidth efficiency(%)",),
+            ),
+            Column("rx_packets", _F, "rxPacket/s", "Packets received per second.", "", ("rxPacket/s",)),
+            Column("rx_errors", _PERCENT, "rxError rate", "Received packets with errors, 0 to 100.", "", ("rxError rate(%)",)),
+            Column("rx_dropped", _PERCENT, "rxDropped rate", "Received packets that were lost, 0 to 100.", "", ("rxDropped rate(%)",)),
+            Column(
+                "tx_use", _PERCENT, "Tx Bandwidth efficiency", "Share of the bandwidth that was sent, 0 to 100.", "",
+                ("Tx Bandwidth efficiency(%)",),
+            ),
+            Column("tx_packets", _F, "txPacket/s", "Packets sent per second.", "", ("txPacket/s",)),
+            Column("tx_errors", _PERCENT, "txError rate", "Sent packets with errors, 0 to 100.", "", ("txError rate(%)",)),
+            Column("tx_dropped", _PERCENT, "txDropped rate", "Sent packets that were lost, 0 to 100.", "", ("txDropped rate(%)",)),
+            Column("port", Kind.INT, "funcId", "Port of the device.", "identity", ("funcId",)),
+        ),
+        doc=doc,
+    )  # fmt: skip
+
+
+NIC = _network("nic", "Network card", "One row per port: use of the network card over the whole capture.")
+ROCE = _network("roce", "RoCE", "One row per port: use of RDMA over Ethernet over the whole capture.")
+PCIE = ResultFile(
+    id="pcie",
+    name="pcie.csv",
+    title="PCIe",
+    condition=SYS_INTERCONNECTION,
+    columns=(DEVICE_ID, _MODE, _MIN, _MAX, Column("avg", _F, "Average", _MEAN_DOC, "", ("Avg",))),
+    doc="One row per direction and kind of packets over PCIe.",
+)
+HCCS = ResultFile(
+    id="hccs",
+    name="hccs.csv",
+    title="HCCS",
+    condition=SYS_INTERCONNECTION,
+    columns=(DEVICE_ID, _MODE, _MAX, _MIN, Column("avg", _F, "Average", _MEAN_DOC, "", ("Average",))),
+    doc="One row per direction over the links between the devices of a server; none of a single device.",
+)
+LINK_FILES = (NIC, ROCE, PCIE, HCCS)
+#: Logical tables that they fill.
+LINK_TABLES = tuple(file.id for file in LINK_FILES)
