@@ -67,12 +67,11 @@ def result(request: pytest.FixtureRequest, root: Path) -> tuple[str, str, list[S
     return framework, form, *opened(root, framework, form)
 
 
-@pytest.fixture
-def with_steps(result: Any) -> tuple[list[Span], dict[str, Any]]:
-    framework, form, spans, truth = result
-    if (framework, form) == ("mindspore", "db"):
-        pytest.skip("the databases of MindSpore hold no steps")
-    return spans, truth
+#: The databases of MindSpore hold no steps.
+@pytest.fixture(params=[form for form in FORMS if form != ("mindspore", "db")], ids="-".join)
+def with_steps(request: pytest.FixtureRequest, root: Path) -> tuple[list[Span], dict[str, Any]]:
+    framework, form = request.param
+    return opened(root, framework, form)
 
 
 def of_last_step(spans: list[Span], truth: dict[str, Any], key: str) -> dict[int, int]:
