@@ -134,12 +134,15 @@ def test_a_folder_that_cannot_be_read_costs_itself(
             raise PermissionError(13, "Permission denied", str(path))
         return read(path)
 
-    def removed(path: Path) -> None:
-        raise PermissionError(13, "Permission denied", str(path))
+    parse = parsing.run_parser
 
-    (closed / "ASCEND_PROFILER_OUTPUT").mkdir()
+    def run_parser(folder: Path, *arguments: Any) -> None:
+        if folder == closed:
+            raise PermissionError(13, "Permission denied", str(folder))
+        parse(folder, *arguments)
+
     monkeypatch.setattr(Path, "iterdir", iterdir)  # root may read all: permissions alone would show nothing
-    monkeypatch.setattr(parsing.shutil, "rmtree", removed)
+    monkeypatch.setattr(parsing, "run_parser", run_parser)
     analyse(str(tmp_path))
     assert _files(good) == TEXT
     [text] = [text for kind, text in said() if kind == "ERROR"]
