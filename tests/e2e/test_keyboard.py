@@ -82,3 +82,13 @@ def test_a_tooltip_shows_with_the_focus_and_is_read_out(open_plugin: Callable[..
     plugin.page.keyboard.press("Escape")
     tip.wait_for(state="detached")
     expect(share).not_to_have_attribute("aria-describedby", "tooltip")
+
+
+def test_a_window_of_another_size_closes_an_open_panel(open_plugin: Callable[..., Plugin], demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    frame = plugin.open("kernel")
+    frame.get_by_role("button", name="Columns").click()
+    panel = frame.locator(".popover")
+    panel.wait_for()
+    plugin.page.set_viewport_size({"width": 1000, "height": 800})
+    panel.wait_for(state="detached")

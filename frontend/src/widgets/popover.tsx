@@ -39,13 +39,14 @@ export function Popover({ label, tip, name, class: more = "", disabled = false, 
     const onScroll = (event: Event) => {
       if (!panel.current?.contains(event.target as Node)) setOpen(false);
     };
+    const onResize = () => setOpen(false);
     document.addEventListener("pointerdown", onDown);
     document.addEventListener("scroll", onScroll, true);
-    window.addEventListener("resize", onScroll);
+    window.addEventListener("resize", onResize);
     return () => {
       document.removeEventListener("pointerdown", onDown);
       document.removeEventListener("scroll", onScroll, true);
-      window.removeEventListener("resize", onScroll);
+      window.removeEventListener("resize", onResize);
     };
   }, [isOpen]);
 

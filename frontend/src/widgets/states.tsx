@@ -22,7 +22,8 @@ export function MissingList({ missing }: { missing: readonly MissingJson[] }) {
     <ul class="missing-list">
       {missing.map((item) => (
         <li key={item.table}>
-          <strong>{say(item.title) || item.file || item.table}</strong> <span>{say(item.text)}</span>
+          <strong>{say(item.title) || item.file || item.table}</strong>{" "}
+          {item.title && item.file && <code class="muted">{item.file}</code>} <span>{say(item.text)}</span>
           {item.option && (
             <span class="muted">
               {" "}

@@ -75,6 +75,11 @@ function Memory({ data, answer, span, device }: Props) {
           <span class="muted">{t("memory.modules.some", { count: MODULE_LINES, all: data.module_curves.length })}</span>
         )}
       </Curves>
+      {isLacking && (
+        <Card title={t("memory.lacking")} subtitle={t("memory.lacking.sub")}>
+          <MissingList missing={answer.missing} />
+        </Card>
+      )}
       {tab === "operators" && answer.tables.allocations && (answer.tables.allocations.total > 0 || !isLacking) && (
         <Allocations
           data={data}
@@ -88,11 +93,6 @@ function Memory({ data, answer, span, device }: Props) {
       )}
       {tab === "components" && <Peaks data={data} baseNs={answer.base_ns} onMoment={onMoment} />}
       {tab === "modules" && <Modules data={data} answer={answer} span={span} device={device} />}
-      {isLacking && (
-        <Card title={t("memory.lacking")} subtitle={t("memory.lacking.sub")}>
-          <MissingList missing={answer.missing} />
-        </Card>
-      )}
     </div>
   );
 }
