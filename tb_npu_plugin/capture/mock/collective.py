@@ -19,8 +19,8 @@ from tb_npu_plugin.capture.simulation.batch import PLANES
 from tb_npu_plugin.capture.simulation.batch import batch as schedule_batch
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
-from tb_npu_plugin.capture.simulation.device import Device
 from tb_npu_plugin.capture.simulation.program import Transfer
+from tb_npu_plugin.capture.simulation.recorded_device import RecordedDevice
 from tb_npu_plugin.capture.simulation.records import BATCH, P2P_TYPES, RECEIVE, SEND, Group, HostOp
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.schema.communicators import group_hash
@@ -97,7 +97,7 @@ class Peers:
         return transfer
 
     def communicate(
-        self, device: Device, transfer: Transfer, op: HostOp, call: Call, start: int, end: int, later: bool
+        self, device: RecordedDevice, transfer: Transfer, op: HostOp, call: Call, start: int, end: int, later: bool
     ) -> None:
         """Launch it, between start and end as shown. The compute stream waits for it where the script did; where that is
         not known now, or `later` in `wait`."""
@@ -114,10 +114,10 @@ class Peers:
             ends, tasks = schedule(exchange, arrivals, self._topology, member)
             done, tasks = ends[member], in_group(tasks, exchange, group.ranks)
         name = f"{transfer.type}_{group.id[-3:]}_{number}_1"
-        device.communicate(name, transfer, exchange, group, arrival, done, tasks)
+        device.communicate(name, transfer, exchange, group, arrival, done, tasks, op)
         self._wait(device, batch, done, later)
 
-    def _wait(self, device: Device, calls: list[Call], done: int, later: bool) -> None:
+    def _wait(self, device: RecordedDevice, calls: list[Call], done: int, later: bool) -> None:
         """Let the compute stream wait for what these calls began, now or when the script does."""
         if self._notes.functional(calls[0]) is not None:
             self.waits.functional(outputs_of(calls[0].signature), done)

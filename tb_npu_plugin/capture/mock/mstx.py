@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from tb_npu_plugin.capture.mock.host import HostData
 from tb_npu_plugin.capture.mock.kineto import Call, Signature
-from tb_npu_plugin.capture.simulation.device import MARK, STREAM, Device, Mark
+from tb_npu_plugin.capture.simulation.device import MARK, STREAM
+from tb_npu_plugin.capture.simulation.recorded_device import Mark, RecordedDevice
 from tb_npu_plugin.capture.simulation.records import MSTX, HostOp, Kernel, Segment, Task, UserMark
 
 #: ns of the operators that put a mark on the stream: less than Python takes until it calls the next one.
@@ -58,7 +59,7 @@ class Marks:
         self.launches[signature] = mark
         self.calls.append(Call(start, end, tid, signature))
 
-    def launch(self, device: Device, work: StreamMark, op: HostOp, start: int, end: int) -> Task | None:
+    def launch(self, device: RecordedDevice, work: StreamMark, op: HostOp, start: int, end: int) -> Task | None:
         """Launch what an operator puts on the stream; gives the row on the device, once it is complete."""
         now = device.mark(op, start, end)
         if work.begins:

@@ -21,9 +21,10 @@ from tb_npu_plugin.capture.mock.memory import Memory
 from tb_npu_plugin.capture.mock.mstx import Marks, StreamMark
 from tb_npu_plugin.capture.mock.nesting import Nested, nest
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.device import LEVEL_2, Device
+from tb_npu_plugin.capture.simulation.device import LEVEL_2
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, Launch
 from tb_npu_plugin.capture.simulation.program import Transfer
+from tb_npu_plugin.capture.simulation.recorded_device import RecordedDevice
 from tb_npu_plugin.capture.simulation.records import (
     GcPause,
     HostOp,
@@ -81,10 +82,9 @@ class Replay:
         self._data, self._recorded, self._npu = data, recorded, settings.simulates
         self._marks = Marks(data, self._npu, STEP)
         self._calls = [*recorded.calls, *self._marks.calls]
-        outer_first(self._calls)
-        self._calls = [call for call in self._calls if _wanted(data, call.tid, call.start)]
+        self._calls = [call for call in outer_first(self._calls) if _wanted(data, call.tid, call.start)]
         self._functions = [item for item in recorded.functions if _wanted(data, item.tid, item.start)]
-        outer_first(self._functions)
+        self._functions = outer_first(self._functions)
         tids = {data.tid, *(call.tid for call in self._calls)}
         self.process = Process(data.pid, data.device, settings.rank or 0, settings.world, data.start,
                                data.end or data.start, settings.npu, soc=chip.soc, split=chip.split,
@@ -95,8 +95,8 @@ class Replay:
         self.process.threads = [*sorted(tids), *launching, *([self._autograd] if settings.npu else [])]
         self.process.marks = any(call.signature.name.startswith(STEP) for call in self._calls)
         random = Random(f"{data.pid}/{data.start}")
-        self._device = Device(chip, random, data.start, self.process.dequeue_tid, settings.level == "Level2", 1.0,
-                              settings.task_queue)  # fmt: skip
+        self._device = RecordedDevice(chip, random, data.start, self.process.dequeue_tid, settings.level == "Level2",
+                                      task_queue=settings.task_queue)  # fmt: skip
         self._kernels, self._chip = KernelFactory(chip), chip
         self._peers = Peers(settings, chip, data, self._calls, recorded.works)
         self.process.groups = self._peers.groups
@@ -211,9 +211,9 @@ class Replay:
                 self._read(work, op, calls[number], self._clock(at), room)
         if calls:
             self._peers.waits.until(self._device, max(call.end for call in calls))
-        segment.tasks.sort(key=by_start)
-        segment.comm.sort(key=by_start)
-        outer_first(segment.cann)
+        segment.tasks = sorted(segment.tasks, key=by_start)
+        segment.comm = sorted(segment.comm, key=by_start)
+        segment.cann = outer_first(segment.cann)
 
     def _work(self, calls: list[Call], nested: Nested) -> Iterator[tuple[int, Work]]:
         """What each operator does on the device. One inside an operator that launches for all does nothing."""

@@ -112,9 +112,7 @@ class _Order:
 
 
 def _in_order(calls: Iterable[Call]) -> list[Call]:
-    found = list(calls)
-    outer_first(found)
-    return found
+    return outer_first(calls)
 
 
 def _by_thread(calls: Iterable[Call]) -> dict[int, list[Call]]:

@@ -7,7 +7,7 @@ from math import prod
 
 from tb_npu_plugin.capture.mock.host import Wait
 from tb_npu_plugin.capture.mock.kineto import Call
-from tb_npu_plugin.capture.simulation.device import Device
+from tb_npu_plugin.capture.simulation.recorded_device import RecordedDevice
 
 _WAIT_TENSOR = "_c10d_functional::wait_tensor"
 
@@ -40,13 +40,13 @@ class Waits:
         """Communication of the backward pass is done then."""
         self._later = max(self._later, done)
 
-    def backward_is_over(self, device: Device) -> None:
+    def backward_is_over(self, device: RecordedDevice) -> None:
         """Wait for the communication of the backward pass."""
         if self._later:
             device.wait_until(self._later)
             self._later = 0
 
-    def until(self, device: Device, at: int) -> None:
+    def until(self, device: RecordedDevice, at: int) -> None:
         """Wait for what the script waited for until then, recorded time."""
         while self._moments and self._moments[-1][0] <= at:
             _, noted, which = self._moments.pop()

@@ -58,7 +58,7 @@ def name_list_types(recorded: Recorded) -> None:
     """Give the tensors in lists their type: that of the work, else of an operator beside it with such a tensor."""
     known: dict[Signature, bool] = {}
     lists = []
-    outer_first(recorded.calls)
+    recorded.calls = outer_first(recorded.calls)
     for at, call in enumerate(recorded.calls):
         signature = call.signature
         has = known.get(signature)

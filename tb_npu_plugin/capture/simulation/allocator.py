@@ -35,10 +35,17 @@ class CachingAllocator:
         self.allocated = self.reserved = 0
         self._free: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])  # (size, number) by pool
         self._blocks: dict[int, Block] = {}  # those that are free, by number
-        self._number = 0
+        self._number = self._held = 0
+
+    def idle_shape(self) -> tuple[tuple[int, ...], ...] | None:
+        """Sizes of the segments of both pools, which tell all that is to come; None while blocks are in use."""
+        if self.allocated != self._held:
+            return None
+        return tuple(tuple(size for size, _ in pool) for pool in self._free)
 
     def hold(self, size: int) -> None:
         """Take memory that was there before the capture (weights, states of the optimizer)."""
+        self._held += size
         self.allocated += size
         self.reserved += -(-size // _ROUND) * _ROUND
 

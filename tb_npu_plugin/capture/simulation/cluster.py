@@ -254,7 +254,6 @@ class _Run:
                     device.warm(launch.kernel)
         for step in range(cluster.steps):
             self.waited = 0
-            device.reset_truth()
             program = cluster.workload.program(self._stage, step)
             yield from self.host.run(program, cluster.first_step + step)
             self._note()
@@ -266,13 +265,13 @@ class _Run:
                 yield segment
 
     def _note(self) -> None:
-        truth, device = self.truth, self.host.device
-        truth.computing.append(device.computing)
-        truth.slowed.append(device.slowed)
+        truth, made = self.truth, self.host.made
+        truth.computing.append(made.computing)
+        truth.slowed.append(made.slowed)
         truth.waited.append(self.waited)
-        truth.ai_cpu.append(device.ai_cpu)
-        truth.compiles.append(device.compiles)
-        truth.compile.append(device.compile_ns)
+        truth.ai_cpu.append(made.ai_cpu)
+        truth.compiles.append(made.compiles)
+        truth.compile.append(made.compile_ns)
         truth.allocated.append(self.host.allocator.allocated)
         truth.reserved.append(self.host.allocator.reserved)
         truth.pauses.append(sum(pause.end - pause.start for pause in self._host_faults.pauses))
@@ -286,4 +285,4 @@ class _Run:
         group = self._groups[team.key]
         self._counts[team.key] = key[1] + 1
         name = f"{transfer.type}_{group.id[-3:]}_{key[1]}_1"
-        self.host.device.communicate(name, transfer, exchange, group, self.host.arrival, end, tasks)
+        self.host.communicated(name, transfer, exchange, group, end, tasks)

@@ -11,34 +11,30 @@ calls CANN itself; 1 has the queue; with 2 the launching thread also asks for th
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from random import Random
+from typing import Any, NamedTuple
 
 from tb_npu_plugin.capture.simulation.batch import RECEIVED
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import CALLS, PHASES, Exchange, count_of
-from tb_npu_plugin.capture.simulation.cost import COMPILE, COMPILED, copy_ns
-from tb_npu_plugin.capture.simulation.kernels import Launch
+from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, count_of
+from tb_npu_plugin.capture.simulation.cost import COMPILE, copy_ns
 from tb_npu_plugin.capture.simulation.meters import Meters
 from tb_npu_plugin.capture.simulation.program import Transfer
 from tb_npu_plugin.capture.simulation.records import (
     BATCH,
-    WORKSPACE,
-    CannCall,
     CommOp,
     Group,
     HostOp,
     Kernel,
     PlaneTask,
-    Queued,
-    Segment,
-    Task,
-    Totals,
 )  # fmt: skip
 
 #: Random numbers come from a stream of their own, all other kernels run in order.
 STREAM, RANDOM_STREAM = 2, 3
 _STREAMS = {"DSA_SQE": RANDOM_STREAM}
+#: Tasks of a stream are numbered from here on.
+FIRST_TASK = 300
 #: Elements of the task queue (kQueueCapacity of torch_npu), and tasks that a stream takes ahead (assumed).
 QUEUE, AHEAD = 4096, 1024
 #: Values of TASK_QUEUE_ENABLE; with the last one the launching thread prepares kernels, too.
@@ -47,10 +43,16 @@ LEVEL_2 = TASK_QUEUES[-1]
 COPIES = {
     to_host: Kernel("MEMCPY_ASYNC", "", "", "SDMA_SQE" if to_host else "PCIE_DMA_SQE") for to_host in (False, True)
 }
-_EVENT_WAIT = Kernel("EVENT_WAIT", "", "", "EVENT_WAIT_SQE")
+EVENT_WAIT = Kernel("EVENT_WAIT", "", "", "EVENT_WAIT_SQE")
 #: ns of the parts of a launch on the launching thread: from dequeue to the call, the call before and in the node
 #: launch, from there to the device. Means; each varies by a fifth. As in the public sample of a real 910B.
-_DEQUEUE, _BEFORE, _NODE, _AFTER, _ARRIVE = 2_000, 3_000, 6_000, 1_500, 9_000
+DEQUEUE, _BEFORE, _NODE, AFTER, _ARRIVE = 2_000, 3_000, 6_000, 1_500, 9_000
+#: Least share of a mean, and how far above it a random one can be.
+_LEAST, _SPREAD = 0.8, 0.4
+#: ns of the call that launches a communication operator; a copy's lasts until it arrives.
+_COMMUNICATE = 30_000
+#: ns from the node launch to when the launch counts as passed through CANN, for the flow of the trace.
+ACL = 300
 #: ns from an enqueue to its dequeue at least, and between two dequeues.
 _WAKE, _NEXT = 9_000, 1_500
 #: ns that the call for the size of the workspace takes, whichever thread makes it; and taking it where it is there.
@@ -63,37 +65,99 @@ MARK = 40
 _EARLY = 400
 
 
-class Device:
-    """Device and launching thread of one process. Records go to `segment`; with None only times are worked out.
-    slow: factor of the kernels' durations; task_queue: TASK_QUEUE_ENABLE."""
+class LaunchTimes(NamedTuple):
+    """ns of the parts of a launch: before its node launch, in it, from there to the end of the call and to the device, and
+    until it starts there; of its kernel, and what a slow rank adds to that. Of one launch, or columns of many."""
 
-    def __init__(
-        self, chip: Chip, random: Random, start: int, dequeue_tid: int, runtime: bool, slow: float, task_queue: int = 1
-    ) -> None:
-        self._chip, self._random, self._slow = chip, random.random, slow
-        self.task_queue = task_queue
-        self._workspaces: dict[int, int] = {}  # stream -> bytes that it holds for its kernels
-        self.segment: Segment | None = None
+    before: Any
+    inner: Any
+    closing: Any
+    arrive: Any
+    jitter: Any
+    dur: Any
+    slowed: Any
+
+
+def launch_times(lots: Sequence[Any], ns: Any, slow: float, whole: Callable[[Any], Any]) -> LaunchTimes:
+    """Of six random numbers and the mean duration of the kernel; or of columns of them. whole: cuts decimals off."""
+    plain = ns * (0.96 + 0.08 * lots[5])
+    dur = whole(plain * slow) + 1
+    return LaunchTimes(
+        vary(_BEFORE, lots[0], whole) + 100, vary(_NODE, lots[1], whole), vary(1_000, lots[2], whole),
+        vary(_ARRIVE, lots[3], whole), whole(lots[4] * 500), dur, dur - whole(plain) - 1,
+    )  # fmt: skip
+
+
+def vary(mean: int, lot: Any, whole: Callable[[Any], Any]) -> Any:
+    """About `mean` ns, on the grid of the host's clock, by a random number; or a column of them."""
+    return whole(mean * (_LEAST + _SPREAD * lot)) // 10 * 10
+
+
+def workspace_times(lots: Sequence[Any], whole: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """ns of the call for its size, and of taking it."""
+    return vary(WORKSPACE_SIZE, lots[0], whole), vary(_TAKE_WORKSPACE, lots[1], whole)
+
+
+def workspace_of(size: int) -> int:
+    """Bytes of the workspace of a stream that suffice for a kernel which needs `size`."""
+    return -(-(size + _MORE) // _PAGE) * _PAGE
+
+
+def workspace_states(held: dict[int, int], stream: int, size: int) -> list[tuple[int, tuple[int, int, int]]]:
+    """What the workspaces are after the call for the size of one, and in the end: ns behind that call, -1 at the end of all,
+    and (allocated, reserved, active). held: bytes by stream, which may grow."""
+    states = []
+    if held.get(stream, 0) < size:
+        held[stream] = size
+        states.append((0, (0, sum(held.values()), 0)))
+    mine, reserved = held[stream], sum(held.values())
+    return [*states, (10, (mine, reserved, mine)), (-1, (0, reserved, 0))]
+
+
+def copy_time(lot: Any, whole: Callable[[Any], Any]) -> Any:
+    """ns of the call that copies."""
+    return vary(_ARRIVE, lot, whole)
+
+
+def exchange_time(lot: Any, whole: Callable[[Any], Any]) -> Any:
+    """ns of the call that launches a communication operator."""
+    return vary(_COMMUNICATE, lot, whole)
+
+
+def mark_times(arrive: float, call: float) -> tuple[int, int]:
+    """ns until a mark arrives at the device, and of the call, by two random numbers."""
+    return int(vary(_ARRIVE, arrive, int)), int(vary(_BEFORE, call, int))
+
+
+def compile_time(lot: Any) -> int:
+    """ns that CANN takes to compile an operator on first sight."""
+    return int(vary(COMPILE, lot, int))
+
+
+def stream_of(kernel: Kernel) -> int:
+    """Stream that a kernel runs on."""
+    return _STREAMS.get(kernel.core, STREAM)
+
+
+def api_of_copy(to_host: bool) -> str:
+    """Name of a copy on the task queue."""
+    return "acl_memcpy_device_to_host" if to_host else "acl_memcpy_host_to_device"
+
+
+class Device:
+    """Device and launching thread of one process: when what is asked of it happens. slow: factor of the kernels'
+    durations; task_queue: TASK_QUEUE_ENABLE."""
+
+    def __init__(self, chip: Chip, start: int, slow: float, task_queue: int = 1) -> None:
+        self.chip, self.slow, self.task_queue = chip, slow, task_queue
         self.meters = Meters(chip, start)
-        self._dequeue_tid, self._runtime = dequeue_tid, runtime
-        self._tid = dequeue_tid  # of the thread that calls CANN now
         self.free_at = start  # the launching thread
-        self._busy: dict[int, int] = {}
+        self._busy = {STREAM: 0, RANDOM_STREAM: 0}
         self._communicating: dict[int, int] = {}
-        self._tasks: dict[int, int] = {}
         self._dequeued = [0] * QUEUE
         self._started = [0] * AHEAD
         self._count = 0
-        self._correlation, self._connection = 8000, 900
-        self._compiled: set[Kernel] = set()
-        self.reset_truth()
-
-    def reset_truth(self) -> None:
-        """Begin to add up what Truth tells of a step."""
-        self.computing = self.slowed = self.ai_cpu = self.compile_ns = self.compiles = 0
-
-    def _vary(self, ns: int) -> int:
-        return int(ns * (0.8 + 0.4 * self._random())) // 10 * 10
+        self.compiled: set[Kernel] = set()
 
     def room_at(self, now: int) -> int:
         """When an element can be put on the task queue: now, or when the oldest one has been taken off."""
@@ -108,192 +172,105 @@ class Device:
         """When the communication of a group is done."""
         return self._communicating.get(group, 0)
 
-    # -- the launching thread -----------------------------------------------------------------------
-    def _take(self, name: str, op: HostOp | None, start: int, end: int) -> tuple[int, Queued | None]:
-        """Enqueue (from start to end) and dequeue one element; gives when CANN is called for it: at `end` without a queue."""
-        self._tid = self._dequeue_tid if self.task_queue or op is None else op.tid
-        if not self.task_queue:
-            return end, None
-        self._correlation += 1
-        at = max(self.free_at + _NEXT, start + _WAKE)
-        if self.segment is None or op is None:
-            return at + _DEQUEUE, None
-        item = Queued(self._correlation, name, op, start, end, at)
-        self.segment.queue.append(item)
-        return at + _DEQUEUE, item
+    def warm(self, kernel: Kernel) -> None:
+        """The operator was compiled before the capture."""
+        self.compiled.add(kernel)
 
-    def _done(self, item: Queued | None, end: int) -> None:
-        self.free_at = end + _AFTER // 10 * 10
+    def _take(self, start: int) -> int:
+        """Dequeue the element that is enqueued at `start`; gives when CANN is called for it: at once without a queue."""
+        if not self.task_queue:
+            return start
+        free, enqueued = self.free_at + _NEXT, start + _WAKE
+        return (free if free > enqueued else enqueued) + DEQUEUE
+
+    def _done(self, end: int) -> None:
+        self.free_at = end + AFTER
         if self.task_queue:
             self._dequeued[self._count % QUEUE] = self.free_at
         self._count += 1
-        if item is not None:
-            item.dequeue_end = self.free_at
 
-    def call(self, level: str, name: str, item: str, mode: str, start: int, end: int, tid: int = 0) -> int:
-        """Note one CANN call, of the thread that launches unless `tid` says otherwise; gives its connection id."""
-        self._connection += 1
-        if self.segment is not None:
-            call = CannCall(level, name, item, mode, tid or self._tid, start, end, self._connection)
-            self.segment.cann.append(call)
-        return self._connection
-
-    def launch(self, launch: Launch, op: HostOp | None, start: int, end: int) -> None:
-        """Launch a kernel; the operator `op` enqueues it from start to end."""
-        kernel = launch.kernel
-        begin, item = self._take(launch.queued, op, start, end)
-        stream = _STREAMS.get(kernel.core, STREAM)
-        if self.task_queue == LEVEL_2 and not launch.compiled:
-            begin = self._prepare(launch, stream, begin)
-        at = begin + self._vary(_BEFORE) + 100
-        if launch.compiled:
-            at += self._compile(kernel, begin)
-        at = max(at, self._started[self._count % AHEAD])  # a full stream takes no more
-        inner = self._vary(_NODE)
-        if self._runtime:
-            self.call("runtime", "KernelLaunchWithHandle", "0", "runtime", at + 600, at + inner - 400)
-        connection = self.call("node", "launch", kernel.name, "launch", at, at + inner)
-        done = at + inner + self._vary(1_000)
-        self.call("acl", launch.api, "0", "ACL_OP" if launch.is_graph else "ACL_NN", begin, done)
-        ready = max(self._busy.get(stream, 0) + 300, at + inner + self._vary(_ARRIVE)) + int(self._random() * 500)
-        plain = launch.ns * (0.96 + 0.08 * self._random())
-        dur = int(plain * self._slow) + 1
-        self.computing += dur
-        self.slowed += dur - int(plain) - 1
-        if kernel.core == "AI_CPU":
-            self.ai_cpu += dur
+    def run(
+        self, start: int, stream: int, before: int, inner: int, closing: int, arrive: int, jitter: int, dur: int
+    ) -> tuple[int, int, int]:  # fmt: skip
+        """A kernel that is enqueued at `start` (LaunchTimes). When CANN is called, launches it, and it starts."""
+        begin = self._take(start)
+        slot = self._count % AHEAD
+        at = begin + before
+        if at < self._started[slot]:  # a full stream takes no more
+            at = self._started[slot]
+        ready, free = at + inner + arrive, self._busy[stream] + 300
+        if ready < free:
+            ready = free
+        ready += jitter
         self._busy[stream] = ready + dur
-        self._started[self._count % AHEAD] = ready
-        if self.segment is not None:
-            number = self._tasks[stream] = self._tasks.get(stream, 300) + 1
-            task = Task(kernel, ready, dur, stream, number, connection, at + 300, self._tid, op)
-            self.segment.tasks.append(task)
-            self.meters.count(task)
-        self._done(item, done)
+        self._started[slot] = ready
+        self._done(at + inner + closing)
+        return begin, at, ready
 
-    def _prepare(self, launch: Launch, stream: int, begin: int) -> int:
-        """On the launching thread: ask for the size of the workspace, and take it; gives when that is done. Memory is
-        kept for the next kernel of the stream, and more is reserved where one needs more."""
-        done = begin + self._vary(WORKSPACE_SIZE)
-        name, mode = launch.prepared
-        self.call("acl", name, "0", mode, begin, done)
-        if not launch.workspace:
-            return done
-        size = -(-(launch.workspace + _MORE) // _PAGE) * _PAGE
-        held = self._workspaces.get(stream, 0)
-        totals = []
-        if held < size:
-            self._workspaces[stream] = size
-            totals = [Totals(WORKSPACE, done, 0, sum(self._workspaces.values()), 0)]
-        held, reserved = self._workspaces[stream], sum(self._workspaces.values())
-        end = done + self._vary(_TAKE_WORKSPACE)
-        if self.segment is not None:
-            totals += [Totals(WORKSPACE, done + 10, held, reserved, held), Totals(WORKSPACE, end, 0, reserved, 0)]
-            self.segment.totals += totals
-        return end
-
-    def _compile(self, kernel: Kernel, begin: int) -> int:
-        """ns that CANN takes to find the compiled operator: long on first sight."""
-        if kernel in self._compiled:
-            return COMPILED
-        self._compiled.add(kernel)
-        took = self._vary(COMPILE)
-        self.compile_ns += took
-        self.compiles += 1
-        self.call("acl", "opCompile", "0", "ACL_OP", begin + 1_000, begin + took - 1_000)
-        return took
-
-    def warm(self, kernel: Kernel) -> None:
-        """The operator was compiled before the capture."""
-        self._compiled.add(kernel)
-
-    def copy(self, size: int, to_host: bool, op: HostOp | None, start: int, end: int, parts: int = 1) -> None:
-        """Launch a copy between host and device; parts: tasks that one call makes."""
-        name = "acl_memcpy_device_to_host" if to_host else "acl_memcpy_host_to_device"
-        begin, item = self._take(name, op, start, end)
-        took = self._vary(_ARRIVE)
-        connection = self.call("acl", "aclrtMemcpyAsync", "0", "ACL_RTS", begin, begin + took)
-        ready, dur = begin + took + 4_000, copy_ns(self._chip, size)
+    def move(self, start: int, took: int, size: int, parts: int) -> tuple[int, list[int], int]:
+        """A copy that is enqueued at `start`: when its call begins, its tasks start, and ns that each of them takes."""
+        begin = self._take(start)
+        ready, dur, starts = begin + took + 4_000, copy_ns(self.chip, size), []
         for _ in range(parts):
-            ready = max(self._busy.get(STREAM, 0) - _EARLY, ready)
+            ready = max(self._busy[STREAM] - _EARLY, ready)
             self._busy[STREAM] = ready + dur
-            if self.segment is not None:
-                number = self._tasks[STREAM] = self._tasks.get(STREAM, 300) + 1
-                self.segment.tasks.append(
-                    Task(COPIES[to_host], ready, dur, STREAM, number, connection, begin, self._tid, op, size)
-                )
-        self._done(item, begin + took)
+            starts.append(ready)
+        self._done(begin + took)
+        return begin, starts, dur
 
-    def mark(self, op: HostOp, start: int, end: int) -> Mark:
-        """Launch a mark: a moment on the compute stream."""
-        begin, item = self._take(op.info.name, op, start, end)
-        self._connection += 1
-        at = max(self._busy.get(STREAM, 0) + 300, begin + self._vary(_ARRIVE))
+    def point(self, start: int, took: int, arrive: int) -> tuple[int, int]:
+        """A mark that is enqueued at `start`: when its call begins, and when the stream passes it."""
+        begin = self._take(start)
+        at = max(self._busy[STREAM] + 300, begin + arrive)
         self._busy[STREAM] = at + MARK
-        number = self._tasks[STREAM] = self._tasks.get(STREAM, 300) + 1
-        self._done(item, begin + self._vary(_BEFORE))
-        return Mark(at, self._connection, number)
+        self._done(begin + took)
+        return begin, at
 
-    def wait_for(self, group: int) -> None:
-        """Let the compute stream wait for the communication of a group."""
-        self.wait_until(self._communicating.get(group, 0))
+    def meet(self, start: int, took: int, group: int) -> tuple[int, int]:
+        """Communication that is enqueued at `start`: when its call begins, and when this rank is there."""
+        begin = self._take(start)
+        # its data come from the compute stream
+        at = max(self._communicating.get(group, 0) + 2_000, begin + took + 5_000, self._busy[STREAM] + 1_500)
+        self._done(begin + took)
+        return begin, at
 
-    def wait_until(self, done: int) -> None:
-        """Let the compute stream wait for communication that is done then: a task without a flow."""
-        busy = self._busy.get(STREAM, 0)
+    def part(self, group: int, end: int) -> None:
+        """The communication of a group is done at `end`."""
+        self._communicating[group] = end
+
+    def hold(self, done: int) -> tuple[int, int] | None:
+        """Let the compute stream wait until `done`: start and end of the task, if it must."""
+        busy = self._busy[STREAM]
         if done <= busy:
-            return
+            return None
         begin = max(busy + 300, self.free_at)
         end = max(done, begin) + 200
         self._busy[STREAM] = end
-        if self.segment is not None:
-            number = self._tasks[STREAM] = self._tasks.get(STREAM, 300) + 1
-            self.segment.tasks.append(Task(_EVENT_WAIT, begin, end - begin, STREAM, number, self._connection))
+        return begin, end
 
-    # -- communication ------------------------------------------------------------------------------
-    def arrive(self, type_: str, group: int, op: HostOp | None, start: int, end: int) -> Arrival:
-        """Launch a communication operator; gives when this rank arrives at it. It goes on with `communicate`."""
-        begin, item = self._take(CALLS[type_], op, start, end)
-        took = self._vary(30_000)
-        self.call("acl", type_, "0", "HOST_HCCL", begin, begin + took)  # three slices that begin together
-        self.call("node", "launch", type_, "launch", begin, begin + took - 1_000)
-        connection = self.call("hccl", "Launch_Ffts", "Launch_Ffts", "master", begin, begin + took - 2_000)
-        # its data come from the compute stream
-        at = max(self._communicating.get(group, 0) + 2_000, begin + took + 5_000, self._busy.get(STREAM, 0) + 1_500)
-        self._done(item, begin + took)
-        return Arrival(at, connection, begin + took // 20 * 10, self._tid, op)
 
-    def communicate(
-        self, name: str, transfer: Transfer, exchange: Exchange, group: Group, arrival: Arrival, end: int,
-        planes: list[PlaneTask],
-    ) -> None:  # fmt: skip
-        """The operator is done at `end`."""
-        self._communicating[group.index] = end
-        if self.segment is None or arrival.op is None:
-            return
-        mesh = group.planes > 1 and exchange.type in PHASES
-        count = count_of(transfer.type, exchange.size // transfer.item, len(group.ranks))
-        op = CommOp(
-            name, transfer.type, group, arrival.at, end - arrival.at, arrival.connection, arrival.acl,
-            arrival.tid, count, planes, arrival.op, main=1 if mesh or _receives(transfer, planes) else 0,
-            data_type=transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16"),
-            algorithm="MESH-RING" if mesh else "RING",
-        )  # fmt: skip
-        self.segment.comm.append(op)
-        self.meters.count_communication(op)
+def comm_op(
+    name: str, transfer: Transfer, exchange: Exchange, group: Group, arrival: Arrival, end: int, planes: list[PlaneTask],
+    op: HostOp,
+) -> CommOp:  # fmt: skip
+    """A communication operator that is done at `end`."""
+    mesh = group.planes > 1 and exchange.type in PHASES
+    count = count_of(transfer.type, exchange.size // transfer.item, len(group.ranks))
+    return CommOp(
+        name, transfer.type, group, arrival.at, end - arrival.at, arrival.connection, arrival.acl, arrival.tid, count, planes, op,
+        main=1 if mesh or _receives(transfer, planes) else 0,
+        data_type=transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16"),
+        algorithm="MESH-RING" if mesh else "RING",
+    )  # fmt: skip
+
+
+def acl_of_exchange(begin: int, took: int) -> int:
+    """When the launch of a communication operator passed through CANN."""
+    return begin + took // 20 * 10
 
 
 def _receives(transfer: Transfer, tasks: list[PlaneTask]) -> bool:
     return transfer.type == BATCH and any(task.plane == RECEIVED for task in tasks)
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A mark on the device: when, by which launch, and its number on the stream."""
-
-    at: int
-    connection: int
-    task: int
 
 
 @dataclass(frozen=True)
@@ -304,4 +281,3 @@ class Arrival:
     connection: int
     acl: int
     tid: int
-    op: HostOp | None

@@ -1,44 +1,47 @@
-"""The host of one rank: carries out the instructions of a program, and leaves records.
+"""The host of one rank: carries out programs on its device, step by step, and leaves records.
 
-The clock `now` is shared by the main and the autograd thread, one of which always waits. Host times lie on a 10 ns grid
-as on real ARM hosts. The same seed gives the same times, whether records are kept or not: the times of a whole cluster
-are worked out first (cluster.py), and then each rank is recorded by itself.
+The clock is shared by the main and the autograd thread, one of which always waits. Host times lie on a 10 ns grid as on
+real ARM hosts. The same seed gives the same times, whether records are kept or not: the times of a whole cluster are worked
+out first (cluster.py), and then each rank is recorded by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from random import Random
-from typing import Any
+from typing import NamedTuple
 
-from tb_npu_plugin.capture.simulation.allocator import Block, CachingAllocator
+import numpy as np
+
+from tb_npu_plugin.capture.simulation.allocations import Allocations
+from tb_npu_plugin.capture.simulation.allocator import CachingAllocator
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.device import LEVEL_2, WORKSPACE_SIZE, Arrival, Device
-from tb_npu_plugin.capture.simulation.kernels import Launch
-from tb_npu_plugin.capture.simulation.program import Instruction, Program, Transfer
-from tb_npu_plugin.capture.simulation.records import (
-    Allocation,
-    GcPause,
-    HostOp,
-    OpInfo,
-    Process,
-    PyCall,
-    Segment,
-    Step,
-    Totals,
-    by_start,
-    outer_first,
+from tb_npu_plugin.capture.simulation.collectives import Exchange
+from tb_npu_plugin.capture.simulation.cost import COMPILED
+from tb_npu_plugin.capture.simulation.device import (
+    Arrival,
+    Device,
+    acl_of_exchange,
+    comm_op,
+    compile_time,
+    copy_time,
+    exchange_time,
+    launch_times,
+    workspace_times,
 )  # fmt: skip
+from tb_npu_plugin.capture.simulation.lots import Floats, Lots
+from tb_npu_plugin.capture.simulation.plan import Action, Circumstances, Plan
+from tb_npu_plugin.capture.simulation.plan_arrays import Ints
+from tb_npu_plugin.capture.simulation.planner import plan_of
+from tb_npu_plugin.capture.simulation.program import Program, Transfer
+from tb_npu_plugin.capture.simulation.records import GcPause, Group, PlaneTask, Process, Segment
+from tb_npu_plugin.capture.simulation.step import Counters, Recording, Step
 
-#: ns that the host takes: before an operator, at its begin and end; before and in an enqueue; around a frame.
-_BEFORE_OP, _BEGIN_OP, _END_OP, _BEFORE_ENQUEUE, _ENQUEUE, _FRAME = 1_800, 4_000, 2_500, 1_200, 5_000, 1_500
-#: Blocks that fill a segment of 20 MB: two that are given back, and one between them that stays.
-_SIDE, _PIN = 9 << 20, 3 << 19
+_WHOLE = np.int64
 
 
-#: Instructions that a host without an NPU leaves out.
-_OF_THE_DEVICE = frozenset(("launch", "copy", "communicate", "wait", "synchronize", "engine_block"))
+def _whole(numbers: Floats) -> Ints:
+    return numbers.astype(_WHOLE)
 
 
 @dataclass
@@ -48,6 +51,16 @@ class HostFaults:
     gc: int = 0
     loader: int = 0
     pauses: list[GcPause] = field(default_factory=list)
+
+
+class Made(NamedTuple):
+    """What a step made on the device, as cluster.Truth has it."""
+
+    computing: int
+    slowed: int
+    ai_cpu: int
+    compiles: int
+    compile_ns: int
 
 
 @dataclass(frozen=True)
@@ -73,277 +86,162 @@ class Place:
 class Host:
     """Runs programs. `run` stops at each communication and is resumed when its end is known."""
 
+    #: Role of a group -> its index on this rank; set by the cluster.
+    groups: dict[str, int]
+    #: This rank at the communication where it has stopped.
+    arrival: Arrival
+    #: By the last step.
+    made: Made
+
     def __init__(self, place: Place, faults: HostFaults) -> None:
         process = place.process
-        random = Random(f"{place.seed}/{process.rank}")
-        self.process, self._random, self._faults = process, random.random, faults
-        self.device = Device(place.chip, random, process.start, process.dequeue_tid, place.runtime, place.slow,
-                             place.task_queue)  # fmt: skip
+        self.process, self._place, self._faults = process, place, faults
+        self._lots = Lots(f"{place.seed}/{process.rank}")
+        self.device = Device(place.chip, process.start, place.slow, place.task_queue)
         self.allocator = CachingAllocator(place.chip.memory)
         self.allocator.hold(place.held)
+        self._allocations = Allocations(self.allocator)
         self.now = process.start
-        self.tid, self._autograd = process.pid, process.pid + 91
+        main, autograd = process.pid, process.pid + 91
+        #: By plan.Thread.
+        self._threads = (main, autograd, process.dequeue_tid, main + 133)
         launching = [process.dequeue_tid] if process.npu and place.task_queue else []
-        process.threads[:] = [self.tid, *launching, self._autograd]
-        self._keep = place.keep
-        self._segment: Segment | None = None
-        self._open: list[HostOp | None] = []
-        self._frames: list[PyCall] = []
-        self._names: list[str] = []
-        self._calls = self._sequence = 0
-        self._blocks: dict[int, tuple[Block, Allocation | None]] = {}
-        self._leaked: list[Block] = []
+        process.threads[:] = [main, *launching, autograd]
+        self._recording = (
+            Recording(process, self._threads, self.device.meters, place.task_queue > 0) if place.keep else None
+        )
+        self._counters = Counters()
         self._fragmented = False
-        self._engine = 0
-        self._program: Program | None = None
-        self._plan: list[tuple[Callable[..., Any], Instruction]] = []
+        self._workspaces: tuple[tuple[int, int], ...] = ()
+        self._step: Step | None = None
 
-    # -- steps --------------------------------------------------------------------------------------
+    def _plan(self, program: Program) -> Plan:
+        """Of the next step. Most steps run the program of the step before."""
+        faults, place = self._faults, self._place
+        around = Circumstances(self.process.marks, self.process.npu, place.runtime, faults.gc, faults.loader,
+                               place.task_queue, self._workspaces)  # fmt: skip
+        plan, device = program.plans.get(around), self.device
+        if plan is None or not plan.compiled <= device.compiled or (plan.fragments and not self._fragmented):
+            plan = plan_of(program, around, device.compiled, not self._fragmented)
+            if not plan.once:
+                program.plans[around] = plan
+        device.compiled |= plan.compiled
+        self._fragmented = self._fragmented or plan.fragments
+        self._workspaces = plan.workspaces
+        return plan
+
+    # -- a step -------------------------------------------------------------------------------------
     def run(self, program: Program, number: int) -> Iterator[Transfer]:
         """One step, in a segment of its own. Stops at each communication, with `arrival` set."""
-        segment = self._segment = self.device.segment = Segment() if self._keep else None
-        self._blocks.clear()
-        main, train = "pretrain.py(88): main", "pretrain.py(61): train_step"
-        self.enter_frame(main)
-        self.enter_frame(train)
-        self.spend(3_000)
-        step = Step(number, self.now)
-        mark = HostOp(OpInfo(f"ProfilerStep#{number}"), self.tid, self.now)
-        if segment is not None and self.process.marks:
-            segment.step = step
-            segment.ops.append(mark)
-        for method, arguments in self._plan_of(program):
-            transfer = method(*arguments)
-            if transfer is not None:
-                yield transfer
-        self._sequence += program.sequences
-        self.spend(5_000)
-        step.end = mark.end = self.now
-        self.leave_frame()
-        self.leave_frame()
+        plan = self._plan(program)
+        step = self._step = Step(plan, number, self._counters)
+        if plan.aside and self._threads[-1] not in self.process.threads:
+            self.process.threads.append(self._threads[-1])
+        self._draw(step)
+        yield from self._carry_out(step)
+        step.be_late()
+        self.now = int(step.clock[-1])
+        step.memory = self._allocations.carry_out(plan)
+        step.pauses = [GcPause(self._threads[0], *step.clock[list(ticks)].tolist()) for ticks in plan.pauses]
+        self._faults.pauses += step.pauses
+        self._counters = self._counters.behind(plan)
 
-    def _plan_of(self, program: Program) -> list[tuple[Callable[..., Any], Instruction]]:
-        """What carries out each instruction, and its arguments. Most steps run the program of the step before."""
-        if program is not self._program:
-            skipped = frozenset() if self.process.npu else _OF_THE_DEVICE
-            methods = {name: getattr(self, name) for name in {instruction[0] for instruction in program.instructions}}
-            self._program = program
-            self._plan = [(methods[name], tuple(arguments)) for name, *arguments in program.instructions
-                          if name not in skipped]  # fmt: skip
-        return self._plan
+    def _draw(self, step: Step) -> None:
+        """How long everything takes: of the host's work, which moves the clock, and of launches."""
+        plan, device = step.plan, self.device
+        arrays = plan.arrays
+        lots = self._lots.take(plan.draws)
+        spells = _whole(arrays.spells * (0.9 + 0.2 * lots[arrays.lots])) // 10 * 10 + 10
+        clock = step.clock = np.empty(len(spells) + 1, dtype=_WHOLE)
+        clock[0] = 0
+        np.cumsum(spells * arrays.works, out=clock[1:])
+        clock += self.now
+        compiling = np.where(arrays.compiles, COMPILED, 0)
+        for launch in arrays.new:
+            compiling[launch] = compile_time(lots[arrays.launch_draws[launch] + 1])
+        firsts, others = arrays.launch_draws, arrays.launch_draws + arrays.is_new
+        columns = (lots[firsts], *(lots[others + more] for more in range(1, 6)))
+        times = step.launches = launch_times(columns, arrays.ns, device.slow, _whole)
+        sized, taken = workspace_times([lots[arrays.prepare_draws + more] for more in range(2)], _whole)
+        step.sized, step.prepared = sized * arrays.prepares, sized * arrays.prepares + taken * arrays.takes
+        step.compiling = compiling
+        step.copies = copy_time(lots[arrays.copy_draws], _whole)
+        step.exchanges = exchange_time(lots[arrays.exchange_draws], _whole)
+        self.made = Made(
+            int(times.dur.sum()), int(times.slowed.sum()), int(times.dur[arrays.ai_cpu].sum()), len(arrays.new),
+            int(compiling[arrays.new].sum()),
+        )  # fmt: skip
+
+    def _carry_out(self, step: Step) -> Iterator[Transfer]:
+        """Ask the device, in order."""
+        device, plan, times = self.device, step.plan, step.launches
+        launch, copy, communicate, wait = Action.LAUNCH, Action.COPY, Action.COMMUNICATE, Action.WAIT
+        starts, late = step.clock[plan.arrays.queue_ticks].tolist(), 0
+        before = step.prepared + times.before + step.compiling
+        launches = zip(*(column.tolist() for column in (plan.arrays.streams, before, *times[1:6])))
+        copies, exchanges = iter(step.copies.tolist()), iter(step.exchanges.tolist())
+        run, room_at, note = device.run, device.room_at, step.queue.append
+        for action, place, argument in plan.actions:
+            if action is wait:
+                step.waits.append(device.hold(device.communication_until(self.groups[argument])))
+                continue
+            if action is Action.SYNCHRONIZE:
+                late = self._synchronize(step, place, late)
+                continue
+            start = starts[place] + late
+            resumes = room_at(start)
+            if action is launch:
+                note(run(start, *next(launches)))
+            elif action is copy:
+                begin, rows, dur = device.move(start, next(copies), *argument)
+                note((begin, 0, 0))
+                step.copied += [(row, dur) for row in rows]
+            elif action is communicate:
+                took = next(exchanges)
+                begin, at = device.meet(start, took, self.groups[argument.group])
+                note((begin, 0, 0))
+                self._arrive(step, at, acl_of_exchange(begin, took))
+            if not device.task_queue:  # the operator has launched by itself
+                resumes = device.free_at
+            if resumes > start:
+                by = -(-resumes // 10) * 10 - start
+                late += by
+                step.lates.append((plan.queue[place].tick + 1, by))
+            if action is communicate:
+                yield argument
+                step.exchanged += 1
+
+    def _arrive(self, step: Step, at: int, acl: int) -> None:
+        """This rank is at the next communication of its step."""
+        place, call = step.plan.exchanges[step.exchanged]
+        thread = step.plan.queue[place].thread
+        self.arrival = Arrival(at, self._counters.connection + call + 3, acl, self._threads[thread])
+
+    def _synchronize(self, step: Step, tick: int, late: int) -> int:
+        """Wait on the main thread until the device has done everything; gives how late the host is then."""
+        device, planned = self.device, int(step.clock[tick])
+        start = max(planned + late, -(-device.free_at // 10) * 10 + 10)
+        end = (max(device.busy_until(), start) + 15_000) // 10 * 10
+        step.lates += [(tick, start - planned - late), (tick + 1, end - start)]
+        return end - planned
+
+    def communicated(
+        self, name: str, transfer: Transfer, exchange: Exchange, group: Group, end: int, planes: list[PlaneTask]
+    ) -> None:
+        """The communication where this rank has stopped is done at `end`."""
+        self.device.part(group.index, end)
+        if self._recording is not None and self._step is not None:
+            op = self._recording.launcher(self._step)
+            found = comm_op(name, transfer, exchange, group, self.arrival, end, planes, op)
+            self._step.comm.append(found)
+            self.device.meters.count_communication(found)
 
     def take(self) -> Segment:
         """The segment of the step that has just been run, complete."""
-        segment, self._segment, self.device.segment = self._segment, None, None
-        assert segment is not None
-        segment.until = min(self.now, self.device.free_at) if self.process.npu else self.now
-        if self.process.npu:
-            self.device.meters.sample(segment, segment.until, self.allocator.reserved)
-        segment.ops.sort(key=by_start)
-        segment.tasks.sort(key=by_start)
-        segment.comm.sort(key=by_start)
-        outer_first(segment.cann)
+        step, self._step = self._step, None
+        assert step is not None and self._recording is not None
+        npu, device = self.process.npu, self.device
+        segment = self._recording.segment(step, min(self.now, device.free_at) if npu else self.now)
+        if npu:
+            device.meters.sample(segment, segment.until, self.allocator.reserved)
         return segment
-
-    def spend(self, ns: int) -> None:
-        """Let host time pass: `ns` give or take a tenth, on the 10 ns grid."""
-        self.now += int(ns * (0.9 + 0.2 * self._random())) // 10 * 10 + 10
-
-    # -- frames and operators -----------------------------------------------------------------------
-    def enter_frame(self, name: str, module: int | None = None) -> None:
-        """Begin a Python function or module."""
-        self.spend(_FRAME)
-        if self._segment is not None:
-            self._calls += 1
-            parent = self._frames[-1].id if self._frames else 0
-            call = PyCall(name, self.tid, self.now, 0, self._calls, parent, module)
-            self._frames.append(call)
-            self._segment.python.append(call)
-
-    def leave_frame(self) -> None:
-        """End the innermost Python function."""
-        self.spend(_FRAME)
-        if self._frames:
-            self._frames.pop().end = self.now
-
-    def enter(self, info: OpInfo, sequence: int, backward: bool) -> None:
-        """Begin an operator."""
-        self.spend(_BEFORE_OP)
-        op = None
-        if self._segment is not None:
-            number = self._sequence + sequence if sequence >= 0 else -1
-            tid = self._autograd if backward else self.tid
-            op = HostOp(info, tid, self.now, 0, number, 1 if backward else 0)
-            self._segment.ops.append(op)
-        self._open.append(op)
-        self.spend(_BEGIN_OP)
-
-    def leave(self) -> None:
-        """End the innermost operator."""
-        self.spend(_END_OP)
-        op = self._open.pop()
-        if op is not None:
-            op.end = self.now
-
-    def aside(self, info: OpInfo, ns: int) -> None:
-        """Another thread runs an operator; its Python side hears of it a little later."""
-        tid = self.tid + 133
-        if tid not in self.process.threads:
-            self.process.threads.append(tid)
-        self.spend(1_500)
-        start = self.now
-        self.spend(ns)
-        if self._segment is not None:
-            self._segment.ops.append(HostOp(info, tid, start, self.now))
-        self.spend(2_000)
-
-    # -- launches -----------------------------------------------------------------------------------
-    def _enqueue(self) -> tuple[int, int]:
-        """Start and end of an enqueue; without a task queue both are now."""
-        self.spend(_BEFORE_ENQUEUE)
-        start = self.now
-        if not self.device.task_queue:
-            return start, start
-        self.now = -(-self.device.room_at(start) // 10) * 10
-        self.spend(_ENQUEUE)
-        return start, self.now
-
-    def _launched(self) -> None:
-        """Without a task queue the operator has launched by itself, and goes on now."""
-        if not self.device.task_queue:
-            self.now = -(-self.device.free_at // 10) * 10
-
-    def launch(self, launch: Launch) -> None:
-        """Launch a kernel, whose workspace this thread gets unless the launching thread does."""
-        prepares = self.device.task_queue != LEVEL_2
-        if prepares and launch.workspace:
-            self._use_workspace(launch.workspace)
-        if prepares and not launch.compiled:
-            start = self.now
-            self.spend(WORKSPACE_SIZE)
-            name, mode = launch.prepared
-            self.device.call("acl", name, "0", mode, start, self.now, self.tid)
-        start, end = self._enqueue()
-        self.device.launch(launch, self._open[-1], start, end)
-        self._launched()
-
-    def copy(self, size: int, to_host: bool, parts: int) -> None:
-        """Launch a copy."""
-        start, end = self._enqueue()
-        self.device.copy(size, to_host, self._open[-1], start, end, parts)
-        self._launched()
-
-    def communicate(self, transfer: Transfer) -> Transfer:
-        """Launch a communication operator."""
-        start, end = self._enqueue()
-        self.arrival: Arrival = self.device.arrive(
-            transfer.type, self.groups[transfer.group], self._open[-1], start, end
-        )
-        self._launched()
-        return transfer
-
-    #: Role of a group -> its index on this rank; set by the cluster.
-    groups: dict[str, int]
-
-    def wait(self, group: str) -> None:
-        """Let the compute stream wait for a group."""
-        self.device.wait_for(self.groups[group])
-
-    def synchronize(self) -> None:
-        """Wait on the main thread until the device has done everything."""
-        start = self.now = max(self.now, -(-self.device.free_at // 10) * 10 + 10)
-        self.now = (max(self.device.busy_until(), start) + 15_000) // 10 * 10
-        self.device.call("acl", "aclrtSynchronizeStreamWithTimeout", "0", "ACL_RTS", start, self.now, self.tid)
-        self.spend(1_000)
-
-    # -- memory -------------------------------------------------------------------------------------
-    def _totals(self, component: str = "PTA") -> Totals:
-        allocator = self.allocator
-        return Totals(component, self.now, allocator.allocated, allocator.reserved, allocator.allocated)
-
-    def _allocation(self, size: int) -> tuple[Block, Allocation | None]:
-        self.spend(400)
-        found = self._allocated(size)
-        self.spend(300)
-        return found
-
-    def _allocated(self, size: int) -> tuple[Block, Allocation | None]:
-        block, allocation = self.allocator.allocate(size), None
-        if self._segment is not None:
-            op = self._open[-1] if self._open else None
-            totals = self._totals()
-            allocation = Allocation(op.info.name if op else "", block.size, self.now, totals)
-            self._segment.memory.append(allocation)
-            self._segment.totals.append(totals)
-        return block, allocation
-
-    def allocate(self, slot: int, size: int) -> None:
-        """Allocate a block and remember it as `slot`."""
-        self._blocks[slot] = self._allocation(size)
-
-    def release(self, slot: int) -> None:
-        """Give a block back; it can be used again a moment before the release is recorded."""
-        block, allocation = self._blocks.pop(slot)
-        self.spend(300)
-        active = self.now
-        self.allocator.release(block)
-        self.spend(200)
-        self._released(allocation, active)
-        self.spend(200)
-
-    def _released(self, allocation: Allocation | None, active: int) -> None:
-        if self._segment is not None and allocation is not None:
-            allocation.active_release, allocation.release = active, self.now
-            allocation.after = self._totals()
-            self._segment.totals.append(allocation.after)
-
-    def _use_workspace(self, size: int) -> None:
-        """Workspace of one kernel, from the caching allocator: what follows on the stream may have it as well."""
-        self.spend(300)
-        block, allocation = self._allocated(size)
-        self.spend(2_000)
-        self.allocator.release(block)
-        self._released(allocation, self.now)
-
-    def leak(self, size: int) -> None:
-        """Allocate a block that nothing gives back."""
-        self._leaked.append(self._allocation(size)[0])
-
-    def fragment(self, count: int) -> None:
-        """In the first step only: fill `count` segments with blocks of which a small one in the middle stays. The holes
-        beside it are too small for blocks of 10 MB and more, which get segments of their own."""
-        if self._fragmented:
-            return
-        self._fragmented, sides = True, []
-        for _ in range(count):
-            left, pin, right = (self._allocation(size) for size in (_SIDE, _PIN, _SIDE))
-            self._leaked.append(pin[0])
-            sides += [left, right]
-        for side in sides:
-            self._blocks[-1] = side
-            self.release(-1)
-
-    def engine_block(self, name: str, size: int, dur: int) -> None:
-        """A block that CANN holds for one operator, for `dur` ns of host time."""
-        self.spend(300)
-        if self._segment is not None:
-            before = Totals("GE", self.now, size, 76 << 20, None)
-            after = Totals("GE", self.now + dur, 0, 76 << 20, None)
-            self._segment.memory.append(Allocation(f"cann::{name}", size, self.now, before, after.at, None, after))
-            self._segment.totals += [before, after]
-        self.spend(dur + 1_000)
-
-    # -- what goes wrong ----------------------------------------------------------------------------
-    def load(self, ns: int) -> None:
-        """Wait for the data loader."""
-        self.spend(ns + self._faults.loader)
-
-    def collect(self) -> None:
-        """Let the garbage collector run, if it does."""
-        if self._faults.gc:
-            start = self.now
-            self.spend(self._faults.gc)
-            pause = GcPause(self.tid, start, self.now)
-            self._faults.pauses.append(pause)
-            if self._segment is not None:
-                self._segment.gc.append(pause)

@@ -6,12 +6,18 @@ memory when the cache is full: by the next sample, or by a later one where that 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.records import CommOp, ModuleSample, Sample, Segment, Task
 
 #: ns between two samples, as profile_memory switches it on (50 Hz).
 EVERY = 20_000_000
 _BANKS = 4
+Ints = NDArray[np.int64]
 #: Bytes that CANN's components hold beside the caching allocator: HCCL per communicator (two buffers of 200 MB).
 _RUNTIME, _GRAPH_ENGINE, _HCCL = 92 << 20, 76 << 20, 400 << 20
 _IDLE_CLOCK = 800
@@ -39,6 +45,14 @@ class Meters:
         traffic[1] += work.main_written
         traffic[2] += work.cached
         traffic[3] += work.kept
+
+    def count_all(self, starts: Ints, sizes: Sequence[Ints]) -> None:
+        """Note the traffic of many tasks; sizes: bytes of each, from and to the main memory, from and to the cache."""
+        windows = (starts - self._start) // EVERY
+        for window in np.unique(windows).tolist():
+            traffic, inside = self._traffic.setdefault(window, [0, 0, 0, 0]), windows == window
+            for kind, column in enumerate(sizes):
+                traffic[kind] += int(column[inside].sum())
 
     def count_communication(self, op: CommOp) -> None:
         """Note the traffic of a communication operator."""

@@ -2,7 +2,7 @@
 
 A program is built once from a model and run for every step and by every rank that has the same place in the model, so
 that what instructions share (names, shapes, stacks, kernels) exists once. Instructions are tuples; the first item is
-the name of the method of Host that carries them out.
+the name of the method of the planner (planner.py) that reads them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from tb_npu_plugin.capture.simulation.collectives import CALLS
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, Launch, Shape, size_of
+from tb_npu_plugin.capture.simulation.plan import Circumstances, Plan
 from tb_npu_plugin.capture.simulation.records import OpInfo
 
 Instruction = tuple[Any, ...]
@@ -41,6 +42,8 @@ class Program:
         self.instructions: list[Instruction] = []
         self.sequences = 0
         self.slots = 0
+        #: What hosts have made of it.
+        self.plans: dict[Circumstances, Plan] = {}
         self._infos: dict[tuple[str, str, str, tuple[str, ...]], OpInfo] = {}
         self._frames: list[str] = []
 

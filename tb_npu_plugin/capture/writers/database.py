@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 Row = Sequence[Any]
+#: Rows of a statement that inserts many.
+_TOGETHER = 16
 
 
 class Database:
@@ -19,7 +21,9 @@ class Database:
         self._part.unlink(missing_ok=True)
         self._connection = sqlite3.connect(self._part)
         # nothing reads the file before it is renamed, so it needs no journal
-        self._connection.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;")
+        self._connection.executescript(
+            "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"
+        )
         self._inserts: dict[str, str] = {}
 
     def make(self, table: str) -> None:
@@ -36,13 +40,28 @@ class Database:
             self.make(table)
             self._connection.executemany(self._inserts[table], rows)
 
-    def add_figures(self, table: str, names: Sequence[int], rows: Sequence[Row]) -> None:
-        """Append to a table (key, name, value) as many rows for each of `rows` (key, value ...) as there are names. A
-        statement takes about as long for all of them as for one."""
-        if rows:
+    def add_columns(self, table: str, *columns: Sequence[Any] | int) -> None:
+        """Append rows that are given by columns, one of a value for all rows by that number. A statement for several rows
+        takes little longer than for one."""
+        filled = [column for column in columns if not isinstance(column, int)]
+        count = len(filled[0])
+        if not count:
+            return
+        self.make(table)
+        whole = count // _TOGETHER * _TOGETHER
+        row = ",".join(str(column) if isinstance(column, int) else "?" for column in columns)
+        for first, last, together in ((0, whole, _TOGETHER), (whole, count, 1)):
+            parts = (column[first + place : last : together] for place in range(together) for column in filled)
+            marks = ",".join([f"({row})"] * together)
+            self._connection.executemany(f"INSERT INTO {table} VALUES {marks}", zip(*parts))
+
+    def add_figures(self, table: str, names: Sequence[int], columns: Sequence[Sequence[Any]]) -> None:
+        """Append to a table (key, name, value) as many rows as there are names for each row of `columns` (keys, values of
+        the first name ...)."""
+        if columns[0]:
             self.make(table)
             marks = ",".join(f"(?1,{name},?{number})" for number, name in enumerate(names, 2))
-            self._connection.executemany(f"INSERT INTO {table} VALUES {marks}", rows)
+            self._connection.executemany(f"INSERT INTO {table} VALUES {marks}", zip(*columns))
 
     def join(self, path: Path) -> None:
         """Take over the tables of another file, which is gone then. SQLite copies such tables record by record, without
@@ -75,22 +94,22 @@ class Database:
         self._part.replace(self._path)
 
 
-class Strings:
-    """Texts with ids from `first` on."""
+class Strings(dict[str, int]):
+    """Ids of texts, from `first` on; a text that is new gets one when it is asked for."""
 
     def __init__(self, database: Database, first: int) -> None:
-        self._database, self._next = database, first
-        self._ids: dict[str, int] = {}
+        super().__init__()
+        self._database, self._first = database, first
         self._new: list[Row] = []
 
-    def __call__(self, text: str) -> int:
-        """Id of a text."""
-        found = self._ids.get(text)
-        if found is None:
-            found = self._ids[text] = self._next
-            self._new.append((found, text))
-            self._next += 1
+    def __missing__(self, text: str) -> int:
+        found = self[text] = self._first + len(self)
+        self._new.append((found, text))
         return found
+
+    def learn(self, text: str) -> None:
+        """Give a text its id, if it has none."""
+        self[text]
 
     def flush(self) -> None:
         """Write the texts that are new."""

@@ -28,7 +28,7 @@ class Allocations:
     def add(self, segment: Segment) -> None:
         """Write the segment before this one."""
         self._write()
-        self._last = segment.memory
+        self._last = list(segment.memory)
 
     def _write(self) -> None:
         lines = []

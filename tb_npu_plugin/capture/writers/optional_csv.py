@@ -101,7 +101,7 @@ class TaskTime:
 
     def add(self, segment: Segment) -> None:
         """Write the tasks of one segment."""
-        self._write(segment.tasks, segment.until)
+        self._write(list(segment.tasks), segment.until)
 
     def _write(self, tasks: list[Task], before: int) -> None:
         lines = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -12,7 +13,7 @@ from tb_npu_plugin.capture.mock.groups import Groups
 from tb_npu_plugin.capture.mock.host import Batch, Communication, HostData
 from tb_npu_plugin.capture.mock.kineto import Call, Signature
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
-from tb_npu_plugin.capture.simulation.device import Device
+from tb_npu_plugin.capture.simulation.recorded_device import RecordedDevice
 from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, OpInfo, Segment
 
 CHIP = CHIPS[DEFAULT_CHIP]
@@ -36,8 +37,7 @@ def peers_of(
 
 def run(settings: Settings, notes: list[Communication], *calls: Call) -> tuple[Segment, Peers]:
     peers = peers_of(settings, notes, *calls)
-    device = Device(CHIP, Random(1), 0, 9, False, 1.0)
-    device.segment = Segment()
+    device = RecordedDevice(CHIP, Random(1), 0, 9, runtime=False)
     for one in calls:
         transfer = peers.transfer(one)
         assert transfer is not None
@@ -46,7 +46,7 @@ def run(settings: Settings, notes: list[Communication], *calls: Call) -> tuple[S
     return device.segment, peers
 
 
-def four(notes: list[Communication], *calls: Call) -> list[CommOp]:
+def four(notes: list[Communication], *calls: Call) -> Sequence[CommOp]:
     """What rank 2 of four does."""
     return run(Settings(rank=2, world=4, groups=GROUPS), notes, *calls)[0].comm
 
@@ -162,8 +162,7 @@ def test_between_which_two_is_not_known() -> None:
 def test_the_backward_pass_goes_on_while_gradients_are_reduced() -> None:
     one = call("c10d::allreduce_", 0, (1 << 20,))
     peers = peers_of(Settings(rank=2, world=4, groups=GROUPS), [], one)
-    device = Device(CHIP, Random(1), 0, 9, False, 1.0)
-    device.segment = Segment()
+    device = RecordedDevice(CHIP, Random(1), 0, 9, runtime=False)
     transfer = peers.transfer(one)
     assert transfer is not None
     for start in (1000, 3000):
@@ -197,8 +196,7 @@ def test_the_device_waits_for_the_functional_collective_whose_result_is_waited_f
     waits = [call("_c10d_functional::wait_tensor", at, (size,)) for at, size in ((5000, 32), (6000, 7), (9000, 64))]
     calls = [*first, *second, *waits]
     peers = peers_of(Settings(rank=2, world=4, groups=GROUPS), [], *calls)
-    device = Device(CHIP, Random(1), 0, 9, False, 1.0)
-    device.segment = Segment()
+    device = RecordedDevice(CHIP, Random(1), 0, 9, runtime=False)
     waited = []
     for one in (first[1], second[1]):
         transfer = peers.transfer(one)
@@ -224,8 +222,7 @@ def test_a_batch_of_sends_and_receives_is_one_operator() -> None:
     assert transfers[:2] == [None, None], "the last one stands for all"
     (transfer,) = transfers[2:]
     assert transfer is not None and (transfer.type, transfer.size) == ("hcom_batchSendRecv_", 4 * (4096 + 1024 + 2048))
-    device = Device(CHIP, Random(1), 0, 9, False, 1.0)
-    device.segment = Segment()
+    device = RecordedDevice(CHIP, Random(1), 0, 9, runtime=False)
     peers.communicate(device, transfer, HostOp(OpInfo(""), MAIN, 1400, 1500), calls[2], 1400, 1490, later=False)
     (op,) = device.segment.comm
     assert op.is_p2p and op.name.split("__")[0] == "hcom_batchSendRecv" and op.group.planes == 2

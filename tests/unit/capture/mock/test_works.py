@@ -10,7 +10,7 @@ from tb_npu_plugin.capture.mock.host import HostData
 from tb_npu_plugin.capture.mock.kineto import LIST, Call, Recorded, Signature
 from tb_npu_plugin.capture.mock.works import name_list_types, works_of
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
-from tb_npu_plugin.capture.simulation.device import Device
+from tb_npu_plugin.capture.simulation.recorded_device import RecordedDevice
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment, Task
 
 MAIN, GLOO, BF16 = 1, 99, "c10::BFloat16"
@@ -72,7 +72,7 @@ def test_or_that_of_a_tensor_of_its_shape_beside_it() -> None:
     assert named(cat) == [("float", "float")]
 
 
-def reduced(end_of_work: int | None, waits: list[tuple[int, int, int]]) -> tuple[Segment, Peers, Device]:
+def reduced(end_of_work: int | None, waits: list[tuple[int, int, int]]) -> tuple[Segment, Peers, RecordedDevice]:
     """An all-reduce of two ranks that this one reaches at 10 ms."""
     one = call("c10d::allreduce_", 10 * MS, 10 * MS + 100, ((1024,), BF16))
     works = [] if end_of_work is None else [work("all_reduce", 10 * MS + 50, end_of_work)]
@@ -80,8 +80,7 @@ def reduced(end_of_work: int | None, waits: list[tuple[int, int, int]]) -> tuple
     note = (10 * MS - 20, 10 * MS + 200, MAIN, "all")
     data = HostData(Settings(rank=0, world=2, groups={"all": group}), 1, 0, 0, communication=[note], waits=waits)
     peers = Peers(data.settings, CHIP, data, [one], works)
-    device = Device(CHIP, Random(1), 0, 9, False, 1.0)
-    device.segment = Segment()
+    device = RecordedDevice(CHIP, Random(1), 0, 9, runtime=False)
     transfer = peers.transfer(one)
     assert transfer is not None
     peers.communicate(
