@@ -43,7 +43,7 @@ class Settings:
     or None; export_types is part of {"text", "db"}; rank None: not known, world is then 1; groups are those of
     profiler_metadata.json (communicator → group_name, group_rank, global_ranks); environment are the variables of
     ENV_VARIABLES, which the database export stores in META_DATA; active: steps that a capture records, None: not known;
-    task_queue: what TASK_QUEUE_ENABLE says, 0 to 2.
+    task_queue: what TASK_QUEUE_ENABLE says, 0 to 2; mstx_include or mstx_exclude choose among the domains of marks.
     """
 
     cpu: bool = True
@@ -67,6 +67,14 @@ class Settings:
     environment: Mapping[str, str] = field(default_factory=dict)
     active: int | None = None
     task_queue: int = 1
+    mstx_include: tuple[str, ...] = ()
+    mstx_exclude: tuple[str, ...] = ()
+
+    def wants(self, domain: str) -> bool:
+        """Marks of this domain are recorded."""
+        if not self.mstx or domain in self.mstx_exclude:
+            return False
+        return not self.mstx_include or domain in self.mstx_include
 
     @property
     def simulates(self) -> bool:

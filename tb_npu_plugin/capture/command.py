@@ -18,6 +18,7 @@ from tb_npu_plugin.capture.models.catalog import MODELS, Sizes
 from tb_npu_plugin.capture.models.run import TRUTH, Recipe, Report, events_of_a_step, write_run
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, GIB
 from tb_npu_plugin.capture.simulation.faults import FAULTS
+from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION, DATALOADER
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
 from tb_npu_plugin.errors import NpuPluginError
@@ -53,6 +54,7 @@ _EPILOG = "\b\nFaults (figures in brackets may be left out):\n" + "".join(f"  {t
 @click.option(
     "--task-queue", default=1, show_default=True, type=click.IntRange(0, 2), help="TASK_QUEUE_ENABLE of torch_npu."
 )
+@click.option("--mstx", is_flag=True, help="With the marks that torch_npu sets itself: communication, dataloader.")
 @click.option("--l2-cache", is_flag=True, help="With l2_cache.csv.")
 @click.option("--sys-io", is_flag=True, help="With nic.csv and roce.csv, and these curves.")
 @click.option("--sys-interconnection", is_flag=True, help="With pcie.csv and hccs.csv, and these curves.")
@@ -72,7 +74,7 @@ _EPILOG = "\b\nFaults (figures in brackets may be left out):\n" + "".join(f"  {t
 def mock(
     out: Path, model: str, ranks: int, tp: int, pp: int, steps: int, events: int | None, faults: tuple[str, ...],
     only_ranks: str, chip: str, level: str, aic_metrics: str | None, export_type: str, framework: str, data_process: bool,
-    task_queue: int, l2_cache: bool, sys_io: bool, sys_interconnection: bool, no_memory: bool, no_stack: bool,
+    task_queue: int, mstx: bool, l2_cache: bool, sys_io: bool, sys_interconnection: bool, no_memory: bool, no_stack: bool,
     no_shapes: bool, layers: int | None, hidden: int | None, heads: int | None, sequence: int | None,
     batch: int | None, micro: int | None, seed: int, jobs: int,
 ) -> None:  # fmt: skip
@@ -85,6 +87,7 @@ def mock(
         LEVELS[level], METRICS[aic_metrics or ("PipeUtilization" if counts else "AiCoreNone")], not no_shapes,
         not no_memory, not no_stack, l2_cache, export=_forms(export_type), gc_threshold=0.0 if any("gc-pause" in f for f in faults) else None,
         data_process=data_process, sys_io=sys_io, sys_interconnection=sys_interconnection,
+        built_in_marks=(COMMUNICATION, DATALOADER) if mstx else (),
     )  # fmt: skip
     sizes = Sizes(layers, hidden, heads, sequence, batch, micro)
     recipe = Recipe(model, ranks, tp, pp, steps, 11, chip, seed, faults, sizes, options, _ranks(only_ranks),

@@ -16,6 +16,7 @@ from tb_npu_plugin.capture.command import METRICS
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe, write_run
 from tb_npu_plugin.capture.simulation.chips import CHIPS
+from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION, DATALOADER
 from tb_npu_plugin.capture.writers.dialect import Options
 from tests.oracle.raw import Raw
 
@@ -37,6 +38,7 @@ SWITCHES: dict[str, dict[str, Any]] = {
     "plain": {}, "no_shapes": {"shapes": False}, "no_memory": {"memory": False}, "no_stack": {"stack": False},
     "l2_cache": {"l2_cache": True}, "gc": {"gc_threshold": 0.0}, "cpu_only": {"npu": False}, "npu_only": {"cpu": False},
 }  # fmt: skip
+_MARKS = (COMMUNICATION, DATALOADER)
 SMALL = Recipe("tiny", 2, tp=2, steps=2, sizes=Sizes(layers=1), faults=("ai-cpu", "gc-pause:1:2"), only=(1,))
 
 
@@ -93,6 +95,13 @@ RUNS: dict[str, Recipe] = {
     "task_queue_0_cluster": replace(_with(CLUSTER, level=2), task_queue=0, only=(3,)),
     "both_task_queue_0_level0": replace(
         _with(SMALL, level=0, metrics=METRICS["AiCoreNone"], export=("text", "db")), task_queue=0
+    ),
+    "both_mstx": _with(replace(CLUSTER, only=(3,)), export=("text", "db"), built_in_marks=_MARKS),
+    "both_mstx_level0": _with(
+        SMALL, level=0, metrics=METRICS["AiCoreNone"], export=("text", "db"), built_in_marks=_MARKS
+    ),
+    "both_mstx_level_none": _with(
+        SMALL, level=-1, metrics=METRICS["AiCoreNone"], export=("text", "db"), built_in_marks=_MARKS
     ),
     "fragmentation_and_leak": replace(ONE, faults=("fragmentation", "memory-leak:3")),
 }

@@ -133,13 +133,12 @@ class _ProfInterface:
 
     def start_trace(self) -> None:
         """Record."""
-        recorder, config = self._need(), self.experimental_config
+        recorder = self._need()
         self._start_info = {"syscnt_enable": False, "freq": 100, "start_cnt": 0, "start_monotonic": time.monotonic_ns()}
         self._write_info(None)  # so that analyse can finish the folder of a run that was killed
         recorder.start()
         self._termination.start(self._keep)
-        marks = tuple(config._mstx_domain_include), tuple(config._mstx_domain_exclude)
-        session.begin(session.Session(recorder, self._settings, *marks))
+        session.begin(session.Session(recorder, self._settings))
         if self._settings.mstx:
             self._marks.start()
         if self._settings.simulates:
@@ -323,6 +322,8 @@ class _ProfInterface:
             environment=side_files.environment(),
             active=active if isinstance(active := getattr(self.schedule, "active", None), int) else None,
             task_queue=task_queue.level(),
+            mstx_include=tuple(config._mstx_domain_include),
+            mstx_exclude=tuple(config._mstx_domain_exclude),
         )
 
     def _write_info(self, end: dict[str, Any] | None) -> None:

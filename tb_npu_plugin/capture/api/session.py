@@ -11,18 +11,10 @@ from tb_npu_plugin.capture.backend import Recorder, Settings
 
 @dataclass(frozen=True)
 class Session:
-    """A recorder between its start and its stop. `include` or `exclude` choose among the domains of marks."""
+    """A recorder between its start and its stop."""
 
     recorder: Recorder
     settings: Settings
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-
-    def wants(self, domain: str) -> bool:
-        """Marks of this domain are recorded."""
-        if not self.settings.mstx or domain in self.exclude:
-            return False
-        return not self.include or domain in self.include
 
 
 _current: list[Session] = []

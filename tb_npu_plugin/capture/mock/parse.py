@@ -20,6 +20,7 @@ from tb_npu_plugin.capture.mock.replay import STEP, Replay
 from tb_npu_plugin.capture.mock.shapes import Sample
 from tb_npu_plugin.capture.mock.works import name_list_types
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
+from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION
 from tb_npu_plugin.capture.writers.dialect import NEW, Options
 from tb_npu_plugin.capture.writers.files import Writer
 from tb_npu_plugin.capture.writers.recording import recording, with_links
@@ -105,5 +106,6 @@ def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str,
         memory=host.profile_memory, stack=host.with_stack or host.with_modules, l2_cache=settings.l2_cache,
         cpu=settings.cpu, npu=settings.npu, export=export, gc_threshold=settings.gc_threshold,
         sys_io=settings.sys_io, sys_interconnection=settings.sys_interconnection,
+        built_in_marks=(COMMUNICATION,) if settings.wants(COMMUNICATION) else (),
     )  # fmt: skip
     return replace(options, metadata={**metadata, ENVIRONMENT: dict(settings.environment), SIMULATED: True})

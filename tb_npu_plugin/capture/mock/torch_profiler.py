@@ -101,7 +101,8 @@ def save(profiler: Any, target: Path) -> None:
     temporary = target.with_suffix(".part")
     profiler.profiler.kineto_results.save(str(temporary))
     if not _is_whole(temporary):  # PyTorch logs why, and raises nothing
-        temporary.unlink(missing_ok=True)
+        for left in target.parent.glob(f"{temporary.name}*"):  # PyTorch, too, writes under another name first
+            left.unlink()
         raise OSError(errno.ENOSPC, "PyTorch could not write all that it recorded: is the disk full?", str(target))
     temporary.replace(target)
 

@@ -70,6 +70,8 @@ class Recipe:
         if self.options.data_process and self.framework != "mindspore":
             raise BadRequest("only MindSpore profiles the data pipeline", "Add --framework mindspore.")
         chip, layout = CHIPS[self.chip], Layout(self.ranks, self.tp, self.pp)
+        if self.options.built_in_marks and self.framework != "torch":
+            raise BadRequest("marks of mstx are simulated for torch_npu alone", "Leave --mstx out.")
         if self.task_queue not in TASK_QUEUES:
             raise BadRequest(f"there is no TASK_QUEUE_ENABLE={self.task_queue}", "It is 0, 1 or 2.")
         if self.task_queue != 1 and self.framework != "torch":

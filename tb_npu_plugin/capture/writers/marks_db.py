@@ -22,7 +22,7 @@ class MarkTables:
         rows: list[Row] = []
         for mark in segment.marks:
             self._count += 1
-            tid, kind = self._pid | mark.tid, _KINDS["marker_ex" if mark.start == mark.end else "start/end"]
+            tid, kind = self._pid | mark.tid, _KINDS[mark.kind]
             connection = schema.NO_ID if mark.task is None else mark.task.connection
             rows.append((mark.start, mark.end, kind, self._count, schema.NO_ID, self._text[mark.message], tid, tid,
                          self._text[mark.domain], connection))  # fmt: skip

@@ -8,14 +8,18 @@ from dataclasses import replace
 
 from tb_npu_plugin.capture.simulation.links import LinkMeters
 from tb_npu_plugin.capture.simulation.records import Process, Segment
+from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION, DATALOADER, BuiltInMarks
 from tb_npu_plugin.capture.writers.dialect import Options
 
 
 def recording(process: Process, options: Options) -> Callable[[Segment], Segment]:
     """Takes out of each segment what was not recorded. Without the host there are no step marks: `process` says so."""
     process.marks = process.marks and options.cpu
+    marked = BuiltInMarks(COMMUNICATION in options.built_in_marks, DATALOADER in options.built_in_marks)
 
     def seen(segment: Segment) -> Segment:
+        if options.built_in_marks:
+            segment = marked(segment)
         if not options.device:
             # Level_none is for marks: they are known on the host
             marks = [replace(mark, task=None) for mark in segment.marks] if options.npu else []

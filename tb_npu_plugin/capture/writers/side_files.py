@@ -34,7 +34,7 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
     }  # fmt: skip
     experimental = {
         "_profiler_level": options.level_name, "_aic_metrics": options.metrics, "_l2_cache": options.l2_cache,
-        "_msprof_tx": False, "_data_simplification": None if dialect.private_schedule else True,
+        "_msprof_tx": False, **({"_mstx": True} if options.built_in_marks else {}), "_data_simplification": None if dialect.private_schedule else True,
         "record_op_args": False, "_export_type": list(options.export) if dialect.export_list else options.export[0],
         "_op_attr": False, "_gc_detect_threshold": options.gc_threshold,
     }  # fmt: skip

@@ -15,6 +15,7 @@ from tb_npu_plugin.capture.writers.plane_tasks import (
     transport_of,
 )
 from tb_npu_plugin.capture.writers.trace_text import Clock, quoted
+from tb_npu_plugin.schema import trace_events
 from tb_npu_plugin.schema.trace_events import CALL_KEYS, CALL_PREFIX, OPERATION_KEYS, STEP_KEYS, TASK_KEYS, args_of
 
 Timed = tuple[int, str]
@@ -41,6 +42,7 @@ class DeviceEvents:
         self._speed = port_speed(output)
         self.streams: set[int] = set()
         self.cann_threads: set[int] = set()
+        self.mark_threads: set[int] = set()
         self._operations = 800  # so many tasks had the stream before
 
     def cann(self, segment: Segment) -> list[Timed]:
@@ -195,9 +197,20 @@ class DeviceEvents:
         out += [(op.start, _flow(ts, host, op, pid, self.row_of(op.group))) for op in segment.comm]
         return out
 
+    def host_marks(self, segment: Segment) -> list[Timed]:
+        """Marks of mstx by the thread that set them."""
+        self.mark_threads.update({mark.tid for mark in segment.marks})
+        ts, pid = self._ts, self._pids[trace_events.MSTX]
+        return [
+            (mark.start, f'{{"name": {quoted(mark.message)}, "pid": {pid}, "tid": {mark.tid}, "ts": {ts(mark.start)}, '
+                         f'"dur": {(mark.end - mark.start) / 1000}, "args": '
+                         f'{trace_events.MSTX_ARGS.format(quoted(mark.kind), quoted(mark.domain))}, "ph": "X"}}')
+            for mark in segment.marks
+        ]  # fmt: skip
+
     def marks(self, segment: Segment) -> list[Timed]:
         """Flows from marks of mstx to their rows on the device."""
-        ts, pid, host = self._ts, self._pids["Ascend Hardware"], self._output.process.pid
+        ts, pid, host = self._ts, self._pids["Ascend Hardware"], self._pids[trace_events.MSTX]
         return [
             (task.start, f'{{"ph": "s", "bp": "e", "name": "{MSTX}", "id": {task.connection}, "pid": {host}, '
                          f'"tid": {mark.tid}, "ts": {ts(mark.start)}, "cat": "{MSTX}"}}, '

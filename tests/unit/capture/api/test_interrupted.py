@@ -205,6 +205,7 @@ def test_the_mock_device(end: str, status: int, kept: bool, tmp_path: Path, said
     assert ("is the disk full?" in out) == ("RLIMIT" in end)
     [folder] = (tmp_path / "result").iterdir()
     assert ("torch.json" in names(folder / "FRAMEWORK")) == kept
+    assert not [name for name in names(folder / "FRAMEWORK") if ".part" in name]
     [skipped] = scan({"": tmp_path}).skipped
     assert ("nothing can be parsed" in skipped.reason) == (not kept)
     analyse(str(folder))

@@ -22,7 +22,7 @@ def capture(out: Path, step: Any, active: int = 1) -> None:
     """Record `active` steps after one of warm-up, without shapes."""
     config = profiler._ExperimentalConfig(
         profiler_level=profiler.ProfilerLevel.Level1, export_type=["text", "db"],
-        aic_metrics=profiler.AiCMetrics.PipeUtilization,
+        aic_metrics=profiler.AiCMetrics.PipeUtilization, mstx=True,
     )  # fmt: skip
     with profiler.profile(
         schedule=profiler.schedule(wait=1, warmup=1, active=active, repeat=1), experimental_config=config,

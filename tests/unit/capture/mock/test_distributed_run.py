@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tb_npu_plugin.capture.mock.parse import parse
 from tests.oracle import test_invariants as invariants
 from tests.oracle.raw import Raw
 from tests.support.invariants import check
@@ -64,6 +66,57 @@ def test_each_operator_has_its_group(alone: Path) -> None:
         ("hcom_send_", "[3, 4]"): 1,
         ("hcom_receive_", "[3, 5]"): 1,
     }
+
+
+def marks(folder: Path) -> list[dict[str, str]]:
+    """Messages of torch_npu's own marks of communication, in the order of the calls."""
+    database = next(folder.glob("**/ascend_pytorch_profiler*.db"))
+    with sqlite3.connect(database) as connection:
+        rows = connection.execute(
+            "SELECT m.value FROM MSTX_EVENTS JOIN STRING_IDS AS m ON m.id = message "
+            "JOIN STRING_IDS AS d ON d.id = domainId WHERE d.value = 'communication' ORDER BY startNs"
+        )
+        return [json.loads(message) for (message,) in rows]
+
+
+def test_communication_marks_itself(alone: Path) -> None:
+    ranks = {name: group["global_ranks"] for name, group in groups_of(alone).items()}
+    found = [(mark["opName"], mark["count"], mark["dataType"], len(ranks[mark["groupName"]])) for mark in marks(alone)]
+    assert found == [
+        ("HcclAllReduce", "4096", "fp32", 2), ("HcclRecv", "2048", "fp32", 2), ("HcclSend", "2048", "fp32", 2),
+        ("HcclBatchSendRecv", "4096", "fp32", 8), ("HcclSend", "2048", "fp32", 2), ("HcclRecv", "2048", "fp32", 2),
+        ("HcclAllReduce", "2048", "fp32", 8),
+    ]  # fmt: skip
+    peers = [mark.get("destRank", mark.get("srcRank")) for mark in marks(alone)]
+    assert peers == [None, "1", "1", None, "1", "1", None]  # counted in the group of two
+
+
+@pytest.mark.parametrize(
+    ("chosen", "count"),
+    [
+        ({"mstx_exclude": ["communication"]}, 0),
+        ({"mstx_include": ["default"]}, 0),
+        ({"mstx_include": ["communication", "mine"]}, 7),
+        ({"mstx_exclude": ["default"]}, 7),
+        ({"mstx": False}, 0),
+        ({"level": "Level_none"}, 7),
+    ],
+)
+def test_domains_choose(alone: Path, chosen: dict[str, Any], count: int, tmp_path: Path) -> None:
+    folder = tmp_path / alone.name
+    shutil.copytree(alone / "FRAMEWORK", folder / "FRAMEWORK")
+    capture = folder / "FRAMEWORK/capture.json"
+    content = json.loads(capture.read_text())
+    content["settings"].update(chosen)
+    capture.write_text(json.dumps(content))
+    parse(folder, tmp_path, ("db",), lambda progress: None)
+    assert ("MSTX_EVENTS" in tables(tmp_path)) == (count > 0)
+    assert not count or len(marks(tmp_path)) == count
+
+
+def tables(folder: Path) -> set[str]:
+    with sqlite3.connect(next(folder.glob("ascend_pytorch_profiler*.db"))) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
 
 
 def test_sends_and_receives_are_p2p(alone: Path) -> None:
