@@ -21,7 +21,7 @@ PHASES = {
     "hcom_broadcast_": (False,), "hcom_alltoall_": (False,), "hcom_alltoallv_": (False,), "hcom_reduce_": (True,),
     "hcom_scatter_": (False,),
 }  # fmt: skip
-#: Name that torch_npu gives what launches a collective (HcclAllreduce as in the public sample, others as in its source).
+#: Name that torch_npu gives what launches a collective: HcclAllreduce in the public sample, all in ProcessGroupHCCL.cpp.
 CALLS = {
     "hcom_allReduce_": "HcclAllreduce", "hcom_reduceScatter_": "HcclReduceScatter", "hcom_allGather_": "HcclAllgather",
     "hcom_broadcast_": "HcclBroadcast", "hcom_alltoall_": "HcclAlltoAll", "hcom_alltoallv_": "HcclAlltoAllV",
