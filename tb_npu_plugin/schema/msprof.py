@@ -19,6 +19,7 @@ from tb_npu_plugin.schema.torch_npu_csv import (
 )
 from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
 from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD, MODULE_MEMORY, OP_MEMORY
+from tb_npu_plugin.tables import Column, Kind
 
 #: Where the export is, below PROF_*.
 OUTPUT_FOLDER = "mindstudio_profiler_output"
@@ -102,6 +103,31 @@ ITERATIONS = ResultFile(
     doc="Points of each iteration of a graph on the device, and its reduces.",
 )
 
+FUSION_OP = ResultFile(
+    id="fusion_op",
+    name="fusion_op_*.csv",
+    pattern=named("fusion_op"),
+    title="Fused operators",
+    condition=Condition("--task-time=l1", "Exported where graphs ran as a whole; never of single operators."),
+    columns=(
+        Column(
+            "device_id", Kind.TEXT, "Device", "Device; host for what the host recorded.", "identity", ("Device_id",)
+        ),
+        Column("model", Kind.TEXT, "Model", "Model.", "identity", ("Model Name",)),
+        Column("model_id", Kind.INT, "Model ID", "Model.", "identity", ("Model ID",)),
+        Column(
+            "name", Kind.TEXT, "Fused operator", "Operator after fusion.", "identity", ("Fusion Op",), required=True
+        ),
+        Column("original", Kind.TEXT, "Original operators", "Operators that it was made of.", "", ("Original Ops",)),
+        Column("input_bytes", Kind.BYTES, "Input", "Memory of the inputs.", "", ("Memory Input(KB)",)),
+        Column("output_bytes", Kind.BYTES, "Output", "Memory of the outputs.", "", ("Memory Output(KB)",)),
+        Column("weight_bytes", Kind.BYTES, "Weight", "Memory of the weights.", "", ("Memory Weight(KB)",)),
+        Column("workspace_bytes", Kind.BYTES, "Workspace", "Memory of the workspace.", "", ("Memory Workspace(KB)",)),
+        Column("total_bytes", Kind.BYTES, "Total memory", "Sum of the four.", "", ("Memory Total(KB)",)),
+    ),
+    doc="Operators of graphs before and after fusion, and their memory.",
+)
+
 MSPROF_FILES: tuple[ResultFile, ...] = (
     dataclasses.replace(TRACE_VIEW, name="msprof_*.json", pattern=named("msprof", "json"), condition=_DEFAULT),
     _like(KERNELS, "op_summary", _AICORE),
@@ -115,5 +141,6 @@ MSPROF_FILES: tuple[ResultFile, ...] = (
     _like(L2_CACHE, "l2_cache", Condition("--l2=on", "Exported where the L2 cache was profiled.")),
     ITERATIONS,
     *(_like(file, file.id, _IO if file.condition is SYS_IO else _INTERCONNECTION) for file in LINK_FILES),
+    FUSION_OP,
     MSPROF_DATABASE,
 )

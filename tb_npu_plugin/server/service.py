@@ -202,7 +202,8 @@ class Service:
             stages = set(stages_of(place.span))
         stands = self.library.want(place, sorted(stages, key=STAGES.index), urgent)
         tables = next((stand.entry for stand in stands if stand.stage == "tables"), None)
-        if tables is not None and any(self._in_trace(group, tables.meta["rows"], format) for group in view.needs):
+        groups = (*view.needs, *((table,) for table in view.from_trace))
+        if tables is not None and any(self._in_trace(group, tables.meta["rows"], format) for group in groups):
             stands += self.library.want(place, ["trace"], urgent)
         if urgent and self._ahead and not self._is_cancelled(place):
             self.library.want(place, STAGES, urgent=False)

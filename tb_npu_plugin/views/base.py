@@ -117,7 +117,8 @@ class ViewResult:
 class View:
     """One view. `needs`: logical tables (or "trace"), each group satisfied by any one of its members.
     `extra_tables`: tables that only /api/table serves, built from the same input on demand. `examines`: everything is
-    read for it, and it is built whatever came of that. `early`: it is built of a first look (store/first_look.py), too,
+    read for it, and it is built whatever came of that. `from_trace`: tables that are taken from the trace where they have
+    no file, although others may meet the needs. `early`: it is built of a first look (store/first_look.py), too,
     while the tables are read."""
 
     id: str
@@ -130,3 +131,4 @@ class View:
     count: str = ""  # logical table whose row count stands beside the view in the sidebar
     examines: bool = False
     early: bool = False
+    from_trace: tuple[str, ...] = ()

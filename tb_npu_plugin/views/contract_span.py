@@ -124,6 +124,7 @@ class KernelJson(TypedDict):
 class OperatorJson(TypedDict):
     """tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns,
     host_total_ns, aicore_self_share, aicore_total_share, communication, stacks, incomplete).
+    "api_statistic" where it was recorded: columns of the file; alone where no operators are known.
     /api/table/operator.stacks?name=..[&input_shapes=.. ("null": calls without shapes)]: call_stack (frames innermost first, one a line), calls,
     device_self_ns, device_total_ns, host_self_ns, host_total_ns."""
 

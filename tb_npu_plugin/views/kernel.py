@@ -9,6 +9,7 @@ from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import CoreShareJson, KernelJson
+from tb_npu_plugin.views.recorded import recorded_tables
 
 #: Value of the parameter `step` for the rows that belong to no step.
 NO_STEP = "null"
@@ -36,7 +37,7 @@ def build(source: ViewInput) -> ViewResult:
         "types_source": span.source("kernels" if statistic is None else "op_statistic"),
         "device_kind": FORMATS[span.format].device,
     }
-    return ViewResult(data, _tables(kernels, types), span.base_ns)
+    return ViewResult(data, {**_tables(kernels, types), **recorded_tables("kernel", span)}, span.base_ns)
 
 
 def _summed_up(span: SpanData, totals: Table | None) -> ViewResult:
@@ -62,7 +63,7 @@ def _summed_up(span: SpanData, totals: Table | None) -> ViewResult:
         tables["statistic"] = ViewTable(totals, "total_ns")
     if kernels is not None:
         tables["all"] = ViewTable(kernels, "start_ns", desc=False)
-    return ViewResult(data, tables, span.base_ns)
+    return ViewResult(data, {**tables, **recorded_tables("kernel", span)}, span.base_ns)
 
 
 def _tables(kernels: Table, types: Table) -> dict[str, ViewTable]:

@@ -7,6 +7,7 @@ from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import OperatorJson
+from tb_npu_plugin.views.recorded import recorded_tables
 
 #: Value of the parameter `input_shapes` for operators without shapes.
 NO_SHAPES = "null"
@@ -15,7 +16,9 @@ NO_SHAPES = "null"
 def build(source: ViewInput) -> ViewResult:
     """See OperatorJson."""
     span = source.spans[0]
-    operators = _operators(span)
+    operators = span.table("operators")
+    if operators is None:  # what CANN was called for is known all the same
+        return ViewResult(_nothing(span), recorded_tables("operator", span), span.base_ns)
     totals = analysis.totals(operators)
     data: OperatorJson = {
         "calls": len(operators),
@@ -31,8 +34,23 @@ def build(source: ViewInput) -> ViewResult:
     tables = {
         "by_name": ViewTable(analysis.by_name(operators), "device_self_ns"),
         "by_shape": ViewTable(analysis.by_shape(operators), "device_self_ns"),
+        **recorded_tables("operator", span),
     }
     return ViewResult(data, tables, span.base_ns)
+
+
+def _nothing(span: SpanData) -> OperatorJson:
+    return {
+        "calls": 0,
+        "source": span.source("operators"),
+        "device_self_ns": None,
+        "device_total_ns": None,
+        "host_self_ns": None,
+        "host_total_ns": None,
+        "communication_self_ns": None,
+        "has_stacks": False,
+        "has_shapes": False,
+    }
 
 
 def stacks(source: ViewInput) -> ViewTable:
@@ -56,7 +74,8 @@ VIEW = View(
     id="operator",
     title="Operator",
     scope="span",
-    needs=(("operators",),),
+    needs=(("operators", "api_statistic"),),
+    from_trace=("operators",),
     build=build,
     params=(
         Param("name", doc='Table "stacks": the operator.'),

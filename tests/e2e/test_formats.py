@@ -121,7 +121,13 @@ KINDS = {
     "msprof": Kind(
         "msprof",
         "device 0",
-        {"overview": "msprof", "trace": "Ascend Hardware", "kernel": "FlashAttentionScore", "memory": "Modules"},
+        {
+            "overview": "msprof",
+            "trace": "Ascend Hardware",
+            "kernel": "FlashAttentionScore",
+            "operator": "aclrtMemcpyAsync",
+            "memory": "Modules",
+        },
     ),
     "msprof_pieces": Kind(
         "msprof_pieces",

@@ -7,7 +7,7 @@ import { openSlice } from "../../state/selection";
 import { Card, DataTable, PickChip, parsePick, pickWhere, type Row, RowFacts, Segments, Select } from "../../widgets";
 import { communicationCores } from "./parts";
 
-const TABS = ["statistic", "types", "all"] as const;
+const TABS = ["statistic", "types", "all", "task_time", "fusion_op"] as const;
 type Tab = (typeof TABS)[number];
 
 /** Columns of each tab to begin with; the others are in the column menu. */
@@ -39,8 +39,25 @@ const COLUMNS: Readonly<Record<Tab, readonly string[]>> = {
     "input_shapes",
     "input_types",
   ],
+  task_time: ["name", "type", "stream_id", "task_id", "start_ns", "dur_ns"],
+  fusion_op: [
+    "name",
+    "original",
+    "model",
+    "input_bytes",
+    "output_bytes",
+    "weight_bytes",
+    "workspace_bytes",
+    "total_bytes",
+  ],
 };
-const BARS: Readonly<Record<Tab, string>> = { statistic: "share", types: "ratio", all: "dur_ns" };
+const BARS: Readonly<Record<Tab, string>> = {
+  statistic: "share",
+  types: "ratio",
+  all: "dur_ns",
+  task_time: "dur_ns",
+  fusion_op: "total_bytes",
+};
 
 interface Props {
   data: KernelJson;

@@ -1,8 +1,9 @@
+import type { ComponentChildren } from "preact";
 import type { OperatorJson, TableJson } from "../../api/types.gen";
 import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { useView } from "../../state/use_view";
+import { useView, type ViewState } from "../../state/use_view";
 import { Card, DataTable, PickChip, parsePick, pickWhere, type Row, Segments, ViewFrame } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
 import { ChartChoice, OperatorCharts } from "./charts";
@@ -11,7 +12,8 @@ import { Stacks } from "./stacks";
 
 addStyle(css);
 
-const GROUPS = ["by_name", "by_shape"] as const;
+const GROUPS = ["by_name", "by_shape", "api_statistic"] as const;
+type Group = (typeof GROUPS)[number];
 const TIMES = [
   "device_self_ns",
   "device_total_ns",
@@ -28,13 +30,24 @@ function OperatorView({ selection }: ViewProps) {
   return (
     <ViewFrame view={view}>
       {(data, { tables, base_ns: baseNs }) => {
-        const group = GROUPS.find((id) => id === param("operator.tab")) ?? "by_name";
+        const groups = GROUPS.filter((id) => tables[id] !== undefined);
+        const group = groups.find((id) => id === param("operator.tab")) ?? groups[0] ?? "by_name";
         const table = tables[group];
+        const choice = <GroupChoice groups={groups} group={group} />;
+        if (table && group === "api_statistic") return <ApiTable table={table} view={view} choice={choice} />;
         return (
           <div class="grid">
             {tables.by_name && <OperatorCharts data={data} table={tables.by_name} />}
             {table && (
-              <OperatorTable key={group} group={group} table={table} data={data} query={view.query} baseNs={baseNs} />
+              <OperatorTable
+                key={group}
+                group={group}
+                table={table}
+                data={data}
+                query={view.query}
+                baseNs={baseNs}
+                choice={choice}
+              />
             )}
           </div>
         );
@@ -43,15 +56,50 @@ function OperatorView({ selection }: ViewProps) {
   );
 }
 
+/** What the rows of the table are. */
+function GroupChoice({ groups, group }: { groups: readonly Group[]; group: Group }) {
+  return (
+    <Segments
+      label={t("operator.group")}
+      options={groups.map((id) => ({ id, label: t(`operator.group.${id}`) }))}
+      value={group}
+      onChange={(id) => setParams({ "operator.tab": id === groups[0] ? null : id })}
+    />
+  );
+}
+
+interface ApiProps {
+  table: TableJson;
+  view: ViewState<OperatorJson>;
+  choice: ComponentChildren;
+}
+
+/** CANN's calls on the host, as the profiler summed them up. */
+function ApiTable({ table, view, choice }: ApiProps) {
+  return (
+    <Card>
+      <DataTable
+        table={table}
+        query={view.query}
+        baseNs={view.answer?.base_ns ?? "0"}
+        columns={["name", "level", "calls", "total_ns", "avg_ns", "min_ns", "max_ns"]}
+        bar={{ column: "total_ns" }}
+        tools={choice}
+      />
+    </Card>
+  );
+}
+
 interface Props {
-  group: (typeof GROUPS)[number];
+  group: Group;
   table: TableJson;
   data: OperatorJson;
   query: { span?: string };
   baseNs: string;
+  choice: ComponentChildren;
 }
 
-function OperatorTable({ group, table, data, query, baseNs }: Props) {
+function OperatorTable({ group, table, data, query, baseNs, choice }: Props) {
   const pick = parsePick(param("operator.pick"));
   const isShape = group === "by_shape";
   const isDevice = (data.device_self_ns ?? 0) > 0;
@@ -76,14 +124,7 @@ function OperatorTable({ group, table, data, query, baseNs }: Props) {
             hasStacks={data.has_stacks}
           />
         )}
-        tools={
-          <Segments
-            label={t("operator.group")}
-            options={GROUPS.map((id) => ({ id, label: t(`operator.group.${id}`) }))}
-            value={group}
-            onChange={(id) => setParams({ "operator.tab": id === "by_name" ? null : id })}
-          />
-        }
+        tools={choice}
         moreTools={
           <>
             <ChartChoice />
