@@ -162,4 +162,5 @@ class mstx:
 
         def __call__(self, function: F) -> F:
             """As a decorator."""
-            return mstx.mstx_range(self._message or function.__name__, self._stream, self._domain)(function)
+            name = getattr(function, "__name__", type(function).__name__)  # a partial has none
+            return mstx.mstx_range(self._message or name, self._stream, self._domain)(function)

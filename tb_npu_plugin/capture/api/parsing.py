@@ -6,6 +6,7 @@ import fcntl
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,7 +33,7 @@ from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 TRACE_HANDLER = "tensorboard_trace_handler"
 #: Empty file that says that the results are whole.
 DONE_FILE = "analyse.done"
-_CANN_FOLDER = "PROF_"
+_CANN_FOLDER = re.compile(r"PROF_\d+_\d+_[0-9A-Za-z]+")
 #: What stands between the name of a folder and random letters while it is being written.
 _PART = ".part-"
 _DAEMON = (
@@ -55,14 +56,12 @@ class ParseFailed(NpuPluginError):
 
 
 def is_result(folder: Path) -> bool:
-    """A folder with raw data of a capture."""
-    if not folder.is_dir() or not folder.name.endswith(RESULT_SUFFIX):
-        return False
+    """A folder with raw data of a capture, whatever it is called."""
     try:
         children = [child.name for child in folder.iterdir() if child.is_dir()]
-    except OSError:  # parsing tells why
-        return True
-    return any(name == RAW_FOLDER or name.startswith(_CANN_FOLDER) for name in children)
+    except OSError:  # of one that is called a result, parsing tells why
+        return folder.is_dir() and folder.name.endswith(RESULT_SUFFIX)
+    return any(name == RAW_FOLDER or _CANN_FOLDER.match(name) for name in children)
 
 
 def find_results(path: Path) -> list[Path]:
@@ -86,9 +85,7 @@ def analyse(
         return
     folders = find_results(path)
     if not folders:
-        error(
-            f"No raw profiling data in '{profiler_path}': no *{RESULT_SUFFIX} folder that holds {RAW_FOLDER} or PROF_*."
-        )
+        error(f"No raw profiling data in '{profiler_path}': no folder that holds {RAW_FOLDER} or PROF_*.")
         return
     if refuse_daemon():
         return

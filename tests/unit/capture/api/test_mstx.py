@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -156,3 +157,9 @@ def test_a_recorder_that_fails(running: Recorded, said: Said) -> None:
     running.fail["mark"] = OSError(28, "No space left on device")
     mstx.mark("a")
     assert said()[-1] == ("ERROR", "Call mark failed. Exception: [Errno 28] No space left on device")
+
+
+def test_annotate_names_what_has_no_name_by_its_kind(running: Recorded) -> None:
+    add = mstx.annotate()(functools.partial(int.__add__, 2))
+    assert add(3) == 5
+    assert running.take() == ["range_start partial default None", "range_end"]

@@ -72,17 +72,19 @@ def test_messages(tmp_path: Path, recorded: Recorded, said: Said) -> None:
 
 def test_a_parent_of_results_and_other_things(tmp_path: Path, recorded: Recorded) -> None:
     results = [_result(tmp_path / f"rank{rank}_ascend_pt") for rank in range(3)]
-    (tmp_path / "cann_ascend_pt/PROF_000001_x_y").mkdir(parents=True)
+    (tmp_path / "cann_ascend_pt/PROF_000001_20260101000000000_ABC").mkdir(parents=True)
+    (tmp_path / "notes_ascend_pt/PROF_of_something").mkdir(parents=True)
     (tmp_path / "empty_ascend_pt").mkdir()
     _result(tmp_path / "deeper/rank9_ascend_pt")
-    _result(tmp_path / "elsewhere")
+    renamed = _result(tmp_path / "renamed")
     (tmp_path / "file_ascend_pt").touch()
     found = parsing.find_results(tmp_path)
     assert [path.name for path in found] == [
-        "cann_ascend_pt", "rank0_ascend_pt", "rank1_ascend_pt", "rank2_ascend_pt"
+        "cann_ascend_pt", "rank0_ascend_pt", "rank1_ascend_pt", "rank2_ascend_pt", "renamed"
     ]  # fmt: skip
     analyse(str(tmp_path), max_process_number=1)
-    assert all(_files(result) == TEXT for result in results)
+    assert all(_files(result) == TEXT for result in [*results, renamed])
+    assert parsing.find_results(renamed) == [renamed]
 
 
 def test_old_output_is_removed(tmp_path: Path, recorded: Recorded) -> None:
