@@ -98,7 +98,8 @@ class ClusterJson(TypedDict):
 class DistributedJson(TypedDict):
     """tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns,
     transit_ns, avg_transit_ns, wait_ns (without sync_ns), sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank,
-    step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio), where `cluster` is known "trajectory" (rank, stage,
+    step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio), where links were sampled "link_use" (rank, link, port,
+    way, packets, average, peak, speed, use, errors, dropped), where `cluster` is known "trajectory" (rank, stage,
     basis "mean", "recorded" or "step", step, count, interval_ns, fp_bp_ns, tail_ns, total_ns, computation_ns,
     communication_alone_ns, stage_ns, receive_alone_ns, collective_alone_ns, flops, flops_rate, utilisation, peak_bytes,
     capacity_bytes). `ranks`: the spans that were read, and the

@@ -8,8 +8,11 @@ from typing import cast
 from tb_npu_plugin.analysis import communication as analysis
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.kernels import by_step
+from tb_npu_plugin.analysis.link_use import COLUMNS as LINK_USE_COLUMNS
+from tb_npu_plugin.analysis.link_use import link_use
 from tb_npu_plugin.analysis.ranks import WorldRanks, pipeline_stage, world_size
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.link_files import LINK_TABLES
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
@@ -121,7 +124,15 @@ def _tables(spans: Sequence[SpanData]) -> dict[str, ViewTable]:
     return {
         "ops": ViewTable(concat(analysis.OPS_COLUMNS, ops), "elapse_ns"),
         "transports": ViewTable(concat(analysis.TRANSPORT_COLUMNS, transports), "size_bytes"),
+        **_link_use(spans),
     }
+
+
+def _link_use(spans: Sequence[SpanData]) -> dict[str, ViewTable]:
+    """No table where no rank was sampled."""
+    found = [link_use({name: span.table(name) for name in LINK_TABLES}, span.capture.rank) for span in spans]
+    known = [table for table in found if table is not None]
+    return {"link_use": ViewTable(concat(LINK_USE_COLUMNS, known))} if known else {}
 
 
 VIEW = View(id="distributed", title="Distributed", scope="run", needs=(NEEDS,), build=build)

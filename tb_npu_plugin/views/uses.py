@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tb_npu_plugin.schema.link_files import LINK_TABLES
+
 
 @dataclass(frozen=True)
 class Use:
@@ -46,5 +48,6 @@ USES: dict[str, Use] = {
     "hccl_raw": Use(("distributed",), "No communication operators, no links."),
     "aicore_ops": Use(("kernel",), "No time by operator."),
     "aicore_types": Use(("kernel",), "No time by operator type."),
+    **dict.fromkeys(LINK_TABLES, Use(("distributed",), "No use of the links.", missed=False)),
     "memory_summary": Use(("distributed",), "No peak of the memory."),
 }

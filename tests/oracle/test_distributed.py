@@ -152,3 +152,37 @@ def test_bubble_is_the_time_of_the_receives() -> None:
     receives = [[row for row in raw(folder).kernels if row["Type"] == "hcom_receive_"] for folder in folders]
     assert [len(rows) for rows in receives] == [1, 1]
     assert bubbles == [int(Decimal(row["Duration(us)"]) * 1000) for (row,) in receives]
+
+
+#: Bytes of the MB of these files.
+MIB = 1 << 20
+
+
+def test_use_of_the_links_is_that_of_the_files() -> None:
+    folder = next((FIXTURES / "results" / "links").glob("*_ascend_pt"))
+    one = raw(folder)
+    shown = show("distributed", folder).tables["link_use"]
+    assert {row["rank"] for row in shown} == {0}
+    for row in one.csv("hccs.csv"):
+        (found,) = (entry for entry in shown if entry["link"] == "HCCS" and entry["way"] == row["Mode"][:2])
+        for key, column in (("average", "Average"), ("peak", "Max")):
+            assert found[key] == pytest.approx(float(row[column]) * MIB / 1e9) and found[key] > 0
+        assert found["speed"] is None and found["use"] is None and found["errors"] is None
+    pcie = {(entry["way"], entry["packets"]): entry for entry in shown if entry["link"] == "PCIe"}
+    assert pcie.keys() == {(way, kind) for way in ("Tx", "Rx") for kind in ("post", "nonpost", "cpl")}
+    rates = {row["Mode"]: row for row in one.csv("pcie.csv")}
+    for mode, key in (("Rx_cpl_avg(MB/s)", ("Rx", "cpl")), ("Tx_p_avg(MB/s)", ("Tx", "post"))):
+        assert pcie[key]["average"] == pytest.approx(float(rates[mode]["Avg"]) * MIB / 1e9)
+        assert pcie[key]["peak"] == pytest.approx(float(rates[mode]["Max"]) * MIB / 1e9)
+    for link, name in (("RoCE", "roce.csv"), ("NIC", "nic.csv")):
+        (port,) = one.csv(name)
+        for way in ("Tx", "Rx"):
+            (found,) = (entry for entry in shown if entry["link"] == link and entry["way"] == way)
+            use, speed = float(port[f"{way} Bandwidth efficiency(%)"]), float(port["Bandwidth(MB/s)"]) * MIB / 1e9
+            assert (found["use"], found["speed"]) == (use, pytest.approx(speed)) and use > 0
+            assert found["average"] == pytest.approx(use / 100 * speed) and found["peak"] is None
+
+
+def test_no_use_of_links_that_were_not_sampled() -> None:
+    folder = next((FIXTURES / "results" / "level1").glob("*_ascend_pt"))
+    assert "link_use" not in show("distributed", folder).tables

@@ -36,4 +36,24 @@ export const LINKS = {
   "txDropped rate": "发送丢包率",
   "txError rate": "发送错误率",
   "txPacket/s": "每秒发送报文数",
+  "Average of what the port can do, 0 to 100; unknown without its speed.":
+    "平均值占端口带宽的比例，0 到 100；端口带宽未知时未知。",
+  Direction: "方向",
+  Dropped: "丢包率",
+  Errors: "错误率",
+  "Fastest sample; over PCIe the mean of the fastest of each sample.": "最快的采样点；PCIe 为各采样点内最大值的平均。",
+  "HCCS, PCIe, RoCE, or the network card (NIC).": "HCCS、PCIe、RoCE 或网卡（NIC）。",
+  "Kind of packets over PCIe: posted, non-posted (nonpost), completions (cpl).":
+    "PCIe 报文类型：posted（post）、non-posted（nonpost）、completion（cpl）。",
+  Link: "链路",
+  "Link speed": "链路带宽",
+  "Mean of the samples over the whole capture, 1e9 bytes per second.":
+    "整个采集期间各采样点的平均值，单位 1e9 字节每秒。",
+  "No use of the links.": "没有链路利用情况。",
+  "Packets that were lost, 0 to 100.": "丢包率，0 到 100。",
+  "Packets with errors, 0 to 100.": "报文错误率，0 到 100。",
+  Port: "端口",
+  "Tx: what the device sent; Rx: what it received.": "Tx：设备发送；Rx：设备接收。",
+  Use: "利用率",
+  "What the port can do; unknown where no file tells.": "端口带宽；文件中没有时未知。",
 } satisfies Partial<Record<ServerText, string>>;

@@ -34,6 +34,9 @@ export const en = {
     "Calls of one operator in one group and step. Bytes count each transfer once: SDMA is not added to the HCCS or PCIE that it contains.",
   "distributed.transports": "Transports",
   "distributed.transports.help": "Bytes and time of each kind of link, and the share of packets that are large",
+  "distributed.link_use": "Use of the links",
+  "distributed.link_use.help":
+    "What the profiler sampled over the whole capture, whatever the step: sys_interconnection records PCIe and HCCS, sys_io the network card and RoCE. Average and peak are those of all traffic of the device; the curves are in the Trace view.",
   "distributed.links": "Links",
   "distributed.links.help":
     "Traffic from the rank of the row to the rank of the column. Only profiled ranks have a row. Point at a cell to read all figures.",
@@ -91,6 +94,9 @@ export const zh: Record<keyof typeof en, string> = {
     "同一通信域、同一 step 中一个算子的所有调用。每次传输只计一次字节：SDMA 不与它包含的 HCCS 或 PCIE 相加。",
   "distributed.transports": "链路类型",
   "distributed.transports.help": "每类链路的字节数和时间，以及大包占比",
+  "distributed.link_use": "链路利用",
+  "distributed.link_use.help":
+    "采集工具在整个采集期间的采样结果，与 step 无关：sys_interconnection 采集 PCIe 和 HCCS，sys_io 采集网卡和 RoCE。平均值和峰值包含设备的全部流量；曲线见 Trace 视图。",
   "distributed.links": "链路",
   "distributed.links.help":
     "从行所示 rank 到列所示 rank 的流量。只有已采集的 rank 有对应的行。指针停在单元格上可看到全部数值。",

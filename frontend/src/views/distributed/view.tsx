@@ -91,6 +91,7 @@ function Distributed({ data, answer, run }: Props) {
       />
       {data.links.length > 0 && <LinkMatrix data={data} links={links} />}
       <RankTable name="transports" {...shared} columns={[...keys, ...TRANSPORTS]} isWide={isWide} />
+      <RankTable name="link_use" {...shared} where={rankWhere(chosen)} columns={LINK_USE} isWide />
       <RankTable name="ops" {...shared} columns={[...keys, ...OPS]} bar="elapse_ns" />
     </div>
   );
@@ -136,6 +137,7 @@ const OPS = [
   "bandwidth",
 ];
 
+const LINK_USE = ["rank", "link", "port", "way", "packets", "average", "peak", "speed", "use", "errors", "dropped"];
 const TRANSPORTS = ["transport", "size_bytes", "time_ns", "bandwidth", "large_packet_ratio"];
 
 /** From this many ranks on it pays to bring the longest to the top. */
@@ -203,7 +205,7 @@ function NoCommunication({ data }: { data: DistributedJson }) {
 }
 
 interface TableProps {
-  name: "ops" | "transports";
+  name: "ops" | "transports" | "link_use";
   answer: ViewJson;
   run: string;
   where: readonly Where[];
