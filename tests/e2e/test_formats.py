@@ -49,6 +49,11 @@ KINDS = {
         "rank 0 · node0_31780",
         {"overview": "ascend_pytorch_profiler_0.db: Kernels, Operator statistic", "kernel": "aclnn"},
     ),
+    "links": Kind(
+        "links",
+        "rank 0 · node0_31780",
+        {"distributed": "Use of the links", "trace": "HCCS", "doctor": "hccs.csv"},
+    ),
     "kineto": Kind(
         "kineto_gpu",
         "rank 0 · node1_4242",
