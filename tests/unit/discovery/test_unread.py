@@ -105,7 +105,7 @@ def test_what_they_are(name: str, known: bool) -> None:
 
 
 def test_none_of_them_is_read() -> None:
-    names = ["hbm.csv", "analyse.done", "fusion_op_1.csv", "step_trace_1.json", "prof_rule_0_1.json", "dp_1.csv"]
+    names = ["hbm.csv", "analyse.done", "soc_pmu_1.csv", "step_trace_1.json", "prof_rule_0_1.json", "dp_1.csv"]
     assert all(map(other_title, names))
     formats = [format for format in FORMATS.values() if format is not KINETO]  # which any JSON may be
     assert not [name for name in names for format in formats if format.file(name) is not None]
