@@ -117,6 +117,8 @@ class ActionController:
 
     def _fail(self, action: Do, problem: Exception) -> None:
         self._failed = True
+        if isinstance(problem, OSError) and problem.filename is None and action is not Do.READY:
+            problem.filename = self._capture.prof_path or None  # a write that fails does not tell where
         hint = _HINTS.get(problem.errno or 0, "") if isinstance(problem, OSError) else ""
         text = f"Profiling failed in {action.value}: {str(problem) or type(problem).__name__}"
         text += "" if text.endswith((".", "?", "!")) else "."

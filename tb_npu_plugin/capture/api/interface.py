@@ -118,6 +118,7 @@ class _ProfInterface:
             self._temporary.append(folder)
         self._settings = self._make_settings()
         recorder = ahead or backend.current().recorder()
+        self.prof_path = str(folder)
         try:
             recorder.prepare(folder, self._settings)
         except Exception:
@@ -125,7 +126,6 @@ class _ProfInterface:
             raise
         self._recorder = recorder
         _busy.add(self)
-        self.prof_path = str(folder)
 
     def warmup_trace(self) -> None:
         """Get ready to record."""

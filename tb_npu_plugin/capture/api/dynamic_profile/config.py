@@ -91,6 +91,9 @@ def write_template(path: Path) -> bool:
             json.dump(TEMPLATE, file, indent=4)
     except FileExistsError:
         return False
+    except OSError:  # half of it would be there for good
+        path.unlink(missing_ok=True)
+        raise
     return True
 
 

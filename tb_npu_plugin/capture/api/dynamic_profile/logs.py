@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+from contextlib import suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
@@ -20,6 +21,11 @@ class _QuietHandler(RotatingFileHandler):
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Nothing."""
+
+    def close(self) -> None:
+        """What is left of the last lines may not fit."""
+        with suppress(OSError):
+            super().close()
 
 
 def open_log(folder: Path, prefix: str, rank: int) -> logging.Logger:

@@ -109,6 +109,11 @@ def _read_only() -> OSError:
 #: Makes the failure, what is said about it, and what to do.
 FAILURES: list[tuple[Callable[[], Exception], str, str]] = [
     (_full, "No space left on device: '/full/FRAMEWORK'", "Free some space or choose another dir_name."),
+    (
+        lambda: OSError(errno.ENOSPC, "No space left on device"),  # as a write that fails: of no file
+        "_ascend_pt'. Free",
+        "Free some space or choose another dir_name.",
+    ),
     (_read_only, "Read-only file system: '/ro'", "Choose a dir_name that can be written."),
     (lambda: RuntimeError("broken"), "broken", ""),
     (AssertionError, "AssertionError", ""),

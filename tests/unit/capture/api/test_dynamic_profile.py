@@ -265,6 +265,29 @@ def test_logs_are_small(tmp_path: Path) -> None:
     assert max(sizes) <= 200 * 1024
 
 
+def _full(*arguments: Any, **others: Any) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_full_disk_costs_lines_of_the_log(fresh: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    dp.init(str(FOLDER))
+    [handler] = dp.CONTROL._log.handlers
+    with monkeypatch.context() as patched:
+        patched.setattr(handler, "flush", _full)
+        _steps(1)
+        dp.CONTROL.close()
+
+
+def test_a_full_disk_leaves_no_half_template(fresh: Recorded, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(config.json, "dump", _full)
+        dp.init(str(FOLDER))
+    assert [kind for kind, _ in said()] == ["ERROR"]
+    assert not FILE.exists()
+    dp.init(str(FOLDER))
+    assert json.loads(FILE.read_text()) == TEMPLATE
+
+
 def test_the_process_ends_during_a_profile(fresh: Recorded, said: Said) -> None:
     dp.init(str(FOLDER))
     _write(start_step=1, active=9)
