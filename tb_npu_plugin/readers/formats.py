@@ -16,6 +16,7 @@ from tb_npu_plugin.readers.database.events.scan import scan_database
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.kineto import head as kineto_head
 from tb_npu_plugin.readers.kineto import tables as kineto_tables
+from tb_npu_plugin.readers.l2_cache import with_l2_rates
 from tb_npu_plugin.readers.mindinsight import capture as mindinsight_capture
 from tb_npu_plugin.readers.mindinsight import registry as mindinsight
 from tb_npu_plugin.readers.mindspore import capture as mindspore_capture
@@ -68,6 +69,7 @@ def _tables(
 def _finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """Databases hold the process's memory of the timeline's curves, too. It is no memory record where none was asked
     for: text exports have none then."""
+    tables = with_l2_rates(tables)
     record = tables.get("memory_record")
     if record is None or capture.switches.get(PROFILE_MEMORY) is not False:
         return tables

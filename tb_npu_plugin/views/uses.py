@@ -31,6 +31,7 @@ USES: dict[str, Use] = {
         "Times by operator are rebuilt from the trace, where that is there.",
     ),
     "api_statistic": Use(("operator",), "No times of CANN's calls.", missed=False),
+    "l2_cache": Use(("kernel",), "No L2 rates of the kernels.", missed=False),
     "task_time": Use(("kernel",), "No list of all device tasks.", missed=False),
     "fusion_op": Use(("kernel",), "No operators before fusion.", missed=False),
     "operator_shapes": Use(("operator",), "No shapes of the operators."),

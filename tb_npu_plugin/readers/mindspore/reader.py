@@ -9,6 +9,7 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.communication import read_communication, read_communication_matrix
 from tb_npu_plugin.readers.csv_reader import read_csv
 from tb_npu_plugin.readers.database.tables import read_database
+from tb_npu_plugin.readers.l2_cache import with_l2_rates
 from tb_npu_plugin.readers.minddata import read_minddata
 from tb_npu_plugin.readers.minddata_summary import with_summary
 from tb_npu_plugin.readers.mindspore import communication, links, memory, steps
@@ -59,7 +60,7 @@ def read_file(
 
 def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """The tables as those of torch_npu are: names, steps and kinds of communication in the same sense."""
-    out = with_summary(tables)
+    out = with_l2_rates(with_summary(tables))
     kernels = out.get("kernels")
     if kernels is not None:
         report = FileReport(log, f"{OUTPUT_FOLDER}/{files.KERNELS.name}")

@@ -11,6 +11,7 @@ from tb_npu_plugin.readers.csv_reader import read_pieces
 from tb_npu_plugin.readers.database import settings
 from tb_npu_plugin.readers.database.events.scan import scan_database
 from tb_npu_plugin.readers.database.tables import read_database
+from tb_npu_plugin.readers.l2_cache import with_l2_rates
 from tb_npu_plugin.readers.msprof.iterations import placed, read_iterations
 from tb_npu_plugin.readers.msprof.pieces import pieces_of, scan_pieces
 from tb_npu_plugin.readers.source import Progress
@@ -54,5 +55,5 @@ def scan(path: Path, log: ProblemLog, progress: Progress, into: Into) -> TraceEv
 
 
 def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
-    """Iterations on the clock of the kernels."""
-    return placed(tables, log)
+    """Iterations on the clock of the kernels; L2 rates beside the kernels."""
+    return placed(with_l2_rates(tables), log)

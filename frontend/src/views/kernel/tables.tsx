@@ -36,6 +36,8 @@ const COLUMNS: Readonly<Record<Tab, readonly string[]>> = {
     "wait_ns",
     "block_dim",
     "stream_id",
+    "l2_hit_rate",
+    "l2_victim_rate",
     "input_shapes",
     "input_types",
   ],

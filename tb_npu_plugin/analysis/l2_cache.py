@@ -1,0 +1,63 @@
+"""L2 rates beside the kernels that they were measured of. Source: specs/ascend_pt.md 4.8."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Table
+
+COLUMNS = (
+    Column("l2_hit_rate", Kind.RATIO, "L2 hit rate", "Share of L2 accesses that hit, of l2_cache.csv.", "metric"),
+    Column(
+        "l2_victim_rate",
+        Kind.RATIO,
+        "L2 victim rate",
+        "L2 victims per access, of l2_cache.csv; may exceed 1.",
+        "metric",
+    ),
+)
+_RATES = ("hit_rate", "victim_rate")
+
+
+def with_l2(kernels: Table, l2_cache: Table) -> Table:
+    """The kernels with the columns above; NaN where no rate is known.
+
+    A rate belongs to the kernel of the same name, stream and task. Task ids come again in long runs: where the kernels
+    and the rates of such a task are not equally many, nothing tells which is which, and they stay unknown.
+    """
+    keys = ("stream_id", "task_id", "name")
+    if not len(l2_cache) or not all(table.has(key) for table in (kernels, l2_cache) for key in keys):
+        return kernels
+    code, count = _codes(kernels, l2_cache)
+    mine, other = code[: len(kernels)], code[len(kernels) :]
+    many = np.bincount(mine, minlength=count)
+    same = many == np.bincount(other, minlength=count)
+    # The n-th of a key is the n-th: by key, in the order of the tables; kernels are in the order of time.
+    rows = np.argsort(mine, kind="stable")
+    rows = rows[same[mine[rows]]]
+    rates = np.argsort(other, kind="stable")
+    rates = rates[same[other[rates]]]
+    out: list[tuple[Column, FloatArray]] = []
+    for column, name in zip(COLUMNS, _RATES):
+        values = np.full(len(kernels), np.nan)
+        values[rows] = l2_cache.floats(name)[rates]
+        out.append((column, values))
+    known = [(column, values) for column, values in out if not np.isnan(values).all()]
+    return kernels.with_columns(known)
+
+
+def _codes(kernels: Table, l2_cache: Table) -> tuple[IntArray, int]:
+    """A number of the key of each row, kernels first; and how many there are."""
+    names, others = kernels.text("name"), l2_cache.text("name")
+    number = {name: place for place, name in enumerate(names.values)}
+    for name in others.values:
+        number.setdefault(name, len(number))
+    mine = np.array([*(number[name] for name in names.values), -1], dtype=np.int64)[names.codes]
+    other = np.array([*(number[name] for name in others.values), -1], dtype=np.int64)[others.codes]
+    code: IntArray = np.concatenate([mine, other])
+    for key in ("stream_id", "task_id"):
+        values = np.concatenate([kernels.ints(key), l2_cache.ints(key)])
+        _, part = np.unique(values, return_inverse=True)
+        _, code = np.unique(code * (int(part.max()) + 1) + part.reshape(-1), return_inverse=True)
+        code = code.reshape(-1)
+    return code, int(code.max()) + 1
