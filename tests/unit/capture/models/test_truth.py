@@ -172,3 +172,27 @@ def test_a_rank_written_alone_is_the_rank_of_the_whole_run(tmp_path: Path) -> No
     folders = [rank_folder(written(recipe)[0], 3) / "ASCEND_PROFILER_OUTPUT" for recipe in (whole, alone)]
     for path in folders[0].iterdir():
         assert path.read_bytes() == (folders[1] / path.name).read_bytes(), path.name
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_stages_of_a_healthy_pipeline_differ_and_their_ranks_do_not(seed: int) -> None:
+    """What the page says of ranks (frontend/src/base/outlier.ts) rests on it: 10 % above the median of the stage."""
+    shown, truth = distributed(Recipe("tiny", 8, pp=2, steps=1, seed=seed, options=Options(memory=False, stack=False)))
+    stages = {state["rank"]: state["pipeline_stage"] for state in shown.data["ranks"]}
+    assert stages == {rank: 1 + rank // 4 for rank in range(8)}
+    computing = of_step(shown, str(truth["steps"][0]), "computing")
+    assert max(computing.values()) > 1.1 * median(computing.values())
+    for stage in (1, 2):
+        peers = [ns for rank, ns in computing.items() if stages[rank] == stage]
+        assert max(peers) < 1.05 * median(peers)
+
+
+@pytest.mark.parametrize("fault", ["slow-loader:2:10", "gc-pause:2:10"])
+def test_who_comes_late_communicates_least(fault: str) -> None:
+    """Distributed names it by that: less than each other by 10 % of the step."""
+    shown, truth = distributed(Recipe("tiny", 4, steps=2, faults=(fault,), options=Options(gc_threshold=0.0)))
+    step = str(truth["steps"][-1])
+    communicated, whole = of_step(shown, step, "communication_not_overlapped"), of_step(shown, step, "stage")
+    late = min(communicated, key=lambda rank: communicated[rank])
+    others = min(ns for rank, ns in communicated.items() if rank != late)
+    assert late == 2 and others - communicated[late] > 0.1 * max(whole.values())
