@@ -17,6 +17,8 @@ from tb_npu_plugin.capture.writers.memory_csv import STREAM
 from tb_npu_plugin.schema import torch_npu_db as schema
 
 _ENGINE, _SUM = "GE", "PTA+GE"
+#: Of a block: what happens, when, and the state of its component then.
+_EVENTS, _ENDS = ("allocate", "release"), (("at", "before"), ("release", "after"))
 #: (at, component, allocated, reserved, active)
 _Total = tuple[int, str, int, int, Optional[int]]
 _Ints = NDArray[np.int64]
@@ -112,9 +114,8 @@ class MemoryTables:
             self._held += [block for block in ready if block.release is None]
             ready = [block for block in ready if block.release is not None]
         self._blocks(ready)
-        engine = columns(ready, "graph_engine")[0]
-        rows = [row for block, held in zip(ready, engine) if held for row in self._events(block)] if any(engine) else []
-        self._database.add("NPU_OP_MEM", rows)
+        if any(columns(ready, "graph_engine")[0]):
+            self._engine_events(ready)
 
     def _blocks(self, blocks: Sequence[Allocation]) -> None:
         name, size, at, release, active_release, engine = columns(
@@ -131,14 +132,18 @@ class MemoryTables:
             "OP_MEMORY", names, size, at, *ends, *durs, *before, *_after(blocks), streams, self._device
         )
 
-    def _events(self, block: Allocation) -> list[Row]:
-        name, text = self._engine[_engine_name(block.name)], self._engine
-        assert block.after is not None
-        return [
-            (name, 1 << 44, text[event], block.size, totals.at, self._thread, totals.allocated, totals.reserved,
-             text[_ENGINE], self._device)
-            for event, totals in (("allocate", block.before), ("release", block.after))
-        ]  # fmt: skip
+    def _engine_events(self, blocks: Sequence[Allocation]) -> None:
+        """Rows of NPU_OP_MEM: two for each block of CANN."""
+        text, rows, shared = self._engine, list[Row](), columns(blocks, "name", "size", "graph_engine")
+        ends = [columns(blocks, time, f"{way}.allocated", f"{way}.reserved") for time, way in _ENDS]
+        for name, size, engine, *states in zip(*shared, *(zip(*end) for end in ends)):
+            if engine:
+                rows += [
+                    (text[_engine_name(name)], 1 << 44, text[event], size, at, self._thread, allocated, reserved,
+                     text[_ENGINE], self._device)
+                    for event, (at, allocated, reserved) in zip(_EVENTS, states)
+                ]  # fmt: skip
+        self._database.add("NPU_OP_MEM", rows)
 
 
 def _engine_name(name: str) -> str:

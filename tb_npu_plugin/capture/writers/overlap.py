@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import numpy as np
+from numpy.typing import NDArray
 
+from tb_npu_plugin.capture.simulation.columns import columns
 from tb_npu_plugin.capture.simulation.records import Segment, Step
 
 Interval = tuple[int, int]
+#: Rows (start, end).
+Intervals = NDArray[np.int64]
+_NONE: Intervals = np.zeros((0, 2), dtype=np.int64)
 OVERLAP = ("Computing", "Communication", "Communication(Not Overlapped)", "Free")
 COMPUTING, COMMUNICATION, ALONE, FREE = range(4)
 
 
-def union(intervals: Iterable[Interval]) -> list[Interval]:
-    """Merge intervals that overlap or touch."""
-    out: list[Interval] = []
-    start = end = -1
-    for begin, stop in sorted(intervals):
-        if begin > end:
-            if end >= 0:
-                out.append((start, end))
-            start, end = begin, stop
-        elif stop > end:
-            end = stop
-    if end >= 0:
-        out.append((start, end))
-    return out
+def _intervals(starts: list[int], durs: list[int]) -> Intervals:
+    first = np.array(starts, dtype=np.int64)
+    return np.stack([first, first + np.array(durs, dtype=np.int64)], axis=1)
+
+
+def merged(intervals: Intervals) -> Intervals:
+    """Merge intervals that overlap or touch; sorted."""
+    if not len(intervals):
+        return intervals
+    intervals = intervals[np.argsort(intervals[:, 0], kind="stable")]
+    ends = np.maximum.accumulate(intervals[:, 1])
+    first = np.flatnonzero(np.concatenate([[True], intervals[1:, 0] > ends[:-1]]))
+    return np.stack([intervals[first, 0], ends[np.append(first[1:], len(ends)) - 1]], axis=1)
 
 
 def minus(left: list[Interval], right: list[Interval]) -> list[Interval]:
@@ -49,48 +53,62 @@ class Overlap:
     """The rows of Overlap Analysis, worked out while records come: (start, end, index in OVERLAP) in file order."""
 
     def __init__(self) -> None:
-        self._computing: list[Interval] = []
-        self._communication: list[Interval] = []
+        self._computing = self._communication = _NONE  # (start, end) of what is not settled yet
         self._idle_since: int | None = None
 
     def add(self, segment: Segment) -> list[tuple[int, int, int]]:
         """Rows that no later record can change."""
-        self._computing += [(t.start, t.start + t.dur) for t in segment.tasks if t.kernel.core]
-        self._communication += [(op.start, op.start + op.dur) for op in segment.comm]
+        kernels, starts, durs = columns(segment.tasks, "kernel", "start", "dur")
+        computes = np.array([kernel.core != "" for kernel in kernels], dtype=bool)
+        self._computing = np.concatenate([self._computing, _intervals(starts, durs)[computes]])
+        self._communication = np.concatenate([self._communication, _intervals(*columns(segment.comm, "start", "dur"))])
         return self._rows(self._settled(segment.until))
 
     def finish(self) -> list[tuple[int, int, int]]:
         """The remaining rows."""
-        return self._rows(1 << 63)
+        return self._rows((1 << 63) - 1)
 
     def open_since(self) -> int:
         """No later row begins before."""
         if self._idle_since is not None:
             return self._idle_since
-        return min((start for start, _ in (*self._computing, *self._communication)), default=1 << 63)
+        return min((int(open_[:, 0].min()) for open_ in (self._computing, self._communication) if len(open_)),
+                   default=1 << 63)  # fmt: skip
 
     def _settled(self, until: int) -> int:
         """Start of the busy time that goes on at `until`, or `until`."""
-        for start, end in reversed(union([*self._computing, *self._communication])):
-            if start < until:
-                return start if end >= until else until
-        return until
+        until = min(until, (1 << 63) - 1)
+        busy = merged(np.concatenate([self._computing, self._communication]))
+        last = int(np.searchsorted(busy[:, 0], until)) - 1
+        return int(busy[last, 0]) if last >= 0 and busy[last, 1] >= until else until
 
     def _rows(self, before: int) -> list[tuple[int, int, int]]:
-        computing = union(i for i in self._computing if i[0] < before)
-        communication = union(i for i in self._communication if i[0] < before)
-        self._computing = [i for i in self._computing if i[0] >= before]
-        self._communication = [i for i in self._communication if i[0] >= before]
-        busy = union([*computing, *communication])
-        if not busy:
+        done = []
+        for open_ in (self._computing, self._communication):
+            done.append(merged(open_[open_[:, 0] < before]))
+        self._computing, self._communication = (
+            open_[open_[:, 0] >= before] for open_ in (self._computing, self._communication)
+        )
+        computing, communication = done
+        busy = merged(np.concatenate(done))
+        if not len(busy):
             return []
-        edges = [] if self._idle_since is None else [(0, self._idle_since)]
-        edges += busy
-        self._idle_since = busy[-1][1]
-        free = [(a[1], b[0]) for a, b in zip(edges, edges[1:])]
-        kinds = (computing, communication, minus(communication, computing), free)
-        rows = [(start, end, kind) for kind, intervals in enumerate(kinds) for start, end in intervals]
-        return sorted(rows, key=lambda row: (row[0], row[2]))
+        ends = [*([] if self._idle_since is None else [self._idle_since]), *busy[:, 1].tolist()]
+        starts = busy[:, 0].tolist() if self._idle_since is not None else busy[1:, 0].tolist()
+        free = list(zip(ends, starts))
+        self._idle_since = ends[-1]
+        lists = [list(zip(*each.T.tolist())) for each in done] if len(communication) else [[], []]
+        alone = minus(lists[1], lists[0])
+        kinds = (
+            computing,
+            communication,
+            np.array(alone, dtype=np.int64).reshape(-1, 2),
+            np.array(free, dtype=np.int64).reshape(-1, 2),
+        )
+        rows = np.concatenate(kinds)
+        numbers = np.repeat(np.arange(len(kinds)), [len(kind) for kind in kinds])
+        order = np.lexsort((numbers, rows[:, 0]))
+        return list(zip(*rows[order].T.tolist(), numbers[order].tolist()))
 
 
 class Windows:
@@ -105,7 +123,8 @@ class Windows:
         step = segment.step
         if step is None:
             return
-        tasks = [(t.start, t.end) for t in segment.tasks if t.acl and step.start <= t.acl < step.end]
+        launches = zip(*columns(segment.tasks, "acl", "start", "dur"))
+        tasks = [(at, at + dur) for acl, at, dur in launches if acl and step.start <= acl < step.end]
         tasks += [(op.start, op.end) for op in segment.comm if step.start <= op.acl < step.end]
         if tasks:
             self.known.append((min(start for start, _ in tasks), max(step.end, *(end for _, end in tasks)), step))
@@ -120,12 +139,17 @@ class StepFinder:
 
     def __call__(self, at: int) -> Step | None:
         """None outside every step."""
+        found = self.window(at)
+        return None if found is None else found[2]
+
+    def window(self, at: int) -> tuple[int, int, Step] | None:
+        """Its start and end on the device, and the step."""
         windows, first = self._windows, self._first
         while first < len(windows) and windows[first][1] <= at:
             first += 1
         self._first = first
         while first < len(windows) and windows[first][0] <= at:
             if at < windows[first][1]:
-                return windows[first][2]
+                return windows[first]
             first += 1
         return None

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.capture.simulation.columns import columns
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, StepFinder, Windows
 from tb_npu_plugin.schema import torch_npu_csv as schema
+
+Ints = NDArray[np.int64]
 
 
 class StepSums:
@@ -24,7 +30,7 @@ class StepSums:
     def add(self, segment: Segment) -> None:
         """Note what the overlap rows do not tell."""
         if self._first_op is None and segment.ops:
-            self._first_op = segment.ops[0].start
+            self._first_op = columns(segment.ops, "start")[0][0]
         for op in segment.comm:
             if op.type == "hcom_receive_":
                 found = self._step(op.start, self._receive_step)
@@ -34,29 +40,44 @@ class StepSums:
 
     def overlap(self, rows: list[tuple[int, int, int]]) -> None:
         """Take overlap rows in file order."""
-        for start, end, kind in rows:
-            found = self._step(start, self._row_step)
+        if not rows:
+            return
+        starts, ends, kinds = np.array(rows, dtype=np.int64).T
+        at = 0
+        while at < len(rows):
+            found = self._step(rows[at][0], self._row_step)
             if found is None:
+                at += 1
                 continue
-            key, host_start = found
-            sums = self._sums.get(key)
-            if sums is None:
-                sums = self._sums[key] = [0.0, 0.0, 0.0, 0.0]
-                self._whole[key] = [0, 0, 0, 0]
-                self._facts[key] = [host_start, start, end, 1 << 63]
-            facts = self._facts[key]
-            sums[kind] += (end - start) / 1000  # in file order, as the vendor's Python adds them
-            self._whole[key][kind] += end - start
-            facts[2] = max(facts[2], end)
-            if kind in (COMPUTING, COMMUNICATION):
-                facts[3] = min(facts[3], start)
+            until = at + int(np.searchsorted(starts[at:], found[2]))
+            self._add_up(found, starts[at:until], ends[at:until], kinds[at:until])
+            at = until
 
-    def _step(self, at: int, finder: StepFinder) -> tuple[int | None, int] | None:
-        """(step id, its start on the host); None outside every step."""
+    def _add_up(self, found: tuple[int | None, int, int], starts: Ints, ends: Ints, kinds: Ints) -> None:
+        """Rows of one step, at least one."""
+        key, host_start, _ = found
+        sums = self._sums.get(key)
+        if sums is None:
+            sums = self._sums[key] = [0.0, 0.0, 0.0, 0.0]
+            self._whole[key] = [0, 0, 0, 0]
+            self._facts[key] = [host_start, int(starts[0]), int(ends[0]), 1 << 63]
+        facts, durs = self._facts[key], ends - starts
+        for kind in range(len(sums)):
+            mine = durs[kinds == kind]
+            # in file order, as the vendor's Python adds them: cumsum does so, sum does not
+            sums[kind] = float(np.cumsum(np.concatenate([[sums[kind]], mine / 1000]))[-1])
+            self._whole[key][kind] += int(mine.sum())
+        facts[2] = max(facts[2], int(ends.max()))
+        busy = starts[(kinds == COMPUTING) | (kinds == COMMUNICATION)]
+        if len(busy):
+            facts[3] = min(facts[3], int(busy[0]))
+
+    def _step(self, at: int, finder: StepFinder) -> tuple[int | None, int, int] | None:
+        """(step id, its start on the host, end of its window on the device); None outside every step."""
         if not self._output.process.marks:
-            return None, self._first_op or self._output.process.start
-        step = finder(at)
-        return None if step is None else (step.id, step.start)
+            return None, self._first_op or self._output.process.start, (1 << 63) - 1
+        found = finder.window(at)
+        return None if found is None else (found[2].id, found[2].start, found[1])
 
     def texts(self) -> list[dict[str, str]]:
         """Cells of step_trace_time.csv by key, in us."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.simulation.records import CommOp, Group, HostOp, Kernel, OpInfo, Segment, Step, Task
 from tb_npu_plugin.capture.writers.overlap import (
@@ -14,8 +16,8 @@ from tb_npu_plugin.capture.writers.overlap import (
     Overlap,
     StepFinder,
     Windows,
+    merged,
     minus,
-    union,
 )
 
 KERNEL = Kernel("k", "K", "AI_CORE", "AI_CORE")
@@ -70,10 +72,14 @@ def test_no_row_begins_before_what_was_announced(found: list[tuple[int, int, boo
     assert all(row[0] >= before for row in later)
 
 
+def intervals(found: list[tuple[int, int, bool]]) -> NDArray[np.int64]:
+    return np.array([(start, start + dur) for start, dur, _ in found], dtype=np.int64).reshape(-1, 2)
+
+
 @given(pieces, pieces)
 def test_union_and_minus(one: list[tuple[int, int, bool]], other: list[tuple[int, int, bool]]) -> None:
-    left = union((start, start + dur) for start, dur, _ in one)
-    right = union((start, start + dur) for start, dur, _ in other)
+    left, right = ([(first, last) for first, last in merged(intervals(each)).tolist()] for each in (one, other))
+    assert all(a[1] < b[0] for a, b in zip(left, left[1:]))
     left_at = {at for start, end in left for at in range(start, end)}
     right_at = {at for start, end in right for at in range(start, end)}
     assert left_at == covered(one, (True, False))
