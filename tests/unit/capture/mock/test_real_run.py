@@ -133,7 +133,9 @@ def test_the_device_runs_the_kernels_of_the_operators(result: Callable[[str], Pa
 
 
 def test_ranges_of_mstx_are_shown(result: Callable[[str], Path]) -> None:
-    assert [e["name"] for e in Raw(result("level2")).slices].count("a range") == 2
+    raw = Raw(result("level2"))
+    shown = [raw.processes[event["pid"]] for event in raw.slices if event["name"] == "a range"]
+    assert sorted(shown) == ["Python", "Python", "mstx", "mstx"]
 
 
 def test_the_database_says_that_it_is_simulated(result: Callable[[str], Path]) -> None:

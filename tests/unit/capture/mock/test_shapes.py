@@ -155,7 +155,7 @@ def test_a_training_without_shapes_has_the_kernels_of_one_with_them(tmp_path: Pa
     assert kernels(folders[False]) == found
 
 
-@pytest.mark.parametrize("switches", [{"active": 1}, {"npu": False}, {"level": "Level_none"}])
+@pytest.mark.parametrize("switches", [{"active": 1}, {"npu": False}])
 def test_where_a_sample_saves_nothing_there_is_none(tmp_path: Path, switches: dict[str, Any]) -> None:
     pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
     folder = train(tmp_path, **{"active": 3, **switches})
