@@ -21,7 +21,7 @@ COLUMNS = (
     Column(
         "packets",
         Kind.TEXT,
-        "Packets",
+        "Packet type",
         "Kind of packets over PCIe: posted, non-posted (nonpost), completions (cpl).",
         "identity",
     ),

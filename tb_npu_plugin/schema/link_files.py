@@ -36,44 +36,46 @@ _MIN = Column("min", _F, "Minimum", "Least of the samples, in the unit that the 
 _MAX = Column("max", _F, "Maximum", "Most of the samples, in the unit that the mode names.", "", ("Max",))
 _MEAN_DOC = "Mean of the samples, in the unit that the mode names."
 
-
-def _network(id_: str, title: str, doc: str) -> ResultFile:
-    """nic.csv and roce.csv have the same columns."""
-    return ResultFile(
-        id=id_,
-        name=f"{id_}.csv",
-        title=title,
-        condition=SYS_IO,
-        sizes=(("MB", LINK_MB),),
-        columns=(
-            DEVICE_ID,
-            Column("time_ns", Kind.TIME, "Timestamp", "When the capture was added up.", "time", ("Timestamp(us)",)),
-            Column(
-                "bandwidth", Kind.BANDWIDTH, "Bandwidth", "What the port can do, 1e9 bytes per second.", "",
-                ("Bandwidth(MB/s)",),
-            ),
-            Column(
-                "rx_use", _PERCENT, "Rx Bandwidth efficiency", "Share of the bandwidth that was received, 0 to 100.", "",
-                ("Rx Bandwidth efficiency(%)",),
-            ),
-            Column("rx_packets", _F, "rxPacket/s", "Packets received per second.", "", ("rxPacket/s",)),
-            Column("rx_errors", _PERCENT, "rxError rate", "Received packets with errors, 0 to 100.", "", ("rxError rate(%)",)),
-            Column("rx_dropped", _PERCENT, "rxDropped rate", "Received packets that were lost, 0 to 100.", "", ("rxDropped rate(%)",)),
-            Column(
-                "tx_use", _PERCENT, "Tx Bandwidth efficiency", "Share of the bandwidth that was sent, 0 to 100.", "",
-                ("Tx Bandwidth efficiency(%)",),
-            ),
-            Column("tx_packets", _F, "txPacket/s", "Packets sent per second.", "", ("txPacket/s",)),
-            Column("tx_errors", _PERCENT, "txError rate", "Sent packets with errors, 0 to 100.", "", ("txError rate(%)",)),
-            Column("tx_dropped", _PERCENT, "txDropped rate", "Sent packets that were lost, 0 to 100.", "", ("txDropped rate(%)",)),
-            Column("port", Kind.INT, "funcId", "Port of the device.", "identity", ("funcId",)),
+NIC = ResultFile(
+    id="nic",
+    name="nic.csv",
+    title="Network card",
+    condition=SYS_IO,
+    sizes=(("MB", LINK_MB),),
+    columns=(
+        DEVICE_ID,
+        Column("time_ns", Kind.TIME, "Timestamp", "When the capture was added up.", "time", ("Timestamp(us)",)),
+        Column(
+            "bandwidth", Kind.BANDWIDTH, "Bandwidth", "What the port can do, 1e9 bytes per second.", "",
+            ("Bandwidth(MB/s)",),
         ),
-        doc=doc,
-    )  # fmt: skip
-
-
-NIC = _network("nic", "Network card", "One row per port: use of the network card over the whole capture.")
-ROCE = _network("roce", "RoCE", "One row per port: use of RDMA over Ethernet over the whole capture.")
+        Column(
+            "rx_use", _PERCENT, "Rx Bandwidth efficiency", "Share of the bandwidth that was received, 0 to 100.", "",
+            ("Rx Bandwidth efficiency(%)",),
+        ),
+        Column("rx_packets", _F, "rxPacket/s", "Packets received per second.", "", ("rxPacket/s",)),
+        Column("rx_errors", _PERCENT, "rxError rate", "Received packets with errors, 0 to 100.", "", ("rxError rate(%)",)),
+        Column("rx_dropped", _PERCENT, "rxDropped rate", "Received packets that were lost, 0 to 100.", "", ("rxDropped rate(%)",)),
+        Column(
+            "tx_use", _PERCENT, "Tx Bandwidth efficiency", "Share of the bandwidth that was sent, 0 to 100.", "",
+            ("Tx Bandwidth efficiency(%)",),
+        ),
+        Column("tx_packets", _F, "txPacket/s", "Packets sent per second.", "", ("txPacket/s",)),
+        Column("tx_errors", _PERCENT, "txError rate", "Sent packets with errors, 0 to 100.", "", ("txError rate(%)",)),
+        Column("tx_dropped", _PERCENT, "txDropped rate", "Sent packets that were lost, 0 to 100.", "", ("txDropped rate(%)",)),
+        Column("port", Kind.INT, "funcId", "Port of the device.", "identity", ("funcId",)),
+    ),
+    doc="One row per port: use of the network card over the whole capture.",
+)  # fmt: skip
+ROCE = ResultFile(
+    id="roce",
+    name="roce.csv",
+    title="RoCE",
+    condition=SYS_IO,
+    sizes=NIC.sizes,
+    columns=NIC.columns,
+    doc="One row per port: use of RDMA over Ethernet over the whole capture.",
+)
 PCIE = ResultFile(
     id="pcie",
     name="pcie.csv",
