@@ -58,6 +58,7 @@ def test_each_communication_operator_has_one() -> None:
         marks, operators
     ):
         said = json.loads(message)
+        assert message.startswith('{"streamId": "') and '","count": "' in message
         assert [start, end, tid] == call  # around the call of HCCL, on the thread that makes it
         assert (said["count"], said["dataType"], said["groupName"]) == (str(count), type_, group)
         title = kind.replace("hcom_", "").strip("_").lower().replace("receive", "recv")

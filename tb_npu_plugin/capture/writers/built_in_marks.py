@@ -2,7 +2,8 @@
 communication operator, in a domain of their own, with what is communicated as a JSON text (specs/ascend_pt.md 1.8).
 
 The one of a communication operator is made by the thread that calls HCCL and is given its stream, so that it has a row on
-the device as well. Names of the calls are those of HCCL.
+the device as well. The text is written as the example of the vendor's guide is:
+{"streamId": "32","count": "25701386","dataType": "fp16","groupName": "group_name_43","opName": "HcclAllreduce"}.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from tb_npu_plugin.capture.simulation.collectives import CALLS
 from tb_npu_plugin.capture.simulation.records import (
     MSTX,
     RECEIVE,
@@ -26,17 +28,11 @@ from tb_npu_plugin.capture.simulation.records import (
 COMMUNICATION, DEFAULT_DOMAIN, DATALOADER = "communication", "default", "dataloader"
 #: Name of the operator of a batch -> mark.
 _LOADER = "enumerate(DataLoader)"
-_CALLS = {
-    "hcom_allReduce_": "HcclAllReduce", "hcom_broadcast_": "HcclBroadcast", "hcom_reduce_": "HcclReduce",
-    "hcom_allGather_": "HcclAllGather", "hcom_reduceScatter_": "HcclReduceScatter", "hcom_scatter_": "HcclScatter",
-    "hcom_alltoall_": "HcclAlltoAll", "hcom_alltoallv_": "HcclAlltoAllV", "hcom_alltoallvc_": "HcclAlltoAllVC",
-    "hcom_send_": "HcclSend", "hcom_receive_": "HcclRecv", "hcom_batchSendRecv_": "HcclBatchSendRecv",
-}  # fmt: skip
 _PEERS = {SEND: "destRank", RECEIVE: "srcRank"}
 #: Streams of HCCL on which the rows lie (assumed), behind those of the planes; ns of the row before and behind the operator.
 _STREAM, _AROUND = 1024, 400
-#: Connections and tasks of marks count from here: no call of CANN has them.
-_FIRST = 1 << 30
+#: Connections of marks count from here: no call of CANN has them.
+_FIRST = 4_000_000_000
 
 
 class BuiltInMarks:
@@ -76,4 +72,5 @@ def message_of(op: CommOp, stream: int) -> str:
     content = {"streamId": str(stream), "count": str(op.count), "dataType": op.data_type.lower()}
     if op.type in _PEERS:
         content[_PEERS[op.type]] = str(1 - op.group.rank)  # groups of two
-    return json.dumps({**content, "groupName": op.group.name or op.group.id, "opName": _CALLS.get(op.type, op.type)})
+    content |= {"groupName": op.group.name or op.group.id, "opName": CALLS.get(op.type, op.type)}
+    return json.dumps(content, separators=(",", ": "))
