@@ -19,7 +19,7 @@ def hold(path):
 from tb_npu_plugin.readers import registry
 from tb_npu_plugin.scan import source
 from tb_npu_plugin.store import first_look, timeline, timeline_previews
-first_look.REST = 1
+first_look.REST = {rest}
 timeline_previews.FIRST = source.CHUNK = 8192
 read_file, build_timeline = registry.read_file, timeline.build_timeline
 def slow_read(path, *rest):
@@ -38,16 +38,16 @@ main()
 
 
 class Holding:
-    """Makes such worker processes. `names`: files to stop at."""
+    """Makes such worker processes. `names`: files to stop at; `rest`: see store.first_look.REST."""
 
-    def __init__(self, folder: Path, *names: str) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *names: str, rest: int = 1 << 20) -> None:
+        self._folder, self._rest = folder, rest
         folder.mkdir()
         self.hold(*names)
         self.made: list[WorkerProcess] = []
 
     def __call__(self) -> WorkerProcess:
-        process = WorkerProcess(("-c", PROGRAM.format(folder=str(self._folder))))
+        process = WorkerProcess(("-c", PROGRAM.format(folder=str(self._folder), rest=self._rest)))
         self.made.append(process)
         return process
 

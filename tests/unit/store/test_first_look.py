@@ -18,7 +18,7 @@ from tests.unit.store.slow_worker import Holding
 
 @pytest.fixture
 def holding(tmp_path: Path) -> Holding:
-    return Holding(tmp_path / "holding", "kernel_details.csv")
+    return Holding(tmp_path / "holding", "kernel_details.csv", rest=1)
 
 
 @pytest.fixture
