@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sqlite3
 import threading
 import warnings
 from collections.abc import Callable
@@ -107,3 +108,21 @@ def test_a_memory_timeline_is_that_of_torch_profiler(tmp_path: Path) -> None:
     for name in ("plain.json", "packed.json.gz"):
         ours, theirs = content(f"ours.{name}"), content(f"torch.{name}")
         assert ours[1][-1] == theirs[1][-1] and max(map(sum, ours[1])) == max(map(sum, theirs[1]))
+
+
+@pytest.mark.parametrize(("switch", "files"), [("sys_io", ("nic", "roce")), ("sys_interconnection", ("pcie",))])
+def test_links_are_sampled_where_they_are_switched_on(tmp_path: Path, switch: str, files: tuple[str, ...]) -> None:
+    """What the script reads of the device is posted over PCIe. A single device has no neighbours over HCCS."""
+    switches = {switch: True, "export_type": ["text", "db"]}
+    config = profiler._ExperimentalConfig(aic_metrics=profiler.AiCMetrics.AiCoreNone, **switches)
+    raw = run(tmp_path, lambda: [torch.ones(4).sum().item() for _ in range(5)], experimental_config=config)
+    assert {name for name in ("nic", "roce", "pcie", "hccs") if raw.has(f"{name}.csv")} == set(files)
+    info = json.loads((raw.folder / "profiler_info.json").read_text())
+    assert info["config"]["experimental_config"][f"_{switch}"] is True
+    connection = sqlite3.connect(raw.path("ascend_pytorch_profiler.db"))
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert tables & {"NIC", "ROCE", "PCIE", "HCCS"} == {name.upper() for name in files}
+    if switch == "sys_interconnection":
+        ((rate,),) = connection.execute("SELECT SUM(txPostAvg) FROM PCIE")
+        assert rate == 5 * 8 * 50  # bytes of the reads, 50 samples a second
+    connection.close()
