@@ -73,6 +73,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
         **{f"{mode}.db": cluster(mode, db) for mode in MODES},
         "slow_link.db": cluster("slow_link", data("pairs", "db")),
         "p2p_pairing.db": cluster("p2p_pairing", data("pipeline", "db")),
+        **{f"pipeline.{form}": cluster("all", data("pipeline", form)) for form in ("text", "db")},
         **{f"mindspore.{form}": cluster("all", data("mindspore", form)) for form in ("text", "db")},
         **{f"compare.{form}": compare(form) for form in ("text", "db")},
         "advisor.text": ["advisor", "all", "-l", "en", "-d", str(text)],
@@ -96,7 +97,7 @@ def table(folder: Path, name: str) -> list[dict[str, Any]]:
 
 def test_every_command_succeeds_and_complains_of_nothing(out: Path) -> None:
     folders = sorted(path.parent for path in out.glob("*/status"))
-    assert len(folders) == len(MODES) + 9
+    assert len(folders) == len(MODES) + 11
     for folder in folders:
         assert (folder / "status").read_text() == "0", said(folder)
         wrong = re.findall(r"\[ERROR\].*|Traceback.*|.*Error: .*", said(folder))
@@ -191,6 +192,27 @@ def test_sends_are_paired_with_receives(out: Path) -> None:
             pairs[rank] = [text for (text,) in connection.execute(query)]
     # tensor parallel ranks are neighbours: 0 talks to 2, 1 to 3
     assert pairs[0] and pairs[0] == pairs[2] and pairs[1] == pairs[3] != pairs[0]
+
+
+@pytest.mark.parametrize("form", ["text", "db"])
+def test_groups_are_named_and_tell_the_stages_of_the_pipeline(out: Path, form: str) -> None:
+    """The program finds the stages by the names of the groups; what it takes for one is one for us."""
+    folder = out / f"pipeline.{form}"
+    if form == "text":
+        found = json.loads((folder / "cluster_analysis_output" / "communication_group.json").read_text())
+        groups = found["comm_group_parallel_info"]
+        with (folder / "cluster_analysis_output" / "cluster_step_trace_time.csv").open() as file:
+            rows = [(row["Type"], row["Index"]) for row in csv.DictReader(file)]
+    else:
+        groups = table(folder, "CommunicationGroupMapping")
+        rows = [(row["type"], row["index"]) for row in table(folder, "ClusterStepTraceTime")]
+    assert {(group["type"], group["pg_name"]) for group in groups} == {("collective", "tp"), ("p2p", "pp")}
+    theirs = {frozenset(map(int, re.findall(r"\d+", index))) for kind, index in rows if kind == "stage"}
+    states = show("distributed", *(rank_folder(data("pipeline", "text"), rank) for rank in range(4))).data["ranks"]
+    ours: dict[int, set[int]] = {}
+    for state in states:
+        ours.setdefault(state["pipeline_stage"], set()).add(state["rank"])
+    assert theirs == {frozenset(ranks) for ranks in ours.values()} == {frozenset({0, 1}), frozenset({2, 3})}
 
 
 def test_kernels_taken_out_of_the_database_are_those_of_the_text(out: Path) -> None:
