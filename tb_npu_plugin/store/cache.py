@@ -9,12 +9,14 @@ other way round. Whoever has files of a removed entry open keeps reading them.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import logging
 import math
 import os
 import shutil
+import tempfile
 import threading
 import time
 import uuid
@@ -180,3 +182,14 @@ class Cache:
 
 def _bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def open_cache() -> Cache:
+    """The user's cache, or one for this process only where there is no place for it."""
+    try:
+        return Cache()
+    except (OSError, RuntimeError) as error:
+        root = Path(tempfile.mkdtemp(prefix="tb-npu-plugin-"))
+        atexit.register(shutil.rmtree, root, ignore_errors=True)
+        logger.warning("no cache (%s); using %s until the end", error, root)
+        return Cache(root)

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import atexit
 import itertools
-import logging
-import shutil
-import tempfile
 import threading
 import time
 from collections import OrderedDict
@@ -23,7 +20,7 @@ from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
-from tb_npu_plugin.store.cache import Cache, Entry, entry_key
+from tb_npu_plugin.store.cache import Cache, Entry, entry_key, open_cache
 from tb_npu_plugin.store.first_look import open_first_look
 from tb_npu_plugin.store.job import Job, Preview
 from tb_npu_plugin.store.jobs import Pool, Process
@@ -31,8 +28,6 @@ from tb_npu_plugin.store.memory import Memory
 from tb_npu_plugin.store.process import WorkerProcess, worker_count
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES, files_of, is_settled, stages_of
-
-logger = logging.getLogger(__name__)
 
 #: Spans that stay open. They are small: their tables are kept apart, by size.
 OPEN_SPANS = 4096
@@ -343,14 +338,3 @@ def _problems(span: FoundSpan, stand: Stand) -> Sequence[Problem]:
             severity="info",
         ),
     )  # fmt: skip
-
-
-def open_cache() -> Cache:
-    """The user's cache, or one for this process only where there is no place for it."""
-    try:
-        return Cache()
-    except (OSError, RuntimeError) as error:
-        root = Path(tempfile.mkdtemp(prefix="tb-npu-plugin-"))
-        atexit.register(shutil.rmtree, root, ignore_errors=True)
-        logger.warning("no cache (%s); using %s until the end", error, root)
-        return Cache(root)

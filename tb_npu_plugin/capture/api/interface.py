@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 import weakref
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,10 +17,10 @@ from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.gc_detect import GcDetector
 from tb_npu_plugin.capture.api.messages import error, info, truth, warn
 from tb_npu_plugin.capture.api.termination import Termination
+from tb_npu_plugin.capture.api.trace_ids import TraceIds
 from tb_npu_plugin.capture.backend import HostSwitches, Recorder, Settings
 
 SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
-_LONGEST_TRACE_ID = 1024
 #: Of the experimental config: the simulated device has nothing to tell of these.
 _NOT_SIMULATED = ("record_op_args", "_op_attr", "_host_sys")
 #: Those with a capture that has not ended: one a process.
@@ -56,7 +55,7 @@ class _ProfInterface:
         self.metadata = metadata if metadata is not None else {}
         self.experimental_config = self._checked_config(experimental_config)
         self.trace_id = ""
-        self.set_custom_trace_id_callback(custom_trace_id_callback)
+        self.trace_ids = TraceIds(custom_trace_id_callback)
         self._temporary: list[Path] = []
         self._recorder: Recorder | None = None
         self._ahead: Recorder | None = None  # of the next capture, before there is a folder
@@ -112,7 +111,7 @@ class _ProfInterface:
         if any(other.recording for other in _busy):
             raise RuntimeError("another profile of this process is recording; stop it first")
         self._recorded, self._start_info, self._marks_failed = None, {}, False
-        self.trace_id = self._new_trace_id()
+        self.trace_id = self.trace_ids.new()
         folder, temporary = paths.PLACE.create()
         if temporary:
             self._temporary.append(folder)
@@ -272,29 +271,6 @@ class _ProfInterface:
             "with_stack=True or with_modules=True": self.with_stack or self.with_modules,
         }
         return [setting for setting, on in there.items() if not on]
-
-    # -- trace ids -----------------------------------------------------------------------------------
-    def set_custom_trace_id_callback(self, callback: Any) -> None:
-        """What gives the ids of the next captures; None: the default."""
-        if callback is not None and not callable(callback):
-            warn("Parameter custom_trace_id_callback is not callable, reset it to default.")
-            callback = None
-        self._trace_id_callback: Callable[[], Any] | None = callback
-
-    def _new_trace_id(self) -> str:
-        default = uuid.uuid4().hex.upper()
-        if self._trace_id_callback is None:
-            return default
-        try:
-            found = self._trace_id_callback()
-        except Exception as problem:  # the user's function
-            warn(f"custom_trace_id_callback failed: {problem}. Use the default trace id.")
-            return default
-        if not isinstance(found, str) or len(found) > _LONGEST_TRACE_ID:
-            limit = f"a str of at most {_LONGEST_TRACE_ID} characters"
-            warn(f"custom_trace_id_callback must return {limit}. Use the default trace id.")
-            return default
-        return found
 
     # -- settings ------------------------------------------------------------------------------------
     def _make_settings(self) -> Settings:

@@ -172,7 +172,7 @@ class _KinetoProfile:
     @guarded()
     def set_custom_trace_id_callback(self, callback: Callable[[], str] | None) -> None:
         """What gives the ids of the next captures."""
-        self.prof_if.set_custom_trace_id_callback(callback)
+        self.prof_if.trace_ids.set_callback(callback)
 
     @guarded(str)
     def get_trace_id(self) -> str:

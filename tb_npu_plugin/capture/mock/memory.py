@@ -6,7 +6,8 @@ from typing import Callable
 
 from tb_npu_plugin.capture.mock.kineto import Change
 from tb_npu_plugin.capture.simulation.allocator import Block, CachingAllocator
-from tb_npu_plugin.capture.simulation.records import Allocation, HostOp, Segment, Totals
+from tb_npu_plugin.capture.simulation.records import HostOp, Segment
+from tb_npu_plugin.capture.simulation.samples import Allocation, Totals
 
 #: Name of a block that no recorded operator allocated (the buckets of DistributedDataParallel, say).
 _NO_OPERATOR = "unknown"

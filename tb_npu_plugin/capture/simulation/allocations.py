@@ -8,7 +8,7 @@ from tb_npu_plugin.capture.simulation.allocator import Block, CachingAllocator
 from tb_npu_plugin.capture.simulation.columns import Columns
 from tb_npu_plugin.capture.simulation.plan import Plan
 from tb_npu_plugin.capture.simulation.plan_arrays import Ints, ints
-from tb_npu_plugin.capture.simulation.records import Allocation, Totals
+from tb_npu_plugin.capture.simulation.samples import Allocation, Totals
 
 Shape = tuple[tuple[int, ...], ...]
 

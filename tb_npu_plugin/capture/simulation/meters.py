@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.records import CommOp, ModuleSample, Sample, Segment, Task
+from tb_npu_plugin.capture.simulation.records import CommOp, Segment, Task
+from tb_npu_plugin.capture.simulation.samples import ModuleSample, Sample
 
 #: ns between two samples, as profile_memory switches it on (50 Hz).
 EVERY = 20_000_000

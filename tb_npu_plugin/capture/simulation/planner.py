@@ -31,7 +31,8 @@ from tb_npu_plugin.capture.simulation.plan import (
     Total,
 )  # fmt: skip
 from tb_npu_plugin.capture.simulation.program import Program, Transfer
-from tb_npu_plugin.capture.simulation.records import WORKSPACE, Kernel, OpInfo
+from tb_npu_plugin.capture.simulation.records import Kernel, OpInfo
+from tb_npu_plugin.capture.simulation.samples import WORKSPACE
 
 #: ns that the host takes: before an operator, at its begin and end; before and in an enqueue; around a frame.
 _BEFORE_OP, _BEGIN_OP, _END_OP, _BEFORE_ENQUEUE, _ENQUEUE, _FRAME = 1_800, 4_000, 2_500, 1_200, 5_000, 1_500

@@ -34,7 +34,6 @@ from tb_npu_plugin.capture.simulation.device import (
 from tb_npu_plugin.capture.simulation.kernels import Launch
 from tb_npu_plugin.capture.simulation.program import Transfer
 from tb_npu_plugin.capture.simulation.records import (
-    WORKSPACE,
     CannCall,
     Group,
     HostOp,
@@ -42,8 +41,8 @@ from tb_npu_plugin.capture.simulation.records import (
     Queued,
     Segment,
     Task,
-    Totals,
 )
+from tb_npu_plugin.capture.simulation.samples import WORKSPACE, Totals
 
 
 @dataclass(frozen=True)

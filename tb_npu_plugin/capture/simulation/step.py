@@ -14,7 +14,6 @@ from tb_npu_plugin.capture.simulation.meters import Meters
 from tb_npu_plugin.capture.simulation.plan import Plan
 from tb_npu_plugin.capture.simulation.plan_arrays import Ints, ints
 from tb_npu_plugin.capture.simulation.records import (
-    Allocation,
     CannCall,
     CommOp,
     GcPause,
@@ -25,9 +24,9 @@ from tb_npu_plugin.capture.simulation.records import (
     Queued,
     Segment,
     Task,
-    Totals,
-)  # fmt: skip
+)
 from tb_npu_plugin.capture.simulation.records import Step as Mark
+from tb_npu_plugin.capture.simulation.samples import Allocation, Totals  # fmt: skip
 
 STEP_MARK = "ProfilerStep#"
 

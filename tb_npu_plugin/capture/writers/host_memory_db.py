@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.simulation.columns import columns
-from tb_npu_plugin.capture.simulation.records import WORKSPACE, Allocation, Segment
+from tb_npu_plugin.capture.simulation.records import Segment
+from tb_npu_plugin.capture.simulation.samples import WORKSPACE, Allocation
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.memory_csv import STREAM

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from tb_npu_plugin.capture.simulation.links import LATENCY as ANSWER
 from tb_npu_plugin.capture.simulation.links import PIECE, chip_of
-from tb_npu_plugin.capture.simulation.records import LinkSample, Moved, Segment
+from tb_npu_plugin.capture.simulation.records import Segment
+from tb_npu_plugin.capture.simulation.samples import LinkSample, Moved
 from tb_npu_plugin.capture.writers.database import Row
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.text import stamp

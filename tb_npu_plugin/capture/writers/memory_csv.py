@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.capture.simulation.records import WORKSPACE, Allocation, Segment, Totals
+from tb_npu_plugin.capture.simulation.records import Segment
+from tb_npu_plugin.capture.simulation.samples import WORKSPACE, Allocation, Totals
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.text import Rows, cell, mb, stamp
 from tb_npu_plugin.schema import torch_npu_memory_csv as schema

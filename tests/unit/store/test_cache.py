@@ -13,8 +13,7 @@ import pytest
 
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.store import cache as cache_module
-from tb_npu_plugin.store.cache import Cache, cache_root, entry_key, max_bytes
-from tb_npu_plugin.store.library import open_cache
+from tb_npu_plugin.store.cache import Cache, cache_root, entry_key, max_bytes, open_cache
 
 FILES = (FoundFile("a.csv", 10, 1000), FoundFile("b.csv", 20, 2000))
 

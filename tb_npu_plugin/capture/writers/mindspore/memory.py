@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.capture.simulation.records import Allocation, Segment, Totals
+from tb_npu_plugin.capture.simulation.records import Segment
+from tb_npu_plugin.capture.simulation.samples import Allocation, Totals
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.text import cell, mb
 from tb_npu_plugin.schema import mindspore as names

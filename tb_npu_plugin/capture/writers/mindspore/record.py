@@ -14,7 +14,6 @@ from operator import attrgetter
 from typing import TypeVar, Union
 
 from tb_npu_plugin.capture.simulation.records import (
-    Allocation,
     CommOp,
     HostOp,
     OpInfo,
@@ -24,6 +23,7 @@ from tb_npu_plugin.capture.simulation.records import (
     Segment,
     Task,
 )
+from tb_npu_plugin.capture.simulation.samples import Allocation
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.schema.mindspore import EVENT_SEPARATOR, MINDSPORE, SHAPE_SEPARATOR
 from tb_npu_plugin.schema.trace import STEP_MARK

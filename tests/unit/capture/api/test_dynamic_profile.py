@@ -1,11 +1,8 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +14,8 @@ import pytest
 from tb_npu_plugin.capture.api import dynamic_profile as dp
 from tb_npu_plugin.capture.api import parsing
 from tb_npu_plugin.capture.api.dynamic_profile import config, control
-from tb_npu_plugin.capture.api.dynamic_profile.config import TEMPLATE, Config
+from tb_npu_plugin.capture.api.dynamic_profile.config import TEMPLATE
 from tb_npu_plugin.capture.api.dynamic_profile.logs import open_log
-from tb_npu_plugin.capture.api.dynamic_profile.monitor import FileMonitor
 from tests.unit.capture.api.conftest import Recorded, Said
 
 FOLDER = Path("dynamic")
@@ -307,92 +303,3 @@ def test_the_interval_follows_the_steps(seconds: float, interval: float, fresh: 
     assert dp.CONTROL._monitor._interval == 2.0
     _steps(12)
     assert dp.CONTROL._monitor._interval == interval
-
-
-def test_the_monitor_sees_changes(tmp_path: Path) -> None:
-    path = tmp_path / "config.json"
-    monitor = FileMonitor(path, logging.Logger("test"))
-    monitor._interval = 0.01
-    monitor.start()
-    try:
-        assert monitor.take() is None
-        path.write_text("{")
-        path.with_suffix(".new").write_text(json.dumps({"start_step": 4}))
-        path.with_suffix(".new").replace(path)
-        found: Config | None = None
-        for _ in range(12_000):
-            found = monitor.take()
-            if found is not None:
-                break
-            time.sleep(0.01)
-        assert found is not None
-        assert found.start_step == 4
-        assert monitor.take() is None  # once
-    finally:
-        monitor.stop()
-        monitor._thread.join()
-
-
-FORKED = """
-import json, os, sys, time
-from pathlib import Path
-from tb_npu_plugin.capture import backend
-from tests.unit.capture.api import fake
-log = []
-backend.choose(backend.Backend("fake", lambda: fake.FakeRecorder(log, {}, []), fake.PARSER))
-from tb_npu_plugin.capture.pytorch import dynamic_profile
-dynamic_profile.init("cfg")
-dynamic_profile.step()
-if os.fork() == 0:
-    dynamic_profile.step()
-    path = Path("cfg/profiler_config.json")
-    path.write_text(json.dumps({"start_step": -1, "prof_dir": "result"}))
-    for _ in range(6000):
-        if "start" in log:
-            print("started", flush=True)
-            break
-        time.sleep(0.01)
-        dynamic_profile.step()
-    os._exit(0)
-os.wait()
-"""
-
-
-def test_a_forked_process_watches_the_file(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4]), "TB_NPU_BACKEND": "mock"}
-    command = [sys.executable, "-c", FORKED]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "started" in done.stdout.splitlines()
-
-
-SCRIPT = """
-import os, sys
-from tb_npu_plugin.capture import backend
-from tests.unit.capture.api import fake
-log = []
-backend.choose(backend.Backend("fake", lambda: fake.FakeRecorder(log, {}, []), fake.PARSER))
-import tb_npu_plugin.capture.pytorch
-import torch
-first = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
-last = torch.optim.Adam([torch.zeros(1, requires_grad=True)], lr=0.1)
-for _ in range(4):
-    first.step()
-    last.step()
-    first.step()
-from tb_npu_plugin.capture.api import dynamic_profile
-print(dynamic_profile.CONTROL._step, ",".join(entry for entry in log if entry.startswith("step_begin") or " " not in entry))
-"""
-
-
-def test_the_environment_alone(tmp_path: Path) -> None:
-    """PROF_CONFIG_PATH: the steps of the optimizer that was made last count."""
-    pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-    _write(tmp_path / config.CONFIG_FILE, start_step=2, active=2, prof_dir=str(tmp_path / "result"))
-    root = str(Path(__file__).parents[4])
-    environment = {**os.environ, "PROF_CONFIG_PATH": str(tmp_path), "PYTHONPATH": root}
-    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "4 prepare,start,step_begin 2,step_begin 3,stop,finalize"

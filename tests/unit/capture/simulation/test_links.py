@@ -19,13 +19,13 @@ from tb_npu_plugin.capture.simulation.records import (
     CommOp,
     Group,
     HostOp,
-    LinkSample,
     OpInfo,
     PlaneTask,
     Process,
     Segment,
     Task,
 )
+from tb_npu_plugin.capture.simulation.samples import LinkSample
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.schema.link_files import SYS_INTERCONNECTION_EVERY as EVERY
 
