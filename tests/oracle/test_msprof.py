@@ -67,8 +67,9 @@ def test_op_summary_in_pieces() -> None:
     assert kernels.text("name").tolist() == [row["Op Name"] for row in rows]
     assert kernels.ints("dur_ns").tolist() == [ns(row["Task Duration(us)"], 1000) for row in rows]
     whole = read(MSPROF)["kernels"]
-    assert kernels.columns == whole.columns
-    for column in whole.columns:
+    columns = [column for column in whole.columns if not column.key.startswith("l2_")]  # of a file that is not there
+    assert list(kernels.columns) == columns
+    for column in columns:
         if column.kind.value == "text":
             assert kernels.text(column.key).tolist() == whole.text(column.key).tolist()
         else:

@@ -122,6 +122,7 @@ def test_arrows_are_equal(name: str, folder: Path) -> None:
         mine, theirs = arrows(text), arrows(database)
         assert mine["async_task_queue"] == theirs["async_task_queue"]
         assert mine["fwdbwd"] == theirs["fwdbwd"]
+        assert mine["MsTx"] == theirs["MsTx"]
         if not at_level_0(name):
             assert mine["HostToDevice"] == theirs["HostToDevice"]
         # arrows of a trace have the start of their task for an id: those of two tasks that start together are mixed up
@@ -138,7 +139,8 @@ def test_arrows_are_equal(name: str, folder: Path) -> None:
 
 def arrows(timeline: Timeline) -> dict[str, set[Any]]:
     """Kind -> ((thread, name, start) of both ends)."""
-    out: dict[str, set[Any]] = {kind: set() for kind in ("async_task_queue", "fwdbwd", "HostToDevice", "async_npu")}
+    kinds = ("async_task_queue", "fwdbwd", "HostToDevice", "async_npu", "MsTx")
+    out: dict[str, set[Any]] = {kind: set() for kind in kinds}
     for slice_id in range(timeline.slice_count):
         for flow in timeline.flows(slice_id):
             ends = tuple(

@@ -147,15 +147,23 @@ class Tasks:
         return out
 
     def _texts(self) -> tuple[Text, Text]:
-        """Names: the kernel's, else the kind of task. Task types: by core, else the kind of task."""
+        """Names: the kernel's, or the text of the mark, else the kind of task. Task types: by core, else the kind of
+        task."""
         context = self._context
         kind = context.strings.column(context.tasks.ints("kind"), raw=True)
         names = context.strings.names(context.compute.ints("name"))
         cores = context.strings.column(context.compute.ints("core"))
         types = Text(cores.codes, [trace_events.TASK_TYPES.get(core, core) for core in cores.values])
-        return _either(picked(context.spool, names, self.info), kind), _either(
-            picked(context.spool, types, self.info), kind
-        )
+        named = _either(picked(context.spool, names, self.info), self._messages(kind))
+        return _either(named, kind), _either(picked(context.spool, types, self.info), kind)
+
+    def _messages(self, kind: Text) -> Text:
+        """Of tasks that mstx has put on a stream: the text of the mark or range on the host."""
+        marks = self._context.source.read(schema.MSTX)
+        texts = self._context.strings.names(marks.ints("message"))
+        is_mark = np.isin(kind.codes, [code for code, text in enumerate(kind.values) if text == trace.MSTX])
+        place = np.where(is_mark, places(marks.ints("connection"), self.connection), -1)
+        return picked(self._context.spool, texts, place)
 
 
 def _first_from(codes: IntArray, starts: IntArray, code: IntArray, start: IntArray) -> IntArray:
