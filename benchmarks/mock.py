@@ -1,8 +1,9 @@
-"""How fast `tb-npu mock` writes: the whole command, for one rank of 10 M events, as text and as database.
+"""How fast `tb-npu mock` writes: the whole command, for one rank of 10 M events and for a cluster that has as many in all,
+as text and as database.
 
-Judged is the elapsed time for each byte, of both alike; a database takes about a quarter of the bytes for as many events. A
-rank is written by two processes, so the machine must be quiet and have two cores. A rank of a cluster takes longer: all its
-ranks run beside it.
+Judged is the elapsed time for each byte, of all alike; a database takes about a quarter of the bytes for as many events. Two
+processes write, so the machine must be quiet and have two cores. One rank of a cluster alone takes longer for its bytes: all
+the others run beside it.
 """
 
 from __future__ import annotations
@@ -19,19 +20,22 @@ from benchmarks.harness import Bar, arguments, report, run
 EVENTS, QUICK = 10_000_000, 300_000
 #: s for 1000 MB: 50 MB/s.
 SECONDS = 20.0
-ALONE, CLUSTER = ("--ranks", "1"), ("--ranks", "8", "--tp", "8", "--only-ranks", "0")
+RANKS = 8
+ALONE, CLUSTER = ("--ranks", "1"), ("--ranks", str(RANKS), "--tp", str(RANKS))
+ONE_OF_THEM = (*CLUSTER, "--only-ranks", "0")
 
 
 def write(events: int, form: str, ranks: Sequence[str]) -> list[Bar]:
-    """Time and memory of one rank."""
+    """Time and memory. events: of each rank."""
     with tempfile.TemporaryDirectory(prefix="npu-bench-") as name:
         command = ["-m", "tb_npu_plugin.cli", "mock", "--model", "llama-7b", *ranks, "--events", str(events)]
         usage = run([sys.executable, *command, "--export-type", form, "--out", name])
         files = [path for path in Path(name).rglob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files) / 1e6
-    what = f"{events:,} events, {size:.0f} MB, {' '.join(ranks)}"
-    unjudged = "not judged at this size" if events < EVENTS else ""
-    judged = ranks is ALONE
+    what = f"{events:,} events a rank, {size:.0f} MB, {' '.join(ranks)}"
+    whole = RANKS * events if ranks is CLUSTER else events
+    unjudged = "not judged at this size" if whole < EVENTS else ""
+    judged = ranks is not ONE_OF_THEM
     return [
         Bar(f"mock, {form}, elapsed for 1000 MB", usage.wall / size * 1000, SECONDS if judged else None, "s",
             f"{size / usage.wall:.1f} MB/s", data=what, unjudged=unjudged if judged else ""),
@@ -44,8 +48,8 @@ def main() -> int:
     """Exit status: 1 when a bar falls short."""
     chosen = arguments(__doc__, ("--events", {"type": int, "default": EVENTS}))
     events = QUICK if chosen.quick else chosen.events
-    runs = [("text", ALONE), ("db", ALONE), ("text", CLUSTER), ("db", CLUSTER)]
-    return report([bar for form, ranks in runs for bar in write(events, form, ranks)])
+    runs = {ALONE: events, CLUSTER: events // RANKS, ONE_OF_THEM: events // RANKS}
+    return report([bar for ranks, each in runs.items() for form in ("text", "db") for bar in write(each, form, ranks)])
 
 
 if __name__ == "__main__":
