@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:  # a script is started by its path, from anywhere
@@ -183,12 +184,12 @@ def json_load(path: Path) -> None:
         json.load(file)
 
 
-def arguments(doc: str | None, *more: tuple[str, dict[str, object]]) -> argparse.Namespace:
+def arguments(doc: str | None, *more: tuple[str, dict[str, Any]]) -> argparse.Namespace:
     """The command line: `--quick` (small sizes; bars that need large ones are not judged), and what a script adds."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes: does the script work?")
     for name, settings in more:
-        parser.add_argument(name, **settings)  # type: ignore[arg-type]
+        parser.add_argument(name, **settings)
     return parser.parse_args()
 
 

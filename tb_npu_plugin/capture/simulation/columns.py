@@ -39,7 +39,8 @@ class Columns(MutableSequence[T]):
         found = self._columns.get(name)
         if found is None:
             return list(map(attrgetter(name), self.records))
-        return found.tolist() if isinstance(found, np.ndarray) else found  # type: ignore[no-any-return]
+        values: list[Any] = found.tolist() if isinstance(found, np.ndarray) else found
+        return values
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values()), self._records or ()))

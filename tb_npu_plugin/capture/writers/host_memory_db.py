@@ -104,7 +104,8 @@ class MemoryTables:
             known = self._known.get(component, (0, 0, 0))
             for change, values, last in zip(changes, sizes, known):
                 change[mine] = np.diff(values[mine], prepend=last)
-            self._known[component] = tuple(int(values[mine[-1]]) for values in sizes)  # type: ignore[assignment]
+            allocated, reserved, active = (int(values[mine[-1]]) for values in sizes)
+            self._known[component] = allocated, reserved, active
         return [start + np.cumsum(change) for start, change in zip(before, changes)]
 
     # -- blocks -------------------------------------------------------------------------------------

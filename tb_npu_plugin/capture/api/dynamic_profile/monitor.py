@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from abc import ABC, abstractmethod
 from pathlib import Path
 
 from tb_npu_plugin.capture.api import ranks
@@ -16,7 +17,7 @@ _SHORTEST, _LONGEST = 1.0, 50.0
 _PATIENCE = 2.0
 
 
-class Monitor:
+class Monitor(ABC):
     """From start() on, take() gives each new config once; of several the last."""
 
     def __init__(self, log: logging.Logger) -> None:
@@ -54,10 +55,11 @@ class Monitor:
             found, self._found = self._found, None
             return found
 
+    @abstractmethod
     def look(self) -> None:
         """_offer what is new."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close(self) -> None:
         """Let go of what is watched."""
 
@@ -120,3 +122,6 @@ class FileMonitor(Monitor):
         config = read(self._path, self._log.warning)
         if config is not None:
             self._offer(config)
+
+    def close(self) -> None:
+        """Nothing: the file is not kept open."""
