@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.tables import IntArray
+from tb_npu_plugin.tables import NULL_INT, IntArray
 
 #: Durations of device tasks are given in this many parts of a ns.
 FRACTION = 1024
@@ -18,7 +18,7 @@ class OperatorEvents:
     """What the rebuild needs. Times in ns; threads and ids are any integers.
 
     op_*        host operators, by start
-    enqueue_*   entries put into the task queue
+    enqueue_*   entries put into the task queue; id: NULL_INT where it is not known
     dequeue_*   the same entries executed; none when there is no task queue
     launch_*    device tasks: time of the API call that launched each, its duration in FRACTIONs of a ns (tasks have
                 parts of a ns, and an operator many tasks), whether it is an AI Core task
@@ -57,15 +57,10 @@ def rebuild(events: OperatorEvents) -> OperatorTimes:
     Operators nest by time over all threads; a device task belongs to the operator that enqueued it, or that runs
     when the task is launched where there is no task queue.
     """
-    queued = len(events.dequeue_start) > 0
-    if queued:
-        times, threads = events.enqueue_start, events.enqueue_thread
-    else:
-        times, threads = events.launch_start, np.full(len(events.launch_start), -1, dtype=np.int64)
-    parent, owner = _nest(events, times, threads, any_thread=not queued)
-    device, aicore = _work_of_entries(events) if queued else _work_of_launches(events)
+    parent, owner = launched_by(events)
     count = len(events.op_start)
-    device_self, aicore_self = _sum_by(owner, device, count), _sum_by(owner, aicore, count)
+    device_self = _sum_by(owner, events.launch_dur, count)
+    aicore_self = _sum_by(owner, np.where(events.launch_aicore, events.launch_dur, 0), count)
     return OperatorTimes(
         parent,
         without_children(parent, events.op_dur),
@@ -99,12 +94,18 @@ def rebuild_by_thread(events: OperatorEvents, launch_thread: IntArray) -> Operat
     return OperatorTimes(*columns)
 
 
-def nested(start: IntArray, dur: IntArray, device_self: IntArray, aicore_self: IntArray) -> OperatorTimes:
-    """Times of operators, by start, where it is known which device time is whose: ns of each itself."""
-    none = np.zeros(0, dtype=np.int64)
-    no_thread = np.full(len(start), -1, dtype=np.int64)
-    alone = OperatorEvents(start, dur, no_thread, *(none,) * 8, np.zeros(0, dtype=np.bool_))
-    parent, _ = _nest(alone, none, none, any_thread=True)
+def launched_by(events: OperatorEvents) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(parent of each operator, operator that each launch belongs to), -1 for none: `rebuild` says which that is."""
+    if not len(events.dequeue_start):
+        threads = np.full(len(events.launch_start), -1, dtype=np.int64)
+        return _nest(events, events.launch_start, threads, any_thread=True)
+    parent, owner = _nest(events, events.enqueue_start, events.enqueue_thread, any_thread=False)
+    entry = _entries_of_launches(events)
+    return parent, np.where(entry >= 0, owner[entry], -1) if len(owner) else entry
+
+
+def nested(parent: NDArray[np.int64], dur: IntArray, device_self: IntArray, aicore_self: IntArray) -> OperatorTimes:
+    """Times of operators whose parents are known, and which device time is whose: ns of each itself."""
     return OperatorTimes(
         parent,
         without_children(parent, dur),
@@ -163,25 +164,20 @@ def _nest(
     return parents, owners
 
 
-def _work_of_entries(events: OperatorEvents) -> tuple[IntArray, IntArray]:
-    """Device time, and AI Core time, of each enqueued entry: of the tasks launched while it was dequeued."""
+def _entries_of_launches(events: OperatorEvents) -> NDArray[np.int64]:
+    """The entry of the task queue, by number among those enqueued, that was executed at each launch; -1 for none."""
     by_end = np.argsort(events.dequeue_start + events.dequeue_dur, kind="stable")
     ends = (events.dequeue_start + events.dequeue_dur)[by_end]
     place = np.searchsorted(ends, events.launch_start, side="left")
     inside = place < len(ends)
-    entry = by_end[np.minimum(place, max(len(ends) - 1, 0))]
-    inside &= events.dequeue_start[entry] <= events.launch_start
-    ids, code = np.unique(events.dequeue_id, return_inverse=True)
-    launches = np.where(inside, code[entry], -1)
-    device = _sum_by(launches, events.launch_dur, len(ids))
-    aicore = _sum_by(launches, np.where(events.launch_aicore, events.launch_dur, 0), len(ids))
-    place = np.minimum(np.searchsorted(ids, events.enqueue_id), len(ids) - 1)
-    found = ids[place] == events.enqueue_id
-    return np.where(found, device[place], 0), np.where(found, aicore[place], 0)
-
-
-def _work_of_launches(events: OperatorEvents) -> tuple[IntArray, IntArray]:
-    return events.launch_dur, np.where(events.launch_aicore, events.launch_dur, 0)
+    dequeue = by_end[np.minimum(place, len(ends) - 1)]
+    inside &= events.dequeue_start[dequeue] <= events.launch_start
+    ids, first = np.unique(events.enqueue_id, return_index=True)
+    if not len(ids):
+        return np.full(len(events.launch_start), -1, dtype=np.int64)
+    wanted = events.dequeue_id[dequeue]
+    place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    return np.where(inside & (ids[place] == wanted) & (wanted != NULL_INT), first[place], -1)
 
 
 def _sum_by(group: NDArray[np.int64], values: IntArray, count: int) -> IntArray:

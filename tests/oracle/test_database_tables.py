@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import Table
 from tests.conftest import real_data
+from tests.oracle.copies import copies_by_operator
+from tests.oracle.raw import Raw
 
 RANKS = (0, 1)
 #: us, step 50: Computing, not overlapped, Overlapped, Communication, Free, Stage, Preparing.
@@ -116,18 +119,19 @@ def test_operators(rank: int) -> None:
     sql = """WITH dev AS (SELECT t.connectionId c,t.endNs-t.startNs d,v.value core FROM TASK t JOIN COMPUTE_TASK_INFO i
                USING(globalTaskId) JOIN STRING_IDS v ON v.id=i.taskType
                UNION ALL SELECT connectionId,endNs-startNs,'' FROM COMMUNICATION_OP)
-             SELECT CAST(a.startNs AS INTEGER),SUM(d),SUM(CASE WHEN core IN ('AI_CORE','AI_VECTOR_CORE') THEN d ELSE 0 END)
+             SELECT a.rowid,SUM(d),SUM(CASE WHEN core IN ('AI_CORE','AI_VECTOR_CORE') THEN d ELSE 0 END)
              FROM PYTORCH_API a JOIN CONNECTION_IDS x ON x.id=a.connectionId JOIN dev ON dev.c=x.connectionId
              WHERE a.type=50001 GROUP BY a.rowid"""
     rows = query(output(rank), sql)
     operators = tables(output(rank))["operators"]
     assert len(operators) == 859
+    copies = copies_by_operator(lambda sql: query(output(rank), sql))
+    whole = copies + Counter({rowid: dur for rowid, dur, _ in rows})
     device = operators.ints("device_self_ns")
-    assert int(device.sum()) == sum(row[1] for row in rows)
-    assert sorted(device[device > 0].tolist()) == sorted(row[1] for row in rows if row[1])
+    assert sorted(device[device > 0].tolist()) == sorted(whole.values())
     assert int(operators.ints("device_self_aicore_ns").sum()) == sum(row[2] for row in rows)
     if rank == 1:
-        assert int(device.sum()) == 107_505_824
+        assert int(device.sum()) == 107_505_824 + sum(copies.values())
     sql = """SELECT value,CAST(endNs AS INTEGER)-CAST(startNs AS INTEGER) FROM PYTORCH_API JOIN STRING_IDS ON name=id
              WHERE type=50001 AND value NOT LIKE 'ProfilerStep#%' ORDER BY CAST(startNs AS INTEGER)"""
     assert list(zip(operators.text("name").tolist(), operators.ints("host_total_ns").tolist())) == query(
@@ -136,6 +140,21 @@ def test_operators(rank: int) -> None:
     sql = """SELECT COUNT(*),COUNT(callchainId) FROM PYTORCH_API JOIN STRING_IDS ON name=id
              WHERE type=50001 AND value NOT LIKE 'ProfilerStep#%'"""
     assert (len(operators), int((operators.text("call_stack").codes >= 0).sum())) == query(output(rank), sql)[0]
+
+
+@pytest.mark.parametrize("rank", RANKS)
+def test_copies_belong_to_the_operators_of_the_text_run(rank: int) -> None:
+    """Two runs of one network: the operators that launch copies are the same."""
+    names = dict(query(output(rank), "SELECT a.rowid,value FROM PYTORCH_API a JOIN STRING_IDS s ON s.id=a.name"))
+    found = Counter(names[rowid] for rowid in copies_by_operator(lambda sql: query(output(rank), sql)))
+    raw = Raw(output(rank).parents[2] / "ascend_pt_text_level1" / f"rank{rank}_ascend_pt")
+    slices = {(event["pid"], event["tid"], event["ts"]): event["name"] for event in raw.slices}
+    ends: dict[object, dict[str, str]] = {}
+    for event in raw.events:
+        if event.get("cat") == "async_npu":
+            ends.setdefault(event["id"], {})[event["ph"]] = slices[event["pid"], event["tid"], event["ts"]]
+    assert found == Counter(flow["s"] for flow in ends.values() if flow["f"] == "MEMCPY_ASYNC")
+    assert sum(found.values()) == 19
 
 
 @pytest.mark.parametrize("rank", RANKS)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.oracle.copies import copies_by_operator
 from tests.oracle.raw import Raw
 from tests.support.mock import RUNS, queued, run
 
@@ -150,22 +151,21 @@ def test_15_kernels_are_those_of_the_text(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", HOST)
 def test_operators_and_their_device_time_are_those_of_the_text(folder: Path) -> None:
-    """The recipe of section 7: node launches only, so copies are missing."""
+    """The recipe of section 7, which links no copies, and the way of the text to these."""
     comm = "UNION ALL SELECT connectionId,startNs,endNs FROM COMMUNICATION_OP" * ("COMMUNICATION_OP" in tables(folder))
     sql = f"""WITH dev AS (SELECT t.connectionId c,t.startNs s,t.endNs e FROM TASK t JOIN COMPUTE_TASK_INFO
                            USING(globalTaskId) {comm})
               SELECT a.rowid,SUM(d.e-d.s) FROM PYTORCH_API a JOIN CONNECTION_IDS x ON x.id=a.connectionId
               JOIN dev d ON d.c=x.connectionId WHERE a.type=50001 GROUP BY 1"""
     linked = dict(query(folder, sql)) if "TASK" in tables(folder) else {}
+    copies = copies_by_operator(lambda sql: query(folder, sql))
     ops = query(folder, "SELECT a.rowid,value,CAST(endNs AS INTEGER)-CAST(startNs AS INTEGER) FROM PYTORCH_API a "
                         "JOIN STRING_IDS ON name=id WHERE type=50001 ORDER BY CAST(startNs AS INTEGER),a.rowid")  # fmt: skip
     shown = Raw(folder).csv("operator_details.csv")
     ops = [op for op in ops if not op[1].startswith("ProfilerStep#")]
     assert [(name, dur) for _, name, dur in ops] == [(row["Name"], ns(row["Host Total Duration(us)"])) for row in shown]
     for (rowid, name, _), row in zip(ops, shown):
-        copies = name in ("aten::copy_", "aten::_local_scalar_dense")
-        if not copies:
-            assert linked.get(rowid, 0) == ns(row["Device Self Duration(us)"]), name
+        assert linked.get(rowid, 0) + copies[rowid] == ns(row["Device Self Duration(us)"]), name
 
 
 def _activities(folder: Path) -> list[str]:

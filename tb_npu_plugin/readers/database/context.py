@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.source import Rows, Source, kept
-from tb_npu_plugin.readers.database.strings import Strings
+from tb_npu_plugin.readers.database.strings import Strings, places
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
@@ -67,6 +68,12 @@ class Context:
     def levels(self) -> Strings:
         """Names of the types of calls."""
         return Strings(self.source, schema.API_TYPE_NAMES)
+
+    @cached_property
+    def in_communication(self) -> NDArray[np.bool_]:
+        """Mask of the tasks that are part of a communication operator."""
+        steps = self.source.read(schema.COMMUNICATION_TASK, "id").ints("id")
+        return np.asarray(places(np.sort(steps), self.tasks.ints("id")) >= 0)
 
     @cached_property
     def device_id(self) -> int:

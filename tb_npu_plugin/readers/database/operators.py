@@ -6,6 +6,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis.operator_tree import nested
 from tb_npu_plugin.readers.database.context import Context
+from tb_npu_plugin.readers.database.copies import find_copies
 from tb_npu_plugin.readers.database.source import Rows, kept
 from tb_npu_plugin.readers.database.strings import picked, places
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
@@ -21,7 +22,7 @@ _FRAME_END = ";\r\n"
 def read_operators(context: Context) -> dict[str, Table]:
     """Operator calls by start, without step marks.
 
-    Device time is that of the kernels and communication operators that the database links to a call; it links no
+    Device time is that of the kernels and communication operators that the database links to a call, and of its
     copies. Where it does not tell the cores (level 0), time on the AI Core is unknown.
     """
     ops = context.torch_of_kind("op")
@@ -32,7 +33,10 @@ def read_operators(context: Context) -> dict[str, Table]:
     start = ops.ints("start_ns")
     device, aicore = _device_times(context, ops)
     cores_known = aicore is not None
-    times = nested(start, ops.ints("end_ns") - start, device, device if aicore is None else aicore)
+    copies = find_copies(context, ops)
+    tasks = context.tasks
+    np.add.at(device, copies.op, (tasks.ints("end_ns") - tasks.ints("start_ns"))[copies.task])
+    times = nested(copies.parent, ops.ints("end_ns") - start, device, device if aicore is None else aicore)
     marks = np.array([STEP_MARK in value for value in names.values] + [False])
     rows = np.flatnonzero(~marks[names.codes])
     data: dict[str, Data] = {

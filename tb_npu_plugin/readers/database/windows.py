@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.strings import places
-from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.tables import NULL_INT, IntArray
 
 
@@ -22,8 +21,7 @@ def step_rows(context: Context, starts: IntArray) -> NDArray[np.int64] | None:
     if not len(steps):
         return None
     tasks = context.tasks
-    plane = places(np.sort(context.source.read(schema.COMMUNICATION_TASK, "id").ints("id")), tasks.ints("id"))
-    own = np.flatnonzero(plane < 0)
+    own = np.flatnonzero(~context.in_communication)
     launched = launch_times(context, tasks.ints("connection")[own])
     begins, ends = tasks.ints("start_ns")[own], tasks.ints("end_ns")[own]
     step_start, step_end = steps.ints("start_ns"), steps.ints("end_ns")

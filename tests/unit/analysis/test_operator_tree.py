@@ -16,6 +16,7 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.store.timeline_operators import load_operators, write_operators
+from tb_npu_plugin.tables import NULL_INT
 
 REAL = Path(os.environ.get("NPU_REAL_DATA") or Path(__file__).parents[4] / "shared" / "real-data")
 TIMES = {
@@ -100,6 +101,16 @@ def test_a_task_launched_at_the_very_end_of_a_dequeue_belongs_to_it() -> None:
         [(0, 100, 1)], [(15, 1, 7), (20, 1, 8)], [(200, 10, 7), (211, 10, 9)], [(210, 5, True), (211, 3, True)]
     )
     assert found("device_self") == [5]
+
+
+def test_entries_without_a_number_are_nobodys() -> None:
+    found = times([(0, 100, 1)], [(15, 1, NULL_INT), (20, 1, 8)], [(200, 10, NULL_INT), (220, 10, 8)],
+                  [(205, 5, True), (225, 3, True)])  # fmt: skip
+    assert found("device_self") == [3]
+
+
+def test_entries_that_were_put_in_before_the_recording_are_nobodys() -> None:
+    assert times([(0, 100, 1)], [], [(200, 10, 7)], [(205, 5, True)])("device_self") == [0]
 
 
 def test_without_a_task_queue_the_operator_that_runs_launches() -> None:

@@ -32,12 +32,8 @@ RUNS = ("both_level2", "both_cluster", "both_gc", "both_no_memory")
 SOURCES = frozenset(("files", "databases", "source", "types_source", "steps_source", "version", "scanner", "events"))
 #: Only the database names the chip. Its groups have their names, those of the mock's text export numbers.
 ONLY_DATABASE = frozenset(("device",))
-#: Columns that text holds otherwise: float64 microseconds in steps of 250 ns; time of copies, which databases link to no
-#: operator.
-OTHERWISE = {
-    "step_trace": ("stage", "preparing"),
-    "operators": ("device_self_ns", "device_total_ns"),
-}  # fmt: skip
+#: Columns that text holds otherwise: float64 microseconds in steps of 250 ns.
+OTHERWISE = {"step_trace": ("stage", "preparing")}
 #: Files whose tables databases lack and no view shows; but their times count for the origin of offsets.
 NO_VIEW = ("task_time.csv", "l2_cache.csv")
 #: Columns that only text has.

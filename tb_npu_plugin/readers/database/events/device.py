@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.readers.database.context import Context
+from tb_npu_plugin.readers.database.copies import are_copies, find_copies
 from tb_npu_plugin.readers.database.events.processes import Processes, thread_of
 from tb_npu_plugin.readers.database.events.sink import Sink, quoted
 from tb_npu_plugin.readers.database.strings import Strings, picked, places
@@ -280,12 +281,10 @@ class Operations:
 
 
 def add_launches(context: Context, sink: Sink, processes: Processes, tasks: Tasks, operations: Operations) -> None:
-    """Arrows to the device: from CANN calls to the kernels, copies and communication operators that they launched, from operators to the kernels that the database
-    links to them."""
+    """Arrows to the device, to kernels, copies and communication operators: from the CANN calls that launched them, and
+    from the operators that these belong to."""
     calls = context.calls
-    plane = places(np.sort(operations.steps.ints("id")), context.tasks.ints("id"))
-    kinds = context.strings.column(context.tasks.ints("kind"), raw=True)
-    own = np.flatnonzero((plane < 0) & tasks.shown & ((tasks.info >= 0) | kinds.equals(schema.COPY)))
+    own = np.flatnonzero(((tasks.info >= 0) & ~context.in_communication | are_copies(context)) & tasks.shown)
     order = ((own, tasks), (np.arange(len(operations.rows)), operations))
     connection = np.concatenate([tasks.connection[own], operations.rows.ints("connection")])
     pid = np.concatenate([tasks.pid[own], np.full(len(operations.rows), operations.pid)])
@@ -299,15 +298,30 @@ def add_launches(context: Context, sink: Sink, processes: Processes, tasks: Task
         (processes.pid(trace_events.CANN), threads[call[found]], at[call[found]]),
         (pid[found], thread[found], start[found]), (False, True),
     )  # fmt: skip
-    launched = np.concatenate([tasks.info[own] >= 0, np.ones(len(operations.rows), dtype=np.bool_)])
+    _add_owners(context, sink, processes, own, connection, (pid, thread, start))
+
+
+def _add_owners(
+    context: Context,
+    sink: Sink,
+    processes: Processes,
+    own: Index,
+    connection: IntArray,
+    target: tuple[IntArray, IntArray, IntArray],
+) -> None:
+    """Arrows from operators to what they launched: the tasks of the rows `own`, then all communication operators."""
     ops = context.torch_of_kind("op")
     row, linked = context.links(ops)
-    op = places(linked, connection)
-    chosen = np.flatnonzero((op >= 0) & launched)
+    op = np.append(row, -1)[places(linked, connection)]
+    op[np.flatnonzero(are_copies(context)[own])] = -1
+    copies = find_copies(context, ops)
+    place = places(own, copies.task)
+    op[place[place >= 0]] = copies.op[place >= 0]
+    chosen = np.flatnonzero(op >= 0)
     sink.flows(
         trace.ASYNC_NPU, trace_events.TORCH_TO_NPU,
-        (processes.system, thread_of(ops)[row[op[chosen]]], ops.ints("start_ns")[row[op[chosen]]]),
-        (pid[chosen], thread[chosen], start[chosen]),
+        (processes.system, thread_of(ops)[op[chosen]], ops.ints("start_ns")[op[chosen]]),
+        (target[0][chosen], target[1][chosen], target[2][chosen]),
     )  # fmt: skip
 
 

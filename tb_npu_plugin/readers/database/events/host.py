@@ -12,9 +12,9 @@ from tb_npu_plugin.readers.database.events.processes import Processes, thread_of
 from tb_npu_plugin.readers.database.events.sink import Sink, quoted
 from tb_npu_plugin.readers.database.operators import stacks
 from tb_npu_plugin.readers.database.source import Rows
+from tb_npu_plugin.readers.database.task_queue import entries
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema import trace, trace_events
-from tb_npu_plugin.schema.torch_npu_db import CONNECTION_OFFSET
 from tb_npu_plugin.tables import NULL_INT, IntArray, Text
 
 Index = NDArray[np.int64]
@@ -63,10 +63,7 @@ def _add_ops(context: Context, sink: Sink, pid: int, ops: Rows) -> None:
 def _add_queue(context: Context, sink: Sink, pid: int, queue: Rows) -> Index:
     """Entries of the task queue with their arrows; the threads that take entries out."""
     names = context.strings.names(queue.ints("name"))
-    enters = np.array([name.startswith(trace_events.ENQUEUES) for name in names.values] + [False])[names.codes]
-    row, connection = context.links(queue)
-    number = np.full(len(queue), NULL_INT, dtype=np.int64)
-    number[row] = np.where(connection >= CONNECTION_OFFSET, connection - CONNECTION_OFFSET, connection)
+    enters, number = entries(context, queue, names)
 
     def part(rows: Index, category: str) -> None:
         def args(first: int, last: int) -> Iterable[str]:

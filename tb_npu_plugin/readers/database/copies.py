@@ -1,0 +1,60 @@
+"""Which operators copies belong to. Databases link kernels and communication to operators, and no copies; but they tell
+what text exports find it out from. Source: specs/ascend_pt.md 4.2, 7."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.analysis.operator_tree import OperatorEvents, launched_by
+from tb_npu_plugin.readers.database.context import Context
+from tb_npu_plugin.readers.database.source import Rows
+from tb_npu_plugin.readers.database.strings import places
+from tb_npu_plugin.readers.database.task_queue import entries
+from tb_npu_plugin.schema import torch_npu_db_reading as schema
+
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Copies that operators launched. parent: of each operator, -1 at the top; task: rows of TASK; op: the operator of
+    each of these."""
+
+    parent: Index
+    task: Index
+    op: Index
+
+
+def find_copies(context: Context, ops: Rows) -> Copies:
+    """The copies of these operators (by start): a copy belongs to the operator that put the CANN call into the task
+    queue which launched it, or that ran then where there is no queue. Of several copies of one call the first counts."""
+    calls, tasks = context.calls, context.tasks
+    rows = np.flatnonzero(are_copies(context))
+    rows = rows[np.argsort(tasks.ints("start_ns")[rows], kind="stable")]
+    call = places(calls.ints("connection"), tasks.ints("connection")[rows])
+    rows, call = rows[call >= 0], call[call >= 0]
+    call, first = np.unique(call, return_index=True)
+    rows = rows[first]
+    queue = context.torch_of_kind("queue") if len(rows) else Rows(0, {})
+    enters, number = entries(context, queue, context.strings.names(queue.ints("name")))
+    begin, end = np.flatnonzero(enters), np.flatnonzero(~enters)
+    start, thread = queue.ints("start_ns"), queue.ints("thread")
+    zeros = np.zeros(len(rows), dtype=np.int64)
+    parent, op = launched_by(
+        OperatorEvents(
+            ops.ints("start_ns"), ops.ints("end_ns") - ops.ints("start_ns"), ops.ints("thread"),
+            start[begin], thread[begin], number[begin],
+            start[end], (queue.ints("end_ns") - start)[end], number[end],
+            calls.ints("start_ns")[call], zeros, zeros > 0,
+        )
+    )  # fmt: skip
+    return Copies(parent, rows[op >= 0], op[op >= 0])
+
+
+def are_copies(context: Context) -> NDArray[np.bool_]:
+    """Mask of the tasks that are copies, but for those of communication."""
+    kinds = context.strings.column(context.tasks.ints("kind"), raw=True)
+    return np.asarray(kinds.equals(schema.COPY) & ~context.in_communication)

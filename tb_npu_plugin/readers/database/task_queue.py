@@ -1,0 +1,22 @@
+"""The framework's task queue. Source: specs/ascend_pt.md 6.1."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.readers.database.context import Context
+from tb_npu_plugin.readers.database.source import Rows
+from tb_npu_plugin.schema import trace_events
+from tb_npu_plugin.schema.torch_npu_db import CONNECTION_OFFSET
+from tb_npu_plugin.tables import NULL_INT, IntArray, Text
+
+
+def entries(context: Context, queue: Rows, names: Text) -> tuple[NDArray[np.bool_], IntArray]:
+    """(mask of the calls of kind "queue" that put an entry in, the others take one out; number of each one's entry,
+    NULL_INT for none). names: of the calls."""
+    enters = np.array([name.startswith(trace_events.ENQUEUES) for name in names.values] + [False])[names.codes]
+    row, connection = context.links(queue)
+    number = np.full(len(queue), NULL_INT, dtype=np.int64)
+    number[row] = np.where(connection >= CONNECTION_OFFSET, connection - CONNECTION_OFFSET, connection)
+    return enters, number
