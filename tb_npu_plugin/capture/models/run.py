@@ -8,13 +8,14 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.capture.models.catalog import Sizes, workload
+from tb_npu_plugin.capture.models.processes import writing_processes
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.cluster import Cluster, Timetable, Truth
 from tb_npu_plugin.capture.simulation.data_pipeline import BOTTLENECK, LONG_WAIT, OPERATORS
@@ -105,7 +106,7 @@ def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambd
     cluster = recipe.cluster()
     ranks = recipe.only or tuple(range(recipe.ranks))
     for rank in ranks:
-        folder = _folder(recipe, cluster, cluster.process(rank), out)
+        folder = _folder(recipe, cluster, rank, out)
         if folder.exists():
             raise BadRequest(f"{folder} is there already", "Write into another folder, or remove it first.")
     out.mkdir(parents=True, exist_ok=True)
@@ -119,25 +120,50 @@ def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambd
             for number, rank in enumerate(ranks):
                 write_rank(recipe, cluster, table, rank, out, _part(progress, number, len(ranks)))
         else:
-            _write_beside(recipe, table, ranks, out, jobs, progress)
+            _write_beside(recipe, cluster, table, ranks, out, jobs, progress)
     truth = _truth(recipe, cluster, truths)
-    (out / TRUTH).write_text(json.dumps(truth, indent=1), encoding="utf-8")
+    _write_truth(out, truth)
     return truth
 
 
+def complete_ranks(recipe: Recipe, out: Path) -> list[int]:
+    """Ranks of a run that was not finished whose results are there."""
+    try:
+        there = {path.name for path in out.iterdir()}
+    except OSError:
+        return []
+    cluster = recipe.cluster()
+    ranks = recipe.only or range(recipe.ranks)
+    return [rank for rank in ranks if _folder(recipe, cluster, rank, out).name in there]
+
+
+def _write_truth(out: Path, truth: dict[str, Any]) -> None:
+    part = out / f"{TRUTH}.part"
+    try:
+        part.write_text(json.dumps(truth, indent=1), encoding="utf-8")
+        part.replace(out / TRUTH)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
 def _write_beside(
-    recipe: Recipe, table: Timetable, ranks: tuple[int, ...], out: Path, jobs: int, progress: Report
+    recipe: Recipe, cluster: Cluster, table: Timetable, ranks: tuple[int, ...], out: Path, jobs: int, progress: Report
 ) -> None:  # fmt: skip
-    """Write the ranks in processes of their own. With the first that fails, and with Ctrl-C, no other one begins."""
-    with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(recipe, table, out)) as pool:
-        futures = [pool.submit(_write, rank) for rank in ranks]
-        try:
-            for number, future in enumerate(as_completed(futures), 1):
+    """Write the ranks in processes of their own. With the first that fails, and when this one is stopped, all end, and only
+    results that are complete stay: a process that was killed has not removed its own."""
+    left = set(ranks)
+    try:
+        with writing_processes(jobs, _begin, (recipe, table, out)) as pool:
+            futures = {pool.submit(_write, rank): rank for rank in ranks}
+            for future in as_completed(futures):
                 future.result()
-                progress("ranks", number / len(ranks))
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+                left.remove(futures[future])
+                progress("ranks", 1 - len(left) / len(ranks))
+    except BaseException:
+        for rank in left:
+            shutil.rmtree(_folder(recipe, cluster, rank, out), ignore_errors=True)
+        raise
 
 
 def _part(progress: Report, number: int, count: int) -> Callable[[float], None]:
@@ -150,7 +176,7 @@ def write_rank(
 ) -> None:  # fmt: skip
     """Write the result folder of one rank of those whose times are known, step by step."""
     process, segments = cluster.record(rank, table, runtime=recipe.options.level >= 2)
-    with _no_collections(), _whole(_folder(recipe, cluster, process, out)):
+    with _no_collections(), _whole(_folder(recipe, cluster, rank, out)):
         _write_segments(recipe, cluster, process, segments, out, progress)
 
 
@@ -159,10 +185,10 @@ def _write_shared(
 ) -> list[Truth]:
     """write_only_rank; where there are two cores, another process writes one share of it: simulating twice takes less
     than writing both one after the other."""
-    with _whole(_folder(recipe, cluster, cluster.process(rank), out)):
+    with _whole(_folder(recipe, cluster, rank, out)):
         if cores == 1 or not FRAMEWORKS[recipe.framework].shared(recipe.options):
             return write_only_rank(recipe, cluster, rank, out, progress)
-        with ProcessPoolExecutor(1) as pool:
+        with writing_processes(1) as pool:
             trace = pool.submit(_write_trace, recipe, rank, out)
             return write_only_rank(recipe, cluster, rank, out, progress, "rest", trace.result)
 
@@ -201,7 +227,7 @@ def _write_segments(
     options = replace(options, schedule=schedule,
                       metadata={SIMULATED: True, DISTRIBUTED: arguments, **options.metadata})  # fmt: skip
     process.marks = schedule is not None
-    folder = _folder(recipe, cluster, process, out)
+    folder = _folder(recipe, cluster, rank, out)
     result = Result(folder, process, options, recipe.dialect or framework.dialect, framework, share)
     for number, segment in enumerate(segments, 1):
         result.add(segment)
@@ -210,11 +236,11 @@ def _write_segments(
     result.close()
 
 
-def _folder(recipe: Recipe, cluster: Cluster, process: Process, out: Path) -> Path:
+def _folder(recipe: Recipe, cluster: Cluster, rank: int, out: Path) -> Path:
     """The result folder of a rank."""
     framework = FRAMEWORKS[recipe.framework]
-    dialect, node = recipe.dialect or framework.dialect, process.rank // cluster.chip.node
-    return out / folder_name(process, f"{recipe.host}{node}", dialect.stamp_digits, framework.suffix)
+    dialect, node = recipe.dialect or framework.dialect, rank // cluster.chip.node
+    return out / folder_name(cluster.process(rank), f"{recipe.host}{node}", dialect.stamp_digits, framework.suffix)
 
 
 @contextmanager
@@ -248,14 +274,8 @@ def _begin(recipe: Recipe, table: Timetable, out: Path) -> None:
 
 
 def _write(rank: int) -> None:
-    if not _work:  # stopped
-        return
     recipe, cluster, table, out = _work[0]
-    try:
-        write_rank(recipe, cluster, table, rank, out)
-    except KeyboardInterrupt:
-        _work.clear()  # Ctrl-C: a rank that waits for this process already is not to begin
-        raise
+    write_rank(recipe, cluster, table, rank, out)
 
 
 def _truth(recipe: Recipe, cluster: Cluster, truths: list[Truth]) -> dict[str, Any]:

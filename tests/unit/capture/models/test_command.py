@@ -1,16 +1,23 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from tb_npu_plugin.capture import command
 from tb_npu_plugin.capture.command import mock
-from tb_npu_plugin.capture.models.run import Recipe, Report, write_run
+from tb_npu_plugin.capture.models import run
+from tb_npu_plugin.capture.models.run import Recipe, Report, write_rank, write_run
+from tb_npu_plugin.capture.simulation.cluster import Cluster, Timetable
 from tb_npu_plugin.capture.simulation.faults import FAULTS
 from tb_npu_plugin.cli import cli
 from tb_npu_plugin.errors import BadRequest, NpuPluginError
@@ -103,21 +110,66 @@ def test_results_that_are_there_are_not_mixed_with_others(tmp_path: Path) -> Non
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_ctrl_c_leaves_complete_results_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopping(recipe: Recipe, out: Path, jobs: int, progress: Report) -> None:
-        def stop(what: str, share: float) -> None:
-            if what == "ranks" and share > 0.5:  # in the middle of the second rank of two
-                raise KeyboardInterrupt
+def stop_in_the_middle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """Let `tb-npu mock` do this once when more than half of the ranks are written."""
 
-        write_run(recipe, out, jobs, stop)
+    def stopping(recipe: Recipe, out: Path, jobs: int, progress: Report) -> dict[str, Any]:
+        def stop(what: str, share: float) -> None:
+            if what == "ranks" and share > 0.5:
+                act()
+
+        return write_run(recipe, out, jobs, stop)
 
     monkeypatch.setattr(command, "write_run", stopping)
-    result = CliRunner().invoke(
-        cli, ["mock", "--model", "tiny", "--ranks", "2", "--steps", "2", "--jobs", "1", "--out", str(tmp_path)]
-    )
-    assert result.exit_code == 130 and "not complete have been removed" in result.output
-    assert [path.name for path in tmp_path.glob("*/profiler_info_*.json")] == ["profiler_info_0.json"]
-    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_complete_results_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, jobs: str
+) -> None:
+    stop_in_the_middle(monkeypatch, lambda: os.kill(os.getpid(), number))
+    handlers = [signal.getsignal(other) for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    arguments = ["--ranks", "6", "--tp", "2", "--steps", "1", "--jobs", jobs, "--out", str(tmp_path)]
+    result = CliRunner().invoke(cli, ["mock", "--model", "tiny", *arguments])
+    assert result.exit_code == 128 + number, result.output
+    left = sorted(tmp_path.iterdir())
+    assert f"{len(left)} of 6 ranks are complete and stay; the others have been removed" in result.output
+    assert 3 <= len(left) < 6
+    for folder in left:
+        assert json.loads((folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").read_text())
+        assert len(list(folder.glob("profiler_info_*.json"))) == 1
+    assert multiprocessing.active_children() == []
+    assert [signal.getsignal(other) for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == handlers
+
+
+def test_a_writing_process_that_is_killed_leaves_nothing_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for lack of memory. What is patched here is so in forked processes, too."""
+
+    def dying(recipe: Recipe, cluster: Cluster, table: Timetable, rank: int, out: Path) -> None:
+        write_rank(
+            recipe, cluster, table, rank, out, lambda share: os.kill(os.getpid(), signal.SIGKILL) if rank == 5 else None
+        )
+
+    monkeypatch.setattr(run, "write_rank", dying)
+    with pytest.raises(NpuPluginError, match="a writing process was killed") as found:
+        invoke("--ranks", "8", "--tp", "8", "--steps", "1", "--jobs", "2", "--out", str(tmp_path))
+    left = sorted(tmp_path.glob("*_ascend_pt"))
+    assert len(left) < 8 and not list(tmp_path.glob("*_31810_*_ascend_pt"))
+    assert found.value.hint.startswith(f"{len(left)} of 8 ranks are complete" if left else "Nothing of it is left")
+    assert all((folder / "profiler_metadata.json").exists() for folder in left)
+    assert not (tmp_path / "truth.json").exists() and multiprocessing.active_children() == []
+
+
+def test_signals_that_are_ignored_stay_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """nohup."""
+    stop_in_the_middle(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGHUP))
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        invoke("--steps", "1", "--out", str(tmp_path))
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert (tmp_path / "truth.json").exists()
 
 
 @pytest.mark.parametrize("export", ["text", "db", "text,db"])
@@ -142,6 +194,24 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         invoke("--steps", "1", "--out", str(tmp_path / "file" / "out"))
 
 
-def test_help_names_every_fault() -> None:
+def test_help_names_every_fault_and_every_option() -> None:
     text = CliRunner().invoke(mock, ["--help"]).output
     assert [word for word in FAULTS if word not in text] == []
+    assert [option for param in mock.params for option in param.opts if f"  {option} " not in text] == []
+    assert text.count("  --help ") == 1
+
+
+def test_the_examples_of_the_help_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Cluster] = []
+
+    def ask(recipe: Recipe, *_: object) -> dict[str, Any]:
+        asked.append(recipe.cluster())
+        return {"ranks": {"0": {"reserved": [0]}}}
+
+    monkeypatch.setattr(command, "write_run", ask)
+    monkeypatch.setattr(command, "events_of_a_step", lambda recipe: 1000)
+    lines = [line.split() for line in CliRunner().invoke(mock, ["--help"]).output.splitlines()]
+    for line in lines:
+        if line[:2] == ["tb-npu", "mock"]:
+            CliRunner().invoke(mock, line[2:], catch_exceptions=False)
+    assert len(asked) == 3
