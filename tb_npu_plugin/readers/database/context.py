@@ -87,6 +87,21 @@ class Context:
         return np.where(ids == NULL_INT, self.device_id, ids)
 
     @cached_property
+    def comm_tasks(self) -> NDArray[np.int64]:
+        """Row of the first task of each communication operator, -1 for none."""
+        parts = self.source.read(schema.COMMUNICATION_TASK, "id", "op")
+        part = places(parts.ints("op"), self.comm.ints("op"))
+        ids = np.append(parts.ints("id"), NULL_INT)
+        return places(self.tasks.ints("id"), ids[part])
+
+    @cached_property
+    def comm_devices(self) -> IntArray:
+        """Device of each communication operator: older tables do not say, but that of its tasks."""
+        ids = self.comm.ints("device_id")
+        of_task = np.append(self.devices(self.tasks), self.device_id)[self.comm_tasks]
+        return np.where(ids == NULL_INT, of_task, ids)
+
+    @cached_property
     def communication_core(self) -> str:
         """What text exports of the same release call the core of communication rows."""
         older, newer = COMMUNICATION_CORES

@@ -63,7 +63,7 @@ class _Joined:
         context, compute, comm, spool = self._context, self._context.compute, self._context.comm, self._context.spool
         strings = context.strings
         duration = self._end - self.start
-        devices = self._either(context.devices(context.tasks), context.devices(comm))
+        devices = self._either(context.devices(context.tasks), context.comm_devices)
         out: dict[str, Data] = {
             "start_ns": kept(spool, self.start), "dur_ns": kept(spool, duration),
             "wait_ns": kept(spool, self._wait(devices)), "device_id": kept(spool, devices),
@@ -104,12 +104,8 @@ class _Joined:
 
     def _models(self) -> IntArray:
         """Of a communication operator: that of its first task."""
-        context = self._context
-        parts = context.source.read(schema.COMMUNICATION_TASK, "id", "op")
-        part = places(parts.ints("op"), context.comm.ints("op"))
-        task = places(context.tasks.ints("id"), _at(parts.ints("id"), part))
-        models = context.tasks.ints("model_id")
-        return kept(context.spool, self._either(models, _at(models, task)))
+        models = self._context.tasks.ints("model_id")
+        return kept(self._context.spool, self._either(models, _at(models, self._context.comm_tasks)))
 
     def _text(self, compute: Rows, comm: Rows, key: str) -> Text:
         ids = np.where(self.op >= 0, _at(comm.ints(key), self.op), _at(compute.ints(key), self.info))

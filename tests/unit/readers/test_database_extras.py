@@ -90,6 +90,49 @@ def test_planes_without_a_number(tmp_path: Path) -> None:
     assert planes == ["Plane 0", "Plane 1"] and len(named(timeline, "MEMCPY_ASYNC")) == 5  # of the stream, of planes
 
 
+#: Two devices of one process with one group, and where the database tells the device of an operator.
+DEVICES = """
+CREATE TABLE ENUM_API_TYPE (id, name); INSERT INTO ENUM_API_TYPE VALUES (5500,'communication');
+UPDATE TASK SET deviceId=1 WHERE globalTaskId=11;
+INSERT INTO STRING_IDS VALUES (30,'read'), (31,'write');
+CREATE TABLE HBM (deviceId, timestampNs, bandwidth, hbmId, type);
+INSERT INTO HBM VALUES (0,2000,1048576,0,30), (1,2000,3145728,0,30), (0,2500,2097152,0,30);
+CREATE TABLE COMMUNICATION_TASK_INFO (globalTaskId, taskType, planeId, groupName, opId);
+INSERT INTO COMMUNICATION_TASK_INFO VALUES (10, 1, 0, 3, 1), (11, 1, 0, 3, 2);
+"""
+OPERATIONS = {
+    "of the operator": """
+CREATE TABLE COMMUNICATION_OP (opName, startNs, endNs, connectionId, groupName, opId, deviceId);
+INSERT INTO COMMUNICATION_OP VALUES (2, 1900, 3100, 7, 3, 1, 0), (5, 3900, 4200, 8, 3, 2, 1);""",
+    "of its tasks": """
+CREATE TABLE COMMUNICATION_OP (opName, startNs, endNs, connectionId, groupName, opId);
+INSERT INTO COMMUNICATION_OP VALUES (2, 1900, 3100, 7, 3, 1), (5, 3900, 4200, 8, 3, 2);""",
+}
+
+
+@pytest.mark.parametrize("known", OPERATIONS)
+def test_devices_of_one_process_have_communication_and_curves_of_their_own(tmp_path: Path, known: str) -> None:
+    timeline = build(tmp_path, DEVICES + OPERATIONS[known])
+    rows: dict[tuple[str, str], list[tuple[str, list[str]]]] = {}
+    for number, track in enumerate(timeline.tracks):
+        if track["process"] in ("Communication", "HBM"):
+            own = [one for one in range(timeline.slice_count) if timeline.place(one)[0] == number]
+            slices = [timeline.brief(one)["name"] for one in own]
+            rows.setdefault((track["process"], track["label"]), []).append((track["name"], slices))
+    assert rows == {
+        ("Communication", "NPU 0"): [("Group default Communication", ["train"]), ("Plane 0", ["MEMCPY_ASYNC"])],
+        ("Communication", "NPU 1"): [("Group default Communication", ["here"]), ("Plane 0", ["MEMCPY_ASYNC"])],
+        ("HBM", "NPU 0"): [("HBM 0/Read", [])],
+        ("HBM", "NPU 1"): [("HBM 0/Read", [])],
+    }
+    values = load(tmp_path / "out", "counter_value")
+    curves = [values[series[-2] : series[-1]].tolist() for track in timeline.tracks for series in track["series"]]
+    assert curves == [[1.0, 2.0], [3.0]]
+    found = read_database(tmp_path / "ascend_pytorch_profiler.db", "x.db", ProblemLog(), lambda _: None, {"kernels"})
+    kernels = found["kernels"]
+    assert kernels.ints("device_id").tolist() == [0, 1] and kernels.ints("wait_ns").tolist() == [0, 0]
+
+
 def test_marks(tmp_path: Path) -> None:
     timeline = build(tmp_path, MSTX)
     threads = [(track["process"], track["name"]) for track in timeline.tracks if track["process"] == "mstx"]

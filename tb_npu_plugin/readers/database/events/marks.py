@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from tb_npu_plugin.readers.database.context import Context
-from tb_npu_plugin.readers.database.events.device import Tasks
 from tb_npu_plugin.readers.database.events.processes import Processes, thread_of
 from tb_npu_plugin.readers.database.events.sink import Sink, quoted
+from tb_npu_plugin.readers.database.events.tasks import Tasks
 from tb_npu_plugin.readers.database.strings import Strings, places
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema import trace, trace_events

@@ -23,6 +23,10 @@ class Processes:
         device = self.device if device is None else device
         return (self.system << 10) | (trace_events.SORTS[name] << 5) | device
 
+    def pids(self, name: str, devices: IntArray) -> IntArray:
+        """`pid` of each of these devices."""
+        return self.pid(name, 0) | devices
+
     def name(self, sink: Sink, name: str, pid: int, device: int | None = None) -> None:
         """Name, label and place of a process."""
         device = self.device if device is None else device

@@ -10,11 +10,13 @@ from pathlib import Path
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.events import device
+from tb_npu_plugin.readers.database.events.communication import Operations
 from tb_npu_plugin.readers.database.events.counters import add_counters
 from tb_npu_plugin.readers.database.events.host import add_host
 from tb_npu_plugin.readers.database.events.marks import add_marks
 from tb_npu_plugin.readers.database.events.processes import Processes
 from tb_npu_plugin.readers.database.events.sink import Sink
+from tb_npu_plugin.readers.database.events.tasks import Tasks
 from tb_npu_plugin.readers.database.opening import opened_database
 from tb_npu_plugin.readers.database.progress import Steps
 from tb_npu_plugin.readers.database.source import Source
@@ -54,14 +56,14 @@ def scan_database(path: Path, log: ProblemLog, progress: Callable[[int], None], 
 def _add(context: Context, sink: Sink, report: FileReport, steps: Steps) -> bool:
     """Part by part; what cannot be read costs its part."""
     processes = Processes(context)
-    tasks = device.Tasks(context, processes)
-    operations = device.Operations(context, processes)
+    tasks = Tasks(context, processes)
+    operations = Operations(context, processes, tasks)
     parts: tuple[Callable[[], None], ...] = (
         lambda: add_host(context, sink, processes),
         lambda: device.add_calls(context, sink, processes),
         lambda: add_marks(context, sink, processes, tasks),
         lambda: tasks.add(sink, processes),
-        lambda: operations.add(sink, processes, tasks),
+        lambda: operations.add(sink, processes),
         lambda: device.add_overlap(sink, processes, tasks, operations),
         lambda: add_counters(context, sink, processes),
         lambda: device.add_launches(context, sink, processes, tasks, operations),

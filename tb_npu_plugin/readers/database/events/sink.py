@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -163,3 +163,13 @@ _ABSENT = {
 def quoted(text: Text) -> list[str]:
     """JSON of the texts of a column by code; the last one, for code -1, is null."""
     return [*(json.dumps(value, ensure_ascii=False) for value in text.values), "null"]
+
+
+def known(value: int) -> str:
+    """JSON of an integer of args, null where it is unknown."""
+    return "null" if value == NULL_INT else str(value)
+
+
+def rows_of(columns: Sequence[NDArray[Any]], first: int, last: int) -> Iterator[tuple[Any, ...]]:
+    """Some rows of columns of equal length, as Python values."""
+    return zip(*(column[first:last].tolist() for column in columns))

@@ -1,0 +1,133 @@
+"""The tasks of the device's streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.readers.database.context import Context
+from tb_npu_plugin.readers.database.events.processes import Processes
+from tb_npu_plugin.readers.database.events.sink import Sink, known, quoted, rows_of
+from tb_npu_plugin.readers.database.strings import Strings, picked, places
+from tb_npu_plugin.schema import torch_npu_db_reading as schema
+from tb_npu_plugin.schema import trace, trace_events
+from tb_npu_plugin.schema.torch_npu_db import NO_ID
+from tb_npu_plugin.tables import NULL_INT, IntArray, Text
+
+Index = NDArray[np.int64]
+
+
+class Tasks:
+    """Tasks of the streams. thread, start, connection: of each row of TASK; device: of each, and of its process."""
+
+    def __init__(self, context: Context, processes: Processes) -> None:
+        self._context, tasks = context, context.tasks
+        self.start, self.connection = tasks.ints("start_ns"), tasks.ints("connection")
+        self.dur = tasks.ints("end_ns") - self.start
+        self.thread = np.where(tasks.ints("stream_id") == NULL_INT, 0, tasks.ints("stream_id"))
+        devices = context.devices(tasks)
+        self.device = np.where(devices == NULL_INT, processes.device, devices)
+        self.pid = processes.pids(trace_events.HARDWARE, self.device)
+        self.info = places(context.compute.ints("id"), tasks.ints("id"))
+        self.shown = ~self._wrappers()
+
+    def _wrappers(self) -> NDArray[np.bool_]:
+        """Tasks that only hold others: those have the same stream and task id, and contexts. Text exports leave them
+        out. Task ids come again, so the others must begin meanwhile."""
+        tasks = self._context.tasks
+        has_context = ~np.isin(tasks.ints("context_id"), (NO_ID, NULL_INT))
+        maybe = np.flatnonzero(~has_context & (self.info < 0))
+        inner = np.flatnonzero(has_context)
+        out = np.zeros(len(tasks), dtype=np.bool_)
+        if not len(inner) or not len(maybe):
+            return out
+        identity = (tasks.ints("stream_id") << 32) | (tasks.ints("task_id") & NO_ID)
+        known, code = np.unique(identity[inner], return_inverse=True)
+        order = np.lexsort((self.start[inner], code))
+        inner, code = inner[order], code.reshape(-1)[order]
+        place = np.minimum(np.searchsorted(known, identity[maybe]), len(known) - 1)
+        same = known[place] == identity[maybe]
+        maybe, place = maybe[same], place[same]
+        after = _first_from(code, self.start[inner], place, self.start[maybe])
+        found = after < len(inner)
+        after = np.minimum(after, len(inner) - 1)
+        begins = self.start[inner[after]]
+        out[maybe] = found & (code[after] == place) & (begins <= self.start[maybe] + self.dur[maybe])
+        return out
+
+    def add(self, sink: Sink, processes: Processes) -> None:
+        """The tasks, device by device, and the names of their rows."""
+        names, types = self._texts()
+        for device in np.unique(self.device).tolist():
+            rows = np.flatnonzero((self.device == device) & self.shown)
+            pid = processes.pid(trace_events.HARDWARE, device)
+            self._slices(sink, pid, rows, names, types)
+            processes.name(sink, trace_events.HARDWARE, pid, device)
+            for stream in np.unique(self.thread[rows]).tolist():
+                sink.meta(trace.THREAD_NAME, pid, stream, trace_events.STREAM.format(stream))
+                sink.meta(trace.THREAD_SORT_INDEX, pid, stream, stream)
+
+    def _slices(self, sink: Sink, pid: int, rows: Index, names: Text, types: Text) -> None:
+        tasks, written = self._context.tasks, quoted(types)
+        keys = ("model_id", "stream_id", "task_id", "context_id", "connection")
+        columns = [tasks.ints(key)[rows] for key in keys]
+        codes = types.codes[rows]
+        copies = self._copies(rows)
+
+        def args(first: int, last: int) -> Iterable[str]:
+            for place, (code, *numbers) in enumerate(rows_of((codes, *columns), first, last), first):
+                model, *others = map(known, numbers)
+                text = trace_events.TASK_ARGS % (model, written[code], *others)
+                yield text[:-1] + copies[place] if place in copies else text
+
+        text = Text(names.codes[rows], names.values)
+        sink.slices(pid, self.thread[rows], text, self.start[rows], self.dur[rows], "", args)
+
+    def _copies(self, rows: Index) -> dict[int, str]:
+        """What is known of copies: place among the rows -> JSON that ends their args."""
+        found = self._context.source.read(schema.MEMCPY)
+        if not len(found):
+            return {}
+        row = places(found.ints("id"), self._context.tasks.ints("id")[rows])
+        kinds = Strings(self._context.source, schema.MEMCPY_OPERATIONS).column(found.ints("operation"), raw=True)
+        written, size, dur = quoted(kinds), found.ints("size"), self.dur[rows]
+        out = {}
+        for place in np.flatnonzero(row >= 0).tolist():
+            bytes_, ns, code = int(size[row[place]]), int(dur[place]), kinds.codes[row[place]]
+            rate = round(bytes_ / ns, 6) if ns > 0 and bytes_ >= 0 else "null"
+            out[place] = trace_events.COPY_ARGS.format(known(bytes_), rate, written[code])
+        return out
+
+    def _texts(self) -> tuple[Text, Text]:
+        """Names: the kernel's, or the text of the mark, else the kind of task. Task types: by core, else the kind of
+        task."""
+        context = self._context
+        kind = context.strings.column(context.tasks.ints("kind"), raw=True)
+        names = context.strings.names(context.compute.ints("name"))
+        cores = context.strings.column(context.compute.ints("core"))
+        types = Text(cores.codes, [trace_events.TASK_TYPES.get(core, core) for core in cores.values])
+        named = _either(picked(context.spool, names, self.info), self._messages(kind))
+        return _either(named, kind), _either(picked(context.spool, types, self.info), kind)
+
+    def _messages(self, kind: Text) -> Text:
+        """Of tasks that mstx has put on a stream: the text of the mark or range on the host."""
+        marks = self._context.source.read(schema.MSTX)
+        texts = self._context.strings.names(marks.ints("message"))
+        is_mark = np.isin(kind.codes, [code for code, text in enumerate(kind.values) if text == trace.MSTX])
+        place = np.where(is_mark, places(marks.ints("connection"), self.connection), -1)
+        return picked(self._context.spool, texts, place)
+
+
+def _first_from(codes: IntArray, starts: IntArray, code: IntArray, start: IntArray) -> IntArray:
+    """First place with this code and a start not before this one; starts are sorted within codes, which are sorted."""
+    times, rank = np.unique(np.concatenate([starts, start]), return_inverse=True)
+    rank = rank.reshape(-1)
+    return np.searchsorted(codes * len(times) + rank[: len(starts)], code * len(times) + rank[len(starts) :])
+
+
+def _either(first: Text, second: Text) -> Text:
+    """The first text of a row, else the second."""
+    codes = np.where(first.codes >= 0, first.codes, np.where(second.codes >= 0, second.codes + len(first.values), -1))
+    return Text(codes.astype(np.int32), [*first.values, *second.values])
