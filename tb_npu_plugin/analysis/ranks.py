@@ -56,13 +56,16 @@ def world_size(captures: Sequence[Capture], link_tables: Sequence[Table | None])
 
 def pipeline_stage(capture: Capture) -> int | None:
     """Stage of a rank in the pipeline, from 1: its place in the group of the pipeline, else from distributed_args (Megatron
-    numbers the ranks of one stage in a row). None where neither tells."""
+    numbers the ranks of one stage in a row). None where neither tells.
+
+    A group of that name with fewer ranks than there are stages joins two neighbours only: a place in it tells no stage."""
+    told = capture.distributed_args
+    stages = _whole(told.get(STAGES))
     for group in capture.groups.values():
-        if group.get("group_name") == PIPELINE:
+        if group.get("group_name") == PIPELINE and not 0 < len(_ranks(group)) < (stages or 0):
             place = _whole(group.get("group_rank"))
             return None if place is None else place + 1
-    told = capture.distributed_args
-    return stage_of(capture.rank, _whole(told.get("world_size")), _whole(told.get(STAGES)))
+    return stage_of(capture.rank, _whole(told.get("world_size")), stages)
 
 
 def _sources(links: Table) -> list[tuple[str | None, int]]:

@@ -44,7 +44,8 @@ class Layout:
         return rank // (self.tp * self.dp)
 
     def teams(self, rank: int) -> dict[str, Team]:
-        """Communicators of a rank by role: world, tp, dp, and pp- / pp+ with the stages before and behind."""
+        """Communicators of a rank by role: world, tp, dp, pp, and pp- / pp+ with the stages before and behind: two ranks of a
+        larger group have one of their own, as torch_npu makes them."""
         tp, dp, whole = self.tp, self.dp, self.tp * self.dp
         stage, inside = divmod(rank, whole)
         out = {"world": Team("world", "default_group", tuple(range(self.world)))}
@@ -54,10 +55,13 @@ class Layout:
         if dp > 1:
             members = tuple(stage * whole + inside % tp + tp * number for number in range(dp))
             out["dp"] = out["world"] if members == out["world"].ranks else _team("dp", members)
+        if self.pp > 2:
+            out["pp"] = _team("pp", tuple(range(inside, self.world, whole)))
+        between = "p2p" if self.pp > 2 else "pp"
         if stage > 0:
-            out["pp-"] = _team("pp", (rank - whole, rank))
+            out["pp-"] = _team(between, (rank - whole, rank))
         if stage < self.pp - 1:
-            out["pp+"] = _team("pp", (rank, rank + whole))
+            out["pp+"] = _team(between, (rank, rank + whole))
         return out
 
     def number(self, team: Team) -> int:

@@ -149,6 +149,14 @@ def test_stage_of_the_pipeline() -> None:
     assert pipeline_stage(Capture(rank=3, groups={"b": {"group_name": "pp"}})) is None
 
 
+def test_a_group_of_two_neighbours_tells_no_stage() -> None:
+    """Our mock wrote such groups: rank 3 of four stages, second of its pair, was taken for one of stage 2."""
+    megatron = {"pipeline_model_parallel_size": 4, "world_size": 4}
+    pair = {"a": {"group_name": "pp", "group_rank": 1, "global_ranks": [2, 3]}}
+    whole = {"a": {"group_name": "pp", "group_rank": 3, "global_ranks": [0, 1, 2, 3]}}
+    assert [pipeline_stage(Capture(3, distributed_args=megatron, groups=groups)) for groups in (pair, whole)] == [4, 4]
+
+
 def test_world_size() -> None:
     links = table_of("comm_links", [link("x", 0, 7)])
     group = {"a": {"global_ranks": [0, 15]}}

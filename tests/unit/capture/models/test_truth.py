@@ -187,6 +187,15 @@ def test_stages_of_a_healthy_pipeline_differ_and_their_ranks_do_not(seed: int) -
         assert max(peers) < 1.05 * median(peers)
 
 
+@pytest.mark.parametrize("pp", [2, 4])
+def test_the_stage_of_each_rank_is_known(pp: int) -> None:
+    """Of more than two stages, ranks have groups of two beside the one of their pipeline: those tell no stage."""
+    shown, _ = distributed(
+        Recipe("tiny", 2 * pp, pp=pp, steps=1, sizes=Sizes(layers=4), options=Options(memory=False, stack=False))
+    )
+    assert [state["pipeline_stage"] for state in shown.data["ranks"]] == [1 + rank // 2 for rank in range(2 * pp)]
+
+
 @pytest.mark.parametrize("fault", ["slow-loader:2:10", "gc-pause:2:10"])
 def test_who_comes_late_communicates_least(fault: str) -> None:
     """Distributed names it by that: less than each other by 10 % of the step."""

@@ -72,7 +72,7 @@ def test_a_communicator_has_one_name_on_all_its_ranks() -> None:
         for group in cluster.record(rank, {})[0].groups:
             found.setdefault((group.group_name, group.ranks), set()).add((group.name, group.id))
     assert all(len(names) == 1 for names in found.values())
-    assert len(found) == 1 + 8 + 8 + 12 == len({name for names in found.values() for name, _ in names})
+    assert len(found) == 1 + 8 + 8 + 4 + 12 == len({name for names in found.values() for name, _ in names})
     for (_, ranks), ((name, id_),) in found.items():
         address, _, card = name.partition("%")
         assert address == f"10.0.0.{ranks[0] // 8 + 1}" and card.split("_")[:2] == ["eth0", str(60_000 + ranks[0] % 8)]
@@ -101,8 +101,10 @@ def test_layout_numbers_ranks_as_megatron_does() -> None:
     assert layout.dp == 2
     teams = layout.teams(5)
     assert {role: team.ranks for role, team in teams.items()} == {
-        "world": tuple(range(16)), "tp": (4, 5), "dp": (5, 7), "pp-": (1, 5), "pp+": (5, 9)
+        "world": tuple(range(16)), "tp": (4, 5), "dp": (5, 7), "pp": (1, 5, 9, 13), "pp-": (1, 5), "pp+": (5, 9)
     }  # fmt: skip
+    assert (teams["pp"].role, teams["pp-"].role) == ("pp", "p2p")
+    assert "pp" not in Layout(8, tp=2, pp=2).teams(5)  # of two stages the pair is the group
     for rank in range(16):
         for team in layout.teams(rank).values():
             assert rank in team.ranks
@@ -126,5 +128,5 @@ def test_the_pipeline_never_locks_up(pp: int, micro: int) -> None:
     recipe = Recipe("tiny", ranks=2 * pp, pp=pp, steps=1, sizes=Sizes(layers=4, micro=micro))
     table, truths = recipe.cluster().times()
     assert all(len(truth.computing) == 1 for truth in truths)
-    transfers = sum(len(arrivals) for group, arrivals in table.items() if group.startswith("pp:"))
+    transfers = sum(len(arrivals) for group, arrivals in table.items() if group.startswith(("pp:", "p2p:")))
     assert transfers == 2 * 2 * (pp - 1) * 2 * micro  # two ranks each; dp 2, there and back
