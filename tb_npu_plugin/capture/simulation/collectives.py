@@ -12,8 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tb_npu_plugin.capture.simulation.records import PlaneTask
 from tb_npu_plugin.capture.simulation.topology import Topology
+
+_Ints = NDArray[np.int64]
 
 #: Collective -> its phases: does a phase reduce?
 PHASES = {
@@ -184,34 +189,36 @@ class _Schedule:
 
     # -- ring ---------------------------------------------------------------------------------------
     def ring(self) -> list[int]:
-        """Every member takes one share from the one before it, in each round."""
+        """Every member takes one share from the one before it, in each round: all at once, as rings may be long."""
         shares, count, members = self._shares(_RING_UNIT), len(self._arrivals), self._exchange.members
         share = shares[0]  # the last one is hardly smaller
-        now = [self._local(m, at, share) for m, at in enumerate(self._begin())]
+        now = np.array([self._local(m, at, share) for m, at in enumerate(self._begin())], dtype=np.int64)
         links = [self._topology.link(members[m], members[m - 1]) for m in range(count)]
+        hops = np.array([_HOP[link] for link in links], dtype=np.int64)
+        before = np.arange(count) - 1
         for reduce in self._phases(shares):
             bases = [self._topology.move_ns(members[m], members[m - 1], share, reduce) for m in range(count)]
-            durs = [self._move(m, base) for m, base in enumerate(bases)]
+            durs = np.array([self._move(m, base) for m, base in enumerate(bases)], dtype=np.int64)
             for _ in range(count - 1):
-                goes = [max(now[m] + _BEHIND + 40, now[m - 1] + _HOP[links[m]]) for m in range(count)]
+                goes = np.maximum(now + (_BEHIND + 40), now[before] + hops)
                 if self._member is not None:
-                    member = self._member
-                    self._round(now[member], goes[member], durs[member], share, links[member], reduce)
-                    behind = (member + 1) % count
-                    if links[behind] != links[member]:
-                        move = PlaneTask(0, "", goes[behind], durs[behind], behind, member, share, links[behind])
-                        self.tasks[-1].peer = move
-                now = [go + dur + 100 for go, dur in zip(goes, durs)]
-        return self._finish(now)
+                    self._round(now, goes, durs, share, links, reduce)
+                now = goes + durs + 100
+        return self._finish(now.tolist())
 
-    def _round(self, begin: int, go: int, dur: int, share: int, link: str, reduce: bool) -> None:
-        member = self._member
+    def _round(self, now: _Ints, goes: _Ints, durs: _Ints, share: int, links: list[str], reduce: bool) -> None:
+        """Tasks of a round. now: when each member began it; goes: when its move begins."""
+        member, count = self._member, len(links)
         assert member is not None
-        before = (member - 1) % len(self._arrivals)
+        before, behind, link = (member - 1) % count, (member + 1) % count, links[member]
+        begin, go = int(now[member]), int(goes[member])
         self._task(member, 0, "Notify_Record", begin + 10, _RECORD, before, notify=4)
         self._task(member, 0, "Notify_Wait", begin + _BEHIND, max(20, go - begin - _BEHIND - 20), before, notify=4)
         name = "RDMASend" if link == "RDMA" else "Reduce_Inline" if reduce else "Memcpy"
-        self._task(member, 0, name, go, dur, before, share, link)
+        self._task(member, 0, name, go, int(durs[member]), before, share, link)
+        if links[behind] != link:
+            move = PlaneTask(0, "", int(goes[behind]), int(durs[behind]), behind, member, share, links[behind])
+            self.tasks[-1].peer = move
 
     # -- two ranks ----------------------------------------------------------------------------------
     def transfer(self) -> list[int]:

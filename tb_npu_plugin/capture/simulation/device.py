@@ -33,8 +33,8 @@ from tb_npu_plugin.capture.simulation.records import (
 #: Random numbers come from a stream of their own, all other kernels run in order.
 STREAM, RANDOM_STREAM = 2, 3
 _STREAMS = {"DSA_SQE": RANDOM_STREAM}
-#: Tasks of a stream are numbered from here on.
-FIRST_TASK = 300
+#: Tasks of a stream are numbered from here on, in batches of as many as 16 bits tell apart.
+FIRST_TASK, TASK_BITS = 300, 16
 #: Elements of the task queue (kQueueCapacity of torch_npu), and tasks that a stream takes ahead (assumed).
 QUEUE, AHEAD = 4096, 1024
 #: Values of TASK_QUEUE_ENABLE; with the last one the launching thread prepares kernels, too.

@@ -16,6 +16,7 @@ from tb_npu_plugin.capture.simulation.device import (
     FIRST_TASK,
     LEVEL_2,
     STREAM,
+    TASK_BITS,
     Arrival,
     Device,
     acl_of_exchange,
@@ -85,9 +86,10 @@ class RecordedDevice(Device):
             item = Queued(self._correlation, name, op, start, end, begin - DEQUEUE, self.free_at)
             self.segment.queue.append(item)
 
-    def _number(self, stream: int) -> int:
+    def _number(self, stream: int) -> tuple[int, int]:
+        """Number of the next task of a stream in its batch, and that of the batch."""
         number = self._tasks[stream] = self._tasks.get(stream, FIRST_TASK) + 1
-        return number
+        return number & ((1 << TASK_BITS) - 1), number >> TASK_BITS
 
     def launch(self, launch: Launch, op: HostOp, start: int, end: int) -> None:
         """Launch a kernel; the operator `op` enqueues it from start to end."""
@@ -118,7 +120,8 @@ class RecordedDevice(Device):
         connection = self.call("node", "launch", kernel.name, "launch", at, at + times.inner, tid)
         mode = "ACL_OP" if launch.is_graph else "ACL_NN"
         self.call("acl", launch.api, "0", mode, begin, at + times.inner + times.closing, tid)
-        task = Task(kernel, ready, times.dur, stream, self._number(stream), connection, at + ACL, tid, op)
+        number, batch = self._number(stream)
+        task = Task(kernel, ready, times.dur, stream, number, connection, at + ACL, tid, op, batch=batch)
         self.segment.tasks.append(task)
         self.meters.count(task)
         self._queued(launch.queued, op, start, end, called)
@@ -136,8 +139,8 @@ class RecordedDevice(Device):
         took, tid = copy_time(self._random(), int), self._thread(op)
         begin, starts, dur = self.move(start if self.task_queue else end, took, size, 1)
         connection = self.call("acl", "aclrtMemcpyAsync", "0", "ACL_RTS", begin, begin + took, tid)
-        number = self._number(STREAM)
-        task = Task(COPIES[to_host], starts[0], dur, STREAM, number, connection, begin, tid, op, size)
+        number, batch = self._number(STREAM)
+        task = Task(COPIES[to_host], starts[0], dur, STREAM, number, connection, begin, tid, op, size, batch)
         self.segment.tasks.append(task)
         self._queued(api_of_copy(to_host), op, start, end, begin)
 
@@ -147,15 +150,16 @@ class RecordedDevice(Device):
         begin, at = self.point(start if self.task_queue else end, took, arrive)
         self._connection += 1
         self._queued(op.info.name, op, start, end, begin)
-        return Mark(at, self._connection, self._number(STREAM))
+        return Mark(at, self._connection, self._number(STREAM)[0])
 
     def wait_until(self, done: int) -> None:
         """Let the compute stream wait for communication that is done then: a task without a flow."""
         found = self.hold(done)
         if found is not None:
             begin, end = found
-            number = self._number(STREAM)
-            self.segment.tasks.append(Task(EVENT_WAIT, begin, end - begin, STREAM, number, self._connection))
+            number, batch = self._number(STREAM)
+            wait = Task(EVENT_WAIT, begin, end - begin, STREAM, number, self._connection, batch=batch)
+            self.segment.tasks.append(wait)
 
     def arrive(self, type_: str, group: int, op: HostOp, start: int, end: int) -> Arrival:
         """Launch a communication operator; gives when this rank arrives at it. It goes on with `communicate`."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_npu_plugin.capture.simulation.allocations import Allocated, HeldColumns
 from tb_npu_plugin.capture.simulation.columns import Columns
-from tb_npu_plugin.capture.simulation.device import ACL, AFTER, DEQUEUE, FIRST_TASK, LaunchTimes
+from tb_npu_plugin.capture.simulation.device import ACL, AFTER, DEQUEUE, FIRST_TASK, TASK_BITS, LaunchTimes
 from tb_npu_plugin.capture.simulation.meters import Meters
 from tb_npu_plugin.capture.simulation.plan import Plan
 from tb_npu_plugin.capture.simulation.plan_arrays import Ints, ints
@@ -185,17 +185,18 @@ class Recording:
         order = order[np.argsort(starts[order], kind="stable")]
         found: dict[str, Any] = {
             "kernel": arrays.task_kernels[order], "start": starts[order], "dur": durs[order],
-            "stream": arrays.task_streams[order], "task": numbers[order],
+            "stream": arrays.task_streams[order], "task": numbers[order] & ((1 << TASK_BITS) - 1),
             "connection": arrays.task_connections[order] + step.counters.connection, "acl": acls[order],
             "acl_tid": np.where(acls > 0, self._threads[arrays.task_threads], 0)[order], "op_place": arrays.task_ops[order],
-            "size": arrays.task_sizes[order],
+            "size": arrays.task_sizes[order], "batch": numbers[order] >> TASK_BITS,
         }  # fmt: skip
 
         def make() -> list[Task]:
             records = ops.records
             return [
-                Task(kernel, start, dur, stream, number, connection, acl or None, tid, records[op] if op >= 0 else None, size)
-                for kernel, start, dur, stream, number, connection, acl, tid, op, size in zip(
+                Task(kernel, start, dur, stream, number, connection, acl or None, tid, records[op] if op >= 0 else None, size,
+                     batch)
+                for kernel, start, dur, stream, number, connection, acl, tid, op, size, batch in zip(
                     *(column.tolist() for column in found.values()))
             ]  # fmt: skip
 

@@ -106,7 +106,7 @@ class DeviceEvents:
             size = ""
             if detailed and task.size:
                 size = f', "data size(Byte)": {task.size}, "memcpy direction": "host to device"'
-            args = _TASK % (_NO_ID, f'"{kernel.hardware}"', stream, task.task, 0, _NO_ID, task.connection)
+            args = _TASK % (_NO_ID, f'"{kernel.hardware}"', stream, task.task, task.batch, _NO_ID, task.connection)
             out.append(
                 (start, f'{text}{stream}, "ts": {ts(start)}, "dur": {task.dur / 1000}, "args": {args[:-1]}{size}'
                         f'{linked(task)}}}, "ph": "X"}}')
@@ -237,4 +237,4 @@ def device_id(launch: Task | CommOp) -> str:
         return str((launch.connection << 32) - 1)
     if not launch.kernel.core:
         return str(launch.connection)
-    return str((launch.stream << 64) | (launch.task << 48) | 0xFFFFFFFF)
+    return str((launch.stream << 64) | (launch.task << 48) | (launch.batch << 32) | 0xFFFFFFFF)

@@ -145,3 +145,23 @@ def test_bandwidth_is_of_the_order_of_a_real_910b() -> None:
 
 def test_a_few_bytes_take_a_few_us() -> None:
     assert 3_000 < Topology(CHIP).move_ns(0, 1, 512, False) < 12_000
+
+
+@pytest.mark.parametrize("count", [2, 3, 17])
+def test_a_ring_goes_on_when_the_member_before_has_gone_on(count: int) -> None:
+    """Recomputed member by member: no round of anybody begins before its own last one and that of the one before it."""
+    members = tuple(range(0, 8 * count, 8))  # one a node
+    arrivals = tuple(1_000_000 + 7_919 * number * number % 50_000 for number in range(count))
+    found = []
+    for member in range(count):
+        ends, tasks = schedule(Exchange("hcom_allReduce_", 1 << 20, members, "s"), arrivals, Topology(CHIP), member)
+        found.append([task for task in tasks if task.name == "RDMASend"])
+        assert max(task.start + task.dur for task in tasks) <= ends[member]
+    assert {len(moves) for moves in found} == {2 * (count - 1)}
+    for member in range(count):
+        for number, move in enumerate(found[member]):
+            assert (move.src, move.dst) == (member, (member - 1) % count)
+            if number:
+                own, before = found[member][number - 1], found[member - 1][number - 1]
+                ready, told = own.start + own.dur + 100 + 940, before.start + before.dur + 100 + 6_000
+                assert move.start == max(ready, told)
