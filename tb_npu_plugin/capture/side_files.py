@@ -31,9 +31,27 @@ def environment() -> dict[str, str]:
 
 
 def attributes(thing: object) -> dict[str, Any]:
-    """The attributes of a settings object as profiler_info lists them; what JSON cannot hold, as its text."""
-    found: dict[str, Any] = json.loads(json.dumps(getattr(thing, "__dict__", {}), default=str))
-    return found
+    """The attributes of a settings object as profiler_info lists them."""
+    return _plain(getattr(thing, "__dict__", {}))
+
+
+def _plain(values: Mapping[Any, Any]) -> dict[str, Any]:
+    """Values of the user's as JSON has them, else their texts: none may cost the capture."""
+    return {_text(name): _value(value) for name, value in values.items()}
+
+
+def _value(value: Any) -> Any:
+    try:
+        return json.loads(json.dumps(value, default=str, allow_nan=False))
+    except Exception:  # the user's object, NaN, keys that are no texts
+        return _text(value)
+
+
+def _text(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception:  # the user's object
+        return type(value).__name__
 
 
 def info(
@@ -74,7 +92,7 @@ def metadata(
     added: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Content of profiler_metadata. variables None: they go to the database."""
-    content: dict[str, Any] = dict(user)
+    content = _plain(user)
     if variables is not None:
         content[ENVIRONMENT] = dict(variables)
     if groups:

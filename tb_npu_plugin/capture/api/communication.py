@@ -94,7 +94,7 @@ def _run(method: Callable[..., Any], peer: int | None, group: Any, *args: Any, *
         work = method(group, *args, **kwargs)
     finally:
         _tell(start, max(start, time.time_ns()), group, peer)  # the clock may be set back
-    if work is not None:
+    if work is not None and session.current() is not None:
         _works[id(work)] = start
     return work
 

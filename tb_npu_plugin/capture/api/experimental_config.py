@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any, Callable, NamedTuple
 
@@ -113,6 +114,12 @@ RULES: tuple[Rule, ...] = (
         "_gc_detect_threshold",
         lambda c: c._gc_detect_threshold is not None and not c._gc_detect_threshold >= 0,  # nan is not, either
         "Parameter gc_detect_threshold can not be negative, reset it to default.",
+        lambda c: None,
+    ),
+    Rule(
+        "_gc_detect_threshold",  # JSON has no Infinity
+        lambda c: c._gc_detect_threshold is not None and c._gc_detect_threshold > sys.float_info.max,
+        "Parameter gc_detect_threshold must be finite, reset it to default.",
         lambda c: None,
     ),
     _bool("_sys_io"),

@@ -15,7 +15,7 @@ from tb_npu_plugin.capture.api.communication import CommunicationNotes
 from tb_npu_plugin.capture.api.enums import ProfilerActivity, supported_activities
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.gc_detect import GcDetector
-from tb_npu_plugin.capture.api.messages import error, info, truth, warn
+from tb_npu_plugin.capture.api.messages import error, info, reason, truth, warn
 from tb_npu_plugin.capture.api.termination import Termination
 from tb_npu_plugin.capture.api.trace_ids import TraceIds
 from tb_npu_plugin.capture.backend import HostSwitches, Recorder, Settings
@@ -94,7 +94,7 @@ class _ProfInterface:
         try:
             recorder.sample(self._make_settings())
         except Exception as problem:  # the capture does without
-            warn(f"The step before the capture is not sampled: {str(problem) or type(problem).__name__}")
+            warn(f"The step before the capture is not sampled: {reason(problem)}")
         else:
             self._ahead = recorder
 
@@ -195,7 +195,7 @@ class _ProfInterface:
             try:
                 recorder.discard()
             except Exception as problem:  # it has failed already, and that was told
-                warn(f"The recorder did not stop cleanly: {problem}")
+                warn(f"The recorder did not stop cleanly: {reason(problem)}")
         self._termination.stop()
 
     def delete_temporary(self) -> None:
@@ -238,7 +238,7 @@ class _ProfInterface:
         except Exception as problem:  # whatever it is, the training goes on
             if not self._marks_failed:
                 self._marks_failed = True
-                error(f"The mark of step {number} is not recorded: {str(problem) or type(problem).__name__}")
+                error(f"The mark of step {number} is not recorded: {reason(problem)}")
 
     # -- results -------------------------------------------------------------------------------------
     def analyse(

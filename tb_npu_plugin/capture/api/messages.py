@@ -18,8 +18,10 @@ MSPROF_VARIABLES = ("PROFILER_SAMPLECONFIG", "PROFILING_MODE")
 
 def _print(kind: str, text: str) -> None:
     moment = datetime.now().strftime("%Y-%m-%d %H:%M:%S")  # local time, as torch_npu
+    line = f"[{moment}] [{kind}] [{os.getpid()}] profiler.py: {text}"
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
-        print(f"[{moment}] [{kind}] [{os.getpid()}] profiler.py: {text}", flush=True)
+        print(line.encode(encoding, "backslashreplace").decode(encoding), flush=True)
     except (OSError, ValueError):  # stdout is closed or full: not the training's problem
         return
 
@@ -39,6 +41,14 @@ def warn(text: str) -> None:
 def error(text: str) -> None:
     """Print an ERROR line."""
     _print("ERROR", text)
+
+
+def reason(problem: BaseException) -> str:
+    """What an exception says, else its type; it may be the user's own, whose text cannot be had."""
+    try:
+        return str(problem) or type(problem).__name__
+    except Exception:  # the user's object
+        return type(problem).__name__
 
 
 def driven_by_msprof() -> bool:
@@ -61,7 +71,7 @@ def guarded(result: Callable[[], Any] = lambda: None) -> Callable[[F], F]:
             try:
                 return function(*args, **kwargs)
             except Exception as problem:  # the training goes on, whatever it is
-                error(f"Call {function.__name__} failed. Exception: {str(problem) or type(problem).__name__}")
+                error(f"Call {function.__name__} failed. Exception: {reason(problem)}")
                 return result()
 
         return cast(F, call)

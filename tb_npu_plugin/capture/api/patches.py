@@ -13,7 +13,7 @@ class Patches:
     is asked of its class comes as a plain function, which takes no self where it is put back."""
 
     def __init__(self) -> None:
-        self._originals: list[tuple[Any, str, Any]] = []
+        self._replaced: list[tuple[Any, str, Any, Any]] = []  # owner, name, what stood there, what stands there now
 
     def replace(self, module: str, path: str, make: Callable[[Any], Any]) -> None:
         """Put make(function) in place of the function at `path` in `module`. What was not imported, or is not there in
@@ -24,14 +24,17 @@ class Patches:
             owner = getattr(owner, parent, None)
         original = getattr(owner, name, None)
         if original is not None:
-            self._originals.append((owner, name, vars(owner).get(name, _INHERITED)))
-            setattr(owner, name, make(original))
+            made = make(original)
+            self._replaced.append((owner, name, vars(owner).get(name, _INHERITED), made))
+            setattr(owner, name, made)
 
     def undo(self) -> None:
-        """As it was."""
-        for owner, name, original in reversed(self._originals):
+        """As it was. What somebody else has replaced meanwhile stays: it is theirs."""
+        for owner, name, original, made in reversed(self._replaced):
+            if vars(owner).get(name) is not made:
+                continue
             if original is _INHERITED:
                 delattr(owner, name)
             else:
                 setattr(owner, name, original)
-        self._originals.clear()
+        self._replaced.clear()

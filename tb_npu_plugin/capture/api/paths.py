@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 from contextlib import suppress
@@ -18,6 +19,8 @@ WORK_FOLDER = "profiling_data"
 EXPORT_ONLY_FOLDER = "export_only_prof_dir"
 _LONGEST_WORKER_NAME = 225
 _LONGEST_FILE_NAME = 255  # bytes, on every file system in use
+#: What no part of a folder's name may hold, or garbles each message that names it.
+_UNFIT = re.compile(r"[/\x00-\x1f\x7f\ud800-\udfff]")
 #: How often a result folder is tried to be made while others remove the one above it.
 _TRIES = 20
 
@@ -37,12 +40,12 @@ class Place:
         """
         self._export_only = export_only
         self._worker_name = self._dir_name = None
-        usable = isinstance(worker_name, str) and "/" not in worker_name
+        usable = isinstance(worker_name, str) and not _UNFIT.search(worker_name)
         if usable and 0 < len(worker_name) <= _LONGEST_WORKER_NAME:
             self._worker_name = worker_name
         elif worker_name is not None:
             warn("Invalid parameter worker_name, reset it to default.")
-        if isinstance(dir_name, str) and dir_name:
+        if isinstance(dir_name, str) and dir_name and _is_path(dir_name):
             self._dir_name = dir_name
         elif dir_name is not None:
             warn("Invalid parameter dir_name, reset it to default.")
@@ -81,6 +84,13 @@ class Place:
                 tries -= 1  # another rank has just removed the empty folder of temporary ones (remove)
                 continue
             return folder, temporary
+
+
+def _is_path(text: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 PLACE = Place()

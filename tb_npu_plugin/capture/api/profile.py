@@ -12,7 +12,7 @@ from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.messages import guarded, truth, warn
 from tb_npu_plugin.capture.api.paths import PLACE
-from tb_npu_plugin.capture.api.schedule import default_schedule, records_without_warmup
+from tb_npu_plugin.capture.api.schedule import Choices, default_schedule, records_without_warmup
 
 
 class profile(_KinetoProfile):
@@ -59,6 +59,7 @@ class profile(_KinetoProfile):
         self.action_controller = ActionController(self.prof_if, execution_trace_observer)
         if use_cuda is not None:
             warn("This is npu environment, use_cuda is invalid")
+        self._choices = Choices()
         self.current_action = self._action()
 
     def _call_handler(self) -> None:
@@ -67,13 +68,7 @@ class profile(_KinetoProfile):
 
     @guarded(lambda: ProfilerAction.NONE)
     def _action(self) -> ProfilerAction:
-        found = self.schedule(self.step_num)
-        if isinstance(found, ProfilerAction):
-            return found
-        name: Any = getattr(found, "name", None)  # torch.profiler's schedule has an enumeration of its own
-        if name not in ProfilerAction.__members__:
-            raise TypeError(f"schedule must return a ProfilerAction, not {found!r}")
-        return ProfilerAction[name]
+        return self._choices.of(self.schedule, self.step_num)
 
     @guarded()
     def _clean_up(self) -> None:
@@ -112,6 +107,7 @@ class profile(_KinetoProfile):
         self._end_step()
         self.action_controller.transit(self.current_action, None, self._call_handler)
         self.prof_if.drop_sample()
+        self._choices.sum_up()
 
     @guarded()
     def step(self) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from tb_npu_plugin.capture.api.enums import ProfilerAction
-from tb_npu_plugin.capture.api.messages import warn
+from tb_npu_plugin.capture.api.messages import error, reason, warn
 
 #: Parameter → smallest allowed value, fallback. None: any int.
 _RULES: dict[str, tuple[int | None, int]] = {
@@ -65,6 +65,41 @@ class schedule:
 def default_schedule(_: int) -> ProfilerAction:
     """Without a schedule: record always."""
     return ProfilerAction.RECORD
+
+
+class Choices:
+    """What the schedule of a profile, which may be the user's own function, says of its steps. One for which it fails is not
+    recorded; that is told once, and at the end how many there were."""
+
+    def __init__(self) -> None:
+        self._failed = 0
+
+    def of(self, chosen: Callable[[int], Any], step: int) -> ProfilerAction:
+        """The action of a step."""
+        try:
+            return _as_action(chosen(step))
+        except Exception as problem:  # the user's function
+            self._failed += 1
+            if self._failed == 1:
+                error(
+                    f"The schedule failed for step {step}, steps for which it fails are not recorded: {reason(problem)}"
+                )
+            return ProfilerAction.NONE
+
+    def sum_up(self) -> None:
+        """The profile ends."""
+        failed, self._failed = self._failed, 0
+        if failed > 1:
+            warn(f"The schedule failed for {failed} steps, which were not recorded.")
+
+
+def _as_action(found: Any) -> ProfilerAction:
+    if isinstance(found, ProfilerAction):
+        return found
+    name: Any = getattr(found, "name", None)  # torch.profiler's schedule has an enumeration of its own
+    if not isinstance(name, str) or name not in ProfilerAction.__members__:
+        raise TypeError(f"schedule must return a ProfilerAction, not {found!r}")
+    return ProfilerAction[name]
 
 
 def records_without_warmup(chosen: Any, step: int) -> bool:

@@ -17,7 +17,7 @@ import threading
 from types import FrameType
 from typing import Callable
 
-from tb_npu_plugin.capture.api.messages import error
+from tb_npu_plugin.capture.api.messages import error, reason
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -67,7 +67,7 @@ class Termination:
             try:
                 self._keep()
             except Exception as problem:  # the process ends whatever it is
-                error(f"The capture could not be kept: {str(problem) or type(problem).__name__}")
+                error(f"The capture could not be kept: {reason(problem)}")
             self._leave(number)
 
     @staticmethod

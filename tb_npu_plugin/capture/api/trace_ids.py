@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any, Callable
 
-from tb_npu_plugin.capture.api.messages import warn
+from tb_npu_plugin.capture.api.messages import reason, warn
 
 _LONGEST = 1024
 
@@ -31,7 +31,7 @@ class TraceIds:
         try:
             found = self._callback()
         except Exception as problem:  # the user's function
-            warn(f"custom_trace_id_callback failed: {problem}. Use the default trace id.")
+            warn(f"custom_trace_id_callback failed: {reason(problem)}. Use the default trace id.")
             return default
         if not isinstance(found, str) or len(found) > _LONGEST:
             limit = f"a str of at most {_LONGEST} characters"

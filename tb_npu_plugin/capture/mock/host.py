@@ -61,7 +61,8 @@ class HostData:
         """Write capture.json of a result folder, whole or not at all."""
         target = folder / RAW_FOLDER / CAPTURE
         temporary = target.with_suffix(".part")
-        temporary.write_text(json.dumps({"format": FORMAT, **asdict(self)}), encoding="utf-8")
+        content = {"format": FORMAT, **vars(self), "settings": asdict(self.settings)}  # no copy of the marks
+        temporary.write_text(json.dumps(content), encoding="utf-8")
         temporary.replace(target)
 
 

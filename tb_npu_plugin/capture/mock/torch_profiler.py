@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -99,12 +102,28 @@ def is_running() -> bool:
 def save(profiler: Any, target: Path) -> None:
     """Write the trace of a profiler that was stopped, whole or not at all."""
     temporary = target.with_suffix(".part")
-    profiler.profiler.kineto_results.save(str(temporary))
+    with _plain_path(temporary) as path:
+        profiler.profiler.kineto_results.save(path)
     if not _is_whole(temporary):  # PyTorch logs why, and raises nothing
         for left in target.parent.glob(f"{temporary.name}*"):  # PyTorch, too, writes under another name first
             left.unlink()
         raise OSError(errno.ENOSPC, "PyTorch could not write all that it recorded: is the disk full?", str(target))
     temporary.replace(target)
+
+
+@contextmanager
+def _plain_path(target: Path) -> Iterator[str]:
+    """A path of the file that PyTorch takes as it is: it drops control characters, turns backslashes and refuses what is
+    no UTF-8. So the folder is named by its descriptor, where the system offers that."""
+    if "\\" not in str(target) and str(target).isprintable():
+        yield str(target)
+        return
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        by_descriptor = Path(f"/proc/self/fd/{folder}")
+        yield str((by_descriptor if by_descriptor.exists() else target.parent) / target.name)
+    finally:
+        os.close(folder)
 
 
 def _is_whole(trace: Path) -> bool:

@@ -16,7 +16,7 @@ from tb_npu_plugin.capture.api.dynamic_profile.dynolog import DaemonMonitor, fin
 from tb_npu_plugin.capture.api.dynamic_profile.logs import open_log, print_log
 from tb_npu_plugin.capture.api.dynamic_profile.monitor import FileMonitor, Monitor
 from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
-from tb_npu_plugin.capture.api.messages import error, info, warn
+from tb_npu_plugin.capture.api.messages import error, info, reason, warn
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.api.schedule import schedule
 
@@ -56,7 +56,7 @@ class Control:
             monitor = DaemonMonitor(find_client(), max(0, ranks.number()), log)
             problem = "" if monitor.register() else "it does not answer"
         except Exception as failure:  # native code
-            problem = str(failure) or type(failure).__name__
+            problem = reason(failure)
         if problem:
             warn(f"The dynolog daemon cannot be asked ({problem}). A config file is used instead.")
             return None

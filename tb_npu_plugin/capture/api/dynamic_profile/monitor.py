@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tb_npu_plugin.capture.api import ranks
 from tb_npu_plugin.capture.api.dynamic_profile.config import Config, read
+from tb_npu_plugin.capture.api.messages import reason
 
 _FIRST_INTERVAL = 2.0
 _SHORTEST, _LONGEST = 1.0, 50.0
@@ -83,7 +84,7 @@ class Monitor(ABC):
         try:
             self.look()
         except Exception as problem:  # the thread lives as long as the training
-            failure = str(problem) or type(problem).__name__
+            failure = reason(problem)
         if failure and failure != self._failure:  # said once, not every few seconds
             self._log.warning("A new config cannot be looked for: %s", failure)
         self._failure = failure

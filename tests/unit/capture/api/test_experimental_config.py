@@ -17,6 +17,7 @@ METRICS = "Invalid parameter aic_metrics, reset it to default."
 HIGHER = "Please use level1 or level2 if you want to collect aic metrics, reset aic metrics to None!"
 EXPORT = "Invalid parameter export_type, reset it to text."
 NEGATIVE = "Parameter gc_detect_threshold can not be negative, reset it to default."
+FINITE = "Parameter gc_detect_threshold must be finite, reset it to default."
 TYPE = "Parameter gc_detect_threshold is not int or float type, reset it to default."
 LIST, CONTENTS = ", which must be of list type, reset it to ", ", which contents must be of str type, reset it to "
 
@@ -64,6 +65,8 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     ({"gc_detect_threshold": "1"}, {"_gc_detect_threshold": None}, [TYPE]),
     ({"gc_detect_threshold": -0.5}, {"_gc_detect_threshold": None}, [NEGATIVE]),
     ({"gc_detect_threshold": float("nan")}, {"_gc_detect_threshold": None}, [NEGATIVE]),
+    ({"gc_detect_threshold": float("inf")}, {"_gc_detect_threshold": None}, [FINITE]),
+    ({"gc_detect_threshold": 10**5000}, {"_gc_detect_threshold": None}, [FINITE]),
     ({"gc_detect_threshold": 1.5}, {"_gc_detect_threshold": 1.5}, []),
     ({"export_type": "db"}, {"_export_type": ["db"]}, []),
     ({"export_type": "text"}, {"_export_type": ["text"]}, []),

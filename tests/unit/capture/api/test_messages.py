@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from tb_npu_plugin.capture.api import messages
@@ -34,6 +36,26 @@ def test_a_guarded_function_never_raises(said: Said) -> None:
 
     assert fail() == set()
     assert said() == [("ERROR", "Call fail failed. Exception: 'this'")]
+
+
+def test_a_reason_is_had_of_any_exception(said: Said) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    @messages.guarded()
+    def fail() -> None:
+        raise Mute
+
+    fail()
+    assert said() == [("ERROR", "Call fail failed. Exception: Mute")]
+
+
+def test_a_letter_that_stdout_does_not_have_costs_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(out, encoding="ascii"))
+    messages.error("cannot write /données")
+    assert out.getvalue().endswith(b"profiler.py: cannot write /donn\\xe9es\n")
 
 
 def test_control_c_gets_through() -> None:

@@ -55,3 +55,13 @@ def test_methods_are_as_they_were(module: ModuleType) -> None:
     patches.undo()
     assert (one.method(), one.inherited()) == ("bound to it", "of the base")
     assert dict(vars(Owner)) == before
+
+
+def test_what_somebody_else_put_there_meanwhile_stays(module: ModuleType) -> None:
+    module.one, module.other = len, max  # type: ignore[attr-defined]
+    patches = Patches()
+    for path in ("one", "other"):
+        patches.replace(MODULE, path, wrapped)
+    module.one = min  # type: ignore[attr-defined]
+    patches.undo()
+    assert (module.one, module.other) == (min, max)

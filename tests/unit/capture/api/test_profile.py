@@ -203,14 +203,24 @@ def test_a_schedule_that_fails(recorded: Recorded, said: Said) -> None:
 
     prof = profile(schedule=plan, on_trace_ready=lambda prof: None, experimental_config=QUIET)
     prof.start()
-    for _ in range(3):
+    for _ in range(6):
         prof.step()
-    prof.stop()
     assert [text for kind, text in said() if kind == "ERROR"] == [
-        "Call _action failed. Exception: 'mine'",
-        "Call _action failed. Exception: schedule must return a ProfilerAction, not 'RECORD'",
+        "The schedule failed for step 1, steps for which it fails are not recorded: 'mine'"
     ]
+    prof.stop()
+    assert said() == [("WARNING", "The schedule failed for 5 steps, which were not recorded.")]
     assert recorded.take().count("finalize") == 2
+
+
+def test_a_schedule_that_gives_no_action(recorded: Recorded, said: Said) -> None:
+    prof = profile(schedule=lambda step: "RECORD", experimental_config=QUIET)  # type: ignore[arg-type,return-value]
+    [(kind, text)] = said()
+    assert kind == "ERROR"
+    assert text.endswith("schedule must return a ProfilerAction, not 'RECORD'")
+    prof.start()
+    prof.stop()
+    assert said() == []  # one is told already
 
 
 def test_the_schedule_of_torch(recorded: Recorded) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.api import paths
-from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerActivity
+from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.profile import profile
@@ -64,7 +64,8 @@ LEFT = 255 - len(f"_{os.getpid()}_20260102030405999_ascend_pt")
 WORKERS: list[tuple[Any, str, bool]] = [
     (None, HOST, False), ("w0", "w0", False), ("x" * 225, "x" * LEFT, False), ("x" * 226, HOST, True), ("", HOST, True),
     ("é" * 225, "é" * (LEFT // 2), False), ("a/b", HOST, True),
-    (5, HOST, True),
+    (5, HOST, True), ("a\nb", HOST, True), ("a\0b", HOST, True), ("\x1b[31m", HOST, True), ("a\udc80", HOST, True),
+    ("a\\b", "a\\b", False),
 ]  # fmt: skip
 
 
@@ -78,7 +79,7 @@ def test_worker_names(name: Any, worker: str, warned: bool, recorded: Recorded, 
     assert found["worker"] == worker
 
 
-@pytest.mark.parametrize("name", ["", 5, ["a"]])
+@pytest.mark.parametrize("name", ["", 5, ["a"], "a\0b", "a\ud800b"])
 def test_invalid_folder_names(name: Any, recorded: Recorded, said: Said) -> None:
     tensorboard_trace_handler(name)
     assert said() == [("WARNING", "Invalid parameter dir_name, reset it to default.")]
@@ -232,6 +233,35 @@ def test_metadata_that_are_no_text(recorded: Recorded) -> None:
     with prof:
         prof.add_metadata("folder", "data/\udcff")
     assert json.loads((Path(prof.prof_if.prof_path) / "profiler_metadata.json").read_text())["folder"] == "data/?"
+
+
+class Odd:
+    """A schedule with attributes that JSON does not have."""
+
+    def __init__(self) -> None:
+        self.itself, self.limit, self.table = self, float("inf"), {(1, 2): 3}
+
+    def __call__(self, step: int) -> ProfilerAction:
+        return ProfilerAction.RECORD
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def test_what_json_does_not_have_costs_no_capture(recorded: Recorded) -> None:
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET, schedule=Odd())
+    with prof:
+        prof.metadata.update({"lr": float("nan"), "size": 10**5000, (1, 2): {3}})  # type: ignore[dict-item]
+    folder = Path(prof.prof_if.prof_path)
+    info, metadata = (
+        json.loads((folder / name).read_text(), parse_constant=refuse)
+        for name in ("profiler_info.json", "profiler_metadata.json")
+    )
+    assert info["config"]["common_config"]["schedule"] == {"itself": "Odd", "limit": "inf", "table": "{(1, 2): 3}"}
+    assert {key: metadata[key] for key in ("lr", "size", "(1, 2)")} == {"lr": "nan", "size": "int", "(1, 2)": "{3}"}
 
 
 def test_the_database_form_keeps_the_environment_elsewhere(recorded: Recorded) -> None:

@@ -43,6 +43,13 @@ def test_an_exception_in_the_training_ends_the_capture(error: type[BaseException
     assert (folder / "ASCEND_PROFILER_OUTPUT/analyse.done").exists()
 
 
+@pytest.mark.parametrize("name", ["back\\slash", "line\nbreak", "no \udc80 UTF-8"])
+def test_folders_with_names_that_pytorch_does_not_take(name: str, tmp_path: Path) -> None:
+    raw = run(tmp_path / name, lambda: torch.ones(4, 4) @ torch.ones(4, 4))
+    assert "aten::mm" in operators(raw)
+    assert {path.name for path in tmp_path.iterdir()} == {name}
+
+
 def test_flops_are_a_switch_and_nothing_more(tmp_path: Path) -> None:
     plain, counted = (
         run(tmp_path / str(flops), lambda: torch.ones(8, 8) @ torch.ones(8, 8), with_flops=flops)
