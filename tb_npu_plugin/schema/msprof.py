@@ -128,6 +128,19 @@ FUSION_OP = ResultFile(
     doc="Operators of graphs before and after fusion, and their memory.",
 )
 
+COMMUNICATION_STATISTIC = ResultFile(
+    id="communication_statistic",
+    name="communication_statistic_*.csv",
+    pattern=named("communication_statistic"),
+    title="Communication statistic",
+    condition=Condition("--hccl=on, or --task-time=on", "Exported where ranks communicated."),
+    columns=(
+        *(column for column in OP_STATISTIC.columns if column.key not in ("model_name", "core", "ratio")),
+        Column("ratio", Kind.PERCENT, "Ratio", "Share of the communication time.", "", ("Ratio(%)",)),
+    ),
+    doc="Communication operators by type, by total time.",
+)
+
 MSPROF_FILES: tuple[ResultFile, ...] = (
     dataclasses.replace(TRACE_VIEW, name="msprof_*.json", pattern=named("msprof", "json"), condition=_DEFAULT),
     _like(KERNELS, "op_summary", _AICORE),
@@ -142,5 +155,6 @@ MSPROF_FILES: tuple[ResultFile, ...] = (
     ITERATIONS,
     *(_like(file, file.id, _IO if file.condition is SYS_IO else _INTERCONNECTION) for file in LINK_FILES),
     FUSION_OP,
+    COMMUNICATION_STATISTIC,
     MSPROF_DATABASE,
 )

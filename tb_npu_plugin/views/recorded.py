@@ -21,6 +21,7 @@ class Recorded:
 RECORDED = (
     Recorded("api_statistic", "operator", "total_ns"),
     Recorded("task_time", "kernel", "start_ns", desc=False),
+    Recorded("communication_statistic", "kernel", "total_ns"),
     Recorded("fusion_op", "kernel", "total_bytes"),
 )
 

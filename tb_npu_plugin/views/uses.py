@@ -33,6 +33,7 @@ USES: dict[str, Use] = {
     "api_statistic": Use(("operator",), "No times of CANN's calls.", missed=False),
     "l2_cache": Use(("kernel",), "No L2 rates of the kernels.", missed=False),
     "task_time": Use(("kernel",), "No list of all device tasks.", missed=False),
+    "communication_statistic": Use(("kernel",), "No times of communication by type.", missed=False),
     "fusion_op": Use(("kernel",), "No operators before fusion.", missed=False),
     "operator_shapes": Use(("operator",), "No shapes of the operators."),
     "op_memory": Use(("memory",), "No table of allocations."),

@@ -114,6 +114,24 @@ def test_op_statistic() -> None:
     assert table.ints("total_ns").sum() == sum(ns(row["Total Time(us)"], 1000) for row in rows)
 
 
+def test_communication_by_type() -> None:
+    """The file's figures are those of the rows that it sums up."""
+    times: dict[str, list[int]] = {}
+    for path in PIECES.rglob("op_summary_*.csv"):
+        with path.open(newline="") as file:
+            for row in csv.DictReader(file):
+                if row["Task Type"] in ("HCCL", "COMMUNICATION"):
+                    times.setdefault(row["OP Type"], []).append(ns(row["Task Duration(us)"], 1000))
+    table = read(PIECES)["communication_statistic"]
+    shown = zip(
+        table.text("type").tolist(), *(table.ints(key).tolist() for key in ("calls", "total_ns", "min_ns", "max_ns"))
+    )
+    assert {row[0]: row[1:] for row in shown} == {
+        kind: (len(found), sum(found), min(found), max(found)) for kind, found in times.items()
+    }
+    assert times and table.floats("ratio").sum() == pytest.approx(100, abs=0.01)
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 def test_cluster_steps_of_text(rank: int) -> None:
     with (TEXT / "cluster_analysis_output" / "cluster_step_trace_time.csv").open(newline="") as file:

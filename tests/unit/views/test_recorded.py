@@ -51,6 +51,14 @@ def test_kernel_shows_fused_operators() -> None:
     assert (table.ints("weight_bytes") < 0).tolist() == [row["Memory Weight(KB)"] == "N/A" for row in found]
 
 
+def test_kernel_shows_communication_by_type() -> None:
+    (span,) = found_spans(RESULTS / "msprof_pieces")
+    table = built("kernel", span).tables["communication_statistic"].table
+    found = rows(RESULTS / "msprof_pieces", "communication_statistic_*.csv")
+    assert table.text("type").tolist() == [row["OP Type"] for row in found]
+    assert table.ints("avg_ns").tolist() == [int(Decimal(row["Avg Time(us)"]) * 1000) for row in found]
+
+
 def test_calls_are_shown_where_no_operators_are() -> None:
     (span,) = found_spans(RESULTS / "msprof")
     result = built("operator", span)

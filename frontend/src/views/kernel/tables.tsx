@@ -7,7 +7,7 @@ import { openSlice } from "../../state/selection";
 import { Card, DataTable, PickChip, parsePick, pickWhere, type Row, RowFacts, Segments, Select } from "../../widgets";
 import { communicationCores } from "./parts";
 
-const TABS = ["statistic", "types", "all", "task_time", "fusion_op"] as const;
+const TABS = ["statistic", "types", "all", "task_time", "communication_statistic", "fusion_op"] as const;
 type Tab = (typeof TABS)[number];
 
 /** Columns of each tab to begin with; the others are in the column menu. */
@@ -42,6 +42,7 @@ const COLUMNS: Readonly<Record<Tab, readonly string[]>> = {
     "input_types",
   ],
   task_time: ["name", "type", "stream_id", "task_id", "start_ns", "dur_ns"],
+  communication_statistic: ["type", "calls", "total_ns", "ratio", "avg_ns", "min_ns", "max_ns"],
   fusion_op: [
     "name",
     "original",
@@ -58,6 +59,7 @@ const BARS: Readonly<Record<Tab, string>> = {
   types: "ratio",
   all: "dur_ns",
   task_time: "dur_ns",
+  communication_statistic: "ratio",
   fusion_op: "total_bytes",
 };
 
