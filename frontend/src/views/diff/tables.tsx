@@ -19,6 +19,10 @@ interface Props {
   chosen: string;
 }
 
+/** Both sides of a time and what lies between them, in one unit. */
+const sidesOf = (time: string) => ["baseline", "experimental", "difference"].map((side) => `${side}${time}_ns`);
+const COMPARED = [sidesOf(""), ...TIMES.map((id) => sidesOf(`_${id}`))];
+
 /** Operators or kernels of both sides, row by row. */
 export function Tables({ answer, query, chosen }: Props) {
   const tab = TABS.find((id) => id === param("x.tab")) ?? (answer.tables.operators ? "operators" : "kernels");
@@ -79,6 +83,7 @@ function Operators({ answer, query, table, tools, filter, change }: TableProps) 
       query={query}
       baseNs={answer.base_ns}
       columns={columns}
+      compared={COMPARED}
       where={changeWhere(change, `ratio_${time}`)}
       cell={{ ...cells, baseline_calls: calls }}
       tools={tools}
@@ -117,6 +122,7 @@ function Kernels({
       query={query}
       baseNs={answer.base_ns}
       columns={["name", "class", "core", "baseline_calls", "baseline_ns", "experimental_ns", "difference_ns", "ratio"]}
+      compared={COMPARED}
       where={where}
       cell={{
         ...differenceCells(""),

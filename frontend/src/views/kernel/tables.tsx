@@ -87,6 +87,7 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
         query={query}
         baseNs={baseNs}
         columns={COLUMNS[tab]}
+        compared={[["avg_ns", "min_ns", "max_ns"]]}
         bar={{
           column: BARS[tab],
           color: (row) => coreColor(row.get("core") as string | null),

@@ -24,6 +24,10 @@ interface Props {
 }
 
 const COLUMNS = ["name", "size_bytes", "alloc_ns", "release_ns", "dur_ns", "active_release_ns", "active_dur_ns"];
+const COMPARED = [
+  ["alloc_ns", "release_ns", "active_release_ns"],
+  ["dur_ns", "active_dur_ns"],
+];
 
 /** Every allocation, or what is held at one moment with its sum. */
 export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt }: Props) {
@@ -47,6 +51,7 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
         query={{ span, device, live_at: liveAt }}
         baseNs={baseNs}
         columns={COLUMNS}
+        compared={COMPARED}
         bar={{ column: "size_bytes" }}
         where={sizeWhere(limits)}
         tools={

@@ -23,6 +23,10 @@ const TIMES = [
   "aicore_total_share",
   "stacks",
 ];
+const COMPARED = [
+  ["device_self_ns", "device_total_ns"],
+  ["host_self_ns", "host_total_ns"],
+];
 
 /** Host and device time by operator, with the call stacks of each. */
 function OperatorView({ selection }: ViewProps) {
@@ -83,6 +87,7 @@ function ApiTable({ table, view, choice }: ApiProps) {
         query={view.query}
         baseNs={view.answer?.base_ns ?? "0"}
         columns={["name", "level", "calls", "total_ns", "avg_ns", "min_ns", "max_ns"]}
+        compared={[["avg_ns", "min_ns", "max_ns"]]}
         bar={{ column: "total_ns" }}
         tools={choice}
       />
@@ -110,6 +115,7 @@ function OperatorTable({ group, table, data, query, baseNs, choice }: Props) {
         query={query}
         baseNs={baseNs}
         columns={["name", ...(isShape ? ["input_shapes"] : []), "calls", ...TIMES]}
+        compared={COMPARED}
         bar={{
           column: isDevice ? "device_self_ns" : "host_self_ns",
           isApart: (row) => param("operator.comm") !== "1" && row.get("communication") === 1,

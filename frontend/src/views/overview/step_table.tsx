@@ -5,10 +5,11 @@ import { Card, DataTable, stepTotal } from "../../widgets";
 /** The figures of the steps, as the file has them or computed, as a table that sorts and exports like the others. */
 export function StepTable({ steps, isComputed }: { steps: readonly StepJson[]; isComputed: boolean }) {
   const table = stepTable(steps);
+  const times = table.columns.filter((column) => column.kind === "duration").map((column) => column.key);
   return (
     <Card title={t("overview.numbers")} subtitle={t(isComputed ? "overview.numbers.computed" : "overview.numbers.sub")}>
       <div class="overview-steps">
-        <DataTable table={table} query={{}} baseNs="0" isLocal />
+        <DataTable table={table} query={{}} baseNs="0" compared={[times]} isLocal />
       </div>
     </Card>
   );

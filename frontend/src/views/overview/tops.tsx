@@ -25,6 +25,7 @@ export function TopKernels({ table }: { table: TableJson }) {
           "min_ns",
           "max_ns",
         ]}
+        compared={[["avg_ns", "min_ns", "max_ns"]]}
         bar={{ column: table.columns.some((column) => column.key === "share") ? "share" : "ratio", color: coreOf }}
         onOpen={(row) => openFiltered("kernel", "kernel.statistic", row.get("type") ?? row.get("name"))}
       />
@@ -49,6 +50,10 @@ export function TopOperators({ table }: { table: TableJson }) {
         baseNs="0"
         hasTools={false}
         columns={["name", "calls", "device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns"]}
+        compared={[
+          ["device_self_ns", "device_total_ns"],
+          ["host_self_ns", "host_total_ns"],
+        ]}
         bar={{ column: table.sort || "device_self_ns", isApart: (row) => row.get("communication") === 1 }}
         onOpen={(row) => openFiltered("operator", "operator.by_name", row.get("name"))}
       />

@@ -42,7 +42,13 @@ function Parts({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; 
         ))}
       {table && (
         <Card title={t("steps.table")} subtitle={t("steps.source", { source: data.source })}>
-          <DataTable table={table} query={{ span }} baseNs={answer.base_ns} bar={{ column: "total_ns" }} />
+          <DataTable
+            table={table}
+            query={{ span }}
+            baseNs={answer.base_ns}
+            compared={[["total_ns", ...PARTS.map(({ key }) => key), "reduce_ns"]]}
+            bar={{ column: "total_ns" }}
+          />
         </Card>
       )}
     </div>

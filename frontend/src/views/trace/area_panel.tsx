@@ -60,6 +60,10 @@ export function AreaPanel({ session }: { session: TraceSession }) {
           baseNs={session.base}
           hasTools={false}
           columns={COLUMNS}
+          compared={[
+            ["clipped_self", "clipped"],
+            ["avg", "min", "max"],
+          ]}
           onOpen={(row) => void session.find(String(row.get("name") ?? ""), true)}
         />
       )}

@@ -18,7 +18,10 @@ export function columnTitle(column: ColumnJson): string {
   return tOr(`col.${column.key}`, column.title || column.key);
 }
 
-/** Choose unit and decimals from the values at hand. `baseNs`: origin of "time" columns. */
+/**
+ * Choose unit and decimals from the values at hand: those of the column, and of the columns it is compared with.
+ * `baseNs`: origin of "time" columns.
+ */
 export function columnFormat(column: ColumnJson, values: readonly unknown[], baseNs: string): ColumnFormat {
   const title = columnTitle(column);
   if (column.kind === "text") {

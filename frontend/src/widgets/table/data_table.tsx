@@ -20,7 +20,7 @@ const NO_WHERE: readonly Where[] = [];
 
 /** A table with sort, filter, column choice, resizing, keyboard, copy and CSV. Its state is in the URL. */
 export function DataTable(props: DataTableProps) {
-  const { table, query, baseNs, where = NO_WHERE, details, onOpen, hasTools = true } = props;
+  const { table, query, where = NO_WHERE, details, onOpen, hasTools = true } = props;
   const [state, change] = useTableState(table.id);
   const scroller = useRef<HTMLDivElement>(null);
   const around = useContext(CardTitle);
@@ -33,7 +33,7 @@ export function DataTable(props: DataTableProps) {
   const remote = useRemoteRows(table, query, asked, isRemote);
   const rows = isRemote ? remote : inline;
   const shown = shownKeys(table.columns, props.columns, state);
-  const columns = useColumns(table, rows.sample, shown, state.widths, baseNs, props.bar?.column);
+  const columns = useColumns(props, rows.sample, shown, state.widths);
   const choice = useRowChoice({
     rows,
     hasDetails: details !== undefined,

@@ -19,12 +19,18 @@ const SAMPLE = 200;
 const PADDING = 17;
 const ARROW = 14;
 
-/** Width in px that fits header and sampled values, within limits. */
-export function naturalWidth(format: ColumnFormat, values: readonly unknown[]): number {
+/** Width in px that fits header and sampled values, within limits. `own`: what stands in the cell of a row instead. */
+export function naturalWidth(
+  format: ColumnFormat,
+  values: readonly unknown[],
+  own?: (index: number, text: string) => unknown,
+): number {
   const most = format.isFigure ? 220 : 340;
   let widest = textWidth(format.header, "sans", 12) * 1.03 + ARROW;
-  for (const value of values.slice(0, SAMPLE)) {
-    const text = format.text(value as Cell);
+  for (const [index, value] of values.slice(0, SAMPLE).entries()) {
+    const plain = format.text(value as Cell);
+    const content = own?.(index, plain);
+    const text = typeof content === "string" ? content : plain;
     widest = Math.max(widest, format.isFigure ? textWidth(text, "mono", 12) : textWidth(text, "sans", 13));
   }
   return Math.ceil(Math.min(most, Math.max(48, widest + PADDING)));

@@ -18,6 +18,8 @@ export interface DataTableProps {
   isLocal?: boolean;
   /** Columns to begin with, in order; all when left out. The user can show the others. */
   columns?: readonly string[];
+  /** Groups of columns that are read against each other, and so have one unit. */
+  compared?: readonly (readonly string[])[];
   /** A strip of bars after this column, the colour of a row's bar, and rows without a bar, which set no scale. */
   bar?: { column: string; color?: (row: Row) => string; isApart?: (row: Row) => boolean };
   /** Own content of cells by column; gets the formatted text. */

@@ -24,20 +24,29 @@ export function shownKeys(
   return found.length > 0 ? found : [...has];
 }
 
+/** Values that choose a column's unit: its own, and those of all columns that it is compared with. */
+export function comparedValues(
+  key: string,
+  sample: TableJson["data"],
+  compared: DataTableProps["compared"] = [],
+): readonly unknown[] {
+  const peers = compared.find((group) => group.includes(key)) ?? [key];
+  return peers.flatMap((peer) => sample[peer] ?? []);
+}
+
 export function useColumns(
-  table: TableJson,
+  { table, baseNs, bar, cell, compared }: DataTableProps,
   sample: TableJson["data"],
   keys: readonly string[],
   widths: Readonly<Record<string, number>>,
-  baseNs: string,
-  bar: string | undefined,
 ): ShownColumn[] {
   const made = useMemo(() => {
     const found = new Map<string, ShownColumn>();
     for (const column of table.columns) {
       const values = sample[column.key] ?? [];
-      const format = columnFormat(column, values, baseNs);
-      const width = naturalWidth(format, values);
+      const format = columnFormat(column, comparedValues(column.key, sample, compared), baseNs);
+      const own = cell?.[column.key];
+      const width = naturalWidth(format, values, own && ((index, text) => own(rowAt(sample, index), text)));
       // Texts give way first: they can be cut, figures cannot.
       const least = format.isFigure ? width : Math.min(width, LEAST_TEXT);
       found.set(column.key, { column, format, bar: false, width: least, natural: width });
@@ -51,7 +60,7 @@ export function useColumns(
     if (!column) continue;
     const own = widths[key];
     shown.push(own === undefined ? column : { ...column, width: own, natural: own });
-    if (key === bar) shown.push({ ...column, bar: true, width: BAR_PX });
+    if (key === bar?.column) shown.push({ ...column, bar: true, width: BAR_PX });
   }
   return shown;
 }

@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import type { ColumnJson } from "../../src/api/types.gen";
+import { columnFormat } from "../../src/widgets/table/columns";
+import { naturalWidth } from "../../src/widgets/table/layout";
+import { comparedValues } from "../../src/widgets/table/use_columns";
+
+const MS = 1e6;
+const column = (key: string): ColumnJson => ({ key, kind: "duration", title: key, doc: "", group: "" });
+
+test("columns that are compared have one unit, others their own", () => {
+  const sample = { baseline: [60 * MS, 8 * MS], experimental: [54_000 * MS, 22_000 * MS], wait: [300, 200] };
+  const compared = [["baseline", "experimental"]];
+  const header = (key: string) => columnFormat(column(key), comparedValues(key, sample, compared), "0").header;
+  expect(header("baseline")).toBe("baseline s");
+  expect(header("experimental")).toBe("experimental s");
+  expect(header("wait")).toBe("wait ns");
+  expect(columnFormat(column("baseline"), comparedValues("baseline", sample), "0").header).toBe("baseline ms");
+});
+
+test("a figure that a view writes itself has its place", () => {
+  const format = columnFormat({ ...column("calls"), kind: "int" }, [588], "0");
+  const plain = naturalWidth(format, [588]);
+  expect(naturalWidth(format, [588], () => "588 → 66 306 of 1 000 000")).toBeGreaterThan(plain);
+  expect(naturalWidth(format, [588], () => null)).toBe(plain);
+});
