@@ -104,6 +104,18 @@ def test_click_selects_the_bar_that_is_painted_there(open_plugin: Open, demo_ser
     assert fitted[1] - fitted[0] == pytest.approx(1.2 * one["dur"], rel=0.01)
 
 
+def test_a_resting_pointer_tells_what_has_come_under_it(open_plugin: Open, demo_server: str) -> None:
+    one = next(s for s in slices() if s["name"] == "Computing")  # in the uppermost row
+    plugin = trace(open_plugin, demo_server, {"find": one["name"], "at": f"{one['ts']},{one['dur']}"})
+    area = box(plugin)
+    plugin.page.mouse.move(area["x"] + (GUTTER + area["width"]) / 2, area["y"] + HEADER + HALF)
+    told = plugin.frame.locator(".tooltip", has_text="Computing")
+    expect(told).to_have_count(1)
+    plugin.page.keyboard.press("PageDown")
+    settled(plugin)
+    expect(told).to_have_count(0)
+
+
 def test_what_ran_while_the_device_was_idle(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server)
     find(plugin, "Free")

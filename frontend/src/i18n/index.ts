@@ -21,10 +21,15 @@ export function chooseLang(choice: Lang): void {
   if (param("lang")) setParams({ lang: choice });
 }
 
-/** Text of a key in the current language; `{name}` stands for a value. Subscribes the component that asks. */
+/**
+ * Text of a key in the current language; `{name}` stands for a value. Of one thing (`count`) it is the text under
+ * "key.one", where there is one. Subscribes the component that asks.
+ */
 export function t(key: Key, values: Readonly<Record<string, string | number>> = {}): string {
+  const dictionary: Readonly<Record<string, string>> = lang.value === "zh-CN" ? ZH : EN;
+  const ofOne = String(values.count) === "1" ? dictionary[`${key}.one`] : undefined;
   // Keys made of data (a state, a stage) may be newer than this page: the key is better than no page.
-  const text: string = (lang.value === "zh-CN" ? ZH : EN)[key] ?? key;
+  const text = ofOne ?? dictionary[key] ?? key;
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
 }
 

@@ -6,7 +6,7 @@ import type { HeldAction } from "./keys";
 import { Loader } from "./loader";
 import { Motion, tap } from "./motion";
 import { Painters } from "./paint/painters";
-import { listenPointer } from "./pointer";
+import { listenPointer, type Pointer } from "./pointer";
 import { type Change, Renewal, sceneOf } from "./renewal";
 import { type Item, itemsIn, type LayoutState, layOut, sameItem } from "./rows";
 import { GUTTER, newScene, type Range, rowPlaces, type Scene, timeWidth } from "./scene";
@@ -30,7 +30,7 @@ export class TimelineEngine {
   private readonly painters: Painters;
   private readonly observer: ResizeObserver;
   private readonly reduced = window.matchMedia("(prefers-reduced-motion: reduce)");
-  private readonly stopPointer: () => void;
+  private readonly pointer: Pointer;
   private frame = 0;
   private baseDirty = true;
   private settle: ReturnType<typeof setTimeout> | undefined;
@@ -56,7 +56,7 @@ export class TimelineEngine {
     this.wantedView = start && { start: start.start, scale: start.end - start.start };
     this.scene = newScene({ processes, limits, flowKinds, caches: this.loader.caches }, layoutState, readTheme(root));
     this.painters = new Painters(this.surface);
-    this.stopPointer = listenPointer(this);
+    this.pointer = listenPointer(this);
     this.surface.scroller.addEventListener("scroll", () => {
       this.scene.scroll = this.surface.scroller.scrollTop;
       this.draw(true);
@@ -71,7 +71,7 @@ export class TimelineEngine {
   destroy(): void {
     this.observer.disconnect();
     document.fonts?.removeEventListener("loadingdone", this.fontsLoaded);
-    this.stopPointer();
+    this.pointer.stop();
     this.renewal?.stop();
     this.loader.stop();
     cancelAnimationFrame(this.frame);
@@ -326,6 +326,7 @@ export class TimelineEngine {
       this.loader.want(wishOf(scene));
       clearTimeout(this.settle);
       this.settle = setTimeout(() => this.rest(), SETTLE_MS);
+      this.pointer.look();
     }
     this.painters.over(scene);
     this.events.loading(this.loader.loading);

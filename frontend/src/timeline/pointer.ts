@@ -4,8 +4,9 @@ import type { TimelineEngine } from "./engine";
 import { tracksBetween } from "./hit";
 import { PIN_WIDTH } from "./paint/gutter";
 import { MINIMAP_HEIGHT, minimapView } from "./paint/top";
-import type { Item } from "./rows";
+import type { Item, TrackItem } from "./rows";
 import type { Area } from "./scene";
+import type { Under } from "./under";
 import { pan, timeAt, type View, xAt, zoom } from "./viewport";
 
 /** Pixels that the pointer may move during a click. */
@@ -30,8 +31,14 @@ function wheelPixels(event: WheelEvent, delta: number): number {
   return event.deltaMode === WheelEvent.DOM_DELTA_LINE ? delta * LINE_PIXELS : delta;
 }
 
-/** Handles everything the pointer does on the timeline. Returns how to stop. */
-export function listenPointer(engine: TimelineEngine): () => void {
+export interface Pointer {
+  stop(): void;
+  /** What is drawn changed: something else may stand under a pointer that rests. */
+  look(): void;
+}
+
+/** Handles everything the pointer does on the timeline. */
+export function listenPointer(engine: TimelineEngine): Pointer {
   const { surface, scene, events } = engine;
   let drag: Drag | null = null;
 
@@ -46,15 +53,28 @@ export function listenPointer(engine: TimelineEngine): () => void {
 
   function hover(event: PointerEvent): void {
     const { x, y } = at(event, surface.stage);
-    const { place, bar } = engine.barUnder(x, y);
-    const item = place?.item.kind === "track" ? place.item : null;
-    const changedItem = item !== scene.hoverItem;
     scene.pointer = { x, y };
+    tell(x, y, engine.barUnder(x, y));
+  }
+
+  function look(): void {
+    if (drag || !scene.pointer) return;
+    const { x, y } = scene.pointer;
+    const under = engine.barUnder(x, y);
+    const isSame = under.bar?.id === scene.hover?.id && under.bar?.merged === scene.hover?.merged;
+    if (!isSame || itemOf(under) !== scene.hoverItem) tell(x, y, under);
+  }
+
+  function tell(x: number, y: number, under: Under): void {
+    const { place, bar } = under;
+    const item = itemOf(under);
+    const changedItem = item !== scene.hoverItem;
     scene.hover = bar;
     scene.hoverItem = item;
     surface.stage.style.cursor = cursorAt(x, place?.item ?? null, bar !== null);
     engine.draw(changedItem);
-    events.hovered(bar, event.clientX, event.clientY);
+    const box = surface.stage.getBoundingClientRect();
+    events.hovered(bar, box.left + x, box.top + y);
   }
 
   function cursorAt(x: number, item: Item | null, onBar: boolean): string {
@@ -224,9 +244,14 @@ export function listenPointer(engine: TimelineEngine): () => void {
   }
   on(stage, "dblclick", doubleClick);
   on(top, "dblclick", () => engine.reset());
-  return () => {
+  const stop = () => {
     for (const step of undo) step();
   };
+  return { stop, look };
+}
+
+function itemOf({ place }: Under): TrackItem | null {
+  return place?.item.kind === "track" ? place.item : null;
 }
 
 function rounded(area: Area): { start: number; end: number } {

@@ -148,7 +148,7 @@ function OperatorTable({ group, table, data, query, baseNs, choice }: Props) {
 function stackCell(row: Row) {
   const count = Number(row.get("stacks") ?? 0);
   if (count === 0) return <span class="muted">{t("operator.stacks.none")}</span>;
-  return <span class="link">▾ {count === 1 ? t("operator.stacks.one") : t("operator.stacks", { count })}</span>;
+  return <span class="link">▾ {t("operator.stacks", { count })}</span>;
 }
 
 export const view: ViewModule = { id: "operator", titleKey: "view.operator", Component: OperatorView };

@@ -12,6 +12,7 @@ export const en = {
   "operator.host_total.help":
     "Time on the host of the operator and everything it called. Children count again in their parents: the sum is larger than the time that went by.",
   "operator.calls": "{count} calls",
+  "operator.calls.one": "1 call",
   "operator.charts": "Charts",
   "operator.charts.self": "self",
   "operator.charts.total": "total",
@@ -51,6 +52,7 @@ export const zh: Record<keyof typeof en, string> = {
   "operator.host_total.help":
     "算子及其调用的全部内容在主机上的时间。子算子会在父算子中重复计入，因此总和大于实际经过的时间。",
   "operator.calls": "{count} 次调用",
+  "operator.calls.one": "1 次调用",
   "operator.charts": "图表",
   "operator.charts.self": "自身",
   "operator.charts.total": "总计",

@@ -26,30 +26,31 @@ export function AreaPanel({ session }: { session: TraceSession }) {
         <h2 data-tip={exactDuration(length)}>
           {t("trace.area.title", { duration: duration(length), start: offset(area.start) })}
         </h2>
-        <span class="muted">
+        <span class="muted ellipsis" data-tip-cut>
           {rows}
           {stats && ` · ${t("trace.area.slices", { count: integer(stats.slices) })}`}
           {stats && stats.table.rows < stats.table.total && ` · ${someNames(stats.table)}`}
         </span>
         <Help text={t("trace.area.about")} />
-        <span class="grow" />
-        {area.tracks && (
-          <button type="button" class="link" onClick={() => void session.setArea({ ...area, tracks: null })}>
-            {t("trace.area.whole")}
+        <div class="trace-actions">
+          {area.tracks && (
+            <button type="button" class="link" onClick={() => void session.setArea({ ...area, tracks: null })}>
+              {t("trace.area.whole")}
+            </button>
+          )}
+          <button type="button" class="link" onClick={() => zoomToArea(session)}>
+            {t("trace.area.zoom")}
           </button>
-        )}
-        <button type="button" class="link" onClick={() => zoomToArea(session)}>
-          {t("trace.area.zoom")}
-        </button>
-        <button type="button" class="link" onClick={() => session.marks.markHere()}>
-          {t("trace.area.mark")}
-        </button>
-        <button type="button" class="link" onClick={() => void session.setArea(null)}>
-          {t("trace.area.clear")}
-        </button>
-        <a class="link" href={session.api.csvUrl(area)} download data-tip={t("trace.area.csv")}>
-          CSV ↓
-        </a>
+          <button type="button" class="link" onClick={() => session.marks.markHere()}>
+            {t("trace.area.mark")}
+          </button>
+          <button type="button" class="link" onClick={() => void session.setArea(null)}>
+            {t("trace.area.clear")}
+          </button>
+          <a class="link" href={session.api.csvUrl(area)} download data-tip={t("trace.area.csv")}>
+            CSV ↓
+          </a>
+        </div>
       </div>
       {error && <Empty text={t("trace.area.failed", { message: error })} />}
       {!stats && !error && <Empty text={t("state.loading")} />}

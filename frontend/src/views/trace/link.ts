@@ -1,13 +1,14 @@
 /** The part of the view that its link carries. */
 
 import type { LayoutState } from "../../timeline/rows";
-import type { Mark, Range } from "../../timeline/scene";
+import type { Area, Mark, Range } from "../../timeline/scene";
 
 /** Keys of the parameters, all under "trace." so that no other view meets them. */
 export const KEYS = {
   of: "trace.of",
   version: "trace.v",
   range: "trace.range",
+  area: "trace.area",
   slice: "trace.slice",
   search: "trace.q",
   closed: "trace.closed",
@@ -21,7 +22,10 @@ export const KEYS = {
 export interface LinkState {
   /** The reading of the trace that ids and tracks are of; "": of the whole trace. */
   version: string;
+  /** What is in sight. */
   range: Range | null;
+  /** What was dragged over. */
+  area: Area | null;
   slice: number | null;
   search: string;
   layout: LayoutState;
@@ -50,6 +54,17 @@ export function parseMoment(text: string, base: string): Range | null {
 
 export function formatRange({ start, end }: Range): string {
   return `${round(start)},${round(end)}`;
+}
+
+/** "start,end" of all rows, or with the numbers of its rows after it. */
+export function parseArea(text: string): Area | null {
+  const range = parseRange(text);
+  const tracks = numbers(text).slice(2);
+  return range && { ...range, tracks: tracks.length > 0 ? tracks : null };
+}
+
+export function formatArea(area: Area): string {
+  return [formatRange(area), ...(area.tracks ?? [])].join(",");
 }
 
 /** "start,end,name;..."; the name is escaped, so that it may hold anything. What cannot be read is left out. */
@@ -91,6 +106,7 @@ export function parseLink(params: Readonly<Record<string, string>>, span: string
   return {
     version: own ? get("version") : "",
     range: own ? parseRange(get("range")) : null,
+    area: hasIds ? parseArea(get("area")) : null,
     slice: hasIds && /^\d+$/.test(slice) ? Number(slice) : null,
     search: get("search"),
     layout: {

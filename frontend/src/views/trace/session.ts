@@ -12,7 +12,7 @@ import type { View } from "../../timeline/viewport";
 import { TimelineApi } from "./api";
 import { AreaStats } from "./area_stats";
 import { Carry, type Reading } from "./carry";
-import { formatLayout, formatRange, KEYS, type LinkState } from "./link";
+import { formatArea, formatLayout, formatRange, KEYS, type LinkState } from "./link";
 import { Marks } from "./marks";
 import { SearchState } from "./search_state";
 import { Selection } from "./selection";
@@ -39,7 +39,7 @@ interface Later {
 }
 
 /** Parameters that hold ids or times of one reading. */
-const PLACE: readonly string[] = [KEYS.range, KEYS.slice, KEYS.folded, KEYS.pinned];
+const PLACE: readonly string[] = [KEYS.range, KEYS.area, KEYS.slice, KEYS.folded, KEYS.pinned];
 
 export class TraceSession {
   /** What is on show: the trace, or while it is read its beginning. */
@@ -109,7 +109,7 @@ export class TraceSession {
       },
     );
     this.engine.update({ marks: this.marks.all.peek(), arrows: this.arrowKinds(this.data) });
-    if (this.link.slice !== null) void this.selection.select(this.link.slice, this.link.range ? "stay" : "fit");
+    this.open(this.link);
     if (this.link.search) void this.find(this.link.search, false);
   }
 
@@ -147,6 +147,7 @@ export class TraceSession {
     const moved = area && carry.area(area);
     this.engine?.update({ area: moved });
     if (area) void this.area.set(moved);
+    if (area && !this.later?.link) this.save({ [KEYS.area]: moved && formatArea(moved) });
     void this.selection.renew(api, carry);
     void this.search.renew(carry.shift).then(() => this.showHits());
     if (!this.later?.link) this.save(formatLayout(this.layout.peek()));
@@ -161,9 +162,16 @@ export class TraceSession {
   private keepForLater(link: LinkState): LinkState {
     const isForWhole = this.reading.peek().data.partial !== null && link.version === "";
     const { collapsedTracks, pinned } = link.layout;
-    if (!isForWhole || (!link.range && link.slice === null && collapsedTracks.size + pinned.length === 0)) return link;
+    if (!isForWhole || (!link.range && !link.area && link.slice === null && collapsedTracks.size + pinned.length === 0))
+      return link;
     this.later = { link };
-    return { ...link, range: null, slice: null, layout: { ...link.layout, collapsedTracks: new Set(), pinned: [] } };
+    return {
+      ...link,
+      range: null,
+      area: null,
+      slice: null,
+      layout: { ...link.layout, collapsedTracks: new Set(), pinned: [] },
+    };
   }
 
   /** Does what could not be done before. */
@@ -174,11 +182,17 @@ export class TraceSession {
       void this.goToName(name, Number(start - BigInt(this.base)));
     } else if (later?.link && this.data.partial === null) {
       this.later = null;
-      const { range, slice, layout } = later.link;
+      const { range, layout } = later.link;
       this.setLayout({ ...this.layout.peek(), collapsedTracks: layout.collapsedTracks, pinned: layout.pinned });
       if (range) this.engine?.goTo(range, 0);
-      if (slice !== null) void this.selection.select(slice, range ? "stay" : "fit");
+      this.open(later.link);
     }
+  }
+
+  /** Selects the slice and the range of a link. */
+  private open({ slice, range, area }: LinkState): void {
+    if (slice !== null) void this.selection.select(slice, range ? "stay" : "fit");
+    if (area) void this.setArea(area);
   }
 
   // Arrows
@@ -200,6 +214,7 @@ export class TraceSession {
 
   async setArea(area: Area | null): Promise<void> {
     this.engine?.update({ area });
+    this.save({ [KEYS.area]: area && formatArea(area) });
     if (area) this.panel.value = "area";
     else if (this.panel.peek() === "area") this.panel.value = "slice";
     await this.area.set(area);

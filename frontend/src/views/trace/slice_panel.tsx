@@ -42,6 +42,21 @@ export function SlicePanel({ session }: { session: TraceSession }) {
 }
 
 function Title({ session, detail }: { session: TraceSession; detail: SliceDetail }) {
+  return (
+    <div class="trace-title">
+      <h2 class="ellipsis" data-tip-cut>
+        {detail.name}
+      </h2>
+      <span class="muted ellipsis" data-tip-cut>
+        {detail.process} · {detail.thread}
+      </span>
+      <Actions session={session} detail={detail} />
+    </div>
+  );
+}
+
+/** What can be done with the slice, and the way to its neighbours in the row. */
+function Actions({ session, detail }: { session: TraceSession; detail: SliceDetail }) {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => setCopied(false), [detail.id]);
   const copy = async () => {
@@ -50,14 +65,7 @@ function Title({ session, detail }: { session: TraceSession; detail: SliceDetail
     setTimeout(() => setCopied(false), COPIED_MS);
   };
   return (
-    <div class="trace-title">
-      <h2 class="ellipsis" data-tip-cut>
-        {detail.name}
-      </h2>
-      <span class="muted">
-        {detail.process} · {detail.thread}
-      </span>
-      <span class="grow" />
+    <div class="trace-actions">
       <button type="button" class="link" onClick={() => void copy()}>
         {t(isCopied ? "trace.slice.copied" : "trace.slice.copy")}
       </button>

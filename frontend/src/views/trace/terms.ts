@@ -66,6 +66,7 @@ export const en = {
 
   "trace.said.slice": "{name}, {process} {thread}, start {start}, duration {duration}",
   "trace.said.area": "Range of {duration}, {count} slices",
+  "trace.said.area.one": "Range of {duration}, 1 slice",
   "trace.said.mark": "Marked {name} at {start}",
   "trace.said.hits": "{total} slices found",
 
@@ -136,6 +137,7 @@ export const zh: Record<keyof typeof en, string> = {
 
   "trace.said.slice": "{name}，{process} {thread}，开始 {start}，耗时 {duration}",
   "trace.said.area": "区间 {duration}，{count} 个 slice",
+  "trace.said.area.one": "区间 {duration}，1 个 slice",
   "trace.said.mark": "已标记 {name}，位于 {start}",
   "trace.said.hits": "找到 {total} 个 slice",
 

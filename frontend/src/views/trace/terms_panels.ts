@@ -50,8 +50,10 @@ export const en = {
 
   "trace.area.title": "{duration} from {start}",
   "trace.area.slices": "{count} slices",
+  "trace.area.slices.one": "1 slice",
   "trace.area.some": "the {shown} names of {total} with the most time of their own",
   "trace.area.rows": "{count} rows",
+  "trace.area.rows.one": "1 row",
   "trace.area.all": "all rows",
   "trace.area.whole": "Count all rows",
   "trace.area.zoom": "Zoom to it (Shift Z)",
@@ -151,8 +153,10 @@ export const zh: Record<keyof typeof en, string> = {
 
   "trace.area.title": "{duration}，起点 {start}",
   "trace.area.slices": "{count} 个 slice",
+  "trace.area.slices.one": "1 个 slice",
   "trace.area.some": "共 {total} 个名称，列出自身耗时最大的 {shown} 个",
   "trace.area.rows": "{count} 条泳道",
+  "trace.area.rows.one": "1 条泳道",
   "trace.area.all": "全部泳道",
   "trace.area.whole": "统计全部泳道",
   "trace.area.zoom": "放大到该区间（Shift Z）",

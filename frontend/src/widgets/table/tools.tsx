@@ -72,5 +72,5 @@ const dataUrl = (csv: string) => `data:text/csv;charset=utf-8,${encodeURICompone
 function countText({ count, all }: Rows): string {
   if (count === null) return t("table.loading");
   if (count !== all) return t("table.rows.some", { shown: text.integer(count), all: text.integer(all) });
-  return count === 1 ? t("table.rows.one") : t("table.rows", { count: text.integer(count) });
+  return t("table.rows", { count: text.integer(count) });
 }

@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 import {
+  formatArea,
   formatLayout,
   formatMarks,
   formatRange,
   KEYS,
+  parseArea,
   parseLink,
   parseMarks,
   parseMoment,
@@ -13,6 +15,14 @@ import {
 test("a range survives the link; nonsense does not", () => {
   expect(parseRange(formatRange({ start: 12.3456, end: 99 }))).toEqual({ start: 12.35, end: 99 });
   for (const text of ["", "5", "9,2", "a,b", "3,3"]) expect(parseRange(text)).toBeNull();
+});
+
+test("a dragged range survives the link with its rows", () => {
+  const some = { start: 3, end: 99, tracks: [4, 2] };
+  expect(parseArea(formatArea(some))).toEqual(some);
+  expect(parseArea(formatArea({ ...some, tracks: null }))).toEqual({ ...some, tracks: null });
+  expect(parseArea("9,2,4")).toBeNull();
+  expect(parseLink({ [KEYS.area]: formatArea(some), [KEYS.of]: "rank0" }, "rank1").area).toBeNull();
 });
 
 test("marks survive with any name; a flag has no length", () => {
