@@ -112,6 +112,11 @@ class ActionController:
                 self._do.get(action, ready)()
             except Exception as problem:  # whatever it is, the training goes on
                 self._fail(action, problem)
+            except BaseException:  # Ctrl-C: the training ends; in a notebook the next profile must be able to begin
+                self._failed = True
+                if action is not Do.READY:
+                    self._capture.give_up()
+                raise
             else:
                 self._tell_observer(action)
 

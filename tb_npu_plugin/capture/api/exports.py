@@ -17,6 +17,7 @@ from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.api import parsing
 from tb_npu_plugin.capture.api.enums import ExportType
 from tb_npu_plugin.capture.api.messages import error, warn
+from tb_npu_plugin.capture.api.parser_process import run_parser
 from tb_npu_plugin.capture.api.progress_bar import Bars
 from tb_npu_plugin.capture.backend import MemoryAction
 from tb_npu_plugin.schema.torch_npu_csv import OPERATORS
@@ -61,7 +62,7 @@ def export(folder: Path, analysis_type: str, output_path: str, metric: str) -> N
     target = Path(output_path).absolute()
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".tb_npu_export_", dir=target.parent) as temporary, Bars() as bars:
-        parsing.run_parser(folder, Path(temporary), [ExportType.Text], bars.add(target.name))
+        run_parser(folder, Path(temporary), [ExportType.Text], bars.add(target.name))
         writers[analysis_type](Path(temporary), target)
 
 

@@ -169,14 +169,18 @@ class _ProfInterface:
         self._recorder = None
         # What it holds is large, and one export alone needs it.
         self._recorded = recorder if not self.missing_for_memory_timeline() else None
+        if self._termination.is_pending and folder not in self._temporary:
+            self._tell_kept()
         self._termination.stop()
 
     def _keep(self) -> None:
         """The process is about to end: write what was recorded, for somebody to parse it later."""
-        folder = self.prof_path
         self.stop_trace()
         self.finalize_trace()
-        info(f"The process was told to end while it recorded. What it recorded is kept; parse it: analyse({folder!r})")
+        self._tell_kept()
+
+    def _tell_kept(self) -> None:
+        info(f"The process was told to end. What it recorded is kept; parse it: analyse({self.prof_path!r})")
 
     def delete_prof_dir(self) -> None:
         """Delete the result folder of this capture; nothing where there is none."""

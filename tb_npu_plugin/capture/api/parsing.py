@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import multiprocessing
 import os
 import re
 import shutil
-import subprocess
-import sys
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
@@ -23,6 +20,7 @@ from typing import Any
 from tb_npu_plugin.capture import backend, side_files
 from tb_npu_plugin.capture.api.enums import ExportType, supported_export_type
 from tb_npu_plugin.capture.api.messages import error, guarded, info, warn
+from tb_npu_plugin.capture.api.parser_process import Children, run_parser
 from tb_npu_plugin.capture.api.paths import RESULT_SUFFIX
 from tb_npu_plugin.capture.api.progress_bar import FAILED, Bars, Report
 from tb_npu_plugin.capture.backend import RAW_FOLDER
@@ -47,12 +45,6 @@ _background: list[ThreadPoolExecutor] = []
 _background_lock = threading.Lock()
 # A forked process has no threads but its own: what is given to its copy of the pool would wait for ever.
 os.register_at_fork(after_in_child=_background.clear)
-
-
-class ParseFailed(NpuPluginError):
-    """A result folder could not be parsed."""
-
-    code = "parse_failed"
 
 
 def is_result(folder: Path) -> bool:
@@ -89,8 +81,13 @@ def analyse(
         return
     if refuse_daemon():
         return
+    children = Children()
     with Bars() as bars, ThreadPoolExecutor(min(processes, len(folders))) as pool:
-        list(pool.map(lambda folder: _parse_one(folder, types, bars.add(folder.name), "sync"), folders))
+        try:
+            list(pool.map(lambda folder: _parse_one(folder, types, bars.add(folder.name), "sync", children), folders))
+        except BaseException:  # Ctrl-C, which reaches this thread alone
+            children.end()
+            raise
 
 
 def parse_capture(folder: Path, async_mode: bool) -> None:
@@ -112,9 +109,11 @@ def parse_capture(folder: Path, async_mode: bool) -> None:
 
 
 @guarded()
-def _parse_one(folder: Path, types: Sequence[str] | None, report: Report | None, mode: str) -> None:
+def _parse_one(
+    folder: Path, types: Sequence[str] | None, report: Report | None, mode: str, children: Children | None = None
+) -> None:
     """One of several: whatever is wrong with it, the others are parsed."""
-    parse_folder(folder, types, report, mode)
+    parse_folder(folder, types, report, mode, children)
 
 
 def refuse_daemon() -> bool:
@@ -125,19 +124,27 @@ def refuse_daemon() -> bool:
     return False
 
 
-def parse_folder(folder: Path, types: Sequence[str] | None, report: Report | None, mode: str = "sync") -> bool:
+def parse_folder(
+    folder: Path,
+    types: Sequence[str] | None,
+    report: Report | None,
+    mode: str = "sync",
+    children: Children | None = None,
+) -> bool:
     """Parse one folder into its ASCEND_PROFILER_OUTPUT; False: it failed, and the user was told why."""
     with _alone(folder):
-        return _parse_folder(folder, types, report, mode)
+        return _parse_folder(folder, types, report, mode, children or Children())
 
 
-def _parse_folder(folder: Path, types: Sequence[str] | None, report: Report | None, mode: str) -> bool:
+def _parse_folder(
+    folder: Path, types: Sequence[str] | None, report: Report | None, mode: str, children: Children
+) -> bool:
     began = monotonic()
     info(f"Start parsing profiling data in {mode} mode at: {folder}")
     recorded = side_files.read_info(folder)
     try:
         with _replaced(folder / OUTPUT_FOLDER) as out:
-            run_parser(folder, out, types or recorded_types(recorded), report)
+            run_parser(folder, out, types or recorded_types(recorded), report, children)
             (out / DONE_FILE).touch()
     except (OSError, NpuPluginError) as problem:
         error(f"Failed to parsing profiling data. {folder}: {problem}")
@@ -203,51 +210,6 @@ def _setting(recorded: dict[str, Any], part: str, name: str) -> Any:
     for key in ("config", part, name):
         found = found.get(key) if isinstance(found, dict) else None
     return found
-
-
-def run_parser(folder: Path, out: Path, types: Sequence[str], report: Report | None) -> None:
-    """Run the parser in a child process and pass its progress on. ParseFailed with its reason."""
-    command = [sys.executable, "-m", "tb_npu_plugin.capture.api.worker", backend.current().parser]
-    command += [str(folder), str(out), *types]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
-    reason = ""
-    # Ctrl-C is for this process, which ends the other or (in the background) waits for it: hence a session of its own.
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, env=environment, encoding="utf-8", start_new_session=True
-    ) as process:
-        assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                kind, *words = _message(line)
-                if kind == "error":
-                    reason = words[0]
-                elif kind == "progress" and report is not None:
-                    report(backend.Progress(*words))
-        except BaseException:  # Ctrl-C above all: the child must not go on alone
-            process.kill()
-            raise
-    if reason:
-        raise ParseFailed(reason)
-    if process.returncode:
-        raise ParseFailed(_end_of(process.returncode))
-
-
-def _message(line: str) -> list[Any]:
-    """A line of the worker; what another library printed there goes to stderr."""
-    try:
-        found = json.loads(line)
-    except ValueError:
-        found = None
-    if isinstance(found, list) and found:
-        return found
-    print(line, end="", file=sys.stderr)
-    return ["other"]
-
-
-def _end_of(status: int) -> str:
-    if status < 0:
-        return f"The parsing process was killed by signal {-status}; if memory ran out, use a lower max_process_number."
-    return f"The parsing process ended with status {status}."
 
 
 def _checked_processes(number: Any) -> int:

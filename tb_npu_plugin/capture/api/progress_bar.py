@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from types import TracebackType
 from typing import Callable
 
@@ -22,13 +23,16 @@ class Bars:
         from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Display
 
+        console = Console(stderr=True)
+        if console.is_jupyter and not find_spec("ipywidgets"):  # rich would warn, and show nothing
+            console = Console(stderr=True, force_jupyter=False, force_terminal=False)
         self._display = Display(
             TextColumn("{task.description}"),
             BarColumn(),
             TaskProgressColumn(),
             TextColumn("{task.fields[what]}"),
             TimeElapsedColumn(),
-            console=Console(stderr=True),
+            console=console,
             redirect_stdout=False,  # the messages of the API go to stdout as they are
         )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_npu_plugin.capture.pytorch import analyse
+from tb_npu_plugin.capture.pytorch import analyse, profile, tensorboard_trace_handler
 from tb_npu_plugin.discovery.scan import scan
 from tests.unit.capture.api.conftest import Recorded, Said
 
@@ -150,6 +150,44 @@ def test_a_signal_while_the_capture_is_written_waits_for_it(tmp_path: Path) -> N
     [folder] = (tmp_path / "result").iterdir()
     assert {"FRAMEWORK", "profiler_info.json", "profiler_metadata.json"} == names(folder)
     assert (folder / "FRAMEWORK/raw.json").is_file()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("moment", ["stop", "finalize"])
+def test_control_c_while_the_capture_is_written_waits_for_it(moment: str, times: int, tmp_path: Path) -> None:
+    script = (
+        f"do = fake.FakeRecorder.{moment}\n"
+        "def interrupted(recorder):\n"
+        f"    for _ in range({times}): signal.raise_signal(signal.SIGINT)\n"
+        "    return do(recorder)\n"
+        f"fake.FakeRecorder.{moment} = interrupted\n"
+        "try:\n"
+        "    with profile(on_trace_ready=tensorboard_trace_handler('result')): pass\n"
+        "except KeyboardInterrupt: print('interrupted', signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n"
+        f"fake.FakeRecorder.{moment} = do\n"
+        "with profile(on_trace_ready=tensorboard_trace_handler('next')): pass\n"
+    )
+    status, out, problems = run(tmp_path, script)
+    assert status == 0, problems
+    assert "interrupted True" in out.splitlines()
+    [folder] = (tmp_path / "result").iterdir()
+    kept = times == 1  # who insists does not wait
+    assert (folder / "FRAMEWORK/raw.json").is_file() == kept
+    assert ("What it recorded is kept; parse it: analyse(" in out) == kept
+    assert not is_parsed(folder)
+    [folder] = (tmp_path / "next").iterdir()
+    assert is_parsed(folder)
+
+
+def test_control_c_ends_all_that_analyse_has_begun(tmp_path: Path, recorded: Recorded) -> None:
+    for number in range(3):
+        with profile(on_trace_ready=tensorboard_trace_handler("result", f"rank{number}", analyse_flag=False)):
+            pass
+    before = set((tmp_path / "result").rglob("*"))
+    status, out, problems = run(tmp_path, "analyse('result', max_process_number=1)", "interrupt_who_waits")
+    assert status == -signal.SIGINT, problems
+    assert "It was interrupted." in out
+    assert set((tmp_path / "result").rglob("*")) == before
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,14 @@ def test_bars_on_a_terminal(tmp_path: Path, recorded: Recorded, said: Said, monk
     assert all("ascend_pt" in text or "parsed in" in text for _, text in said())  # messages stay on stdout, as they are
 
 
-def test_one_line_a_folder_elsewhere(tmp_path: Path, recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("notebook", [False, True])
+def test_one_line_a_folder_elsewhere(
+    notebook: bool, tmp_path: Path, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a notebook, too, where ipywidgets is missing."""
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: notebook)
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    monkeypatch.setattr("tb_npu_plugin.capture.api.progress_bar.find_spec", lambda name: None)
     written = _parse(False, tmp_path, monkeypatch)
     assert "\x1b" not in written
     lines = sorted(line.split()[0] + " " + line.split()[-2] for line in written.splitlines() if line.strip())
