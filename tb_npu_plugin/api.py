@@ -17,6 +17,7 @@ from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.server.choice import OPENS
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.tables import NULL_INT, Table, Text
@@ -69,7 +70,7 @@ class SpanFrames:
         """A table by the name that schema/registry.py gives it. Raises NotFound when this capture lacks it."""
         found = self._span.table(name)
         if found is None:
-            raise NotFound(f"no table {name!r} in {self!r}", f"There are: {', '.join(self.tables)}.")
+            raise NotFound(f"no table {name!r} in {self!r}. There are: {', '.join(self.tables)}.")
         return frame(found)
 
     def kernels(self) -> pd.DataFrame:
@@ -90,9 +91,17 @@ class SpanFrames:
 
 
 def open(path: str | Path) -> list[SpanFrames]:
-    """All captures below a logdir, a run or a result folder, read (from the cache where it is there)."""
-    watcher = Watcher({"": Path(path).expanduser().absolute()}, background=False)
-    places = watcher.update().places()
+    """All captures below a logdir, a run or a result folder, read (from the cache where it is there). Raises NotFound
+    where the folder is not there, or holds none."""
+    folder = Path(path).expanduser().absolute()
+    if not folder.is_dir():
+        raise NotFound(f"no folder {folder}. Give a logdir, a run or a result folder.")
+    watcher = Watcher({"": folder}, background=False)
+    scan = watcher.update()
+    places = scan.places()
+    if not places:
+        reasons = "; ".join(f"{item.path}: {item.reason}" for item in scan.skipped[:3])
+        raise NotFound(f"no result that can be read below {folder}. {reasons or OPENS}")
     library = Library(watcher)
     try:
         library.read(places, ["tables"])

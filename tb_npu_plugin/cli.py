@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,7 +21,7 @@ from tb_npu_plugin.discovery.model import Place, Scan
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import BadRequest, NpuPluginError
 from tb_npu_plugin.server.catalog import catalog, of_job
-from tb_npu_plugin.server.choice import choose_place, choose_run
+from tb_npu_plugin.server.choice import OPENS, choose_place, choose_run
 from tb_npu_plugin.server.encoding import encode_json
 from tb_npu_plugin.server.service import Service
 from tb_npu_plugin.store.library import Library
@@ -31,6 +34,9 @@ from tb_npu_plugin.views.table_query import TableQuery
 from tb_npu_plugin.views.tables_json import table_json
 
 PATH = click.Path(exists=True, file_okay=False, path_type=Path)
+VIEW_IDS = [view.id for view in VIEWS]
+#: What a write to a full disk ends with.
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Nothing(NpuPluginError):
@@ -45,8 +51,8 @@ def cli() -> None:
     """Ascend NPU profiles on the command line."""
 
 
-@cli.command()
-@click.argument("view", type=click.Choice([view.id for view in VIEWS]))
+@cli.command(epilog=f"VIEW is one of {', '.join(VIEW_IDS)}.")
+@click.argument("view", metavar="VIEW", type=click.Choice(VIEW_IDS))
 @click.argument("path", type=PATH, nargs=-1, required=True)
 @click.option("--run", default="", help="Run by its name; the first without.")
 @click.option("--worker", default="", help="Worker by rank, name or label; the first without.")
@@ -70,7 +76,7 @@ def show(
     workers of one."""
     if len(path) > (2 if view == "diff" else 1):
         raise click.UsageError(f"{view} takes {'two PATHs' if view == 'diff' else 'one PATH'}.")
-    given = dict(_pair(param) for param in params)
+    given = dict(_pair(view, param) for param in params)
     with _library(path) as library:
         scan = library.scan()
         scope = find_view(view).scope
@@ -129,8 +135,14 @@ cli.add_command(mock)
 def main() -> NoReturn:
     """Entry point. The one place that prints errors: exit code 1, or 2 for a wrong use."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(
+            stream, TextIOWrapper
+        ):  # names and signs that the terminal's encoding lacks are no reason to stop
+            stream.reconfigure(errors="replace")
     try:
         cli.main(standalone_mode=False)
+        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         sys.exit(2)
@@ -142,8 +154,19 @@ def main() -> NoReturn:
     except NpuPluginError as error:
         _complain(error, 1)
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone; so do we
+        _lose_output()  # the reader of our output has gone; so do we, as click does where it meets this
+        sys.exit(1)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        _lose_output()
+        _complain(NpuPluginError(f"it cannot be written: {error.strerror}", "Make room, and run it again."), 1)
     sys.exit(0)
+
+
+def _lose_output() -> None:
+    """What is left to write goes nowhere: Python tries once more at its end, and would complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(error: NpuPluginError, code: int) -> NoReturn:
@@ -163,7 +186,7 @@ def _library(paths: Sequence[Path]) -> Iterator[Library]:
     library = Library(watcher)
     try:
         if not scan.runs and not scan.skipped:
-            raise Nothing(f"no NPU result below {', '.join(map(str, paths))}", "A result folder ends in _ascend_pt.")
+            raise Nothing(f"no NPU result below {', '.join(map(str, paths))}", OPENS)
         yield library
     finally:
         library.close()
@@ -234,10 +257,13 @@ def _examined(library: Library, place: Place) -> dict[str, Any]:
     }
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _pair(view: str, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
         raise click.UsageError(f"--param {text} is not KEY=VALUE.")
+    known = [param.name for param in find_view(view).params]
+    if name not in known:
+        raise click.UsageError(f"{view} has no parameter {name!r}. It has: {', '.join(known) or 'none'}.")
     return name, value
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class NpuPluginError(Exception):
     """Base of all errors of this package. `message` says what happened, `hint` what to do about it."""
@@ -47,3 +49,9 @@ class BadFile(NpuPluginError):
 
     status = 200
     code = "bad_file"
+
+
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Raises BadRequest for a request parameter that has none of the values it may have."""
+    if value not in choices:
+        raise BadRequest(f"{name}={value[:80]!r} is no choice", f"One of {', '.join(choices)}.")

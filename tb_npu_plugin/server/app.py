@@ -10,7 +10,7 @@ from typing import IO, Any
 from werkzeug.wrappers import Request, Response
 
 from tb_npu_plugin.discovery.watch import Watcher
-from tb_npu_plugin.errors import BadRequest, NotFound
+from tb_npu_plugin.errors import BadRequest, NotFound, check_choice
 from tb_npu_plugin.server import catalog, ranks, respond, static
 from tb_npu_plugin.server.kernel_facts import kernel_facts
 from tb_npu_plugin.server.service import Service
@@ -107,8 +107,10 @@ class App:
         self._watcher.wait(FIRST_SCAN)
         view, _, table = name.partition(".")
         query = parse_query(request.args.to_dict(flat=False))
+        as_text = request.args.get("format") or "json"
+        check_choice("format", as_text, ("json", "csv"))
         source, base_ns = self.service.table(view, table, request.args.to_dict())
-        if request.args.get("format", "json") == "csv":
+        if as_text == "csv":
             return respond.download(request, to_csv(source, base_ns, query), "text/csv", f"{view}_{table}.csv")
         return respond.json(request, table_json(name, source, base_ns, query))
 
@@ -118,7 +120,7 @@ class App:
     def _download(self, request: Request) -> Response:
         place = self.library.place(request.args.get("span", ""))
         if not place.span.has_trace:
-            raise NotFound("this span has no trace", "")
+            raise NotFound("this span has no trace", "Ask /api/catalog: has_trace tells which have one.")
         file = place.span.trace_files[0]
         try:
             stream = (place.span.folder / file.relative).open("rb")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from tb_npu_plugin.discovery.model import FoundRun, FoundWorker, Place, Scan
 from tb_npu_plugin.errors import BadRequest, NotFound
 
+OPENS = "What opens: *_ascend_pt, *_ascend_ms, PROF_*, results of MindSpore up to 2.2, traces of torch.profiler."
+
 
 def choose_run(scan: Scan, name: str) -> FoundRun:
     """A run by label or token; the first without a name. Raises NotFound, BadRequest."""

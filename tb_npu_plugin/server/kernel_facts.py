@@ -1,8 +1,7 @@
-"""What kernel_details.csv says of a device slice; the trace itself knows neither core nor shapes."""
+"""What the table of kernels says of a device slice; the trace itself knows neither core nor shapes."""
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ def kernel_facts(span: SpanData, name: str, start_ns: int) -> dict[str, Any] | N
     if row is None:
         return None
     found = table.loaded(np.asarray([row]))
-    facts: dict[str, Any] = {"source": _source(span)}
+    facts: dict[str, Any] = {"source": span.source("kernels")}
     for key in _FACTS:
         facts[key] = _value(found.data[key]) if found.has(key) else None
     return facts
@@ -40,8 +39,3 @@ def _value(column: Any) -> Any:
     if isinstance(column, Text):
         return column[0]
     return int(column[0]) if bool(known(column)[0]) else None
-
-
-def _source(span: SpanData) -> str:
-    files = (PurePosixPath(file).name for file in span.files)
-    return next((file for file in files if file.startswith("kernel_details")), "")

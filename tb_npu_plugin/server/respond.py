@@ -76,7 +76,9 @@ def guarded(handler: Callable[[Request], Response], request: Request) -> Respons
     if request.method not in ("GET", "HEAD"):
         hint = "Every route is read with GET."
         body = {"code": "method", "message": f"{request.method} is not answered here.", "hint": hint}
-        return json(request, body, 405)
+        response = json(request, body, 405)
+        response.headers["Allow"] = "GET, HEAD"
+        return response
     try:
         return handler(request)
     except Exception as problem:  # the one error mapper: a traceback must not reach the client

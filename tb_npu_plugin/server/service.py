@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tb_npu_plugin.discovery.model import Place
-from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError, Stale
+from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError, Stale, check_choice
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import FORMATS, Format
@@ -178,8 +178,8 @@ class Service:
 
     def reading(self, spans: Sequence[str], run: str, stage: str, do: str) -> list[Place]:
         """Cancel or resume the reading of spans, or of all ranks of a run. Raises NotFound, BadRequest."""
-        _check_choice("stage", stage, (*STAGES, "all"))
-        _check_choice("do", do, ("cancel", "resume"))
+        check_choice("stage", stage, (*STAGES, "all"))
+        check_choice("do", do, ("cancel", "resume"))
         if not spans and not run:
             raise BadRequest("the parameter span is missing", "Take its value from /api/catalog.")
         places = self.library.run_places(run) if run else [self.library.place(span) for span in spans]
@@ -294,13 +294,10 @@ def _required(params: Mapping[str, str], name: str) -> str:
     return value
 
 
-def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise BadRequest(f"{name}={value[:80]!r} is no choice", f"One of {', '.join(choices)}.")
-
-
 def _defect(view: View, error: Exception) -> Problem:
-    found = f"{type(error).__name__}: {error}"[:200]
+    # The text of an OSError has the path, which is nobody's business.
+    text = error.strerror if isinstance(error, OSError) else error
+    found = f"{type(error).__name__}: {text}"[:200]
     return Problem(
         "view_defect", "", "", "data that this view can be built from", found,
         f"The view {view.title}.", "Report it, with the server's log.",

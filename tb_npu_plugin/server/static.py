@@ -23,7 +23,8 @@ def read_static(name: str, root: Path = ROOT) -> tuple[bytes, str]:
     files = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
     path = files.get(name)
     if path is None:
-        hint = "The frontend is not built: npm run build in frontend/." if "index.js" not in files else ""
+        is_built = "index.js" in files
+        hint = "Reload the page." if is_built else "The frontend is not built: npm run build in frontend/."
         raise NotFound("no such file in the frontend", hint)
     return path.read_bytes(), TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
 

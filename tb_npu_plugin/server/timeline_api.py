@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Union
 
-from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.errors import BadRequest, check_choice
 from tb_npu_plugin.server import timeline_params as read
 from tb_npu_plugin.server.timeline_binary import Scale, encode
 from tb_npu_plugin.server.timeline_params import Params
@@ -128,6 +128,7 @@ def stats(timeline: Timeline, params: Params) -> Answer:
     """Statistics of [t0, t1) by track and name: the rows with the most time of their own in it, or as CSV all of them."""
     t0, t1 = read.window(params)
     tracks = read.tracks(timeline, params)
+    check_choice("format", params.get("format") or "json", ("json", "csv"))
     if params.get("format") == "csv":
         everything = ViewTable(statistics(timeline, t0, t1, tracks).table, "")
         return to_csv(everything, timeline.base_ns, TableQuery()), CSV

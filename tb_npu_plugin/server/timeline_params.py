@@ -28,8 +28,10 @@ def integer(params: Params, name: str, default: int | None = None) -> int:
     text = params.get(name, "")
     if not text and default is not None:
         return default
+    if not text:
+        raise BadRequest(f"the parameter {name} is missing", "docs/http_api.md has the parameters of each route.")
     if not _INT.fullmatch(text):
-        raise BadRequest(f"{name}={text[:80]!r} is no whole number", "See docs/http_api.md.")
+        raise BadRequest(f"{name}={text[:80]!r} is no whole number", "Give up to 18 digits; times are in ns.")
     return int(text)
 
 

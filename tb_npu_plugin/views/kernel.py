@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tb_npu_plugin.analysis import kernels as analysis
 from tb_npu_plugin.analysis import op_totals
+from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.tables import Table
@@ -22,12 +23,15 @@ def build(source: ViewInput) -> ViewResult:
     if everything is None or totals is not None:
         return _summed_up(span, totals)
     step = source.params.get("step", "")
+    steps = analysis.steps_of(everything)
+    if step and (None if step == NO_STEP else step) not in steps:
+        raise BadRequest(f"step={step[:80]!r} is no step of these kernels", "Give one of the view's steps; empty: all.")
     kernels = analysis.of_step(everything, None if step == NO_STEP else step) if step else everything
     cores = analysis.by_core(kernels)
     statistic = None if step else span.table("op_statistic")
     types = analysis.by_type(kernels) if statistic is None else statistic
     data: KernelJson = {
-        "steps": analysis.steps_of(everything),
+        "steps": steps,
         "cores": [_core_json(core) for core in cores],
         "kernels": len(kernels),
         "computing_ns": sum(core.total_ns for core in cores if not core.communication),

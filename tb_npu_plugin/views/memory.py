@@ -22,6 +22,10 @@ def build(source: ViewInput) -> ViewResult:
     )
     names = analysis.devices([records, modules, allocations])
     device = source.params.get("device", "")
+    if device and device not in names:
+        raise BadRequest(
+            f"device={device[:80]!r} is not in these tables", "Give one of the view's devices; empty: all."
+        )
     records, modules, allocations = (analysis.of_device(part, device) for part in (records, modules, allocations))
     start, end = (_moment(source, name, base) for name in ("t0", "t1"))
     if start is not None and end is not None and start > end:

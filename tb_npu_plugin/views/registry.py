@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tb_npu_plugin.errors import BadRequest, NotFound
+from tb_npu_plugin.errors import NotFound, check_choice
 from tb_npu_plugin.views import (
     data_pipeline,
     diff,
@@ -47,7 +47,7 @@ def view_params(view: View, given: Mapping[str, str]) -> dict[str, str]:
     out = {}
     for param in view.params:
         value = given.get(param.name, param.default)
-        if param.choices and value not in param.choices:
-            raise BadRequest(f"{param.name}={value[:80]!r} is no choice", f"One of {', '.join(param.choices)}.")
+        if param.choices:
+            check_choice(param.name, value, param.choices)
         out[param.name] = value
     return out

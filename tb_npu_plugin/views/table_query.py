@@ -49,7 +49,7 @@ def parse_query(params: Mapping[str, Sequence[str]]) -> TableQuery:
     """Request parameters (each a list, as they may repeat) to a query. Raises BadRequest."""
 
     def one(name: str) -> str:
-        return params[name][-1] if params.get(name) else ""
+        return params[name][0] if params.get(name) else ""  # the first of several, as for the parameters of views
 
     return TableQuery(
         sort=one("sort") or None,
@@ -65,7 +65,9 @@ def parse_query(params: Mapping[str, Sequence[str]]) -> TableQuery:
 def _where(text: str) -> Where:
     parts = text.split(":", 2)
     if len(parts) != 3 or parts[1] not in OPERATORS:
-        raise BadRequest(f"where={text[:80]!r} is no condition", f"Write column:op:value, op one of {OPERATORS}.")
+        raise BadRequest(
+            f"where={text[:80]!r} is no condition", f"Write column:op:value, op one of {', '.join(OPERATORS)}."
+        )
     return Where(*parts)
 
 
@@ -73,7 +75,7 @@ def _natural(text: str, name: str, default: int) -> int:
     if not text:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise BadRequest(f"{name}={text[:40]!r} is no whole number", "Give a number of rows.")
+        raise BadRequest(f"{name}={text[:40]!r} is no whole number", "Give a number of rows, up to 15 digits.")
     return int(text)
 
 
@@ -185,7 +187,7 @@ def _holds(table: Table, base_ns: int, condition: Where) -> Mask:
         return ~is_known if condition.op == "eq" else is_known
     wanted = _number(condition.value)
     if kind is Kind.TIME:
-        wanted += base_ns
+        data = data - base_ns  # not wanted + base_ns: a fraction would make that a float, wrong by some 100 ns
     compare = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal}
     compare.update({"gt": np.greater, "ge": np.greater_equal})
     return np.asarray(is_known & compare[condition.op](data, wanted), dtype=np.bool_)

@@ -95,9 +95,12 @@ def is_question(request: Request) -> bool:
     return request.resource_type == "fetch" and any(f"/{PLUGIN}/api/{kind}/" in request.url for kind in kinds)
 
 
-def is_stale(message: ConsoleMessage) -> bool:
-    """The browser notes every 404; on a question about an older reading of a trace that is the agreed answer."""
-    return "404" in message.text and "/api/timeline/" in str(message.location) and "version=" in str(message.location)
+def is_agreed(message: ConsoleMessage) -> bool:
+    """The browser notes every 400 and 404; on a question about an older reading of a trace, and about a step or device
+    of another span, that is the agreed answer."""
+    place = str(message.location)
+    is_stale = "404" in message.text and "/api/timeline/" in place and "version=" in place
+    return is_stale or ("400" in message.text and "/api/view/" in place and ("step=" in place or "device=" in place))
 
 
 @dataclass
@@ -120,7 +123,7 @@ class Plugin:
             "console",
             lambda message: (
                 self.defects.append(f"console {message.type}: {message.text} ({message.location})")
-                if message.type == "error" and PLUGIN in str(message.location) + message.text and not is_stale(message)
+                if message.type == "error" and PLUGIN in str(message.location) + message.text and not is_agreed(message)
                 else None
             ),
         )

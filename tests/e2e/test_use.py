@@ -75,6 +75,15 @@ def test_the_step_filter_of_kernels(open_plugin: Open, demo_server: str) -> None
     assert 0 < len(lines) < every
 
 
+@pytest.mark.parametrize(("view", "key"), [("kernel", "kernel.step"), ("memory", "m.device"), ("diff", "x.step")])
+def test_what_was_chosen_for_another_span_gives_way(open_plugin: Open, demo_server: str, view: str, key: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open(view, **{key: "99"})
+    plugin.quiet()
+    assert plugin.state() == "ready"
+    assert f"{key}=" not in plugin.page.url
+
+
 def test_a_part_of_a_chart_filters_the_table(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     plugin.open("kernel")

@@ -17,11 +17,11 @@ ROWS = [
 ]
 
 
-def span(rows: list[tuple[Any, ...]] | None) -> Any:
+def span(rows: list[tuple[Any, ...]] | None, file: str = "kernel_details.csv") -> Any:
     columns = [column for column in TABLES["kernels"] if column.key in KEYS]
     lists = {key: [row[place] for row in rows or ()] for place, key in enumerate(KEYS)}
     table = None if rows is None else from_lists(columns, lists)
-    return SimpleNamespace(table=lambda name: table, files=["ASCEND_PROFILER_OUTPUT/kernel_details.csv", "x.csv"])
+    return SimpleNamespace(table=lambda name: table, source=lambda name: file)
 
 
 def test_kernel_is_known_by_name_and_start() -> None:
@@ -43,3 +43,8 @@ def test_other_slices_have_no_facts() -> None:
     assert kernel_facts(span(ROWS), "MatMul", 1002) is None
     assert kernel_facts(span(ROWS), "Sub", 1050) is None
     assert kernel_facts(span(None), "MatMul", 1000) is None
+
+
+def test_facts_of_a_database_name_it() -> None:
+    facts = kernel_facts(span(ROWS, "ascend_pytorch_profiler_0.db"), "Add", 1050)
+    assert facts is not None and facts["source"] == "ascend_pytorch_profiler_0.db"

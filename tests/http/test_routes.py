@@ -170,6 +170,10 @@ def test_the_original_trace_is_downloaded_unchanged(browser: Browser) -> None:
         ("/api/table/overview.nonsense", {"span": "SPAN"}, 404),
         ("/api/table/overview.kernels", {"span": "SPAN", "limit": "-1"}, 400),
         ("/api/table/overview.kernels", {"span": "SPAN", "where": "x"}, 400),
+        ("/api/table/overview.kernels", {"span": "SPAN", "format": "xlsx"}, 400),
+        ("/api/timeline/stats", {"span": "SPAN", "t0": "0", "t1": "9", "format": "xlsx"}, 400),
+        ("/api/timeline/stats", {"span": "SPAN", "t1": "9"}, 400),
+        ("/api/timeline/slice", {"span": "SPAN", "id": "1e3"}, 400),
         ("/api/table/", {}, 404),
         ("/api/ranks", {}, 404),
         ("/api/trace/download", {"span": "/etc/passwd"}, 404),
@@ -186,12 +190,14 @@ def test_errors_are_json_with_code_message_and_hint(
     browser: Browser, path: str, query: dict[str, str], status: int
 ) -> None:
     span = browser.spans()[0]
-    if "overview" in path:
-        browser.view("overview", span=span)
+    for view in ("overview", "trace"):
+        browser.view(view, span=span)
     response = browser.ask(path, **{name: span if value == "SPAN" else value for name, value in query.items()})
     assert response.status_code == status, response.text
     assert response.mimetype == "application/json" and set(response.get_json()) == keys(contract.ErrorJson)
-    assert response.get_json()["message"] and "Traceback" not in response.text
+    found = response.get_json()
+    assert found["message"] and found["hint"] and "Traceback" not in response.text
+    assert str(Path(__file__).parents[2]) not in response.text
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
@@ -199,6 +205,14 @@ def test_errors_are_json_with_code_message_and_hint(
 def test_only_get_is_answered(browser: Browser, method: str, path: str) -> None:
     response = browser.ask(path, method=method)
     assert response.status_code == 405 and response.get_json()["code"] == "method"
+    assert response.headers["Allow"] == "GET, HEAD"
+
+
+def test_of_a_parameter_given_twice_the_first_counts_everywhere(browser: Browser) -> None:
+    span = browser.spans()[0]
+    browser.view("overview", span=span)
+    found = browser.json("/api/table/overview.kernels", span=[span, "nonsense"], limit=["1", "7"])
+    assert found["rows"] == 1
 
 
 def test_a_defect_of_ours_is_json_without_a_traceback(

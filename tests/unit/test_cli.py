@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -130,6 +131,8 @@ def test_doctor_lists_what_was_found_and_what_was_not(logs: Path) -> None:
         (["show", "overview", "LOGS", "--span", "99"], 2, "Spans:"),
         (["show", "overview", "LOGS", "--run", "99"], 2, "Runs: run"),
         (["show", "overview", "LOGS", "--param", "x"], 2, "KEY=VALUE"),
+        (["show", "kernel", "LOGS", "--param", "stp=7"], 2, "kernel has no parameter 'stp'. It has: step."),
+        (["show", "kernel", "LOGS", "--param", "step=99"], 2, "is no step"),
         (["nonsense"], 2, "nonsense"),
     ],
 )
@@ -140,6 +143,28 @@ def test_exit_codes(logs: Path, tmp_path: Path, arguments: list[str], code: int,
     done = run(*(places.get(argument, argument) for argument in arguments))
     assert done.returncode == code, (done.stdout, done.stderr)
     assert says in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_terminal_without_the_signs_gets_others(logs: Path) -> None:
+    command = [sys.executable, "-m", "tb_npu_plugin.cli", "doctor", str(logs)]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0 and "rank 0 ? host1_0" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+@pytest.mark.parametrize("says", ["", "cannot be written"], ids=["a pipe nobody reads", "a full disk"])
+def test_output_that_cannot_be_written_is_no_traceback(logs: Path, says: str, options: list[str]) -> None:
+    if says:
+        target = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reader, target = os.pipe()
+        os.close(reader)
+    command = [sys.executable, "-m", "tb_npu_plugin.cli", "show", "overview", str(logs), *options]
+    done = subprocess.run(command, stdout=target, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(target)
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+    assert says in done.stderr if says else not done.stderr
 
 
 def test_a_missing_view_says_what_would_record_it(logs: Path) -> None:
@@ -159,6 +184,18 @@ def test_data_frames(logs: Path) -> None:
     with pytest.raises(NotFound):
         first.memory()
     assert first.capture.rank == 0 and first.problems == [] and "kernels" in first.tables
+
+
+def test_data_frames_of_nothing_say_so(logs: Path, tmp_path: Path) -> None:
+    import tb_npu_plugin.api as npu
+    from tb_npu_plugin.errors import NotFound
+
+    for path, says in ((tmp_path / "nowhere", "no folder"), (logs.parent / "empty", "What opens")):
+        (logs.parent / "empty").mkdir(exist_ok=True)
+        with pytest.raises(NotFound, match=says):
+            npu.open(path)
+    with pytest.raises(NotFound, match=r"There are: .*kernels"):
+        npu.open(logs)[0].table("nonsense")
 
 
 def test_unknown_is_missing_in_data_frames() -> None:

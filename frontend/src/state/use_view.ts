@@ -4,6 +4,7 @@ import type { ViewId, ViewJson } from "../api/types.gen";
 import { Lru } from "../base/lru";
 import { useCalm } from "../base/use_calm";
 import { places } from "./catalog";
+import { param, setParams } from "./params";
 import { jobs, ticks, waitForData } from "./progress";
 import { isActive, isResumable } from "./reading";
 
@@ -70,6 +71,14 @@ export function useView<T>(id: ViewId, query: Query): ViewState<T> {
   const hasData = current.answer?.state === "ready" || current.answer?.state === "reading";
   const data = hasData ? ((current.answer?.data ?? null) as T | null) : null;
   return { answer: current.answer, data, error: current.error, query, retry: () => setTries(tries + 1) };
+}
+
+/** A value that the server refuses was chosen for another span, which the sidebar has left since: it goes. */
+export function useAccepted(view: ViewState<unknown>, key: string): void {
+  const isRefused = view.error?.status === 400 && param(key) !== "";
+  useEffect(() => {
+    if (isRefused) setParams({ [key]: null });
+  }, [isRefused]);
 }
 
 /** Nothing goes on until the user says so. */

@@ -81,6 +81,12 @@ def test_conditions(where: Where, starts: list[int | None]) -> None:
     assert page(TableQuery(sort="start_ns", desc=True, where=(where,)))["start_ns"] == starts
 
 
+@pytest.mark.parametrize(("op", "starts"), [("lt", [1]), ("ge", [5, 7])])
+def test_a_time_is_compared_to_the_nanosecond_whatever_the_value_is(op: str, starts: list[int]) -> None:
+    query = TableQuery(sort="start_ns", where=(Where("start_ns", op, "4.5"),))
+    assert page(query)["start_ns"] == starts, "as a float, an epoch time is wrong by some 100 ns"
+
+
 def test_csv_has_whole_times_and_chosen_columns() -> None:
     text = b"".join(to_csv(SOURCE, BASE, TableQuery(columns=("start_ns", "step"), filter="9"))).decode()
 

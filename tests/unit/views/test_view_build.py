@@ -53,6 +53,12 @@ def test_kernels_of_no_step() -> None:
     assert result.data["cores"] == [{"core": "HCCL", "calls": 1, "total_ns": 5, "communication": True}]
 
 
+@pytest.mark.parametrize("step", ["9", "null"])
+def test_kernels_of_a_step_that_is_not_there_are_refused(step: str) -> None:
+    with pytest.raises(BadRequest, match="is no step"):
+        build(kernel, TestSpan({"kernels": KERNELS.take(KERNELS.text("step").codes >= 0)}), step=step)
+
+
 def test_overview_without_step_trace_computes_the_steps_and_says_so() -> None:
     data = build(overview, TestSpan({"kernels": KERNELS})).data
 
@@ -189,6 +195,12 @@ def test_memory_of_one_device() -> None:
     assert [curve["device"] for curve in result.data["curves"]] == ["NPU:1"]
     assert result.data["devices"] == ["NPU:0", "NPU:1"]
     assert len(result.tables["allocations"].table) == 0
+
+
+def test_memory_of_a_device_that_is_not_there_is_refused() -> None:
+    table = table_of("memory_record", [{"component": "APP", "time_ns": 1, "device": "NPU:5"}])
+    with pytest.raises(BadRequest, match="device='NPU:0' is not"):
+        build(memory, TestSpan({"memory_record": table}), device="NPU:0")
 
 
 def test_only_modules_that_hold_memory_have_curves_but_all_are_in_the_table() -> None:

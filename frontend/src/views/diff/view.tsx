@@ -1,11 +1,10 @@
-import { useEffect } from "preact/hooks";
 import type { Query } from "../../api/client";
 import type { DiffJson, DiffStepJson, ViewJson } from "../../api/types.gen";
 import { t } from "../../i18n";
 import { places } from "../../state/catalog";
 import { param, setParams } from "../../state/params";
 import type { Selection } from "../../state/selection";
-import { useView } from "../../state/use_view";
+import { useAccepted, useView } from "../../state/use_view";
 import { Card, Empty, Select, ViewFrame } from "../../widgets";
 import type { ViewProps } from "../view";
 import { ClassChart } from "./class_chart";
@@ -41,11 +40,7 @@ function Comparison({ selection }: { selection: Selection }) {
   const step = param("x.step");
   const query = { baseline, experimental, step: step === WHOLE ? null : step };
   const view = useView<DiffJson>("diff", query);
-  const isUnknownStep = view.error?.status === 400 && step !== "";
-  useEffect(() => {
-    // The sides were changed in the sidebar, and these have no such step.
-    if (isUnknownStep) setParams({ "x.step": null });
-  }, [isUnknownStep]);
+  useAccepted(view, "x.step");
   return <ViewFrame view={view}>{(data, answer) => <Diff data={data} answer={answer} query={query} />}</ViewFrame>;
 }
 

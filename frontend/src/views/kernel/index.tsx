@@ -1,6 +1,6 @@
 import type { KernelJson } from "../../api/types.gen";
 import { param } from "../../state/params";
-import { useView } from "../../state/use_view";
+import { useAccepted, useView } from "../../state/use_view";
 import { ViewFrame } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
 import { KernelCharts } from "./charts";
@@ -9,6 +9,7 @@ import { KernelTables } from "./tables";
 /** What the device ran: by kernel, by type, by core, one by one. */
 function KernelView({ selection }: ViewProps) {
   const view = useView<KernelJson>("kernel", { span: selection.span, step: param("kernel.step") });
+  useAccepted(view, "kernel.step");
   return (
     <ViewFrame view={view}>
       {(data, { tables, base_ns: baseNs }) => (

@@ -2,7 +2,7 @@ import type { MemoryJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { useView } from "../../state/use_view";
+import { useAccepted, useView } from "../../state/use_view";
 import { Card, DataTable, Empty, MissingList, Segments, Select, ViewFrame } from "../../widgets";
 import type { ViewProps } from "../view";
 import { Allocations } from "./allocations";
@@ -23,6 +23,7 @@ const MODULE_LINES = 10;
 export function MemoryView({ selection }: ViewProps) {
   const device = param("m.device");
   const view = useView<MemoryJson>("memory", { span: selection.span, device });
+  useAccepted(view, "m.device");
   return (
     <ViewFrame view={view}>
       {(data, answer) => <Memory data={data} answer={answer} span={selection.span} device={device} />}
