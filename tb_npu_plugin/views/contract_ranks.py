@@ -10,7 +10,8 @@ from tb_npu_plugin.views.contract_span import StepJson
 class RankBudgetJson(TypedDict):
     """One rank and step: budget of the step and split of the communication time, all ns.
     transit + wait (without synchronization) + synchronization + idle = elapse, but for the `incomplete` operators that
-    lack one of these times in the file: the sums skip it."""
+    lack one of these times in the file: the sums skip it. late: the longest that all others of a group waited for this rank
+    at one collective; null where the others are not known or names do not tell the collectives apart."""
 
     span: str
     worker: str
@@ -29,6 +30,7 @@ class RankBudgetJson(TypedDict):
     synchronization: Optional[int]
     idle: Optional[int]
     incomplete: int
+    late: Optional[int]
 
 
 class LinkJson(TypedDict):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from tb_npu_plugin.analysis import communication as analysis
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.kernels import by_step
+from tb_npu_plugin.analysis.lateness import lateness
 from tb_npu_plugin.analysis.link_use import COLUMNS as LINK_USE_COLUMNS
 from tb_npu_plugin.analysis.link_use import link_use
 from tb_npu_plugin.analysis.ranks import WorldRanks, pipeline_stage, world_size
@@ -27,7 +28,8 @@ NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels", *C
 def build(source: ViewInput) -> ViewResult:
     """See DistributedJson."""
     spans = sorted(source.spans, key=_order)
-    budgets = [budget for span in spans for budget in _budgets(span)]
+    late = lateness([span.table("comm_ops") for span in spans])
+    budgets = [budget for span, waits in zip(spans, late) for budget in _budgets(span, waits)]
     links = _links(spans)
     steps = {budget["step"] for budget in budgets} | {link["step"] for link in links}
     found, more = cluster(spans)
@@ -62,14 +64,17 @@ def _state(span: SpanData) -> RankStateJson:
     }
 
 
-def _budgets(span: SpanData) -> list[RankBudgetJson]:
-    """One per step of the step table, and one per step that only communication.json has."""
+def _budgets(span: SpanData, late: Mapping[str | None, int]) -> list[RankBudgetJson]:
+    """One per step of the step table, and one per step that only communication.json has. late: by step, ns."""
     steps, _ = step_budgets(span)
     ops = span.table("comm_ops")
     splits = {} if ops is None else {step: analysis.split(rows) for step, rows in by_step(ops).items()}
     unknown = analysis.Split(None, None, None, None, None, incomplete=0)
     out = [_budget(span, step["step"], step, splits.pop(step["step"], unknown)) for step in steps]
-    return out + [_budget(span, step, None, split) for step, split in splits.items()]
+    out += [_budget(span, step, None, split) for step, split in splits.items()]
+    for budget in out:
+        budget["late"] = late.get(budget["step"])
+    return out
 
 
 def _budget(span: SpanData, name: str | None, step: StepJson | None, split: analysis.Split) -> RankBudgetJson:
@@ -91,6 +96,7 @@ def _budget(span: SpanData, name: str | None, step: StepJson | None, split: anal
         "synchronization": split.synchronization,
         "idle": split.idle,
         "incomplete": split.incomplete,
+        "late": None,
     }
 
 

@@ -382,7 +382,7 @@ export interface ProgressJson {
   message: string;
 }
 
-/** One rank and step: budget of the step and split of the communication time, all ns. transit + wait (without synchronization) + synchronization + idle = elapse, but for the `incomplete` operators that lack one of these times in the file: the sums skip it. */
+/** One rank and step: budget of the step and split of the communication time, all ns. transit + wait (without synchronization) + synchronization + idle = elapse, but for the `incomplete` operators that lack one of these times in the file: the sums skip it. late: the longest that all others of a group waited for this rank at one collective; null where the others are not known or names do not tell the collectives apart. */
 export interface RankBudgetJson {
   span: string;
   worker: string;
@@ -401,6 +401,7 @@ export interface RankBudgetJson {
   synchronization: number | null;
   idle: number | null;
   incomplete: number;
+  late: number | null;
 }
 
 /** Whether a rank of the run is read. `pipeline_stage`: from 1; null where nothing tells, or it is not read. */

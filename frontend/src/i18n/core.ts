@@ -75,6 +75,9 @@ export const en = {
   "ranks.late.stage": "Computes longest in its pipeline stage: {rank}, {time}, {share} above the median of that stage.",
   "ranks.awaited":
     "Communicates shortest: {rank}, {time}. Each other rank communicates {others} or longer: they wait for it.",
+  "ranks.awaited.stage":
+    "Communicates shortest in its pipeline stage: {rank}, {time}. Each other rank of that stage communicates {others} or longer: they wait for it.",
+  "ranks.awaited.longest": "Longest wait for it at one collective: {time}.",
   "ranks.open": "Open that rank",
   "state.missing": "This capture has no data for this view",
   "state.missing.none": "Nothing was recorded that this view could show.",
@@ -240,6 +243,9 @@ export const zh: Record<keyof typeof en, string> = {
   "ranks.late": "计算最久：{rank}，{time}，比各 rank 的中位数多 {share}。",
   "ranks.late.stage": "在其流水线阶段中计算最久：{rank}，{time}，比该阶段的中位数多 {share}。",
   "ranks.awaited": "通信时间最短：{rank}，{time}。其他每个 rank 至少通信 {others}：它们在等它。",
+  "ranks.awaited.stage":
+    "在其流水线阶段中通信时间最短：{rank}，{time}。该阶段其他每个 rank 至少通信 {others}：它们在等它。",
+  "ranks.awaited.longest": "在单次集合通信上等它最久：{time}。",
   "ranks.open": "打开该 rank",
   "state.missing": "该采集结果没有本视图需要的数据",
   "state.missing.none": "采集时没有记录本视图可以展示的内容。",

@@ -24,6 +24,7 @@ function budget(span: string, step: string | null, over: Partial<RankBudgetJson>
     synchronization: 1,
     idle: 5,
     incomplete: 0,
+    late: null,
     ...over,
   };
 }
@@ -232,7 +233,25 @@ describe("the rank that the others wait for", () => {
     expect(found(ofRanks([30], [2, { overlapped: 32 }], [29]))).toBeNull();
   });
 
-  it("is not told of one rank, of a pipeline, or where a rank is not known", () => {
+  it("is no rank for which the others never wait long at once", () => {
+    // Launching takes the time, and hosts are as far apart at each of many collectives: 30 % of the step in sum, lost once.
+    expect(found(ofRanks([30, { late: 0 }], [10, { late: 2 }], [31, { late: 1 }]))).toBeNull();
+    const late = found(ofRanks([30, { late: 0 }], [10, { late: 4 }], [31, { late: 1 }]));
+    expect(late && [late.line.state.rank, late.late]).toEqual([1, 4]);
+  });
+
+  it("is looked for among the ranks of a pipeline stage", () => {
+    // Rank 2, of the second stage, waits for rank 0: it receives longer and communicates as long as its peer.
+    const data = ofRanks([2], [30], [31, { bubble: 20 }], [31, { bubble: 1 }]);
+    const stages = [1, 1, 2, 2];
+    data.ranks = data.ranks.map((rank, at) => ({ ...rank, pipeline_stage: stages[at] ?? null }));
+    const late = found(data);
+    expect(late && [late.line.state.rank, late.others]).toEqual([0, 34]);
+    data.ranks = data.ranks.map((rank, at) => ({ ...rank, pipeline_stage: at + 1 }));
+    expect(found(data)).toBeNull();
+  });
+
+  it("is not told of one rank, of a pipeline whose stages are not known, or where a rank is not known", () => {
     expect(found(ofRanks([2]))).toBeNull();
     expect(found(ofRanks([30], [2, { bubble: 7 }]))).toBeNull();
     expect(found(ofRanks([30], [2], [null]))).toBeNull();

@@ -72,7 +72,7 @@ function Distributed({ data, answer, run }: Props) {
           name="step-by-rank"
           lines={lines}
           partsOf={budgetParts}
-          note={lateText(lines)}
+          note={lateText(lines, step)}
           isLongestFirst={isLongestFirst}
           chosen={chosen?.id ?? ""}
           onChoose={onChoose}
@@ -98,7 +98,7 @@ function Distributed({ data, answer, run }: Props) {
 }
 
 /** Which rank keeps the others waiting: it computes much longer, or does not wait itself; "" where none stands out. */
-function lateText(lines: readonly ranks.RankLine[]): string {
+function lateText(lines: readonly ranks.RankLine[], step: string): string {
   const states = lines.map((line) => line.state);
   const bubbles = lines.map((line) => line.figures?.bubble);
   const late = highest(
@@ -106,7 +106,7 @@ function lateText(lines: readonly ranks.RankLine[]): string {
     stagesOf(states, bubbles),
   );
   const line = late && lines[late.index];
-  if (!line) return awaitedText(lines);
+  if (!line) return awaitedText(lines, step);
   return t(hasStages(states) ? "ranks.late.stage" : "ranks.late", {
     rank: ranks.rankName(line.state),
     time: format.duration(late.value, 2),
@@ -114,14 +114,17 @@ function lateText(lines: readonly ranks.RankLine[]): string {
   });
 }
 
-function awaitedText(lines: readonly ranks.RankLine[]): string {
+function awaitedText(lines: readonly ranks.RankLine[], step: string): string {
   const found = ranks.awaited(lines);
   if (!found) return "";
-  return t("ranks.awaited", {
+  const text = t(hasStages(lines.map((line) => line.state)) ? "ranks.awaited.stage" : "ranks.awaited", {
     rank: ranks.rankName(found.line.state),
     time: format.duration(found.communicated, 2),
     others: format.duration(found.others, 2),
   });
+  // Over all steps it would be the sum of the longest of each.
+  const hasLongest = found.late !== null && step !== ranks.ALL_STEPS;
+  return hasLongest ? `${text} ${t("ranks.awaited.longest", { time: format.duration(found.late, 2) })}` : text;
 }
 
 const OPS = [

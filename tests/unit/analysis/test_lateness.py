@@ -1,0 +1,43 @@
+"""How long others waited for a rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tb_npu_plugin.analysis.lateness import lateness
+from tb_npu_plugin.tables import Table
+from tests.support.span import table_of
+
+
+def ops(*rows: tuple[str, int | None], step: str | None = "1", kind: str = "collective", group: str = "g") -> Table:
+    found: list[dict[str, Any]] = [
+        {"step": step, "kind": kind, "group": group, "name": name, "elapse_ns": elapse} for name, elapse in rows
+    ]
+    return table_of("comm_ops", found)
+
+
+def test_the_last_one_at_a_collective_takes_least_and_the_next_one_tells_for_how_long() -> None:
+    assert lateness([ops(("a", 100)), ops(("a", 30)), ops(("a", 90))]) == [{"1": 0}, {"1": 60}, {"1": 0}]
+
+
+def test_the_longest_wait_counts_and_not_the_sum() -> None:
+    """Where launching takes the time, a rank that is 20 ns late is so at each collective, and the others lose them once."""
+    late = ops(*((name, 10) for name in "abcdef"))
+    assert lateness([ops(*((name, 30) for name in "abcdef")), late]) == [{"1": 0}, {"1": 20}]
+
+
+def test_steps_and_groups_stand_apart() -> None:
+    one, other = ops(("a", 5), step="1"), ops(("a", 50), step="2")
+    assert lateness([one, other]) == [{}, {}]
+    assert lateness([ops(("a", 5), group="g"), ops(("a", 9), group="h")]) == [{}, {}]
+
+
+def test_sends_and_unknown_times_do_not_count() -> None:
+    assert lateness([ops(("a", 5), kind="p2p"), ops(("a", 9), kind="p2p")]) == [{}, {}]
+    assert lateness([ops(("a", None)), ops(("a", 9)), None]) == [{}, {}, {}]
+    assert lateness([]) == lateness([None])[1:] == []
+
+
+def test_names_that_do_not_tell_the_collectives_apart_tell_nothing() -> None:
+    assert lateness([ops(("a", 5), ("a", 6), ("b", 1)), ops(("a", 9), ("a", 9), ("b", 3))]) == [{"1": 2}, {"1": 0}]
+    assert lateness([ops(("a", 5), ("a", 6)), ops(("a", 9))]) == [{}, {}]
