@@ -57,6 +57,8 @@ class Growing:
             assert self._path is not None
             self._file = self._path.open("xb", buffering=0)
         for part in self._parts:
-            self._file.write(np.ascontiguousarray(part).data)
+            left = np.ascontiguousarray(part).data.cast("B")
+            while left:  # a disk that fills up takes a part, and refuses the rest
+                left = left[self._file.write(left) :]
         self._parts.clear()
         self._size = 0

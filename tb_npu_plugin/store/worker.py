@@ -230,8 +230,10 @@ def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, A
         tables.update(build_timeline(trace, out, found, progress, progress.show, reader.scan, reader.derive))
 
     built = _guarded(file.relative, log, build)
-    # The builder knows the trace by its name only; problems tell where it lies, as those of other files do.
-    log.extend([dataclasses.replace(problem, file=file.relative) for problem in found.list()])
+    # The builder knows the trace, or its pieces, by their names only; problems tell where they lie, as those of other
+    # files do.
+    places = {one.name: one.relative for one in request.files}
+    log.extend([dataclasses.replace(one, file=places.get(one.file, file.relative)) for one in found.list()])
     if not built:
         return {"timeline": False, "rows": {}, "stored": False, "base_ns": None}
     timeline = Timeline.open(out, request.folder / file.relative)

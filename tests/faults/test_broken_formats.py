@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +115,17 @@ def test_each_file_cut(tmp_path: Path, fixture: str, size: float) -> None:
         found = scan({"": logdir})
         assert found.runs or found.skipped, path.name
         assert "reader_defect" not in codes(read_all(logdir, tmp_path / f"out{number}")), path.name
+
+
+def test_cells_of_a_cluster_database_that_are_no_numbers(tmp_path: Path) -> None:
+    """SQLite holds any type in any column: such rows cost themselves."""
+    logdir = Path(shutil.copytree(FIXTURES / "recorded" / "cluster_db", tmp_path / "log"))
+    (path,) = logdir.rglob("*.db")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for table in ("ClusterCommunicationTime", "ClusterCommunicationBandwidth"):
+            connection.execute(f"UPDATE {table} SET rank_id='x' WHERE rowid=1")
+        connection.execute("UPDATE ClusterCommunicationBandwidth SET count='many' WHERE rowid=2")
+    told = read_all(logdir, tmp_path / "out")
+    assert "reader_defect" not in codes(told)
+    for table in ("comm_ops", "comm_packets", "step_trace"):
+        assert any(meta["rows"].get(table) for meta in told), table

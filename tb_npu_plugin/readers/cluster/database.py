@@ -83,7 +83,7 @@ def _operators(rows: Iterator[Row]) -> Table:
             idle = elapse - transit - wait
         out.add(
             *_who(row), _whole(row.get("start_timestamp"), _US), elapse, transit, wait, sync, idle,
-            _real(row.get("wait_time_ratio")), _real(row.get("synchronization_time_ratio")), row.get("rank_id"),
+            _real(row.get("wait_time_ratio")), _real(row.get("synchronization_time_ratio")), _count(row.get("rank_id")),
         )  # fmt: skip
     return out.table()
 
@@ -93,7 +93,7 @@ def _bandwidth(rows: Iterator[Row]) -> Table:
     out = Rows((*names.COMM_BANDWIDTH_COLUMNS, cluster.RANK))
     seen = set()
     for row in rows:
-        key = (*_who(row), row.get("band_type"), row.get("rank_id"))
+        key = (*_who(row), row.get("band_type"), _count(row.get("rank_id")))
         if row.get("hccl_op_name") == names.COMM_TOTAL or key in seen:
             continue
         seen.add(key)
@@ -101,7 +101,7 @@ def _bandwidth(rows: Iterator[Row]) -> Table:
         out.add(
             *_who(row), transport, int(transport in names.ROLLUP_TRANSPORTS), _whole(row.get("transit_size"), _MB),
             _whole(row.get("transit_time"), _MS), _real(row.get("bandwidth")), _real(row.get("large_packet_ratio")),
-            row.get("rank_id"),
+            _count(row.get("rank_id")),
         )  # fmt: skip
     return out.table()
 
@@ -109,9 +109,10 @@ def _bandwidth(rows: Iterator[Row]) -> Table:
 def _packets(rows: Iterator[Row]) -> Table:
     out = Rows((*names.COMM_PACKETS_COLUMNS, cluster.RANK))
     for row in rows:
-        if row.get("hccl_op_name") != names.COMM_TOTAL and row.get("count"):
+        count = _count(row.get("count"))
+        if row.get("hccl_op_name") != names.COMM_TOTAL and count:
             size, time = _whole(row.get("package_size"), _MB), _whole(row.get("total_duration"), _MS)
-            out.add(*_who(row), _text(row.get("band_type")), size, row["count"], time, row.get("rank_id"))
+            out.add(*_who(row), _text(row.get("band_type")), size, count, time, _count(row.get("rank_id")))
     return out.table()
 
 
@@ -152,6 +153,11 @@ def _whole(value: Any, factor: int) -> int | None:
     if not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return scaled(repr(value), factor)
+
+
+def _count(value: Any) -> int | None:
+    """A rank or a number of packages."""
+    return scaled(value, 1) if isinstance(value, str) else _whole(value, 1)
 
 
 def _real(value: Any) -> float | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Callable, Sequence
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -14,7 +16,7 @@ import numpy as np
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.csv_reader import Named
 from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import opened
+from tb_npu_plugin.readers.source import READ_ERRORS, opened
 from tb_npu_plugin.scan import MEMORY, Into, TraceEvents, scan_trace
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import MSPROF
@@ -75,28 +77,45 @@ def _join(pieces: Sequence[Named], out: IO[bytes], log: ProblemLog) -> None:
     for path, relative in pieces:
         report = FileReport(log, relative)
         with opened(path, report, lambda count: None) as stream:
-            if stream is not None and _begun(stream, report):
+            if stream is None:
+                continue
+            blocks = _blocks(stream, report)
+            begin = _begin(blocks, report)
+            if begin is not None:
                 out.write(between)
-                _copy(stream, out)
+                _copy(chain([begin], blocks), out)
                 between = b",\n"
     out.write(b"]" if between != b"[" else b"[]")
     out.flush()
 
 
-def _begun(stream: IO[bytes], report: FileReport) -> bool:
-    """Pass the bracket that opens the list."""
-    first = stream.read(1)
-    while first and (first in _BLANKS or first in b"\xef\xbb\xbf"):
-        first = stream.read(1)
-    if first != b"[":
-        report.add("unexpected_shape" if first else "empty_file", expected="a list of events")
-    return first == b"["
+def _blocks(stream: IO[bytes], report: FileReport) -> Iterator[bytes]:
+    """What can be read of a piece; a failure in the middle ends it with a problem."""
+    try:
+        while block := stream.read1(_BLOCK):  # type: ignore[attr-defined]
+            yield block
+    except READ_ERRORS as error:
+        report.add("file_cut", found=str(error))
 
 
-def _copy(stream: IO[bytes], out: IO[bytes]) -> None:
+def _begin(blocks: Iterator[bytes], report: FileReport) -> bytes | None:
+    """What follows the bracket that opens the list, of the first block with more than blanks; None, and a problem,
+    where there is no list."""
+    for block in blocks:
+        begin = block.lstrip(_BLANKS + BOM_UTF8)
+        if begin:
+            if begin.startswith(b"["):
+                return begin[1:]
+            report.add("unexpected_shape", expected="a list of events")
+            return None
+    report.add("empty_file")
+    return None
+
+
+def _copy(blocks: Iterable[bytes], out: IO[bytes]) -> None:
     """Everything up to the bracket that closes the list."""
     held = b""
-    while block := stream.read(_BLOCK):
+    for block in blocks:
         held += block
         out.write(held[:-_END])
         held = held[-_END:]

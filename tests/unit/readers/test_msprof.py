@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from collections import Counter
@@ -208,6 +209,18 @@ def test_a_damaged_piece_of_a_trace_costs_itself(
     assert not Counter(kept) - Counter(left)
     assert (len(left) > len(kept)) is (damage is cut_short)
     assert bool(problems) is (damage is not gone)
+
+
+def test_a_packed_piece_that_was_cut_costs_its_end(output: Path, tmp_path: Path) -> None:
+    whole, _ = timeline(output, tmp_path / "whole")
+    for number in (0, 1, 2):
+        piece = trace_piece(output, number)
+        data = gzip.compress(piece.read_bytes())
+        piece.with_name(piece.name + ".gz").write_bytes(data[: len(data) // 2] if number == 1 else data)
+        piece.unlink()
+    found, problems = timeline(output, tmp_path / "after")
+    assert [problem.code for problem in problems][:1] == ["file_cut"] and "slice_1" in problems[0].file
+    assert whole.slice_count / 2 < found.slice_count < whole.slice_count
 
 
 def test_without_a_place_for_args_there_are_none(output: Path) -> None:

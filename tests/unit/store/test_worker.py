@@ -26,6 +26,7 @@ from tb_npu_plugin.store.process import Failed, Killed, WorkerProcess
 from tb_npu_plugin.store.short_tables import read_short
 from tb_npu_plugin.store.stages import Request, files_of
 from tb_npu_plugin.store.version import reader_version
+from tests.support.fixtures import FIXTURES
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, write_result
 from tests.unit.store.slow_worker import Holding
@@ -101,6 +102,19 @@ def test_problems_of_the_trace_tell_where_it_lies(tmp_path: Path) -> None:
     meta = worker.run(Request("trace", asked.folder, (file,), asked.out), lambda message: None)
     assert meta["timeline"] is True and meta["base_ns"] == 1000
     assert [(item["code"], item["file"]) for item in meta["problems"]] == [("truncated_file", file.relative)]
+
+
+def test_problems_of_a_trace_in_pieces_tell_which_piece(tmp_path: Path) -> None:
+    source = FIXTURES / "results" / "msprof_pieces"
+    logdir = Path(shutil.copytree(source, tmp_path / "logs"))
+    (piece,) = logdir.rglob("msprof_slice_1_*.json")
+    piece.write_bytes(b"")
+    (place,) = scan({"": logdir}).places()
+    (tmp_path / "out").mkdir()
+    asked = Request("trace", place.span.folder, place.span.trace_files, tmp_path / "out", place.span.format)
+    meta = worker.run(asked, lambda message: None)
+    (problem,) = meta["problems"]
+    assert (problem["code"], problem["file"]) == ("empty_file", f"mindstudio_profiler_output/{piece.name}")
 
 
 def test_lack_of_memory_is_not_taken_for_a_bad_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
