@@ -102,12 +102,12 @@ class Recorder(Protocol):
     def prepare(self, folder: Path, settings: Settings) -> None:
         """`folder` exists, FRAMEWORK in it does not. Raises OSError where it cannot be written."""
 
-    def sample(self, settings: Settings) -> None:
+    def sample(self, settings: Settings, stepping: bool) -> None:
         """Before prepare: the step that begins, which ends with step_end, is the last before a capture that has no
-        warm-up; what it tells can serve the capture."""
+        warm-up; what it tells can serve the capture. stepping: this is the thread that calls step()."""
 
-    def warmup(self) -> None:
-        """Get ready, so that start is quick."""
+    def warmup(self, stepping: bool) -> None:
+        """Get ready, so that start is quick. stepping: as in sample."""
 
     def start(self) -> None:
         """Record from now."""

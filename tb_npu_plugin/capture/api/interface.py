@@ -45,6 +45,8 @@ class _ProfInterface:
     ) -> None:
         #: The result folder, "" before the first capture and after a failure.
         self.prof_path = ""
+        #: The calling thread is the one that trains: it has called step().
+        self.stepping = False
         self.activities = _checked_activities(activities)
         self.record_shapes = _checked_bool("record_shapes", record_shapes)
         self.profile_memory = _checked_bool("profile_memory", profile_memory)
@@ -92,7 +94,7 @@ class _ProfInterface:
         """The step that begins is the last before a capture without a warm-up."""
         recorder = backend.current().recorder()
         try:
-            recorder.sample(self._make_settings())
+            recorder.sample(self._make_settings(), self.stepping)
         except Exception as problem:  # the capture does without
             warn(f"The step before the capture is not sampled: {reason(problem)}")
         else:
@@ -128,7 +130,7 @@ class _ProfInterface:
 
     def warmup_trace(self) -> None:
         """Get ready to record."""
-        self._need().warmup()
+        self._need().warmup(self.stepping)
 
     def start_trace(self) -> None:
         """Record."""

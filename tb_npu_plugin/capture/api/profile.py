@@ -118,6 +118,7 @@ class profile(_KinetoProfile):
         if self._is_copy("step"):
             return
         self._end_step()
+        self.prof_if.stepping = True
         before = self.current_action
         self.step_num += 1
         self.current_action = self._action()

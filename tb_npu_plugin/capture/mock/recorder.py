@@ -53,20 +53,25 @@ class MockRecorder:
         self._prepared = True
         self._save_sample()
 
-    def sample(self, settings: Settings) -> None:
-        """Record the shapes of the step that begins, where that is worth it."""
+    def sample(self, settings: Settings, stepping: bool) -> None:
+        """Record the shapes of the step that begins, where that is worth it.
+
+        An operator of another thread that runs on while the sample ends and the capture begins: PyTorch writes its end into
+        memory of the sample, which is freed. So the sample is of this thread alone, if it is the one that will end the
+        step, too: in another one PyTorch cannot end it.
+        """
         short = settings.active is not None and settings.active <= _SHORT
         if short or settings.host.record_shapes or not settings.simulates:
             return
         torch_profiler.refuse_second()
-        sampler = torch_profiler.make(HostSwitches(), shapes=True)
+        sampler = torch_profiler.make(HostSwitches(), shapes=True, all_threads=not stepping)
         sampler.prepare_trace()
         torch_profiler.start_operators(sampler)
         self._sampler = sampler
 
-    def warmup(self) -> None:
+    def warmup(self, stepping: bool) -> None:
         """Get PyTorch's profiler ready, or record the shapes of the step that begins."""
-        self.sample(self._settings)
+        self.sample(self._settings, stepping)
         if self._sampler is None:
             self._get_ready()
 

@@ -22,8 +22,8 @@ _MISSING = (
 _ACTIONS = {"PREEXISTING": 1, "CREATE": 1, "INCREMENT_VERSION": 0, "DESTROY": -1}
 
 
-def make(host: HostSwitches, shapes: bool) -> Any:
-    """A profiler with these switches, but for the shapes."""
+def make(host: HostSwitches, shapes: bool, all_threads: bool = True) -> Any:
+    """A profiler with these switches, but for the shapes. all_threads: where PyTorch offers it, see _config."""
     import torch
 
     return torch.profiler._KinetoProfile(
@@ -34,7 +34,7 @@ def make(host: HostSwitches, shapes: bool) -> Any:
         with_stack=host.with_stack or host.with_modules,
         with_flops=host.with_flops,
         with_modules=host.with_modules,
-        experimental_config=_config(torch, host),
+        experimental_config=_config(torch, host, all_threads),
     )
 
 
@@ -150,7 +150,7 @@ def memory_actions(profiler: Any) -> list[MemoryAction]:
     return out
 
 
-def _config(torch: Any, host: HostSwitches) -> Any:
+def _config(torch: Any, host: HostSwitches, all_threads: bool) -> Any:
     """What this version of PyTorch offers of what we would like; None: nothing.
 
     profile_all_threads: PyTorch cannot begin with a thread later, so that all are recorded and those that were not asked
@@ -158,7 +158,7 @@ def _config(torch: Any, host: HostSwitches) -> Any:
     alone needs; PyTorch has it without stacks only.
     """
     stacks = host.with_stack or host.with_modules
-    wanted = {"profile_all_threads": not host.profile_memory, "trace_only": not stacks}
+    wanted = {"profile_all_threads": all_threads and not host.profile_memory, "trace_only": not stacks}
     while wanted:
         try:
             return torch.profiler._ExperimentalConfig(**wanted)

@@ -37,10 +37,10 @@ class FakeRecorder:
         self._note("prepare")
         (folder / backend.RAW_FOLDER).mkdir()
 
-    def sample(self, settings: Settings) -> None:
+    def sample(self, settings: Settings, stepping: bool) -> None:
         self._note("sample")
 
-    def warmup(self) -> None:
+    def warmup(self, stepping: bool) -> None:
         self._note("warmup")
 
     def start(self) -> None:

@@ -64,11 +64,23 @@ def stop_in_another_thread():
     work()
     in_thread(prof.stop)
 
+def a_sample_stops_in_another_thread():
+    prof = ours(schedule=schedule(0, 2, 1))
+    prof.start()
+    work()
+    in_thread(prof.step)
+    work()
+    in_thread(prof.stop)
+    with ours(schedule=schedule(0, 2, 1)) as prof:
+        work()
+        prof.step()
+        work()
+
 def theirs_in_a_thread():
     with ours():
         in_thread(theirs)
 
-cases = [theirs_inside, theirs_around, theirs_begins_in_our_warmup, two_of_ours, stop_in_another_thread]
+cases = [theirs_inside, theirs_around, theirs_begins_in_our_warmup, two_of_ours, stop_in_another_thread, a_sample_stops_in_another_thread]
 for case in cases + [theirs_in_a_thread]:
     print("case", case.__name__)
     case()
@@ -84,10 +96,13 @@ ERRORS = {
     "theirs_begins_in_our_warmup": RUNS,
     "two_of_ours": "another profile of this process is recording",
     "stop_in_another_thread": "",
+    "a_sample_stops_in_another_thread": "",
     "theirs_in_a_thread": ENDED,
 }
 #: With profile_memory, PyTorch records the thread that starts it alone.
-OF_ONE_THREAD = {**ERRORS, "stop_in_another_thread": "started and stopped in different threads"}
+OF_ONE_THREAD = {
+    name: "started and stopped in different threads" if "stop" in name else said for name, said in ERRORS.items()
+}
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("plain", ERRORS), ("memory", OF_ONE_THREAD)])

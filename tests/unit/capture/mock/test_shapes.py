@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -112,7 +113,7 @@ def test_each_step_and_each_thread_begins_anew() -> None:
 
 def test_a_sample_has_operators_alone(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-    sampler = torch_profiler.make(HostSwitches(), shapes=True)
+    sampler = torch_profiler.make(HostSwitches(), shapes=True, all_threads=False)
     sampler.prepare_trace()
     torch_profiler.start_operators(sampler)
     with torch.profiler.record_function("mine"):
@@ -124,11 +125,28 @@ def test_a_sample_has_operators_alone(tmp_path: Path) -> None:
     assert not {"mine", "SumBackward0"} & set(found)
 
 
+@pytest.mark.parametrize("stepping", [True, False])
+def test_the_thread_that_steps_is_sampled_alone(tmp_path: Path, stepping: bool) -> None:
+    """Cause: an operator of another thread that outlasted the sample ended in memory that was freed."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+    recorder = MockRecorder()
+    recorder.sample(Settings(), stepping)
+    torch.ones(2).sum()
+    thread = threading.Thread(target=lambda: torch.ones(3).neg())
+    thread.start()
+    thread.join()
+    recorder.step_end(0)
+    recorder.prepare(tmp_path, Settings())
+    found = {call.signature.name for call in Reader().read(tmp_path / RAW_FOLDER / SHAPES, lambda done: None).calls}
+    assert ("aten::sum" in found, "aten::neg" in found) == (True, not stepping)
+    recorder.discard()
+
+
 def test_a_version_that_cannot_choose_records_all(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
     enable = torch._C._autograd._enable_profiler
     monkeypatch.setattr(torch._C._autograd, "_enable_profiler", lambda config, activities: enable(config, activities))
-    sampler = torch_profiler.make(HostSwitches(), shapes=True)
+    sampler = torch_profiler.make(HostSwitches(), shapes=True, all_threads=False)
     sampler.prepare_trace()
     torch_profiler.start_operators(sampler)
     torch.ones(2).sum()
@@ -203,7 +221,7 @@ def test_a_profile_that_ends_in_the_warm_up_stops_what_it_started(
     pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
     made: list[Profiler] = []
 
-    def make(host: Any, shapes: bool) -> Profiler:
+    def make(host: Any, shapes: bool, all_threads: bool = True) -> Profiler:
         made.append(Profiler())
         return made[-1]
 
@@ -214,7 +232,7 @@ def test_a_profile_that_ends_in_the_warm_up_stops_what_it_started(
     monkeypatch.setattr(torch_profiler, "save", lambda profile, target: None)
     recorder = MockRecorder()
     recorder.prepare(tmp_path, Settings())
-    recorder.warmup()
+    recorder.warmup(stepping=False)
     for step in range(steps):
         recorder.step_end(step)
     recorder.discard()
@@ -227,12 +245,12 @@ def test_a_profile_that_ends_before_a_capture_without_warm_up_stops_what_it_star
 ) -> None:
     pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
     made = [Profiler()]
-    monkeypatch.setattr(torch_profiler, "make", lambda host, shapes: made[0])
+    monkeypatch.setattr(torch_profiler, "make", lambda host, shapes, all_threads=True: made[0])
     monkeypatch.setattr(torch_profiler, "stop", lambda profile: profile.stop_trace())
     monkeypatch.setattr(torch_profiler, "start_operators", lambda profile: profile.start_trace())
     monkeypatch.setattr(torch_profiler, "is_running", lambda: made[0].runs)
     recorder = MockRecorder()
-    recorder.sample(Settings())
+    recorder.sample(Settings(), stepping=False)
     for step in range(steps):
         recorder.step_end(step)
     recorder.discard()
