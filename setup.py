@@ -86,7 +86,7 @@ setup(
         "duckdb>=1.1",
         "msgspec>=0.18.5",
         "click>=8.0",
-        "rich>=12.0",
+        "rich>=12.3",
     ],
     extras_require={
         # PyTorch is not among them: tools/ensure_torch.sh installs a CPU build where one can be had.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -95,3 +96,12 @@ def test_entry_points(wheel: zipfile.ZipFile) -> None:
     text = wheel.read(name).decode()
     assert "npu_profiler = tb_npu_plugin.plugin:NpuPlugin" in text
     assert "tb-npu = tb_npu_plugin.cli:main" in text
+
+
+def test_the_lowest_versions_are_the_ones_that_were_tried() -> None:
+    """A new bound of setup.py is first tried, as CONTRIBUTING.md tells, and then written down."""
+    required = re.search(r"install_requires=\[(.*?)\]", (ROOT / "setup.py").read_text(), re.S)
+    assert required
+    bounds = set(re.findall(r'"([a-z]+)>=([\d.]+)"', required[1]))
+    assert len(bounds) == required[1].count('"') // 2
+    assert bounds == set(re.findall(r"^([a-z]+)==([\d.]+)$", (ROOT / "tests/lowest.txt").read_text(), re.M))

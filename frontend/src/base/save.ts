@@ -55,9 +55,18 @@ function drawing(element: HTMLElement, width: number, height: number): string {
 }
 
 function save(blob: Blob, name: string): void {
-  const link = document.createElement("a");
+  const link = outerPage().createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+/** Firefox takes a download for a navigation, and of a frame inside TensorBoard's page the frame-src blocks it. */
+function outerPage(): Document {
+  try {
+    return window.parent.document;
+  } catch {
+    return document; // a notebook's page, of another origin
+  }
 }

@@ -6,7 +6,6 @@ the user had there.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -39,16 +38,16 @@ def test_ranks_that_share_a_folder_of_temporary_ones_do_not_trouble_each_other(
     paths.remove(theirs)
 
     # Another rank removes the folder above between the making of it and of this rank's own below it.
-    real, left = os.mkdir, [1]
+    real, left = Path.mkdir, [1]
 
-    def mkdir(path: str | Path, *rest: int) -> None:
-        above = Path(path).parent
-        if left and above.name == paths.EXPORT_ONLY_FOLDER and above.exists():
+    def mkdir(path: Path, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        # With parents, mkdir calls itself: for the folder above, and then for the folder.
+        if left and path.parent.name == paths.EXPORT_ONLY_FOLDER and path.parent.exists():
             left.pop()
-            above.rmdir()
-        real(path, *rest)
+            path.parent.rmdir()
+        real(path, mode, parents, exist_ok)
 
-    monkeypatch.setattr(os, "mkdir", mkdir)
+    monkeypatch.setattr(Path, "mkdir", mkdir)
     folder, temporary = place.create()
     assert folder.is_dir() and temporary
     assert left == []
