@@ -51,13 +51,14 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
         _take_shapes(folder, recorded)
         replay = Replay(data, recorded, CHIPS[name])
         options = _options(data.settings, tuple(export_types), _user_metadata(folder))
+        # first of all, since it says of the process whether there are steps
+        record = with_links(recording(replay.process, options), replay.process, options)
         results: list[Writer] = []
         if "text" in export_types:
             results.append(TextResult(out, replay.process, options, NEW))
         if "db" in export_types:
             results.append(DatabaseResult(out, replay.process, options, NEW, data.settings.rank is not None))
         whole = (data.end or 0) - data.start
-        record = with_links(recording(replay.process, options), replay.process, options)
         for segment in map(record, replay.segments()):
             for result in results:
                 result.add(segment)

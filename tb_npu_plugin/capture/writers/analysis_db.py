@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tb_npu_plugin.capture.simulation.records import Segment
@@ -18,11 +19,11 @@ _LINK = (words.SIZE, words.TRANSIT, words.BANDWIDTH_GBS, words.LARGE_PACKETS)
 
 
 class Analysis:
-    """Writes analysis.db; at level 0 it has steps only."""
+    """Writes analysis.db; at level 0 it has steps only. Where nothing ran on the device it is not made."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._database = Database(output.folder / schema.ANALYSIS_DB, schema.ANALYSIS_TABLES)
+        self._database: Database | None = None
         windows = Windows()
         self._windows, self._overlap, self._sums = windows, Overlap(), StepSums(output, windows)
         self._steps = Steps(output, windows, self._communication) if output.options.level >= 1 else None
@@ -40,11 +41,19 @@ class Analysis:
         self._sums.overlap(self._overlap.finish())
         if self._steps is not None:
             self._steps.close()
-        device = self._output.process.device
-        self._database.add("StepTraceTime", [
-            (device, "" if step is None else str(step), *exact.values()) for step, exact in self._sums.exact()
+        device, steps = self._output.process.device, self._sums.exact()
+        self._add("StepTraceTime", [
+            (device, "" if step is None else str(step), *exact.values()) for step, exact in steps
         ])  # fmt: skip
-        self._database.close()
+        if self._database is not None:
+            self._database.close()
+
+    def _add(self, table: str, rows: Sequence[Row]) -> None:
+        if not rows:
+            return
+        if self._database is None:
+            self._database = Database(self._output.folder / schema.ANALYSIS_DB, schema.ANALYSIS_TABLES)
+        self._database.add(table, rows)
 
     def _communication(self, step: str, times: Json, matrix: Json) -> None:
         """One step: contents of communication.json and communication_matrix.json."""
@@ -61,13 +70,13 @@ class Analysis:
                     rows.append((name, group, *ends, figures[words.TRANSPORT], figures[words.SIZE],
                                  figures[words.TRANSIT], figures[words.BANDWIDTH_GBS], step, kind,
                                  figures.get(words.OP_NAME, "")))  # fmt: skip
-        self._database.add("CommAnalyzerMatrix", rows)
+        self._add("CommAnalyzerMatrix", rows)
 
     def _operator(self, key: str, entry: dict[str, Any], step: str, kind: str) -> None:
         name, _, group = key.partition("@")
         time, links = operator_rows(name, group, entry[words.COMM_TIME_INFO], entry[words.COMM_BANDWIDTH_INFO])
-        self._database.add("CommAnalyzerTime", [(*time, step, kind)])
-        self._database.add("CommAnalyzerBandwidth", [(*row, step, kind) for row in links])
+        self._add("CommAnalyzerTime", [(*time, step, kind)])
+        self._add("CommAnalyzerBandwidth", [(*row, step, kind) for row in links])
 
 
 def operator_rows(name: str, group: str, times: Json, bandwidths: Json) -> tuple[Row, list[Row]]:

@@ -10,7 +10,6 @@ from tb_npu_plugin.capture.simulation.columns import columns
 from tb_npu_plugin.capture.simulation.records import CannCall, CommOp, Group, Kernel, PlaneTask, Segment, Task
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.links import LinkRows
 from tb_npu_plugin.capture.writers.marks_db import MarkTables
 from tb_npu_plugin.capture.writers.metrics import Figures, has_counters
 from tb_npu_plugin.capture.writers.plane_tasks import data_type_of, notify_id, rate, target_of, transport_of
@@ -52,7 +51,6 @@ class DeviceTables:
         self._streams: dict[int, int] = {}  # by group
         self._tasks = self._ops = 0
         self._marks = MarkTables(output, database, strings)
-        self._link_rows = LinkRows(output)
 
     def add(self, segment: Segment) -> None:
         """Write one segment."""
@@ -61,8 +59,6 @@ class DeviceTables:
         self._communicate(segment.comm)
         self._marks.add(segment)
         self._samples(segment)
-        for table, found in self._link_rows.of(segment).items():
-            self._database.add(table, found)
         self._text.flush()
 
     def close(self) -> None:

@@ -47,12 +47,10 @@ class Output:
         headers = file.column(key).headers
         return headers[min(number, len(headers) - 1)]
 
-    def csv(
-        self, file: ResultFile, keys: tuple[str, ...], extra: tuple[str, ...] = (), always: bool = False
-    ) -> CsvFile:
+    def csv(self, file: ResultFile, keys: tuple[str, ...], extra: tuple[str, ...] = ()) -> CsvFile:
         """A CSV file with these columns of its declaration, then `extra` headers."""
         header = [*(self.header(file, key) for key in keys), *extra]
-        return CsvFile(self.folder / file.name, header, self.dialect.newline, always)
+        return CsvFile(self.folder / file.name, header, self.dialect.newline)
 
     def dur(self, ns: int) -> str:
         """A duration of a kernel."""

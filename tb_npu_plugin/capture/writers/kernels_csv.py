@@ -29,7 +29,7 @@ class Kernels:
         device = f"{output.process.device}," if output.has_device_id(schema.KERNELS) else ""
         self._with_ids = self._detailed or output.dialect.ids_at_level_0
         self._lead = f"{device}{_MODEL}," if self._with_ids else device
-        self._file = output.csv(schema.KERNELS, self._keys, self._names, always=True)
+        self._file = output.csv(schema.KERNELS, self._keys, self._names)
         self._texts: dict[Kernel, tuple[str, str]] = {}
         self._pending: list[Launch] = []
         self._previous: int | None = None

@@ -14,7 +14,7 @@ from tb_npu_plugin.capture.simulation.links import LATENCY as ANSWER
 from tb_npu_plugin.capture.simulation.links import PIECE, chip_of
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.simulation.samples import LinkSample, Moved
-from tb_npu_plugin.capture.writers.database import Row
+from tb_npu_plugin.capture.writers.database import Database, Row
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.text import stamp
 from tb_npu_plugin.schema import link_files as schema
@@ -200,7 +200,7 @@ def _write(output: Output, id_: str, rows: list[list[object]]) -> None:
 def link_writers(output: Output) -> list[Network | Hccs | Pcie]:
     """Writers of the files that the switches bring."""
     options = output.options
-    if not options.device:
+    if not options.npu:
         return []
     out: list[Network | Hccs | Pcie] = []
     if options.sys_io:
@@ -210,14 +210,22 @@ def link_writers(output: Output) -> list[Network | Hccs | Pcie]:
     return out
 
 
-class LinkRows:
-    """Rows of the database; packets and bytes are counted on."""
+class LinkTables:
+    """Tables of the profiler's database; packets and bytes are counted on."""
 
-    def __init__(self, output: Output) -> None:
-        self._device, self._speed = output.process.device, port_speed(output)
+    def __init__(self, output: Output, database: Database) -> None:
+        self._device, self._speed, self._database = output.process.device, port_speed(output), database
         self._counts: dict[tuple[str, str], tuple[int, int]] = {}
 
-    def of(self, segment: Segment) -> dict[str, list[Row]]:
+    def add(self, segment: Segment) -> None:
+        """Write the samples of one segment."""
+        for table, rows in self._rows(segment).items():
+            self._database.add(table, rows)
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+    def _rows(self, segment: Segment) -> dict[str, list[Row]]:
         """By table."""
         out: dict[str, list[Row]] = {}
         for sample in segment.links:

@@ -34,13 +34,12 @@ def recording(process: Process, options: Options) -> Callable[[Segment], Segment
 def with_links(
     record: Callable[[Segment], Segment], process: Process, options: Options
 ) -> Callable[[Segment], Segment]:
-    """`record`, and the samples of the links where they are switched on."""
-    if not options.device or not (options.sys_io or options.sys_interconnection):
+    """`record`, and the samples of the links where they are switched on: at each level, of all that ran."""
+    if not options.npu or not (options.sys_io or options.sys_interconnection):
         return record
     meters = LinkMeters(process, options.sys_io, options.sys_interconnection)
 
     def sampled(segment: Segment) -> Segment:
-        segment = record(segment)
-        return replace(segment, links=meters.take(segment))
+        return replace(record(segment), links=meters.take(segment))
 
     return sampled

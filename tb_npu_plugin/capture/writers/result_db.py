@@ -13,6 +13,7 @@ from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.framework import Share
 from tb_npu_plugin.capture.writers.host_db import HostTables
+from tb_npu_plugin.capture.writers.links import LinkTables
 from tb_npu_plugin.capture.writers.marks_db import MarkTables
 from tb_npu_plugin.capture.writers.side_files import environment, group_infos
 from tb_npu_plugin.schema import torch_npu_db as schema
@@ -45,6 +46,8 @@ class DatabaseResult:
                 self._writers += [Analysis(output), DeviceTables(output, self._database, strings)]
             elif options.npu:
                 self._writers.append(MarkTables(output, self._database, strings))
+            if options.npu:
+                self._writers.append(LinkTables(output, self._database))
         if share != "rest":
             self._writers.append(HostTables(output, Database(self._host_path, schema.TABLES)))
 

@@ -46,15 +46,13 @@ def shapes_cell(shapes: str) -> str:
 
 
 class CsvFile:
-    """A CSV file that grows. It is not made before it has a row, unless `always`."""
+    """A CSV file that grows. It is not made before it has a row."""
 
-    def __init__(self, path: Path, header: Sequence[str], newline: str, always: bool = False) -> None:
+    def __init__(self, path: Path, header: Sequence[str], newline: str) -> None:
         buffer = io.StringIO()
         csv.writer(buffer, lineterminator=newline).writerow(header)
         self._path, self._header, self.newline = path, buffer.getvalue(), newline
         self._file: BinaryIO | None = None
-        if always:
-            self.write([])
 
     def _opened(self) -> BinaryIO:
         if self._file is None:

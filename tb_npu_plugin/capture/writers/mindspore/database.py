@@ -11,6 +11,7 @@ from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.device_db import DeviceTables
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
+from tb_npu_plugin.capture.writers.links import LinkTables
 from tb_npu_plugin.capture.writers.result_db import finish
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_db as schema
@@ -28,6 +29,8 @@ class MsprofDatabases:
         for table in schema.ALWAYS:
             self._database.make(table)
         self._writers: list[Writer] = []
+        if options.npu:
+            self._writers.append(LinkTables(output, self._database))
         if options.npu and options.kernels:
             self._writers.append(DeviceTables(output, self._database, Strings(self._database, schema.CANN_STRINGS)))
             if options.level >= 1:

@@ -42,7 +42,7 @@ def _writers(output: Output, windows: Windows) -> list[Writer]:
     if device:
         writers.append(LaunchedKernels(output, windows))
         writers += [L2Cache(output)] if options.l2_cache else []
-        writers += link_writers(output)
+    writers += link_writers(output)
     if device and options.level >= 1:
         writers += [Communication(output, windows, MarkedSteps), Apis(output)]
         writers += [AiCpu(output)] if options.level >= 2 else []
