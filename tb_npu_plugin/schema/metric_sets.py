@@ -72,7 +72,8 @@ UNIFIED: dict[str, tuple[str, ...]] = {
     "ACL_AICORE_MEMORY_BANDWIDTH": _bandwidths(
         "", tuple(f"{place}_{way}_bw" for place in ("ub", "l1", "l2", "main_mem") for way in ("read", "write"))),
     "ACL_AICORE_L0B_AND_WIDTH": _bandwidths(
-        "", tuple(f"{place}_{way}_bw" for place in ("l0a", "l0b", "l0c") for way in ("read", "write"))),
+        "", ("l0a_read_bw", "l0a_write_bw", "l0b_read_bw", "l0b_write_bw", "l0c_read_bw", "l0c_write_bw",
+             "l0c_read_bw_cube", "l0c_write_bw_cube")),
     "ACL_AICORE_MEMORY_UB": _bandwidths(
         "", tuple(f"ub_{way}_bw_{by}" for by in ("vector", "scalar") for way in ("read", "write"))),
     "ACL_AICORE_RESOURCE_CONFLICT_RATIO": ("vec_bankgroup_cflt_ratio", "vec_bank_cflt_ratio", "vec_resc_cflt_ratio"),

@@ -65,6 +65,7 @@ DATABASE: dict[Callable[[Path], None], tuple[str, ...]] = {
     databases.test_15_communication_of_both_databases_agrees: ("communication.json",),
     databases.test_15_every_task_was_launched_by_a_call: _KERNELS,
     databases.test_15_kernels_are_those_of_the_text: _KERNELS,
+    databases.test_counters_are_those_of_the_text_in_ns: _KERNELS,
     databases.test_operators_and_their_device_time_are_those_of_the_text: _HOST,
     databases.test_queue_elements_and_backward_links_come_in_pairs: _HOST,
     databases.test_16_step_trace_of_database_and_text_agree: _STEPS,

@@ -44,7 +44,9 @@ def _row(axes: Axes, row: Row, missing: set[Pair], random: Random) -> Row:
     for name in random.sample(names, len(names)):
         if name not in row:
             values = random.sample(list(axes[name]), len(axes[name]))
-            row[name] = max(values, key=lambda value: sum(_pair(names, name, value, *item) in missing for item in row.items()))
+            row[name] = max(
+                values, key=lambda value: sum(_pair(names, name, value, *item) in missing for item in row.items())
+            )
     return {name: row[name] for name in names}
 
 

@@ -87,7 +87,8 @@ def read_database(
         steps = Steps(_size(path), progress)
         source = Source(connection, report, spool or Spool(), steps.read)
         parts = [part for part in PARTS if set(part.fills) & set(wanted) and any(map(source.has, part.needs))]
-        if not any(need.table in source.tables for part in PARTS for need in part.needs):
+        known = {schema.RANK_DEVICE.table, *(need.table for part in PARTS for need in part.needs)}
+        if known.isdisjoint(source.tables):  # that of a capture in which nothing ran has the former alone
             report.add("no_profiler_tables", found=", ".join(sorted(source.tables)))
         context = Context(source)
         steps.rows = source.rows(dict.fromkeys(table for part in parts for table in (*part.needs, *part.reads)))

@@ -130,6 +130,12 @@ def test_somebody_elses_database(tmp_path: Path) -> None:
     assert [(problem.code, problem.found) for problem in problems] == [("no_profiler_tables", "songs")]
 
 
+def test_a_capture_in_which_nothing_ran_is_no_defect(tmp_path: Path) -> None:
+    path = tmp_path / "profiler.db"
+    change(path, "CREATE TABLE RANK_DEVICE_MAP (rankId INTEGER, deviceId INTEGER)")
+    assert read(path) == ({}, [])
+
+
 @pytest.mark.parametrize(
     "table, lost",
     [

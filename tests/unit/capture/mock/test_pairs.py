@@ -1,0 +1,93 @@
+"""Any two settings of a capture meet in one of these real runs: what 3.5 says of the files and section 8 of their content
+holds in each, as text and as database, and every view opens it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.capture.mock.parse import parse
+from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+from tb_npu_plugin.views.availability import facts_of_span, is_available
+from tb_npu_plugin.views.base import ViewInput
+from tb_npu_plugin.views.registry import VIEWS
+from tests.oracle.raw import Raw
+from tests.support.invariants import check_all
+from tests.support.pairs import covering, pairs_in, pairs_of
+from tests.support.span import TestSpan, found_spans
+from tests.unit.capture.mock.paired import (
+    AXES,
+    DROPPED,
+    HOST_AXES,
+    KEPT,
+    TOGETHER,
+    captures,
+    environment,
+    files_of,
+    forms,
+    suffix,
+)
+from tests.unit.store.results import settle
+
+pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+
+DEVICE_ROWS: list[dict[str, Any]] = covering(AXES)
+ROWS = [*DEVICE_ROWS, *covering(HOST_AXES), *({**DEVICE_ROWS[0], **some} for some in TOGETHER)]
+
+
+def test_any_two_settings_meet() -> None:
+    met = [pair for row in ROWS for pair in pairs_in(row)]
+    assert pairs_of(AXES) | pairs_of(HOST_AXES) <= set(met) and len(ROWS) < 80
+
+
+@pytest.mark.parametrize("number", range(len(ROWS)))
+def test_whatever_is_switched_on_the_result_is_whole(number: int, tmp_path: Path) -> None:
+    row = ROWS[number]
+    run = tmp_path / ("task_queue_0" if row["queue"] == "0" else "run")  # as support.mock.queued knows it
+    folders = captures(row, run)
+    assert len(folders) == (2 if row["schedule"] in ("cold", "repeated") else 1), row
+    for folder in folders:
+        empty = row["schedule"] == "cold" and folder == folders[-1]
+        assert (folder / f"profiler_info{suffix(row)}.json").exists(), row
+        output = folder / OUTPUT_FOLDER
+        output.mkdir()
+        _parse(folder, row, forms(row))
+        loose = {"memory_record.csv"} if empty else set()
+        assert {path.name for path in output.iterdir()} - loose == files_of(row, empty), row
+        settle(folder)
+    for span in found_spans(run):
+        _open(span, row)
+    for folder in folders:
+        others = [form for form in ("text", "db") if form not in forms(row)]
+        _parse(folder, row, others)
+        try:
+            check_all(folder)
+            _check_marks(Raw(folder), row, row["schedule"] == "cold" and folder == folders[-1])
+        except AssertionError as problem:
+            raise AssertionError(row) from problem
+
+
+def _parse(folder: Path, row: dict[str, Any], form: list[str]) -> None:
+    with environment(row):
+        parse(folder, folder / OUTPUT_FOLDER, form, lambda progress: None)
+
+
+def _open(span: TestSpan, row: dict[str, Any]) -> None:
+    """No view fails, and no reader finds fault with anything."""
+    assert not span.problems, (row, span.problems)
+    facts = facts_of_span(span)
+    for view in VIEWS:
+        if view.id != "trace" and is_available(view, facts):  # what the trace shows is made by the store
+            spans = [span, span] if view.scope == "diff" else [span]
+            view.build(ViewInput(spans, {param.name: param.default for param in view.params}))
+
+
+def _check_marks(raw: Raw, row: dict[str, Any], empty: bool) -> None:
+    """Only those of the domains that are wanted."""
+    shown = {event["name"] for event in raw.process("mstx")} & {KEPT, DROPPED}
+    on = row["activities"] != "CPU" and (row["marks"] != "off" or row["level"] == "Level_none") and not empty
+    flows = [event for event in raw.events if event.get("cat") == "MsTx" and event["ph"] == "s"]
+    assert bool(flows) == (on and row["level"] != "Level_none")
+    assert shown == ({KEPT} | ({DROPPED} if row["marks"] in ("off", "all") else set()) if on else set())
