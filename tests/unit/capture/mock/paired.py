@@ -6,7 +6,7 @@ import contextlib
 import gc
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -51,6 +51,7 @@ _HOST = ("record_shapes", "profile_memory", "with_stack", "with_modules", "with_
 _DEVICE = ("l2_cache", "op_attr", "data_simplification", "record_op_args", "gc_detect_threshold", "sys_io",
            "sys_interconnection")  # fmt: skip
 _STREAM = SimpleNamespace(npu_stream=0)
+FORMS = ("text", "db")
 KEPT, DROPPED = "of mine", "of others"
 
 
@@ -86,7 +87,10 @@ def environment(row: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _config(row: Mapping[str, Any]) -> profiler._ExperimentalConfig:
-    domains = {"include": {"mstx_domain_include": ["mine"]}, "exclude": {"mstx_domain_exclude": ["others"]}}
+    domains: dict[str, dict[str, Any]] = {
+        "include": {"mstx_domain_include": ["mine"]},
+        "exclude": {"mstx_domain_exclude": ["others"]},
+    }
     return profiler._ExperimentalConfig(
         profiler_level=getattr(profiler.ProfilerLevel, row["level"]), export_type=forms(row),
         aic_metrics=getattr(profiler.AiCMetrics, row["metrics"]), mstx=row["marks"] != "off",
@@ -132,7 +136,7 @@ def _train(step: Any, steps: int) -> None:
 
 def forms(row: Mapping[str, Any]) -> list[str]:
     """What the capture is parsed into."""
-    return ["text", "db"] if row["export"] == "both" else [row["export"]]
+    return list(FORMS) if row["export"] == "both" else [row["export"]]
 
 
 def suffix(row: Mapping[str, Any]) -> str:
@@ -140,7 +144,7 @@ def suffix(row: Mapping[str, Any]) -> str:
     return {"": "", "5": "_5", "group": "_3"}[row["rank"]]
 
 
-def files_of(row: Mapping[str, Any], empty: bool) -> set[str]:
+def files_of(row: Mapping[str, Any], forms: Sequence[str], empty: bool) -> set[str]:
     """The files of specs/ascend_pt.md 3.5. empty: nothing ran while it recorded, so that nothing has rows but
     samples. What was told of memory meanwhile is not known."""
     npu, cpu, level = row["activities"] != "CPU", row["activities"] != "NPU", LEVELS.index(row["level"])
@@ -157,5 +161,5 @@ def files_of(row: Mapping[str, Any], empty: bool) -> set[str]:
         "hccs.csv": npu and row["sys_interconnection"] and group and row["chip"] != "310P",
     }  # fmt: skip
     database = {f"ascend_pytorch_profiler{suffix(row)}.db": True, "analysis.db": device and ran}
-    wanted = {**(text if "text" in forms(row) else {}), **(database if "db" in forms(row) else {})}
+    wanted = {**(text if "text" in forms else {}), **(database if "db" in forms else {})}
     return {name for name, there in wanted.items() if there}

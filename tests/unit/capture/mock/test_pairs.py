@@ -20,6 +20,7 @@ from tests.support.span import TestSpan, found_spans
 from tests.unit.capture.mock.paired import (
     AXES,
     DROPPED,
+    FORMS,
     HOST_AXES,
     KEPT,
     TOGETHER,
@@ -48,30 +49,31 @@ def test_whatever_is_switched_on_the_result_is_whole(number: int, tmp_path: Path
     run = tmp_path / ("task_queue_0" if row["queue"] == "0" else "run")  # as support.mock.queued knows it
     folders = captures(row, run)
     assert len(folders) == (2 if row["schedule"] in ("cold", "repeated") else 1), row
+    empty = {folders[-1]} if row["schedule"] == "cold" else set()
     for folder in folders:
-        empty = row["schedule"] == "cold" and folder == folders[-1]
         assert (folder / f"profiler_info{suffix(row)}.json").exists(), row
-        output = folder / OUTPUT_FOLDER
-        output.mkdir()
-        _parse(folder, row, forms(row))
-        loose = {"memory_record.csv"} if empty else set()
-        assert {path.name for path in output.iterdir()} - loose == files_of(row, empty), row
+        _parse(folder, row, forms(row), folder in empty)
         settle(folder)
     for span in found_spans(run):
         _open(span, row)
     for folder in folders:
-        others = [form for form in ("text", "db") if form not in forms(row)]
-        _parse(folder, row, others)
+        _parse(folder, row, [form for form in FORMS if form not in forms(row)], folder in empty)
         try:
             check_all(folder)
-            _check_marks(Raw(folder), row, row["schedule"] == "cold" and folder == folders[-1])
+            _check_marks(Raw(folder), row, folder in empty)
         except AssertionError as problem:
             raise AssertionError(row) from problem
 
 
-def _parse(folder: Path, row: dict[str, Any], form: list[str]) -> None:
+def _parse(folder: Path, row: dict[str, Any], new: list[str], empty: bool) -> None:
+    """Parse into these forms beside those that are there: the files are those of the settings."""
+    output = folder / OUTPUT_FOLDER
+    there = [] if not output.exists() else forms(row)
+    output.mkdir(exist_ok=True)
     with environment(row):
-        parse(folder, folder / OUTPUT_FOLDER, form, lambda progress: None)
+        parse(folder, output, new, lambda progress: None)
+    loose = {"memory_record.csv"} if empty else set()
+    assert {path.name for path in output.iterdir()} - loose == files_of(row, [*there, *new], empty), row
 
 
 def _open(span: TestSpan, row: dict[str, Any]) -> None:
