@@ -4,7 +4,6 @@ import csv
 import io
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,12 +28,11 @@ def test_missing_and_zero_figures() -> None:
     assert shapes_cell("2,3;4") == '"""2,3;4"""'
 
 
-@pytest.mark.parametrize("always", [False, True])
-def test_a_file_without_rows_is_made_only_when_it_must_be(tmp_path: Path, always: bool) -> None:
-    file = CsvFile(tmp_path / "a.csv", ["Name", "Time(us)"], "\r\n", always)
+def test_a_file_without_rows_is_not_made(tmp_path: Path) -> None:
+    file = CsvFile(tmp_path / "a.csv", ["Name", "Time(us)"], "\r\n")
     file.add([])
     file.close()
-    assert [path.read_bytes() for path in tmp_path.iterdir()] == ([b"Name,Time(us)\r\n"] if always else [])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_kept_rows_stand_behind_the_others(tmp_path: Path) -> None:
