@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Route, expect
 from tests.e2e.conftest import Plugin
 from tests.e2e.test_broken import span_of
 from tests.e2e.test_views import choose
-from tests.e2e.timeline import TRACE
+from tests.e2e.timeline import KERNEL, TRACE
 
 Open = Callable[..., Plugin]
 
@@ -112,6 +112,34 @@ def test_charts_are_saved(open_plugin: Open, demo_server: str, view: str, card: 
     picture = saved(plugin, card, "Save as PNG")
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
     assert len(picture) > 5_000  # an empty one of this size is smaller
+
+
+def test_a_kernel_by_name_leads_to_its_calls_with_their_shapes(open_plugin: Open, demo_server: str) -> None:
+    with TRACE.with_name("kernel_details.csv").open(newline="", encoding="utf-8") as file:
+        kernels = [row for row in csv.DictReader(file) if row["Name"] == KERNEL]
+    plugin = open_plugin(demo_server)
+    plugin.open("kernel")
+    plugin.frame.locator('[data-table="kernel.statistic"] .data-row.body', has_text=KERNEL).click()
+    plugin.frame.get_by_role("button", name=f"The {len(kernels)} calls").click()
+    grid = plugin.frame.locator('[role="grid"][data-table="kernel.all"]')
+    expect(grid).to_have_attribute("aria-rowcount", str(len(kernels) + 1))
+    shapes = kernels[0]["Input Shapes"].strip('"')
+    expect(grid.locator(".cell", has_text=shapes).first).to_be_visible()
+
+
+def test_memory_tells_what_was_not_released(open_plugin: Open, demo_server: str) -> None:
+    with TRACE.with_name("operator_memory.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    held = [row for row in rows if not row["Release Time(us)"] and not row["Active Release Time(us)"]]
+    mib = sum(float(row["Size(KB)"]) for row in held) / 1024
+    plugin = open_plugin(demo_server)
+    plugin.open("memory")
+    plugin.frame.get_by_role("button", name="Show: all").click()
+    plugin.frame.get_by_role("option", name="not released").click()
+    expect(rows_of(plugin)).to_have_text(f"{len(held)} of {len(rows)} rows")
+    plugin.frame.get_by_text(f"not released: {len(held)} of {len(rows)}, {mib:.2f} MiB").wait_for()
+    plugin.frame.get_by_role("button", name="Show all allocations").click()
+    expect(rows_of(plugin)).to_have_text(f"{len(rows)} rows")
 
 
 def test_memory_zooms_tells_what_is_live_and_comes_back(open_plugin: Open, demo_server: str) -> None:

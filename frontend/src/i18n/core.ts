@@ -101,12 +101,17 @@ export const en = {
   "problem.times": "{count} times",
   "problem.more": "{count} more places",
 
-  "none.title": "No Ascend results found",
-  "none.where": "Looked below {logdir} for folders ending in _ascend_pt or _ascend_ms, at any depth.",
-  "none.expected":
-    "A result of Ascend PyTorch Profiler is a folder such as host_123_20250109154804_ascend_pt with ASCEND_PROFILER_OUTPUT inside.",
+  "none.title": "No profiles found",
+  "none.where": "Looked below {logdir}, at any depth, for:",
+  "none.kind.torch_npu": "torch_npu.profiler, with ASCEND_PROFILER_OUTPUT inside",
+  "none.kind.mindspore": "mindspore.profiler, with ASCEND_PROFILER_OUTPUT inside",
+  "none.kind.msprof": "msprof, exported: mindstudio_profiler_output or msprof_*.db inside",
+  "none.kind.cluster": "msprof-analyze cluster",
+  "none.kind.mindinsight": "MindSpore up to 2.2",
+  "none.kind.kineto": "torch.profiler, to compare a GPU with",
   "none.analyse":
     "No ASCEND_PROFILER_OUTPUT? The capture was not analysed yet: run torch_npu.profiler.profiler.analyse(path) on the machine that recorded it.",
+  "none.mock": "Only want to look around? This writes a simulated training run:",
   "none.auto": "New results appear here without a reload.",
   "none.rescan": "Look again",
   "none.scanning": "Looking for results below {logdir}",
@@ -269,12 +274,17 @@ export const zh: Record<keyof typeof en, string> = {
   "problem.times": "{count} 次",
   "problem.more": "另有 {count} 处",
 
-  "none.title": "没有找到昇腾采集结果",
-  "none.where": "已在 {logdir} 下的任意层级查找以 _ascend_pt 或 _ascend_ms 结尾的目录。",
-  "none.expected":
-    "Ascend PyTorch Profiler 的结果是一个目录，例如 host_123_20250109154804_ascend_pt，其中有 ASCEND_PROFILER_OUTPUT。",
+  "none.title": "没有找到采集结果",
+  "none.where": "已在 {logdir} 下的任意层级查找：",
+  "none.kind.torch_npu": "torch_npu.profiler 的结果，其中有 ASCEND_PROFILER_OUTPUT",
+  "none.kind.mindspore": "mindspore.profiler 的结果，其中有 ASCEND_PROFILER_OUTPUT",
+  "none.kind.msprof": "msprof 已导出的结果，其中有 mindstudio_profiler_output 或 msprof_*.db",
+  "none.kind.cluster": "msprof-analyze cluster 的结果",
+  "none.kind.mindinsight": "MindSpore 2.2 及更早版本的结果",
+  "none.kind.kineto": "torch.profiler 的结果，用于与 GPU 对比",
   "none.analyse":
     "没有 ASCEND_PROFILER_OUTPUT？该采集结果还没有解析：请在采集的机器上运行 torch_npu.profiler.profiler.analyse(path)。",
+  "none.mock": "只想先看看效果？下面的命令写出一次模拟训练的结果：",
   "none.auto": "新的结果会自动出现，无需刷新页面。",
   "none.rescan": "再次查找",
   "none.scanning": "正在 {logdir} 下查找采集结果",

@@ -4,6 +4,16 @@ import { loadCatalog } from "../state/catalog";
 import { Button } from "../widgets/button";
 import { SkippedItems } from "./skipped";
 
+/** What is looked for, by the name of a folder or file. */
+const KINDS = [
+  { name: "*_ascend_pt", what: "none.kind.torch_npu" },
+  { name: "*_ascend_ms", what: "none.kind.mindspore" },
+  { name: "PROF_*", what: "none.kind.msprof" },
+  { name: "cluster_analysis_output", what: "none.kind.cluster" },
+  { name: "profiler/", what: "none.kind.mindinsight" },
+  { name: "*.pt.trace.json[.gz]", what: "none.kind.kineto" },
+] as const;
+
 /** Nothing was found: what was looked for, where, and what was not taken. */
 export function NoRuns({ catalog }: { catalog: CatalogJson }) {
   const { logdir, scanning, skipped } = catalog;
@@ -18,8 +28,18 @@ export function NoRuns({ catalog }: { catalog: CatalogJson }) {
     <section class="card panel">
       <h2>{t("none.title")}</h2>
       <p>{t("none.where", { logdir })}</p>
-      <p class="muted">{t("none.expected")}</p>
+      <dl class="facts">
+        {KINDS.map(({ name, what }) => [
+          <dt key={name}>
+            <code>{name}</code>
+          </dt>,
+          <dd key={what}>{t(what)}</dd>,
+        ])}
+      </dl>
       <p class="muted">{t("none.analyse")}</p>
+      <p class="muted">
+        {t("none.mock")} <code>{`tb-npu mock --out ${logdir}`}</code>
+      </p>
       <p class="muted">{t("none.auto")}</p>
       <p>
         <Button onClick={() => void loadCatalog(true)}>{t("none.rescan")}</Button>

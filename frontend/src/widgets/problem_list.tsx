@@ -5,6 +5,7 @@ import { type ProblemGroup, problemGroups } from "./problem_groups";
 
 /** Problems one below the other: file and place, what was expected and found, what is lost, what to do. */
 export function ProblemList({ problems }: { problems: readonly ProblemJson[] }) {
+  if (problems.length === 0) return null;
   return (
     <ul>
       {problemGroups(problems).map((group, index) => (

@@ -83,12 +83,13 @@ function Missing({ answer }: { answer: ViewJson }) {
   return (
     <section class="card panel">
       <h2>{t("state.missing")}</h2>
+      {/* First: a file that cannot be read is why it is missing, whatever would have recorded it. */}
+      <ProblemList problems={answer.problems} />
       {answer.missing.length > 0 ? (
         <MissingList missing={answer.missing} />
       ) : (
         <p>{reason || t("state.missing.none")}</p>
       )}
-      <ProblemList problems={answer.problems} />
     </section>
   );
 }

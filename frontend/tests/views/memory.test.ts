@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { CurveJson, MemoryJson, MemoryPeakJson } from "../../src/api/types.gen";
 import { BYTE_UNITS, TIME_UNITS } from "../../src/base/format";
 import { curvesCsv } from "../../src/views/memory/export";
-import { momentOf, sumOf } from "../../src/views/memory/live";
+import { heldOf, momentOf, sumOf } from "../../src/views/memory/live";
 import * as series from "../../src/views/memory/series";
 import { limitOf, parseSize, sizeText, sizeWhere } from "../../src/views/memory/size";
 import { formatRange, parseRange } from "../../src/views/memory/zoom";
@@ -204,6 +204,10 @@ describe("links and files", () => {
     };
     expect(sumOf(table)).toBe(4);
     expect(sumOf({ ...table, total: 4 })).toBeNull();
+    const large = [{ column: "size_bytes", op: "gt" as const, value: 1 }];
+    expect(heldOf(table, [])).toEqual({ count: table.rows, bytes: 4 });
+    expect(heldOf(table, large)?.bytes).toBe(3);
+    expect(heldOf({ ...table, total: 4 }, [])).toBeNull();
   });
 
   it("writes CSV with quotes where they are needed", () => {

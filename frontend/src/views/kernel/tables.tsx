@@ -1,10 +1,22 @@
 import type { Query } from "../../api/client";
 import type { KernelJson, TableJson } from "../../api/types.gen";
 import { coreColor } from "../../base/color";
+import { integer } from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { openSlice } from "../../state/selection";
-import { Card, DataTable, PickChip, parsePick, pickWhere, type Row, RowFacts, Segments, Select } from "../../widgets";
+import {
+  Card,
+  DataTable,
+  formatPick,
+  PickChip,
+  parsePick,
+  pickWhere,
+  type Row,
+  RowFacts,
+  Segments,
+  Select,
+} from "../../widgets";
 import { communicationCores } from "./parts";
 
 const TABS = ["statistic", "types", "all", "task_time", "communication_statistic", "fusion_op"] as const;
@@ -94,7 +106,9 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
           isApart: (row) => apart.has(row.get("core") as string | null),
         }}
         where={pickWhere(table, pick)}
-        details={(row) => <KernelDetails table={table} row={row} baseNs={baseNs} />}
+        details={(row) => (
+          <KernelDetails table={table} row={row} baseNs={baseNs} hasCalls={tab !== "all" && tables.all !== undefined} />
+        )}
         tools={
           <Segments
             label={t("kernel.tab")}
@@ -135,10 +149,30 @@ function StepSelect({ steps }: { steps: KernelJson["steps"] }) {
   );
 }
 
-function KernelDetails({ table, row, baseNs }: { table: TableJson; row: Row; baseNs: string }) {
+interface DetailsProps {
+  table: TableJson;
+  row: Row;
+  baseNs: string;
+  /** The row stands for several kernels, and these are there one by one. */
+  hasCalls: boolean;
+}
+
+function KernelDetails({ table, row, baseNs, hasCalls }: DetailsProps) {
   const name = row.get("name");
+  const calls = row.get("calls");
+  const pick = formatPick(typeof name === "string" ? "name" : "type", (name ?? row.get("type")) as string | null);
   return (
     <RowFacts table={table} row={row} baseNs={baseNs}>
+      {hasCalls && typeof calls === "number" && pick && (
+        <button
+          type="button"
+          class="link"
+          data-tip={t("kernel.calls.tip")}
+          onClick={() => setParams({ "kernel.tab": "all", "kernel.pick": pick })}
+        >
+          {t("kernel.calls", { count: integer(calls) })} →
+        </button>
+      )}
       {typeof name === "string" && (
         <button
           type="button"

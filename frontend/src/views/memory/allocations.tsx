@@ -1,11 +1,12 @@
 import { Fragment } from "preact";
+import { useMemo } from "preact/hooks";
 import type { MemoryJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { say, t, tOr } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { openSlice } from "../../state/selection";
-import { Button, Card, DataTable, type Row, Select } from "../../widgets";
-import { sumOf, useLive } from "./live";
+import { Button, Card, DataTable, type Row, Select, type Where } from "../../widgets";
+import { heldOf, sumOf, useLive } from "./live";
 import { momentParam, setMoment } from "./place";
 import { limitOf, sizeWhere } from "./size";
 import { SizeFilter } from "./size_filter";
@@ -29,21 +30,30 @@ const COMPARED = [
   ["dur_ns", "active_dur_ns"],
 ];
 
+/** What was still held when the recording ended. */
+const NOT_RELEASED: readonly Where[] = [
+  { column: "release_ns", value: null },
+  { column: "active_release_ns", value: null },
+];
+
 /** Every allocation, or what is held at one moment with its sum. */
 export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt }: Props) {
   const live = useLive(span, device, liveAt);
   const shown = liveAt === null ? table : (live.table ?? table);
   const limits = { least: limitOf(param("m.min")), most: limitOf(param("m.max")) };
-  const isPeak = momentParam("m.live", span) === "peak";
+  const moment = momentParam("m.live", span);
+  const isPeak = moment === "peak";
+  const isHeld = moment === "held";
   const setLive = (live: string | null) => setMoment(span, { "m.live": live });
   const moments = [
     { id: "all", label: t("memory.live.all"), note: format.integer(table.total) },
     { id: "peak", label: t("memory.live.peak"), disabled: peakAt === null },
+    { id: "held", label: t("memory.live.held"), tip: t("memory.live.held.tip") },
     ...(liveAt !== null && !isPeak
       ? [{ id: "moment", label: t("memory.live.at", { time: format.duration(liveAt) }) }]
       : []),
   ];
-  const chosen = liveAt === null ? "all" : isPeak ? "peak" : "moment";
+  const chosen = isHeld ? "held" : liveAt === null ? "all" : isPeak ? "peak" : "moment";
   return (
     <Card title={t("memory.allocations")} help={t("memory.allocations.help")}>
       <DataTable
@@ -53,11 +63,12 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
         columns={COLUMNS}
         compared={COMPARED}
         bar={{ column: "size_bytes" }}
-        where={sizeWhere(limits)}
+        where={isHeld ? [...NOT_RELEASED, ...sizeWhere(limits)] : sizeWhere(limits)}
         tools={
           <>
             <Select
               label={t("memory.live")}
+              prefix
               options={moments}
               value={chosen}
               onChange={(id) => id !== "moment" && setLive(id === "all" ? null : id)}
@@ -65,6 +76,7 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
             {liveAt !== null && (
               <LiveChip at={liveAt} table={live.table} all={table.total} onClear={() => setLive(null)} />
             )}
+            {isHeld && <HeldChip table={table} onClear={() => setLive(null)} />}
             {live.error && <span class="muted">{say(live.error.message)}</span>}
           </>
         }
@@ -94,7 +106,7 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
 
 /** A figure that depends on the release: without one the memory was still held when the recording ended. */
 function released(row: Row, text: string, held: "memory.held" | "memory.held.short") {
-  const isHeld = row.get("release_ns") === null && row.get("active_release_ns") === null;
+  const isHeld = NOT_RELEASED.every(({ column }) => row.get(column) === null);
   return isHeld ? <span class="muted">{t(held)}</span> : text;
 }
 
@@ -107,14 +119,30 @@ interface ChipProps {
 
 function LiveChip({ at, table, all, onClear }: ChipProps) {
   const sum = table === null ? null : sumOf(table);
+  const text = t("memory.live.chip", {
+    time: format.duration(at),
+    count: format.integer(table?.total ?? null),
+    all: format.integer(all),
+    sum: format.bytes(sum),
+  });
+  return <Chip text={text} tip={t("memory.live.tip")} onClear={onClear} />;
+}
+
+function HeldChip({ table, onClear }: { table: TableJson; onClear: () => void }) {
+  const held = useMemo(() => heldOf(table, NOT_RELEASED), [table]);
+  if (!held) return null; // the number of rows is told beside the table
+  const text = t("memory.live.held.chip", {
+    count: format.integer(held.count),
+    all: format.integer(table.total),
+    sum: format.bytes(held.bytes),
+  });
+  return <Chip text={text} tip={t("memory.live.held.tip")} onClear={onClear} />;
+}
+
+function Chip({ text, tip, onClear }: { text: string; tip: string; onClear: () => void }) {
   return (
-    <span class="mem-live" data-tip={t("memory.live.tip")}>
-      {t("memory.live.chip", {
-        time: format.duration(at),
-        count: format.integer(table?.total ?? null),
-        all: format.integer(all),
-        sum: format.bytes(sum),
-      })}
+    <span class="mem-live" data-tip={tip}>
+      {text}
       <button type="button" aria-label={t("memory.live.clear")} onClick={onClear}>
         ✕
       </button>

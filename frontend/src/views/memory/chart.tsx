@@ -94,11 +94,20 @@ function Axes({ x, y, bytes, right }: AxesProps) {
           </text>
         </g>
       ))}
-      {ticks(x.from, x.to, time, most).map((tick) => (
-        <text key={tick.value} x={x.pixel(tick.value)} y={BOTTOM + 16} text-anchor="middle">
-          {`${tick.label} ${time.name}`}
-        </text>
-      ))}
+      {ticks(x.from, x.to, time, most).map((tick) => {
+        const pixel = x.pixel(tick.value);
+        const isLast = pixel > right - RIGHT; // in the middle it would stand out of the picture
+        return (
+          <text
+            key={tick.value}
+            x={isLast ? right + RIGHT : pixel}
+            y={BOTTOM + 16}
+            text-anchor={isLast ? "end" : "middle"}
+          >
+            {`${tick.label} ${time.name}`}
+          </text>
+        );
+      })}
     </g>
   );
 }

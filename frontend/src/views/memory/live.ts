@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, getTable } from "../../api/client";
 import type { TableJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
+import { filterRows, type Where } from "../../widgets/table/columnar";
 
 /** What is held at a moment. `bytes` null: not all sizes are here. */
 export interface Live {
@@ -37,6 +38,14 @@ export function useLive(span: string, device: string, at: number | null): Live {
 export function sumOf(table: TableJson): number | null {
   if (table.rows < table.total) return null;
   return (table.data.size_bytes ?? []).reduce<number>((sum, size) => sum + (typeof size === "number" ? size : 0), 0);
+}
+
+/** How many rows meet the conditions, and the sum of their sizes; null unless every row is here. */
+export function heldOf(table: TableJson, where: readonly Where[]): { count: number; bytes: number } | null {
+  if (table.rows < table.total) return null;
+  const rows = [...filterRows(table, "", where)];
+  const sizes = table.data.size_bytes ?? [];
+  return { count: rows.length, bytes: rows.reduce((sum, row) => sum + Number(sizes[row] ?? 0), 0) };
 }
 
 /** A moment from the URL: ns, or "peak". */
