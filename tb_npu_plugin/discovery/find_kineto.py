@@ -9,7 +9,7 @@ from typing import Any
 
 from tb_npu_plugin.discovery import layout
 from tb_npu_plugin.discovery.found import Folder, Found, Taken, found_file, is_file
-from tb_npu_plugin.discovery.identity import Identity, fold
+from tb_npu_plugin.discovery.identity import MAX_RANK, Identity, fold
 from tb_npu_plugin.discovery.kineto_head import kineto_head
 from tb_npu_plugin.discovery.report import shown
 from tb_npu_plugin.problems import Problem
@@ -70,7 +70,7 @@ def _identity(parts: tuple[str, ...], head: Mapping[str, Any]) -> Identity:
 def _rank(parts: tuple[str, ...], name: str, head: Mapping[str, Any]) -> tuple[int | None, str]:
     distributed = head.get(kineto.DISTRIBUTED)
     rank = distributed.get(kineto.RANK) if isinstance(distributed, dict) else None
-    if isinstance(rank, int) and not isinstance(rank, bool) and rank >= 0:
+    if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < MAX_RANK:
         return rank, kineto.DISTRIBUTED
     named = layout.RANK_FOLDER.fullmatch(name) or layout.RANK_IN_NAME.search(name)
     if named:

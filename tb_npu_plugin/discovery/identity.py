@@ -17,6 +17,8 @@ from tb_npu_plugin.schema import mindspore
 MAX_INFO = 4 << 20
 #: A rank has no more digits; int() refuses thousands of them with an error.
 MAX_DIGITS = 9
+#: Whatever says that it is a rank is below.
+MAX_RANK = 10**MAX_DIGITS
 
 
 @dataclass(frozen=True)

@@ -15,20 +15,20 @@ _SUFFIX = r"_ascend_(?:pt|ms)"
 RESULT_NAME = re.compile(rf"(?:(?P<worker>.*?)_)?(?P<time>\d{{14,17}}){_SUFFIX}")
 #: The pid at the end of a worker name.
 WORKER_PID = re.compile(r"(?P<host>.+)_(?P<pid>\d+)")
-#: A folder whose name says nothing but which rank (and which part of its run) it holds.
+#: A folder whose name says nothing but which rank (and which part of its run) it holds. More digits are no rank.
 RANK_FOLDER = re.compile(
-    r"rank[-_]?(?P<rank>\d+)(?:_start_?(?P<start>\d+)(?:_stop_?(?P<stop>\d+))?)?(?:_(?P<time>\d{14,17}))?"
+    r"rank[-_]?(?P<rank>\d{1,9})(?:_start_?(?P<start>\d+)(?:_stop_?(?P<stop>\d+))?)?(?:_(?P<time>\d{14,17}))?"
     rf"(?:{_SUFFIX})?",
     re.IGNORECASE,
 )
 #: A folder that says nothing at all between that of a rank and its results (mindformers).
 PLAIN_FOLDER = "profiler"
 #: A rank inside the name of a result folder ("bert_rank3_ascend_pt").
-RANK_IN_NAME = re.compile(r"(?:^|_)rank[-_]?(?P<rank>\d+)(?=_|$)", re.IGNORECASE)
+RANK_IN_NAME = re.compile(r"(?:^|_)rank[-_]?(?P<rank>\d{1,9})(?=_|$)", re.IGNORECASE)
 #: A folder that only numbers a host; it folds into the worker when rank folders are directly in it.
 NODE_FOLDER = re.compile(r"(?:node|host|server)[-_]?\d+", re.IGNORECASE)
 #: `profiler_info_{rank}.json`.
-INFO_NAME = re.compile(r"profiler_info(?:_(?P<rank>\d+))?\.json")
+INFO_NAME = re.compile(r"profiler_info(?:_(?P<rank>\d{1,9}))?\.json")
 
 #: Folders of raw data: what the profiler wrote before it was parsed.
 RAW_FRAMEWORK = "FRAMEWORK"

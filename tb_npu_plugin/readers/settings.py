@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.discovery.identity import Identity
+from tb_npu_plugin.discovery.identity import MAX_RANK, Identity
 from tb_npu_plugin.discovery.layout import INFO_NAME
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.json_file import load_object, read_text
@@ -57,9 +57,9 @@ def rank_of(name: str, info: Mapping[str, Any], named: Identity, report: FileRep
     """Rank and where it comes from. rank_id is an int, text when it came from $RANK, -1 or absent when unknown."""
     suffix, value = _suffix(name), info.get("rank_id")
     stated = integer_of(value)
-    if stated is None and value is not None:
+    if value is not None and (stated is None or stated >= MAX_RANK):
         report.add("not_a_number", "rank_id", found=str(value))
-    if stated is not None and stated < 0:
+    if stated is not None and not 0 <= stated < MAX_RANK:
         stated = None
     if suffix is not None:
         if stated not in (None, suffix):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tb_npu_plugin.discovery.identity import MAX_RANK
 from tb_npu_plugin.discovery.kineto_head import kineto_head
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
@@ -37,7 +38,7 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
         if kineto.GROUP_NAME in group
     }
     rank = distributed.get(kineto.RANK)
-    known = isinstance(rank, int) and rank >= 0
+    known = isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < MAX_RANK
     return Capture(
         rank=rank if known else None,
         rank_source=kineto.DISTRIBUTED if known else "",

@@ -123,6 +123,14 @@ def test_a_hostile_profiler_info_does_not_stop_the_scan(tmp_path: Path, content:
     assert place.worker.rank is None
 
 
+@pytest.mark.parametrize("name", ["rank_{}_ascend_pt", "a_rank{}_ascend_pt", "rank_{}/" + NAME])
+def test_more_digits_than_a_rank_has_are_none(tmp_path: Path, name: str) -> None:
+    """A rank that no int64 holds cost the views of the whole run."""
+    write_result(tmp_path / "exp" / name.format("9" * 30), rank=None)
+    (place,) = scan({"": tmp_path}).places()
+    assert place.worker.rank is None
+
+
 def test_ranks_are_in_numeric_order(tmp_path: Path) -> None:
     for rank in (10, 9, 100):
         write_result(tmp_path / f"rank_{rank}" / NAME, rank=rank)

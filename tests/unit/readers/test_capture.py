@@ -110,7 +110,7 @@ def test_ranks_that_contradict_each_other(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("value", ["three", True, [3], 1.5])
+@pytest.mark.parametrize("value", ["three", True, [3], 1.5, 9999999999999999999, "9" * 12])
 def test_a_rank_that_is_none(tmp_path: Path, value: Any) -> None:
     found, problems = capture(tmp_path / "x_ascend_pt", {"rank_id": value})
     assert found.rank is None
