@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
+from tb_npu_plugin.readers.database.copies import are_copies
 from tb_npu_plugin.readers.database.strings import places
 from tb_npu_plugin.tables import NULL_INT, IntArray
 
@@ -14,16 +15,19 @@ def step_rows(context: Context, starts: IntArray) -> NDArray[np.int64] | None:
     """For each start on the device, ascending, the row of its step in `context.steps`, -1 for none; None without
     steps.
 
-    A step goes from the first task that it launched to its last one or its end on the host; what several steps
-    could claim belongs to the first.
+    A step goes from the first kernel, copy or communication operator that it launched to the last one or its end on the
+    host; what several steps could claim belongs to the first.
     """
     steps = context.steps
     if not len(steps):
         return None
-    tasks = context.tasks
-    own = np.flatnonzero(~context.in_communication)
-    launched = launch_times(context, tasks.ints("connection")[own])
-    begins, ends = tasks.ints("start_ns")[own], tasks.ints("end_ns")[own]
+    tasks, comm = context.tasks, context.comm
+    kernels = places(np.sort(context.compute.ints("id")), tasks.ints("id")) >= 0
+    own = np.flatnonzero((kernels & ~context.in_communication) | are_copies(context))
+    connection, begins, ends = (
+        np.concatenate([tasks.ints(key)[own], comm.ints(key)]) for key in ("connection", "start_ns", "end_ns")
+    )
+    launched = launch_times(context, connection)
     step_start, step_end = steps.ints("start_ns"), steps.ints("end_ns")
     step = np.searchsorted(step_start, launched, "right") - 1
     inside = (launched != NULL_INT) & (step >= 0) & (launched < step_end[step])

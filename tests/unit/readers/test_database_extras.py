@@ -169,6 +169,30 @@ def test_operators_that_set_marks_are_operators(tmp_path: Path) -> None:
     assert operators.ints("host_self_ns").tolist() == [800, 100]
 
 
+#: Two steps on the host, 1000 to 2000 and 2000 to 3000. The first launches a kernel, an all-reduce that runs when it is
+#: over on the host, and a wait for an event that ends in the second; that launches a kernel meanwhile.
+STEPS = """
+INSERT INTO STRING_IDS VALUES (40,'EVENT_WAIT'),(41,'KERNEL_AICORE'),(42,'first'),(43,'second'),(44,'reduce');
+CREATE TABLE ENUM_API_TYPE (id, name); INSERT INTO ENUM_API_TYPE VALUES (1,'acl'),(5500,'communication');
+CREATE TABLE STEP_TIME (id, startNs, endNs); INSERT INTO STEP_TIME VALUES (1,1000,2000),(2,2000,3000);
+CREATE TABLE CANN_API (startNs, endNs, type, globalTid, connectionId, name);
+INSERT INTO CANN_API VALUES (1100,1110,1,5,21,2),(1200,1210,1,5,22,2),(1300,1310,1,5,23,2),(2100,2110,1,5,24,2);
+INSERT INTO TASK VALUES (1150,1250,0,21,30,77,41,0,2,1,0), (1350,2900,0,22,31,77,40,0,3,1,0),
+                        (2600,2700,0,24,32,77,41,0,2,2,0);
+CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId); INSERT INTO COMPUTE_TASK_INFO VALUES (42,30),(43,32);
+CREATE TABLE COMMUNICATION_OP (opName, startNs, endNs, connectionId, groupName, opId);
+INSERT INTO COMMUNICATION_OP VALUES (44, 2300, 2500, 23, 3, 1);
+"""
+
+
+def test_steps_last_from_what_they_launched_first_to_what_they_launched_last(tmp_path: Path) -> None:
+    build(tmp_path, STEPS)
+    tables = read_database(tmp_path / "ascend_pytorch_profiler.db", "x.db", ProblemLog(), lambda _: None, {"kernels"})
+    kernels = tables["kernels"]
+    steps = dict(zip(kernels.text("name").tolist(), kernels.text("step").tolist()))
+    assert steps == {"first": "1", "reduce": "1", "second": "2"}
+
+
 NPU_MEMORY = """
 INSERT INTO STRING_IDS VALUES (20,'app'),(21,'device');
 CREATE TABLE NPU_MEM (type, ddr, hbm, timestampNs, deviceId);
