@@ -14,6 +14,7 @@ import {
   matrixOf,
   transportsOf,
 } from "./links";
+import { slowLink } from "./slow_link";
 
 interface Props {
   data: DistributedJson;
@@ -48,6 +49,7 @@ export function LinkMatrix({ data, links }: Props) {
         opType={opType}
         group={group}
       />
+      <SlowLinkNote links={links} />
       {matrix.cells.length === 0 ? (
         <Empty text={t("distributed.none.links")} />
       ) : (
@@ -66,6 +68,20 @@ export function LinkMatrix({ data, links }: Props) {
       {matrix.local.length > 0 && <LocalLinks cells={matrix.local} />}
     </Card>
   );
+}
+
+function SlowLinkNote({ links }: { links: readonly LinkJson[] }) {
+  const found = slowLink(links);
+  if (!found) return null;
+  const text = t("distributed.links.slow", {
+    src: found.src,
+    dst: found.dst,
+    speed: format.fixed(found.bandwidth, 2),
+    share: format.share(1 - found.bandwidth / found.median, 0),
+    count: found.peers - 1,
+    type: `${found.transport}, ${found.opType || format.UNKNOWN}`,
+  });
+  return <p class="dist-note">{text}</p>;
 }
 
 interface ToolsProps {

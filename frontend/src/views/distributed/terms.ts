@@ -40,6 +40,8 @@ export const en = {
   "distributed.links": "Links",
   "distributed.links.help":
     "Traffic from the rank of the row to the rank of the column. Only profiled ranks have a row. Point at a cell to read all figures.",
+  "distributed.links.slow":
+    "Slow link: {src} → {dst}, {speed} GB/s, {share} below the median of it and {count} others that move as much ({type}).",
   "distributed.links.groupRanks":
     "Numbers are ranks within the group: this capture does not say which ranks of the job they are.",
   "distributed.figure.bandwidth": "Bandwidth",
@@ -100,6 +102,8 @@ export const zh: Record<keyof typeof en, string> = {
   "distributed.links": "链路",
   "distributed.links.help":
     "从行所示 rank 到列所示 rank 的流量。只有已采集的 rank 有对应的行。指针停在单元格上可看到全部数值。",
+  "distributed.links.slow":
+    "慢链路：{src} → {dst}，{speed} GB/s，比它与另外 {count} 条数据量相近的链路（{type}）的中位数低 {share}。",
   "distributed.links.groupRanks": "编号是通信域内的 rank：该采集结果没有说明它们是作业中的哪些 rank。",
   "distributed.figure.bandwidth": "带宽",
   "distributed.figure.size_bytes": "大小",

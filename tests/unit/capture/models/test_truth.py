@@ -241,3 +241,21 @@ def test_the_longest_wait_for_a_rank_is_what_its_loader_took_longer(tp: int, pp:
     communicated = of_step(shown, str(truth["steps"][0]), "communication_not_overlapped")
     stage = [rank for rank in communicated if rank // (recipe.ranks // pp) == 0]
     assert min(stage, key=lambda rank: communicated[rank]) == 1
+
+
+def test_a_slow_link_is_the_slowest_of_those_that_move_as_much() -> None:
+    """What Distributed compares (frontend/src/views/distributed/slow_link.ts): links of tensor parallel groups send smaller
+    pieces, so that the healthy ones among them are slower than the slow link of a data parallel group."""
+    sizes = Sizes(layers=4)
+    shown, _ = distributed(
+        Recipe("tiny", 8, tp=2, steps=1, sizes=sizes, faults=("slow-link:1-3:1.5",), options=PLAIN)
+    )
+    found: dict[int, dict[tuple[int, int], float]] = {}
+    for link in shown.data["links"]:
+        if link["transport"] == "HCCS":
+            by_size = found.setdefault(round(link["size_bytes"] / 500_000), {})
+            by_size[link["src_rank"], link["dst_rank"]] = link["bandwidth"]
+    alike = next(speed for speed in found.values() if (1, 3) in speed and len(speed) > 4)
+    slow = {alike.pop((1, 3)), alike.pop((3, 1))}
+    assert all(median(alike.values()) / bandwidth == pytest.approx(1.5, rel=0.1) for bandwidth in slow)
+    assert min(speed for group in found.values() for speed in group.values()) < min(slow)
