@@ -247,9 +247,7 @@ def test_a_slow_link_is_the_slowest_of_those_that_move_as_much() -> None:
     """What Distributed compares (frontend/src/views/distributed/slow_link.ts): links of tensor parallel groups send smaller
     pieces, so that the healthy ones among them are slower than the slow link of a data parallel group."""
     sizes = Sizes(layers=4)
-    shown, _ = distributed(
-        Recipe("tiny", 8, tp=2, steps=1, sizes=sizes, faults=("slow-link:1-3:1.5",), options=PLAIN)
-    )
+    shown, _ = distributed(Recipe("tiny", 8, tp=2, steps=1, sizes=sizes, faults=("slow-link:1-3:1.5",), options=PLAIN))
     found: dict[int, dict[tuple[int, int], float]] = {}
     for link in shown.data["links"]:
         if link["transport"] == "HCCS":
