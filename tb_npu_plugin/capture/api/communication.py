@@ -8,6 +8,7 @@ whose Python functions look up the group just before.
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import time
 from typing import Any, Callable
@@ -48,9 +49,10 @@ class CommunicationNotes:
             self._patches.replace(module, f"{name}.{method}", _noted)
         for method in _BETWEEN_TWO:
             self._patches.replace(module, f"{name}.{method}", _noted_with_peer)
-        self._patches.replace(*_PARALLEL, _noted_parallel)
-        for function in _FUNCTIONAL[1]:
-            self._patches.replace(_FUNCTIONAL[0], function, _noted_lookup)
+        if not _is_compiled():
+            self._patches.replace(*_PARALLEL, _noted_parallel)
+            for function in _FUNCTIONAL[1]:
+                self._patches.replace(_FUNCTIONAL[0], function, _noted_lookup)
         for place in _BATCH:
             self._patches.replace(*place, _noted_batch)
         self._patches.replace(*_WAIT, _noted_wait)
@@ -60,6 +62,14 @@ class CommunicationNotes:
         self._patches.undo()
         _works.clear()
         _told.clear()
+
+
+def _is_compiled() -> bool:
+    """torch.compile has compiled something. What calls a Python function is compiled anew where that is another one now: the
+    capture would be of compiling."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    frames = getattr(dynamo, "counters", {}).get("frames", {})
+    return bool(frames.get("total"))
 
 
 #: id of a work that nobody waited for yet -> when its note starts. The id of a work that is gone may come again.
@@ -138,9 +148,12 @@ def _noted_lookup(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _noted_parallel(forward: Callable[..., Any]) -> Callable[..., Any]:
+    import torch  # as above
+
     @functools.wraps(forward)
     def call(model: Any, *args: Any, **kwargs: Any) -> Any:
-        _tell(time.time_ns(), None, getattr(model, "process_group", None), None)
+        if not torch.compiler.is_compiling():
+            _tell(time.time_ns(), None, getattr(model, "process_group", None), None)
         return forward(model, *args, **kwargs)
 
     return call
