@@ -26,6 +26,8 @@ from tb_npu_plugin.units import number, number_column, scaled_column
 MISSING = frozenset(("", "N/A"))
 #: float64 holds every whole number up to here.
 _FLOAT_WHOLE = 2.0**53
+#: From here on, ns, nothing is a duration: no capture takes a hundred days, and what is larger would be rounded by JavaScript.
+_TOO_LONG = 2**53
 #: Different values of a text column that are looked up among, as Python objects; so many ways to write them, twice.
 MAX_CODES = 1 << 17
 #: A chunk whose first cells occur so many times each is converted by its different cells.
@@ -234,9 +236,20 @@ class NumberCells:
                 bad = bad | np.fromiter((not is_whole(text) for text in texts), np.bool_, len(texts))
             return values, bad
         if self._is_int:
-            return scaled_column(texts, int(self.field.factor))
+            values, bad = scaled_column(texts, int(self.field.factor))
+            if not self.takes(values):
+                bad = bad | (values < 0) | (values >= _TOO_LONG)
+            return values, bad
         floats, bad = number_column(texts)
         return floats * self.field.factor, bad
+
+    def takes(self, values: NDArray[Any]) -> bool:
+        """All of them may be: how long something took, where a row needs that, is neither negative nor beyond all time."""
+        column = self.field.column
+        if not (self._is_int and column.kind is Kind.DURATION and column.required):
+            return True
+        # One pass: without a sign, negative ones are the largest.
+        return int(values.view(np.uint64).max(initial=0)) < _TOO_LONG
 
     def drop(self, rows: Mask) -> None:
         """Leave rows of the last chunk out."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.readers import csv_rows, source
 from tb_npu_plugin.readers.byte_lines import ByteLines
-from tb_npu_plugin.readers.cells import Cells, TextCells
+from tb_npu_plugin.readers.cells import Cells, NumberCells, TextCells
 from tb_npu_plugin.scan import SCANNER_VARIABLE
 from tb_npu_plugin.tables import Kind
 
@@ -54,6 +55,9 @@ class NativeRows:
 
         self._lines = lines
         self._columns = columns
+        self._needed = [
+            column for column in columns if isinstance(column, NumberCells) and column.field.column.required
+        ]
         kinds = {column.field.index: _kind(column) for column in columns}
         cells = tuple((*kinds.get(index, (_SKIP, 1.0, 0)), _encoded(cell)) for index, cell in enumerate(header))
         most = max(1, min(csv_rows.MAX_CELL, source.MAX_LINE - 1))
@@ -83,7 +87,7 @@ class NativeRows:
             status, end, rows, count = self._rows.read(lines.data, lines.at)
             if status == _SHORT and len(lines.data) - lines.at < _MAX_CHUNK and lines.more():
                 continue
-            if status == _FULL or (status == _SHORT and end == len(lines.data)):
+            if (status == _FULL or (status == _SHORT and end == len(lines.data))) and self._is_sound():
                 lines.at = end
                 return rows, count
             for column in self._columns:
@@ -93,11 +97,18 @@ class NativeRows:
     def _add(self, column: Cells) -> None:
         """Put the values of the chunk into a column."""
         index = column.field.index
-        values = self._rows.values(index)
         if isinstance(column, TextCells):
-            column.add_indices(np.frombuffer(values, np.int32), self._rows.texts(index, column.indexed))
+            indices = np.frombuffer(self._rows.values(index), np.int32)
+            column.add_indices(indices, self._rows.texts(index, column.indexed))
         else:
-            column.add_values(np.frombuffer(values, column.dtype))
+            column.add_values(self._values(column))
+
+    def _values(self, column: NumberCells) -> NDArray[Any]:
+        return np.frombuffer(self._rows.values(column.field.index), column.dtype)
+
+    def _is_sound(self) -> bool:
+        """No value of the chunk is one that must be reported."""
+        return all(column.takes(self._values(column)) for column in self._needed)
 
     def _forget(self, column: Cells) -> None:
         """Texts seen from now on are new ones."""

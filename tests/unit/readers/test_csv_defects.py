@@ -67,6 +67,15 @@ def test_a_bad_time_costs_its_row(tmp_path: Path) -> None:
     assert problems[0].where == "line 3, Start Time(us), line 4, Start Time(us)"
 
 
+@pytest.mark.parametrize("dur", ["-0.001", "-5.5", "9007199254740.992", "9000000000000000"])
+def test_a_kernel_that_took_less_than_nothing_or_ages_is_lost(tmp_path: Path, dur: str) -> None:
+    longest = kernel_row("longest", duration="9007199254740.991")
+    tables, problems = read(tmp_path, KERNELS, kernels(A, kernel_row("bad", duration=dur), longest))
+    assert names(tables) == ["a", "longest"]
+    assert tables["kernels"].ints("dur_ns").tolist()[1] == 2**53 - 1
+    assert [(p.code, p.where, p.found) for p in problems] == [("bad_required_cell", "line 3, Duration(us)", dur)]
+
+
 def test_a_bad_optional_cell_costs_itself(tmp_path: Path) -> None:
     rows = ["Name,Start Time(us),Duration(us),Wait Time(us),Task ID,x_rate", "a,1,2,soon,1.5,inf", "b,1,2,3,4,0.5"]
     tables, problems = read(tmp_path, KERNELS, "\n".join([*rows, ""]).encode())

@@ -13,6 +13,7 @@ from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.schema.link_files import LINK_TABLES
+from tb_npu_plugin.store.timeline_files import load
 from tb_npu_plugin.tables import Table
 from tests.support.scanners import both_scanners
 from tests.unit.readers.files import codes, read
@@ -122,7 +123,13 @@ def test_a_table_without_its_columns_costs_itself(tmp_path: Path) -> None:
 
 def test_curves_of_a_database(tmp_path: Path) -> None:
     timeline = build(tmp_path, HCCS + OTHERS)
-    assert curves(timeline, tmp_path, "HCCS") == {("Tx", "Tx(MB/s)"): [4, 1, 2], ("Rx", "Rx(MB/s)"): [3]}
+    values = load(tmp_path / "out", "counter_value")
+    links = [track for track in timeline.tracks if track["process"] == "HCCS"]
+    assert [
+        (track["label"], track["name"], series[0], values[series[-2] : series[-1]].tolist())
+        for track in links
+        for series in track["series"]
+    ] == [("NPU 0", "Tx", "Tx(MB/s)", [4, 2]), ("NPU 1", "Rx", "Rx(MB/s)", [3]), ("NPU 1", "Tx", "Tx(MB/s)", [1])]
     assert curves(timeline, tmp_path, "PCIe") == {("PCIe_post", "Tx"): [2, 4], ("PCIe_nonpost_latency", "Tx"): [1]}
     ports = curves(timeline, tmp_path, "RoCE")
     assert ports["Port 1/Rx", "Rx Bandwidth Efficiency"] == [25, 75]
