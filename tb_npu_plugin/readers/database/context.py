@@ -76,6 +76,12 @@ class Context:
         return np.asarray(places(np.sort(steps), self.tasks.ints("id")) >= 0)
 
     @cached_property
+    def are_copies(self) -> NDArray[np.bool_]:
+        """Mask of the tasks that are copies, but for those of communication."""
+        kinds = self.strings.column(self.tasks.ints("kind"), raw=True)
+        return np.asarray(kinds.equals(schema.COPY) & ~self.in_communication)
+
+    @cached_property
     def device_id(self) -> int:
         """The device of a database of one device; NULL_INT where it does not say."""
         ids = self.source.read(schema.RANK_DEVICE).ints("device_id")

@@ -13,7 +13,6 @@ from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.source import Rows
 from tb_npu_plugin.readers.database.strings import places
 from tb_npu_plugin.readers.database.task_queue import entries
-from tb_npu_plugin.schema import torch_npu_db_reading as schema
 
 Index = NDArray[np.int64]
 
@@ -32,7 +31,7 @@ def find_copies(context: Context, ops: Rows) -> Copies:
     """The copies of these operators (by start): a copy belongs to the operator that put the CANN call into the task
     queue which launched it, or that ran then where there is no queue. Of several copies of one call the first counts."""
     calls, tasks = context.calls, context.tasks
-    rows = np.flatnonzero(are_copies(context))
+    rows = np.flatnonzero(context.are_copies)
     rows = rows[np.argsort(tasks.ints("start_ns")[rows], kind="stable")]
     call = places(calls.ints("connection"), tasks.ints("connection")[rows])
     rows, call = rows[call >= 0], call[call >= 0]
@@ -52,9 +51,3 @@ def find_copies(context: Context, ops: Rows) -> Copies:
         )
     )  # fmt: skip
     return Copies(parent, rows[op >= 0], op[op >= 0])
-
-
-def are_copies(context: Context) -> NDArray[np.bool_]:
-    """Mask of the tasks that are copies, but for those of communication."""
-    kinds = context.strings.column(context.tasks.ints("kind"), raw=True)
-    return np.asarray(kinds.equals(schema.COPY) & ~context.in_communication)

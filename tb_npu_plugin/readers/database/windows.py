@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
-from tb_npu_plugin.readers.database.copies import are_copies
 from tb_npu_plugin.readers.database.strings import places
 from tb_npu_plugin.tables import NULL_INT, IntArray
 
@@ -23,7 +22,7 @@ def step_rows(context: Context, starts: IntArray) -> NDArray[np.int64] | None:
         return None
     tasks, comm = context.tasks, context.comm
     kernels = places(np.sort(context.compute.ints("id")), tasks.ints("id")) >= 0
-    own = np.flatnonzero((kernels & ~context.in_communication) | are_copies(context))
+    own = np.flatnonzero((kernels & ~context.in_communication) | context.are_copies)
     connection, begins, ends = (
         np.concatenate([tasks.ints(key)[own], comm.ints(key)]) for key in ("connection", "start_ns", "end_ns")
     )

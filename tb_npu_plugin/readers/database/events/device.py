@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.readers.database.context import Context
-from tb_npu_plugin.readers.database.copies import are_copies, find_copies
+from tb_npu_plugin.readers.database.copies import find_copies
 from tb_npu_plugin.readers.database.events.communication import Operations
 from tb_npu_plugin.readers.database.events.processes import Processes, thread_of
 from tb_npu_plugin.readers.database.events.sink import Sink, known, quoted
@@ -56,7 +56,7 @@ def add_launches(context: Context, sink: Sink, processes: Processes, tasks: Task
     """Arrows to the device, to kernels, copies and communication operators: from the CANN calls that launched them, and
     from the operators that these belong to."""
     calls = context.calls
-    own = np.flatnonzero(((tasks.info >= 0) & ~context.in_communication | are_copies(context)) & tasks.shown)
+    own = np.flatnonzero(((tasks.info >= 0) & ~context.in_communication | context.are_copies) & tasks.shown)
     order = ((own, tasks), (np.arange(len(operations.rows)), operations))
     connection = np.concatenate([tasks.connection[own], operations.rows.ints("connection")])
     pid = np.concatenate([tasks.pid[own], operations.pid])
@@ -85,7 +85,7 @@ def _add_owners(
     ops = context.torch_of_kind("op")
     row, linked = context.links(ops)
     op = np.append(row, -1)[places(linked, connection)]
-    op[np.flatnonzero(are_copies(context)[own])] = -1
+    op[np.flatnonzero(context.are_copies[own])] = -1
     copies = find_copies(context, ops)
     place = places(own, copies.task)
     op[place[place >= 0]] = copies.op[place >= 0]
