@@ -18,8 +18,8 @@ from tb_npu_plugin.capture.api import parsing
 from tb_npu_plugin.capture.api.enums import ExportType
 from tb_npu_plugin.capture.api.messages import error, warn
 from tb_npu_plugin.capture.api.parser_process import run_parser
-from tb_npu_plugin.capture.api.progress_bar import Bars
-from tb_npu_plugin.capture.backend import MemoryAction
+from tb_npu_plugin.capture.api.progress_bar import FAILED, Bars
+from tb_npu_plugin.capture.backend import MemoryAction, Progress
 from tb_npu_plugin.schema.torch_npu_csv import OPERATORS
 from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
 
@@ -62,7 +62,12 @@ def export(folder: Path, analysis_type: str, output_path: str, metric: str) -> N
     target = Path(output_path).absolute()
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".tb_npu_export_", dir=target.parent) as temporary, Bars() as bars:
-        run_parser(folder, Path(temporary), [ExportType.Text], bars.add(target.name))
+        report = bars.add(target.name)
+        try:
+            run_parser(folder, Path(temporary), [ExportType.Text], report)
+        except Exception:
+            report(Progress(0, 0, FAILED))
+            raise
         writers[analysis_type](Path(temporary), target)
 
 

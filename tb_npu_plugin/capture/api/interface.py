@@ -9,20 +9,18 @@ from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend, side_files
-from tb_npu_plugin.capture.api import exports, parsing, paths, ranks, session, task_queue
+from tb_npu_plugin.capture.api import exports, parsing, paths, ranks, session, settings
 from tb_npu_plugin.capture.api.automatic_marks import AutomaticMarks
 from tb_npu_plugin.capture.api.communication import CommunicationNotes
-from tb_npu_plugin.capture.api.enums import ProfilerActivity, supported_activities
+from tb_npu_plugin.capture.api.enums import ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.gc_detect import GcDetector
-from tb_npu_plugin.capture.api.messages import error, info, reason, truth, warn
+from tb_npu_plugin.capture.api.messages import error, info, reason, warn
+from tb_npu_plugin.capture.api.settings import SWITCHES
 from tb_npu_plugin.capture.api.termination import Termination
 from tb_npu_plugin.capture.api.trace_ids import TraceIds
 from tb_npu_plugin.capture.backend import HostSwitches, Recorder, Settings
 
-SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
-#: Of the experimental config: the simulated device has nothing to tell of these.
-_NOT_SIMULATED = ("record_op_args", "_op_attr", "_host_sys")
 #: Those with a capture that has not ended: one a process.
 _busy: weakref.WeakSet[_ProfInterface] = weakref.WeakSet()
 
@@ -47,15 +45,15 @@ class _ProfInterface:
         self.prof_path = ""
         #: The calling thread is the one that trains: it has called step().
         self.stepping = False
-        self.activities = _checked_activities(activities)
-        self.record_shapes = _checked_bool("record_shapes", record_shapes)
-        self.profile_memory = _checked_bool("profile_memory", profile_memory)
-        self.with_stack = _checked_bool("with_stack", with_stack)
-        self.with_flops = _checked_bool("with_flops", with_flops)
-        self.with_modules = _checked_bool("with_modules", with_modules)
+        self.activities = settings.checked_activities(activities)
+        self.record_shapes = settings.checked_bool("record_shapes", record_shapes)
+        self.profile_memory = settings.checked_bool("profile_memory", profile_memory)
+        self.with_stack = settings.checked_bool("with_stack", with_stack)
+        self.with_flops = settings.checked_bool("with_flops", with_flops)
+        self.with_modules = settings.checked_bool("with_modules", with_modules)
         self.schedule = schedule
         self.metadata = metadata if metadata is not None else {}
-        self.experimental_config = self._checked_config(experimental_config)
+        self.experimental_config = settings.checked_config(experimental_config, self.activities)
         self.trace_id = ""
         self.trace_ids = TraceIds(custom_trace_id_callback)
         self._temporary: list[Path] = []
@@ -70,20 +68,6 @@ class _ProfInterface:
         self._start_info: dict[str, Any] = {}
         self._marks_failed = False
 
-    def _checked_config(self, config: Any) -> _ExperimentalConfig:
-        if config is not None and not isinstance(config, _ExperimentalConfig):
-            warn("Parameter experimental_config is an instance of _ExperimentalConfig, reset it to default.")
-            config = None
-        checked = config if config is not None else _ExperimentalConfig()
-        if ProfilerActivity.NPU not in self.activities:
-            warn("Experimental config will not be used while ProfilerActivity.NPU is not set.")
-        if ProfilerActivity.CPU not in self.activities and checked.with_gc:
-            warn("GC detect will not take effect while ProfilerActivity.CPU is not set.")
-        idle = ", ".join(name.lstrip("_") for name in _NOT_SIMULATED if getattr(checked, name))
-        if idle:
-            warn(f"The simulated device records nothing for {idle}: no file comes of it.")
-        return checked
-
     @property
     def recording(self) -> bool:
         """There is a capture that has not ended."""
@@ -94,7 +78,7 @@ class _ProfInterface:
         """The step that begins is the last before a capture without a warm-up."""
         recorder = backend.current().recorder()
         try:
-            recorder.sample(self._make_settings(), self.stepping)
+            recorder.sample(self._current_settings(), self.stepping)
         except Exception as problem:  # the capture does without
             warn(f"The step before the capture is not sampled: {reason(problem)}")
         else:
@@ -117,7 +101,7 @@ class _ProfInterface:
         folder, temporary = paths.PLACE.create()
         if temporary:
             self._temporary.append(folder)
-        self._settings = self._make_settings()
+        self._settings = self._current_settings()
         recorder = ahead or backend.current().recorder()
         self.prof_path = str(folder)
         try:
@@ -279,34 +263,9 @@ class _ProfInterface:
         return [setting for setting, on in there.items() if not on]
 
     # -- settings ------------------------------------------------------------------------------------
-    def _make_settings(self) -> Settings:
-        config, rank = self.experimental_config, ranks.rank_id()
-        cpu = ProfilerActivity.CPU in self.activities
-        return Settings(
-            cpu=cpu,
-            npu=ProfilerActivity.NPU in self.activities,
-            host=HostSwitches(**{name: getattr(self, name) for name in SWITCHES}),
-            level=config._profiler_level,
-            aic_metrics=config._aic_metrics,
-            l2_cache=config._l2_cache,
-            mstx=config._mstx or config._msprof_tx,
-            op_attr=config._op_attr,
-            record_op_args=config.record_op_args,
-            data_simplification=config._data_simplification is not False,
-            gc_threshold=config._gc_detect_threshold if cpu else None,
-            export_types=tuple(config._export_type),
-            host_sys=tuple(config._host_sys),
-            sys_io=config._sys_io,
-            sys_interconnection=config._sys_interconnection,
-            rank=None if rank is None else int(rank),
-            world=ranks.world_size(),
-            groups=ranks.groups(),
-            environment=side_files.environment(),
-            active=active if isinstance(active := getattr(self.schedule, "active", None), int) else None,
-            task_queue=task_queue.level(),
-            mstx_include=tuple(config._mstx_domain_include),
-            mstx_exclude=tuple(config._mstx_domain_exclude),
-        )
+    def _current_settings(self) -> Settings:
+        host = HostSwitches(**{name: getattr(self, name) for name in SWITCHES})
+        return settings.make(self.experimental_config, self.activities, host, getattr(self.schedule, "active", None))
 
     def _write_info(self, end: dict[str, Any] | None) -> None:
         common = {
@@ -318,21 +277,3 @@ class _ProfInterface:
         experimental = side_files.attributes(self.experimental_config)
         content = side_files.info(common, experimental, self._start_info, end, versions, ranks.rank_id())
         side_files.write_info(Path(self.prof_path), content)
-
-
-def _checked_bool(name: str, value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    warn(f"Parameter {name} is of boolean type, reset it to False.")
-    return False
-
-
-def _checked_activities(activities: Any) -> set[ProfilerActivity]:
-    try:
-        found = list(activities) if truth(activities) else []
-    except Exception:  # the user's object; told below
-        found = [None]
-    if any(not isinstance(item, ProfilerActivity) for item in found):
-        warn("Invalid activities, only CPU and NPU are supported, reset it to default.")
-        return supported_activities()
-    return set(found) or supported_activities()

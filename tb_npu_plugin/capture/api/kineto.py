@@ -153,6 +153,8 @@ class _KinetoProfile:
             )
             metric = exports.CPU_TIME
         path = Path(output_path)
+        if not path.name:
+            raise ValueError("Invalid parameter output_path, which must be a log file.")
         if path.suffix != ".log":
             path = path.with_suffix(".log")
             warn(f"The file of export_stacks must be a .log file, it is written to {path}.")

@@ -62,7 +62,8 @@ class HostData:
         target = folder / RAW_FOLDER / CAPTURE
         temporary = target.with_suffix(".part")
         content = {"format": FORMAT, **vars(self), "settings": asdict(self.settings)}  # no copy of the marks
-        temporary.write_text(json.dumps(content), encoding="utf-8")
+        # half of a surrogate pair (of a path that is no UTF-8, say), which no result file takes, costs the letter
+        temporary.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8", errors="replace")
         temporary.replace(target)
 
 

@@ -94,6 +94,16 @@ def test_stacks_with_a_wrong_metric_and_suffix(captured: profile, said: Said) ->
     assert " 12\n" in Path("a/stacks.log").read_text()
 
 
+def test_an_export_that_fails_says_so_in_its_bar(
+    captured: profile, said: Said, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (Path(captured.prof_if.prof_path) / "FRAMEWORK/raw.json").write_text("{")
+    captured.export_chrome_trace("trace.json")
+    written = capsys.readouterr()
+    assert "[ERROR]" in written.out
+    assert "failed" in written.err
+
+
 def test_stacks_need_stacks(recorded: Recorded, said: Said) -> None:
     with profile(experimental_config=QUIET) as prof:
         pass

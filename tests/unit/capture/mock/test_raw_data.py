@@ -63,6 +63,17 @@ def test_host_data_come_back(folder: Path) -> None:
     assert (found.start, found.end, list(map(tuple, found.collections))) == (5, 9, [(6, 7, 2)])
 
 
+def test_a_mark_that_is_no_utf8_costs_its_letter_only(folder: Path) -> None:
+    # no result file takes half of a surrogate pair: it cost the capture
+    data = HostData(Settings(environment={"HCCL_ALGO": "\udc80"}), 1, 0, 5, end=9)
+    data.marks = [(6, 7, 2, "load dat\udcff\u00e9", "default", None)]
+    data.write(folder)
+    (folder / RAW_FOLDER / TRACE).touch()
+    found = read(folder)
+    assert [mark[3] for mark in found.marks] == ["load dat?\u00e9"]
+    assert found.settings.environment == {"HCCL_ALGO": "?"}
+
+
 @pytest.mark.parametrize("content", ["", "{}", '{"format": 2}', "[]"])
 def test_other_files_are_bad(folder: Path, content: str) -> None:
     (folder / RAW_FOLDER / CAPTURE).write_text(content)
