@@ -121,22 +121,20 @@ class _Stage:
         micro, p = self._shape.micro, self._p
         self._data()
         warm = min(micro, self._layout.pp - 1 - self._stage)
-        for _ in range(warm):
+        for number in range(warm):
             self._receive("pp-")
-            self._forward()
+            self._forward(number)
             self._send("pp+")
         steady = micro - warm
         if steady:
             self._receive("pp-")
         for number in range(steady):
-            self._forward()
+            self._forward(warm + number)
             self._send("pp+")
             self._backward(last=number == micro - 1)
             if number < steady - 1:
                 self._receive("pp-")  # before the send: the stage before sends first, too
             self._send("pp-")
-            if number == 0:
-                p.collect()
         for number in range(steady, micro):
             self._backward(last=number == micro - 1)
             self._send("pp-")
@@ -157,7 +155,7 @@ class _Stage:
             p.copy(tokens[0] * tokens[1] * 8)
         p.misuse_memory(self._faults, self._model.held(self._stage))
 
-    def _forward(self) -> None:
+    def _forward(self, number: int) -> None:
         """One micro batch: from the stage before, through the layers, towards the stage behind."""
         p = self._p
         kept: list[_Kept] = []
@@ -177,6 +175,8 @@ class _Stage:
             self._op(kept, "aten::_log_softmax", (out,))
             self._op(kept, "aten::nll_loss_forward", (out, (self._tokens[0],)), (), BF16, "long int")
             p.instructions.append(("engine_block", "LogSoftmaxV2", 1 << 20, 8_000))
+        if number == 0:  # each stage has a first one, and communicates behind it
+            p.collect()
 
     def _layer(self, kept: list[_Kept], layer: int) -> None:
         p, s = self._p, self._shape

@@ -257,3 +257,25 @@ def test_a_slow_link_is_the_slowest_of_those_that_move_as_much() -> None:
     slow = {alike.pop((1, 3)), alike.pop((3, 1))}
     assert all(median(alike.values()) / bandwidth == pytest.approx(1.5, rel=0.1) for bandwidth in slow)
     assert min(speed for group in found.values() for speed in group.values()) < min(slow)
+
+
+@pytest.mark.parametrize("rank", range(4))
+@pytest.mark.parametrize("micro", [1, 2, 5])
+def test_the_collector_runs_once_in_each_step_of_any_stage(rank: int, micro: int) -> None:
+    """It ran behind the first of the micro batches that go forward and backward in turn, which stages with few have not."""
+    sizes = Sizes(layers=4, micro=micro)
+    _, truths = Recipe("tiny", 4, pp=4, steps=2, sizes=sizes, faults=(f"gc-pause:{rank}:5",)).cluster().times()
+    assert [[4_500_000 <= pause <= 5_500_000 for pause in truth.pauses] for truth in truths] == [
+        [other == rank] * 2 for other in range(4)
+    ]
+
+
+@pytest.mark.parametrize("tp", [1, 4])
+def test_a_pause_of_the_collector_holds_up_the_step_that_it_is_in(tp: int) -> None:
+    """In the first recorded step, too, which the page shows first: it came behind the last collective of its step."""
+    recipe = Recipe("tiny", 4, tp=tp, steps=2, sizes=Sizes(layers=4), faults=("gc-pause:2:10",), options=PLAIN)
+    shown, truth = distributed(recipe)
+    for step in map(str, truth["steps"]):
+        communicated, late = (of_step(shown, step, key) for key in ("communication_not_overlapped", "late"))
+        assert min(communicated, key=lambda rank: communicated[rank]) == 2
+        assert late[2] == max(late.values()) > 5_000_000
