@@ -193,6 +193,19 @@ def test_the_slow_rank_stands_first_among_the_longest(open_plugin: Open, demo_se
     expect(ranks.first).to_have_text("rank 5")
 
 
+def test_a_row_of_diff_leads_to_the_trace_of_either_side(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("diff")
+    expect(plugin.frame.locator(".diff-row", has_text="Idle").locator("button, .link")).to_have_count(0)
+    rows = plugin.frame.locator('[data-table="diff.operators"] .data-row.body')
+    rows.filter(has_text="npu::npu_apply_adam_w").click()  # only in the experimental capture
+    expect(plugin.frame.get_by_text("In the trace of the baseline")).to_have_count(0)
+    plugin.frame.get_by_text("In the trace of the experimental capture").click()
+    plugin.ready("trace")
+    expect(plugin.frame.locator(".trace-title h2")).to_have_text("npu::npu_apply_adam_w")
+    expect(plugin.frame.locator("header")).to_contain_text("transformer_910b_tuned")
+
+
 def test_diff_drills_down_by_class(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     plugin.open("diff")

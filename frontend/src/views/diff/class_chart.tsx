@@ -5,6 +5,9 @@ import { t, tOr } from "../../i18n";
 import { Card } from "../../widgets";
 import { type ClassRow, classRows, direction, totals } from "./classes";
 
+/** The class without kernels. */
+const IDLE = "idle";
+
 interface Props {
   pair: DiffStepJson;
   /** Class whose kernels are listed below; "" for all. */
@@ -28,31 +31,25 @@ export function ClassChart({ pair, chosen, onChoose }: Props) {
     >
       <div class="diff-classes">
         <Head unit={unit.name} />
-        {rows.map((row) => (
-          <button
-            type="button"
-            key={row.id}
-            class={`diff-row ${row.id === chosen ? "on" : ""}`}
-            data-tip={t("diff.class.tip", { before: row.baseline_calls, after: row.experimental_calls })}
-            onClick={() => onChoose(row.id)}
-          >
-            <span class="link">{className(row.id)}</span>
-            <span>
-              <Bar ratio={row.baseline} color="var(--c-compute)" />
-              <Bar ratio={row.experimental} color="var(--c-over)" />
-            </span>
-            <span class="mono" data-tip={format.exactDuration(row.baseline_ns)}>
-              {text(row.baseline_ns)}
-            </span>
-            <span class="mono" data-tip={format.exactDuration(row.experimental_ns)}>
-              {text(row.experimental_ns)}
-            </span>
-            <Difference row={row} text={signed(row.difference_ns)} />
-            <span class="mono" data-tip={format.exactDuration(row.running_ns)}>
-              {signed(row.running_ns)}
-            </span>
-          </button>
-        ))}
+        {rows.map((row) =>
+          row.id === IDLE ? (
+            <div key={row.id} class="diff-row">
+              <span>{className(row.id)}</span>
+              <Figures row={row} text={text} signed={signed} />
+            </div>
+          ) : (
+            <button
+              type="button"
+              key={row.id}
+              class={`diff-row ${row.id === chosen ? "on" : ""}`}
+              data-tip={t("diff.class.tip", { before: row.baseline_calls, after: row.experimental_calls })}
+              onClick={() => onChoose(row.id)}
+            >
+              <span class="link">{className(row.id)}</span>
+              <Figures row={row} text={text} signed={signed} />
+            </button>
+          ),
+        )}
         <div class="diff-row sum">
           <span>{t("diff.sum")}</span>
           <span />
@@ -69,6 +66,33 @@ export function ClassChart({ pair, chosen, onChoose }: Props) {
         </div>
       </div>
     </Card>
+  );
+}
+
+interface FiguresProps {
+  row: ClassRow;
+  text: (ns: number) => string;
+  signed: (ns: number) => string;
+}
+
+function Figures({ row, text, signed }: FiguresProps) {
+  return (
+    <>
+      <span>
+        <Bar ratio={row.baseline} color="var(--c-compute)" />
+        <Bar ratio={row.experimental} color="var(--c-over)" />
+      </span>
+      <span class="mono" data-tip={format.exactDuration(row.baseline_ns)}>
+        {text(row.baseline_ns)}
+      </span>
+      <span class="mono" data-tip={format.exactDuration(row.experimental_ns)}>
+        {text(row.experimental_ns)}
+      </span>
+      <Difference row={row} text={signed(row.difference_ns)} />
+      <span class="mono" data-tip={format.exactDuration(row.running_ns)}>
+        {signed(row.running_ns)}
+      </span>
+    </>
   );
 }
 

@@ -4,8 +4,10 @@ import type { Query } from "../../api/client";
 import type { TableJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { lang, t } from "../../i18n";
+import { places } from "../../state/catalog";
 import { param, setParams } from "../../state/params";
-import { Card, DataTable, Empty, type Row, Segments, Select, type Where } from "../../widgets";
+import { openView } from "../../state/selection";
+import { Card, DataTable, Empty, type Row, RowFacts, Segments, Select, type Where } from "../../widgets";
 import { className } from "./class_chart";
 import { byChange, CHANGES, changeWhere, direction, signedShare, TIMES, withSign } from "./classes";
 
@@ -86,6 +88,7 @@ function Operators({ answer, query, table, tools, filter, change }: TableProps) 
       compared={COMPARED}
       where={changeWhere(change, `ratio_${time}`)}
       cell={{ ...cells, baseline_calls: calls }}
+      details={(row) => <Details table={sorted} row={row} answer={answer} query={query} />}
       tools={tools}
       moreTools={
         <>
@@ -129,6 +132,7 @@ function Kernels({
         baseline_calls: calls,
         class: (row) => className(String(row.get("class") ?? "")),
       }}
+      details={(row) => <Details table={sorted} row={row} answer={answer} query={query} />}
       tools={tools}
       moreTools={
         <>
@@ -146,6 +150,36 @@ function Kernels({
         </>
       }
     />
+  );
+}
+
+interface DetailsProps extends Pick<Props, "answer" | "query"> {
+  table: TableJson;
+  row: Row;
+}
+
+/** All times of a row, and the way to it in the trace of each side that has it. */
+function Details({ table, row, answer, query }: DetailsProps) {
+  const name = row.get("name");
+  const times = table.columns.filter((column) => column.group === "time");
+  return (
+    <RowFacts table={{ ...table, columns: times }} row={row} baseNs={answer.base_ns}>
+      {(["baseline", "experimental"] as const).map((side) => {
+        const place = places.value.get(String(query[side] ?? ""));
+        if (!place || typeof name !== "string" || row.get(`${side}_calls`) === 0) return null;
+        const { run, worker, span } = place;
+        return (
+          <button
+            type="button"
+            key={side}
+            class="link"
+            onClick={() => openView("trace", { run: run.id, worker: worker.id, span: span.id, find: name })}
+          >
+            {t(`diff.trace.${side}`)} →
+          </button>
+        );
+      })}
+    </RowFacts>
   );
 }
 

@@ -207,6 +207,9 @@ function NoCommunication({ data }: { data: DistributedJson }) {
   return <Card title={t("distributed.none.title")}>{isRead ? t(text) : t("distributed.none.yet")}</Card>;
 }
 
+/** Parts of a communication operator. */
+const COMPARED = [["elapse_ns", "transit_ns", "wait_ns", "sync_ns", "idle_ns"]];
+
 interface TableProps {
   name: "ops" | "transports" | "link_use";
   answer: ViewJson;
@@ -245,6 +248,7 @@ function RankTable({ name, answer, run, where, chosen, isSilent, columns, bar, i
           baseNs={answer.base_ns}
           where={where}
           columns={columns.filter((key) => isKnown(table, key))}
+          compared={COMPARED}
           {...(bar ? { bar: { column: bar } } : {})}
           tools={
             chosen && (
