@@ -19,13 +19,14 @@ const EDGE = 0.45;
 /** Makes lookups and keeps them as long as the colours and the search stay. */
 export class Lookups {
   private made = new WeakMap<readonly string[], Map<boolean, Lookup>>();
-  private needle = "";
+  private key = "";
   private theme: Theme | null = null;
 
   get(names: readonly string[], process: string, scene: Scene): Lookup {
-    if (scene.needle !== this.needle || scene.theme !== this.theme) {
+    const key = `${scene.needle}\n${scene.selected?.name ?? ""}`;
+    if (key !== this.key || scene.theme !== this.theme) {
       this.made = new WeakMap();
-      this.needle = scene.needle;
+      this.key = key;
       this.theme = scene.theme;
     }
     const overlap = process === "Overlap Analysis";

@@ -82,7 +82,7 @@ class Recipe:
             raise BadRequest(f"there is no rank {wrong[0]}", f"The run has {self.ranks} ranks, from 0.")
         faults = parse_faults(self.faults, self.ranks)
         model = workload(self.model, self.sizes, layout, KernelFactory(chip), faults)
-        return Cluster(
+        cluster = Cluster(
             model,
             layout,
             chip,
@@ -95,6 +95,14 @@ class Recipe:
             self.options.schedule is not None,
             self.task_queue,
         )
+        for one, other in faults.slow_links:
+            linked = cluster.linked(one)
+            if other not in linked:  # nothing would show it
+                names = ", ".join(map(str, linked)) or "no other rank"
+                raise BadRequest(
+                    f"ranks {one} and {other} send each other nothing in this run", f"Rank {one} has links to {names}."
+                )
+        return cluster
 
 
 def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambda what, share: None) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class Truth:
     waited      time from the rank's arrival at a communication to that of the last member, over all of them
     ai_cpu      time of AI CPU kernels; compiles, compile: calls and time of compiling operators
     allocated, reserved   of the caching allocator at the end of the step
-    pauses      of the garbage collector; loading: of the data loader
+    pauses      of the garbage collector
     """
 
     computing: list[int] = field(default_factory=list)
@@ -65,7 +65,6 @@ class Truth:
     allocated: list[int] = field(default_factory=list)
     reserved: list[int] = field(default_factory=list)
     pauses: list[int] = field(default_factory=list)
-    loading: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -106,6 +105,17 @@ class Cluster:
         number = self.layout.number(team)
         at = self.start // 1000 - _FOUNDED + number * 2_750_000 + team.ranks[0] * 1_210
         return f"10.{server >> 16}.{server >> 8 & 255}.{server & 255}%eth0_{_PORT + device}_{number}_{at}"
+
+    def linked(self, rank: int) -> list[int]:
+        """Ranks to which a rank has links that its communication uses: in a ring those beside it."""
+        roles = self.workload.program(self.layout.stage(rank), 0).roles()
+        out: set[int] = set()
+        for role, team in self.layout.teams(rank).items():
+            if role in roles:
+                place, count = team.ranks.index(rank), len(team.ranks)
+                mesh = self.topology.is_mesh(team.ranks)
+                out |= set(team.ranks if mesh else (team.ranks[place - 1], team.ranks[(place + 1) % count]))
+        return sorted(out - {rank})
 
     # -- times of all ranks -------------------------------------------------------------------------
     def times(self, progress: Callable[[float], None] = lambda share: None) -> tuple[Timetable, list[Truth]]:
@@ -277,7 +287,6 @@ class _Run:
         truth.reserved.append(self.host.allocator.reserved)
         truth.pauses.append(sum(pause.end - pause.start for pause in self._host_faults.pauses))
         self._host_faults.pauses.clear()
-        truth.loading.append(self.host.loading)
 
     def communicated(
         self, key: tuple[str, int], transfer: Transfer, exchange: Exchange, end: int, tasks: list[PlaneTask]

@@ -27,6 +27,7 @@ from tb_npu_plugin.capture.simulation.device import (
     copy_time,
     exchange_time,
     launch_times,
+    skewed,
     workspace_times,
 )  # fmt: skip
 from tb_npu_plugin.capture.simulation.lots import Floats, Lots
@@ -90,9 +91,8 @@ class Host:
     groups: dict[str, int]
     #: This rank at the communication where it has stopped.
     arrival: Arrival
-    #: By the last step; ns that its data loader took.
+    #: By the last step.
     made: Made
-    loading: int
 
     def __init__(self, place: Place, faults: HostFaults) -> None:
         process = place.process
@@ -145,7 +145,6 @@ class Host:
         step.memory = self._allocations.carry_out(plan)
         step.pauses = [GcPause(self._threads[0], *step.clock[list(ticks)].tolist()) for ticks in plan.pauses]
         self._faults.pauses += step.pauses
-        self.loading = sum(int(step.clock[end] - step.clock[start]) for start, end in plan.loads)
         self._counters = self._counters.behind(plan)
 
     def _draw(self, step: Step) -> None:
@@ -153,7 +152,9 @@ class Host:
         plan, device = step.plan, self.device
         arrays = plan.arrays
         lots = self._lots.take(plan.draws)
-        spells = _whole(arrays.spells * (0.9 + 0.2 * lots[arrays.lots])) // 10 * 10 + 10
+        lot = lots[arrays.lots]
+        shares: Floats = np.where(arrays.short, skewed(lot), 0.9 + 0.2 * lot)
+        spells = _whole(arrays.spells * shares) // 10 * 10 + 10
         clock = step.clock = np.empty(len(spells) + 1, dtype=_WHOLE)
         clock[0] = 0
         np.cumsum(spells * arrays.works, out=clock[1:])

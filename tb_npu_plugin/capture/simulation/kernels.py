@@ -7,6 +7,7 @@ in it and is no view becomes one element-wise kernel of its own name.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -154,6 +155,23 @@ VIEWS = frozenset(
 )  # fmt: skip
 
 
+#: Formats of images and of filters in graphs: channels in blocks of 32 bytes, filters in blocks of 16 as well.
+_IMAGE, _FILTER = "NC1HWC0", "FRACTAL_Z"
+_BLOCK, _FILTERS = 32, 16
+
+
+def _stored(shape: Shape, format_: str, item: int) -> Shape:
+    """How a tensor of four dimensions lies in memory; item: bytes of an element."""
+    if format_ not in (_IMAGE, _FILTER):
+        return shape
+    first, channels, height, width = shape
+    block = _BLOCK // item
+    blocks = -(-channels // block)
+    if format_ == _IMAGE:
+        return first, blocks, height, width, block
+    return blocks * height * width, -(-first // _FILTERS), _FILTERS, block
+
+
 def size_of(shape: Shape, type_: str) -> int:
     """Bytes of a tensor."""
     return prod(shape) * TYPES.get(type_, ("", 4))[1]
@@ -207,44 +225,63 @@ class KernelFactory:
         return [self._launch(rule, shapes, types, out, work, min(self.chip.cube_cores, tiles))]
 
     def _conv(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
-        """(n, c, h, w) by (o, c, kh, kw); the third shape is that of the output."""
+        """(n, c, h, w) by (o, c, kh, kw); the third shape is that of the output. What is no graph comes as NCHW."""
+        image, weight, result = shapes[:3]
+        type_ = types[0]
         return [
-            self._transfer(shapes[0], types[0], "NCHW", "NC1HWC0"),
-            self._compiled("Conv2D", shapes, types, shapes[2], "NC1HWC0;FRACTAL_Z"),
-            self._transfer(shapes[2], types[0], "NC1HWC0", "NCHW"),
+            self._transfer(image, type_, "NCHW", _IMAGE),
+            self._transfer(weight, type_, "NCHW", _FILTER),
+            self._compiled("Conv2D", shapes, type_, ((image, _IMAGE), (weight, _FILTER)), (result, _IMAGE)),
+            self._transfer(result, type_, _IMAGE, "NCHW"),
         ]
 
     def _conv_grad(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
+        """Two graphs: the gradients of the input and of the weight."""
+        image, weight, result = shapes[:3]
+        type_, size = types[0], ((4,), "NCHW")  # what is asked for is told by its four sizes
+        before, after = (result, _IMAGE), (image, _IMAGE)
         return [
-            self._transfer(shapes[2], types[0], "NCHW", "NC1HWC0"),
-            self._compiled("Conv2DBackpropInput", shapes, types, shapes[0], "NCHW;FRACTAL_Z;NC1HWC0"),
-            self._compiled("Conv2DBackpropFilter", shapes, types, shapes[1], "NC1HWC0;NCHW;NC1HWC0"),
+            self._transfer(weight, type_, "NCHW", _FILTER),
+            self._transfer(result, type_, "NCHW", _IMAGE),
+            self._compiled("Conv2DBackpropInput", shapes, type_, (size, (weight, _FILTER), before), after),
+            self._transfer(image, type_, _IMAGE, "NCHW"),
+            self._transfer(image, type_, "NCHW", _IMAGE),
+            self._transfer(result, type_, "NCHW", _IMAGE),
+            self._compiled("Conv2DBackpropFilter", shapes, type_, (after, size, before), (weight, _FILTER)),
+            self._transfer(weight, type_, _FILTER, "NCHW"),
         ]
 
     def _compiled(
-        self, type_: str, shapes: tuple[Shape, ...], types: tuple[str, ...], out: Shape, formats: str
-    ) -> Launch:
+        self, type_: str, shapes: tuple[Shape, ...], element: str, inputs: Sequence[tuple[Shape, str]],
+        output: tuple[Shape, str],
+    ) -> Launch:  # fmt: skip
+        """An operator of a graph. shapes: of the image, the weight and the result; inputs, output: with their formats."""
         number = self._graph.setdefault((type_, shapes), len(self._graph) + 1)
         image, weight, result = shapes[:3]
         flops = 2.0 * prod(result) * weight[1] * weight[2] * weight[3]
-        item = TYPES.get(types[0], ("", 2))[1]
+        item = TYPES.get(element, ("", 2))[1]
         first, others = (image, (weight, result)) if type_ == "Conv2D" else (result, (weight, image))
         read = sum(map(prod, others)) * item
-        work = self._work(prod(out) * item, prod(first) * item, read, flops * 1.3)
+        work = self._work(prod(output[0]) * item, prod(first) * item, read, flops * 1.3)
         rule = Rule("", "aclopCompileAndExecute", "", type_, "AI_CORE")
-        kernel_shapes = shapes[:2] if type_ == "Conv2D" else shapes[:3]
-        launch = self._launch(rule, kernel_shapes, types, out, work, self.chip.cube_cores, f"{type_}{number}", formats)
+        stored = tuple(_stored(shape, format_, item) for shape, format_ in inputs)
+        types = tuple("int" if format_ == "NCHW" else element for _, format_ in inputs)
+        launch = self._launch(
+            rule, stored, types, _stored(*output, item), work, self.chip.cube_cores, f"{type_}{number}",
+            ";".join(format_ for _, format_ in inputs), output[1], element,
+        )  # fmt: skip
         return Launch(launch.kernel, launch.ns, launch.api, compiled=True)
 
     def _transfer(self, shape: Shape, type_: str, source: str, target: str) -> Launch:
+        """Another format of a tensor: _IMAGE and _FILTER pad it."""
         number, self._transfers = self._transfers, self._transfers + 1
-        size = size_of(shape, type_)
+        item = TYPES.get(type_, ("", 2))[1]
+        given, made = _stored(shape, source, item), _stored(shape, target, item)
         rule = Rule("", "aclopCompileAndExecute", "", "TransData")
         name = f"trans_TransData_{number}"
-        work = self._work(size, size, vector_flops=prod(shape))
-        return self._launch(
-            rule, (shape,), (type_,), shape, work, min(32, self.chip.vector_cores), name, source, target
-        )
+        work = self._work(prod(made) * item, prod(given) * item, vector_flops=prod(shape))
+        blocks = min(32, self.chip.vector_cores)
+        return self._launch(rule, (given,), (type_,), made, work, blocks, name, source, target)
 
     def _attention(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
         """Query, key and value as (batch, heads, sequence, size of a head); causal: half of the products."""
@@ -283,9 +320,11 @@ class KernelFactory:
 
     def _launch(
         self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...], out: Shape, work: Work, block: int,
-        name: str = "", formats: str = "", out_format: str = "",
+        name: str = "", formats: str = "", out_format: str = "", element: str = "",
     ) -> Launch:  # fmt: skip
-        fp32 = bool(types) and types[0] == "float"
+        """element: type of the output, that of the first input without."""
+        element = element or (types[0] if types else "")
+        fp32 = element == "float"
         core = rule.core if self.chip.split else {"AI_VECTOR_CORE": "AI_CORE", "MIX_AIC": "AI_CORE",
                                                   "MIX_AIV": "AI_CORE"}.get(rule.core, rule.core)  # fmt: skip
         names = [TYPES.get(type_, ("FLOAT", 4))[0] for type_ in types[: len(shapes)]]
@@ -295,10 +334,10 @@ class KernelFactory:
             inputs=";".join(",".join(map(str, shape)) for shape in shapes),
             outputs=",".join(map(str, out)),
             input_types=";".join(names),
-            output_types=TYPES.get(types[0], ("FLOAT", 4))[0] if types else "",
+            output_types=TYPES.get(element, ("FLOAT", 4))[0] if element else "",
             input_formats=formats or ";".join([plain] * len(shapes)),
-            output_formats=out_format or (formats.partition(";")[0] if formats else plain),
-            block=block, mix=2 * block if core == "MIX_AIC" else 0, hf32=core == "AI_CORE" and fp32, work=work,
+            output_formats=out_format or plain,
+            block=block, mix=2 * block if core == "MIX_AIC" else 0, hf32=fp32 and rule.type.startswith("Conv"), work=work,
             pipes=_pipes(self.chip, core, work, fp32),
         )  # fmt: skip
         return Launch(kernel, kernel_ns(self.chip, core, work, fp32), rule.api)

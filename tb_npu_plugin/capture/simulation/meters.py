@@ -17,7 +17,10 @@ from tb_npu_plugin.capture.simulation.samples import ModuleSample, Sample
 
 #: ns between two samples, as profile_memory switches it on (50 Hz).
 EVERY = 20_000_000
-_BANKS = 4
+#: ns by which a sample may come late, in steps of 10 (as in the public sample of a real 910B).
+_LATE = 30_000
+#: Traffic of the banks of the memory by their mean: they differ a little (as there).
+_BANKS = (1.004, 1.001, 0.998, 0.997)
 Ints = NDArray[np.int64]
 #: Bytes that CANN's components hold beside the caching allocator: HCCL per communicator (two buffers of 200 MB).
 _RUNTIME, _GRAPH_ENGINE, _HCCL = 92 << 20, 76 << 20, 400 << 20
@@ -25,7 +28,7 @@ _IDLE_CLOCK = 800
 
 
 class Meters:
-    """Samples at fixed moments; each covers the time since the one before."""
+    """Samples at fixed moments, or a little later; each covers the time between two such moments."""
 
     def __init__(self, chip: Chip, start: int) -> None:
         self._chip, self._next = chip, start
@@ -63,16 +66,17 @@ class Meters:
     def sample(self, segment: Segment, until: int, reserved: int) -> None:
         """Take the samples that are due before `until`. reserved: bytes of the caching allocator."""
         while self._next < until:
-            at, window = self._next, (self._next - self._start) // EVERY - 1
+            window = (self._next - self._start) // EVERY - 1
+            at = self._next + (self._next * 40_503 >> 8) % (_LATE // 10) * 10
             read, written, cached, kept = self._traffic.pop(window, (0, 0, 0, 0))
             moved = self._moved.pop(window, 0)
             written += self._write_back(kept, read + written + 2 * moved)
             busy = read + written + cached + moved > 0
             add = segment.samples.append
             add(Sample("AI Core Freq", "AI Core Freq", "MHz", at, self._chip.clock if busy else _IDLE_CLOCK))
-            for bank in range(_BANKS):
+            for bank, share in enumerate(_BANKS):
                 for name, size in (("Read", read + moved), ("Write", written + moved)):
-                    rate = round(size / _BANKS / EVERY * 1000, 3)
+                    rate = round(size * share / len(_BANKS) / EVERY * 1000, 3)
                     add(Sample("HBM", f"HBM {bank}/{name}", f"{name}(MB/s)", at, rate))
             hit = round(cached / (read + cached), 6) if cached else 0.0
             throughput = round((read + cached) / EVERY * 1000, 3)

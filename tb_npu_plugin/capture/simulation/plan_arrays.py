@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from tb_npu_plugin.capture.simulation.plan import Plan
 
+#: ns; longer ones are waits for data, pauses, and the like.
+_SHORT = 50_000
 Ints = NDArray[np.int64]
 Objects = NDArray[np.object_]
 
@@ -30,7 +32,8 @@ def objects(values: Sequence[Any]) -> Objects:
 class PlanArrays:
     """Named as in Plan.
 
-    works       0 for ticks without work
+    works       0 for ticks without work; short: spells that are skewed, as those of operators are; of the others each
+                is a known figure, give or take a tenth
     queue_ticks, streams, ns, launch_draws, compiles, is_new, new   of the elements of the queue; of the launches
     sizes, prepares, takes   call for the size of the workspace on the launching thread, 1 where there is one, and where
                 it is taken, too
@@ -40,6 +43,7 @@ class PlanArrays:
     def __init__(self, plan: Plan) -> None:
         self.spells, self.lots = ints(plan.spells), ints(plan.lots)
         self.works = (self.spells != 0).astype(np.int64)
+        self.short = self.spells < _SHORT
         self.queue_ticks = ints([item.tick for item in plan.queue])
         draws = ints([item.draw for item in plan.queue])
         self._launches(plan, draws)

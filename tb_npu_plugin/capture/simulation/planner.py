@@ -86,7 +86,7 @@ class _Planner:
         self.plan.once = self.plan.once or self.plan.workspaces != self._around.workspaces
 
     def spend(self, ns: int) -> None:
-        """Host time passes: `ns` give or take a tenth."""
+        """Host time passes: `ns` on the mean (Host._draw)."""
         plan = self.plan
         plan.spells.append(ns)
         plan.lots.append(plan.draws)
@@ -311,9 +311,7 @@ class _Planner:
     # -- what goes wrong ----------------------------------------------------------------------------
     def load(self, ns: int) -> None:
         """Wait for the data loader."""
-        start = self._tick
         self.spend(ns + self._around.loader)
-        self.plan.loads.append((start, self._tick))
 
     def collect(self) -> None:
         """Let the garbage collector run, if it does."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.simulation.samples import WORKSPACE, Allocation, Totals
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.text import Rows, cell, mb, stamp
+from tb_npu_plugin.capture.writers.text import Rows, cell, mb, stamp, us
 from tb_npu_plugin.schema import torch_npu_memory_csv as schema
 
 #: Address of the stream, as old releases write it.
@@ -54,6 +54,8 @@ class Allocations:
     def _line(self, block: Allocation) -> str:
         at, release, active = block.at, block.release, block.active_release
         dur = stamp(None if release is None else release - at)
+        if block.graph_engine and release is not None:  # msprof's own way of writing
+            dur = us(release - at)
         front = f"{cell(block.name)},{block.size / 1024},{stamp(at)},{stamp(release)}"
         before, after = self._totals(block.before), self._totals(block.after)
         if not self._active:

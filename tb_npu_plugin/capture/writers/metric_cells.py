@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
+from typing import Any
+
 from tb_npu_plugin.capture.simulation.records import Kernel, Process
 from tb_npu_plugin.schema import metric_sets as names
 
-#: ("text", text, 0), ("time", "", share of the core time), ("rate", "", bytes), ("cycles", "", cycles per ns).
+#: ("text", text, 0), ("time", "", share of the core time), ("rate", "", bytes), ("cycles", "", cycles per ns),
+#: ("use", "", percent where the core time is the whole duration).
 Cell = tuple[str, str, float]
-#: Core time by duration: the rest is start-up.
-CORE_SHARE = 0.96
+#: So many launches of a kernel are told apart by what the counters show: no two of a real 910B show the same.
+VARIANTS = 8
+#: ns of a long launch before and behind the time of its cores, on the mean and by how much it differs; ns of one that
+#: has half of it. As in the public sample of a real 910B: 0.5 us of 1.5, 2.5 of 15, 4 of 300; matrix units 3 of 200.
+_AROUND, _AROUND_CUBE, _DIFFERS, _HALF = 4_200, 3_200, 0.8, 10_000
+#: By how much the share of a unit differs from launch to launch (the same sample: 0.05 to 0.3 of it).
+_UNEVEN = 0.16
 _LINE = 512  # bytes of a cache line
 _COUNTS = ("fops", "hit", "allocate")
 
 
-def kernel_cells(headers: tuple[str, ...], kernel: Kernel, process: Process) -> list[Cell]:
+def variant_of(dur: Any) -> Any:
+    """Which launch of a kernel it is, by its duration; or a column of them."""
+    return (dur * 40_503 >> 8) % VARIANTS
+
+
+def around(kernel: Kernel, variant: int) -> float:
+    """What `core_time` asks for."""
+    mean = _AROUND_CUBE if kernel.core in ("AI_CORE", "MIX_AIC") else _AROUND
+    return mean * (1 + _DIFFERS * (Random(f"{kernel.name}/{variant}").random() - 0.5))
+
+
+def core_time(dur: Any, beside: Any) -> Any:
+    """ns, with a fraction, that the cores take of a launch of `dur` ns; or columns of them. beside: of `around`."""
+    return dur - beside * dur / (dur + _HALF)
+
+
+def kernel_cells(headers: tuple[str, ...], kernel: Kernel, process: Process, variant: int = 0) -> list[Cell]:
     """Cells under these headers; zeros where a core does not run the kernel."""
+    random = Random(f"{variant}/{kernel.name}")
+    pipes = {unit: min(0.99, share * (1 + _UNEVEN * (random.random() - 0.5))) for unit, share in kernel.pipes.items()}
+    kernel = replace(kernel, pipes=pipes)
     on_cube = kernel.core in ("AI_CORE", "MIX_AIC")
     on_vector = kernel.core != "AI_CORE" or not process.split
     out = []
@@ -56,7 +85,7 @@ def _cell(name: str, kernel: Kernel, process: Process, vector: bool) -> Cell:
     if name == "memory_bound":
         return _share(pipes["mte2"] / max(pipes["mac"], pipes["vec"], 0.001))
     if name == names.CUBE_UTILIZATION:
-        return _share(CORE_SHARE * 100 * min(1.0, kernel.block / process.cube_cores))
+        return "use", "", 100 * min(1.0, kernel.block / process.cube_cores)
     if name.endswith(names.GIGABYTES_A_SECOND):
         if vector and process.split and name.startswith("l0c"):  # the vector core has none
             return "rate", "", 0.0

@@ -134,7 +134,7 @@ def test_kernels_of_a_strided_convolution() -> None:
     values = ("", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1")
     tensors = tuple((shape, "float") for shape in ((2, 3, 9, 9), (8, 3, 3, 3)))
     found = operators.launches(KernelFactory(CHIPS[DEFAULT_CHIP]), Signature("aten::convolution", tensors, values))
-    assert [(launch.kernel.type, launch.kernel.outputs) for launch in found][1] == ("Conv2D", "2,8,5,5")
+    assert [(launch.kernel.type, launch.kernel.outputs) for launch in found][2] == ("Conv2D", "2,1,5,5,8")
 
 
 @pytest.mark.parametrize("name", ["aten::view", "aten::empty", "aten::matmul", "autograd::engine::evaluate", "a range"])

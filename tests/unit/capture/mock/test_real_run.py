@@ -126,8 +126,8 @@ def test_the_host_is_what_ran(result: Callable[[str], Path]) -> None:
 def test_the_device_runs_the_kernels_of_the_operators(result: Callable[[str], Path]) -> None:
     kernels = Raw(result("level1")).kernels
     (convolution, *_) = [row for row in kernels if row["Type"] == "Conv2D"]
-    assert convolution["Input Shapes"] == '"2,3,16,16;16,3,4,4"'
-    assert convolution["Output Shapes"] == '"2,16,4,4"'
+    assert convolution["Input Shapes"] == '"2,1,16,16,8;16,1,16,8"'
+    assert convolution["Output Shapes"] == '"2,2,4,4,8"'
     assert {"Conv2DBackpropFilter", "MatMulV2", "LayerNormV3", "Gelu"} <= {row["Type"] for row in kernels}
     assert {row["Step Id"] for row in kernels} == {"2", "3"}
 

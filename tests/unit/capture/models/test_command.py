@@ -77,6 +77,8 @@ def test_as_many_steps_as_the_events_need(tmp_path: Path) -> None:
         (["--hidden", "100", "--heads", "7"], "100 cannot be split into 7 heads"),
         (["--model", "linear", "--fault", "dynamic-shapes"], "shapes of linear do not change"),
         (["--fault", "slow-rank:0:nan"], "nan is no factor"),
+        (["--ranks", "8", "--tp", "2", "--pp", "2", "--fault", "slow-link:0-3"], "0 and 3 send each other nothing"),
+        (["--model", "linear", "--ranks", "32", "--fault", "slow-link:0-16"], "0 and 16 send each other nothing"),
     ],
 )
 def test_what_does_not_go_is_refused(tmp_path: Path, arguments: list[str], message: str) -> None:

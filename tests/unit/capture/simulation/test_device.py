@@ -37,8 +37,8 @@ def gaps(segment: Segment) -> list[int]:
 
 
 def test_short_kernels_leave_the_device_waiting_for_the_host(device: RecordedDevice) -> None:
-    segment = launch(device, 200, 2_000, 30_000)
-    assert min(gaps(segment)[1:]) > 10_000
+    found = sorted(gaps(launch(device, 200, 2_000, 30_000))[1:])
+    assert found[0] > 1_000 and found[len(found) // 10] > 20_000
 
 
 def test_long_kernels_follow_each_other(device: RecordedDevice) -> None:

@@ -76,14 +76,45 @@ def test_an_operator_that_is_not_in_the_table_becomes_one_vector_kernel(factory:
 
 
 def test_convolutions_are_compiled_and_change_formats(factory: KernelFactory) -> None:
-    shapes = ((8, 3, 224, 224), (64, 3, 7, 7), (8, 64, 112, 112))
-    names = [launch.kernel.name for launch in factory.launches("aten::convolution", shapes, ("float",) * 3)]
-    assert names == ["trans_TransData_0", "Conv2D1", "trans_TransData_1"]
-    assert [launch.compiled for launch in factory.launches("aten::convolution", shapes, ("float",) * 3)] == [
-        False, True, False
-    ]  # fmt: skip
-    conv = factory.launches("aten::convolution", shapes, ("float",) * 3)[1].kernel
-    assert conv.hf32 and conv.input_formats == "NC1HWC0;FRACTAL_Z"
+    """Kernels, shapes and formats are those of the first convolution of the public sample."""
+    shapes = ((32, 3, 224, 224), (64, 3, 11, 11), (32, 64, 55, 55))
+    launches = factory.launches("aten::convolution", shapes, ("float",) * 3)
+    assert [launch.compiled for launch in launches] == [False, False, True, False]
+    found = [(k.name, k.inputs, k.input_formats, k.outputs, k.output_formats) for k in (x.kernel for x in launches)]
+    assert found == [
+        ("trans_TransData_0", "32,3,224,224", "NCHW", "32,1,224,224,8", "NC1HWC0"),
+        ("trans_TransData_1", "64,3,11,11", "NCHW", "121,4,16,8", "FRACTAL_Z"),
+        ("Conv2D1", "32,1,224,224,8;121,4,16,8", "NC1HWC0;FRACTAL_Z", "32,8,55,55,8", "NC1HWC0"),
+        ("trans_TransData_2", "32,8,55,55,8", "NC1HWC0", "32,64,55,55", "NCHW"),
+    ]
+    assert launches[2].kernel.hf32
+
+
+def test_gradients_of_convolutions_are_two_graphs(factory: KernelFactory) -> None:
+    """As in the public sample, without its MemSet."""
+    shapes = ((32, 192, 13, 13), (384, 192, 3, 3), (32, 384, 13, 13))
+    kernels = [launch.kernel for launch in factory.launches("aten::convolution_backward", shapes, ("float",) * 3)]
+    image, filters, result = "32,24,13,13,8", "216,24,16,8", "32,48,13,13,8"
+    found = [
+        (k.type[14:] or "Trans", k.inputs, k.input_types, k.input_formats, k.outputs, k.output_formats) for k in kernels
+    ]
+    assert found == [
+        ("Trans", "384,192,3,3", "FLOAT", "NCHW", filters, "FRACTAL_Z"),
+        ("Trans", "32,384,13,13", "FLOAT", "NCHW", result, "NC1HWC0"),
+        ("Input", f"4;{filters};{result}", "INT32;FLOAT;FLOAT", "NCHW;FRACTAL_Z;NC1HWC0", image, "NC1HWC0"),
+        ("Trans", image, "FLOAT", "NC1HWC0", "32,192,13,13", "NCHW"),
+        ("Trans", "32,192,13,13", "FLOAT", "NCHW", image, "NC1HWC0"),
+        ("Trans", "32,384,13,13", "FLOAT", "NCHW", result, "NC1HWC0"),
+        ("Filter", f"{image};4;{result}", "FLOAT;INT32;FLOAT", "NC1HWC0;NCHW;NC1HWC0", filters, "FRACTAL_Z"),
+        ("Trans", filters, "FLOAT", "FRACTAL_Z", "384,192,3,3", "NCHW"),
+    ]
+    assert {kernel.output_types for kernel in kernels} == {"FLOAT"}
+
+
+def test_matrix_products_of_floats_keep_their_precision(factory: KernelFactory) -> None:
+    """HF32 is for convolutions, unless a script allows it."""
+    (launch,) = factory.launches("aten::mm", ((32, 1000), (1000, 4096)), ("float", "float"))
+    assert not launch.kernel.hf32
 
 
 def test_dropout_draws_its_mask_elsewhere(factory: KernelFactory) -> None:
