@@ -83,6 +83,7 @@ class ActionController:
         self._observer = observer
         self._capture = capture
         self._failed = False
+        self._in_handler = self._ended = False
         self._do: dict[Do, Callable[[], None]] = {
             Do.INIT: capture.init_trace,
             Do.WARMUP: capture.warmup_trace,
@@ -95,7 +96,10 @@ class ActionController:
     def transit(
         self, before: ProfilerAction, after: ProfilerAction | None, ready: Callable[[], None] = lambda: None
     ) -> None:
-        """Go from one action to the next. `ready` is what READY calls."""
+        """Go from one action to the next. `ready` is what READY calls; where that stops the profile, nothing follows it."""
+        if self._in_handler:
+            self._ended = True
+            return
         transition = TRANSITIONS[before, after]
         if transition.warning:
             messages.warn(transition.warning)
@@ -103,11 +107,13 @@ class ActionController:
 
     def run(self, actions: Sequence[Do], ready: Callable[[], None] = lambda: None) -> None:
         """Do these; after a failure nothing more until the next INIT."""
+        self._ended = False
         for action in actions:
             if action is Do.INIT:
                 self._failed = False
-            if self._failed:
+            if self._failed or self._ended:
                 continue
+            self._in_handler = action is Do.READY
             try:
                 self._do.get(action, ready)()
             except Exception as problem:  # whatever it is, the training goes on
@@ -119,13 +125,20 @@ class ActionController:
                 raise
             else:
                 self._tell_observer(action)
+            finally:
+                self._in_handler = False
+
+    @property
+    def in_handler(self) -> bool:
+        """on_trace_ready runs."""
+        return self._in_handler
 
     def _fail(self, action: Do, problem: Exception) -> None:
         self._failed = True
         if isinstance(problem, OSError) and problem.filename is None and action is not Do.READY:
             problem.filename = self._capture.prof_path or None  # a write that fails does not tell where
         hint = _HINTS.get(problem.errno or 0, "") if isinstance(problem, OSError) else ""
-        text = f"Profiling failed in {action.value}: {messages.reason(problem)}"
+        text = f"Profiling failed in {action.value}: {messages.explained(problem)}"
         text += "" if text.endswith((".", "?", "!")) else "."
         messages.error(" ".join(filter(None, (text, hint, "The training goes on."))))
         if action is not Do.READY:
@@ -139,4 +152,4 @@ class ActionController:
         try:
             getattr(self._observer, name)()
         except Exception as problem:  # the user's object
-            messages.error(f"execution_trace_observer.{name}() failed: {messages.reason(problem)}")
+            messages.error(f"execution_trace_observer.{name}() failed: {messages.explained(problem)}")

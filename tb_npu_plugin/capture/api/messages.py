@@ -8,6 +8,8 @@ import sys
 from datetime import datetime
 from typing import Any, Callable, TypeVar, cast
 
+from tb_npu_plugin.errors import NpuPluginError
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Variables that silence warnings when they are "1"; the second is the deprecated name.
@@ -49,6 +51,15 @@ def reason(problem: BaseException) -> str:
         return str(problem) or type(problem).__name__
     except Exception:  # the user's object
         return type(problem).__name__
+
+
+def explained(problem: BaseException) -> str:
+    """What went wrong, and what to do about it where that is known; what Python raises by itself says it with its type."""
+    if isinstance(problem, NpuPluginError):
+        return f"{problem.message}. {problem.hint}" if problem.hint else problem.message
+    text = reason(problem)
+    name = type(problem).__name__
+    return text if isinstance(problem, (OSError, RuntimeError)) or text == name else f"{name}: {text}"
 
 
 def driven_by_msprof() -> bool:

@@ -79,10 +79,15 @@ class profile(_KinetoProfile):
     def _is_under_way(self) -> bool:
         return self._started and not self.stopped
 
+    def _is_in_handler(self, function: str) -> bool:
+        if self.action_controller.in_handler:
+            warn(f"on_trace_ready called {function}() of its profile, which takes no effect there!")
+        return self.action_controller.in_handler
+
     @guarded()
     def start(self) -> None:
         """Begin with the action of the current step."""
-        if self._is_copy("start"):
+        if self._is_copy("start") or self._is_in_handler("start"):
             return
         if self.prof_if.recording:
             warn("Profiler is already started, start takes no effect!")
@@ -115,7 +120,7 @@ class profile(_KinetoProfile):
         if self.stopped:
             warn("Profiler is stopped, step takes no effect!")
             return
-        if self._is_copy("step"):
+        if self._is_copy("step") or self._is_in_handler("step"):
             return
         self._end_step()
         self.prof_if.stepping = True
@@ -123,6 +128,8 @@ class profile(_KinetoProfile):
         self.step_num += 1
         self.current_action = self._action()
         self.action_controller.transit(before, self.current_action, self._call_handler)
+        if self.stopped:  # by on_trace_ready
+            return
         self._started |= self.prof_if.recording  # without start(), the capture begins with the first step that records
         self._begin_step()
 

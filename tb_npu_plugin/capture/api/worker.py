@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any, TextIO
 
-from tb_npu_plugin.capture.api.messages import reason
+from tb_npu_plugin.capture.api.messages import explained
 from tb_npu_plugin.capture.backend import Progress, load_parser
 
 _SECONDS_BETWEEN_REPORTS = 0.1
@@ -47,8 +47,7 @@ def main(arguments: list[str]) -> int:
         shutil.rmtree(out, ignore_errors=True)
         os._exit(1)  # without an attempt to write what is left for it
     except Exception as problem:  # told to the user by the process that waits for this one
-        text = reason(problem)
-        reporter.say("error", text if isinstance(problem, OSError) else f"{type(problem).__name__}: {text}")
+        reporter.say("error", explained(problem))
         return 1
     reporter.say("done")
     return 0

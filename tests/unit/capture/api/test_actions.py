@@ -164,7 +164,7 @@ def test_a_handler_that_fails_does_not_cost_the_next_capture(recorded: Recorded,
     prof.start()
     prof.step()
     assert _without_marks(recorded.take()) == [*INIT_START, *SAVE, *INIT_START]
-    assert said() == [("ERROR", "Profiling failed in on_trace_ready: 'mine'. The training goes on.")]
+    assert said() == [("ERROR", "Profiling failed in on_trace_ready: KeyError: 'mine'. The training goes on.")]
     prof.stop()
     assert Path(prof.prof_if.prof_path, "profiler_metadata.json").is_file()  # what was recorded can still be exported
 
@@ -213,4 +213,4 @@ def test_the_observer_follows_the_profiler(recorded: Recorded, said: Said) -> No
     assert _without_marks(recorded.log) == [
         "prepare", "start", "observer start", "stop", "observer stop", "finalize", "ready"
     ]  # fmt: skip
-    assert said() == [("ERROR", "execution_trace_observer.stop() failed: mine")]
+    assert said() == [("ERROR", "execution_trace_observer.stop() failed: ValueError: mine")]

@@ -248,4 +248,6 @@ def test_the_mock_device(end: str, status: int, kept: bool, tmp_path: Path, said
     assert ("nothing can be parsed" in skipped.reason) == (not kept)
     analyse(str(folder))
     assert is_parsed(folder) == kept
-    assert any("nothing that was recorded is in" in text for kind, text in said() if kind == "ERROR") == (not kept)
+    told = [text for kind, text in said() if kind == "ERROR" and "nothing that was recorded is in" in text]
+    assert bool(told) == (not kept)
+    assert all("Remove the folder and record again" in text for text in told)

@@ -206,11 +206,38 @@ def test_a_schedule_that_fails(recorded: Recorded, said: Said) -> None:
     for _ in range(6):
         prof.step()
     assert [text for kind, text in said() if kind == "ERROR"] == [
-        "The schedule failed for step 1, steps for which it fails are not recorded: 'mine'"
+        "The schedule failed for step 1, steps for which it fails are not recorded: KeyError: 'mine'"
     ]
     prof.stop()
     assert said() == [("WARNING", "The schedule failed for 5 steps, which were not recorded.")]
     assert recorded.take().count("finalize") == 2
+
+
+def test_a_handler_that_stops_its_profile(recorded: Recorded, said: Said) -> None:
+    prof = profile(schedule=lambda step: S, on_trace_ready=lambda prof: prof.stop(), experimental_config=QUIET)
+    with prof:
+        recorded.take()
+        for _ in range(2):
+            prof.step()
+        assert [entry for entry in recorded.take() if "step" not in entry] == ["stop", "finalize"]
+        assert not prof.prof_if.recording
+    assert said() == [("WARNING", "Profiler is stopped, step takes no effect!")]
+
+
+def test_a_handler_that_drives_its_profile(recorded: Recorded, said: Said) -> None:
+    def ready(prof: profile) -> None:
+        prof.step()
+        prof.start()
+
+    with profile(schedule=schedule(0, 1, 1), on_trace_ready=ready, experimental_config=QUIET) as prof:
+        prof.step()
+        said()
+        prof.step()
+        assert [text.split("of")[0] for _, text in said()] == [
+            "on_trace_ready called step() ",
+            "on_trace_ready called start() ",
+        ]
+        assert (prof.step_num, prof.prof_if.recording) == (2, True)
 
 
 def test_a_schedule_that_gives_no_action(recorded: Recorded, said: Said) -> None:
