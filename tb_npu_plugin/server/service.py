@@ -147,10 +147,10 @@ class Service:
     def table(self, view_id: str, name: str, params: Mapping[str, str]) -> tuple[ViewTable, int]:
         """A table of a view and the origin of its times. Raises NotFound, BadRequest, NotReady."""
         asked = self.ask(view_id, params)
+        if asked.state == "reading":
+            raise NotReady(f"the view {view_id} is not ready", f"Ask /api/view/{view_id} for the reason.")
         if asked.state != "ready":
-            raise NotReady(
-                f"the view {view_id} is not ready: {asked.state}", f"Ask /api/view/{view_id} for the reason."
-            )
+            raise NotFound(f"the view {view_id} has nothing to show", f"Ask /api/view/{view_id} for the reason.")
         if name in asked.view.extra_tables:
             source = ViewInput(asked.ready, asked.params)
             made = self._built.get((*asked.key, name), lambda: asked.view.extra_tables[name](source))

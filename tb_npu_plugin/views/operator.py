@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tb_npu_plugin.analysis import operators as analysis
+from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import OperatorJson
 from tb_npu_plugin.views.recorded import recorded_tables
@@ -55,19 +55,15 @@ def _nothing(span: SpanData) -> OperatorJson:
 
 def stacks(source: ViewInput) -> ViewTable:
     """Table "stacks": the calls of one operator (parameters name, input_shapes) by call stack."""
-    operators = _operators(source.spans[0])
+    operators = source.spans[0].table("operators")
+    if operators is None:  # calls of CANN alone make a view
+        raise NotFound("no operators were recorded", "Ask /api/view/operator: missing says what would record them.")
     chosen = operators.text("name").equals(source.params.get("name", ""))
     shapes = source.params.get("input_shapes", "")
     if shapes:
         column = operators.text("input_shapes")
         chosen = chosen & (column.codes < 0 if shapes == NO_SHAPES else column.equals(shapes))
     return ViewTable(analysis.by_stack(operators.take(chosen)), "device_self_ns")
-
-
-def _operators(span: SpanData) -> Table:
-    operators = span.table("operators")
-    assert operators is not None, "the view needs operators"
-    return operators
 
 
 VIEW = View(

@@ -136,6 +136,13 @@ def test_diff_takes_two_spans(browser: Browser) -> None:
     assert [found["data"][side]["span"] for side in ("baseline", "experimental")] == [baseline, experimental]
 
 
+def test_a_table_of_a_view_without_data_is_not_waited_for(browser: Browser) -> None:
+    span = browser.spans()[0]
+    assert browser.view("memory", span=span)["state"] == "missing"
+    response = browser.ask("/api/table/memory.allocations", span=span)
+    assert response.status_code == 404 and "nothing to show" in response.get_json()["message"]
+
+
 def test_tables_are_paged_sorted_and_downloaded_whole(browser: Browser) -> None:
     span = browser.spans()[0]
     assert browser.ask("/api/table/kernel.all", span=span).status_code == 503

@@ -144,6 +144,8 @@ def test_operator_source_and_stacks() -> None:
     assert stacks(name="mm", input_shapes="1") == ["f"]
     assert stacks(name="mm", input_shapes="null") == ["g"]
     assert stacks(name="other") == []
+    with pytest.raises(NotFound, match="no operators"):  # the view is there all the same, with the calls of CANN
+        operator.stacks(ViewInput([TestSpan()], {"name": "mm"}))
 
 
 MEMORY = TestSpan(

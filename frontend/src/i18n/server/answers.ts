@@ -142,7 +142,11 @@ export const ANSWERS = {
   "the trace cannot be opened: {0}": "无法打开 trace：{0}",
   "the trace is being read": "正在读取 trace",
   "the trace is not read": "trace 尚未读取",
-  "the view {0} is not ready: {1}": "视图 {0} 尚未就绪：{1}",
+  "no operators were recorded": "没有记录算子",
+  "Ask /api/view/operator: missing says what would record them.":
+    "请查询 /api/view/operator：missing 说明如何记录它们。",
+  "the view {0} has nothing to show": "视图 {0} 没有可显示的内容",
+  "the view {0} is not ready": "视图 {0} 尚未就绪",
   "this span has no trace": "该 span 没有 trace",
   "this span has no trace that can be read": "该 span 没有可以读取的 trace",
   "tracks={0} is no comma list of numbers": "tracks={0} 不是逗号分隔的数字列表",
