@@ -316,14 +316,21 @@ def empty(columns: Sequence[Column]) -> Table:
 
 
 def from_lists(columns: Sequence[Column], lists: Mapping[str, Sequence[Any]]) -> Table:
-    """Build a table from plain lists; None becomes unknown. For small results, not for files."""
+    """Build a table from plain lists; None becomes unknown, and so does what no int64 holds. For small results, not for
+    files."""
     data: dict[str, Data] = {}
     for column in columns:
         values = lists[column.key]
         if column.kind is Kind.TEXT:
             data[column.key] = Text.of(values)
         elif column.kind.is_int:
-            data[column.key] = np.asarray([NULL_INT if v is None else int(v) for v in values], dtype=np.int64)
+            data[column.key] = np.asarray([_int64(v) for v in values], dtype=np.int64)
         else:
             data[column.key] = np.asarray([np.nan if v is None else float(v) for v in values], dtype=np.float64)
     return Table(tuple(columns), data)
+
+
+def _int64(value: Any) -> int:
+    """An integer; NULL_INT for none and for one that is too large."""
+    whole = NULL_INT if value is None else int(value)
+    return whole if -(2**63) <= whole < 2**63 else NULL_INT

@@ -11,6 +11,7 @@ from tb_npu_plugin.tables import NULL_INT, IntArray
 
 #: Durations of device tasks are given in this many parts of a ns.
 FRACTION = 1024
+_MOST = 2**62
 
 
 @dataclass(frozen=True)
@@ -188,8 +189,11 @@ def _sum_by(group: NDArray[np.int64], values: IntArray, count: int) -> IntArray:
 
 
 def with_children(parent: NDArray[np.int64], own: IntArray) -> IntArray:
-    """Sum over each operator and all below it. Operators come by start, so a parent stands before its children."""
+    """Sum over each operator and all below it. Operators come by start, so a parent stands before its children. What sums
+    of int64 cannot hold is no duration, and cut off."""
     totals = own.astype(np.int64)
+    if np.abs(totals.astype(np.float64)).sum() >= _MOST:
+        totals = np.clip(totals, -_MOST // len(totals), _MOST // len(totals))
     total, above = totals.data, np.ascontiguousarray(parent).data  # see _nest
     for index in range(len(total) - 1, -1, -1):
         outer = above[index]

@@ -61,7 +61,7 @@ def _sizes(rows: Rows, cell: str | None, line: int) -> list[int]:
         values = json.loads(cell)
     except (ValueError, RecursionError):
         values = None
-    if not isinstance(values, list) or not all(isinstance(value, int) for value in values):
+    if not isinstance(values, list) or not all(_whole(value) is not None for value in values):
         rows.report.add("unexpected_shape", f"line {line}, {files.RAW_SIZES}", expected="a list", found=cell)
         return []
     return values
@@ -120,7 +120,8 @@ def _items(value: Any) -> list[dict[str, Any]]:
 
 
 def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """An integer that a column holds."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
 
 
 def read_device_queue(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:

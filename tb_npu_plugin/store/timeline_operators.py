@@ -25,6 +25,8 @@ from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, Text
 from tb_npu_plugin.texts import TextList
 
 Index = NDArray[np.int64]
+#: Longer tasks, ns, are broken; FRACTIONs of them would leave int64.
+_LONGEST = 2**52
 #: Columns that are texts in the args of the operators, and their keys there.
 _FROM_ARGS = {"input_shapes": trace.INPUT_DIMS, "call_stack": trace.CALL_STACK}
 _TEXTS = ("name", *_FROM_ARGS)
@@ -158,7 +160,7 @@ def _operator_events(events: TraceEvents, chosen: _Chosen, found: _Found) -> Ope
         events.dur[dequeue],
         found.values(trace.CORRELATION_ID, dequeue),
         events.ts[launch],
-        events.dur[task] * FRACTION + np.rint(events.dur_rest[task] * FRACTION).astype(np.int64),
+        np.minimum(events.dur[task], _LONGEST) * FRACTION + np.rint(events.dur_rest[task] * FRACTION).astype(np.int64),
         found.values(trace.TASK_TYPE, task) == 1,
     )
 

@@ -62,7 +62,7 @@ def _column(name: str, values: np.ndarray[Any, Any]) -> tuple[Column, np.ndarray
         values = values * _KIB
     if not column.kind.is_int:
         return column, values
-    unknown = np.isnan(values)
+    unknown = np.isnan(values) | (np.abs(values) >= 2.0**63)  # a column of figures would not hold more
     whole = np.rint(np.where(unknown, 0.0, values))
     if column.kind is Kind.INT and (whole != np.where(unknown, 0.0, values)).any():
         return Column(column.key, Kind.FLOAT, column.title, column.doc, column.group, column.headers), values

@@ -22,6 +22,8 @@ from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray
 
 #: Rows that are Python objects at a time.
 CHUNK_ROWS = 1 << 12
+#: Nothing that is recorded lasts longer, ns: 30 days.
+_LONGEST = 30 * 24 * 3600 * 10**9
 
 
 @dataclass(frozen=True)
@@ -193,14 +195,19 @@ class Source:
         out: Mapping[str, Any],
         lost: Mask,
     ) -> Mask:
-        """Mask of further rows that end before they start: what was still running has 0 there."""
+        """Mask of further rows that end before they start, as what was still running has 0 there; or last longer than
+        any recording, as what lost its start has 0 there."""
+        wrong = np.zeros(len(lost), dtype=np.bool_)
         if START not in out or END not in out:
-            return np.zeros(len(lost), dtype=np.bool_)
-        wrong = ~lost & (out[END] < out[START])
-        if wrong.any():
-            place = next(place for place, (field, _) in enumerate(fields) if field.key == END)
-            self._report(select, *fields[place], cells[place], wrong)
-        return np.asarray(wrong)
+            return wrong
+        start, end = out[START], out[END]
+        for key, found in ((END, end < start), (START, (start < 0) | (end - start > _LONGEST))):
+            found &= ~(lost | wrong)
+            if found.any():
+                place = next(place for place, (field, _) in enumerate(fields) if field.key == key)
+                self._report(select, *fields[place], cells[place], found)
+            wrong |= found
+        return wrong
 
     def _report(self, select: Select, field: Field, name: str, cells: tuple[Any, ...], wrong: Mask) -> None:
         code = "bad_required_cell" if field.required else "bad_cell"

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_npu_plugin.analysis.operator_tree import FRACTION, OperatorEvents, rebuild
+from tb_npu_plugin.analysis.operator_tree import FRACTION, OperatorEvents, rebuild, with_children
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
@@ -118,6 +118,13 @@ def test_without_a_task_queue_the_operator_that_runs_launches() -> None:
     assert found("device_self") == [2, 40]
     assert found("device_total") == [42, 40]
     assert found("device_total_aicore") == [40, 40]
+
+
+def test_durations_that_cannot_be_do_not_end_it() -> None:
+    """Ten times 146 years are more than int64 holds in ns."""
+    parent, none = np.array([-1, *[0] * 10]), np.zeros(11, dtype=np.int64)
+    assert (with_children(parent, np.full(11, 2**62)) > 0).all()
+    assert with_children(parent, none + 3).tolist() == [33, *[3] * 10]
 
 
 def test_no_device_data_give_zeros_and_no_operators_nothing() -> None:

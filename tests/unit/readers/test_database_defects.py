@@ -245,6 +245,27 @@ def test_what_ends_before_it_starts_costs_its_row(database: Path) -> None:
     assert "STEP_TIME, endNs" in {problem.where for problem in problems}
 
 
+@pytest.mark.parametrize("start", [0, -(2**62)])
+def test_a_start_that_was_lost_costs_its_row(database: Path, start: int) -> None:
+    """0 stands there: some kernels of 50 years were more than their operator's sum could hold."""
+    whole, _ = read(database)
+    count = len(whole["kernels"])
+    change(database, f"UPDATE TASK SET startNs={start} WHERE rowid IN (SELECT t.rowid FROM TASK t JOIN COMPUTE_TASK_INFO "
+                     "USING(globalTaskId) LIMIT 10)")  # fmt: skip
+    tables, problems = read(database)
+    assert len(tables["kernels"]) == count - 10
+    assert int(tables["kernels"].ints("dur_ns").max()) < 10**12
+    found = {problem.where: (problem.code, problem.found, problem.count) for problem in problems}
+    assert found["TASK, startNs"] == ("bad_required_cell", str(start), 10)
+
+
+def test_a_metric_that_no_column_holds_is_unknown(database: Path) -> None:
+    change(database, "UPDATE TASK_PMU_INFO SET value=1e30")
+    kernels = read(database, "kernels")[0]["kernels"]
+    cycles = [column.key for column in kernels.columns if column.key.endswith("_cycles")]
+    assert cycles and all((kernels.ints(key) == NULL_INT).all() for key in cycles)
+
+
 def test_waiting_is_per_device(database: Path) -> None:
     """A database of one process may hold several devices: they do not wait for each other."""
     whole, _ = read(database, "kernels")

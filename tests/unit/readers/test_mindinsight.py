@@ -273,3 +273,13 @@ def test_the_kernel_view_shows_what_the_recorder_summed_up() -> None:
     without = TestSpan({"op_totals": span.tables["op_totals"]}, files=span.files, format=span.format)
     types = VIEW.build(ViewInput([without], {})).tables["types"].table
     assert dict(zip(types.text("type").tolist(), types.ints("calls").tolist()))["Cast"] == 26
+
+
+@pytest.mark.parametrize("size", ["9" * 19, "9" * 23])
+def test_sizes_of_a_queue_that_no_column_holds(tmp_path: Path, size: str) -> None:
+    header = "op_id,op_type,num_workers,output_queue_size,output_queue_average_size,output_queue_length,output_queue_usage_rate,sample_interval,parent_id,children_id"
+    text = f'{header}\n0,Batch,4,"[1, {size}]",1,16,0.1,10,,\n1,Map,4,"[2, 3]",1,16,0.1,10,0,\n'
+    tables, problems = read(tmp_path, "minddata_pipeline_raw_0.csv", text)
+    assert codes(problems) == ["unexpected_shape"]
+    assert tables["minddata_ops"].text("name").tolist() == ["Batch", "Map"]
+    assert tables["minddata_queues"].ints("size").tolist() == [2, 3]
