@@ -44,6 +44,9 @@ function covers(window: Window, start: number, end: number): boolean {
   return window.start <= start && window.end >= end;
 }
 
+/** Each row in sight looks through all batches in each frame. */
+const MOST_BATCHES = 256;
+
 /** Least-recently-used batches (one answer each) up to a size in bytes. */
 export class PieceCache<T> {
   private batches: Batch<T>[] = [];
@@ -52,7 +55,7 @@ export class PieceCache<T> {
 
   constructor(private readonly limit: number) {}
 
-  /** `keep`: never evicted; for the overview of the whole range. */
+  /** `keep`: evicted only where such batches alone take more than half; for what covers the whole range. */
   add(pieces: Map<number, Piece<T>>, bytes: number, keep = false): void {
     this.batches.push({ pieces, bytes, used: ++this.clock, keep });
     this.bytes += bytes;
@@ -107,9 +110,12 @@ export class PieceCache<T> {
   }
 
   private evict(): void {
-    while (this.bytes > this.limit) {
+    while (this.bytes > this.limit || this.batches.length > MOST_BATCHES) {
+      const kept = this.batches.filter((batch) => batch.keep);
+      const keptBytes = kept.reduce((sum, batch) => sum + batch.bytes, 0);
+      const isCrowded = keptBytes > this.limit / 2 || kept.length > MOST_BATCHES / 2;
       const last = this.batches[this.batches.length - 1];
-      const old = this.batches.filter((batch) => !batch.keep && batch !== last);
+      const old = this.batches.filter((batch) => batch.keep === isCrowded && batch !== last);
       const oldest = old.reduce<Batch<T> | null>((a, b) => (!a || b.used < a.used ? b : a), null);
       if (!oldest) return;
       this.batches.splice(this.batches.indexOf(oldest), 1);

@@ -236,6 +236,7 @@ export class TimelineEngine {
 
   retry(): void {
     this.loader.retry();
+    this.loader.overview(this.scene.minimapRows, this.width, this.scene.ratio);
   }
 
   /** The moment under the pointer; in the middle of the view where the pointer is elsewhere. */

@@ -114,7 +114,11 @@ export class Loader {
     const { signal } = this.overviewFlight;
     this.isOverviewPending = true;
     this.fetchRows(rows, window, signal)
-      .catch((error: unknown) => signal.aborted || this.onError(error))
+      .catch((error: unknown) => {
+        if (signal.aborted) return;
+        this.overviewFlight = null; // it may be asked for again
+        this.onError(error);
+      })
       .finally(() => {
         this.isOverviewPending = false;
         if (!signal.aborted) this.onData();

@@ -19,14 +19,13 @@ const EDGE = 0.45;
 /** Makes lookups and keeps them as long as the colours and the search stay. */
 export class Lookups {
   private made = new WeakMap<readonly string[], Map<boolean, Lookup>>();
-  private key = "";
+  private needle = "";
   private theme: Theme | null = null;
 
   get(names: readonly string[], process: string, scene: Scene): Lookup {
-    const key = `${scene.needle}\n${scene.selected?.name ?? ""}`;
-    if (key !== this.key || scene.theme !== this.theme) {
+    if (scene.needle !== this.needle || scene.theme !== this.theme) {
       this.made = new WeakMap();
-      this.key = key;
+      this.needle = scene.needle;
       this.theme = scene.theme;
     }
     const overlap = process === "Overlap Analysis";

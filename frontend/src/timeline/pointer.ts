@@ -24,6 +24,8 @@ interface Drag {
   view: View;
   /** End of the area that stays. */
   fixed: number;
+  /** The area as it was before. */
+  area: Area | null;
   onRuler: boolean;
 }
 
@@ -111,7 +113,15 @@ export function listenPointer(engine: TimelineEngine): Pointer {
     const fixed = edgeAt(x);
     const kind = kindOf(event);
     const isEdge = kind === "pending" && fixed !== null;
-    drag = { kind: isEdge ? "edge" : kind, x, y, view: scene.view, fixed: fixed ?? timeOf(x), onRuler: false };
+    drag = {
+      kind: isEdge ? "edge" : kind,
+      x,
+      y,
+      view: scene.view,
+      fixed: fixed ?? timeOf(x),
+      area: scene.area,
+      onRuler: false,
+    };
     engine.releaseAll();
     surface.stage.setPointerCapture(event.pointerId);
   }
@@ -169,7 +179,7 @@ export function listenPointer(engine: TimelineEngine): Pointer {
       if (!done.onRuler) events.picked(bar);
       else events.area(null);
     } else if (done.kind === "zoom" && area) {
-      scene.area = null;
+      scene.area = done.area;
       if (area.end > area.start) engine.goTo(area, 0);
     } else if ((done.kind === "area" || done.kind === "edge") && area) {
       events.area(area.end > area.start ? { ...area, ...rounded(area) } : null);
@@ -195,7 +205,7 @@ export function listenPointer(engine: TimelineEngine): Pointer {
     engine.releaseAll();
     surface.top.setPointerCapture(event.pointerId);
     const kind: Kind = y < MINIMAP_HEIGHT ? "minimap" : kindOf(event);
-    drag = { kind, x, y, view: scene.view, fixed: timeOf(x), onRuler: true };
+    drag = { kind, x, y, view: scene.view, fixed: timeOf(x), area: scene.area, onRuler: true };
     if (kind === "minimap") dragMinimap(x);
   }
 
@@ -219,8 +229,12 @@ export function listenPointer(engine: TimelineEngine): Pointer {
     events.hovered(null, 0, 0);
   }
 
+  /** The browser took the pointer, to scroll by touch. */
   function cancel(): void {
+    if (!drag) return;
+    scene.area = drag.area;
     drag = null;
+    engine.draw(false);
   }
 
   const { stage, top } = surface;

@@ -46,15 +46,14 @@ export function makeSurface(root: HTMLElement): Surface {
   return { top, scroller, spacer, stage, base, overlay, contexts };
 }
 
-/** Gives a canvas its size in device pixels; true when it changed (and so was cleared). */
-export function resizeCanvas(element: HTMLCanvasElement, width: number, height: number, ratio: number): boolean {
+/** Gives a canvas its size, CSS pixels. Its device pixels are set where they change: that clears it. */
+export function resizeCanvas(element: HTMLCanvasElement, width: number, height: number, ratio: number): void {
   const [across, down] = [Math.max(Math.round(width * ratio), 1), Math.max(Math.round(height * ratio), 1)];
-  if (element.width === across && element.height === down) return false;
-  element.width = across;
-  element.height = down;
+  if (element.width !== across) element.width = across;
+  if (element.height !== down) element.height = down;
+  // Also where the device pixels stay: a page zoomed by 2 has half as many of twice the size.
   element.style.width = `${width}px`;
   element.style.height = `${height}px`;
-  return true;
 }
 
 /** Size of the rows' part; zero while TensorBoard hides the tab, which it does by giving the frame no height. */

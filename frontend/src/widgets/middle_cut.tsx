@@ -8,13 +8,15 @@ const FROM = 2 * TAIL;
 /** A name that gives way in its middle where there is no room for all of it. */
 export function MiddleCut({ text }: { text: string }) {
   if (text.length < FROM) return <>{text}</>;
-  const tail = text.slice(-TAIL);
+  // Blanks before the cut go with the end: Firefox draws none at the end of a box.
+  const head = text.slice(0, -TAIL).trimEnd();
+  const tail = text.slice(head.length);
   // A little less than its width: where there is room for all, rounding must not cut the rest.
   const room = Math.floor(textWidth(tail, "sans", 13)) - 1;
   return (
     <span class="middle-cut">
       <span class="head" style={{ maxWidth: `calc(100% - ${room}px)` }}>
-        {text.slice(0, -TAIL)}
+        {head}
       </span>
       {tail}
     </span>

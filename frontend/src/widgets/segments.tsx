@@ -1,13 +1,17 @@
+import type { ComponentChildren } from "preact";
+
 interface Props<T extends string> {
   /** What is chosen, for screen readers. */
   label: string;
-  options: readonly { id: T; label: string; tip?: string }[];
+  options: readonly { id: T; label: ComponentChildren; tip?: string }[];
   value: T;
   onChange: (id: T) => void;
+  /** Class of the list. */
+  look?: string;
 }
 
 /** A segmented control: one of a few alternatives, all visible. Left and Right move the choice. */
-export function Segments<T extends string>({ label, options, value, onChange }: Props<T>) {
+export function Segments<T extends string>({ label, options, value, onChange, look = "segments" }: Props<T>) {
   const move = (event: KeyboardEvent) => {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
     if (step === 0) return;
@@ -20,7 +24,7 @@ export function Segments<T extends string>({ label, options, value, onChange }: 
     list.querySelectorAll("button")[options.indexOf(next)]?.focus();
   };
   return (
-    <div class="segments" role="tablist" aria-label={label} onKeyDown={move}>
+    <div class={look} role="tablist" aria-label={label} onKeyDown={move}>
       {options.map((option) => (
         <button
           type="button"

@@ -60,6 +60,23 @@ test("the batch that was used longest ago leaves first; kept ones and the newest
   expect(cache.has(1, 0, 10_000, 9)).toBe(true);
 });
 
+test("what is kept for the whole range leaves the other half to the rows in sight", () => {
+  const cache = new PieceCache<string>(100);
+  for (let index = 0; index < 5; index++) cache.add(new Map([[index, piece(9, 0, 10_000)]]), 30, true);
+  expect(cache.has(3, 0, 10_000, 9)).toBe(true);
+  cache.add(new Map([[10, piece(5, 0, 100)]]), 25);
+  cache.add(new Map([[11, piece(5, 0, 100)]]), 25);
+  expect([10, 11].map((row) => cache.has(row, 0, 100, 5))).toEqual([true, true]);
+  expect(cache.size).toBeLessThanOrEqual(100);
+});
+
+test("small answers do not pile up: each frame looks through all of them", () => {
+  const cache = new PieceCache<string>(2 ** 20);
+  for (let index = 0; index < 2000; index++) cache.add(new Map([[index, piece(0, index, index + 1)]]), 1);
+  expect(cache.size).toBe(256);
+  expect(cache.has(1999, 1999, 2000, 0)).toBe(true);
+});
+
 test("row numbers travel as ranges", () => {
   expect(rowRanges([8192, 4097, 4096, 4098, 12288])).toBe("4096-4098,8192,12288");
   expect(rowRanges([])).toBe("");

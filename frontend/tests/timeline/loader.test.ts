@@ -83,6 +83,17 @@ test("a failure is told once and asked again only on demand", async () => {
   expect(asked).toHaveLength(2);
 });
 
+test("the overview is asked for once, and again after a failure", async () => {
+  const { asked, errors, loader } = setUp();
+  loader.overview([7], 1000, 1);
+  loader.overview([7], 1000, 1);
+  expect(asked.map((one) => one.rows)).toEqual(["7"]);
+  asked[0]?.fail(new Error("gone"));
+  await vi.advanceTimersByTimeAsync(10);
+  loader.overview([7], 1000, 1);
+  expect([asked.length, errors.length]).toEqual([2, 1]);
+});
+
 test("many moves in a row make few requests", async () => {
   const { asked, want } = setUp();
   for (let step = 0; step < 30; step++) {

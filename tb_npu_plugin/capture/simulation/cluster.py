@@ -53,7 +53,7 @@ class Truth:
     waited      time from the rank's arrival at a communication to that of the last member, over all of them
     ai_cpu      time of AI CPU kernels; compiles, compile: calls and time of compiling operators
     allocated, reserved   of the caching allocator at the end of the step
-    pauses      of the garbage collector
+    pauses      of the garbage collector; loading: of the data loader
     """
 
     computing: list[int] = field(default_factory=list)
@@ -65,6 +65,7 @@ class Truth:
     allocated: list[int] = field(default_factory=list)
     reserved: list[int] = field(default_factory=list)
     pauses: list[int] = field(default_factory=list)
+    loading: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -287,6 +288,7 @@ class _Run:
         truth.reserved.append(self.host.allocator.reserved)
         truth.pauses.append(sum(pause.end - pause.start for pause in self._host_faults.pauses))
         self._host_faults.pauses.clear()
+        truth.loading.append(self.host.loading)
 
     def communicated(
         self, key: tuple[str, int], transfer: Transfer, exchange: Exchange, end: int, tasks: list[PlaneTask]

@@ -91,8 +91,9 @@ class Host:
     groups: dict[str, int]
     #: This rank at the communication where it has stopped.
     arrival: Arrival
-    #: By the last step.
+    #: By the last step; ns that its data loader took.
     made: Made
+    loading: int
 
     def __init__(self, place: Place, faults: HostFaults) -> None:
         process = place.process
@@ -145,6 +146,7 @@ class Host:
         step.memory = self._allocations.carry_out(plan)
         step.pauses = [GcPause(self._threads[0], *step.clock[list(ticks)].tolist()) for ticks in plan.pauses]
         self._faults.pauses += step.pauses
+        self.loading = sum(int(step.clock[end] - step.clock[start]) for start, end in plan.loads)
         self._counters = self._counters.behind(plan)
 
     def _draw(self, step: Step) -> None:

@@ -161,7 +161,7 @@ class Plan:
     waits       places in `tasks`
     host_calls  (place in `calls`, ticks of start and end)
     events      of the allocator: (size, -1) allocates, (0, event) gives the block of that event back
-    pauses      of the garbage collector: ticks of start and end
+    pauses      of the garbage collector: ticks of start and end; loads: of the data loader
     compiled    kernels of operators that CANN compiles
     fragments   the program fragments the memory
     workspaces  (stream, bytes) that streams hold in the end
@@ -191,6 +191,7 @@ class Plan:
     memory: list[Held] = field(default_factory=list)
     totals: list[Total] = field(default_factory=list)
     pauses: list[tuple[int, int]] = field(default_factory=list)
+    loads: list[tuple[int, int]] = field(default_factory=list)
     sequences: int = 0
     compiled: set[Kernel] = field(default_factory=set)
     fragments: bool = False

@@ -311,7 +311,9 @@ class _Planner:
     # -- what goes wrong ----------------------------------------------------------------------------
     def load(self, ns: int) -> None:
         """Wait for the data loader."""
+        start = self._tick
         self.spend(ns + self._around.loader)
+        self.plan.loads.append((start, self._tick))
 
     def collect(self) -> None:
         """Let the garbage collector run, if it does."""

@@ -2,9 +2,9 @@
 
 import { signal } from "@preact/signals";
 import { Latest } from "../../base/async";
-import { say } from "../../i18n";
 import type { Area } from "../../timeline/scene";
 import type { StatsAnswer, TimelineApi } from "./api";
+import { messageOf } from "./format";
 
 export class AreaStats {
   readonly area = signal<Area | null>(null);
@@ -14,12 +14,13 @@ export class AreaStats {
 
   constructor(private readonly api: () => TimelineApi) {}
 
-  async set(area: Area | null): Promise<void> {
+  /** Asks for the statistics of `area`. `isSame`: those on show are of it, read from less of the trace. */
+  async set(area: Area | null, isSame = false): Promise<void> {
     this.area.value = area;
     this.error.value = "";
+    if (!isSame) this.stats.value = null;
     if (!area) {
       this.request.cancel();
-      this.stats.value = null;
       return;
     }
     try {
@@ -27,7 +28,7 @@ export class AreaStats {
       if (stats) this.stats.value = stats;
     } catch (error) {
       this.stats.value = null;
-      this.error.value = say(error instanceof Error ? error.message : String(error));
+      this.error.value = messageOf(error);
     }
   }
 

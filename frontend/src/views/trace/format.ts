@@ -1,6 +1,7 @@
 /** Figures and values of the panels as text. */
 
 import { duration, exactDuration, fixed, TIME_UNITS, unitFor } from "../../base/format";
+import { say } from "../../i18n";
 
 /** A moment after the start of the capture: "+52 148.220 µs", always in a unit that keeps the ns. */
 export function offset(ns: number): string {
@@ -9,6 +10,11 @@ export function offset(ns: number): string {
 }
 
 export { duration, exactDuration };
+
+/** What went wrong, for users. */
+export function messageOf(error: unknown): string {
+  return say(error instanceof Error ? error.message : String(error));
+}
 
 /** A value of a slice's arguments as text; nested ones as JSON. */
 export function argument(value: unknown): string {

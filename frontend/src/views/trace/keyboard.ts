@@ -105,7 +105,7 @@ export function focus(session: TraceSession): void {
   else engine.goTo(range, 2);
 }
 
-/** One thing at a time: the range, the selection, the search, the marks. */
+/** One thing at a time: the note, the range, the selection, the search. */
 function clear(session: TraceSession): void {
   if (session.note.peek()) session.note.value = null;
   else if (session.area.area.peek()) void session.setArea(null);

@@ -5,6 +5,7 @@ import { useRef, useState } from "preact/hooks";
 import { integer } from "../../base/format";
 import { type Key, t } from "../../i18n";
 import { store, stored } from "../../state/storage";
+import { Segments } from "../../widgets";
 import { AreaPanel } from "./area_panel";
 import { HitsPanel } from "./hits_panel";
 import { MarksPanel } from "./marks_panel";
@@ -33,8 +34,7 @@ export function Panel({ session }: { session: TraceSession }) {
     session.panelOpen.value = !isOpen;
   };
   const resize = (next: number) => {
-    const most = Math.max(LEAST, window.innerHeight - 260);
-    const kept = Math.round(Math.min(Math.max(next, LEAST), most));
+    const kept = Math.round(Math.min(Math.max(next, LEAST), mostHeight()));
     setHeight(kept);
     store("trace.panel", String(kept));
   };
@@ -42,23 +42,16 @@ export function Panel({ session }: { session: TraceSession }) {
     <section class="trace-panel card">
       {isOpen && !isHint && <Handle height={height} onResize={resize} />}
       <div class="trace-panel-head">
-        <div class="trace-tabs" role="tablist">
-          {tabs.map(({ id, note }) => (
-            <button
-              type="button"
-              role="tab"
-              key={id}
-              aria-selected={id === shown}
-              onClick={() => {
-                session.panel.value = id;
-                session.panelOpen.value = true;
-              }}
-            >
-              {t(TITLES[id])}
-              {note && <span class="muted"> {note}</span>}
-            </button>
-          ))}
-        </div>
+        <Segments
+          look="trace-tabs"
+          label={t("trace.panel")}
+          value={shown}
+          options={tabs}
+          onChange={(id) => {
+            session.panel.value = id;
+            session.panelOpen.value = true;
+          }}
+        />
         <button
           type="button"
           class="control plain"
@@ -71,7 +64,12 @@ export function Panel({ session }: { session: TraceSession }) {
         </button>
       </div>
       {isOpen && (
-        <div class="trace-panel-body" style={{ height: isHint ? "auto" : `${height}px` }}>
+        <div
+          class="trace-panel-body"
+          role="tabpanel"
+          aria-label={t(TITLES[shown])}
+          style={{ height: isHint ? "auto" : `${height}px` }}
+        >
           {content(session, shown)}
         </div>
       )}
@@ -79,14 +77,32 @@ export function Panel({ session }: { session: TraceSession }) {
   );
 }
 
-function tabsOf(session: TraceSession): { id: PanelId; note: string }[] {
-  const tabs: { id: PanelId; note: string }[] = [{ id: "slice", note: "" }];
-  const stats = session.area.stats.value;
-  if (session.area.area.value) tabs.push({ id: "area", note: stats ? integer(stats.slices) : "" });
-  if (session.search.text.value) tabs.push({ id: "hits", note: integer(session.search.total.value) });
+interface Tab {
+  id: PanelId;
+  label: ComponentChildren;
+}
+
+function tabsOf(session: TraceSession): Tab[] {
+  const tabs = [tab("slice", null)];
+  if (session.area.area.value) tabs.push(tab("area", session.area.stats.value?.slices ?? null));
+  if (session.search.text.value) tabs.push(tab("hits", session.search.total.value));
   const marks = session.marks.all.value.length;
-  if (marks > 0) tabs.push({ id: "marks", note: integer(marks) });
+  if (marks > 0) tabs.push(tab("marks", marks));
   return tabs;
+}
+
+/** `count`: null: not known, or not to be told. */
+function tab(id: PanelId, count: number | null): Tab {
+  const note = count !== null && <span class="muted"> {integer(count)}</span>;
+  return {
+    id,
+    label: (
+      <>
+        {t(TITLES[id])}
+        {note}
+      </>
+    ),
+  };
 }
 
 function content(session: TraceSession, shown: PanelId): ComponentChildren {
@@ -94,6 +110,11 @@ function content(session: TraceSession, shown: PanelId): ComponentChildren {
   if (shown === "hits") return <HitsPanel session={session} />;
   if (shown === "marks") return <MarksPanel session={session} />;
   return <SlicePanel session={session} />;
+}
+
+/** Some of the rows stay in sight. */
+function mostHeight(): number {
+  return Math.max(LEAST, window.innerHeight - 260);
 }
 
 /** The upper edge; drag it, or move it with the arrow keys. */
@@ -104,7 +125,10 @@ function Handle({ height, onResize }: { height: number; onResize: (height: numbe
       class="trace-handle"
       role="separator"
       aria-orientation="horizontal"
+      aria-label={t("trace.panel.height")}
       aria-valuenow={height}
+      aria-valuemin={LEAST}
+      aria-valuemax={mostHeight()}
       tabIndex={0}
       onPointerDown={(event) => {
         from.current = { y: event.clientY, height };
@@ -114,6 +138,9 @@ function Handle({ height, onResize }: { height: number; onResize: (height: numbe
         if (from.current) onResize(from.current.height + from.current.y - event.clientY);
       }}
       onPointerUp={() => {
+        from.current = null;
+      }}
+      onPointerCancel={() => {
         from.current = null;
       }}
       onKeyDown={(event) => {

@@ -19,19 +19,19 @@ export class SearchState {
 
   constructor(private readonly api: () => TimelineApi) {}
 
-  /** Searches; brings the hits around time `near`. */
-  async run(text: string, near = 0): Promise<void> {
+  /** Searches; brings the hits around time `near`. False: another search took its place meanwhile. */
+  async run(text: string, near = 0): Promise<boolean> {
     this.text.value = text;
     this.error.value = null;
     if (text === "") {
       this.request.cancel();
       this.clear();
-      return;
+      return true;
     }
     this.busy.value = true;
     try {
       const answer = await this.request.run((abort) => this.api().search(text, near, abort));
-      if (!answer) return;
+      if (!answer) return false;
       this.total.value = answer.total;
       this.names.value = answer.names;
       this.first.value = answer.first;
@@ -42,6 +42,7 @@ export class SearchState {
       this.error.value = error;
     }
     this.busy.value = false;
+    return true;
   }
 
   /** The next (1) or previous (-1) hit, around the ends; the first time the one at or after time `from`. */
@@ -49,7 +50,7 @@ export class SearchState {
     const total = this.total.peek();
     if (total === 0) return null;
     if (this.at.peek() < 0) {
-      await this.bring(from);
+      if (!(await this.bring(from))) return null;
       const next = this.hits.peek().findIndex((hit) => hit[1] >= from);
       const number = next < 0 ? total : this.first.peek() + next;
       return this.show(step === 1 ? number % total : (number || total) - 1);
@@ -68,20 +69,22 @@ export class SearchState {
   private async show(number: number): Promise<Hit | null> {
     const first = this.first.peek();
     const hits = this.hits.peek();
-    if (number < first) await this.run(this.text.peek(), number === 0 ? 0 : hits[0]?.[1]);
+    let isNewest = true;
+    if (number < first) isNewest = await this.run(this.text.peek(), number === 0 ? 0 : hits[0]?.[1]);
     else if (number >= first + hits.length) {
       const isLast = number === this.total.peek() - 1;
-      await this.run(this.text.peek(), isLast ? Number.MAX_SAFE_INTEGER : hits[hits.length - 1]?.[1]);
+      isNewest = await this.run(this.text.peek(), isLast ? Number.MAX_SAFE_INTEGER : hits[hits.length - 1]?.[1]);
     }
-    return this.open(number - this.first.peek());
+    return isNewest ? this.open(number - this.first.peek()) : null;
   }
 
-  /** Sees to it that the first hit from time `from` on is here. */
-  private async bring(from: number): Promise<void> {
+  /** Sees to it that the first hit from time `from` on is here. False: another search took its place meanwhile. */
+  private async bring(from: number): Promise<boolean> {
     const hits = this.hits.peek();
     const isWhole = hits.length === this.total.peek();
     const [first, last] = [hits[0], hits[hits.length - 1]];
-    if (!isWhole && (!first || !last || from < first[1] || from > last[1])) await this.run(this.text.peek(), from);
+    const isHere = isWhole || (first && last && from >= first[1] && from <= last[1]);
+    return isHere || this.run(this.text.peek(), from);
   }
 
   /** The same search in another reading of the trace, whose times differ by `shift`; stays at its hit. */
@@ -90,7 +93,7 @@ export class SearchState {
     const hit = this.hits.peek()[this.at.peek() - this.first.peek()];
     const name = hit && this.names.peek()[hit[5]];
     const start = (hit ?? this.hits.peek()[0])?.[1] ?? 0;
-    await this.run(this.text.peek(), hit ? start + shift : 0);
+    if (!(await this.run(this.text.peek(), hit ? start + shift : 0))) return;
     const same = this.hits.peek().findIndex((one) => one[1] === start + shift && this.names.peek()[one[5]] === name);
     if (hit && same >= 0) this.open(same);
   }

@@ -7,9 +7,10 @@ import { findTrack, layOut, processKey } from "../../timeline/rows";
 import type { FlowCurve, HoverBar, SliceMark } from "../../timeline/scene";
 import type { FlowEnd, FlowJson, SliceDetail, TimelineApi } from "./api";
 import type { Carry } from "./carry";
+import { messageOf } from "./format";
 import { KEYS } from "./link";
 import { Memo } from "./memo";
-import { messageOf, type TraceSession } from "./session";
+import type { TraceSession } from "./session";
 
 /** Slices whose details are kept. */
 const KEPT = 500;

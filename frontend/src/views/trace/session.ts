@@ -2,7 +2,8 @@
 
 import { type Signal, signal } from "@preact/signals";
 import type { TraceJson } from "../../api/types.gen";
-import { say, t } from "../../i18n";
+import { Latest } from "../../base/async";
+import { t } from "../../i18n";
 import { setParams } from "../../state/params";
 import type { TimelineData } from "../../timeline/data";
 import { TimelineEngine } from "../../timeline/engine";
@@ -12,6 +13,7 @@ import type { View } from "../../timeline/viewport";
 import { TimelineApi } from "./api";
 import { AreaStats } from "./area_stats";
 import { Carry, type Reading } from "./carry";
+import { messageOf } from "./format";
 import { formatArea, formatLayout, formatRange, KEYS, type LinkState } from "./link";
 import { Marks } from "./marks";
 import { SearchState } from "./search_state";
@@ -59,6 +61,7 @@ export class TraceSession {
   readonly search: SearchState;
   engine: TimelineEngine | null = null;
   api: TimelineApi;
+  private readonly lookup = new Latest();
   private later: Later | null = null;
   private link: LinkState;
 
@@ -114,6 +117,7 @@ export class TraceSession {
   }
 
   detach(): void {
+    this.lookup.cancel();
     this.selection.stop();
     this.area.stop();
     this.search.stop();
@@ -146,7 +150,7 @@ export class TraceSession {
     const area = this.area.area.peek();
     const moved = area && carry.area(area);
     this.engine?.update({ area: moved });
-    if (area) void this.area.set(moved);
+    if (area) void this.area.set(moved, moved !== null);
     if (area && !this.later?.link) this.save({ [KEYS.area]: moved && formatArea(moved) });
     void this.selection.renew(api, carry);
     void this.search.renew(carry.shift).then(() => this.showHits());
@@ -219,7 +223,7 @@ export class TraceSession {
     else if (this.panel.peek() === "area") this.panel.value = "slice";
     await this.area.set(area);
     const stats = this.area.stats.peek();
-    if (area && stats) {
+    if (area && stats && this.area.area.peek() === area) {
       this.said.value = t("trace.said.area", { duration: `${area.end - area.start} ns`, count: stats.slices });
     }
   }
@@ -229,7 +233,7 @@ export class TraceSession {
   /** Searches; `go`: and shows the first hit after the left edge of the view. */
   async find(text: string, go: boolean): Promise<void> {
     this.save({ [KEYS.search]: text });
-    await this.search.run(text, this.engine?.scene.view.start);
+    if (!(await this.search.run(text, this.engine?.scene.view.start))) return;
     this.showHits();
     if (text === "" && this.panel.peek() === "hits") this.panel.value = "slice";
     if (this.search.error.peek()) this.fail(this.search.error.peek());
@@ -260,9 +264,9 @@ export class TraceSession {
     const start = time === null ? null : BigInt(this.base) + BigInt(time);
     this.later = null;
     try {
-      const id = await this.api.find(name, time ?? 0);
-      const isIt = id !== null && (await this.isAt(id, time));
-      if (isIt) await this.selection.select(id, "fit");
+      const found = await this.lookup.run((signal) => this.lookUp(name, time, signal));
+      if (!found) return;
+      if (found.id !== null) await this.selection.select(found.id, "fit");
       else if (start !== null && this.data.partial !== null) {
         this.later = { slice: { name, start } };
         this.say(t("trace.search.later", { name }));
@@ -272,10 +276,12 @@ export class TraceSession {
     }
   }
 
-  /** Of a trace that is read whole, the nearest slice of the name is the one that was meant. */
-  private async isAt(id: number, time: number | null): Promise<boolean> {
-    if (time === null || this.data.partial === null) return true;
-    return Math.abs((await this.selection.load(id)).start - time) <= 1;
+  /** The slice that is meant; id null: it is not there, or not yet. */
+  private async lookUp(name: string, time: number | null, signal: AbortSignal): Promise<{ id: number | null }> {
+    const id = await this.api.find(name, time ?? 0, signal);
+    // Of a trace that is read whole, the nearest slice of the name is the one that was meant.
+    if (id === null || time === null || this.data.partial === null) return { id };
+    return { id: Math.abs((await this.selection.load(id)).start - time) <= 1 ? id : null };
   }
 
   // Rows
@@ -339,8 +345,4 @@ function timelineData({ data, base }: Reading, api: TimelineApi): TimelineData {
     base,
     source: api.source,
   };
-}
-
-export function messageOf(error: unknown): string {
-  return say(error instanceof Error ? error.message : String(error));
 }

@@ -1,5 +1,7 @@
 /** Words of the drawer below the timeline: slice, range, what was found, marks. */
 export const en = {
+  "trace.panel": "Details",
+  "trace.panel.height": "Height of the details",
   "trace.panel.slice": "Slice",
   "trace.panel.area": "Range",
   "trace.panel.hits": "Found",
@@ -104,6 +106,8 @@ export const en = {
 };
 
 export const zh: Record<keyof typeof en, string> = {
+  "trace.panel": "详情",
+  "trace.panel.height": "详情区高度",
   "trace.panel.slice": "Slice",
   "trace.panel.area": "区间",
   "trace.panel.hits": "搜索结果",

@@ -88,3 +88,17 @@ test("another reading of the trace: the same hit stays on show, wherever it stan
   await state.renew(7);
   expect(state.at.value).toBe(-1);
 });
+
+test("a step that waits for hits goes nowhere once another search was begun", async () => {
+  answer({ total: 9, first: 0, names: ["a"], hits: HITS });
+  const state = new SearchState(() => API);
+  await state.run("a");
+  let late: (response: Response) => void = () => {};
+  vi.stubGlobal("fetch", () => new Promise<Response>((done) => (late = done)));
+  const step = state.step(1, 5000);
+  answer({ total: 3, first: 0, names: ["MatMul"], hits: HITS });
+  expect(await state.run("matmul")).toBe(true);
+  late(new Response(JSON.stringify({ total: 9, first: 6, names: ["a"], hits: HITS })));
+  expect(await step).toBeNull();
+  expect(state.at.value).toBe(-1);
+});

@@ -10,13 +10,10 @@ import pytest
 
 from tb_npu_plugin.capture.mock.parse import parse
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
-from tb_npu_plugin.views.availability import facts_of_span, is_available
-from tb_npu_plugin.views.base import ViewInput
-from tb_npu_plugin.views.registry import VIEWS
 from tests.oracle.raw import Raw
 from tests.support.invariants import check_all
 from tests.support.pairs import covering, pairs_in, pairs_of
-from tests.support.span import TestSpan, found_spans
+from tests.support.views import open_all
 from tests.unit.capture.mock.paired import (
     AXES,
     DROPPED,
@@ -54,13 +51,14 @@ def test_whatever_is_switched_on_the_result_is_whole(number: int, tmp_path: Path
         assert (folder / f"profiler_info{suffix(row)}.json").exists(), row
         _parse(folder, row, forms(row), folder in empty)
         settle(folder)
-    for span in found_spans(run):
-        _open(span, row)
+    open_all(run)
     for folder in folders:
         _parse(folder, row, [form for form in FORMS if form not in forms(row)], folder in empty)
         try:
             check_all(folder)
             _check_marks(Raw(folder), row, folder in empty)
+            if folder not in empty:
+                _check_host(Raw(folder), row)
         except AssertionError as problem:
             raise AssertionError(row) from problem
 
@@ -76,16 +74,6 @@ def _parse(folder: Path, row: dict[str, Any], new: list[str], empty: bool) -> No
     assert {path.name for path in output.iterdir()} - loose == files_of(row, [*there, *new], empty), row
 
 
-def _open(span: TestSpan, row: dict[str, Any]) -> None:
-    """No view fails, and no reader finds fault with anything."""
-    assert not span.problems, (row, span.problems)
-    facts = facts_of_span(span)
-    for view in VIEWS:
-        if view.id != "trace" and is_available(view, facts):  # what the trace shows is made by the store
-            spans = [span, span] if view.scope == "diff" else [span]
-            view.build(ViewInput(spans, {param.name: param.default for param in view.params}))
-
-
 def _check_marks(raw: Raw, row: dict[str, Any], empty: bool) -> None:
     """Only those of the domains that are wanted."""
     shown = {event["name"] for event in raw.process("mstx")} & {KEPT, DROPPED}
@@ -93,3 +81,16 @@ def _check_marks(raw: Raw, row: dict[str, Any], empty: bool) -> None:
     flows = [event for event in raw.events if event.get("cat") == "MsTx" and event["ph"] == "s"]
     assert bool(flows) == (on and row["level"] != "Level_none")
     assert shown == ({KEPT} | ({DROPPED} if row["marks"] in ("off", "all") else set()) if on else set())
+
+
+def _check_host(raw: Raw, row: dict[str, Any]) -> None:
+    """What is recorded of each operator, and beside them."""
+    operators = [event for event in raw.slices if event.get("cat") == "cpu_op" and "#" not in event["name"]]
+    functions = {event["name"] for event in raw.slices if event.get("cat") == "python_function"}
+    keys = {key for event in operators for key in event["args"]}
+    host = row["activities"] != "NPU"
+    assert bool(operators) == host
+    assert ("Input Dims" in keys, "Call stack" in keys) == (host and row["record_shapes"], host and row["with_stack"])
+    assert ("nn.Module: Linear_0" in functions) == (host and (row["with_stack"] or row["with_modules"]))
+    assert any("paired.py" in name for name in functions) == (host and row["with_stack"])
+    assert bool(raw.process("Python GC")) == (host and row["gc_detect_threshold"] == 0.0)
