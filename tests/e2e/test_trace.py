@@ -116,6 +116,16 @@ def test_a_resting_pointer_tells_what_has_come_under_it(open_plugin: Open, demo_
     expect(told).to_have_count(0)
 
 
+def test_what_was_said_of_a_key_goes_with_the_next(open_plugin: Open, demo_server: str) -> None:
+    plugin = trace(open_plugin, demo_server)
+    find(plugin, "ProfilerStep#11")
+    plugin.page.keyboard.press("]")
+    note = plugin.frame.locator(".trace-note", has_text="This slice has no outgoing flow.")
+    expect(note).to_have_count(1)
+    plugin.page.keyboard.press("w")
+    expect(note).to_have_count(0)
+
+
 def test_what_ran_while_the_device_was_idle(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server)
     find(plugin, "Free")

@@ -40,20 +40,22 @@ function hasTypes(table: TableJson): boolean {
 
 const coreOf = (row: Row) => coreColor(row.get("core") as string | null);
 
-/** The operators that kept the device busiest; a click shows the operator in its view. */
+const DEVICE_TIMES = ["device_self_ns", "device_total_ns"];
+const HOST_TIMES = ["host_self_ns", "host_total_ns"];
+
+/** The operators that kept the device busiest, without one the host; a click shows the operator in its view. */
 export function TopOperators({ table }: { table: TableJson }) {
+  const isDevice = table.sort !== "host_self_ns"; // else nothing ran on a device
+  const subtitle = t(isDevice ? "overview.operators.sub" : "overview.operators.sub.host");
   return (
-    <Card title={t("overview.operators")} subtitle={t("overview.operators.sub")} actions={<OpenLink view="operator" />}>
+    <Card title={t("overview.operators")} subtitle={subtitle} actions={<OpenLink view="operator" />}>
       <DataTable
         table={table}
         query={{}}
         baseNs="0"
         hasTools={false}
-        columns={["name", "calls", "device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns"]}
-        compared={[
-          ["device_self_ns", "device_total_ns"],
-          ["host_self_ns", "host_total_ns"],
-        ]}
+        columns={["name", "calls", ...(isDevice ? DEVICE_TIMES : []), ...HOST_TIMES]}
+        compared={[DEVICE_TIMES, HOST_TIMES]}
         bar={{ column: table.sort || "device_self_ns", isApart: (row) => row.get("communication") === 1 }}
         onOpen={(row) => openFiltered("operator", "operator.by_name", row.get("name"))}
       />

@@ -23,6 +23,8 @@ export type PanelId = "slice" | "area" | "hits" | "marks";
 
 export interface Note {
   text: string;
+  /** Goes with whatever the user does next. */
+  isPassing: boolean;
   retry: (() => void) | null;
 }
 
@@ -101,7 +103,10 @@ export class TraceSession {
       this.link.range,
       {
         settled: (view) => this.remember(view),
-        picked: (bar) => this.selection.pick(bar),
+        picked: (bar) => {
+          this.goOn();
+          this.selection.pick(bar);
+        },
         area: (area) => void this.setArea(area),
         hovered: (bar, x, y) => this.hover(bar, x, y),
         layout: (state) => this.setLayout(state),
@@ -269,7 +274,7 @@ export class TraceSession {
       if (found.id !== null) await this.selection.select(found.id, "fit");
       else if (start !== null && this.data.partial !== null) {
         this.later = { slice: { name, start } };
-        this.say(t("trace.search.later", { name }));
+        this.say(t("trace.search.later", { name }), false);
       } else this.say(t("trace.search.missing", { name }));
     } catch (error) {
       this.fail(error);
@@ -299,14 +304,20 @@ export class TraceSession {
 
   // What is told, and what the link carries
 
-  say(text: string): void {
-    this.note.value = { text, retry: null };
+  say(text: string, isPassing = true): void {
+    this.note.value = { text, isPassing, retry: null };
     this.said.value = text;
+  }
+
+  /** The user does something else: what was said of the action before is over. */
+  goOn(): void {
+    if (this.note.peek()?.isPassing) this.note.value = null;
   }
 
   fail(error: unknown): void {
     this.note.value = {
       text: t("trace.note.failed", { message: messageOf(error) }),
+      isPassing: false,
       retry: () => {
         this.note.value = null;
         this.engine?.retry();
