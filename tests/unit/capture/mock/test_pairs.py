@@ -12,6 +12,7 @@ from tb_npu_plugin.capture.mock.parse import parse
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 from tests.oracle.raw import Raw
 from tests.support.invariants import check_all
+from tests.support.kernel_columns import check_columns
 from tests.support.pairs import covering, pairs_in, pairs_of
 from tests.support.views import open_all
 from tests.unit.capture.mock.paired import (
@@ -59,6 +60,7 @@ def test_whatever_is_switched_on_the_result_is_whole(number: int, tmp_path: Path
             _check_marks(Raw(folder), row, folder in empty)
             if folder not in empty:
                 _check_host(Raw(folder), row)
+                _check_kernels(Raw(folder), row)
         except AssertionError as problem:
             raise AssertionError(row) from problem
 
@@ -94,3 +96,11 @@ def _check_host(raw: Raw, row: dict[str, Any]) -> None:
     assert ("nn.Module: Linear_0" in functions) == (host and (row["with_stack"] or row["with_modules"]))
     assert any("paired.py" in name for name in functions) == (host and row["with_stack"])
     assert bool(raw.process("Python GC")) == (host and row["gc_detect_threshold"] == 0.0)
+
+
+def _check_kernels(raw: Raw, row: dict[str, Any]) -> None:
+    """Columns by level, metrics and chip; steps are marked where the host is recorded."""
+    if raw.has("kernel_details.csv"):
+        steps = row["schedule"] != "none" and row["activities"] != "NPU"
+        unified = row["chip"] in ("910A", "310P")
+        check_columns(list(raw.kernels[0]), row["level"], row["metrics"], unified, steps)

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from tb_npu_plugin.capture.command import METRICS
 from tb_npu_plugin.capture.simulation.chips import CHIPS, Chip
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, Launch
 from tb_npu_plugin.capture.simulation.records import Process
 from tb_npu_plugin.capture.writers.metrics import Figures
-from tb_npu_plugin.schema.metric_sets import SETS
+from tb_npu_plugin.schema.metric_sets import SETS, columns
+from tests.support.kernel_columns import check_metrics
 
 BANDWIDTH, ACCESS, CACHE = "ACL_AICORE_MEMORY_BANDWIDTH", "ACL_AICORE_MEMORY_ACCESS", "ACL_AICORE_L2_CACHE"
 BF16 = "c10::BFloat16"
@@ -80,3 +82,9 @@ def test_ratios_are_shares_and_times_are_inside(chip: Chip, metrics: str) -> Non
         assert all(0 <= value <= launch.ns / 1000 for name, value in found.items() if name.endswith("time(us)"))
         assert all(value >= 0 for value in found.values())
         assert found.get("cube_utilization(%)", 0) <= 100
+
+
+@pytest.mark.parametrize("unified", [False, True])
+@pytest.mark.parametrize("metrics", METRICS)
+def test_columns_are_those_of_the_specification(metrics: str, unified: bool) -> None:
+    check_metrics(list(columns(METRICS[metrics], not unified)), metrics, unified)
