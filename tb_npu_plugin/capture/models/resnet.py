@@ -85,7 +85,7 @@ class _Builder:
         with p.op("aten::to", [image], [F32]), p.op("aten::copy_", [image, image], [F32, F32]):
             data = p.allocate(self._batch * 3 * size * size * 4)
             p.copy(self._batch * 3 * size * size * 4)
-        p.misuse_memory(self._faults, PARAMETERS * 12)
+        p.leak(self._faults.leak)
         with p.frame("torchvision/models/resnet.py(266): forward"), p.frame("nn.Module: ResNet_0", 0):
             self._network(image)
         p.collect()

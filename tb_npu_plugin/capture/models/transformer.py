@@ -153,7 +153,7 @@ class _Stage:
         with p.op("aten::to", [tokens], ["long int"]), p.op("aten::copy_", [tokens, tokens], ["long int"] * 2):
             self._input = p.allocate(tokens[0] * tokens[1] * 8)
             p.copy(tokens[0] * tokens[1] * 8)
-        p.misuse_memory(self._faults, self._model.held(self._stage))
+        p.leak(self._faults.leak)
 
     def _forward(self, number: int) -> None:
         """One micro batch: from the stage before, through the layers, towards the stage behind."""

@@ -14,6 +14,8 @@ _UNIT, _ADDED = 512, 32
 _SMALL = 1 << 20  # requests up to here come from the small pool
 _SMALL_SEGMENT, _LARGE_SEGMENT, _ROUND = 2 << 20, 20 << 20, 2 << 20
 _MIN_LARGE = 10 << 20  # larger requests get a segment of their own, rounded up
+#: Blocks that fill a large segment: two that are given back, and one between them that stays.
+_SIDE, _PIN = 9 << 20, 3 << 19
 
 
 class Block:
@@ -48,6 +50,17 @@ class CachingAllocator:
         self._held += size
         self.allocated += size
         self.reserved += -(-size // _ROUND) * _ROUND
+
+    def fragment(self, size: int) -> None:
+        """Be as after a long run in which small blocks stay in large segments: in `size` bytes of these, 8 at least. The holes
+        are too small for blocks of 10 MB and more, which get segments of their own."""
+        before, sides = self.allocated, list[Block]()
+        for _ in range(max(8, size // _LARGE_SEGMENT)):
+            left, _pin, right = (self.allocate(size) for size in (_SIDE, _PIN, _SIDE))
+            sides += [left, right]
+        for side in sides:
+            self.release(side)
+        self._held += self.allocated - before
 
     def allocate(self, size: int) -> Block:
         """A block of at least `size` bytes. Never fails: a device that is full is a fact of the figures."""

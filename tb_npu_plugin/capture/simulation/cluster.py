@@ -230,8 +230,11 @@ class _Run:
         self._counts: dict[str, int] = {}
         process = cluster.process(rank)
         self._host_faults = HostFaults(faults.gc.get(rank, 0), faults.loader.get(rank, 0))
-        place = Place(process, cluster.chip, cluster.seed, cluster.workload.held(self._stage), keep, runtime,
-                      faults.slow_ranks.get(rank, 1.0), cluster.task_queue)  # fmt: skip
+        held = cluster.workload.held(self._stage)
+        # half of what the rank needs
+        in_pieces = (held + cluster.workload.program(self._stage, 0).peak()) // 2 if faults.fragmentation else 0
+        place = Place(process, cluster.chip, cluster.seed, held, keep, runtime, faults.slow_ranks.get(rank, 1.0),
+                      cluster.task_queue, in_pieces)  # fmt: skip
         self.host = Host(place, self._host_faults)
         self._groups = self._make_groups()
         process.groups = list(self._groups.values())

@@ -72,6 +72,7 @@ class Place:
     runtime     runtime calls are recorded (level 2)
     slow        factor of the kernels' durations
     task_queue  TASK_QUEUE_ENABLE
+    fragmented  bytes of the allocator's segments that are in pieces before the capture
     """
 
     process: Process
@@ -82,6 +83,7 @@ class Place:
     runtime: bool = False
     slow: float = 1.0
     task_queue: int = 1
+    fragmented: int = 0
 
 
 class Host:
@@ -102,6 +104,8 @@ class Host:
         self.device = Device(place.chip, process.start, place.slow, place.task_queue)
         self.allocator = CachingAllocator(place.chip.memory)
         self.allocator.hold(place.held)
+        if place.fragmented:
+            self.allocator.fragment(place.fragmented)
         self._allocations = Allocations(self.allocator)
         self.now = process.start
         main, autograd = process.pid, process.pid + 91
@@ -113,7 +117,6 @@ class Host:
             Recording(process, self._threads, self.device.meters, place.task_queue > 0) if place.keep else None
         )
         self._counters = Counters()
-        self._fragmented = False
         self._workspaces: tuple[tuple[int, int], ...] = ()
         self._step: Step | None = None
 
@@ -123,12 +126,11 @@ class Host:
         around = Circumstances(self.process.marks, self.process.npu, place.runtime, faults.gc, faults.loader,
                                place.task_queue, self._workspaces)  # fmt: skip
         plan, device = program.plans.get(around), self.device
-        if plan is None or not plan.compiled <= device.compiled or (plan.fragments and not self._fragmented):
-            plan = plan_of(program, around, device.compiled, not self._fragmented)
+        if plan is None or not plan.compiled <= device.compiled:
+            plan = plan_of(program, around, device.compiled)
             if not plan.once:
                 program.plans[around] = plan
         device.compiled |= plan.compiled
-        self._fragmented = self._fragmented or plan.fragments
         self._workspaces = plan.workspaces
         return plan
 

@@ -163,10 +163,9 @@ class Plan:
     events      of the allocator: (size, -1) allocates, (0, event) gives the block of that event back
     pauses      of the garbage collector: ticks of start and end; loads: of the data loader
     compiled    kernels of operators that CANN compiles
-    fragments   the program fragments the memory
     workspaces  (stream, bytes) that streams hold in the end
-    once        no other step is like this one: CANN compiles operators on first sight, memory is fragmented, or the
-                workspace of a stream grows
+    once        no other step is like this one: CANN compiles operators on first sight, or the workspace of a
+                stream grows
     aside       another thread runs operators
     """
 
@@ -194,7 +193,6 @@ class Plan:
     loads: list[tuple[int, int]] = field(default_factory=list)
     sequences: int = 0
     compiled: set[Kernel] = field(default_factory=set)
-    fragments: bool = False
     workspaces: tuple[tuple[int, int], ...] = ()
     once: bool = False
     aside: bool = False

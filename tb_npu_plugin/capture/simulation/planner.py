@@ -36,15 +36,13 @@ from tb_npu_plugin.capture.simulation.samples import WORKSPACE
 
 #: ns that the host takes: before an operator, at its begin and end; before and in an enqueue; around a frame.
 _BEFORE_OP, _BEGIN_OP, _END_OP, _BEFORE_ENQUEUE, _ENQUEUE, _FRAME = 1_800, 4_000, 2_500, 1_200, 5_000, 1_500
-#: Blocks that fill a segment of 20 MB: two that are given back, and one between them that stays.
-_SIDE, _PIN = 9 << 20, 3 << 19
 #: Instructions that a host without an NPU leaves out.
 _OF_THE_DEVICE = frozenset(("launch", "copy", "communicate", "wait", "synchronize", "engine_block"))
 
 
-def plan_of(program: Program, around: Circumstances, known: set[Kernel], fragments: bool) -> Plan:
-    """The plan of one step. known: operators that are compiled; fragments: memory is not fragmented yet."""
-    planner = _Planner(around, known, fragments)
+def plan_of(program: Program, around: Circumstances, known: set[Kernel]) -> Plan:
+    """The plan of one step. known: operators that are compiled."""
+    planner = _Planner(around, known)
     skipped = frozenset() if around.npu else _OF_THE_DEVICE
     planner.begin()
     for name, *arguments in program.instructions:
@@ -56,8 +54,8 @@ def plan_of(program: Program, around: Circumstances, known: set[Kernel], fragmen
 
 
 class _Planner:
-    def __init__(self, around: Circumstances, known: set[Kernel], fragments: bool) -> None:
-        self.plan, self._around, self._known, self._fragments = Plan(), around, set(known), fragments
+    def __init__(self, around: Circumstances, known: set[Kernel]) -> None:
+        self.plan, self._around, self._known = Plan(), around, set(known)
         self._workspaces = dict(around.workspaces)
         self._tick = 0
         self._open: list[int] = []  # operators
@@ -265,9 +263,7 @@ class _Planner:
 
     def release(self, slot: int) -> None:
         """Give a block back; it can be used again a moment before the release is recorded."""
-        self._give_back(self._blocks.pop(slot))
-
-    def _give_back(self, row: int) -> None:
+        row = self._blocks.pop(slot)
         self.spend(300)
         active = self._tick
         self.plan.events.append((0, self.plan.memory[row].event))
@@ -283,20 +279,6 @@ class _Planner:
     def leak(self, size: int) -> None:
         """Allocate a block that nothing gives back."""
         self._allocation(size)
-
-    def fragment(self, count: int) -> None:
-        """In the first step only: fill `count` segments with blocks of which a small one in the middle stays. The holes
-        beside it are too small for blocks of 10 MB and more, which get segments of their own."""
-        self.plan.fragments = True
-        if not self._fragments:
-            return
-        self.plan.once = True
-        sides = []
-        for _ in range(count):
-            left, _pin, right = (self._allocation(size) for size in (_SIDE, _PIN, _SIDE))
-            sides += [left, right]
-        for side in sides:
-            self._give_back(side)
 
     def engine_block(self, name: str, size: int, dur: int) -> None:
         """A block that CANN holds for one operator, for `dur` ns of host time."""

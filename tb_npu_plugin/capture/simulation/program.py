@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tb_npu_plugin.capture.simulation.collectives import CALLS
-from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory, Launch, Shape, size_of
 from tb_npu_plugin.capture.simulation.plan import Circumstances, Plan
 from tb_npu_plugin.capture.simulation.records import OpInfo
@@ -131,14 +130,11 @@ class Program:
         if slot >= 0:
             self.instructions.append(("release", slot))
 
-    def misuse_memory(self, faults: Faults, held: int) -> None:
-        """Leak and fragment, where the faults say so. held: bytes that the rank holds anyway."""
-        if faults.leak:
-            with self.op("aten::cat", [(faults.leak // 4,)], ["float"]):
-                self.instructions.append(("leak", faults.leak))
-        if faults.fragmentation:
-            with self.op("aten::empty", [(1,)], ["float"]):
-                self.instructions.append(("fragment", max(8, held // 2 // (20 << 20))))
+    def leak(self, size: int) -> None:
+        """Keep a block of `size` bytes, if any, that nothing gives back."""
+        if size:
+            with self.op("aten::cat", [(size // 4,)], ["float"]):
+                self.instructions.append(("leak", size))
 
     def synchronize(self) -> None:
         """Wait until the device has done everything."""
@@ -160,6 +156,18 @@ class Program:
     def collect(self) -> None:
         """A place where the garbage collector may run."""
         self.instructions.append(("collect",))
+
+    def peak(self) -> int:
+        """Most bytes that are allocated at once, without workspaces."""
+        sizes, now, most = dict[int, int](), 0, 0
+        for name, *arguments in self.instructions:
+            if name == "allocate":
+                sizes[arguments[0]] = arguments[1]
+                now += arguments[1]
+                most = max(most, now)
+            elif name == "release":
+                now -= sizes.pop(arguments[0])
+        return most
 
     def roles(self) -> set[str]:
         """Groups that communicate."""

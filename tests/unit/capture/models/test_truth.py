@@ -283,3 +283,14 @@ def test_a_pause_of_the_collector_holds_up_the_step_that_it_is_in(tp: int) -> No
         communicated, late = (of_step(shown, step, key) for key in ("communication_not_overlapped", "late"))
         assert min(communicated, key=lambda rank: communicated[rank]) == 2
         assert late[2] == max(late.values()) > 5_000_000
+
+
+@pytest.mark.parametrize("model", ["tiny", "resnet50"])
+def test_fragmentation_shows_at_the_peak_of_the_allocators(model: str) -> None:
+    """It was made in the first step by blocks that were the peak themselves, so that Memory said 0 % of it."""
+    sizes = Sizes(layers=4, batch=8) if model == "resnet50" else Sizes(hidden=512, sequence=512)
+    healthy, broken = (
+        show("memory", rank_folder(written(Recipe(model, steps=1, sizes=sizes, faults=faults))[0], 0)).data
+        for faults in ((), ("fragmentation",))
+    )
+    assert broken["fragmentation_at_peak"] > healthy["fragmentation_at_peak"] + 0.1
