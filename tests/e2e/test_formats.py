@@ -200,6 +200,17 @@ def test_every_view_of_it(open_plugin: Open, server: str, name: str) -> None:
         assert not [word for word in kind.absent if word in shown], view
 
 
+def test_communication_that_msprof_summed_up(open_plugin: Open, tmp_path: Path) -> None:
+    (tmp_path / "run").symlink_to(FIXTURES / "results" / "msprof_pieces", target_is_directory=True)
+    with tensorboard("--logdir", str(tmp_path), cache=tmp_path / "cache") as url:
+        plugin = open_plugin(url)
+        plugin.open("kernel")
+        plugin.ready("kernel")
+        plugin.frame.get_by_role("tab", name="Communication", exact=True).click()
+        plugin.frame.locator("main").get_by_text("hcom_allReduce_", exact=True).last.wait_for()
+        plugin.close()
+
+
 def test_a_gpu_is_compared_with_an_npu(open_plugin: Open, tmp_path: Path) -> None:
     for fixture in ("kineto_gpu", "level1"):
         (tmp_path / fixture).symlink_to(FIXTURES / "results" / fixture, target_is_directory=True)
