@@ -13,20 +13,20 @@ const loaded = new Map<ViewId, ViewModule>();
 export function ViewHost() {
   const { view: id } = selection.value;
   const [, setCount] = useState(0);
-  const [error, setError] = useState<ApiError | null>(null);
+  const [failed, setFailed] = useState<{ of: ViewId; error: ApiError } | null>(null);
   const module = loaded.get(id);
 
   useEffect(() => {
     if (loaded.has(id)) return;
     let isGone = false;
-    setError(null);
+    setFailed(null);
     VIEWS[id]().then(
       (found) => {
         loaded.set(id, found);
         if (!isGone) setCount((count) => count + 1);
       },
       (reason: unknown) => {
-        if (!isGone) setError(new ApiError("chunk", String(reason), "", 0));
+        if (!isGone) setFailed({ of: id, error: new ApiError("chunk", String(reason), "", 0) });
       },
     );
     return () => {
@@ -34,7 +34,7 @@ export function ViewHost() {
     };
   }, [id]);
 
-  if (error) return <ErrorPanel error={error} onRetry={() => window.location.reload()} />;
+  if (failed?.of === id) return <ErrorPanel error={failed.error} onRetry={() => window.location.reload()} />;
   if (!module) return null;
   const { Component } = module;
   return (

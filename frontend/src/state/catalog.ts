@@ -1,5 +1,5 @@
 import { computed, signal } from "@preact/signals";
-import { type ApiError, getCatalog } from "../api/client";
+import { type ApiError, asApiError, getCatalog } from "../api/client";
 import type { CatalogJson, RunJson, SpanJson, WorkerJson } from "../api/types.gen";
 import { Latest } from "../base/async";
 
@@ -16,7 +16,7 @@ export async function loadCatalog(rescan = false): Promise<void> {
     catalog.value = answer;
     catalogError.value = null;
   } catch (error) {
-    catalogError.value = error as ApiError;
+    catalogError.value = asApiError(error);
   }
 }
 

@@ -15,7 +15,7 @@ export function ChartMenu({ name, csv }: ChartFile) {
   const place = useRef<HTMLSpanElement>(null);
   return (
     <span ref={place} class="chart-menu">
-      <Popover label="⋯" tip={t("chart.menu")} class="plain" popup="menu">
+      <Popover label="⋯" tip={t("chart.menu")} class="plain">
         {(close) => (
           <>
             <button

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 interface Props {
   /** Face of the button. */
@@ -11,7 +11,7 @@ interface Props {
   class?: string;
   disabled?: boolean;
   /** Kind of panel, for screen readers. */
-  popup?: "listbox" | "dialog" | "menu";
+  popup?: "listbox" | "dialog";
   /** Content while open. `close` closes and gives the focus back. */
   children: (close: () => void) => ComponentChildren;
 }
@@ -21,6 +21,7 @@ export function Popover({ label, tip, name, class: more = "", disabled = false, 
   const [isOpen, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   const panel = useRef<HTMLDivElement>(null);
+  const id = useId();
   const close = () => {
     setOpen(false);
     button.current?.focus();
@@ -65,6 +66,7 @@ export function Popover({ label, tip, name, class: more = "", disabled = false, 
       <button
         type="button"
         ref={button}
+        id={id}
         class={`control ${more}`}
         aria-haspopup={popup}
         aria-expanded={isOpen}
@@ -76,7 +78,7 @@ export function Popover({ label, tip, name, class: more = "", disabled = false, 
         {label}
       </button>
       {isOpen && (
-        <div class="popover" ref={panel}>
+        <div class="popover" ref={panel} {...(popup === "dialog" ? { role: "dialog", "aria-labelledby": id } : {})}>
           {children(close)}
         </div>
       )}

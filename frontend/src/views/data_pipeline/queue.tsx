@@ -1,9 +1,9 @@
-import { useEffect, useState } from "preact/hooks";
-import { asApiError, getTable, type Query } from "../../api/client";
-import type { PipelineOpJson, TableJson } from "../../api/types.gen";
+import type { Query } from "../../api/client";
+import type { PipelineOpJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param } from "../../state/params";
+import { useTable } from "../../state/use_table";
 import { ErrorPanel } from "../../widgets";
 import { nameOf } from "./names";
 import { Samples } from "./samples";
@@ -22,19 +22,9 @@ export function QueueCard({ operators, bottleneck, query }: Props) {
   const chosen = operators.find((op) => String(op.op_id) === param("data.op")) ?? first(operators, bottleneck);
   const op = chosen?.op_id ?? null;
   const span = String(query.span);
-  const [table, setTable] = useState<TableJson | null>(null);
-  const [error, setError] = useState<unknown>(null);
-  useEffect(() => {
-    if (op === null) return;
-    const controller = new AbortController();
-    setError(null);
-    getTable("data_pipeline.queue", { span, op, limit: MOST }, controller.signal).then(setTable, (reason: unknown) => {
-      if (!controller.signal.aborted) setError(reason);
-    });
-    return () => controller.abort();
-  }, [span, op]);
+  const { table, error, retry } = useTable("data_pipeline.queue", op === null ? null : { span, op, limit: MOST });
   if (!chosen) return null;
-  if (error) return <ErrorPanel error={asApiError(error)} />;
+  if (error) return <ErrorPanel error={error} onRetry={retry} />;
   const sizes = (table?.data.size ?? []) as (number | null)[];
   if (sizes.length === 0) return null;
   const text = t("data.queue.average", {

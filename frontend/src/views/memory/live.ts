@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type ApiError, getTable } from "../../api/client";
+import { type ApiError, asApiError, getTable } from "../../api/client";
 import type { TableJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
 import { filterRows, type Where } from "../../widgets/table/columnar";
@@ -10,28 +10,30 @@ export interface Live {
   error: ApiError | null;
 }
 
+const NONE: Live = { table: null, error: null };
+
 /** As many rows as a table that travels whole may have. */
 const ROWS = 20_000;
 
 /** The allocations that are held at `at` (ns after base_ns); nothing is asked for while it is null. */
 export function useLive(span: string, device: string, at: number | null): Live {
-  const [held, setHeld] = useState<{ key: string; live: Live }>({ key: "", live: { table: null, error: null } });
+  const [held, setHeld] = useState<{ of: string; live: Live }>({ of: "", live: NONE });
   const latest = useRef(new Latest());
-  const key = at === null ? "" : [span, device, at].join(" ");
+  const of = `${span} ${device}`;
 
   useEffect(() => {
     if (at === null) return;
     latest.current
       .run((signal) => getTable("memory.allocations", { span, device, live_at: at, limit: ROWS }, signal))
       .then(
-        (table) => table && setHeld({ key, live: { table, error: null } }),
-        (error: ApiError) => setHeld({ key, live: { table: null, error } }),
+        (table) => table && setHeld({ of, live: { table, error: null } }),
+        (error: unknown) => setHeld({ of, live: { table: null, error: asApiError(error) } }),
       );
     return () => latest.current.cancel();
-  }, [key]);
+  }, [of, at]);
 
   // While the next moment is under way the one before stays on screen.
-  return key === "" || held.key === "" ? { table: null, error: null } : held.live;
+  return at === null || held.of !== of ? NONE : held.live;
 }
 
 /** Sum of the sizes; null unless every row is here. */

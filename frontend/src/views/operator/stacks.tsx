@@ -1,10 +1,9 @@
-import { useEffect, useState } from "preact/hooks";
-import { type ApiError, getTable, type Query } from "../../api/client";
-import type { TableJson } from "../../api/types.gen";
+import type { Query } from "../../api/client";
 import * as format from "../../base/format";
-import { say, t } from "../../i18n";
+import { t } from "../../i18n";
 import { openView } from "../../state/selection";
-import { Empty, type Row } from "../../widgets";
+import { useTable } from "../../state/use_table";
+import { Empty, ErrorPanel, type Row } from "../../widgets";
 import { type Cell, rowAt } from "../../widgets/table/columnar";
 import { frames } from "./parts";
 
@@ -23,18 +22,10 @@ const NO_SHAPES = "null";
 
 /** The calls of one operator by distinct call stack, with the frames of each. */
 export function Stacks({ query, name, shapes, hasStacks }: Props) {
-  const [table, setTable] = useState<TableJson | null>(null);
-  const [error, setError] = useState<ApiError | null>(null);
   const asked = { ...query, name, input_shapes: shapes === undefined ? "" : (shapes ?? NO_SHAPES).toString() };
-  useEffect(() => {
-    const controller = new AbortController();
-    getTable("operator.stacks", { ...asked, limit: FIRST }, controller.signal).then(setTable, (reason: ApiError) => {
-      if (!controller.signal.aborted) setError(reason);
-    });
-    return () => controller.abort();
-  }, [JSON.stringify(asked)]);
+  const { table, error, retry } = useTable("operator.stacks", { ...asked, limit: FIRST });
 
-  if (error) return <Empty text={say(error.message)} />;
+  if (error) return <ErrorPanel error={error} onRetry={retry} />;
   if (!table) return <Empty text={t("state.loading")} />;
   const rows = Array.from({ length: table.rows }, (_, index) => rowAt(table.data, index));
   return (

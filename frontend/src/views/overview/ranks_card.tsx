@@ -17,13 +17,14 @@ const CALM_MS = 1000;
 
 /** Steps of all ranks of a run, which the server reads without hurry; asked for again as ranks become ready. */
 export function useRanks(run: string): readonly RankStepJson[] {
-  const [ranks, setRanks] = useState<readonly RankStepJson[]>([]);
+  const [held, setHeld] = useState<{ of: string; ranks: readonly RankStepJson[] }>({ of: run, ranks: [] });
+  const ranks = held.of === run ? held.ranks : [];
   const { generation } = catalog.value ?? { generation: 0 };
   const revision = useCalm(generation, CALM_MS);
   useEffect(() => {
     const controller = new AbortController();
     getRanks(run, controller.signal).then(
-      (answer) => setRanks(answer.ranks),
+      (answer) => setHeld({ of: run, ranks: answer.ranks }),
       () => {}, // the card is an addition: without an answer it is left out
     );
     return () => controller.abort();

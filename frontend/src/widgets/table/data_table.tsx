@@ -62,7 +62,14 @@ export function DataTable(props: DataTableProps) {
   return (
     <div>
       {hasTools && <Tools {...props} rows={rows} state={state} asked={asked} shown={shown} change={changeRows} />}
-      {rows.error && <Empty text={t("table.failed", { message: say(rows.error.message) })} />}
+      {rows.error && (
+        <Empty text={t("table.failed", { message: say(rows.error.message) })}>
+          {" "}
+          <button type="button" class="link" onClick={rows.retry}>
+            {t("state.retry")}
+          </button>
+        </Empty>
+      )}
       <div
         ref={scroller}
         class={`table-scroll ${(rows.count ?? 0) > VIRTUAL_FROM ? "tall" : ""}`}

@@ -74,6 +74,9 @@ function ResizeHandle({ onResize }: { onResize: (width: number | null) => void }
       onPointerUp={() => {
         start.current = null;
       }}
+      onPointerCancel={() => {
+        start.current = null;
+      }}
       onDblClick={() => onResize(null)}
     />
   );

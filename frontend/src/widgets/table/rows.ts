@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type ApiError, getTable, type Query } from "../../api/client";
+import { type ApiError, asApiError, getTable, type Query } from "../../api/client";
 import type { TableJson } from "../../api/types.gen";
 import { Lru } from "../../base/lru";
 import { filterRows, type Order, type Row, rowAt, sortRows, type Where } from "./columnar";
@@ -15,6 +15,8 @@ export interface Rows {
   /** Say which places are on screen. */
   want: (from: number, to: number) => void;
   error: ApiError | null;
+  /** Ask again for what failed. */
+  retry: () => void;
   /** Values that stand for the whole, to choose units and widths by. */
   sample: TableJson["data"];
 }
@@ -51,6 +53,7 @@ export function useInlineRows(table: TableJson, query: RowQuery): Rows {
     },
     want: () => {},
     error: null,
+    retry: () => {},
     sample: table.data,
   };
 }
@@ -71,12 +74,14 @@ export function useRemoteRows(table: TableJson, viewQuery: Query, query: RowQuer
   const key = JSON.stringify(asked);
   const pages = useRef(new Lru<number, TableJson>(50));
   const pending = useRef(new Map<number, AbortController>());
+  // Not asked for again until the user says so: each answer draws the table, and that asks for what it lacks.
+  const failed = useRef(new Set<number>());
   const [total, setTotal] = useState<number | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const [, setArrived] = useState(0);
 
   const fetchPage = (page: number) => {
-    if (pages.current.get(page) || pending.current.has(page)) return;
+    if (pages.current.get(page) || pending.current.has(page) || failed.current.has(page)) return;
     const controller = new AbortController();
     pending.current.set(page, controller);
     getTable(table.id, { ...asked, offset: page * PAGE, limit: PAGE }, controller.signal).then(
@@ -85,12 +90,13 @@ export function useRemoteRows(table: TableJson, viewQuery: Query, query: RowQuer
         pages.current.set(page, answer);
         setTotal(answer.total);
         setArrived((count) => count + 1);
-        setError(null);
+        if (failed.current.size === 0) setError(null);
       },
-      (reason: ApiError) => {
+      (reason: unknown) => {
         if (controller.signal.aborted) return;
         pending.current.delete(page);
-        setError(reason);
+        failed.current.add(page);
+        setError(asApiError(reason));
       },
     );
   };
@@ -98,6 +104,7 @@ export function useRemoteRows(table: TableJson, viewQuery: Query, query: RowQuer
     if (!enabled) return;
     // The count of before stays until the new one is known: the table keeps its place on the page.
     pages.current.clear();
+    failed.current.clear();
     fetchPage(0);
     return () => {
       for (const controller of pending.current.values()) controller.abort();
@@ -117,6 +124,11 @@ export function useRemoteRows(table: TableJson, viewQuery: Query, query: RowQuer
       for (let page = Math.floor(from / PAGE); page <= Math.floor(to / PAGE); page++) fetchPage(page);
     },
     error,
+    retry: () => {
+      const again = [...failed.current];
+      failed.current.clear();
+      again.forEach(fetchPage);
+    },
     // The view sent the first rows in its own order; the first in the asked order may be far larger.
     sample: pages.current.get(0)?.data ?? table.data,
   };

@@ -1,5 +1,6 @@
 import { apiUrl } from "../../api/client";
 import * as text from "../../base/format";
+import { saveCsv } from "../../base/save";
 import { t } from "../../i18n";
 import { ColumnMenu } from "./column_menu";
 import { localCsv } from "./local_csv";
@@ -32,8 +33,6 @@ export function Tools({
   shown,
   change,
 }: ToolsProps) {
-  const csv = { ...query, ...serverQuery(asked), columns: shown.join(","), format: "csv" };
-  const link = isLocal ? dataUrl(localCsv(rows, shown)) : apiUrl(`table/${table.id}`, csv);
   return (
     <div class="table-tools">
       {tools}
@@ -53,21 +52,35 @@ export function Tools({
         <span class="muted" role="status">
           {countText(rows)}
         </span>
-        <a
-          class="control"
-          style={{ color: "inherit" }}
-          href={link}
-          download={`${table.id}.csv`}
-          data-tip={t("table.csv")}
-        >
-          CSV ↓
-        </a>
+        {isLocal ? (
+          <button
+            type="button"
+            class="control"
+            data-tip={t("table.csv")}
+            onClick={() => saveCsv(localCsv(rows, shown), table.id)}
+          >
+            CSV ↓
+          </button>
+        ) : (
+          <a
+            class="control"
+            style={{ color: "inherit" }}
+            href={apiUrl(`table/${table.id}`, {
+              ...query,
+              ...serverQuery(asked),
+              columns: shown.join(","),
+              format: "csv",
+            })}
+            download={`${table.id}.csv`}
+            data-tip={t("table.csv")}
+          >
+            CSV ↓
+          </a>
+        )}
       </span>
     </div>
   );
 }
-
-const dataUrl = (csv: string) => `data:text/csv;charset=utf-8,${encodeURIComponent(csv)}`;
 
 function countText({ count, all }: Rows): string {
   if (count === null) return t("table.loading");

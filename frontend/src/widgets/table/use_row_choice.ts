@@ -47,7 +47,7 @@ export function useRowChoice({ rows, hasDetails, onOpen, of }: Options): RowChoi
     if (step !== 0) {
       event.preventDefault();
       setAt(Math.max(0, Math.min((rows.count ?? 1) - 1, at + step)));
-    } else if (event.key === "Enter" && at >= 0 && target.tagName !== "BUTTON") {
+    } else if (event.key === "Enter" && at >= 0 && !target.closest("button, a")) {
       choose(at);
     } else if (event.key === "c" && (event.ctrlKey || event.metaKey) && window.getSelection()?.isCollapsed) {
       const copied = hovered.current?.dataset.copy;
