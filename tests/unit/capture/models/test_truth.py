@@ -99,8 +99,9 @@ def test_a_slow_loader_makes_its_rank_late() -> None:
         ]
         assert len(loads) == 2
         assert all((35_000 < load < 45_000) == (rank == 3) for load in loads)
-        # the operator around it takes the host 6.5 us, give or take a tenth
-        assert [load * 1000 for load in loads] == pytest.approx(truth["ranks"][str(rank)]["loading"], abs=8_000)
+        # the operator around it takes the host 6.5 us on the mean, three times that at most
+        around = [round(load * 1000) - ns for load, ns in zip(loads, truth["ranks"][str(rank)]["loading"])]
+        assert all(4_000 < ns < 22_000 for ns in around)
         waited = truth["ranks"][str(rank)]["waited"]
         assert all((wait > 20_000_000) == (rank != 3) for wait in waited[1:])
 
