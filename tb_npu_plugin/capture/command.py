@@ -21,18 +21,13 @@ from tb_npu_plugin.capture.models.run import TRUTH, Recipe, Report, complete_ran
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, GIB
 from tb_npu_plugin.capture.simulation.faults import FAULTS
 from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION, DATALOADER
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.dialect import LEVELS, Options
 from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
 from tb_npu_plugin.errors import NpuPluginError
+from tb_npu_plugin.schema.settings import AIC_METRICS
 
-LEVELS = {"Level_none": -1, "Level0": 0, "Level1": 1, "Level2": 2}
 #: aic_metrics as users write them -> as stored.
-METRICS = {
-    "PipeUtilization": "ACL_AICORE_PIPE_UTILIZATION", "ArithmeticUtilization": "ACL_AICORE_ARITHMETIC_UTILIZATION",
-    "Memory": "ACL_AICORE_MEMORY_BANDWIDTH", "MemoryL0": "ACL_AICORE_L0B_AND_WIDTH",
-    "MemoryUB": "ACL_AICORE_MEMORY_UB", "ResourceConflictRatio": "ACL_AICORE_RESOURCE_CONFLICT_RATIO",
-    "L2Cache": "ACL_AICORE_L2_CACHE", "MemoryAccess": "ACL_AICORE_MEMORY_ACCESS", "AiCoreNone": "ACL_AICORE_NONE",
-}  # fmt: skip
+METRICS = {name: stored for stored, name in AIC_METRICS.items()}
 #: What ends the command; what it has not finished is removed first. SIGTERM: of timeout, Slurm, Kubernetes; SIGHUP: of a
 #: terminal that is closed.
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))

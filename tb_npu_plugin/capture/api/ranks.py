@@ -7,6 +7,10 @@ import sys
 from typing import Any
 
 
+#: Of a rank, at most.
+_DIGITS = 9
+
+
 def _distributed() -> Any:
     """torch.distributed where it is initialized, else None. Imports nothing."""
     module = sys.modules.get("torch.distributed")
@@ -16,7 +20,7 @@ def _distributed() -> Any:
 def rank_id() -> int | str | None:
     """$RANK as it is written (a text, as in profiler_info), else the rank of torch.distributed, else None."""
     written = os.environ.get("RANK", "")
-    if written.isascii() and written.isdigit():
+    if _is_count(written):
         return written
     distributed = _distributed()
     return None if distributed is None else int(distributed.get_rank())
@@ -34,7 +38,12 @@ def world_size() -> int:
     if distributed is not None:
         return int(distributed.get_world_size())
     written = os.environ.get("WORLD_SIZE", "")
-    return max(1, int(written)) if written.isascii() and written.isdigit() else 1
+    return max(1, int(written)) if _is_count(written) else 1
+
+
+def _is_count(text: str) -> bool:
+    """A number of ranks, and not so long that it fits in no file name."""
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS
 
 
 def groups() -> dict[str, Any]:

@@ -21,7 +21,7 @@ from tb_npu_plugin.capture.mock.shapes import Sample
 from tb_npu_plugin.capture.mock.works import name_list_types
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION
-from tb_npu_plugin.capture.writers.dialect import NEW, Options
+from tb_npu_plugin.capture.writers.dialect import LEVELS, NEW, Options
 from tb_npu_plugin.capture.writers.files import Writer
 from tb_npu_plugin.capture.writers.recording import recording, with_links
 from tb_npu_plugin.capture.writers.result import TextResult
@@ -32,7 +32,6 @@ from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_ME
 #: Operators that a message names.
 _NAMES = 5
 CHIP_VARIABLE = "TB_NPU_CHIP"
-_LEVELS = {"Level_none": -1, "Level0": 0, "Level1": 1, "Level2": 2}
 
 
 def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]) -> None:
@@ -103,7 +102,7 @@ def _user_metadata(folder: Path) -> dict[str, Any]:
 def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str, Any]) -> Options:
     host = settings.host
     options = Options(
-        level=_LEVELS.get(settings.level, 0), metrics=settings.aic_metrics, shapes=host.record_shapes,
+        level=LEVELS.get(settings.level, 0), metrics=settings.aic_metrics, shapes=host.record_shapes,
         memory=host.profile_memory, stack=host.with_stack or host.with_modules, l2_cache=settings.l2_cache,
         cpu=settings.cpu, npu=settings.npu, export=export, gc_threshold=settings.gc_threshold,
         sys_io=settings.sys_io, sys_interconnection=settings.sys_interconnection,

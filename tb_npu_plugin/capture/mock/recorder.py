@@ -235,4 +235,4 @@ class MockRecorder:
 
 def _device(rank: int | None) -> int:
     local = os.environ.get("LOCAL_RANK", "")
-    return int(local) % _DEVICES if local.isdigit() else (rank or 0) % _DEVICES
+    return int(local) % _DEVICES if local.isascii() and local.isdigit() else (rank or 0) % _DEVICES

@@ -105,6 +105,7 @@ class Replay:
         self._clock = Clock()
         self._infos: dict[tuple[Signature, tuple[str, ...]], OpInfo] = {}
         self._launches: dict[Signature, tuple[Launch, ...]] = {}
+        self._gc_from = 0  # collections before belong to the segments before
 
     # -- segments -----------------------------------------------------------------------------------
     def segments(self) -> Iterator[Segment]:
@@ -162,13 +163,11 @@ class Replay:
         segment.gc = [
             GcPause(tid, clock(start), clock(end))
             for start, end, tid in self._data.collections
-            if (part.step is None or start < part.until) and start >= self._gc_from
+            if self._gc_from <= start < part.until
         ]
         self._gc_from = part.until
         self._marks.take(part.until, clock, segment)
         self._memory.write(nested.holders, ops, clock, segment)
-
-    _gc_from = 0
 
     def _info(self, signature: Signature, stack: tuple[str, ...]) -> OpInfo:
         key = (signature, stack)

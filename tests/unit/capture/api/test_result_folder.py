@@ -199,8 +199,9 @@ def test_a_handler_after_an_export_only_profile(recorded: Recorded) -> None:
     assert _capture().parent == Path.cwd()
 
 
-def test_an_odd_rank_is_none(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RANK", "../x")
+@pytest.mark.parametrize("rank", ["../x", "-1", "\u00b2", "9" * 300])
+def test_an_odd_rank_is_none(rank: str, recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", rank)
     assert (_capture() / "profiler_info.json").is_file()
 
 
