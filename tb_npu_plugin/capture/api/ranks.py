@@ -6,7 +6,6 @@ import os
 import sys
 from typing import Any
 
-
 #: Of a rank, at most.
 _DIGITS = 9
 
