@@ -30,7 +30,9 @@ from tests.unit.capture.mock.paired import (
 )
 from tests.unit.store.results import settle
 
-pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+if not torch.distributed.is_available():
+    pytest.skip("this PyTorch has no torch.distributed", allow_module_level=True)
 
 DEVICE_ROWS: list[dict[str, Any]] = covering(AXES)
 ROWS = [*DEVICE_ROWS, *covering(HOST_AXES), *({**DEVICE_ROWS[0], **some} for some in TOGETHER)]
