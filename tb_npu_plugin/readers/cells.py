@@ -237,19 +237,26 @@ class NumberCells:
             return values, bad
         if self._is_int:
             values, bad = scaled_column(texts, int(self.field.factor))
-            if not self.takes(values):
-                bad = bad | (values < 0) | (values >= _TOO_LONG)
-            return values, bad
+            return values, bad if self.takes(values) else bad | self._impossible(values)
         floats, bad = number_column(texts)
         return floats * self.field.factor, bad
 
-    def takes(self, values: NDArray[Any]) -> bool:
-        """All of them may be: how long something took, where a row needs that, is neither negative nor beyond all time."""
+    @property
+    def has_limits(self) -> bool:
+        """Some figures are none that it may hold."""
         column = self.field.column
-        if not (self._is_int and column.kind is Kind.DURATION and column.required):
-            return True
-        # One pass: without a sign, negative ones are the largest.
-        return int(values.view(np.uint64).max(initial=0)) < _TOO_LONG
+        return self._is_int and (column.kind is Kind.TIME or (column.kind is Kind.DURATION and column.required))
+
+    def takes(self, values: NDArray[Any]) -> bool:
+        """All of these, known or not, are what it may hold."""
+        return not (self.has_limits and self._impossible(values).any())
+
+    def _impossible(self, values: NDArray[np.int64]) -> Mask:
+        """A moment at or before 1970: broken rows hold 0. How long something took, where a row needs that: less than
+        nothing, or ages."""
+        if self.field.column.kind is Kind.TIME:
+            return np.asarray((values <= 0) & (values != NULL_INT))
+        return np.asarray((values < 0) | (values >= _TOO_LONG))
 
     def drop(self, rows: Mask) -> None:
         """Leave rows of the last chunk out."""

@@ -55,9 +55,7 @@ class NativeRows:
 
         self._lines = lines
         self._columns = columns
-        self._needed = [
-            column for column in columns if isinstance(column, NumberCells) and column.field.column.required
-        ]
+        self._limited = [column for column in columns if isinstance(column, NumberCells) and column.has_limits]
         kinds = {column.field.index: _kind(column) for column in columns}
         cells = tuple((*kinds.get(index, (_SKIP, 1.0, 0)), _encoded(cell)) for index, cell in enumerate(header))
         most = max(1, min(csv_rows.MAX_CELL, source.MAX_LINE - 1))
@@ -108,7 +106,7 @@ class NativeRows:
 
     def _is_sound(self) -> bool:
         """No value of the chunk is one that must be reported."""
-        return all(column.takes(self._values(column)) for column in self._needed)
+        return all(column.takes(self._values(column)) for column in self._limited)
 
     def _forget(self, column: Cells) -> None:
         """Texts seen from now on are new ones."""

@@ -76,6 +76,24 @@ def test_a_kernel_that_took_less_than_nothing_or_ages_is_lost(tmp_path: Path, du
     assert [(p.code, p.where, p.found) for p in problems] == [("bad_required_cell", "line 3, Duration(us)", dur)]
 
 
+@pytest.mark.parametrize("start", ["0", "0.000", "-1.000"])
+def test_a_kernel_that_started_before_1970_is_lost(tmp_path: Path, start: str) -> None:
+    tables, problems = read(tmp_path, KERNELS, kernels(A, kernel_row("bad", start=start), B))
+    assert names(tables) == ["a", "b"]
+    assert [(p.code, p.where, p.found) for p in problems] == [("bad_required_cell", "line 3, Start Time(us)", start)]
+
+
+def test_a_release_before_1970_is_unknown(tmp_path: Path) -> None:
+    rows = [
+        "Name,Size(KB),Allocation Time(us),Release Time(us)",
+        "a,1,1736408883704643.212,0",
+        "b,1,1736408883704643.212,",
+    ]
+    tables, problems = read(tmp_path, "operator_memory.csv", "\n".join([*rows, ""]).encode())
+    assert tables["op_memory"].ints("release_ns").tolist() == [NULL_INT, NULL_INT]
+    assert codes(problems) == ["bad_cell x1"]
+
+
 def test_a_bad_optional_cell_costs_itself(tmp_path: Path) -> None:
     rows = ["Name,Start Time(us),Duration(us),Wait Time(us),Task ID,x_rate", "a,1,2,soon,1.5,inf", "b,1,2,3,4,0.5"]
     tables, problems = read(tmp_path, KERNELS, "\n".join([*rows, ""]).encode())
