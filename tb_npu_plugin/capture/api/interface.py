@@ -67,6 +67,7 @@ class _ProfInterface:
         self._termination = Termination()
         self._start_info: dict[str, Any] = {}
         self._marks_failed = False
+        self._began = False  # the capture has come to record
 
     @property
     def recording(self) -> bool:
@@ -96,17 +97,17 @@ class _ProfInterface:
         self.prof_path = ""
         if any(other.recording for other in _busy):
             raise RuntimeError("another profile of this process is recording; stop it first")
-        self._recorded, self._start_info, self._marks_failed = None, {}, False
+        self._recorded, self._start_info, self._marks_failed, self._began = None, {}, False, False
         self.trace_id = self.trace_ids.new()
         folder, temporary = paths.PLACE.create()
         if temporary:
             self._temporary.append(folder)
-        self._settings = self._current_settings()
-        recorder = ahead or backend.current().recorder()
         self.prof_path = str(folder)
         try:
+            self._settings = self._current_settings()
+            recorder = ahead or backend.current().recorder()
             recorder.prepare(folder, self._settings)
-        except Exception:
+        except BaseException:  # Ctrl-C, too
             paths.remove(folder)
             raise
         self._recorder = recorder
@@ -122,6 +123,7 @@ class _ProfInterface:
         self._start_info = {"syscnt_enable": False, "freq": 100, "start_cnt": 0, "start_monotonic": time.monotonic_ns()}
         self._write_info(None)  # so that analyse can finish the folder of a run that was killed
         recorder.start()
+        self._began = True
         self._termination.start(self._keep)
         session.begin(session.Session(recorder, self._settings))
         if self._settings.mstx:
@@ -177,15 +179,18 @@ class _ProfInterface:
         paths.remove(folder)
 
     def give_up(self) -> None:
-        """After a failure: let go of the recorder. What is on the disk stays, analyse may still use it."""
+        """After a failure: let go of the recorder. What was recorded stays on the disk, analyse may still use it; the folder
+        of a capture that did not come to record is deleted."""
         self._leave()
         recorder, self._recorder = self._recorder, None
-        self.prof_path = ""
+        folder, self.prof_path = self.prof_path, ""
         if recorder is not None:
             try:
                 recorder.discard()
             except Exception as problem:  # it has failed already, and that was told
                 warn(f"The recorder did not stop cleanly: {reason(problem)}")
+            if not self._began:
+                paths.remove(Path(folder))
         self._termination.stop()
 
     def delete_temporary(self) -> None:

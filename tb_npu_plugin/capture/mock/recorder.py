@@ -66,8 +66,8 @@ class MockRecorder:
         torch_profiler.refuse_second()
         sampler = torch_profiler.make(HostSwitches(), shapes=True, all_threads=not stepping)
         sampler.prepare_trace()
+        self._sampler = sampler  # as in start()
         torch_profiler.start_operators(sampler)
-        self._sampler = sampler
 
     def warmup(self, stepping: bool) -> None:
         """Get PyTorch's profiler ready, or record the shapes of the step that begins."""
@@ -88,6 +88,9 @@ class MockRecorder:
             torch_profiler.stop(sampler)
         except RuntimeError as problem:
             print(f"{_LOST}: {problem}", file=sys.stderr)
+        except BaseException:  # Ctrl-C: discard() stops it
+            self._sampler = sampler
+            raise
         else:
             self._sample = sampler
         if self._prepared:
@@ -112,8 +115,9 @@ class MockRecorder:
             self._get_ready()
         torch_profiler.refuse_second()
         self._data.start, self._data.tid = time.time_ns(), threading.get_native_id()
+        self._running = True  # before it does: discard() stops what Ctrl-C finds half begun
         self._profiler.start_trace()
-        self._warm, self._running = False, True
+        self._warm = False
 
     def stop(self) -> None:
         """Record no longer."""

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.capture import pytorch as profiler
+from tb_npu_plugin.capture.mock import torch_profiler
 from tests.oracle.raw import Raw
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
@@ -41,6 +42,30 @@ def test_an_exception_in_the_training_ends_the_capture(error: type[BaseException
     (folder,) = tmp_path.glob("*_ascend_pt")
     assert "aten::mm" in operators(Raw(folder))
     assert (folder / "ASCEND_PROFILER_OUTPUT/analyse.done").exists()
+
+
+@pytest.mark.parametrize("moment", ["start_trace", "start_operators", "stop"])
+def test_control_c_leaves_no_profiler_of_pytorch_behind(
+    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a notebook the next capture begins; a folder in which nothing was recorded is gone."""
+    owner: Any = torch.profiler._KinetoProfile if moment == "start_trace" else torch_profiler
+    do, interrupts = getattr(owner, moment), [KeyboardInterrupt]
+
+    def interrupted(*arguments: Any) -> None:
+        if moment != "stop" or not interrupts:
+            do(*arguments)
+        if interrupts:
+            raise interrupts.pop()
+
+    monkeypatch.setattr(owner, moment, interrupted)
+    plan = None if moment == "start_trace" else profiler.schedule(0, 2, 1)
+    handler = profiler.tensorboard_trace_handler(str(tmp_path))
+    with pytest.raises(KeyboardInterrupt), profiler.profile(on_trace_ready=handler, schedule=plan) as prof:
+        prof.step()
+    assert not torch_profiler.is_running()
+    assert list(tmp_path.iterdir()) == []
+    assert "aten::mm" in operators(run(tmp_path, lambda: torch.ones(4, 4) @ torch.ones(4, 4)))
 
 
 @pytest.mark.parametrize("name", ["back\\slash", "line\nbreak", "no \udc80 UTF-8"])
