@@ -43,7 +43,6 @@ export const en = {
   "top.lang": "中文",
   "top.lang.tip": "切换为简体中文",
   "top.help": "Keys and help",
-  "top.rescan": "Look for new results now",
 
   "search.in": "{text} in {view}",
 
@@ -133,7 +132,6 @@ export const en = {
   "table.empty": "This table has no rows.",
   "table.loading": "…",
   "table.sort": "Sort by {column}",
-  "table.copied": "Copied",
   "table.yes": "yes",
   "table.unknown": "The files do not give this figure.",
   "table.clear": "Clear the filter",
@@ -217,7 +215,6 @@ export const zh: Record<keyof typeof en, string> = {
   "top.lang": "EN",
   "top.lang.tip": "Switch to English",
   "top.help": "快捷键与帮助",
-  "top.rescan": "立即查找新的采集结果",
 
   "search.in": "在{view}中搜索 {text}",
 
@@ -306,7 +303,6 @@ export const zh: Record<keyof typeof en, string> = {
   "table.empty": "该表没有数据。",
   "table.loading": "…",
   "table.sort": "按 {column} 排序",
-  "table.copied": "已复制",
   "table.yes": "是",
   "table.unknown": "文件中没有这个数值。",
   "table.clear": "清除筛选",

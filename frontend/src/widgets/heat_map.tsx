@@ -51,8 +51,9 @@ export function HeatMap({
 }: Props) {
   const byPlace = new Map(cells.map((cell) => [`${cell.row}\n${cell.column}`, cell]));
   const values = cells.map((cell) => cell.value).filter((value) => value !== null);
-  const least = Math.min(...values);
-  const most = Math.max(...values);
+  // One by one: as arguments of one call, the links of some hundred ranks are too many.
+  const least = values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+  const most = values.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
   return (
     <>
       {isSmall && values.length > 0 && <Scale least={least} most={most} text={text} color={color} />}

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RankStepJson, StepJson, StepTimesJson } from "../../src/api/types.gen";
-import { figuresOf, isMean, type RankLine } from "../../src/views/overview/rank_figures";
+import { figuresOf, isMean, type RankLine, rankLines } from "../../src/views/overview/rank_figures";
 
 const STEP = { computing: 10, communication_not_overlapped: 30, free: 5 } as StepJson;
 const MEAN: StepTimesJson = {
@@ -39,4 +39,13 @@ test("recorded points where no rank has a budget; what is unknown stays unknown"
 test("ranks that are all read and know nothing have no columns", () => {
   expect(figuresOf([line("ready"), line("ready")])).toEqual([]);
   expect(figuresOf([line("ready"), line("reading")])).toHaveLength(4);
+});
+
+test("a rank that lacks the step has no figures, not those of another step", () => {
+  const has = line("ready", { ...STEP, step: "11" }).rank;
+  const lacks = line("ready", { ...STEP, step: "7" }).rank;
+  const lines = rankLines([has, lacks], "11");
+  expect(lines.map((one) => one.step?.step)).toEqual(["11", undefined]);
+  expect(rankLines([lacks], null)[0]?.step?.step).toBe("7");
+  expect(figuresOf(rankLines([lacks], "11"))).toHaveLength(4);
 });

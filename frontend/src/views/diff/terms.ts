@@ -1,6 +1,5 @@
 /** Words of the Diff view. */
 export const en = {
-  "diff.title": "Diff",
   "diff.baseline": "Baseline",
   "diff.experimental": "Experimental",
   "diff.swap": "swap",
@@ -83,7 +82,6 @@ export const en = {
 };
 
 export const zh: Record<keyof typeof en, string> = {
-  "diff.title": "对比",
   "diff.baseline": "基线",
   "diff.experimental": "实验",
   "diff.swap": "交换",

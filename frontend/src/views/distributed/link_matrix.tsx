@@ -185,7 +185,9 @@ function LocalLinks({ cells }: { cells: readonly LinkCell[] }) {
       </span>
       {cells.length > LOCAL_MOST ? (
         <span class="mono" data-tip={cells.map(localText).join("\n")}>
-          {format.bandwidth(Math.min(...speeds))} … {format.bandwidth(Math.max(...speeds))}
+          {speeds.length === 0
+            ? format.UNKNOWN
+            : `${format.bandwidth(Math.min(...speeds))} … ${format.bandwidth(Math.max(...speeds))}`}
         </span>
       ) : (
         cells.map((cell) => (

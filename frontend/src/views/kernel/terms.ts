@@ -43,8 +43,6 @@ export const en = {
   "kernel.tab.fusion_op": "Fusion",
   "kernel.tab.fusion_op.tip": "Operators of graphs before and after fusion, and their memory",
   "kernel.trace": "Show in the trace",
-  "kernel.picked": "{column}: {value}",
-  "kernel.picked.clear": "Show all again",
 };
 
 export const zh: Record<keyof typeof en, string> = {
@@ -88,6 +86,4 @@ export const zh: Record<keyof typeof en, string> = {
   "kernel.tab.fusion_op": "融合",
   "kernel.tab.fusion_op.tip": "图中算子融合前后的对应关系及其内存",
   "kernel.trace": "在 Trace 时间线中显示",
-  "kernel.picked": "{column}：{value}",
-  "kernel.picked.clear": "重新显示全部",
 };

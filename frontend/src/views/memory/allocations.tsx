@@ -40,6 +40,8 @@ const NOT_RELEASED: readonly Where[] = [
 export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt }: Props) {
   const live = useLive(span, device, liveAt);
   const shown = liveAt === null ? table : (live.table ?? table);
+  // All allocations must not stand for those that were held: until they are here, the rows come by pages.
+  const isUnderWay = liveAt !== null && live.table === null;
   const limits = { least: limitOf(param("m.min")), most: limitOf(param("m.max")) };
   const moment = momentParam("m.live", span);
   const isPeak = moment === "peak";
@@ -58,6 +60,7 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
     <Card title={t("memory.allocations")} help={t("memory.allocations.help")}>
       <DataTable
         table={shown}
+        remote={isUnderWay}
         query={{ span, device, live_at: liveAt }}
         baseNs={baseNs}
         columns={COLUMNS}

@@ -8,6 +8,14 @@ export interface RankLine {
   step: StepJson | undefined;
 }
 
+/** The same step of all ranks: another one of a rank that lacks it would only mislead. `step` null: no step has a name. */
+export function rankLines(ranks: readonly RankStepJson[], step: string | null): RankLine[] {
+  return ranks.map((rank) => ({
+    rank,
+    step: rank.steps.find((item) => item.step === step) ?? (step === null ? rank.steps[0] : undefined),
+  }));
+}
+
 /** A column of times, ns; null is unknown. */
 export interface Figure {
   id: string;
@@ -44,7 +52,7 @@ const COURSE: readonly Figure[] = [
 
 /** The columns that any rank has figures for; none where no rank that is read has any. */
 export function figuresOf(lines: readonly RankLine[]): readonly Figure[] {
-  if (lines.some((line) => line.step)) return BUDGET;
+  if (lines.some((line) => line.step || line.rank.steps.length > 0)) return BUDGET;
   if (lines.some((line) => line.rank.course)) return COURSE;
   return lines.every((line) => line.rank.state === "ready") ? [] : BUDGET;
 }

@@ -4,13 +4,13 @@ import type { ProgressJson, RankStepJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { hasStages, highest, stagesOf } from "../../base/outlier";
 import { useCalm } from "../../base/use_calm";
-import { t } from "../../i18n";
+import { type Key, t } from "../../i18n";
 import { catalog, places } from "../../state/catalog";
 import { setParams } from "../../state/params";
 import { ended, jobs, waitForData } from "../../state/progress";
 import { isResumable, shareDone } from "../../state/reading";
 import { Card, JobControl, ProgressBar, RunProgress } from "../../widgets";
-import { type Figure, figuresOf, isMean, type RankLine } from "./rank_figures";
+import { type Figure, figuresOf, isMean, type RankLine, rankLines } from "./rank_figures";
 
 /** Ranks become ready one after the other; asking for each would be too much. */
 const CALM_MS = 1000;
@@ -47,10 +47,7 @@ interface Props {
 
 /** The same step of all ranks, in one unit. */
 export function RanksCard({ ranks, span, step }: Props) {
-  const lines: RankLine[] = ranks.map((rank) => ({
-    rank,
-    step: rank.steps.find((item) => item.step === step) ?? rank.steps[0],
-  }));
+  const lines = rankLines(ranks, step);
   // A rank that was recorded twice is told apart by its worker's name.
   const isTwice = (rank: number | null) => ranks.filter((other) => other.rank === rank).length > 1;
   const nameOf = (line: RankLine | undefined) => {
@@ -174,6 +171,12 @@ const STATES = {
   failed: "overview.ranks.failed",
 } as const;
 
+/** Why a rank has no figures. */
+function whyEmpty(rank: RankStepJson, isUnread: boolean): Key {
+  if (isUnread) return "overview.ranks.unread";
+  return rank.steps.length > 0 ? "overview.ranks.nostep" : STATES[rank.state];
+}
+
 function openRank(rank: RankStepJson | undefined): void {
   const place = places.value.get(rank?.span ?? "");
   if (place) setParams({ run: place.run.id, worker: place.worker.id, span: place.span.id }, true);
@@ -206,7 +209,7 @@ function Line({ line, figures, job, name, isHere, isLate, unit, decimals }: Line
         })}
       {!isKnown && figures.length > 0 && (
         <td colSpan={figures.length} class="muted">
-          {job ? <RankProgress job={job} /> : t(isUnread ? "overview.ranks.unread" : STATES[rank.state])}
+          {job ? <RankProgress job={job} /> : t(whyEmpty(rank, isUnread))}
         </td>
       )}
     </tr>

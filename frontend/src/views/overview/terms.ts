@@ -1,7 +1,6 @@
 /** Words of the Overview. */
 export const en = {
   "overview.steps": "Step time",
-  "overview.steps.of": "on the device, {count} steps",
   "overview.steps.help":
     "computing + overlapped + communication not overlapped + free is the step's time on the device. The table has the figures of the file.",
   "overview.step": "Step {step}",
@@ -60,6 +59,7 @@ export const en = {
   "overview.ranks.unread": "not read yet",
   "overview.ranks.failed": "could not be read",
   "overview.ranks.missing": "no step times",
+  "overview.ranks.nostep": "nothing in this step",
   "overview.compute": "Compute",
   "overview.comm": "Comm",
   "overview.idle": "Free",
@@ -76,7 +76,6 @@ export const en = {
 
 export const zh: Record<keyof typeof en, string> = {
   "overview.steps": "Step 耗时",
-  "overview.steps.of": "设备侧，共 {count} 个 step",
   "overview.steps.help": "计算 + 重叠 + 未重叠通信 + 空闲 = 设备侧 step 时间。表中为文件的原始数值。",
   "overview.step": "Step {step}",
   "overview.step.took": "在设备侧用时 {time}。",
@@ -132,6 +131,7 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.ranks.unread": "尚未读取",
   "overview.ranks.failed": "无法读取",
   "overview.ranks.missing": "没有 step 时间",
+  "overview.ranks.nostep": "该 step 中没有数据",
   "overview.compute": "计算",
   "overview.comm": "通信",
   "overview.idle": "空闲",

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import type { StepTimesJson, StepTraceJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
@@ -125,11 +125,9 @@ function Lanes({ data, total, children }: { data: StepTraceJson; total: number; 
       <span />
       {children}
       {lanes.map(({ stream, reduces }) => (
-        <>
-          <span key={`name ${stream}`} class="muted small">
-            {stream === null ? t("steps.stream.none") : t("steps.stream", { stream })}
-          </span>
-          <div key={stream} class="steps-lane">
+        <Fragment key={stream}>
+          <span class="muted small">{stream === null ? t("steps.stream.none") : t("steps.stream", { stream })}</span>
+          <div class="steps-lane">
             {reduces.map((one) => (
               <i
                 key={`${one.name} ${one.offset_ns}`}
@@ -138,7 +136,7 @@ function Lanes({ data, total, children }: { data: StepTraceJson; total: number; 
               />
             ))}
           </div>
-        </>
+        </Fragment>
       ))}
     </div>
   );
