@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { between, clamp, fit, MIN_SCALE, pan, reveal, show, timeAt, xAt, zoom } from "../../src/timeline/viewport";
+import { between, clamp, fit, MIN_SCALE, pan, reveal, sameView, show, timeAt, xAt, zoom } from "../../src/timeline/viewport";
 
 const LIMITS = { start: 1_000, end: 101_000 };
 
@@ -56,4 +56,14 @@ test("an animated step ends exactly at its aim and keeps the fixed point of a zo
   const aside = between(from, pan(from, 100), 0.5, 1000);
   expect(aside.start).toBeGreaterThan(0);
   expect(aside.start).toBeLessThan(800);
+});
+
+test("a view that was zoomed in, moved and brought back is the same: rounding does not count", () => {
+  const home = show(123_457, 339_484_893, 1041, 0.02);
+  for (const x of [0, 333, 520.5, 1041]) {
+    const back = zoom(pan(pan(zoom(home, 0.8, x), 104.1), -104.1), 1 / 0.8, x);
+    expect(sameView(back, home), `${x}`).toBe(true);
+  }
+  expect(sameView(pan(home, 1), home)).toBe(false);
+  expect(sameView(zoom(home, 0.9999, 0), home)).toBe(false);
 });
