@@ -1,5 +1,17 @@
 import { expect, test } from "vitest";
-import { between, clamp, fit, MIN_SCALE, pan, reveal, sameView, show, timeAt, xAt, zoom } from "../../src/timeline/viewport";
+import {
+  between,
+  clamp,
+  fit,
+  MIN_SCALE,
+  pan,
+  reveal,
+  sameView,
+  show,
+  timeAt,
+  xAt,
+  zoom,
+} from "../../src/timeline/viewport";
 
 const LIMITS = { start: 1_000, end: 101_000 };
 
