@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 60
 # What an install is made from: a change of these installs again.
 BUILT  := setup.py $(wildcard tb_npu_plugin/scan/native/*)
 
-.PHONY: help run test check bench fuzz wheel format frontend fixtures screenshots clean
+.PHONY: help run test check bench fuzz wheel format frontend fixtures screenshots clean generated
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -22,6 +22,7 @@ run: $(VENV)/.installed ## open LOGDIR (default fixtures/demo) in TensorBoard on
 test: $(VENV)/.test ## all tests, the browser ones included
 	@sh tools/ensure_chromium.sh
 	@sh tools/ensure_torch.sh $(BIN)/python
+	@sh tools/ensure_observer.sh $(BIN)/python
 	@sh tools/ensure_programs.sh $(BIN)/python
 	$(BIN)/python -m pytest $(AT_ONCE) $(PYTEST_ARGS)
 	@sh tools/frontend.sh test
@@ -37,11 +38,14 @@ check: $(VENV)/.check ## lint, types, import rules, generated files, the built f
 	sh tools/frontend.sh check
 
 bench: $(VENV)/.test ## all benchmarks; writes benchmarks/RESULTS.md (BENCH_ARGS=--quick: small sizes)
+	@sh tools/ensure_torch.sh $(BIN)/python
+	@sh tools/ensure_observer.sh $(BIN)/python
 	$(BIN)/python benchmarks/all.py $(BENCH_ARGS)
 
-fuzz: ## fuzz the C code for FUZZ_SECONDS (default 60)
+fuzz: ## fuzz the C code for FUZZ_SECONDS (default 60); run the C++ code under sanitizers
 	@sh tools/ensure_clang.sh
 	$(PYTHON) tests/fuzz/run.py $(FUZZ_SECONDS)
+	$(or $(wildcard $(BIN)/python),$(PYTHON)) tests/fuzz/observer.py
 
 wheel: ## build a wheel for this machine into dist/ and try it in a fresh environment
 	sh tools/wheel.sh $(PYTHON)
@@ -49,6 +53,12 @@ wheel: ## build a wheel for this machine into dist/ and try it in a fresh enviro
 format: $(VENV)/.check ## format the Python code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+generated: $(VENV)/.check ## write again what is generated: types, texts, docs/formats.md, the bundle
+	$(BIN)/python tools/gen_types.py
+	$(BIN)/python tools/gen_texts.py
+	$(BIN)/python -m tb_npu_plugin.schema.docgen > docs/formats.md
+	sh tools/frontend.sh build
 
 frontend: ## rebuild the committed bundle (needs Node)
 	sh tools/frontend.sh build

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -41,20 +42,50 @@ SCANNER = native(
 )
 ARGS = native("_args", "scan", ("args_module", "args", "json"), ("args", "json"))
 CSV = native("_csv", "readers", ("module", "rows"), ("rows",), scan=("decimal", "interner"))
+#: What it means that an extension is missing, and what builds it: one of those that read, the observer.
+WITHOUT = (
+    ("Traces are read by slower Python code, with the same results.", "A C compiler and Python's headers"),
+    ("The mock device records shapes in a slower way.", "A C++ 20 compiler, PyTorch and Python's headers"),
+)
+OBSERVER = "tb_npu_plugin.capture.mock._observer"
 PACKING = native("_packing", "analysis", ("module", "packing"), ("packing",))
 
 
-class BuildScanner(build_ext):
-    """Builds the trace scanner where a C compiler is; without it the package reads traces in Python."""
+def observer() -> list[Extension]:
+    """The observer of shapes (capture/mock/observer.py), if there is a PyTorch to build it against.
+
+    pip builds in an environment of its own, where there is none: `tb-npu build-observer` builds it for a user then.
+    """
+    try:
+        import torch
+    except (ImportError, OSError):  # none, or one whose own libraries do not load: the package works
+        return []
+    folder = "tb_npu_plugin/capture/mock"
+    compiling = runpy.run_path(str(HERE / folder / "compiling.py"))
+    return [
+        Extension(
+            OBSERVER,
+            sources=[f"{folder}/native/observer.cpp"],
+            language="c++",
+            extra_compile_args=[compiling["STANDARDS"][0], *compiling["compiler_flags"](torch)],
+            extra_link_args=compiling["linker_flags"](torch),
+            py_limited_api=True,
+            optional=True,
+        )
+    ]
+
+
+class BuildNative(build_ext):
+    """Builds what there is a compiler for. The package does without each of them."""
 
     def build_extension(self, ext: Extension) -> None:
         """Build, or say what is missing for it."""
         try:
             super().build_extension(ext)
         except Exception as error:  # whatever the compiler's trouble is, the package works
+            without, needed = WITHOUT[ext.name == OBSERVER]
             print(
-                f"tb-npu-plugin: the native trace scanner was not built ({ext.name}: {error}). Traces are read by "
-                "slower Python code, with the same results. A C compiler and Python's headers are needed to build it.",
+                f"tb-npu-plugin: {ext.name} was not built ({error}). {without} {needed} are needed to build it.",
                 file=sys.stderr,
             )
 
@@ -66,15 +97,16 @@ setup(
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     packages=find_packages(include=["tb_npu_plugin", "tb_npu_plugin.*"]),
-    include_package_data=False,  # it would bring the C sources along
+    include_package_data=False,  # it would bring the sources in C along
     package_data={
         "tb_npu_plugin": ["py.typed", "*.txt", "static/*"],
         "tb_npu_plugin.scan": ["*.pyi"],
         "tb_npu_plugin.readers": ["*.pyi"],
         "tb_npu_plugin.analysis": ["*.pyi"],
+        "tb_npu_plugin.capture.mock": ["native/*.cpp"],  # tb-npu build-observer
     },
-    ext_modules=[SCANNER, ARGS, CSV, PACKING],
-    cmdclass={"build_ext": BuildScanner},
+    ext_modules=[SCANNER, ARGS, CSV, PACKING, *observer()],
+    cmdclass={"build_ext": BuildNative},
     options={"bdist_wheel": {"py_limited_api": "cp39"}},
     python_requires=">=3.9",
     install_requires=[

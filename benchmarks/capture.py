@@ -3,15 +3,14 @@
 Recording: the same training in one process, in turn with torch.profiler and its trace handler and with ours without
 parsing (analyse_flag=False): what the training process itself does. Time is CPU time of the process, all threads, from
 the making of the profile until the trace is on the disk and what was recorded is freed: all steps, those that are not
-recorded, too, on both sides; on ours also the step that is sampled for shapes, and the writing of the sample. No capture
-uses a sample of an earlier one. Time of other processes is in neither.
+recorded, too, on both sides; on ours also the shapes that the observer tells, and their writing. Time of other processes
+is in neither. Without the observer (docs/capture.md) a step before the capture is sampled for shapes, and recording with a
+device that is simulated is told, not judged.
 What trains: a transformer and a ResNet, small ones, and the transformer once more with operators as small as they come
 (about 2 us), where recording is most of the work. Against what:
 - "CPU": torch.profiler's switches to the letter (activities=[CPU]), no device.
 - "same data": a device is simulated. Its kernels need shapes, so torch.profiler records them, too.
-- "same switches": a device is simulated, and torch.profiler records no shapes. PyTorch's C++ takes longer for the shapes
-  of one step of tiny operators than 0.3 of a capture of one or two such steps; and without a schedule there is no step
-  before the capture to sample, so that ours records them in each: these fall short.
+- "same switches": a device is simulated, and torch.profiler records no shapes.
 Scripts: the same training as a script of its own that differs in nothing but the import, from the start of Python to its
 end, so that what it costs to import each is in it, too. Told, not judged: two seconds of imports stand on both sides.
 Analyse: raw data of so many operators, parsed in a process of its own; wall time and memory of that process.
@@ -24,13 +23,16 @@ import json
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.harness import Bar, arguments, remark, report, run
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Settings
-from tb_npu_plugin.capture.mock.host import SHAPES, TRACE, HostData
+from tb_npu_plugin.capture.mock import observer
+from tb_npu_plugin.capture.mock.host import OBSERVED, SHAPES, TRACE, HostData
 
 RATIO, SECONDS, BYTES = 1.3, 60.0, 2e9
 ROUNDS = 10
@@ -187,8 +189,9 @@ CHANGE = (
 NAMES = ("aten::linear", "aten::matmul", "aten::mm")
 START = 1_790_857_026_000_000_000
 GROUP_US = 60
-#: What raw data there are: shapes in the capture; in the warm-up; in the capture beside Python functions and memory.
-FORMS = ("shapes", "plain", "all")
+#: What raw data there are: shapes in the capture; of the observer; in a step before the capture; in the capture beside Python
+#: functions and memory.
+FORMS = ("shapes", "observed", "plain", "all")
 
 
 def record(model: str, switches: dict[str, bool], steps: Sequence[int], rounds: int) -> dict[str, list[float]]:
@@ -212,7 +215,8 @@ def judge(name: str, switches: dict[str, bool], times: dict[str, list[float]]) -
     if "cpu" in switches or "record_shapes" in switches:
         return [same]
     base = "torch.profiler, same data"
-    return [Bar.of_times(f"{name}, same data", times["mock"], times["shapes"], RATIO, base), same]
+    data = Bar.of_times(f"{name}, same data", times["mock"], times["shapes"], RATIO, base)
+    return [data, same if observer.is_there() else replace(same, unjudged="no observer")]
 
 
 def run_scripts(
@@ -235,20 +239,22 @@ def raw_data(folder: Path, operators: int, form: str, steps: int = 10) -> None:
     raw = folder / RAW_FOLDER
     raw.mkdir(parents=True)
     more = form == "all"
-    host = HostSwitches(record_shapes=form != "plain", profile_memory=more, with_stack=more)
+    host = HostSwitches(record_shapes=form in ("shapes", "all"), profile_memory=more, with_stack=more)
     data = HostData(Settings(level="Level1", host=host), 7, 0, START, tid=7)
     groups = operators // 3
     length = groups * GROUP_US // steps
     write_trace(raw / TRACE, groups, form, [(1000 + step * length, length - 1) for step in range(steps)])
     if form == "plain":
         write_trace(raw / SHAPES, groups // steps, "shapes", [])
+    if form == "observed":
+        (raw / OBSERVED).write_text(json.dumps(observed(groups)))
     data.end = START + (groups * GROUP_US + 2000) * 1000
     data.write(folder)
 
 
 def write_trace(path: Path, groups: int, form: str, steps: list[tuple[int, int]]) -> None:
     """Groups of three operators, one inside the other. steps: start and duration, us."""
-    operator = OPERATOR + (SHAPES_OF_IT if form != "plain" else "") + END
+    operator = OPERATOR + (SHAPES_OF_IT if form in ("shapes", "all") else "") + END
     with path.open("w", encoding="utf-8") as file:
         file.write(f'{{"schemaVersion": 1,\n"baseTimeNanoseconds": {START},\n"traceEvents": [\n')
         for number in range(groups):
@@ -274,6 +280,14 @@ def write_trace(path: Path, groups: int, form: str, steps: list[tuple[int, int]]
         )
         file.write(",\n".join(marks))
         file.write('\n  ],"traceName": "x" }')
+
+
+def observed(groups: int) -> list[Any]:
+    """What the observer would have told of write_trace."""
+    sizes, depths = range(32, 40), range(len(NAMES))
+    calls = [[name, ["float", size, 64], ["float", 64, 64], 1] for size in sizes for name in NAMES]
+    order = [number % len(sizes) * len(NAMES) + depth for number in range(groups) for depth in depths]
+    return [[7, calls, order]]
 
 
 def analyse(operators: int, form: str) -> list[Bar]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 START_SECONDS = 180
-#: What TensorBoard prints when it listens; it chooses the port itself.
+#: What TensorBoard prints when it listens: it chooses the port itself, so that two of them never fight for one.
 LISTENS = re.compile(rb"TensorBoard \S+ at http://[^/]+:(\d+)")
 
 
@@ -56,7 +56,7 @@ def tensorboard(
                 cwd=folder,
             ) as process:
                 try:
-                    yield Server(process, f"http://127.0.0.1:{_port(process, log)}/", started, log)
+                    yield Server(process, f"http://127.0.0.1:{port_of(process, log)}/", started, log)
                 finally:
                     process.terminate()
                     try:
@@ -65,7 +65,8 @@ def tensorboard(
                         process.kill()
 
 
-def _port(process: subprocess.Popen[bytes], log: Path) -> int:
+def port_of(process: subprocess.Popen[bytes], log: Path) -> int:
+    """The port that a TensorBoard has chosen, as soon as it says so in its log; RuntimeError as for `tensorboard`."""
     end = time.monotonic() + START_SECONDS
     while True:
         found = LISTENS.search(log.read_bytes())

@@ -17,6 +17,7 @@ import msgspec
 
 from tb_npu_plugin import __version__, cli_print
 from tb_npu_plugin.capture.command import mock
+from tb_npu_plugin.capture.observer_command import build_observer
 from tb_npu_plugin.discovery.model import Place, Scan
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import BadRequest, NpuPluginError
@@ -130,6 +131,7 @@ def doctor(path: Path, as_json: bool) -> None:
 
 
 cli.add_command(mock)
+cli.add_command(build_observer)
 
 
 def main() -> NoReturn:

@@ -25,6 +25,15 @@ from rich.table import Table
 SHOWN_ROWS = 20
 PIPE_WIDTH = 240
 POLL = 0.05
+#: What became of a file (DoctorFileJson.state), in the words of the page.
+STATES = {
+    "read": "read",
+    "damaged": "read in part",
+    "lost": "not usable",
+    "settings": "settings",
+    "unused": "not needed",
+    "unread": "not read",
+}
 Bar = Callable[[Sequence[Mapping[str, Any]], int], None]
 
 
@@ -89,7 +98,7 @@ def ingested(spans: Sequence[Mapping[str, Any]]) -> None:
     """A line for each span: what was read of it."""
     console = _console()
     for span in spans:
-        console.print(f"{_title(span)}, {span['count']} problems")
+        console.print(f"{_title(span)}, {_problems(span['count'])}")
 
 
 def doctor(listed: Mapping[str, Any]) -> None:
@@ -102,9 +111,11 @@ def doctor(listed: Mapping[str, Any]) -> None:
         for file in span["files"]:
             rows = " + ".join(f"{filled['rows']:,}" for filled in file["filled"])
             what = file["title"] if file["state"] == "unread" else rows
-            console.print(f"  {file['state']:8} {escape(file['file'])}  {file['bytes']:,} bytes  {what}".rstrip())
+            console.print(
+                f"  {STATES[file['state']]:12} {escape(file['file'])}  {file['bytes']:,} bytes  {what}".rstrip()
+            )
         if span["more"]:
-            console.print(f"  unread   and {span['more']:,} more files")
+            console.print(f"  {STATES['unread']:12} and {span['more']:,} more files")
         problems(console, span["problems"])
         for item in span["missing"]:
             record = f" Recorded with {item['option']}." if item["option"] else ""
@@ -113,7 +124,7 @@ def doctor(listed: Mapping[str, Any]) -> None:
         console.print(f"[yellow]not taken[/yellow] {escape(item['path'])}: {escape(item['reason'])}")
         console.print(f"  {escape(item['action'])}", soft_wrap=True)
     total = sum(span["count"] for span in listed["spans"])
-    console.print(f"{len(listed['spans'])} taken, {len(listed['skipped'])} not taken, {total} problems")
+    console.print(f"{len(listed['spans'])} taken, {len(listed['skipped'])} not taken, {_problems(total)}")
 
 
 def problems(console: Console, items: Sequence[Mapping[str, Any]]) -> None:
@@ -128,7 +139,8 @@ def problems(console: Console, items: Sequence[Mapping[str, Any]]) -> None:
         place = f"{file} {same[0]['where']}" if len(same) == 1 else file
         console.print(f"  {severity} [bold]{code}[/bold]{times} {escape(place.strip())}")
         if len(same) == 1:
-            console.print(f"    expected {escape(expected)}, found {escape(same[0]['found'])}")
+            found = same[0]["found"]
+            console.print(f"    expected {escape(expected)}" + (f", found {escape(found)}" if found else ""))
         else:
             console.print(f"    expected {escape(expected)}, found")
             for item in same:
@@ -139,11 +151,24 @@ def problems(console: Console, items: Sequence[Mapping[str, Any]]) -> None:
 def _title(span: Mapping[str, Any]) -> str:
     """Where a span lies, what it is called, how it was read and how large it is."""
     read = [file for file in span["files"] if file.get("state") != "unread"]
-    size = sum(file["bytes"] for file in read) / 2**20
+    size = sum(file["bytes"] for file in read)
     return (
         f"[bold]{escape(span['path'])}[/bold]  {escape(span['run'])} ▸ {escape(span['worker'])} ▸ "
-        f"{escape(span['label'])}: {span['state']}, {len(read)} files, {size:.1f} MiB"
+        f"{escape(span['label'])}: {span['state']}, {len(read)} files, {_size(size)}"
     )
+
+
+def _size(size: float) -> str:
+    """Bytes, in the largest unit that leaves one or more."""
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
+
+
+def _problems(count: int) -> str:
+    return "1 problem" if count == 1 else f"{count:,} problems"
 
 
 def _recorded(capture: Mapping[str, Any]) -> str:

@@ -51,6 +51,10 @@ class BadFile(NpuPluginError):
     code = "bad_file"
 
 
+class NoEvents(BadFile):
+    """A trace in which no event could be read."""
+
+
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     """Raises BadRequest for a request parameter that has none of the values it may have."""
     if value not in choices:

@@ -114,6 +114,9 @@ class SpanData(Protocol):
     def source(self, table: str) -> str:
         """Name of the file that a logical table was read from; of that it would be read from where there is none."""
 
+    def rows_by_file(self, table: str) -> Mapping[str, int]:
+        """Names of the files that a logical table was read from, and the rows that each gave; none where it is not there."""
+
     @property
     def timeline(self) -> Any:
         """The timeline (store.timeline.Timeline); None when there is no trace, or it is not read."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 #: How many places one Problem lists before it only counts.
@@ -55,12 +55,13 @@ class ProblemLog:
         self._seen: dict[tuple[str, str, str], tuple[Problem, list[str], int, int]] = {}
 
     def add(self, problem: Problem, kind: str = "") -> None:
-        """Add one occurrence. `kind` keeps apart what shares code and file, e.g. the column."""
+        """Add one occurrence; with count 0 another place of one that was told. `kind` keeps apart what shares code and
+        file, e.g. the column."""
         key = (problem.code, problem.file, kind)
         first, places, count, more = self._seen.get(key, (problem, [], 0, 0))
         if problem.where and problem.where not in places:
             # One that stands for several names the first of their places.
-            more += problem.count
+            more += max(problem.count, 1)
             if len(places) < MAX_PLACES:
                 places.append(problem.where)
                 more -= 1
@@ -83,6 +84,30 @@ class ProblemLog:
         return out
 
 
-def once(problems: Iterable[Problem]) -> list[Problem]:
-    """Each problem once, in order: both stages of reading may meet one of a file that both read."""
-    return list(dict.fromkeys(problems))
+def once(*stages: Iterable[Problem]) -> list[Problem]:
+    """The problems of all stages of reading, in order. Several may meet one and the same in a file that each of them
+    reads: it is told once, with the places of all."""
+    out: list[Problem] = []
+    for problems in stages:
+        before = len(out)
+        for problem in problems:
+            same = next((number for number in range(before) if _is_same(out[number], problem)), None)
+            if same is not None:
+                out[same] = _joined(out[same], problem)
+            elif problem not in out:
+                out.append(problem)
+    return out
+
+
+def _is_same(one: Problem, other: Problem) -> bool:
+    """Both say the same of a file; the examples that they give may differ in place or in what was found there."""
+    says = [(problem.code, problem.file, problem.expected, problem.severity) for problem in (one, other)]
+    return says[0] == says[1] and (one.found == other.found or one.where == other.where != "")
+
+
+def _joined(one: Problem, other: Problem) -> Problem:
+    """One problem with the places of both, those of the first before; a list that ends in a number stays as it is."""
+    is_whole = not one.where.endswith(" more")
+    places = [place for place in other.where.split(", ") if place and place not in one.where] if is_whole else []
+    where = ", ".join([one.where, *places] if one.where else places)
+    return replace(one, where=where, count=max(one.count, other.count))

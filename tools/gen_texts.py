@@ -34,6 +34,7 @@ _ERROR = (0, 1, "message", "hint")
 CALLS: dict[str, tuple[int | str, ...]] = {
     "Column": (2, 3, "title", "doc"),
     "ResultFile": ("title",),
+    "Format": (1, "title"),
     "other": ("title",),
     "Condition": (1, "text"),
     "Use": (1, "cost"),
@@ -48,7 +49,7 @@ CALLS: dict[str, tuple[int | str, ...]] = {
     "unreadable": (2, 3),
     "gone": (1,),
     "report_shape": (2,),
-    **dict.fromkeys(("BadRequest", "NotFound", "Stale", "NotReady", "BadFile"), _ERROR),
+    **dict.fromkeys(("BadRequest", "NotFound", "Stale", "NotReady", "BadFile", "NoEvents"), _ERROR),
 }
 #: Functions whose result, or a part of it by place, is a text.
 FUNCTIONS = {"_ending": 0, "_reason": 0, "args": 1}

@@ -1,4 +1,4 @@
-"""Write frontend/src/api/types.gen.ts from the TypedDicts of views/contract.py and the registry of views.
+"""Write frontend/src/api/types.gen.ts from the registry of views and the TypedDicts of what the server answers.
 
 `python tools/gen_types.py` writes; `--check` exits 1 when the file on disk differs.
 """
@@ -11,7 +11,7 @@ import typing
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.views import contract
+from tb_npu_plugin.views.contract import CONTRACTS
 from tb_npu_plugin.views.registry import VIEWS
 
 TARGET = Path(__file__).parent.parent / "frontend" / "src" / "api" / "types.gen.ts"
@@ -41,7 +41,7 @@ def typescript(kind: Any, found: dict[str, type]) -> str:
 
 def render() -> str:
     """The whole file."""
-    found: dict[str, type] = {kind.__name__: kind for kind in contract.CONTRACTS}
+    found: dict[str, type] = {kind.__name__: kind for kind in (*CONTRACTS, *(view.contract for view in VIEWS))}
     done: dict[str, str] = {}
     while len(done) < len(found):
         for name, kind in list(found.items()):
@@ -56,11 +56,14 @@ def render() -> str:
 
 
 def _views() -> str:
-    """The ids of all views, in sidebar order."""
+    """Ids and titles of all views, in sidebar order."""
     ids = "\n".join(f'  "{view.id}",' for view in VIEWS)
+    titles = "\n".join(f'  {view.id}: "{view.title}",' for view in VIEWS)
     return (
         f"/** All views, in the order of the sidebar. */\nexport const VIEW_IDS = [\n{ids}\n] as const;\n\n"
-        "/** One of them. */\nexport type ViewId = (typeof VIEW_IDS)[number];"
+        "/** One of them. */\nexport type ViewId = (typeof VIEW_IDS)[number];\n\n"
+        "/** Titles, as the server says them: in English. */\n"
+        f"export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {{\n{titles}\n}};"
     )
 
 

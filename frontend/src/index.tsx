@@ -10,6 +10,8 @@ import { followProgress } from "./state/progress";
 import { followTheme } from "./state/theme";
 import { followVisibility } from "./state/visibility";
 import base from "./styles/base.css?inline";
+import charts from "./styles/charts.css?inline";
+import panels from "./styles/panels.css?inline";
 import progress from "./styles/progress.css?inline";
 import shell from "./styles/shell.css?inline";
 import table from "./styles/table.css?inline";
@@ -18,7 +20,7 @@ import widgets from "./styles/widgets.css?inline";
 
 /** Called by TensorBoard once the module is loaded. */
 export function render(): void {
-  for (const css of [tokens, base, widgets, progress, table, shell]) addStyle(css);
+  for (const css of [tokens, base, widgets, panels, charts, progress, table, shell]) addStyle(css);
   shareFonts();
   followUrl();
   followTheme();

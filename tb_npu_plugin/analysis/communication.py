@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Optional
 
@@ -15,6 +16,8 @@ from tb_npu_plugin.tables import NULL_INT, Column, FloatArray, IntArray, Kind, T
 
 #: "hcom_allReduce__586_0_1" -> "hcom_allReduce": the digits number the communicator, the call and the stream.
 _NUMBERS = re.compile(r"_*(_\d+)+$")
+#: Of names of operators, but not of those of their links.
+_PREFIX = "hcom_"
 
 SPLIT = ("transit_ns", "wait_ns", "sync_ns", "idle_ns")
 RANK = Column("rank", Kind.INT, "Rank", "Rank of the process; unknown where no file tells.", "identity")
@@ -73,6 +76,7 @@ class Split:
     """Communication time of one step, ns: transit + wait + synchronization + idle = elapse. None is unknown.
 
     incomplete  operators that lack one of the times in the file: the sums skip it, and the equation then leaves a rest
+    longest     elapsed time of the longest operator
     """
 
     elapse: Optional[int]
@@ -81,11 +85,17 @@ class Split:
     synchronization: Optional[int]
     idle: Optional[int]
     incomplete: int
+    longest: Optional[int]
+
+
+#: Of a step in which nothing is known to have communicated.
+UNKNOWN_SPLIT = Split(None, None, None, None, None, incomplete=0, longest=None)
 
 
 @dataclass(frozen=True)
 class Link:
-    """Traffic of one link, ns and bytes. `src`, `dst` inside the group; `src_rank`, `dst_rank` in the world."""
+    """Traffic of one link, ns and bytes. `src`, `dst` inside the group; `src_rank`, `dst_rank` in the world. calls: how many
+    operators moved it."""
 
     step: Optional[str]
     group: Optional[str]
@@ -98,6 +108,7 @@ class Link:
     size_bytes: Optional[int]
     time_ns: Optional[int]
     bandwidth: Optional[float]
+    calls: Optional[int]
 
 
 def stem(name: str) -> str:
@@ -128,7 +139,9 @@ def split(ops: Table) -> Split:
     """Sums over the given operators."""
     values = parts(ops)
     elapse, transit, wait, sync, idle = (known_sum(values[key]) for key in ("elapse_ns", *SPLIT))
-    return Split(elapse, transit, wait, sync, idle, incomplete=int(_incomplete(values).sum()))
+    longest = int(values["elapse_ns"].max(initial=NULL_INT))
+    incomplete = int(_incomplete(values).sum())
+    return Split(elapse, transit, wait, sync, idle, incomplete, longest=None if longest == NULL_INT else longest)
 
 
 def leaves(bandwidth: Table) -> Table:
@@ -187,14 +200,16 @@ def transports(bandwidth: Table, rank: int | None) -> Table:
     )
 
 
-def links(table: Table, ranks: WorldRanks) -> list[Link]:
-    """Rows with statistic "total" of communication_matrix.json. A link to itself has transport LOCAL."""
+def links(table: Table, ranks: WorldRanks, ops: Table | None) -> list[Link]:
+    """Rows with statistic "total" of communication_matrix.json. A link to itself has transport LOCAL. ops: comm_ops of the same
+    rank; the calls are unknown without."""
     table = table.take(table.text("stat").equals(TOTAL))
     table = table.take(known(table.ints("src")) & known(table.ints("dst")))
     text = {key: table.text(key).tolist() for key in ("step", "group", "op_type", "transport")}
     size, time = _plain(table.ints("size_bytes")), _plain(table.ints("time_ns"))
     src, dst = table.ints("src").tolist(), table.ints("dst").tolist()
     speed = ratio(table.ints("size_bytes"), table.ints("time_ns")).tolist()
+    calls = {} if ops is None else _calls(ops)
     return [
         Link(
             step=text["step"][row],
@@ -208,9 +223,22 @@ def links(table: Table, ranks: WorldRanks) -> list[Link]:
             size_bytes=size[row],
             time_ns=time[row],
             bandwidth=None if np.isnan(speed[row]) else speed[row],
+            calls=calls.get((text["step"][row], text["group"][row], _type(text["op_type"][row] or ""))),
         )
         for row in range(len(table))
     ]
+
+
+def _calls(ops: Table) -> dict[tuple[str | None, str | None, str], int]:
+    """Operators of each step, group and type."""
+    names = {name: _type(stem(name)) for name in set(ops.text("name").tolist()) if name is not None}
+    columns = (ops.text(key).tolist() for key in ("step", "group", "name"))
+    return Counter((step, group, names[name]) for step, group, name in zip(*columns) if name is not None)
+
+
+def _type(name: str) -> str:
+    """Operators are hcom_allReduce_, their links allreduce."""
+    return name.lower().replace(_PREFIX, "").strip("_")
 
 
 def _traffic_of(ops: Table, bandwidth: Table | None) -> tuple[IntArray, IntArray]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Literal, Optional, get_args
 
 import numpy as np
 
@@ -31,7 +31,8 @@ BUSY_WORKER, IDLE_WORKER = 75.0, 20.0
 BUSY_MACHINE = 80.0
 
 #: What matters most first.
-RULES = ("held_up", "slow_source", "busy_machine", "busy_workers", "idle_workers")
+Rule = Literal["held_up", "slow_source", "busy_machine", "busy_workers", "idle_workers"]
+RULES: tuple[Rule, ...] = get_args(Rule)
 
 #: Operators that only pass rows on: they are no bottleneck. Without the "Op" of older versions.
 PASSING = frozenset(
@@ -81,7 +82,7 @@ class Queue:
 class Finding:
     """A rule that holds: `value` against `limit`; of an operator, or (None) of the whole pipeline."""
 
-    rule: str
+    rule: Rule
     op_id: Optional[int]
     value: float
     limit: float
@@ -217,7 +218,7 @@ def _findings(ops: Sequence[Op], slow: Sequence[Op], machine: float | None) -> l
     out = []
     for op in ops:
         if op in slow:
-            rule = "held_up" if op.children else "slow_source"
+            rule: Rule = "held_up" if op.children else "slow_source"
             value, limit = (op.score, HELD_UP) if op.children else (op.usage, LOW_USAGE)
             out.append(Finding(rule, op.op_id, value or 0.0, limit))
         each = op.cpu / op.workers if op.cpu is not None and op.workers else None
@@ -270,13 +271,11 @@ LOADER_NAMES = ("enumerate(DataLoader)", "dataloader")
 
 
 def loader(operators_table: Table) -> Loader | None:
-    """Batches taken from a DataLoader, by the names of host operators; None where there are none."""
+    """Batches taken from a DataLoader, by the names of host operators; None where there are none. The range of torch_npu
+    contains what PyTorch calls it: where both are there, one of them counts."""
     names = operators_table.text("name")
-    wanted = [
-        value
-        for value in names.values
-        if value is not None and (value.startswith(LOADER_NAMES[0]) or value == LOADER_NAMES[1])
-    ]
+    inner = [value for value in names.values if value.startswith(LOADER_NAMES[0])]
+    wanted = inner or [LOADER_NAMES[1]]
     times = operators_table.ints("host_total_ns")[names.isin(wanted)]
     times = times[known(times)]
     return Loader(len(times), known_sum(times) or 0, int(times.max())) if len(times) else None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +29,17 @@ _CALLS = (
 _SUMMED = (Column("calls", Kind.INT), Column("dur_ns", Kind.DURATION))
 _NAME = Column("name", Kind.TEXT, "Name", "Operator name.", "identity")
 
+#: By what the sums of both sides are divided, to compare means of steps.
+Divisors = tuple[int, int]
+SUMS: Divisors = (1, 1)
+
 
 @dataclass(frozen=True)
 class ClassSums:
-    """Time (ns) and calls of the operator classes that occur, by id."""
+    """Time (ns) and calls of the operator classes that occur, by id. Calls are no whole numbers in means of steps."""
 
     times: dict[str, int]
-    calls: dict[str, int]
+    calls: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -42,8 +47,8 @@ class ClassDifference:
     """One operator class on both sides, ns. `running_ns`: sum of the differences down to this class."""
 
     id: str
-    baseline_calls: int
-    experimental_calls: int
+    baseline_calls: float
+    experimental_calls: float
     baseline_ns: int
     experimental_ns: int
     difference_ns: int
@@ -58,14 +63,29 @@ def class_sums(kernels: Table) -> tuple[ClassSums, dict[str | None, ClassSums]]:
         found = summed(kernels, Question((*keys, "name"), ("dur_ns",)))
     steps = summed_text(found, "step").tolist()
     kinds = classes(Table(tuple(Column(key, Kind.TEXT) for key in found.keys), found.keys)).tolist()
-    by_step: dict[str | None, ClassSums] = {}
-    whole = ClassSums({}, {})
+    by_step: dict[str | None, tuple[dict[str, int], dict[str, int]]] = {}
+    whole: tuple[dict[str, int], dict[str, int]] = ({}, {})
     for step, kind, time, calls in zip(steps, kinds, found.total["dur_ns"].tolist(), found.count.tolist()):
         name = CLASSES[kind]
-        for sums in (by_step.setdefault(step, ClassSums({}, {})), whole):
-            sums.times[name] = sums.times.get(name, 0) + max(time, 0)
-            sums.calls[name] = sums.calls.get(name, 0) + calls
-    return whole, by_step
+        for all_times, all_calls in (by_step.setdefault(step, ({}, {})), whole):
+            all_times[name] = all_times.get(name, 0) + max(time, 0)
+            all_calls[name] = all_calls.get(name, 0) + calls
+    return ClassSums(*whole), {step: ClassSums(*sums) for step, sums in by_step.items()}
+
+
+def mean_of(sums: ClassSums, steps: int) -> ClassSums:
+    """Sums divided by the number of steps; times to the ns."""
+    if steps == 1:
+        return sums
+    return ClassSums(
+        {name: divided(time, steps) for name, time in sums.times.items()},
+        {name: calls / steps for name, calls in sums.calls.items()},
+    )
+
+
+def divided(time: int, by: int) -> int:
+    """A time in ns, to the nearest."""
+    return (2 * time + by) // (2 * by)
 
 
 def by_class(
@@ -91,39 +111,40 @@ def by_class(
     return out
 
 
-def operators(baseline: Table, experimental: Table) -> Table:
+def operators(baseline: Table, experimental: Table, by: Divisors = SUMS) -> Table:
     """One row per operator name: calls, and each host and device time of both sides. An operator that a side did not
-    call took no time there; a time that a side's file lacks is unknown."""
+    call took no time there; a time that a side's file lacks is unknown. by: what calls and times are divided by."""
     sides = [by_name(table) for table in (baseline, experimental)]
     rows = outer_join([sides[0].text("name")], [sides[1].text("name")])
-    calls = [_at(side.ints("calls"), picked) for side, picked in zip(sides, rows)]
-    columns: list[Column] = [_NAME, *_CALLS]
+    calls = [_calls(side.ints("calls"), picked, by, steps) for side, picked, steps in zip(sides, rows, by)]
+    columns: list[Column] = [_NAME, *_calls_columns(by)]
     data: dict[str, Data] = {
         "name": _either(sides[0].text("name"), sides[1].text("name"), rows),
         "baseline_calls": calls[0],
         "experimental_calls": calls[1],
     }
     for key, column in zip(TIMES, TIME_COLUMNS):
-        times = [_at(side.ints(key), picked) for side, picked in zip(sides, rows)]
+        times = [_at(_times(side.ints(key), steps), picked) for side, picked, steps in zip(sides, rows, by)]
         added = _difference_columns(key.removesuffix("_ns"), column.title)
         columns += added
         data.update(zip((entry.key for entry in added), _differences(*times)))
     return Table(tuple(columns), data)
 
 
-def kernels(baseline: Table, experimental: Table, by_type: bool = False) -> Table:
+def kernels(baseline: Table, experimental: Table, by_type: bool = False, by: Divisors = SUMS) -> Table:
     """One row per kernel name, type and core, with its class. by_type: kernels are named by their type where
-    it is known, and spellings of the core of communication are one: for results of different frameworks."""
+    it is known, and spellings of the core of communication are one: for results of different frameworks. by: what
+    calls and times are divided by."""
     sides = [_kernel_sums(table, by_type) for table in (baseline, experimental)]
     keys = [[side.text(column.key) for column in _KEYS] for side in sides]
     rows = outer_join(*keys)
-    times = [_at(side.ints("dur_ns"), picked) for side, picked in zip(sides, rows)]
-    calls = [_at(side.ints("calls"), picked) for side, picked in zip(sides, rows)]
+    times = [_at(_times(side.ints("dur_ns"), steps), picked) for side, picked, steps in zip(sides, rows, by)]
+    calls = [_calls(side.ints("calls"), picked, by, steps) for side, picked, steps in zip(sides, rows, by)]
     labels = [_either(before, after, rows) for before, after in zip(*keys)]
     named = Table(_KEYS, {column.key: label for column, label in zip(_KEYS, labels)})
     added = _difference_columns("", "")
     return Table(
-        (_CLASS, *_KEYS, *_CALLS, *added),
+        (_CLASS, *_KEYS, *_calls_columns(by), *added),
         {
             "class": Text(classes(named).astype(np.int32), list(CLASSES)),
             **named.data,
@@ -204,6 +225,22 @@ def _differences(before: IntArray, after: IntArray) -> tuple[IntArray, IntArray,
 def _at(values: IntArray, rows: IntArray) -> IntArray:
     """Values at the given rows; 0 where the row is -1: the side did not call it."""
     return np.append(values, 0)[rows]
+
+
+def _times(values: IntArray, steps: int) -> IntArray:
+    """Times divided by the number of steps, to the ns; unknown ones stay."""
+    return np.where(known(values), (2 * np.where(known(values), values, 0) + steps) // (2 * steps), NULL_INT)
+
+
+def _calls(values: IntArray, rows: IntArray, by: Divisors, steps: int) -> Data:
+    """Calls at the given rows; no whole numbers where either side is divided."""
+    calls = _at(values, rows)
+    return calls if by == SUMS else calls / steps
+
+
+def _calls_columns(by: Divisors) -> list[Column]:
+    kind = Kind.INT if by == SUMS else Kind.FLOAT
+    return [replace(column, kind=kind) for column in _CALLS]
 
 
 def _either(left: Text, right: Text, rows: tuple[IntArray, IntArray]) -> Text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sqlite3
 import sys
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 from rich.console import Console
@@ -19,7 +21,7 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 from tb_npu_plugin.capture.models.catalog import MODELS, Sizes
 from tb_npu_plugin.capture.models.run import TRUTH, Recipe, Report, complete_ranks, events_of_a_step, write_run
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, GIB
-from tb_npu_plugin.capture.simulation.faults import FAULTS
+from tb_npu_plugin.capture.simulation.faults import usages
 from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION, DATALOADER
 from tb_npu_plugin.capture.writers.dialect import LEVELS, Options
 from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
@@ -32,7 +34,7 @@ METRICS = {name: stored for stored, name in AIC_METRICS.items()}
 #: terminal that is closed.
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _EPILOG = (
-    "\b\nFaults (figures in brackets may be left out):\n" + "".join(f"  {text}\n" for text in FAULTS.values()) +
+    "\b\nFaults (figures in brackets may be left out):\n" + "".join(f"  {text}\n" for text in usages()) +
     """
 \b
 Examples:
@@ -69,10 +71,20 @@ class _Grouped(click.Command):
                 formatter.write_dl([record for record in found if record is not None])
 
 
+class _Folder(click.Path):
+    """A folder. An empty name, as of a variable that is not set, would be this folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Raises click.BadParameter."""
+        if value == "":
+            self.fail("the name is empty; this folder is '.'", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @click.command(cls=_Grouped, epilog=_EPILOG)
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=_Folder(file_okay=False, path_type=Path),
     required=True,
     metavar="FOLDER",
     help="Where the results go; made where it is not there.",
@@ -198,6 +210,7 @@ def mock(
         click.echo(f"tb-npu: {model} takes {held / GIB:.0f} GiB of a device with {memory / GIB:.0f} GiB: a real run would "
                    "stop for lack of memory. Split it with --tp and --pp, or make it smaller.", err=True)  # fmt: skip
     click.echo(f"{len(recipe.only) or ranks} of {ranks} ranks, {recipe.steps} steps, {TRUTH}: {out}")
+    click.echo(f"Look at it: tensorboard --logdir {shlex.quote(str(out))}")
 
 
 class _Stopped(BaseException):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 
 def shown(path: str) -> str:
@@ -84,6 +85,17 @@ def unreadable(path: str, error: OSError) -> Skipped:
             path, "No permission to read this folder.", "Give the user that runs TensorBoard read access to it."
         )
     return Skipped(path, f"Cannot be read: {error.strerror or error}.", "Check the path and the file system.")
+
+
+def absent(path: str, folder: Path) -> Skipped:
+    """A logdir that is not there; TensorBoard takes `--logdir=a,b` for one folder of that name."""
+    return Skipped(
+        path,
+        "This folder does not exist.",
+        "Give several folders as --logdir_spec=before:./a,after:./b."
+        if "," in str(folder)
+        else "Check the path. Results that appear there are shown.",
+    )
 
 
 def dangling(path: str) -> Skipped:

@@ -33,6 +33,9 @@ class Walk:
             folder = folder.parent
         try:
             node = _node(folder)
+        except FileNotFoundError:
+            self.skipped.append(report.absent(self._label(()), folder))
+            return
         except OSError as error:
             self.skipped.append(report.unreadable(self._label(()), error))
             return

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.csv_header import Field
 from tb_npu_plugin.readers.damage import is_damaged, repaired
+from tb_npu_plugin.readers.figures import TOO_LONG
 from tb_npu_plugin.readers.packed_texts import PackedTexts
 from tb_npu_plugin.readers.spool import Growing, Spool
 from tb_npu_plugin.schema.metrics import Guess
@@ -26,8 +27,6 @@ from tb_npu_plugin.units import number, number_column, scaled_column
 MISSING = frozenset(("", "N/A"))
 #: float64 holds every whole number up to here.
 _FLOAT_WHOLE = 2.0**53
-#: From here on, ns, nothing is a duration: no capture takes a hundred days, and what is larger would be rounded by JavaScript.
-_TOO_LONG = 2**53
 #: Different values of a text column that are looked up among, as Python objects; so many ways to write them, twice.
 MAX_CODES = 1 << 17
 #: A chunk whose first cells occur so many times each is converted by its different cells.
@@ -256,7 +255,7 @@ class NumberCells:
         nothing, or ages."""
         if self.field.column.kind is Kind.TIME:
             return np.asarray((values <= 0) & (values != NULL_INT))
-        return np.asarray((values < 0) | (values >= _TOO_LONG))
+        return np.asarray((values < 0) | (values >= TOO_LONG))
 
     def drop(self, rows: Mask) -> None:
         """Leave rows of the last chunk out."""

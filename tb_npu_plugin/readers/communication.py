@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.communication_totals import Totals
 from tb_npu_plugin.readers.figures import Figures, Rows
 from tb_npu_plugin.readers.json_file import complete_objects, load_object, read_text
+from tb_npu_plugin.readers.json_shapes import members, object_members
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import Progress
 from tb_npu_plugin.schema import torch_npu_json as names
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS
@@ -41,14 +40,14 @@ class Entry:
         return f"step {self.step or '?'}, {self.name}"
 
 
-def read_communication(path: Path, relative: str, log: ProblemLog, progress: Progress) -> dict[str, Table]:
+def read_communication(reading: Reading) -> dict[str, Table]:
     """comm_ops, comm_bandwidth and comm_packets of a communication.json; {} when nothing could be read.
 
     Idle time is recomputed from the figures that it consists of. The rollup entry is left out, but checked against
     the sums. Of a broken file every complete operator is kept.
     """
-    report = FileReport(log, relative)
-    text = read_text(path, report, progress)
+    report = reading.report
+    text = read_text(reading)
     if text is None:
         return {}
     totals = Totals(report)
@@ -64,11 +63,11 @@ def read_communication(path: Path, relative: str, log: ProblemLog, progress: Pro
     return _unless_empty(flat.tables(), "comm_ops", whole, report)
 
 
-def read_communication_matrix(path: Path, relative: str, log: ProblemLog, progress: Progress) -> dict[str, Table]:
+def read_communication_matrix(reading: Reading) -> dict[str, Table]:
     """comm_links of a communication_matrix.json; {} when nothing could be read. Of a broken file every complete
     entry is kept."""
-    report = FileReport(log, relative)
-    text = read_text(path, report, progress)
+    report = reading.report
+    text = read_text(reading)
     if text is None:
         return {}
     entries, whole = _entries(text, report, lambda value: any(_LINK_KEY.fullmatch(key) for key in value))
@@ -113,23 +112,9 @@ def _entries(text: str, report: FileReport, wanted: Callable[[dict[str, Any]], b
 def _walk(content: dict[str, Any], report: FileReport) -> Iterator[Entry]:
     """Entries of a sound file: step -> kind -> name@group."""
     for step, kinds in content.items():
-        for kind, entries in _members(kinds, step, report):
-            for name, value in _members(entries, f"{step}, {kind}", report):
-                if isinstance(value, dict):
-                    yield entry_of(step, kind, name, value)
-                else:
-                    _report_shape(report, f"{step}, {kind}, {name}", value)
-
-
-def _members(value: Any, where: str, report: FileReport) -> list[tuple[str, Any]]:
-    if isinstance(value, dict):
-        return list(value.items())
-    _report_shape(report, where, value)
-    return []
-
-
-def _report_shape(report: FileReport, where: str, value: Any) -> None:
-    report.add("unexpected_shape", where, expected="an object", found=str(value))
+        for kind, entries in members(report, kinds, step):
+            for name, value in object_members(report, entries, f"{step}, {kind}"):
+                yield entry_of(step, kind, name, value)
 
 
 def _salvage(text: str, wanted: Callable[[dict[str, Any]], bool]) -> Iterator[Entry]:
@@ -178,14 +163,16 @@ class _Flat:
         if isinstance(times, dict):
             self._add_op(entry, times)
         else:
-            _report_shape(self._report, f"{entry.where}, {names.COMM_TIME_INFO}", times)
-        for transport, info in _members(
-            entry.value.get(names.COMM_BANDWIDTH_INFO, {}), f"{entry.where}, {names.COMM_BANDWIDTH_INFO}", self._report
-        ):
+            self._report_shape(f"{entry.where}, {names.COMM_TIME_INFO}", times)
+        bandwidth = entry.value.get(names.COMM_BANDWIDTH_INFO, {})
+        for transport, info in members(self._report, bandwidth, f"{entry.where}, {names.COMM_BANDWIDTH_INFO}"):
             if isinstance(info, dict):
                 self._add_bandwidth(entry, transport, info)
             else:
-                _report_shape(self._report, f"{entry.where}, {transport}", info)
+                self._report_shape(f"{entry.where}, {transport}", info)
+
+    def _report_shape(self, where: str, found: Any) -> None:
+        self._report.add("unexpected_shape", where, expected="an object", found=str(found))
 
     def _add_op(self, entry: Entry, times: dict[str, Any]) -> None:
         def duration(key: str) -> int | None:
@@ -225,7 +212,7 @@ class _Flat:
             self._figures.real(info.get(names.BANDWIDTH_GBS), f"{where}, {names.BANDWIDTH_GBS}"),
             self._figures.real(info.get(names.LARGE_PACKETS), f"{where}, {names.LARGE_PACKETS}"),
         )  # fmt: skip
-        for packet, pair in _members(info.get(names.COMM_SIZE_DISTRIBUTION, {}), where, self._report):
+        for packet, pair in members(self._report, info.get(names.COMM_SIZE_DISTRIBUTION, {}), where):
             place = f"{where}, {names.COMM_SIZE_DISTRIBUTION}"
             if not isinstance(pair, list) or len(pair) != 2:
                 self._report.add("unexpected_shape", place, expected="[count, time]", found=str(pair))

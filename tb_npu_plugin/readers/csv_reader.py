@@ -3,52 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import IO
 
 import numpy as np
 
-from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.collecting import without_collecting
 from tb_npu_plugin.readers import native_rows
 from tb_npu_plugin.readers.byte_lines import ByteLines
 from tb_npu_plugin.readers.cells import Cells, Mask, NumberCells, TextCells, cells_for
-from tb_npu_plugin.readers.collecting import without_collecting
 from tb_npu_plugin.readers.csv_header import fields_of
 from tb_npu_plugin.readers.csv_rows import Chunk, RowReader
+from tb_npu_plugin.readers.numbered_steps import with_numbered_steps
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import Progress, opened, text_lines
+from tb_npu_plugin.readers.source import opened, text_lines
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.schema.core import ResultFile, normalise
 from tb_npu_plugin.tables import Kind, Table
 from tb_npu_plugin.units import number
 
-#: A file, and its name in problems.
-Named = tuple[Path, str]
 
-
-def read_csv(
-    path: Path, relative: str, spec: ResultFile, log: ProblemLog, progress: Progress, spool: Spool | None = None
-) -> Table | None:
+def read_csv(reading: Reading, spec: ResultFile) -> Table | None:
     """The table of a CSV file; None (and problems in the log) when it cannot be used at all.
 
-    Columns are those of the file, in its order, under the schema's keys. `relative` names the file in problems,
-    `progress` is told the bytes read since its last call. Long columns go into files of the spool: they are read-only
-    then, and the table is good while the spool's folder is there. Raises nothing for bad data.
+    Columns are those of the file, in its order, under the schema's keys. Raises nothing for bad data.
     """
-    return read_pieces([(path, relative)], spec, log, progress, spool)
+    return read_pieces([reading], spec)
 
 
-def read_pieces(
-    pieces: Sequence[Named], spec: ResultFile, log: ProblemLog, progress: Progress, spool: Spool | None = None
-) -> Table | None:
+def read_pieces(pieces: Sequence[Reading], spec: ResultFile) -> Table | None:
     """The table of a CSV file that was cut into pieces, each with the same header, in this order. See read_csv."""
-    found = _Columns(spec, spool or Spool())
-    for path, relative in pieces:
-        report = FileReport(log, relative)
-        with opened(path, report, progress) as stream:
+    found = _Columns(spec, pieces[0].spool)
+    for piece in pieces:
+        with opened(piece) as stream:
             if stream is not None:
-                found.take(stream, report)
-    return found.table()
+                found.take(stream, piece.report)
+    table = found.table()
+    return None if table is None else with_numbered_steps(table, spec.id, pieces[-1].report)
 
 
 class _Columns:

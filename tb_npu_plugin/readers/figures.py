@@ -9,6 +9,10 @@ from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.tables import Column, Table, from_lists
 from tb_npu_plugin.units import number, scaled
 
+#: From here on nothing is a duration in ns, nor a number of bytes or calls: no capture takes a hundred days, and what is
+#: larger would be rounded by JavaScript.
+TOO_LONG = 2**53
+
 
 class Figures:
     """Converts the figures of a JSON file that was decoded with numbers as text. An absent figure (None) is unknown;
@@ -25,6 +29,14 @@ class Figures:
         if result is None:
             self._report_unknown(value, where)
         return result
+
+    def amount(self, value: Any, factor: int, where: str) -> int | None:
+        """As `integer`; less than nothing, or more than anything takes, is unknown and a problem."""
+        result = self.integer(value, factor, where)
+        if result is None or 0 <= result < TOO_LONG:
+            return result
+        self._report.add("bad_cell", where, found=str(value), kind=where.rpartition(", ")[2])
+        return None
 
     def real(self, value: Any, where: str) -> float | None:
         """The figure as a float."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers import capture, registry
+from tb_npu_plugin.readers import capture, minddata, registry
 from tb_npu_plugin.readers.cluster import reader as cluster
 from tb_npu_plugin.readers.database import settings
 from tb_npu_plugin.readers.database.events.scan import scan_database
@@ -22,17 +22,14 @@ from tb_npu_plugin.readers.mindinsight import registry as mindinsight
 from tb_npu_plugin.readers.mindspore import capture as mindspore_capture
 from tb_npu_plugin.readers.mindspore import reader as mindspore
 from tb_npu_plugin.readers.msprof import reader as msprof
-from tb_npu_plugin.readers.source import Progress
-from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.readers.preparing import with_known_preparing
+from tb_npu_plugin.readers.reading import Progress, Reading, Tables
 from tb_npu_plugin.scan import Into, Scan, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.schema.core import DATABASE_SUFFIX
 from tb_npu_plugin.schema.formats import CLUSTER, KINETO, MINDINSIGHT, MINDSPORE, MSPROF, TORCH_NPU
 from tb_npu_plugin.schema.settings import PROFILE_MEMORY
 from tb_npu_plugin.schema.torch_npu_db_reading import APP_COMPONENT
-from tb_npu_plugin.tables import Table
-
-Tables = dict[str, Table]
 
 
 @dataclass(frozen=True)
@@ -40,36 +37,35 @@ class Reader:
     """How results of a format are read.
 
     capture  how the span was recorded, from its folder and its files (relative to the folder)
-    tables   the logical tables of one file; see readers.registry.read_file. It is told what was read before, from
-             smaller files, so that it need not read again what is there
+    tables   the logical tables of one file; see readers.registry.read_file
     finish   mends and adds to what all files gave together
     scan     the events of a trace file
     select   the rows of one span, where several share their files: by Found.part
     derive   the logical tables that are made of these events; None: the operators, rebuilt where they have no file
+    parts    tables that `finish` makes others of -> which of these; the file of the first one that is there names it
     """
 
     capture: Callable[[Path, Sequence[str], ProblemLog], Capture]
-    tables: Callable[[Path, str, ProblemLog, Progress, Optional[Spool], Tables], Tables]
+    tables: Callable[[Reading], Tables]
     finish: Callable[[Tables, Capture, ProblemLog], Tables] = lambda tables, capture, log: tables
     scan: Scan = scan_trace
     select: Optional[Callable[[Tables, str], Tables]] = None
     derive: Optional[Callable[[TraceEvents, Optional[ArgsFile], ProblemLog], Tables]] = None
+    parts: Mapping[str, str] = field(default_factory=dict)
 
 
-def _tables(
-    path: Path, relative: str, log: ProblemLog, progress: Progress, spool: Spool | None, before: Tables
-) -> Tables:
+def _tables(reading: Reading) -> Tables:
     """Text files first; a database gives what they lack."""
-    spec = TORCH_NPU.file(path.name)
+    spec = TORCH_NPU.file(reading.name)
     if spec is not None and spec.is_database:
-        return read_database(path, relative, log, progress, set(spec.tables) - before.keys(), spool)
-    return registry.read_file(path, relative, log, progress, spool)
+        return read_database(reading, reading.lacking(spec))
+    return registry.read_file(reading)
 
 
 def _finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """Databases hold the process's memory of the timeline's curves, too. It is no memory record where none was asked
     for: text exports have none then."""
-    tables = with_l2_rates(tables)
+    tables = with_known_preparing(with_l2_rates(tables))
     record = tables.get("memory_record")
     if record is None or capture.switches.get(PROFILE_MEMORY) is not False:
         return tables
@@ -87,17 +83,19 @@ def _scan(path: Path, log: ProblemLog, progress: Progress, into: Into) -> TraceE
     return chosen(path, log, progress, into)
 
 
-def _no_tables(
-    path: Path, relative: str, log: ProblemLog, progress: Progress, spool: Spool | None, before: Tables
-) -> Tables:
+def _no_tables(reading: Reading) -> Tables:
     """Of a file that gives its tables with its timeline."""
     return {}
 
 
 READERS: dict[str, Reader] = {
     TORCH_NPU.id: Reader(_capture, _tables, _finish, _scan),
-    MINDINSIGHT.id: Reader(mindinsight_capture.read_capture, mindinsight.read_file, mindinsight.finish),
-    MINDSPORE.id: Reader(mindspore_capture.read_capture, mindspore.read_file, mindspore.finish, _scan),
+    MINDINSIGHT.id: Reader(
+        mindinsight_capture.read_capture, mindinsight.read_file, mindinsight.finish, parts=mindinsight.PARTS
+    ),
+    MINDSPORE.id: Reader(
+        mindspore_capture.read_capture, mindspore.read_file, mindspore.finish, _scan, parts=minddata.PARTS
+    ),
     MSPROF.id: Reader(msprof.read_capture, msprof.read_file, msprof.finish, msprof.scan),
     CLUSTER.id: Reader(cluster.read_capture, cluster.read_file, select=cluster.select),
     KINETO.id: Reader(

@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.readers.damage import repaired
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.report import MAX_FOUND, FileReport
-from tb_npu_plugin.readers.source import Progress, decoded, read_all
+from tb_npu_plugin.readers.source import decoded, read_all
 
 #: A key and the brace of its object.
 _OBJECT = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*(?=\{)')
 
 
-def read_text(path: Path, report: FileReport, progress: Progress) -> str | None:
+def read_text(reading: Reading) -> str | None:
     """The text of a JSON file; None after a problem."""
-    data = read_all(path, report, progress)
+    data, report = read_all(reading), reading.report
     if data is None:
         return None
     text = decoded(data, report)
@@ -28,19 +28,27 @@ def read_text(path: Path, report: FileReport, progress: Progress) -> str | None:
     return text
 
 
-def load_object(text: str, report: FileReport, *, exact: bool) -> dict[str, Any] | None:
+def read_object(reading: Reading, *, exact: bool) -> dict[str, Any] | None:
+    """The JSON object that a file is; None after a problem. See load_object."""
+    text = read_text(reading)
+    return None if text is None else load_object(text, reading.report, exact=exact)
+
+
+def load_object(text: str, report: FileReport, *, exact: bool, place: str = "") -> dict[str, Any] | None:
     """The JSON object that a text holds; None after a problem. `exact` keeps numbers as the text they stand as,
-    NaN and infinities included; otherwise those are None, and integers of more than 19 digits are text."""
+    NaN and infinities included; otherwise those are None, and integers of more than 19 digits are text. place: of a text
+    that is a part of its file."""
     try:
         value = _sound(_decoder(exact).decode(text), text)
     except json.JSONDecodeError as error:
-        report.add("bad_json", f"line {error.lineno}, character {error.colno}", found=_rest(text, error.pos))
+        where = place or f"line {error.lineno}, character {error.colno}"
+        report.add("bad_json", where, found=_rest(text, error.pos))
         return None
     except RecursionError:
-        report.add("bad_json", expected="fewer levels of nesting")
+        report.add("bad_json", place, expected="fewer levels of nesting")
         return None
     if not isinstance(value, dict):
-        report.add("unexpected_shape", expected="a JSON object", found=text.strip()[:MAX_FOUND])
+        report.add("unexpected_shape", place, expected="a JSON object", found=text.strip()[:MAX_FOUND])
         return None
     return value
 

@@ -4,24 +4,23 @@ its values. Source: specs/mindspore.md 2.6."""
 from __future__ import annotations
 
 import csv
-from pathlib import Path
+import io
 from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.csv_rows import MAX_CELL
 from tb_npu_plugin.readers.figures import Figures, Rows
 from tb_npu_plugin.readers.json_file import load_object, read_text
+from tb_npu_plugin.readers.reading import Reading, Tables
 from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import Progress
 from tb_npu_plugin.schema import minddata as files
 from tb_npu_plugin.schema import minddata_tables as names
-from tb_npu_plugin.tables import Column, Data, Kind, Table, from_lists
+from tb_npu_plugin.tables import NULL_INT, Column, Data, Kind, Table, from_lists
 from tb_npu_plugin.units import TIME_UNITS
 
-Tables = dict[str, Table]
 #: Figures by operator on their way into minddata_ops; no logical table.
-_FIGURES = "minddata_summary"
+FIGURES = "minddata_summary"
 _KINDS = ("cpu", "queue", "warning", "suggestion")
 _COLUMNS = tuple(
     column
@@ -31,13 +30,14 @@ _COLUMNS = tuple(
 _MS = TIME_UNITS["ms"]
 
 
-def read_summary(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+def read_summary(reading: Reading) -> Tables:
     """`minddata_remarks`, and figures of operators that `with_summary` puts into minddata_ops."""
-    report = FileReport(log, relative)
-    text = read_text(path, report, progress)
+    report = reading.report
+    text = read_text(reading)
     if text is None:
         return {}
-    content = _transposed(text, report) if ".csv" in path.suffixes else load_object(text, report, exact=True)
+    is_csv = ".csv" in reading.path.suffixes
+    content = _transposed(text, report) if is_csv else load_object(text, report, exact=True)
     if content is None:
         return {}
     remarks = Rows(names.MINDDATA_REMARKS_COLUMNS)
@@ -45,31 +45,47 @@ def read_summary(path: Path, relative: str, log: ProblemLog, progress: Progress)
         for item in _listed(content.get(key)):
             if isinstance(item, str) and item.strip():
                 remarks.add(kind, item.strip())
-    return {"minddata_remarks": remarks.table(), _FIGURES: _figures(content, Figures(report))}
+    if files.SUMMARY_IDS not in content:
+        report.add("unexpected_shape", files.SUMMARY_IDS, found=", ".join(map(str, content)))
+        return {"minddata_remarks": remarks.table()} if len(remarks.table()) else {}
+    return {"minddata_remarks": remarks.table(), FIGURES: _figures(content, report, not is_csv or _ends_a_line(text))}
 
 
 def _transposed(text: str, report: FileReport) -> dict[str, Any]:
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_CELL))
     out: dict[str, Any] = {}
     try:
-        for row in csv.reader(text.splitlines()):
+        for row in csv.reader(io.StringIO(text, newline="")):
             if row:
                 out[row[0]] = row[1:]
     except csv.Error as error:
         report.add("bad_quotes", found=str(error))
+    if not _ends_a_line(text):
+        report.add("no_final_line_break", found=text.splitlines()[-1])
     return out
+
+
+def _ends_a_line(text: str) -> bool:
+    return text.endswith(("\n", "\r"))
 
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _figures(content: dict[str, Any], figures: Figures) -> Table:
-    """One row an operator. -1 is unknown; what is said once is said of the end of the pipeline, the first operator."""
+def _figures(content: dict[str, Any], report: FileReport, is_whole: bool) -> Table:
+    """One row an operator. -1 is unknown; what is said once is said of the end of the pipeline, the first operator.
+    is_whole: the file was not cut, and no list is short for that."""
+    figures = Figures(report)
     ids = [figures.integer(item, 1, files.SUMMARY_IDS) for item in _listed(content.get(files.SUMMARY_IDS))]
     lists: dict[str, list[Any]] = {"op_id": ids}
     for column in _COLUMNS[1:]:
         key = files.SUMMARY_FIGURES.get(column.key) or files.SUMMARY_TIMES[column.key]
-        values = [_figure(column, item, figures, key) for item in _listed(content.get(key))][: len(ids)]
+        items = _listed(content.get(key))
+        if is_whole and key in content and column.key in files.SUMMARY_FIGURES and len(items) != len(ids):
+            report.add("unexpected_shape", key, expected=f"{len(ids)} figures", found=str(len(items)), kind=key)
+            items = []  # whose they are is not known
+        values = [_figure(column, item, figures, key) for item in items][: len(ids)]
         lists[column.key] = values + [None] * (len(ids) - len(values))
     return from_lists(_COLUMNS, lists)
 
@@ -81,11 +97,11 @@ def _figure(column: Column, item: Any, figures: Figures, key: str) -> int | floa
 
 def with_summary(tables: Tables) -> Tables:
     """The tables with what the summary says of operators in minddata_ops, where both were read."""
-    summary, ops = tables.get(_FIGURES), tables.get("minddata_ops")
-    out = {name: table for name, table in tables.items() if name != _FIGURES}
+    summary, ops = tables.get(FIGURES), tables.get("minddata_ops")
+    out = {name: table for name, table in tables.items() if name != FIGURES}
     if summary is None or ops is None:
         return out
-    place = {op_id: row for row, op_id in enumerate(summary.ints("op_id").tolist())}
+    place = {op_id: row for row, op_id in enumerate(summary.ints("op_id").tolist()) if op_id != NULL_INT}
     rows = [place.get(op_id, -1) for op_id in ops.ints("op_id").tolist()]
     there = np.flatnonzero(np.asarray(rows) >= 0)
     picked = np.asarray(rows, dtype=np.int64)[there]

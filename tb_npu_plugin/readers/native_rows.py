@@ -7,7 +7,6 @@ chunks begin and end where they do in Python, and nothing that is a problem come
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.readers import csv_rows, source
 from tb_npu_plugin.readers.byte_lines import ByteLines
 from tb_npu_plugin.readers.cells import Cells, NumberCells, TextCells
-from tb_npu_plugin.scan import SCANNER_VARIABLE
+from tb_npu_plugin.scan import native_or_python
 from tb_npu_plugin.tables import Kind
 
 if TYPE_CHECKING:
@@ -35,16 +34,13 @@ _MAX_FACTOR = 1 << 30
 
 def is_wanted() -> bool:
     """Whether TB_NPU_SCANNER leaves rows to C, where it was built; ImportError when it asks for C and that was not."""
-    wanted = os.environ.get(SCANNER_VARIABLE, "")
-    if wanted != "python":
-        try:
-            from tb_npu_plugin.readers import _csv  # noqa: F401
 
-            return True
-        except ImportError:
-            if wanted:
-                raise
-    return False
+    def native() -> bool:
+        from tb_npu_plugin.readers import _csv  # noqa: F401
+
+        return True
+
+    return native_or_python(native, lambda: False)
 
 
 class NativeRows:

@@ -57,6 +57,10 @@ _WORDS: dict[str, _Words] = {
         "warning",
     ),
     "bad_required_cell": _Words("a valid value", "This row.", _PARSE_AGAIN),
+    "outside_recording": _Words(
+        "a time less than a day from the rest of the recording",
+        "This row: it would stretch every view beyond what can be seen.", _PARSE_AGAIN,
+    ),
     "bad_cell": _Words("a valid value, empty or N/A", "This value; it is shown as unknown.", _PARSE_AGAIN),
     "not_a_number": _Words("a finite number, empty or N/A", "This value; it is shown as unknown.", _PARSE_AGAIN),
     "bad_bytes": _Words("UTF-8 text", "The bytes that are no text; shown as \ufffd.", "Copy the file again.", "warning"),
@@ -89,8 +93,20 @@ _WORDS: dict[str, _Words] = {
     "damaged_table": _Words("the rest of the table", "The rows that would have followed.", _PARSE_AGAIN),
     "missing_table_column": _Words("a required column", "What this table holds.", _PARSE_AGAIN),
     "unknown_task": _Words("a task for every kernel", "These kernels.", _PARSE_AGAIN),
+    "unknown_part": _Words(
+        "a task and a group for every task of a communication operator", "These tasks in the timeline.", _PARSE_AGAIN
+    ),
+    "unknown_curve": _Words("the curve that every sample belongs to", "These points of the curves.", _PARSE_AGAIN),
     "unknown_text": _Words("a text for every id", "Names and texts; numbers stand for the names.", _PARSE_AGAIN),
     "unknown_module": _Words("a name for every module", "These rows.", _PARSE_AGAIN),
+    "unmatched": _Words(
+        "operators whose times were recorded", "What these rows tell: no operator has such a name.",
+        "Check that the files in the folder are of one run.", "warning",
+    ),
+    "bad_base_time": _Words(
+        "the moment that times count from, in ns since 1970", "When it happened: times are shown as they stand in the file.",
+        "Export the trace again if the date matters.", "warning",
+    ),
     "unknown_file": _Words("a result file that this version reads", "The file.", "Nothing to do.", "info"),
 }  # fmt: skip
 
@@ -101,6 +117,7 @@ class FileReport:
     def __init__(self, log: ProblemLog, relative: str) -> None:
         self._log = log
         self._file = relative
+        self._is_cut = False
 
     def add(
         self, code: str, where: str = "", *, expected: str = "", found: str = "", kind: str = "", count: int = 1
@@ -108,6 +125,7 @@ class FileReport:
         """Add one occurrence of a defect, or several. `expected` replaces the general wording; `kind` as in
         ProblemLog."""
         words = _WORDS[code]
+        self._is_cut = self._is_cut or code == "file_cut"
         self._log.add(
             Problem(
                 code=code,
@@ -122,6 +140,13 @@ class FileReport:
             ),
             kind,
         )
+
+    def table_damaged(self, table: str, error: Exception) -> None:
+        """A table cannot be read to its end. That of a file that was cut is one of the places where it shows."""
+        if self._is_cut:
+            self.add("file_cut", table, count=0)
+        else:
+            self.add("damaged_table", table, found=str(error))
 
 
 def shortened(text: str) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 from tb_npu_plugin.discovery.identity import MAX_RANK, Identity
 from tb_npu_plugin.discovery.layout import INFO_NAME
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.json_file import load_object, read_text
+from tb_npu_plugin.readers.json_file import read_object
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.schema import torch_npu_json as names
 
@@ -42,9 +43,7 @@ def profiler_info(folder: Path, files: list[str], log: ProblemLog) -> tuple[str,
 
 def load(path: Path, log: ProblemLog) -> dict[str, Any]:
     """The object in a file of settings; {} after a problem."""
-    report = FileReport(log, path.name)
-    text = read_text(path, report, lambda count: None)
-    return {} if text is None else load_object(text, report, exact=False) or {}
+    return read_object(Reading(path, path.name, log), exact=False) or {}
 
 
 def _suffix(name: str) -> int | None:

@@ -7,16 +7,15 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
 from tb_npu_plugin.readers.damage import is_damaged, repaired
+from tb_npu_plugin.readers.reading import Progress, Reading
 from tb_npu_plugin.readers.report import MAX_FOUND, FileReport
 from tb_npu_plugin.scan.source import BOMB, unpacked_limit
-
-Progress = Callable[[int], None]
 
 #: What reading an opened file may raise: a failing disk, a cut or damaged gzip file.
 READ_ERRORS = (OSError, EOFError, zlib.error)
@@ -68,11 +67,12 @@ class _Gunzip(gzip.GzipFile):
 
 
 @contextmanager
-def opened(path: Path, report: FileReport, progress: Progress) -> Iterator[IO[bytes] | None]:
+def opened(reading: Reading) -> Iterator[IO[bytes] | None]:
     """The file's bytes, unpacked if its name ends in .gz; None after a problem. Never waits on a pipe."""
+    path, report = reading.path, reading.report
     try:
         mode = path.stat().st_mode
-        raw = _Counting(path, progress) if stat.S_ISREG(mode) else None
+        raw = _Counting(path, reading.progress) if stat.S_ISREG(mode) else None
     except FileNotFoundError:
         report.add("missing_file")
         yield None
@@ -111,11 +111,10 @@ def text_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
         report.add("file_cut", found=str(error))
 
 
-def read_all(path: Path, report: FileReport, progress: Progress) -> bytes | None:
+def read_all(reading: Reading) -> bytes | None:
     """The whole file; what could be read of a damaged .gz; None after a problem."""
-    blocks = []
-    size = 0
-    with opened(path, report, progress) as stream:
+    report, blocks, size = reading.report, [], 0
+    with opened(reading) as stream:
         if stream is None:
             return None
         try:

@@ -7,17 +7,31 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Optional
+from typing import IO, Optional, TypeVar
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan.columns import Columns, MemoryColumns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents
 from tb_npu_plugin.scan.source import Peeks, Source
 
-__all__ = ["MEMORY", "Into", "Scan", "TraceEvents", "scan_trace"]
+__all__ = ["MEMORY", "Into", "Scan", "TraceEvents", "native_or_python", "scan_trace"]
 
 #: "c" or "python"; by default C where it was built. TraceEvents.scanner tells which one read a trace.
 SCANNER_VARIABLE = "TB_NPU_SCANNER"
+T = TypeVar("T")
+
+
+def native_or_python(native: Callable[[], T], python: Callable[[], T]) -> T:
+    """What one of the two makes: `native`, which imports what was built of C, unless TB_NPU_SCANNER asks for Python or
+    nothing was built. Raises ImportError when it asks for C and that was not built."""
+    wanted = os.environ.get(SCANNER_VARIABLE, "")
+    if wanted != "python":
+        try:
+            return native()
+        except ImportError:
+            if wanted:
+                raise
+    return python()
 
 
 @dataclass(frozen=True)
@@ -55,18 +69,23 @@ def scan_trace(path: Path, log: ProblemLog, progress: Callable[[int], None], int
         return _chosen()(Source(path, log, progress), into.blob, columns, Peeks(into.peek, into.peek_at))
 
 
-def _chosen() -> Callable[[Source, Optional[IO[bytes]], Columns, Peeks], TraceEvents]:
+_Scanner = Callable[[Source, Optional[IO[bytes]], Columns, Peeks], TraceEvents]
+
+
+def _chosen() -> _Scanner:
     wanted = os.environ.get(SCANNER_VARIABLE, "")
     if wanted not in ("", "c", "python"):
         raise ValueError(f"{SCANNER_VARIABLE} is {wanted!r}; it may be c or python")
-    if wanted != "python":
-        try:
-            from tb_npu_plugin.scan.native_scanner import scan_native
+    return native_or_python(_in_c, _in_python)
 
-            return scan_native
-        except ImportError:
-            if wanted:
-                raise
+
+def _in_c() -> _Scanner:
+    from tb_npu_plugin.scan.native_scanner import scan_native
+
+    return scan_native
+
+
+def _in_python() -> _Scanner:
     from tb_npu_plugin.scan.msgspec_scanner import scan_msgspec  # heavy import on first use
 
     return scan_msgspec

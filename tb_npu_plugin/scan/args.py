@@ -43,8 +43,7 @@ class ArgsFile:
 
     def read(self, offset: int, length: int) -> bytes:
         """Exactly these bytes, or fewer at the end of the file."""
-        self._file.seek(offset)
-        return self._file.read(length)
+        return os.pread(self._file.fileno(), length, offset)
 
     def each(self, offsets: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[bytes]:
         """The bytes at each of these places; fast when they are in file order. Empty where an offset is negative."""

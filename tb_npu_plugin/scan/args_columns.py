@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,11 +10,13 @@ from typing import IO, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.scan import SCANNER_VARIABLE
+from tb_npu_plugin.scan import native_or_python
 from tb_npu_plugin.scan.args import WINDOW, ArgsFile, read_object
 from tb_npu_plugin.tables import NULL_INT, IntArray
 
 Index = NDArray[np.int64]
+#: Rows that are looked at at once: columns of a trace lie in files.
+_PIECE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -59,27 +60,27 @@ class Reader(Protocol):
 def read_columns(
     args: ArgsFile | None, offsets: Index, lengths: Index, wanted: NDArray[np.uint8], keys: Sequence[Key]
 ) -> ArgsColumns:
-    """Read the args at these places, which must be in file order. wanted: per row a bit for each key, the first lowest.
+    """Read the args at these places, which must be in file order. wanted: per row a bit for each key, the first lowest;
+    rows of which nothing is wanted cost next to nothing.
 
     A row whose args are no JSON object, or not there (offset -1, or no file), has no values. At most 8 keys.
     """
     reader = _reader(keys)
-    there = np.flatnonzero(offsets >= 0) if args is not None else np.zeros(0, dtype=np.int64)
     columns = [np.full(int(np.count_nonzero(wanted & bit)), NULL_INT) for bit in _bits(keys)]
     filled = [0] * len(keys)
-    begin = 0
-    for first, last, data in _windows(args, offsets[there], lengths[there]):
-        chosen = there[first:last]
-        found = _read_rows(reader, data, offsets[chosen], lengths[chosen], wanted[chosen], keys)
-        end = int(chosen[-1]) + 1
-        values = np.full((end - begin, len(keys)), NULL_INT)
-        values[chosen - begin] = found
+    for begin in range(0, len(wanted) if args is not None else 0, _PIECE):
+        rows = np.flatnonzero(wanted[begin : begin + _PIECE]) + begin
+        bits, places, sizes = wanted[rows], offsets[rows], lengths[rows]
+        values = np.full((len(rows), len(keys)), NULL_INT)
+        there = np.flatnonzero(places >= 0)
+        for first, last, data in _windows(args, places[there], sizes[there]):
+            chosen = there[first:last]
+            values[chosen] = _read_rows(reader, data, places[chosen], sizes[chosen], bits[chosen], keys)
+            _give(reader, keys)
         for key, bit in enumerate(_bits(keys)):
-            part = values[np.flatnonzero(wanted[begin:end] & bit), key]
+            part = values[np.flatnonzero(bits & bit), key]
             columns[key][filled[key] : filled[key] + len(part)] = part
             filled[key] += len(part)
-        begin = end
-        _give(reader, keys)
     ends = [np.append(0, np.frombuffer(reader.ends(key), dtype=np.int64)) for key in range(len(keys))]
     return ArgsColumns(columns, ends)
 
@@ -170,14 +171,9 @@ class PythonReader:
 
 
 def _reader(keys: Sequence[Key]) -> Reader:
-    wanted = os.environ.get(SCANNER_VARIABLE, "")
-    if wanted != "python":
-        try:
-            from tb_npu_plugin.scan import _args
-        except ImportError:
-            if wanted:
-                raise
-        else:
-            named = tuple((key.name.encode(), key.texts is not None) for key in keys)
-            return _args.Reader(secrets.randbits(64), named)
-    return PythonReader(keys)
+    def native() -> Reader:
+        from tb_npu_plugin.scan import _args
+
+        return _args.Reader(secrets.randbits(64), tuple((key.name.encode(), key.texts is not None) for key in keys))
+
+    return native_or_python(native, lambda: PythonReader(keys))

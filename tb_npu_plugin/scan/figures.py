@@ -81,7 +81,8 @@ def durations(values: Sequence[bytes]) -> tuple[IntArray, NDArray[np.float32]]:
     except ValueError:  # a text, null or an object among them
         micros = np.array([_number(bytes(value)) for value in values], dtype=np.float64)
         text = np.isnan(micros) & np.array([bool(value) for value in values])
-    nanos = micros * _UNIT
+    with np.errstate(over="ignore"):  # 1e308: none
+        nanos = micros * _UNIT
     out = no_time(len(values))
     with np.errstate(invalid="ignore"):
         near_tie = np.abs(nanos - np.floor(nanos) - 0.5) < _TIE

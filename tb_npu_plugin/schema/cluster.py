@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
+from tb_npu_plugin.schema import torch_npu_db_reading as db
 from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION, COMMUNICATION_MATRIX
@@ -20,6 +21,7 @@ ROW_TYPE = Column("row_type", T, "Type", "rank or stage.", "identity", ("Type",)
 BY_RANK = "rank"
 #: "(0, 1)" for a stage; a number for a rank.
 INDEX = re.compile(r"\d{1,9}")
+INDEX_COLUMN = Column("index", T, "Index", "The rank, or the ranks of a stage.", "identity", ("Index",), required=True)
 
 _TEXT = Condition("-m all, or communication_time", "Written from text results.")
 _MATRIX = Condition("-m all, or communication_matrix", "Written from text results.")
@@ -40,7 +42,7 @@ STEPS = dataclasses.replace(
             )
             for name in PARALLEL
         ),
-        Column("index", T, "Index", "The rank, or the ranks of a stage.", "identity", ("Index",), required=True),
+        INDEX_COLUMN,
     ),
 )
 COMMUNICATIONS = dataclasses.replace(COMMUNICATION, name="cluster_communication.json", condition=_TEXT)
@@ -71,7 +73,7 @@ GROUP_KINDS = ("collective", "p2p")
 #: Collectives between two ranks, by name.
 POINT_TO_POINT = re.compile(r"send|receive|recv", re.IGNORECASE)
 
-# Tables of the database.
+# Tables of the database: those of analysis.db, with the rank that each row is of.
 DB_STEPS, DB_TIME, DB_BANDWIDTH, DB_MATRIX = (
     "ClusterStepTraceTime", "ClusterCommunicationTime", "ClusterCommunicationBandwidth", "ClusterCommunicationMatrix",
 )  # fmt: skip
@@ -79,3 +81,15 @@ DB_RANKS = (
     f"SELECT DISTINCT \"index\" FROM {DB_STEPS} WHERE type = '{BY_RANK}'",
     f"SELECT DISTINCT rank_id FROM {DB_TIME}",
 )
+_RANK_ID = db.Field("rank", ("rank_id",), required=True)
+STEP_ROWS = db.Select(
+    DB_STEPS,
+    (*db.STEP_TRACE.fields, db.Field(ROW_TYPE.key, ("type",), db.Content.TEXT),
+     db.Field(INDEX_COLUMN.key, ("index",), db.Content.TEXT)),
+)  # fmt: skip
+TIME_ROWS = db.Select(DB_TIME, (*db.COMM_TIME.fields, _RANK_ID))
+BANDWIDTH_ROWS = db.Select(DB_BANDWIDTH, (*db.COMM_BANDWIDTH.fields, _RANK_ID))
+#: A link is of the rank that it starts from.
+MATRIX_ROWS = db.Select(
+    DB_MATRIX, tuple(dataclasses.replace(field, required=field.required or field.key == "src") for field in db.COMM_MATRIX.fields)
+)  # fmt: skip

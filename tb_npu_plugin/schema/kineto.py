@@ -28,12 +28,14 @@ RANK, WORLD_SIZE, BACKEND, NCCL_VERSION = "rank", "world_size", "backend", "nccl
 GROUPS, GROUP_NAME, GROUP_DESCRIPTION, GROUP_RANKS = "pg_config", "pg_name", "pg_desc", "ranks"
 #: Switches, 1 where they were on.
 SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
-#: Versions as integers (12040: 12.4), and what they are of.
+#: Versions as integers, what they are of, and what one of each of their numbers counts (CUDA 12.4: 12040, HIP 6.2.41134:
+#: 60241134).
+CUDA_PLACES, HIP_PLACES = (1_000, 10), (10_000_000, 100_000, 1)
 VERSIONS = {
-    "cuda_runtime_version": "CUDA runtime",
-    "cuda_driver_version": "CUDA driver",
-    "hip_runtime_version": "HIP runtime",
-    "hip_driver_version": "HIP driver",
+    "cuda_runtime_version": ("CUDA runtime", CUDA_PLACES),
+    "cuda_driver_version": ("CUDA driver", CUDA_PLACES),
+    "hip_runtime_version": ("HIP runtime", HIP_PLACES),
+    "hip_driver_version": ("HIP driver", HIP_PLACES),
 }
 CUPTI_VERSION = "cupti_version"
 
@@ -59,6 +61,13 @@ EXTERNAL_ID = ("External id", "external id")
 CORRELATION = "correlation"
 #: Shapes of the inputs as PyTorch 1.8 spells it.
 OLDER_INPUT_DIMS = "Input dims"
+#: Device of a copy between two GPUs.
+IN_DEVICE = "inDevice"
+#: What c10d records of a collective: its name, its group, elements of its messages, and their type.
+COLLECTIVE, COLLECTIVE_GROUP = "Collective name", "Process Group Name"
+MESSAGE_ELEMENTS, ELEMENT_TYPE = ("In msg nelems", "Out msg nelems"), "dtype"
+#: Of [memory] events: bytes (less than nothing: given back), address, type and number of the device, totals of it.
+MEMORY_ARGS = ("Bytes", "Addr", "Device Type", "Device Id", "Total Allocated", "Total Reserved")
 #: c10::DeviceType of [memory] events -> name of the device.
 MEMORY_DEVICES = {0: "CPU", 1: "GPU", 6: "GPU", 12: "XPU", 20: "NPU"}
 CPU_DEVICE = 0

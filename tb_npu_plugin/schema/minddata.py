@@ -60,9 +60,13 @@ CPU = ResultFile(
 
 #: Lists of the summary that hold one value: mean ms of a batch without the first, -1 unknown.
 BATCH_TIME, PIPELINE_TIME, PUSH_TIME = "per_batch_time", "per_pipeline_time", "per_push_queue_time"
-#: Lists of the summary by operator: the numbers of the operators, and columns of minddata_ops that only it knows.
-SUMMARY_IDS = "op_ids"
-SUMMARY_FIGURES = {"queue_empty": "queue_empty_freq_pct", "cpu": "avg_cpu_pct"}
+#: Lists of the summary by operator: their numbers, types, workers, and what is said of their queues, CPU and places.
+SUMMARY_IDS, SUMMARY_OPS, SUMMARY_TYPES, SUMMARY_WORKERS = "op_ids", "pipeline_ops", "op_names", "num_workers"
+SUMMARY_AVERAGE, SUMMARY_USAGE, SUMMARY_EMPTY = "queue_average_size", "queue_utilization_pct", "queue_empty_freq_pct"
+SUMMARY_CHILDREN, SUMMARY_PARENT = "children_ids", "parent_id"
+SUMMARY_CPU, SUMMARY_WORKER_CPU = "avg_cpu_pct", "avg_cpu_pct_per_worker"
+#: Columns of minddata_ops that only it knows.
+SUMMARY_FIGURES = {"queue_empty": SUMMARY_EMPTY, "cpu": SUMMARY_CPU}
 SUMMARY_TIMES = {"pipeline_ns": PIPELINE_TIME, "push_ns": PUSH_TIME, "batch_ns": BATCH_TIME}
 #: The recorder's remarks; absent where there are none.
 REMARKS = ("cpu_analysis_details", "queue_analysis_details", "bottleneck_warning", "bottleneck_suggestion")
@@ -70,13 +74,26 @@ REMARKS = ("cpu_analysis_details", "queue_analysis_details", "bottleneck_warning
 #: First and second number of a line.
 TIME_RECORD, QUEUE_RECORD = 0, 1
 GET, PUSH, TOTAL = 0, 1, 2
+#: Starts of the names of files that say less than the other one of the same queue: that of a pipeline that sends nothing
+#: to a device, and that of a GPU.
+SECOND_CHOICE = ("dataset_iterator_profiling", "minddata_getnext_profiling")
+#: First word of the header that older versions write into minddata_aicpu, and of the lines that are batches.
+WAIT_HEADER, WAIT = "node_name", "GetNext"
 
 #: Keys of minddata_cpu_utilization.
 CPU_INTERVAL, CPU_COUNT, CPU_STAMPS = "sampling_interval", "cpu_processor_num", "time_stamp"
 CPU_DEVICE, CPU_PROCESS, CPU_OPS, CPU_METRICS = "device_info", "process_info", "op_info", "metrics"
+#: Column of minddata_cpu -> key.
+CPU_FIGURES = {
+    "user": "user_utilization", "sys": "sys_utilization", "io": "io_utilization", "idle": "idle_utilization",
+}  # fmt: skip
+#: Figures of the machine that fill no column.
+CPU_RUNNABLE, CPU_SWITCHES = "runable_processes", "context_switch_count"
 
-#: Keys of pipeline_profiling, which lies in FRAMEWORK and minddata_pipeline_raw is made of.
+#: Keys of pipeline_profiling, which lies in FRAMEWORK and minddata_pipeline_raw is made of; and of its operators.
 RAW_INTERVAL, RAW_OPS, RAW_METRICS, RAW_QUEUE = "sampling_interval", "op_info", "metrics", "output_queue"
+OP_ID, OP_TYPE, OP_WORKERS, OP_CHILDREN = "op_id", "op_type", "num_workers", "children"
+QUEUE_SIZES, QUEUE_LENGTH = "size", "length"
 
 DATASET = ResultFile(
     id="dataset",

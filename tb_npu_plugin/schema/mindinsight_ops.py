@@ -61,6 +61,7 @@ TYPE_PREFIX = "NUMBER_TYPE_"
 #: Columns of hccl_raw_<rank>.csv.
 HCCL_STEP, HCCL_COST, HCCL_WAIT = "step_num", "communication_cost", "wait_cost"
 HCCL_LINKS, HCCL_OPS = "link_info", "communication_operator_cost"
+HCCL_HEADERS = (HCCL_STEP, HCCL_COST, HCCL_WAIT, HCCL_LINKS, HCCL_OPS)
 #: Columns of aicpu_intermediate_<rank>.csv.
 AICPU_TYPE, AICPU_TOTAL = "type", "total_time"
 

@@ -42,6 +42,8 @@ class Select:
 
 #: Keys of the begin and the end of what a row is about, where it lasts.
 START, END = "start_ns", "end_ns"
+#: Keys of all moments, ns since the epoch.
+MOMENTS = (START, END, "time_ns", "alloc_ns", "release_ns", "active_release_ns")
 
 
 def _need(key: str, *columns: str, content: Content = Content.INT) -> Field:
@@ -271,7 +273,7 @@ _COMM_OP = (
 COMM_TIME = Select(
     "CommAnalyzerTime",
     (
-        *_COMM_OP, _float("start_us", "start_timestamp"), _float("elapse_ms", "elapse_time"),
+        *_COMM_OP, _float("start_us", "start_timestamp"), _float("elapse_ms", "elapse_time", "elapsed_time"),
         _float("transit_ms", "transit_time"), _float("wait_ms", "wait_time"),
         _float("sync_ms", "synchronization_time"), _float("idle_ms", "idle_time"),
     ),
@@ -279,7 +281,7 @@ COMM_TIME = Select(
 COMM_BANDWIDTH = Select(
     "CommAnalyzerBandwidth",
     (
-        *_COMM_OP, _need("transport", "transport_type", content=Content.TEXT), _float("size_mb", "transit_size"),
+        *_COMM_OP, _need("transport", "transport_type", "band_type", content=Content.TEXT), _float("size_mb", "transit_size"),
         _float("time_ms", "transit_time"), _float("bandwidth", "bandwidth"),
         _float("large_packet_ratio", "large_packet_ratio"), _float("packet_mb", "package_size"),
         _int("count", "count"), _float("packets_ms", "total_duration"),

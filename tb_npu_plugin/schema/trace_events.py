@@ -23,6 +23,8 @@ HOST_LABEL, DEVICE_LABEL = "CPU", "NPU {device}"
 
 # Threads.
 THREAD, STREAM, GROUP, PLANE = "Thread {0}", "Stream {0}", "Group {0} Communication", "Plane {0}"
+#: Task of a plane that waits for a peer; the arg that tells the peer's rank inside the group.
+NOTIFY_WAIT, PEER = "Notify_Wait", "dst rank"
 #: Threads of Overlap Analysis, in order.
 OVERLAPS = ("Computing", "Communication", "Communication(Not Overlapped)", "Free")
 
@@ -58,7 +60,7 @@ CALL_KEYS = ("Thread Id", "Mode", "level", "id", "item_id", "connection_id")
 TASK_KEYS = ("Model Id", "Task Type", "Physic Stream Id", "Task Id", "Batch Id", "Subtask Id", "connection_id")
 OPERATION_KEYS = ("connection_id", "model id", "data_type", "alg_type", "count")
 STEP_KEYS = (
-    "notify_id", "duration estimated(us)", "stream id", "task id", "context id", "task type", "src rank", "dst rank",
+    "notify_id", "duration estimated(us)", "stream id", "task id", "context id", "task type", "src rank", PEER,
     "transport type", "size(Byte)", "data type", "link type", "bandwidth(GB/s)", "model id",
 )  # fmt: skip
 #: Of these, what databases tell.

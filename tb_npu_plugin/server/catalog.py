@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from tb_npu_plugin import __version__
-from tb_npu_plugin.discovery.model import FoundWorker, Place
+from tb_npu_plugin.discovery.model import FoundSpan, FoundWorker, Place
 from tb_npu_plugin.problems import Problem, once
 from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.store.cache import Entry
 from tb_npu_plugin.store.job import Job
 from tb_npu_plugin.store.labels import span_label
 from tb_npu_plugin.store.library import Library, Stand
 from tb_npu_plugin.store.span import NAMED_ONLY
 from tb_npu_plugin.store.stages import STAGES, files_of, stages_of
-from tb_npu_plugin.views.availability import SpanFacts, facts_of_files, view_states
+from tb_npu_plugin.views.availability import SpanFacts, facts_of_files, unusable_tables, view_states
 from tb_npu_plugin.views.base import ProgressJson
 from tb_npu_plugin.views.contract import CatalogJson, RunJson, SpanJson, WorkerJson
 
@@ -33,7 +34,7 @@ def catalog(library: Library) -> CatalogJson:
     return {
         "generation": generation,
         "scanning": library.watcher.scanning,
-        "logdir": ", ".join(str(folder) for folder in library.watcher.logdirs.values()),
+        "logdirs": [str(folder) for folder in library.watcher.logdirs.values()],
         "runs": runs,
         "skipped": [{"path": item.path, "reason": item.reason, "action": item.action} for item in scan.skipped],
         "version": __version__,
@@ -96,14 +97,30 @@ def span_facts(library: Library, place: Place) -> SpanFacts:
     rows = dict(tables.meta["rows"]) if tables else {}
     have = set(rows) | (named.tables & {"trace"}) if tables else set(named.tables)
     rebuilt = named.format.from_trace - have
+    trace = library.stand(place, "trace").entry if "trace" in have else None
     if "trace" in have and rebuilt:  # the trace may give them
-        trace = library.stand(place, "trace").entry
         have |= rebuilt if trace is None else rebuilt.intersection(trace.meta["rows"])
         rows = {**(trace.meta["rows"] if trace else {}), **rows}
     if "operators" not in have and NAMED_ONLY in have:
         have.add("operators")
         rows["operators"] = rows.get(NAMED_ONLY)
-    return SpanFacts(frozenset(have), rows, format=named.format, rebuilt=frozenset(rebuilt))
+    unusable: dict[str, str] = {}
+    if tables:
+        other = place.span.trace_files[0].name if place.span.trace_files else ""
+        first, parts = tables.meta["sources"], tables.meta.get("parts", {})
+        sources = {table: parts.get(table) or [first.get(table, other)] for table in have - {"trace"}}
+        files, problems = [file.relative for file in place.span.files], _problems(place.span, (tables, trace))
+        has_timeline = bool(trace and trace.meta["timeline"])
+        unusable = unusable_tables(files, named.format, sources, problems, has_timeline)
+    return SpanFacts(frozenset(have), rows, unusable, named.format, frozenset(rebuilt))
+
+
+def _problems(span: FoundSpan, entries: Iterable[Entry | None]) -> list[Problem]:
+    """What reading has met so far."""
+    return once(
+        span.notes,
+        *([Problem.from_json(item) for item in entry.meta["problems"]] for entry in entries if entry is not None),
+    )
 
 
 def _worker(library: Library, first: Place) -> WorkerJson:
@@ -125,9 +142,8 @@ def _span(library: Library, place: Place) -> SpanJson:
     tables = stands["tables"]
     meta = tables.entry.meta if tables.entry else None
     start = meta["start_ns"] if meta else None
-    entries = [stand.entry for stand in stands.values() if stand.entry]
-    found = [Problem.from_json(item) for entry in entries for item in entry.meta["problems"]]
-    counted = sum(problem.severity != "info" for problem in once([*span.notes, *found]))
+    found = _problems(span, (stand.entry for stand in stands.values()))
+    counted = sum(problem.severity != "info" for problem in found)
     counted += sum(len(stand.job.problems) for stand in stands.values() if stand.job)
     growing = any(stand.growing for stand in stands.values())
     return {
@@ -141,6 +157,7 @@ def _span(library: Library, place: Place) -> SpanJson:
         "problems": counted,
         "views": view_states(span_facts(library, place)),
         "has_trace": span.has_trace,
+        "simulated": meta is not None and bool(meta["capture"]["simulated"]),
     }
 
 

@@ -93,7 +93,7 @@ class Service:
         else:
             state = "missing" if not is_available(view, facts) else "failed"
         preview = self._preview(view, places, stands) if state == "reading" else None
-        read = ".".join(self._read(span.place, stands[span.token]) for span in ready)
+        read = ".".join(self._read(view, span.place, stands[span.token]) for span in ready)
         if preview is not None:
             read = preview.tables_version if view.early else preview.trace_version
         if view.examines:  # it shows files that nothing reads, too
@@ -228,13 +228,13 @@ class Service:
         """No table of the group was there to be read, but the trace is one or may have one."""
         return not any(table in read for table in group) and bool({"trace", *format.from_trace}.intersection(group))
 
-    def _read(self, place: Place, stands: Sequence[Stand]) -> str:
+    def _read(self, view: View, place: Place, stands: Sequence[Stand]) -> str:
         """Which readings a view of a span shows. Their names change with the files; not with stages that the view
         does not use, so that it need not be drawn again when those are done."""
         used = {stand.stage: stand.entry for stand in stands}
         tables = used.get("tables")
         missing = FORMATS[place.span.format].from_trace.difference(tables.meta["rows"] if tables is not None else ())
-        if tables is not None and missing and "trace" in stages_of(place.span):
+        if tables is not None and (missing or view.with_trace) and "trace" in stages_of(place.span):
             used["trace"] = self.library.stand(place, "trace").entry  # they may come from there
         return "-".join([place.span.token[:8], *(entry.folder.name[:12] for entry in used.values() if entry)])
 
@@ -243,7 +243,9 @@ class Service:
         each = [catalog.span_facts(self.library, place) for place in places]
         if len(each) == 1:
             return each[0]
-        return SpanFacts(frozenset.intersection(*(facts.tables for facts in each)), format=each[0].format)
+        tables = frozenset.intersection(*(facts.tables for facts in each))
+        lost = {table: name for facts in each for table, name in facts.unusable.items()}
+        return SpanFacts(tables, unusable=lost, format=each[0].format)
 
     def _view_json(self, asked: Asked, state: str, problems: Sequence[Problem], result: ViewResult | None) -> ViewJson:
         lacking: list[MissingJson] = missing(asked.facts, asked.view.id)

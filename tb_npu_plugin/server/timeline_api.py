@@ -111,7 +111,7 @@ def flows(timeline: Timeline, params: Params) -> Answer:
 def search(timeline: Timeline, params: Params) -> Answer:
     """Slices by name."""
     text = params.get("q", "")
-    if not text:
+    if not text.strip():
         raise BadRequest("the parameter q is missing", "Give a part of a name.")
     limit = read.integer(params, "limit", 200)
     if not 1 <= limit <= MAX_HITS:

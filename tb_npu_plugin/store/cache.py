@@ -28,6 +28,7 @@ from typing import Any
 
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.store.version import reader_version
+from tb_npu_plugin.user_cache import cache_root
 
 logger = logging.getLogger(__name__)
 
@@ -45,14 +46,6 @@ class Entry:
 
     folder: Path
     meta: dict[str, Any]
-
-
-def cache_root() -> Path:
-    """TB_NPU_CACHE_DIR, else tb-npu-plugin in the user's cache directory; absolute, as workers run in a folder of
-    their own. Raises RuntimeError for a user without a home."""
-    own = os.environ.get("TB_NPU_CACHE_DIR")
-    root = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "tb-npu-plugin"
-    return root.expanduser().absolute()
 
 
 def max_bytes() -> int:
@@ -126,8 +119,8 @@ class Cache:
         try:
             built.rename(target)
         except OSError:
-            if not target.exists():
-                raise
+            if self.get(key) is None:  # nobody was first: folders cannot be moved here, as in some network file systems
+                _copy(built, target)
             self.discard(built)
         entry = self.get(key)
         with self._lock:
@@ -154,7 +147,7 @@ class Cache:
         try:
             (self._entries / key).rename(doomed)
         except OSError:
-            return  # another server was first
+            doomed = self._entries / key  # another server was first, or it cannot be moved
         shutil.rmtree(doomed, ignore_errors=True)
 
     def shrink(self, keep: str = "") -> None:
@@ -178,6 +171,18 @@ class Cache:
             with suppress(OSError):
                 if now() - folder.stat().st_mtime > ABANDONED:
                     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _copy(built: Path, target: Path) -> None:
+    """Make a folder that cannot be moved an entry: META last, so that it is none before it is complete."""
+    meta = (built / META).read_bytes()
+    (built / META).unlink()
+    try:
+        shutil.copytree(built, target)
+        (target / META).write_bytes(meta)
+    except OSError:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
 
 
 def _bytes(folder: Path) -> int:

@@ -274,8 +274,13 @@ class Pool:
             self._cache.discard(out)
 
     def _show(self, job: Job, built: Path) -> None:
-        """Take a preview that the worker has made, unless a longer one is shown since an earlier attempt."""
-        found = Preview(self._cache.take(built), job.bytes_done)
+        """Take a preview that the worker has made, unless a longer one is shown since an earlier attempt. One that cannot
+        be moved is not shown, and goes with the folder of the job."""
+        try:
+            found = Preview(self._cache.take(built), job.bytes_done)
+        except OSError as error:
+            logger.info("a preview is not shown: %s", error)
+            return
         with self._changed:
             before = job.preview
             is_better = job.state == "reading" and (before is None or found.bytes > before.bytes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,10 +63,9 @@ class Span:
         self._preview = preview if trace is None else None
         self._memory = memory or Memory()
         self._damage: list[Problem] = []
-        self._problems = [*place.span.notes, *problems]
-        for entry in (tables, trace):
-            if entry is not None:
-                self._problems += [Problem.from_json(item) for item in entry.meta["problems"]]
+        entries = [entry for entry in (tables, trace) if entry is not None]
+        read = ([Problem.from_json(item) for item in entry.meta["problems"]] for entry in entries)
+        self._problems = once([*place.span.notes, *problems], *read)
         self.capture = self._capture()
 
     @property
@@ -77,7 +76,7 @@ class Span:
     @property
     def problems(self) -> Sequence[Problem]:
         """What was lost while reading."""
-        return once([*self._problems, *self._damage])
+        return once(self._problems, self._damage)
 
     @property
     def base_ns(self) -> int:
@@ -123,6 +122,14 @@ class Span:
         if table == "operators" and NAMED_ONLY in read:
             return str(read[NAMED_ONLY])
         return found.name
+
+    def rows_by_file(self, table: str) -> Mapping[str, int]:
+        """Names of the files that a logical table was read from, and the rows that each gave; none where it is not there."""
+        rows = self.rows(table)
+        if rows is None:
+            return {}
+        parts: dict[str, int] | None = self._tables.meta.get("parts", {}).get(table) if self._tables else None
+        return parts or {self.source(table): rows}
 
     def _load(self, entry: Entry, table: str) -> Table | None:
         if entry is self._trace and not entry.meta["stored"]:  # the timeline has them

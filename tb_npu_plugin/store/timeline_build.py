@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Optional
@@ -12,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import packing
-from tb_npu_plugin.errors import BadFile
+from tb_npu_plugin.errors import NoEvents
 from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.strays import without_strays
 from tb_npu_plugin.scan import Into, Scan, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.store.timeline_arrows import save_arrows
@@ -25,7 +27,7 @@ from tb_npu_plugin.store.timeline_layout import write_slices
 from tb_npu_plugin.store.timeline_levels import save_levels
 from tb_npu_plugin.store.timeline_meta import Origin, shown_tracks, write_meta
 from tb_npu_plugin.store.timeline_open import ARGS_BLOB
-from tb_npu_plugin.store.timeline_operators import write_operators
+from tb_npu_plugin.store.timeline_operators import read_operators, write_operators
 from tb_npu_plugin.store.timeline_previews import Previews
 from tb_npu_plugin.store.timeline_slices import Slices, make_slices
 from tb_npu_plugin.store.timeline_tracks import Track, distinct_tracks, ordered, read_names, track_keys, track_of_key
@@ -35,6 +37,8 @@ Index = NDArray[np.int64]
 #: Makes logical tables of the events of a trace and their args.
 Derive = Callable[[TraceEvents, Optional[ArgsFile], ProblemLog], dict[str, Table]]
 _SPOOL = "spool"
+#: Of a folder that is being built: events that are left when those of no time of the recording are gone.
+_KEPT = "kept"
 #: Reading the file takes about this share of the whole time.
 _READING = 0.35
 
@@ -74,20 +78,22 @@ def build_timeline(
     preview: Callable[[Path], None] | None = None,
     scan: Scan = scan_trace,
     derive: Derive | None = None,
+    size: int | None = None,
 ) -> dict[str, Table]:
     """Read a trace and write its timeline into the folder `out`, which must exist and be empty. Returns the tables that
     `derive` makes of the events; without it, the operators are rebuilt and written with the timeline.
 
     progress: bytes of the file dealt with since the last call: in part when they are read, the rest when the timeline
-    is made. scan: reads the events. preview: called with a timeline folder beside `out` whenever
-    one of the beginning of the trace was made while the rest is being read. Defects go to `log`. Raises BadFile when
-    the file holds nothing to show; OSError when `out` cannot be written.
+    is made. size: bytes of all files of a trace that is in pieces. scan: reads the events. preview: called with a
+    timeline folder beside `out` whenever one of the beginning of the trace was made while the rest is being read. Defects
+    go to `log`. Raises BadFile when the file holds nothing to show; OSError when `out` cannot be written.
     """
     origin = Origin.of(trace)
     spool = out / _SPOOL  # what the scan reads stays on disk: a large trace must not fill the memory
     spool.mkdir()
     blob = out / ARGS_BLOB
-    steps = Steps(origin.size, progress)
+    size = origin.size if size is None else size
+    steps = Steps(size, progress)
     try:
         with blob.open("wb") as args:
             previews = Previews(out, origin, args, _write_preview, preview)
@@ -96,10 +102,10 @@ def build_timeline(
                 previews.progress(done)
                 steps.read(done)
 
-            positions = previews.positions(origin.size)
+            positions = previews.positions(size)
             events = scan(trace, log, count, Into(args, spool, previews.make, positions))
         if not len(events):
-            raise BadFile(f"{trace.name} holds no events", "Export the trace again.")
+            raise NoEvents(f"{trace.name} holds no events", "Export the trace again.")
         if events.args_path is not None:
             blob.unlink()
         tables = write_timeline(out, events, events.args_path or blob, origin, log, steps.made, derive)
@@ -127,14 +133,21 @@ def write_timeline(
     except OSError as error:
         log.add(_no_args(origin.name, error))
         there = None
-    # One after the other: side by side, a 500 MB trace took 2.0 s instead of 2.7 s, and 0.53 of its size instead of 0.38.
-    with _opened(there) as file:
-        _Builder(out, log, events, file, origin).build(made)
-    with _opened(there) as file:
-        if derive is None:
-            write_operators(out, events, file)
-        else:
+    kept = out / _KEPT
+    kept.mkdir()
+    events = without_strays(events, origin.name, log, kept)
+    if derive is None:
+        # The args of the operators are read beside the rest: that reads the file once more, and takes little memory.
+        with _opened(there) as file, _opened(there) as own, ThreadPoolExecutor(1, "npu-operators") as beside:
+            read = beside.submit(read_operators, out, events, own)
+            _Builder(out, log, events, file, origin).build(made)
+            write_operators(out, events, read.result())
+    else:
+        with _opened(there) as file:
+            _Builder(out, log, events, file, origin).build(made)
+        with _opened(there) as file:
             tables = derive(events, file, log)
+    shutil.rmtree(kept)  # what is mapped stays readable
     made(1)
     return tables
 
@@ -200,7 +213,7 @@ class _Builder:
         """First and last moment of everything that is shown, ns since the epoch."""
         start, dur = slices.times(self._events, slices.event)
         if not len(start) and not len(counters.time):
-            raise BadFile(f"{self._origin.name} holds no slices and no counters", "Export the trace again.")
+            raise NoEvents(f"{self._origin.name} holds no slices and no counters", "Export the trace again.")
         moments = [(int(start.min()), int((start + dur).max()))] if len(start) else []
         if len(counters.time):
             moments.append((int(counters.time.min()), int(counters.time.max())))

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.analysis.recording import in_time
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile, read_object
 from tb_npu_plugin.scan.events import Interner
 from tb_npu_plugin.schema import trace
-from tb_npu_plugin.store.timeline_slices import in_time
 from tb_npu_plugin.tables import IntArray
 from tb_npu_plugin.units import number, unit_of
 
@@ -36,12 +36,12 @@ class Counters:
 
 
 def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: ProblemLog) -> Counters:
-    """All counter events. Values that are no numbers become a Problem."""
-    rows = events.of_phase("C")
-    rows = rows[in_time(events.ts[rows]) & (events.name[rows] >= 0)]
+    """All counter events. Those without a name or a time, and values that are no numbers, become a Problem."""
+    every = events.of_phase("C")
+    rows = every[in_time(events.ts[every]) & (events.name[every] >= 0)]
     series = Interner()
     which, when, values = array("i"), array("q"), array("d")
-    bad = 0
+    bad = len(every) - len(rows)
     if args is not None:
         columns = (part.tolist() for part in (events.pid[rows], events.name[rows], events.ts[rows]))
         kept: dict[bytes, list[tuple[str, float]] | None] = {}
@@ -91,7 +91,7 @@ def _no_number(file: str, count: int) -> Problem:
         code="bad_counter",
         file=file,
         where="",
-        expected="counter events with numbers in args",
+        expected="counter events with a name, a time and numbers in args",
         found="something else",
         lost="These points of the curves.",
         action="Export the trace again.",

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.analysis.recording import in_time
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.store.timeline_rows import Rows
-from tb_npu_plugin.store.timeline_slices import in_time
 
 Index = NDArray[np.int64]
 #: Points that are joined together at least: fewer, and many small categories cost their number.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Protocol
 
 from tb_npu_plugin.analysis import packing
 from tb_npu_plugin.analysis.packing import Int32
-from tb_npu_plugin.scan import SCANNER_VARIABLE
+from tb_npu_plugin.scan import native_or_python
 from tb_npu_plugin.tables import IntArray
 
 
@@ -23,13 +22,10 @@ class Packing(Protocol):
 
 def chosen_packing() -> Packing:
     """The packing that TB_NPU_SCANNER asks for; ImportError when it asks for C and that was not built."""
-    wanted = os.environ.get(SCANNER_VARIABLE, "")
-    if wanted != "python":
-        try:
-            from tb_npu_plugin.analysis import native_packing
 
-            return native_packing
-        except ImportError:
-            if wanted:
-                raise
-    return packing
+    def native() -> Packing:
+        from tb_npu_plugin.analysis import native_packing
+
+        return native_packing
+
+    return native_or_python(native, lambda: packing)

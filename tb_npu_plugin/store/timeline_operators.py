@@ -40,33 +40,6 @@ _TIMES = {
 }
 
 
-def write_operators(folder: Path, events: TraceEvents, args: ArgsFile | None) -> None:
-    """Write the logical table "operators" into a timeline folder: one row per host operator call, in start order,
-    without step marks. Its texts go from the trace to their files; they may be a fifth of the trace."""
-    chosen = _Chosen.of(events, args)
-    used, name = compact(events.name[chosen.ops], len(events.names))
-    names = events.names.take(used)
-    marks = np.array([trace.STEP_MARK in text for text in names], dtype=bool)
-    rows = np.flatnonzero(~marks[name])
-    ops = chosen.ops[rows]
-    with ExitStack() as stack:
-        sinks = {key: stack.enter_context(_texts_path(folder, key).open("wb")) for key in _FROM_ARGS}
-        found = _read_args(events, chosen, ops, args, sinks)
-    for key in _FROM_ARGS:
-        codes = found.values(key, ops)
-        save(folder, f"operators_{key}", np.where(codes == NULL_INT, -1, codes).astype(np.int32))
-        save(folder, f"operators_{key}_texts_ends", found.ends[key])
-    save(folder, "operators_name", name[rows])
-    save_texts(folder, "operators_name_texts", names)
-    inputs = _operator_events(events, chosen, found)
-    if chosen.by_thread:
-        times = rebuild_by_thread(inputs, events.tid[chosen.launch].astype(np.int64))
-    else:
-        times = rebuild(inputs)
-    for key, column in _TIMES.items():
-        save(folder, f"operators_{key}", getattr(times, column)[rows])
-
-
 @dataclass(frozen=True)
 class _Chosen:
     """The events that the table is made from. ops: by start; launch, task: as `launches` gives them; by_thread: the
@@ -135,8 +108,7 @@ def _read_args(
     for entries in (chosen.enqueue, chosen.dequeue):
         wanted[entries] |= bits[trace.CORRELATION_ID]
     wanted[chosen.task] |= bits[trace.TASK_TYPE]
-    rows = np.flatnonzero(wanted)
-    found = read_columns(args, events.args_offset[rows], events.args_length[rows], wanted[rows], list(keys.values()))
+    found = read_columns(args, events.args_offset, events.args_length, wanted, list(keys.values()))
     columns = dict(zip(keys, found.values))
     ends = dict(zip(keys, found.ends))
     aicore = [
@@ -144,6 +116,48 @@ def _read_args(
     ]
     columns[trace.TASK_TYPE] = np.isin(columns[trace.TASK_TYPE], aicore).astype(np.int64)
     return _Found({name: np.flatnonzero(wanted & bit) for name, bit in bits.items()}, columns, ends)
+
+
+@dataclass(frozen=True)
+class ReadOperators:
+    """What read_operators has read. rows: which of the chosen operators are rows of the table."""
+
+    chosen: _Chosen
+    rows: Index
+    found: _Found
+
+
+def read_operators(folder: Path, events: TraceEvents, args: ArgsFile | None) -> ReadOperators:
+    """The first half of the logical table "operators": choose its events and read their args. Its texts go from the
+    trace to their files in a timeline folder; they may be a fifth of the trace. May run beside the rest of the build: it
+    works mostly outside of the interpreter's lock and takes little memory."""
+    chosen = _Chosen.of(events, args)
+    used, name = compact(events.name[chosen.ops], len(events.names))
+    names = events.names.take(used)
+    marks = np.array([trace.STEP_MARK in text for text in names], dtype=bool)
+    rows = np.flatnonzero(~marks[name])
+    save(folder, "operators_name", name[rows])
+    save_texts(folder, "operators_name_texts", names)
+    ops = chosen.ops[rows]
+    with ExitStack() as stack:
+        sinks = {key: stack.enter_context(_texts_path(folder, key).open("wb")) for key in _FROM_ARGS}
+        found = _read_args(events, chosen, ops, args, sinks)
+    for key in _FROM_ARGS:
+        codes = found.values(key, ops)
+        save(folder, f"operators_{key}", np.where(codes == NULL_INT, -1, codes).astype(np.int32))
+        save(folder, f"operators_{key}_texts_ends", found.ends[key])
+    return ReadOperators(chosen, rows, found)
+
+
+def write_operators(folder: Path, events: TraceEvents, read: ReadOperators) -> None:
+    """The second half: the times. One row per host operator call, in start order, without step marks."""
+    inputs = _operator_events(events, read.chosen, read.found)
+    if read.chosen.by_thread:
+        times = rebuild_by_thread(inputs, events.tid[read.chosen.launch].astype(np.int64))
+    else:
+        times = rebuild(inputs)
+    for key, column in _TIMES.items():
+        save(folder, f"operators_{key}", getattr(times, column)[read.rows])
 
 
 def _operator_events(events: TraceEvents, chosen: _Chosen, found: _Found) -> OperatorEvents:

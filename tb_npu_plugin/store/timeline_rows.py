@@ -44,8 +44,9 @@ class Rows:
         """Slices [first, end) of a row that overlap [t0, t1); one without duration does when it starts there."""
         first, end = self.bounds(row)
         starts = self.start[first:end]
-        high = first + int(np.searchsorted(starts, t1, side="left"))
-        low = first + int(np.searchsorted(starts, t0, side="left"))
+        # As a method: the function costs several times as much, and a view asks for each of its rows.
+        high = first + int(starts.searchsorted(t1))
+        low = first + int(starts.searchsorted(t0))
         if low > first and self.start[low - 1] + self.dur[low - 1] > t0:
             low -= 1
         return low, max(low, high)
@@ -54,34 +55,38 @@ class Rows:
         """Slice of a track at a moment: the deepest that starts there, else the deepest that encloses it, else one
         that ends there. Where `enclosing` is False and none is open: the next one to start. -1 without any."""
         out = np.full(len(track), -1, dtype=np.int64)
-        order = np.argsort(track, kind="stable")
-        sorted_tracks = track[order]
-        for number in np.unique(sorted_tracks).tolist():
-            if number < 0:
-                continue
-            low, high = np.searchsorted(sorted_tracks, [number, number + 1])
-            chosen = order[low:high]
+        few = len(self.track_row) < 2**15
+        order = np.argsort(track.astype(np.int16) if few else track, kind="stable")  # a radix sort, of few tracks
+        ordered = track[order]
+        # Where a track begins; what is on none (-1) stands before the first.
+        bounds = np.flatnonzero(np.diff(ordered, prepend=-1, append=len(self.track_row)))
+        for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist()):
+            chosen, number = order[low:high], int(ordered[low])
             out[chosen] = self._find_on(number, time[chosen], enclosing[chosen])
         return out
 
     def _find_on(self, track: int, time: IntArray, enclosing: NDArray[np.bool_]) -> Index:
         found = np.full(len(time), -1, dtype=np.int64)
-        quality = np.zeros(len(time), dtype=np.int64)  # 1 ends there, 2 encloses, 3 starts there
-        upcoming = np.full(len(time), -1, dtype=np.int64)
+        quality = np.zeros(len(time), dtype=np.int8)  # 1 ends there, 2 encloses, 3 starts there
+        waiting = np.flatnonzero(~enclosing)  # mostly none
+        upcoming = np.full(len(waiting), -1, dtype=np.int64)
         for row in range(int(self.track_row[track]), int(self.track_row[track + 1])):
             first, end = self.bounds(row)
             starts = self.start[first:end]
-            place = np.searchsorted(starts, time, side="right")
-            has = place > 0
+            place = starts.searchsorted(time, "right")
             candidate = first + np.maximum(place - 1, 0)
-            stop = self.start[candidate] + self.dur[candidate]
-            rank = np.select([self.start[candidate] == time, stop > time, stop == time], [3, 2, 1], 0)
-            better = has & (rank > 0) & (rank >= quality)
+            start = self.start[candidate]
+            stop = start + self.dur[candidate]
+            rank = (stop >= time).view(np.int8) + (stop > time)
+            rank[start == time] = 3
+            better = (place > 0) & (rank > 0) & (rank >= quality)
             found[better] = candidate[better]
             quality[better] = rank[better]
-            after = first + np.minimum(place, len(starts) - 1)
-            sooner = (place < len(starts)) & ((upcoming < 0) | (self.start[after] < self.start[upcoming]))
-            upcoming[sooner] = after[sooner]
-        use_next = ~enclosing & (quality < 2) & (upcoming >= 0)
-        found[use_next] = upcoming[use_next]
+            if len(waiting):
+                following = place[waiting]
+                after = first + np.minimum(following, len(starts) - 1)
+                sooner = (following < len(starts)) & ((upcoming < 0) | (self.start[after] < self.start[upcoming]))
+                upcoming[sooner] = after[sooner]
+        use_next = (quality[waiting] < 2) & (upcoming >= 0)
+        found[waiting[use_next]] = upcoming[use_next]
         return found

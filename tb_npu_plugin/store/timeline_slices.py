@@ -7,18 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.analysis.recording import FAR, in_time
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.tables import IntArray
 
 _DRAWN = "XBEiICMsft"
-#: Times further from the epoch than this, 146 years in ns, are taken for broken: so no sum of two leaves int64.
-_FAR = 2**62
-
-
-def in_time(moment: IntArray) -> NDArray[np.bool_]:
-    """Mask of the times that are known and can be."""
-    return np.asarray((moment > -_FAR) & (moment < _FAR))  # NULL_INT is below
 
 
 @dataclass(frozen=True)
@@ -48,7 +42,7 @@ def make_slices(events: TraceEvents, file: str, log: ProblemLog) -> Slices:
     complete = events.of_phase("X")
     # What ends where no int64 can tell is as broken as what has no end.
     good = named[complete] & (events.dur[complete] >= 0)
-    good &= events.dur[complete] < _FAR - np.maximum(events.ts[complete], 0)
+    good &= events.dur[complete] < FAR - np.maximum(events.ts[complete], 0)
     _report_lost(events, complete[~good], file, log)
     complete = complete[good]
     instants = events.of_phase("iI")

@@ -51,9 +51,11 @@ class Hits:
 
 
 def search(timeline: Timeline, text: str, limit: int, track: int | None = None, near: int = 0) -> Hits:
-    """Slices whose name contains `text`, whatever the case, on one track or all: those around the first that starts
-    at `near` or later."""
-    mask = timeline.names.containing(text)
+    """Slices whose name contains each word of `text`, whatever the case, on one track or all: those around the first
+    that starts at `near` or later."""
+    mask = np.ones(len(timeline.names), dtype=np.bool_)
+    for word in text.split():
+        mask &= timeline.names.containing(word)
     low, high = (0, len(timeline.name)) if track is None else _track_bounds(timeline, track)
     ids = low + np.flatnonzero(mask[timeline.name[low:high]])
     total = len(ids)

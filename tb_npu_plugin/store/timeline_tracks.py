@@ -132,7 +132,9 @@ def _place(process: str, busy: bool) -> int:
 
 
 def _natural(text: str) -> tuple[int, int, str]:
-    return (0, int(text), "") if text.isascii() and text.isdigit() else (1, 0, text)
+    """Numbers by size, of any length, before other texts."""
+    digits = text.lstrip("0")
+    return (0, len(digits), digits) if text.isascii() and text.isdigit() else (1, 0, text)
 
 
 def _text(texts: Sequence[str], code: int) -> str:

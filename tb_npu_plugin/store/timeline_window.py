@@ -24,7 +24,8 @@ NAME_SHARE = 0.4
 class Bars:
     """Bars of a window by row, then start; all int64. start, dur, end: ns after the timeline's base.
 
-    used: the names that occur, as indices of the timeline's; name: index into `used`. id, name and dur are those of the longest slice of the bar, start of its first, end of its last; count: slices in it.
+    used: the names that occur, as indices of the timeline's; name: index into `used`. id, name and dur are those of the
+    longest slice of the bar, start of its first, end of its last; count: slices in it.
     parts: (row number of the request, first bar, count) per row asked for. bin: ns that one bin is wide.
     """
 
@@ -101,4 +102,4 @@ def _bin_end(timeline: Timeline, row: int, first: int, shift: int) -> int:
     """End of the slices that start in the same bin as slice `first`."""
     begin, end = timeline.rows.bounds(row)
     stop = ((int(timeline.rows.start[first]) >> shift) + 1) << shift
-    return begin + int(np.searchsorted(timeline.rows.start[begin:end], stop, side="left"))
+    return begin + int(timeline.rows.start[begin:end].searchsorted(stop))

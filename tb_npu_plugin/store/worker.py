@@ -14,20 +14,22 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tb_npu_plugin.discovery.model import modified_ns
-from tb_npu_plugin.errors import BadFile
+from tb_npu_plugin.errors import BadFile, NoEvents
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.first_look import FIRST_LOOK, is_due, write_first_look
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER, Request
 
 if TYPE_CHECKING:
-    from tb_npu_plugin.tables import Table
+    from tb_npu_plugin.tables import IntArray, Table
 
 Say = Callable[[dict[str, Any]], None]
 #: Progress is told at most this often, in seconds.
@@ -119,7 +121,9 @@ class _Tables:
         self._reader = READERS[request.format]
         self._spool = Spool(request.out / COLUMNS_FOLDER)
         self._capture = Capture()
-        self._sources: dict[str, str] = {}
+        self._files: dict[str, str] = {}
+        self._is_looked_at = False
+        self._part_rows: dict[str, int] = {}
         self.tables: dict[str, Table] = {}
 
     def read_settings(self, relative: str) -> None:
@@ -127,42 +131,76 @@ class _Tables:
         files = [file.relative for file in self._request.files]
         self._capture = self._reader.capture(self._request.folder, files, self._log)
 
-    def read(self, relative: str) -> None:
-        """One file."""
+    def read(self, relative: str, left: Sequence[int]) -> None:
+        """One file. left: its size, and those of the files that follow."""
+        from tb_npu_plugin.readers.reading import Reading
+
+        def show(make: Callable[[], dict[str, Table]]) -> None:
+            if self._is_looked_at:
+                return
+            more, seen = make(), copy(self)
+            seen.tables = {**more, **self.tables}
+            seen._files = {**dict.fromkeys(more, relative), **self._files}
+            seen.look(left)
+            self._is_looked_at = seen._is_looked_at
+
         path = self._request.folder / relative
-        found = self._reader.tables(path, relative, self._log, self._progress, self._spool, self.tables)
+        reading = Reading(path, relative, self._log, self._progress, self._spool, self.tables, show)
+        found = self._reader.tables(reading)
         self.tables.update(found)
-        self._sources.update(dict.fromkeys(found, relative.rpartition("/")[2]))
+        self._files.update(dict.fromkeys(found, relative))
+        self._part_rows.update({name: len(table) for name, table in found.items() if name in self._reader.parts})
 
     def finish(self, relative: str) -> None:
         """What is made of several files, and of those of several ranks what is this one's."""
+        from tb_npu_plugin.readers.recording import without_strays
+
+        self.tables = without_strays(self.tables, self._files, self._log)
         self.tables = self._reader.finish(self.tables, self._capture, self._log)
         if self._request.part and self._reader.select is not None:
             self.tables = self._reader.select(self.tables, self._request.part)
 
-    def look(self, left: Sequence[int]) -> bool:
-        """Show what there is, where that is worth it: files of `left` bytes follow. Ranks that share files are told
-        apart at the end."""
-        if self._request.part or not is_due(self.tables, left):
-            return False
+    def look(self, left: Sequence[int]) -> None:
+        """Show what there is, once, where that is worth it: files of `left` bytes are still to be read. Ranks that share
+        files are told apart at the end."""
+        if self._is_looked_at or self._request.part or not is_due(self.tables, left):
+            return
         folder = self._request.out / FIRST_LOOK
         with suppress(OSError):  # no room on the disk: no loss
             problems = [problem.as_json() for problem in self._log.list()]
             write_first_look(folder, self.tables, {**self.facts(), "problems": problems})
             self._progress.show(folder)
-        return True
+        self._is_looked_at = True
 
     def facts(self) -> dict[str, Any]:
         """What lists need without the tables."""
         import msgspec
 
+        from tb_npu_plugin.readers.recording import times_within
+
+        parts = self._parts()
+        first = {name: next(iter(files)) for name, files in parts.items()}
+        sources = {name: _name(file) for name, file in self._files.items() if name in self.tables}
         return {
             "capture": msgspec.to_builtins(self._capture),
             "rows": {name: len(table) for name, table in self.tables.items()},
-            "sources": {name: source for name, source in self._sources.items() if name in self.tables},
-            "start_ns": min((time for table in self.tables.values() for time in _starts(table)), default=None),
+            "sources": {**first, **sources},
+            "parts": parts,
+            "start_ns": _first(times_within(self.tables)),
             "steps": _steps(self.tables.get("step_trace")),
         }
+
+    def _parts(self) -> dict[str, dict[str, int]]:
+        """Rows that each file gave, of tables that are made of several."""
+        out: dict[str, dict[str, int]] = {}
+        for part, name in self._reader.parts.items():
+            if part in self._part_rows and name in self.tables:
+                out.setdefault(name, {})[_name(self._files[part])] = self._part_rows[part]
+        return out
+
+
+def _name(relative: str) -> str:
+    return relative.rpartition("/")[2]
 
 
 def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, Any]:
@@ -171,14 +209,13 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
     columns.mkdir()
     found, format = _Tables(request, log, progress), FORMATS[request.format]
     _guarded(_settings_file(request), log, found.read_settings)
-    is_looked_at = False
     for number, file in enumerate(request.files):
         progress.begin(file.relative)
-        spec = format.file(file.name)
+        spec, left = format.file(file.name), [other.size for other in request.files[number:]]
         if spec is None or not spec.settings:
-            _guarded(file.relative, log, found.read)
+            _guarded(file.relative, log, partial(found.read, left=left))
         progress.end(file.size)
-        is_looked_at = is_looked_at or found.look([other.size for other in request.files[number + 1 :]])
+        found.look(left[1:])
     _guarded("", log, found.finish)
     _write(request.out, found.tables)
     shutil.rmtree(columns)  # what is mapped stays readable
@@ -204,11 +241,10 @@ def _settings_file(request: Request) -> str:
     return next((relative for spec, relative in known if spec is not None and spec.settings), "")
 
 
-def _starts(table: Table) -> list[int]:
-    """The earliest time of each column of times, ns since the epoch."""
-    columns = [table.ints(column.key) for column in table.columns if column.kind.value == "time"]
-    real = [times[times > 0] for times in columns]  # unknown is negative; 0 is what broken rows hold
-    return [int(times.min()) for times in real if len(times)]
+def _first(columns: Iterable[IntArray]) -> int | None:
+    """The earliest time, ns since the epoch."""
+    real = [times[times > 0] for times in columns]  # 0 is what broken rows hold
+    return min((int(times.min()) for times in real if len(times)), default=None)
 
 
 def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, Any]:
@@ -224,12 +260,20 @@ def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, A
     found = ProblemLog()
     reader = READERS[request.format]
     tables: dict[str, Table] = {}
+    is_empty = False
 
     def build(relative: str) -> None:
+        nonlocal is_empty
         trace = request.folder / relative
-        tables.update(build_timeline(trace, out, found, progress, progress.show, reader.scan, reader.derive))
+        try:
+            size = sum(one.size for one in request.files)
+            tables.update(build_timeline(trace, out, found, progress, progress.show, reader.scan, reader.derive, size))
+        except NoEvents:
+            is_empty = True
+            if not any(problem.severity == "error" for problem in found.list()):
+                raise  # else these say why
 
-    built = _guarded(file.relative, log, build)
+    built = _guarded(file.relative, log, build) and not is_empty
     # The builder knows the trace, or its pieces, by their names only; problems tell where they lie, as those of other
     # files do.
     places = {one.name: one.relative for one in request.files}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Optional
 
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU, Format
 from tb_npu_plugin.schema.registry import TABLES
@@ -53,17 +54,31 @@ def facts_of_span(span: SpanData) -> SpanFacts:
     present = {table for table, count in rows.items() if count is not None}
     format = FORMATS[span.format]
     trace = facts_of_files(span.files, format).tables & {"trace"}
+    sources = {table: span.rows_by_file(table) for table in present}
+    unusable = unusable_tables(span.files, format, sources, span.problems, span.timeline is not None)
+    return SpanFacts(frozenset(present | trace), rows, unusable, format)
+
+
+def unusable_tables(
+    files: Iterable[str],
+    format: Format,
+    sources: Mapping[str, Collection[str]],
+    problems: Iterable[Problem],
+    has_timeline: bool,
+) -> dict[str, str]:
+    """Tables whose file is there but gave nothing, and the names of these files. sources: the tables that were read, and
+    the names of their files; problems: all that reading met; has_timeline: the trace could be read."""
     unusable: dict[str, str] = {}
-    troubled = {problem.file.rsplit("/", 1)[-1] for problem in span.problems}
-    for name in (path.rsplit("/", 1)[-1] for path in span.files):
+    troubled = {problem.file.rsplit("/", 1)[-1] for problem in problems}
+    for name in (path.rsplit("/", 1)[-1] for path in files):
         file = format.file(name)
         # a database promises nothing but to hold something: what it lacks was not recorded
-        sound = name not in troubled or any(span.source(table) == name for table in present)
+        sound = name not in troubled or any(name in read for read in sources.values())
         if file is not None and not (file.fallback and sound):
-            unusable.update((table, name) for table in file.tables if table not in present and table != "trace")
-    if span.timeline is not None:  # what a trace that was read does not hold was not recorded
+            unusable.update((table, name) for table in file.tables if table not in sources and table != "trace")
+    if has_timeline:  # what a trace that was read does not hold was not recorded
         unusable = {table: name for table, name in unusable.items() if table not in _in_trace(format)}
-    return SpanFacts(frozenset(present | trace), rows, unusable, format)
+    return unusable
 
 
 def _in_trace(format: Format) -> dict[str, Condition]:

@@ -115,20 +115,23 @@ class ViewResult:
 
 @dataclass(frozen=True)
 class View:
-    """One view. `needs`: logical tables (or "trace"), each group satisfied by any one of its members.
-    `extra_tables`: tables that only /api/table serves, built from the same input on demand. `examines`: everything is
-    read for it, and it is built whatever came of that. `from_trace`: tables that are taken from the trace where they have
-    no file, although others may meet the needs. `early`: it is built of a first look (store/first_look.py), too,
-    while the tables are read."""
+    """One view. `needs`: logical tables (or "trace"), each group satisfied by any one of its members. `contract`: the
+    TypedDict of what `build` gives as data; its TypeScript type is made of it. `extra_tables`: tables that only /api/table
+    serves, built from the same input on demand. `examines`: everything is read for it, and it is built whatever came of
+    that. `from_trace`: tables that are taken from the trace where they have no file, although others may meet the needs.
+    `early`: it is built of a first look (store/first_look.py), too, while the tables are read. `with_trace`: it shows more
+    of spans whose trace happens to be read, and waits for none."""
 
     id: str
     title: str
     scope: Literal["span", "run", "diff"]
     needs: tuple[tuple[str, ...], ...]
     build: Callable[[ViewInput], ViewResult]
+    contract: type
     params: tuple[Param, ...] = ()
     extra_tables: Mapping[str, Callable[[ViewInput], ViewTable]] = field(default_factory=dict)
     count: str = ""  # logical table whose row count stands beside the view in the sidebar
     examines: bool = False
     early: bool = False
     from_trace: tuple[str, ...] = ()
+    with_trace: bool = False

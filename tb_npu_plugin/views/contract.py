@@ -20,6 +20,7 @@ from tb_npu_plugin.views.contract_ranks import (
     DiffStepJson,
     DistributedJson,
     FindingJson,
+    LatePeerJson,
     LinkJson,
     RankBudgetJson,
     RankStateJson,
@@ -72,6 +73,7 @@ __all__ = [
     "FindingJson",
     "FilledJson",
     "KernelJson",
+    "LatePeerJson",
     "LinkJson",
     "LoaderJson",
     "MemoryJson",
@@ -100,7 +102,5 @@ __all__ = [
     "WorkerJson",
 ]
 
-CONTRACTS: tuple[type, ...] = (
-    CatalogJson, ViewJson, ErrorJson, OverviewJson, KernelJson, OperatorJson, MemoryJson, DistributedJson, DiffJson,
-    TraceJson, StepTraceJson, DataPipelineJson, DoctorJson, RankStepJson,
-)  # fmt: skip
+#: What the server answers beside the views; those name their own (base.View.contract).
+CONTRACTS: tuple[type, ...] = (CatalogJson, ViewJson, ErrorJson, RankStepJson)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, Optional, TypedDict
 
+from tb_npu_plugin.analysis.data_pipeline import Rule
+
 
 class PipelineOpJson(TypedDict):
     """An operator of the pipeline; 0 is its end. Usages and scores are 0..1, `cpu` percent of one core, `empty` percent
@@ -34,7 +36,7 @@ class PipelineFindingJson(TypedDict):
     """A rule that holds, of an operator or (null) of the whole pipeline. held_up, slow_source: usages 0..1;
     busy_workers, idle_workers, busy_machine: percent of CPU."""
 
-    rule: Literal["held_up", "slow_source", "busy_workers", "idle_workers", "busy_machine"]
+    rule: Rule
     op_id: Optional[int]
     value: float
     limit: float
@@ -48,7 +50,8 @@ class PipelineRemarkJson(TypedDict):
 
 
 class LoaderJson(TypedDict):
-    """Time that the host waited for PyTorch's DataLoader; `steps_ns`: time of the steps on the device, of all."""
+    """Time that the host waited for PyTorch's DataLoader; `steps_ns`: time from the start of the first step on the host to
+    the end of the last."""
 
     calls: int
     total_ns: int

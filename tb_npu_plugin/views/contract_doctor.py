@@ -9,7 +9,7 @@ from tb_npu_plugin.views.contract_span import CaptureJson
 
 
 class FilledJson(TypedDict):
-    """A logical table that a file filled, and its rows; of a trace: its events."""
+    """A logical table that a file filled, maybe with others, and the rows that it gave; of a trace: its events."""
 
     table: str
     rows: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Optional, TypedDict
 
+from tb_npu_plugin.analysis.cluster_rules import Rule
 from tb_npu_plugin.views.contract_span import StepJson
 
 
@@ -11,11 +12,19 @@ class RankBudgetJson(TypedDict):
     """One rank and step: budget of the step and split of the communication time, all ns.
     transit + wait (without synchronization) + synchronization + idle = elapse, but for the `incomplete` operators that
     lack one of these times in the file: the sums skip it. late: the longest that all others of a group waited for this rank
-    at one collective; null where the others are not known or names do not tell the collectives apart."""
+    at one collective; null where the others are not known or names do not tell the collectives apart.
+    idle_at_once: the longest time for which nothing ran on the device, before its first kernel of the capture included; null
+    where no rank idles for a tenth of the longest step, or it is not known. longest_communication: the longest
+    operator. same_kernels, same_kernels_expected: what the kernels took that other ranks ran, too, and what they take
+    on the median of those ranks; null where ranks can be compared by all they compute (see analysis/same_kernels.py).
+    device_id: null where the span has one device. repeats: how often a capture without steps repeats its work; null where
+    there are steps, or that cannot be told. idle_at_once and longest_communication are then those that come back in half
+    of the repeats, unless one alone is a tenth of the capture."""
 
     span: str
     worker: str
     rank: Optional[int]
+    device_id: Optional[int]
     step: Optional[str]
     computing: Optional[int]
     overlapped: Optional[int]
@@ -30,12 +39,18 @@ class RankBudgetJson(TypedDict):
     synchronization: Optional[int]
     idle: Optional[int]
     incomplete: int
+    repeats: Optional[int]
     late: Optional[int]
+    idle_at_once: Optional[int]
+    longest_communication: Optional[int]
+    same_kernels: Optional[int]
+    same_kernels_expected: Optional[int]
 
 
 class LinkJson(TypedDict):
     """Traffic of one link, operator type and step (stat "total"). `src`, `dst`: ranks inside the group; `src_rank`,
-    `dst_rank`: in the world, null where no file tells. Links of a rank to itself have transport LOCAL."""
+    `dst_rank`: in the world, null where no file tells. Links of a rank to itself have transport LOCAL. `calls`: operators that moved it; null
+    where they are not known."""
 
     rank: Optional[int]
     step: Optional[str]
@@ -49,6 +64,20 @@ class LinkJson(TypedDict):
     size_bytes: Optional[int]
     time_ns: Optional[int]
     bandwidth: Optional[float]
+    calls: Optional[int]
+
+
+class LatePeerJson(TypedDict):
+    """A rank that was not recorded and comes last at a collective: for how long a recorded rank waits for it there at once, ns;
+    it may itself wait for ranks of other groups. `peer`: inside the group; `peer_rank`: in the world, null where no file tells."""
+
+    rank: Optional[int]
+    step: Optional[str]
+    group: Optional[str]
+    operator: str
+    wait: int
+    peer: int
+    peer_rank: Optional[int]
 
 
 class RankStateJson(TypedDict):
@@ -68,9 +97,7 @@ class FindingJson(TypedDict):
     floating-point operations a second (flops_per_second), million of them (stage_flops), else a ratio."""
 
     basis: Literal["mean", "recorded"]
-    rule: Literal[
-        "step_interval", "flops_per_second", "link", "communication", "between_stages", "within_stage", "stage_flops"
-    ]
+    rule: Rule
     fires: bool
     share: float
     limit: float
@@ -105,7 +132,7 @@ class DistributedJson(TypedDict):
     basis "mean", "recorded" or "step", step, count, interval_ns, fp_bp_ns, tail_ns, total_ns, computation_ns,
     communication_alone_ns, stage_ns, receive_alone_ns, collective_alone_ns, flops, flops_rate, utilisation, peak_bytes,
     capacity_bytes). `ranks`: the spans that were read, and the
-    others with the reason. `world_size` from the links when no metadata tells."""
+    others with the reason. `world_size` from the links when no metadata tells. `late_peers`: of the ranks whose whole trace is read already."""
 
     ranks: list[RankStateJson]
     steps: list[Optional[str]]
@@ -114,11 +141,12 @@ class DistributedJson(TypedDict):
     links: list[LinkJson]
     op_types: list[str]
     world_size: Optional[int]
+    late_peers: list[LatePeerJson]
     cluster: Optional[ClusterJson]
 
 
 class DiffSideJson(TypedDict):
-    """One side of the comparison."""
+    """One side of the comparison. `step_count`: steps with a name; each counts once on several devices."""
 
     span: str
     run: str
@@ -126,6 +154,7 @@ class DiffSideJson(TypedDict):
     label: str
     rank: Optional[int]
     steps: list[StepJson]
+    step_count: int
     kernels: Optional[int]
     device_ns: Optional[int]
 
@@ -135,8 +164,8 @@ class DiffClassJson(TypedDict):
     device_ns. "idle" is the free time and has no calls. Difference: experimental minus baseline; and its running sum."""
 
     id: str
-    baseline_calls: int
-    experimental_calls: int
+    baseline_calls: float
+    experimental_calls: float
     baseline_ns: int
     experimental_ns: int
     difference_ns: int
@@ -144,8 +173,10 @@ class DiffClassJson(TypedDict):
 
 
 class DiffStepJson(TypedDict):
-    """Classes of one pair of steps (the n-th step of each side). The last entry, both steps null: the whole spans."""
+    """Classes of one pair of steps (the n-th step of each side; id: the baseline's). Both steps null: id "mean", where a
+    side has several steps, is the whole span divided by its number of steps, to the ns; "*", the last, the whole spans."""
 
+    id: str
     baseline_step: Optional[str]
     experimental_step: Optional[str]
     classes: list[DiffClassJson]
@@ -156,8 +187,11 @@ class DiffJson(TypedDict):
     device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X),
     "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns,
     ratio). ratio = difference / baseline. Results of different frameworks share the types of their kernels only: then
-    there is no table "operators", and kernels are named by their type. params: step (the baseline's step of a pair), for "kernels"."""
+    there is no table "operators", and kernels are named by their type. params: step (an id of `steps`). `shown`: the id that the tables are of ("operators" know
+    no step: of pairs of steps they are those of the whole spans); unless asked for, "mean" where the sides have different
+    numbers of steps, else "*"."""
 
     baseline: DiffSideJson
     experimental: DiffSideJson
+    shown: str
     steps: list[DiffStepJson]

@@ -18,7 +18,8 @@ class ViewStateJson(TypedDict):
 
 
 class SpanJson(TypedDict):
-    """One capture in time. `fingerprint` changes when its files change."""
+    """One capture in time. `fingerprint` changes when its files change. `simulated`: it was read, and a mock device wrote
+    its device side."""
 
     id: str
     label: str
@@ -29,6 +30,7 @@ class SpanJson(TypedDict):
     problems: int
     views: list[ViewStateJson]
     has_trace: bool
+    simulated: bool
 
 
 class WorkerJson(TypedDict):
@@ -60,11 +62,12 @@ class SkippedJson(TypedDict):
 
 
 class CatalogJson(TypedDict):
-    """Answer of /api/catalog. `generation` grows when anything changed; `scanning` while a scan runs."""
+    """Answer of /api/catalog. `generation` grows when anything changed; `scanning` while a scan runs.
+    `logdirs`: the folders that are looked through."""
 
     generation: int
     scanning: bool
-    logdir: str
+    logdirs: list[str]
     runs: list[RunJson]
     skipped: list[SkippedJson]
     version: str

@@ -107,15 +107,15 @@ class KernelJson(TypedDict):
     core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (every
     column of kernel_details.csv). Where the recorder only summed up (MindSpore up to 2.2): "statistic" (columns of
     op_totals), where that is known, "types", and "all" where single tasks are known. params: step ("null": the kernels
-    of no step). `source`: file of the kernels;
-    `device_kind`: "NPU" or "GPU"."""
+    of no step). communication_*: None where no single task is known (sums leave communication out). `source`: file of the
+    kernels; `device_kind`: "NPU" or "GPU"."""
 
     steps: list[Optional[str]]
     cores: list[CoreShareJson]
     kernels: int
     computing_ns: int
-    communication_calls: int
-    communication_ns: int
+    communication_calls: Optional[int]
+    communication_ns: Optional[int]
     source: str
     types_source: str
     device_kind: str

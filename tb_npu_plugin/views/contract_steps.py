@@ -28,12 +28,15 @@ class ReduceJson(TypedDict):
 
 
 class StepTraceJson(TypedDict):
-    """params: step (empty: the mean). tables: "steps" (the columns of StepTimesJson). `method`: "points" as recorded;
+    """params: step (empty: the mean), device (empty: the first of several). `devices`: whose steps are known; `device`: the one that
+    is shown, null where there are not several. tables: "steps" (the columns of StepTimesJson). `method`: "points" as recorded;
     "kernels": gap is Preparing, else the time since the last kernel of the step before, forward and backward end with
     the last kernel that computes; "figures": step_trace_time.csv alone. `mean`: over `averaged` steps, all but the
     first. `recorded`: the average in the file, for comparison. `reduces`: of the chosen step."""
 
     source: str
+    devices: list[int]
+    device: Optional[int]
     method: Literal["points", "kernels", "figures"]
     steps: list[StepTimesJson]
     mean: StepTimesJson

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import asdict
 from typing import cast
 
@@ -18,6 +19,7 @@ from tb_npu_plugin.views.contract import (
     PipelineOpJson,
     PipelineQueueJson,
     PipelineRemarkJson,
+    StepJson,
 )
 from tb_npu_plugin.views.steps import steps_of
 
@@ -40,7 +42,7 @@ def build(source: ViewInput) -> ViewResult:
         "findings": [cast(PipelineFindingJson, asdict(finding)) for finding in found.findings],
         "remarks": _remarks(span),
         "loader": _loader(span),
-        "sources": list(dict.fromkeys(span.source(name) for name in PIPELINE if span.rows(name) is not None)),
+        "sources": list(dict.fromkeys(file for name in PIPELINE for file in span.rows_by_file(name))),
     }
     return ViewResult(data, _tables(span), span.base_ns)
 
@@ -85,16 +87,31 @@ def _loader(span: SpanData) -> LoaderJson | None:
     found = None if operators is None else analysis.loader(operators)
     if found is None:
         return None
-    steps, _ = steps_of(span)
-    parts = [(step["computing"], step["communication_not_overlapped"], step["free"]) for step in steps]
-    times = [sum(part for part in step if part is not None) for step in parts if None not in step]
+    by_device: dict[int | None, list[StepJson]] = defaultdict(list)
+    for step in steps_of(span)[0]:
+        by_device[step["device_id"]].append(step)
+    times = [_span_of(steps) for steps in by_device.values()]
+    known = [time for time in times if time is not None]
     return {
         "calls": found.calls,
         "total_ns": found.total_ns,
         "longest_ns": found.longest_ns,
-        "steps_ns": sum(times) if times and len(times) == len(parts) else None,
+        "steps_ns": max(known) if known and len(known) == len(times) else None,
         "source": span.source("operators"),
     }
+
+
+def _span_of(steps: list[StepJson]) -> int | None:
+    """Time from the start of a device's first step on the host to the end of its last, ns. Free of a step lasts until
+    the next works, so only the first step's preparation stands apart."""
+    time = 0
+    for step in steps:
+        parts = (step["computing"], step["communication_not_overlapped"], step["free"])
+        if None in parts:
+            return None
+        time += sum(part for part in parts if part is not None)
+    first = min(steps, key=lambda step: (len(step["step"] or ""), step["step"] or ""))
+    return time + (first["preparing"] or 0)
 
 
 def _tables(span: SpanData) -> dict[str, ViewTable]:
@@ -117,6 +134,7 @@ VIEW = View(
     scope="span",
     needs=((*PIPELINE, *OTHERS),),
     build=build,
+    contract=DataPipelineJson,
     params=(Param("op", doc='Table "queue": number of the operator.'),),
     extra_tables={"queue": queue},
 )

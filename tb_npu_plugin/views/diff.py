@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Optional, cast
 
 from tb_npu_plugin.analysis import diff as analysis
@@ -16,8 +16,21 @@ from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTab
 from tb_npu_plugin.views.contract import DiffClassJson, DiffJson, DiffSideJson, DiffStepJson, StepJson
 from tb_npu_plugin.views.steps import steps_of
 
+#: Names of steps of both sides, the n-th of each; None: of all steps.
 Pair = tuple[Optional[str], Optional[str]]
 Steps = tuple[Sequence[StepJson], Sequence[StepJson]]
+ALL: Pair = (None, None)
+#: Ids of what is no pair of steps.
+MEAN, WHOLE = "mean", "*"
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """One thing that can be compared: the figures of `pair`, divided by `by`."""
+
+    id: str
+    pair: Pair
+    by: analysis.Divisors = analysis.SUMS
 
 
 def build(source: ViewInput) -> ViewResult:
@@ -25,21 +38,23 @@ def build(source: ViewInput) -> ViewResult:
     baseline, experimental = source.spans
     steps = (steps_of(baseline)[0], steps_of(experimental)[0])
     kernels = _both(baseline, experimental, "kernels")
-    pairs = _pairs(steps)
+    choices = _choices(steps)
+    shown = _chosen(choices, steps, source.params.get("step", ""))
     data: DiffJson = {
         "baseline": _side(baseline, steps[0]),
         "experimental": _side(experimental, steps[1]),
-        "steps": [] if kernels is None else _steps(pairs, kernels, steps),
+        "shown": shown.id,
+        "steps": [] if kernels is None else _steps(choices, kernels, steps),
     }
     tables = {}
     operators = _both(baseline, experimental, "operators")
     frameworks = {FORMATS[span.format].framework for span in source.spans}
     if operators is not None and len(frameworks) == 1:
-        tables["operators"] = _operators(*operators)
+        tables["operators"] = _operators(*operators, shown.by)
     if kernels is not None:
-        chosen = _of_pair(kernels, _chosen_pair(pairs, source.params.get("step", "")))
+        chosen = _of_pair(kernels, shown.pair)
         by_type = baseline.format != experimental.format  # other recorders and devices name kernels in other ways
-        tables["kernels"] = ViewTable(analysis.kernels(*chosen, by_type=by_type), "difference_ns")
+        tables["kernels"] = ViewTable(analysis.kernels(*chosen, by_type=by_type, by=shown.by), "difference_ns")
     return ViewResult(data, tables, 0)
 
 
@@ -49,19 +64,28 @@ def _both(baseline: SpanData, experimental: SpanData, name: str) -> tuple[Table,
     return None if before is None or after is None else (before, after)
 
 
-def _pairs(steps: Steps) -> list[Pair]:
-    """The n-th steps of both sides, and (None, None), the whole spans, at the end."""
-    names = [list(dict.fromkeys(step["step"] for step in side if step["step"] is not None)) for side in steps]
-    return [*zip(*names), (None, None)]
+def _names(steps: Sequence[StepJson]) -> list[str]:
+    """Each step once, also where several devices tell its times."""
+    return list(dict.fromkeys(step["step"] for step in steps if step["step"] is not None))
 
 
-def _chosen_pair(pairs: Sequence[Pair], step: str) -> Pair:
-    if not step:
-        return (None, None)
-    for pair in pairs:
-        if pair[0] == step:
-            return pair
-    raise BadRequest(f"step={step[:80]!r} is no step of a pair", "Give the baseline's step of a pair.")
+def _choices(steps: Steps) -> list[_Shown]:
+    """The n-th steps of both sides, the mean step where a side has several, and the whole spans at the end."""
+    before, after = (_names(side) for side in steps)
+    choices = [_Shown(pair[0], pair) for pair in zip(before, after)]
+    if before and after and (len(before) > 1 or len(after) > 1):
+        choices.append(_Shown(MEAN, ALL, (len(before), len(after))))
+    return [*choices, _Shown(WHOLE, ALL)]
+
+
+def _chosen(choices: Sequence[_Shown], steps: Steps, step: str) -> _Shown:
+    """Without a choice the whole spans; the mean step where one side recorded more steps than the other."""
+    before, after = (len(_names(side)) for side in steps)
+    wanted = step or (MEAN if before and after and before != after else WHOLE)
+    for choice in choices:
+        if choice.id == wanted:
+            return choice
+    raise BadRequest(f"step={step[:80]!r} is no step of a pair", "Give the baseline's step of a pair, mean or *.")
 
 
 def _of_pair(kernels: tuple[Table, Table], pair: Pair) -> tuple[Table, Table]:
@@ -69,15 +93,19 @@ def _of_pair(kernels: tuple[Table, Table], pair: Pair) -> tuple[Table, Table]:
     return before, after
 
 
-def _steps(pairs: Sequence[Pair], kernels: tuple[Table, Table], steps: Steps) -> list[DiffStepJson]:
+def _steps(choices: Sequence[_Shown], kernels: tuple[Table, Table], steps: Steps) -> list[DiffStepJson]:
     sides = [analysis.class_sums(side) for side in kernels]
     nothing = analysis.ClassSums({}, {})
     out: list[DiffStepJson] = []
-    for pair in pairs:
-        before, after = (whole if step is None else own.get(step, nothing) for (whole, own), step in zip(sides, pair))
-        found = analysis.by_class(before, after, (_free(steps[0], pair[0]), _free(steps[1], pair[1])))
+    for choice in choices:
+        pair, by = choice.pair, choice.by
+        sums = [whole if step is None else own.get(step, nothing) for (whole, own), step in zip(sides, pair)]
+        before, after = (analysis.mean_of(side, steps) for side, steps in zip(sums, by))
+        idle = [_free(side, step, count) for side, step, count in zip(steps, pair, by)]
+        found = analysis.by_class(before, after, (idle[0], idle[1]))
         out.append(
             {
+                "id": choice.id,
                 "baseline_step": pair[0],
                 "experimental_step": pair[1],
                 "classes": [cast(DiffClassJson, asdict(entry)) for entry in found],
@@ -86,16 +114,16 @@ def _steps(pairs: Sequence[Pair], kernels: tuple[Table, Table], steps: Steps) ->
     return out
 
 
-def _free(steps: Sequence[StepJson], step: str | None) -> int | None:
-    """Free time of a step, or of all steps; None where one of them is unknown."""
+def _free(steps: Sequence[StepJson], step: str | None, by: int) -> int | None:
+    """Free time of a step, or of all steps divided by their number; None where one of them is unknown."""
     chosen = [entry["free"] for entry in steps if step is None or entry["step"] == step]
     known = [free for free in chosen if free is not None]
-    return sum(known) if chosen and len(known) == len(chosen) else None
+    return analysis.divided(sum(known), by) if chosen and len(known) == len(chosen) else None
 
 
-def _operators(baseline: Table, experimental: Table) -> ViewTable:
+def _operators(baseline: Table, experimental: Table, by: analysis.Divisors) -> ViewTable:
     """By difference of the device self time; of the host self time where nothing ran on a device."""
-    table = analysis.operators(baseline, experimental)
+    table = analysis.operators(baseline, experimental, by)
     on_device = any((table.ints(f"{side}_device_self_ns") > 0).any() for side in ("baseline", "experimental"))
     return ViewTable(table, "difference_device_self_ns" if on_device else "difference_host_self_ns")
 
@@ -109,6 +137,7 @@ def _side(span: SpanData, steps: list[StepJson]) -> DiffSideJson:
         "label": span.label,
         "rank": span.capture.rank,
         "steps": steps,
+        "step_count": len(_names(steps)),
         "kernels": None if kernels is None else len(kernels),
         "device_ns": None if kernels is None else total_ns(kernels),
     }
@@ -120,5 +149,11 @@ VIEW = View(
     scope="diff",
     needs=(("kernels", "operators"),),
     build=build,
-    params=(Param("step", doc='Table "kernels": the baseline\'s step of a pair; empty: the whole spans.'),),
+    contract=DiffJson,
+    params=(
+        Param(
+            "step",
+            doc='What the tables are of: the baseline\'s step of a pair ("kernels" alone), mean or *; empty: see DiffJson.shown.',
+        ),
+    ),
 )

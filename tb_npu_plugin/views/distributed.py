@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from tb_npu_plugin.analysis import communication as analysis
 from tb_npu_plugin.analysis.joining import concat
-from tb_npu_plugin.analysis.kernels import by_step
-from tb_npu_plugin.analysis.lateness import lateness
 from tb_npu_plugin.analysis.link_use import COLUMNS as LINK_USE_COLUMNS
 from tb_npu_plugin.analysis.link_use import link_use
 from tb_npu_plugin.analysis.ranks import WorldRanks, pipeline_stage, world_size
@@ -19,8 +17,9 @@ from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.cluster import NEEDS as CLUSTER_NEEDS
 from tb_npu_plugin.views.cluster import cluster
-from tb_npu_plugin.views.contract import DistributedJson, LinkJson, RankBudgetJson, RankStateJson, StepJson
-from tb_npu_plugin.views.steps import steps_of as step_budgets
+from tb_npu_plugin.views.contract import DistributedJson, LinkJson, RankStateJson
+from tb_npu_plugin.views.late_peers import late_peers
+from tb_npu_plugin.views.rank_budgets import budgets_of
 
 NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels", *CLUSTER_NEEDS)
 
@@ -28,9 +27,11 @@ NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels", *C
 def build(source: ViewInput) -> ViewResult:
     """See DistributedJson."""
     spans = sorted(source.spans, key=_order)
-    late = lateness([span.table("comm_ops") for span in spans])
-    budgets = [budget for span, waits in zip(spans, late) for budget in _budgets(span, waits)]
-    links = _links(spans)
+    budgets = budgets_of(spans)
+    profiled = [(span.capture, table) for span in spans if (table := span.table("comm_links")) is not None]
+    ranks = WorldRanks(profiled)
+    links = _links(spans, ranks)
+    size = world_size([span.capture for span in spans], [span.table("comm_links") for span in spans])
     steps = {budget["step"] for budget in budgets} | {link["step"] for link in links}
     found, more = cluster(spans)
     data: DistributedJson = {
@@ -40,7 +41,8 @@ def build(source: ViewInput) -> ViewResult:
         "groups": _groups(spans),
         "links": links,
         "op_types": sorted({link["op_type"] for link in links if link["op_type"] is not None}),
-        "world_size": world_size([span.capture for span in spans], [span.table("comm_links") for span in spans]),
+        "world_size": size,
+        "late_peers": late_peers(spans, ranks, size),
         "cluster": found,
     }
     return ViewResult(data, {**_tables(spans), **more}, min((span.base_ns for span in spans), default=0))
@@ -64,49 +66,12 @@ def _state(span: SpanData) -> RankStateJson:
     }
 
 
-def _budgets(span: SpanData, late: Mapping[str | None, int]) -> list[RankBudgetJson]:
-    """One per step of the step table, and one per step that only communication.json has. late: by step, ns."""
-    steps, _ = step_budgets(span)
-    ops = span.table("comm_ops")
-    splits = {} if ops is None else {step: analysis.split(rows) for step, rows in by_step(ops).items()}
-    unknown = analysis.Split(None, None, None, None, None, incomplete=0)
-    out = [_budget(span, step["step"], step, splits.pop(step["step"], unknown)) for step in steps]
-    out += [_budget(span, step, None, split) for step, split in splits.items()]
-    for budget in out:
-        budget["late"] = late.get(budget["step"])
-    return out
-
-
-def _budget(span: SpanData, name: str | None, step: StepJson | None, split: analysis.Split) -> RankBudgetJson:
-    return {
-        "span": span.token,
-        "worker": span.worker_label,
-        "rank": span.capture.rank,
-        "step": name,
-        "computing": step and step["computing"],
-        "overlapped": step and step["overlapped"],
-        "communication_not_overlapped": step and step["communication_not_overlapped"],
-        "free": step and step["free"],
-        "stage": step and step["stage"],
-        "bubble": step and step["bubble"],
-        "preparing": step and step["preparing"],
-        "elapse": split.elapse,
-        "transit": split.transit,
-        "wait": split.wait,
-        "synchronization": split.synchronization,
-        "idle": split.idle,
-        "incomplete": split.incomplete,
-        "late": None,
-    }
-
-
-def _links(spans: Sequence[SpanData]) -> list[LinkJson]:
-    profiled = [(span.capture, table) for span in spans if (table := span.table("comm_links")) is not None]
-    ranks = WorldRanks(profiled)
+def _links(spans: Sequence[SpanData], ranks: WorldRanks) -> list[LinkJson]:
     return [
-        cast(LinkJson, {"rank": capture.rank, **vars(link)})
-        for capture, table in profiled
-        for link in analysis.links(table, ranks)
+        cast(LinkJson, {"rank": span.capture.rank, **vars(link)})
+        for span in spans
+        if (table := span.table("comm_links")) is not None
+        for link in analysis.links(table, ranks, span.table("comm_ops"))
     ]
 
 
@@ -141,4 +106,12 @@ def _link_use(spans: Sequence[SpanData]) -> dict[str, ViewTable]:
     return {"link_use": ViewTable(concat(LINK_USE_COLUMNS, known))} if known else {}
 
 
-VIEW = View(id="distributed", title="Distributed", scope="run", needs=(NEEDS,), build=build)
+VIEW = View(
+    id="distributed",
+    title="Distributed",
+    scope="run",
+    needs=(NEEDS,),
+    build=build,
+    with_trace=True,
+    contract=DistributedJson,
+)

@@ -76,7 +76,7 @@ def _filled(span: SpanData, file: str, spec: ResultFile | None) -> list[FilledJs
             timeline = span.timeline
             rows = timeline.event_count if timeline is not None and timeline.source == name else None
         else:
-            rows = span.rows(table) if span.source(table) == name else None
+            rows = span.rows_by_file(table).get(name)
         if rows is not None:
             out.append({"table": table, "rows": rows})
     return out
@@ -113,4 +113,4 @@ def _json(problem: Problem) -> ProblemJson:
     return cast(ProblemJson, problem.as_json())
 
 
-VIEW = View(id="doctor", title="Doctor", scope="span", needs=(), build=build, examines=True)
+VIEW = View(id="doctor", title="Doctor", scope="span", needs=(), build=build, contract=DoctorJson, examines=True)

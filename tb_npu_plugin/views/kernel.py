@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tb_npu_plugin.analysis import kernels as analysis
 from tb_npu_plugin.analysis import op_totals
 from tb_npu_plugin.errors import BadRequest
@@ -20,12 +22,12 @@ def build(source: ViewInput) -> ViewResult:
     """See KernelJson."""
     span = source.spans[0]
     everything, totals = span.table("kernels"), span.table("op_totals")
-    if everything is None or totals is not None:
-        return _summed_up(span, totals)
     step = source.params.get("step", "")
+    if everything is None or totals is not None:
+        _check(step, [])
+        return _summed_up(span, totals)
     steps = analysis.steps_of(everything)
-    if step and (None if step == NO_STEP else step) not in steps:
-        raise BadRequest(f"step={step[:80]!r} is no step of these kernels", "Give one of the view's steps; empty: all.")
+    _check(step, steps)
     kernels = analysis.of_step(everything, None if step == NO_STEP else step) if step else everything
     cores = analysis.by_core(kernels)
     statistic = None if step else span.table("op_statistic")
@@ -44,6 +46,12 @@ def build(source: ViewInput) -> ViewResult:
     return ViewResult(data, {**_tables(kernels, types), **recorded_tables("kernel", span)}, span.base_ns)
 
 
+def _check(step: str, steps: Sequence[str | None]) -> None:
+    """Raises BadRequest for a step that is none of these."""
+    if step and (None if step == NO_STEP else step) not in steps:
+        raise BadRequest(f"step={step[:80]!r} is no step of these kernels", "Give one of the view's steps; empty: all.")
+
+
 def _summed_up(span: SpanData, totals: Table | None) -> ViewResult:
     """Of results whose recorder summed the operators up (MindSpore up to 2.2); single device tasks may be there, too,
     but without their types."""
@@ -51,14 +59,15 @@ def _summed_up(span: SpanData, totals: Table | None) -> ViewResult:
     types = statistic if statistic is not None or totals is None else op_totals.by_type(totals)
     assert types is not None, "the view needs kernels, op_totals or op_statistic"
     cores = op_totals.by_core(types)
+    there = {"kernels": kernels, "op_totals": totals, "op_statistic": statistic}
     data: KernelJson = {
         "steps": [],
         "cores": [_core_json(core) for core in cores],
         "kernels": sum(core.calls for core in cores),
         "computing_ns": sum(core.total_ns for core in cores),
-        "communication_calls": 0,
-        "communication_ns": 0,
-        "source": span.source("kernels" if kernels is not None else "op_totals"),
+        "communication_calls": None,
+        "communication_ns": None,
+        "source": span.source(next(name for name, table in there.items() if table is not None)),
         "types_source": span.source("op_statistic" if statistic is not None else "op_totals"),
         "device_kind": FORMATS[span.format].device,
     }
@@ -93,6 +102,7 @@ VIEW = View(
     scope="span",
     needs=(("kernels", "op_totals", "op_statistic"),),
     build=build,
+    contract=KernelJson,
     params=(Param("step", doc='Only the kernels of this step; "null": of no step; empty: all.'),),
     count="kernels",
 )

@@ -116,6 +116,7 @@ VIEW = View(
     scope="span",
     needs=(("memory_record", "op_memory", "module_memory"),),
     build=build,
+    contract=MemoryJson,
     params=(
         Param("device", doc="Only this device; empty: all."),
         Param("t0", doc="Curves from here, ns after base_ns."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tb_npu_plugin.analysis import operators as analysis
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import OperatorJson
 from tb_npu_plugin.views.recorded import recorded_tables
@@ -31,12 +32,18 @@ def build(source: ViewInput) -> ViewResult:
         "has_stacks": bool((operators.text("call_stack").codes >= 0).any()),
         "has_shapes": bool((operators.text("input_shapes").codes >= 0).any()),
     }
+    order = _order(operators)
     tables = {
-        "by_name": ViewTable(analysis.by_name(operators), "device_self_ns"),
-        "by_shape": ViewTable(analysis.by_shape(operators), "device_self_ns"),
+        "by_name": ViewTable(analysis.by_name(operators), order),
+        "by_shape": ViewTable(analysis.by_shape(operators), order),
         **recorded_tables("operator", span),
     }
     return ViewResult(data, tables, span.base_ns)
+
+
+def _order(operators: Table) -> str:
+    """By the device's time, or by the host's where nothing ran on a device."""
+    return "device_self_ns" if (operators.ints("device_self_ns") > 0).any() else "host_self_ns"
 
 
 def _nothing(span: SpanData) -> OperatorJson:
@@ -63,7 +70,7 @@ def stacks(source: ViewInput) -> ViewTable:
     if shapes:
         column = operators.text("input_shapes")
         chosen = chosen & (column.codes < 0 if shapes == NO_SHAPES else column.equals(shapes))
-    return ViewTable(analysis.by_stack(operators.take(chosen)), "device_self_ns")
+    return ViewTable(analysis.by_stack(operators.take(chosen)), _order(operators))
 
 
 VIEW = View(
@@ -73,6 +80,7 @@ VIEW = View(
     needs=(("operators", "api_statistic"),),
     from_trace=("operators",),
     build=build,
+    contract=OperatorJson,
     params=(
         Param("name", doc='Table "stacks": the operator.'),
         Param("input_shapes", doc='Table "stacks": only these shapes; "null": calls without shapes; empty: all.'),

@@ -85,7 +85,7 @@ def _databases(span: SpanData) -> list[DatabaseJson]:
     for name, file in known:
         if file is None or not file.fallback:
             continue
-        filled = [table for table in file.tables if span.rows(table) is not None and span.source(table) == name]
+        filled = [table for table in file.tables if name in span.rows_by_file(table)]
         filled += [table for table in file.tables if table == "trace" and table not in first]
         if filled:
             titles = dict.fromkeys(file_of(table, span.format).title for table in filled)
@@ -129,4 +129,4 @@ def _top_operators(operators: Table) -> ViewTable:
     return ViewTable(table.take(largest_first(table.ints(sort))[:TOP]), sort)
 
 
-VIEW = View(id="overview", title="Overview", scope="span", needs=(), build=build, early=True)
+VIEW = View(id="overview", title="Overview", scope="span", needs=(), build=build, contract=OverviewJson, early=True)

@@ -6,8 +6,10 @@ from dataclasses import asdict, replace
 from typing import cast
 
 from tb_npu_plugin.analysis import step_trace as analysis
+from tb_npu_plugin.analysis.grouping import summed
+from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.tables import Column, Kind, Table, from_lists
+from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, Question, Table, from_lists
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import ReduceJson, StepTimesJson, StepTraceJson
 
@@ -25,14 +27,27 @@ COLUMNS = (
 def build(source: ViewInput) -> ViewResult:
     """See StepTraceJson."""
     span = source.spans[0]
-    trace, file = _trace(span)
+    devices = _devices(span)
+    asked = source.params.get("device", "")
+    if asked and asked not in map(str, devices):
+        raise BadRequest(
+            f"device={asked[:80]!r} has no steps here", "Give one of the view's devices; empty: the first."
+        )
+    device = None if len(devices) < 2 else int(asked or devices[0])
+    trace, file = _trace(span, device)
     counted = analysis.averaged(trace.steps)
     wanted = source.params.get("step", "")
     chosen = next((step for step in trace.steps if wanted and step.step == wanted), None)
+    if wanted and chosen is None:
+        raise BadRequest(
+            f"step={wanted[:80]!r} is no step of this trace", "Give one of the view's steps; empty: the mean."
+        )
     reduces = analysis.mean_reduces(trace, counted) if chosen is None else trace.reduces.get(chosen.step, [])
     fp_point, bp_point = _points(span, None if chosen is None else chosen.step)
     data: StepTraceJson = {
         "source": file,
+        "devices": devices,
+        "device": device,
         "method": trace.method,
         "steps": [_times(step, span.base_ns) for step in trace.steps],
         "mean": _times(analysis.mean(counted), 0),
@@ -55,16 +70,36 @@ def mean_course(span: SpanData) -> StepTimesJson | None:
     return _times(analysis.mean(analysis.averaged(steps)), 0) if steps else None
 
 
-def _trace(span: SpanData) -> tuple[analysis.StepTrace, str]:
-    """The steps, and the file that they come from."""
+def _devices(span: SpanData) -> list[int]:
+    """Physical ids of the devices whose kernels or figures tell steps. Recorded points name theirs in the steps."""
+    iterations = span.table("iterations")
+    if iterations is not None and len(iterations):
+        return []
+    for name in ("kernels", "step_trace"):
+        table = span.table(name)
+        if table is not None and len(table):
+            if not table.has("device_id"):
+                return []
+            ids = cast(IntArray, summed(table, Question(("device_id",))).keys["device_id"]).tolist()
+            return sorted(one for one in ids if one != NULL_INT)
+    return []
+
+
+def _trace(span: SpanData, device: int | None) -> tuple[analysis.StepTrace, str]:
+    """The steps of a device, of all that is there for None; and the file that they come from."""
     iterations, kernels, figures = span.table("iterations"), span.table("kernels"), span.table("step_trace")
     if iterations is not None and len(iterations):
         return analysis.from_iterations(iterations, span.table("iteration_reduces")), span.source("iterations")
+    kernels, figures = (_of_device(table, device) for table in (kernels, figures))
     if kernels is not None and len(kernels):
         return analysis.from_kernels(kernels, figures), span.source("kernels")
     if figures is not None:
         return analysis.from_figures(figures), span.source("step_trace")
     return analysis.StepTrace("figures", [], {}), span.source("step_trace")
+
+
+def _of_device(table: Table | None, device: int | None) -> Table | None:
+    return table if table is None or device is None else table.take(table.ints("device_id") == device)
 
 
 def _times(step: analysis.StepTimes, base_ns: int) -> StepTimesJson:
@@ -92,5 +127,9 @@ VIEW = View(
     scope="span",
     needs=(("iterations", "kernels", "step_trace"),),
     build=build,
-    params=(Param("step", doc="The step whose communication is given; empty: the mean."),),
+    contract=StepTraceJson,
+    params=(
+        Param("step", doc="The step whose communication is given; empty: the mean."),
+        Param("device", doc="Of several devices the one whose steps are given; empty: the first."),
+    ),
 )

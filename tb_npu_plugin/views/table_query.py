@@ -99,8 +99,8 @@ def matching_rows(table: Table, base_ns: int, query: TableQuery) -> Rows | None:
     if not query.filter and not query.where:
         return None
     mask = np.ones(len(table), dtype=np.bool_)
-    if query.filter:
-        mask &= _contains_anywhere(table, query.filter)
+    for word in query.filter.split():
+        mask &= _contains_anywhere(table, word)
     for condition in query.where:
         mask &= _holds(table, base_ns, condition)
     return np.flatnonzero(mask)

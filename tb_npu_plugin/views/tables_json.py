@@ -94,8 +94,11 @@ def _chosen(table: Table, query: TableQuery) -> Table:
 
 
 def _order(source: ViewTable, query: TableQuery) -> tuple[str, bool]:
-    """What orders the rows, and whether the largest go first."""
-    return (source.sort, source.desc) if query.sort is None else (query.sort, query.desc)
+    """What orders the rows, and whether the largest go first. A file may lack the column of the default order: then the
+    rows stay as they are."""
+    if query.sort is not None:
+        return query.sort, query.desc
+    return (source.sort, source.desc) if not source.sort or source.table.has(source.sort) else ("", False)
 
 
 def _json_values(table: Table, column: Column, base_ns: int) -> list[Any]:

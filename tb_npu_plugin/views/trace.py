@@ -55,4 +55,4 @@ def _thread(number: int, track: dict[str, Any]) -> ThreadJson:
     }
 
 
-VIEW = View(id="trace", title="Trace", scope="span", needs=(("trace",),), build=build)
+VIEW = View(id="trace", title="Trace", scope="span", needs=(("trace",),), build=build, contract=TraceJson)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -13,12 +12,12 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.server import START_SECONDS, port_of
+
 #: Patience with a busy machine.
-START_SECONDS, END_SECONDS = 180, 60
-#: What TensorBoard prints when it listens: it chooses the port itself, so that two test runs never fight for one.
+END_SECONDS = 60
 #: Process of each that runs, by URL.
 _RUNNING: dict[str, int] = {}
-LISTENS = re.compile(rb"TensorBoard \S+ at http://[^/]+:(\d+)")
 
 
 @contextlib.contextmanager
@@ -35,7 +34,7 @@ def tensorboard(*arguments: str, cache: Path, prefix: str = "") -> Iterator[str]
         subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment) as process,
     ):
         try:
-            url = f"http://127.0.0.1:{_port(process, log)}{prefix}/"
+            url = f"http://127.0.0.1:{port_of(process, log)}{prefix}/"
             _RUNNING[url] = process.pid
             yield url
         finally:
@@ -63,14 +62,3 @@ def _children(process: int) -> list[int]:
         with contextlib.suppress(OSError):  # a thread that has ended
             found += map(int, (thread / "children").read_text().split())
     return found
-
-
-def _port(process: subprocess.Popen[bytes], log: Path) -> int:
-    end = time.monotonic() + START_SECONDS
-    while True:
-        found = LISTENS.search(log.read_bytes())
-        if found:
-            return int(found.group(1))
-        if process.poll() is not None or time.monotonic() > end:
-            raise RuntimeError(f"TensorBoard did not start:\n{log.read_text()[-3000:]}")
-        time.sleep(0.1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.conftest import FIXTURES
 from tests.e2e.conftest import Plugin
@@ -211,19 +211,25 @@ def test_communication_that_msprof_summed_up(open_plugin: Open, tmp_path: Path) 
         plugin.close()
 
 
+def compare_with(plugin: Plugin, name: str | re.Pattern[str]) -> Locator:
+    """Choose another result to compare with; gives the page of Diff."""
+    side = plugin.frame.locator("nav.side")
+    side.locator('h2:text-is("Compare with") + *').first.locator("button").first.click()
+    plugin.frame.get_by_role("option", name=name).first.click()
+    side.locator('a[data-view="diff"]').click()
+    plugin.ready("diff")
+    main = plugin.frame.locator("main")
+    main.get_by_text("Where the time changed").first.wait_for()
+    return main
+
+
 def test_a_gpu_is_compared_with_an_npu(open_plugin: Open, tmp_path: Path) -> None:
     for fixture in ("kineto_gpu", "level1"):
         (tmp_path / fixture).symlink_to(FIXTURES / "results" / fixture, target_is_directory=True)
     with tensorboard("--logdir", str(tmp_path), cache=tmp_path / "cache") as url:
         plugin = open_plugin(url)
         plugin.open("overview")
-        side = plugin.frame.locator("nav.side")
-        side.locator('h2:text-is("Compare with") + *').first.locator("button").first.click()
-        plugin.frame.get_by_role("option", name="level1").first.click()
-        plugin.frame.locator('nav.side a[data-view="diff"]').click()
-        plugin.ready("diff")
-        main = plugin.frame.locator("main")
-        main.get_by_text("Where the time changed").first.wait_for()
+        main = compare_with(plugin, "level1")
         main.get_by_text("Matmul").first.wait_for()
         main.get_by_text("aten::addmm").first.wait_for()
         plugin.close()
@@ -235,13 +241,7 @@ def test_mindspore_is_compared_with_torch_by_type(open_plugin: Open, tmp_path: P
     with tensorboard("--logdir", str(tmp_path), cache=tmp_path / "cache") as url:
         plugin = open_plugin(url)
         plugin.open("overview")
-        side = plugin.frame.locator("nav.side")
-        side.locator('h2:text-is("Compare with") + *').first.locator("button").first.click()
-        plugin.frame.get_by_role("option", name=re.compile("^two_ranks")).first.click()
-        plugin.frame.locator('nav.side a[data-view="diff"]').click()
-        plugin.ready("diff")
-        main = plugin.frame.locator("main")
-        main.get_by_text("Where the time changed").first.wait_for()
+        main = compare_with(plugin, re.compile("^two_ranks"))
         main.get_by_text("MatMulV2", exact=True).first.wait_for()
         assert "aclnn" not in main.inner_text()
         plugin.close()
@@ -286,6 +286,9 @@ def test_findings_of_means_and_of_recorded_averages(open_plugin: Open, server: s
     plugin.ready("distributed")
     main = plugin.frame.locator("main")
     main.get_by_text("of the means, recomputed from the steps in the files", exact=True).wait_for()
+    titles = main.locator('[data-table="distributed.trajectory"] [role=columnheader]').all_inner_texts()
+    units = {title.split()[-1] for title in titles if title.split()[-1] in ("ns", "µs", "ms", "s")}
+    assert len(units) == 1, (titles, "parts of a step are read against each other")
     main.get_by_role("button", name=re.compile("Step: mean")).click()
     plugin.frame.get_by_role("option", name="recorded average").click()
     main.get_by_text("as MindInsight judges").wait_for()

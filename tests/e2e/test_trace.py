@@ -5,7 +5,21 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.timeline import KERNEL, Open, box, copied_time, find, panel, param, place, settled, shown, slices, trace
+from tests.e2e.timeline import (
+    KERNEL,
+    Open,
+    box,
+    copied_time,
+    drag_range,
+    find,
+    panel,
+    param,
+    place,
+    settled,
+    shown,
+    slices,
+    trace,
+)
 
 #: Width of the column of names; heights of a process's header and half a bar.
 GUTTER, HEADER, HALF = 210, 22, 6
@@ -144,11 +158,7 @@ def test_what_ran_while_the_device_was_idle(open_plugin: Open, demo_server: str)
 
 def test_dragged_range_counts_the_raw_slices(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server)
-    area, mouse = box(plugin), plugin.page.mouse
-    mouse.move(area["x"] + 400, area["y"] + 30)
-    mouse.down()
-    mouse.move(area["x"] + 700, area["y"] + 60, steps=4)
-    mouse.up()
+    drag_range(plugin)
     plugin.frame.locator('[data-table="trace.range"] [role="row"]').nth(1).wait_for()
     with plugin.page.expect_download() as download:
         panel(plugin).get_by_text("CSV ↓").click()

@@ -8,7 +8,20 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.timeline import FLOWS, KERNEL, TRACE, Open, box, copied_time, find, panel, param, settled, slices, trace
+from tests.e2e.timeline import (
+    FLOWS,
+    KERNEL,
+    TRACE,
+    Open,
+    copied_time,
+    drag_range,
+    find,
+    panel,
+    param,
+    settled,
+    slices,
+    trace,
+)
 
 
 def test_link_restores_range_selection_and_marks(open_plugin: Open, demo_server: str) -> None:
@@ -47,12 +60,7 @@ def test_link_restores_range_selection_and_marks(open_plugin: Open, demo_server:
 
 def test_link_restores_the_dragged_range(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server)
-    area, mouse = box(plugin), plugin.page.mouse
-    mouse.move(area["x"] + 400, area["y"] + 30)
-    mouse.down()
-    mouse.move(area["x"] + 700, area["y"] + 60, steps=4)
-    mouse.up()
-    plugin.frame.locator('[data-table="trace.range"]').wait_for()
+    drag_range(plugin)
     dragged, title = param(plugin, "area"), plugin.frame.locator(".trace-title").inner_text()
     other = open_plugin(demo_server)
     other.page.goto(plugin.page.url)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Route, expect
 
+from tests.conftest import FIXTURES
 from tests.e2e.conftest import Plugin
+from tests.e2e.tensorboard import tensorboard
 from tests.e2e.test_broken import span_of
-from tests.e2e.test_views import choose
 from tests.e2e.timeline import KERNEL, TRACE
 
 Open = Callable[..., Plugin]
@@ -75,8 +78,9 @@ def test_the_step_filter_of_kernels(open_plugin: Open, demo_server: str) -> None
     assert 0 < len(lines) < every
 
 
-@pytest.mark.parametrize(("view", "key"), [("kernel", "kernel.step"), ("memory", "m.device"), ("diff", "x.step")])
-def test_what_was_chosen_for_another_span_gives_way(open_plugin: Open, demo_server: str, view: str, key: str) -> None:
+@pytest.mark.parametrize("chosen", ["kernel kernel.step", "step_trace steps.step", "memory m.device", "diff x.step"])
+def test_what_was_chosen_for_another_span_gives_way(open_plugin: Open, demo_server: str, chosen: str) -> None:
+    view, key = chosen.split()
     plugin = open_plugin(demo_server)
     plugin.open(view, **{key: "99"})
     plugin.quiet()
@@ -127,93 +131,68 @@ def test_a_kernel_by_name_leads_to_its_calls_with_their_shapes(open_plugin: Open
     expect(grid.locator(".cell", has_text=shapes).first).to_be_visible()
 
 
-def test_memory_tells_what_was_not_released(open_plugin: Open, demo_server: str) -> None:
-    with TRACE.with_name("operator_memory.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    held = [row for row in rows if not row["Release Time(us)"] and not row["Active Release Time(us)"]]
-    mib = sum(float(row["Size(KB)"]) for row in held) / 1024
-    plugin = open_plugin(demo_server)
-    plugin.open("memory")
-    plugin.frame.get_by_role("button", name="Show: all").click()
-    plugin.frame.get_by_role("option", name="not released").click()
-    expect(rows_of(plugin)).to_have_text(f"{len(held)} of {len(rows)} rows")
-    plugin.frame.get_by_text(f"not released: {len(held)} of {len(rows)}, {mib:.2f} MiB").wait_for()
-    plugin.frame.get_by_role("button", name="Show all allocations").click()
-    expect(rows_of(plugin)).to_have_text(f"{len(rows)} rows")
-
-
-def test_memory_zooms_tells_what_is_live_and_comes_back(open_plugin: Open, demo_server: str) -> None:
-    plugin = open_plugin(demo_server)
-    plugin.open("memory")
-    plugin.quiet()
-    chart = plugin.frame.locator("main svg").first
-    box = chart.bounding_box()
-    assert box is not None
-    mouse, top = plugin.page.mouse, box["y"] + 90
-    with TRACE.with_name("operator_memory.csv").open(newline="", encoding="utf-8") as file:
-        every = len(list(csv.DictReader(file)))
-    expect(rows_of(plugin)).to_have_text(f"{every} rows")
-    mouse.move(box["x"] + box["width"] * 0.3, top)
-    mouse.down()
-    mouse.move(box["x"] + box["width"] * 0.5, top, steps=4)
-    mouse.up()
-    plugin.frame.get_by_role("button", name="Whole range").wait_for()
-    mouse.click(box["x"] + box["width"] * 0.6, top)
-    plugin.frame.locator("main").get_by_text(re.compile(rf"live at .*: \d+ of {every}")).wait_for()
-    expect(rows_of(plugin)).not_to_have_text(f"{every} rows")
-    plugin.frame.get_by_role("button", name="Whole range").click()
-    expect(plugin.frame.get_by_role("button", name="Whole range")).to_have_count(0)
-    plugin.frame.get_by_role("tab", name="Components").click()
-    with plugin.page.expect_download() as download:
-        plugin.frame.get_by_text("CSV ↓").last.click()
-    peaks = list(csv.DictReader(download.value.path().read_text().splitlines()))
-    assert {row["component"] for row in peaks} >= {"APP", "PTA", "PTA+GE"}
-
-
-def test_the_link_matrix_changes_its_figure(open_plugin: Open, demo_server: str) -> None:
-    plugin = open_plugin(demo_server)
-    plugin.open("distributed")
-    heat = plugin.frame.locator("table.heat")
-    before = heat.inner_text()
-    for figure in ("Size", "Time"):
-        plugin.frame.get_by_role("tab", name=figure, exact=True).click()
-        expect(heat).not_to_have_text(before, use_inner_text=True)
-    plugin.frame.get_by_role("tab", name="Transport", exact=True).click()
-    expect(heat).to_contain_text("HCCS")
-
-
-def test_the_slow_rank_stands_first_among_the_longest(open_plugin: Open, demo_server: str) -> None:
-    plugin = open_plugin(demo_server)
-    plugin.open("distributed")
-    choose(plugin, "RUN", "transformer_slow_rank")
-    plugin.ready("distributed")
-    ranks = plugin.frame.locator("section.card", has_text="Step by rank").locator(".dist-bar > .ellipsis")
-    expect(ranks).to_have_count(8)
-    plugin.frame.get_by_role("tab", name="longest first").click()
-    expect(ranks.first).to_have_text("rank 5")
-
-
-def test_a_row_of_diff_leads_to_the_trace_of_either_side(open_plugin: Open, demo_server: str) -> None:
-    plugin = open_plugin(demo_server)
-    plugin.open("diff")
-    expect(plugin.frame.locator(".diff-row", has_text="Idle").locator("button, .link")).to_have_count(0)
-    rows = plugin.frame.locator('[data-table="diff.operators"] .data-row.body')
-    rows.filter(has_text="npu::npu_apply_adam_w").click()  # only in the experimental capture
-    expect(plugin.frame.get_by_text("In the trace of the baseline")).to_have_count(0)
-    plugin.frame.get_by_text("In the trace of the experimental capture").click()
-    plugin.ready("trace")
-    expect(plugin.frame.locator(".trace-title h2")).to_have_text("npu::npu_apply_adam_w")
-    expect(plugin.frame.locator("header")).to_contain_text("transformer_910b_tuned")
-
-
-def test_diff_drills_down_by_class(open_plugin: Open, demo_server: str) -> None:
+def test_filters_that_leave_no_row_are_told_and_can_be_cleared(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     plugin.open("diff")
     plugin.frame.locator("button.diff-row", has_text="Attention").click()
-    plugin.quiet()
+    pick(plugin, "Changed", "slower by ≥ 5 %")
+    nothing = plugin.frame.locator(".no-rows")
+    expect(nothing).to_contain_text("Changed: slower by ≥ 5 %")
+    expect(nothing).to_contain_text("Class: Attention")
+    nothing.get_by_role("button", name="Clear the filter Changed").click()
     kernels = plugin.frame.locator('[data-table="diff.kernels"] .data-row.body')
-    expect(kernels.first).to_be_visible()
-    assert all("attention" in text.lower() for text in kernels.all_inner_texts())
+    expect(kernels.filter(has_text="Attention").first).to_be_visible()
+    plugin.frame.get_by_placeholder("Filter by words").fill("no such kernel")
+    nothing.get_by_role("button", name="Clear all").click()
+    expect(kernels.filter(has_text="MatMul").first).to_be_visible()
+    expect(plugin.frame.get_by_placeholder("Filter by words")).to_have_value("")
+
+
+def test_every_word_of_a_filter_counts(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("kernel")
+    plugin.frame.get_by_placeholder("Filter by words").fill("vector foreach")
+    rows = plugin.frame.locator('[data-table="kernel.statistic"] .data-row.body')
+    expect(rows.filter(has_not_text="Foreach")).to_have_count(0)
+    expect(rows.filter(has_text="AI_VECTOR_CORE").first).to_be_visible()
+
+
+def test_the_bar_of_a_second_device_chooses_its_own_step(open_plugin: Open, tmp_path: Path, cache: Path) -> None:
+    shutil.copytree(FIXTURES / "results" / "links", tmp_path / "links")
+    file = next(tmp_path.rglob("step_trace_time.csv"))
+    header, *rows = file.read_text().splitlines()
+    place = header.split(",").index("Device_id")
+    cells = [row.split(",") for row in rows]
+    other = [[*row[:place], "7", *row[place + 1 :]] for row in cells]
+    file.write_text("\n".join([header, *rows, *map(",".join, other)]) + "\n")
+    with tensorboard("--logdir", str(tmp_path), cache=cache) as url:
+        plugin = open_plugin(url)
+        plugin.open("overview")
+        line = plugin.frame.locator(".step-line", has_text=re.compile(r"Step \d+ · NPU 7")).first
+        line.get_by_role("button").click()
+        expect(line.get_by_role("button")).to_have_attribute("aria-pressed", "true")
+        expect(plugin.frame.locator(".step-line [aria-pressed=true]")).to_have_count(1)
+        expect(plugin.frame.locator(".budget-card h2")).to_contain_text("NPU 7")
+        plugin.quiet()
+        plugin.page.reload()
+        expect(plugin.frame.locator(".budget-card h2")).to_contain_text("NPU 7")
+        plugin.close()
+
+
+def test_escape_closes_an_open_panel_of_the_trace_before_anything_else(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("trace", **{"trace.q": "mm"})
+    panel = plugin.frame.locator(".popover")
+    flows = plugin.frame.get_by_role("button", name="Flows")
+    flows.click()
+    expect(panel).to_be_visible()
+    plugin.page.keyboard.press("Escape")
+    expect(panel).to_have_count(0)
+    flows.click()
+    panel.locator("p").click()  # takes the focus from the button
+    plugin.page.keyboard.press("Escape")
+    expect(panel).to_have_count(0)
+    expect(plugin.frame.get_by_label("Search slices")).to_have_value("mm")
 
 
 def test_zero_is_the_key_of_the_tenth_view(open_plugin: Open, demo_server: str) -> None:

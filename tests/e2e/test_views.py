@@ -100,7 +100,7 @@ def test_table_sorts_filters_and_exports(open_plugin: Open, demo_server: str) ->
     plugin.open("kernel")
     frame = plugin.frame
     frame.get_by_role("tab", name="All", exact=True).click()
-    frame.get_by_placeholder("Filter by name").fill("matmul")
+    frame.get_by_placeholder("Filter by words").fill("matmul")
     rows = frame.locator('[role="grid"][data-table="kernel.all"] [role="row"]')
     rows.filter(has_text="MatMul").first.wait_for()
     plugin.quiet()
@@ -143,6 +143,7 @@ def test_narrow_window_does_not_scroll_sideways(open_plugin: Open, demo_server: 
 def test_docs_screenshot(open_plugin: Open, demo_server: str, shot, view: str) -> None:  # type: ignore[no-untyped-def]
     plugin = open_plugin(demo_server, color_scheme="light")
     plugin.open(view)
+    expect(plugin.frame.get_by_text("Everything asked for is read", exact=True)).to_be_attached()
     plugin.page.wait_for_timeout(700)  # charts draw after the data are there
     shot(plugin, view)
 

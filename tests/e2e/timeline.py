@@ -77,6 +77,16 @@ def box(plugin: Plugin) -> FloatRect:
     return found
 
 
+def drag_range(plugin: Plugin) -> None:
+    """Drag over some of the time and some of the rows."""
+    area, mouse = box(plugin), plugin.page.mouse
+    mouse.move(area["x"] + 400, area["y"] + 30)
+    mouse.down()
+    mouse.move(area["x"] + 700, area["y"] + 60, steps=4)
+    mouse.up()
+    plugin.frame.locator('[data-table="trace.range"]').wait_for()
+
+
 def panel(plugin: Plugin) -> Locator:
     return plugin.frame.locator(".trace-panel-body")
 

@@ -305,7 +305,7 @@ def test_binary_is_packed_above_the_limit_for_those_who_accept_it() -> None:
 def test_no_request_carries_a_path_and_no_answer_an_absolute_one(browser: Browser, logs: Path) -> None:
     span = browser.spans()[0]
     catalog = browser.json("/api/catalog")
-    assert catalog.pop("logdir") == str(logs)
+    assert catalog.pop("logdirs") == [str(logs)]
     view = browser.view("overview", span=span)
     assert str(logs) not in json.dumps([catalog, view])
     for value in ("x/..", str(logs), "run", NAME, PREFIX):

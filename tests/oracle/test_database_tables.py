@@ -15,6 +15,7 @@ import pytest
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import Table
 from tests.conftest import real_data
@@ -51,7 +52,7 @@ def tables(folder: Path) -> dict[str, Table]:
     log = ProblemLog()
     out: dict[str, Table] = {}
     for path in sorted(folder.glob("*.db")):
-        out.update(read_database(path, path.name, log, lambda count: None, TABLES))
+        out.update(read_database(Reading(path, path.name, log), TABLES))
     assert log.list() == []
     return out
 

@@ -15,7 +15,7 @@ from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.distributed import VIEW as DISTRIBUTED
 from tb_npu_plugin.views.step_trace import VIEW as STEP_TRACE
 from tests.conftest import real_data
-from tests.support.span import TestSpan, spans_below
+from tests.support.span import TestSpan, found_spans
 
 RANKS = range(4)
 STAGES = {1: (0, 1), 2: (2, 3)}
@@ -33,7 +33,7 @@ def folder() -> Path:
 
 @pytest.fixture(scope="module")
 def spans(folder: Path) -> list[TestSpan]:
-    return spans_below(folder.parent)
+    return found_spans(folder.parent)
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,7 @@ def test_a_single_device_opens() -> None:
     root = real_data()
     if root is None or not (root / "mindinsight_single").is_dir():
         pytest.skip("no recorded MindInsight results: set NPU_REAL_DATA")
-    first, second = spans_below(root / "mindinsight_single")
+    first, second = found_spans(root / "mindinsight_single")
     assert (first.capture.rank, second.capture.rank) == (0, 1)
     assert first.problems == second.problems == []
     assert len(first.tables["minddata_ops"]) == 4

@@ -16,6 +16,7 @@ from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.torch_npu_json import ROLLUP_TRANSPORTS
 from tb_npu_plugin.tables import Table
@@ -37,7 +38,7 @@ def read(logdir: Path, worker: int = 0) -> dict[str, Table]:
         spec = FORMATS[span.format].file(file.name)
         if spec is None or spec.settings:
             continue
-        tables.update(reader.tables(span.folder / file.relative, file.relative, log, lambda _: None, None, tables))
+        tables.update(reader.tables(Reading(span.folder / file.relative, file.relative, log, before=tables)))
     tables = reader.finish(tables, Capture(), log)
     assert not [problem for problem in log.list() if problem.severity != "info"]
     return reader.select(tables, span.part) if reader.select is not None else tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import tempfile
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,19 @@ _FORMATS = {"u32": "I", "f64": "d"}
 _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []  # removed when the test run ends
 
 
-@cache
+@lru_cache(maxsize=2)  # each holds some thirty files open, and a process may often have no more than 1024
 def timeline(folder: Path) -> Timeline:
     """The timeline of one result folder."""
-    trace = raw(folder).path("trace_view.json")
+    return Timeline.open(_built(folder), raw(folder).path("trace_view.json"))
+
+
+@cache
+def _built(folder: Path) -> Path:
     _FOLDERS.append(tempfile.TemporaryDirectory(prefix="timeline-"))
     log, out = ProblemLog(), Path(_FOLDERS[-1].name)
-    build_timeline(trace, out, log, lambda _: None)
+    build_timeline(raw(folder).path("trace_view.json"), out, log, lambda _: None)
     assert log.list() == []
-    return Timeline.open(out, trace)
+    return out
 
 
 def ask(folder: Path, route: str, **params: Any) -> Any:

@@ -64,9 +64,12 @@ def read(path: Path, spans: list[tuple[int, int]], wanted: list[int]) -> Any:
 @given(
     rows=st.lists(st.tuples(TEXTS | ODD | CUT, st.integers(0, 15), st.booleans()), max_size=12),
     window=st.integers(1, 200),
+    piece=st.integers(1, 12),
 )
-@example(rows=[(b'{"stack": "x"}', 15, True)] * 5, window=40)
-def test_c_gives_what_python_gives(rows: list[tuple[bytes, int, bool]], window: int, tmp_path: Path) -> None:
+@example(rows=[(b'{"stack": "x"}', 15, True)] * 5, window=40, piece=2)
+def test_c_gives_what_python_gives(
+    rows: list[tuple[bytes, int, bool]], window: int, piece: int, tmp_path: Path
+) -> None:
     path = tmp_path / "file"
     spans, at = [], 0
     with path.open("wb") as file:
@@ -75,10 +78,11 @@ def test_c_gives_what_python_gives(rows: list[tuple[bytes, int, bool]], window: 
             spans.append((at + 2 if there else -1, len(text) if there else 0))
             at += 2 + len(text)
     found = []
-    for choice in ("python", "c"):
+    for choice, rows_at_once in (("python", len(rows) + 1), ("c", piece)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(SCANNER_VARIABLE, choice)
             patch.setattr("tb_npu_plugin.scan.args_columns.WINDOW", window)
+            patch.setattr("tb_npu_plugin.scan.args_columns._PIECE", rows_at_once)
             found.append(read(path, spans, [mask for _, mask, _ in rows]))
     assert found[0] == found[1]
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers import native_rows
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.registry import read_file
 from tb_npu_plugin.scan import SCANNER_VARIABLE
 from tb_npu_plugin.tables import Table, Text
@@ -126,7 +127,7 @@ def read(name: str, content: bytes, scanner: str) -> tuple[dict[str, Table], lis
     with tempfile.TemporaryDirectory() as folder, patch.dict("os.environ", {SCANNER_VARIABLE: scanner}):
         path = Path(folder) / name
         path.write_bytes(content)
-        return read_file(path, name, log, lambda count: None), log.list()
+        return read_file(Reading(path, name, log)), log.list()
 
 
 def assert_same(one: dict[str, Table], two: dict[str, Table]) -> None:

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.registry import read_file
 from tb_npu_plugin.tables import NULL_INT, Table
 from tb_npu_plugin.units import scaled, scaled_column
@@ -31,7 +32,7 @@ def read(name: str, content: bytes) -> tuple[dict[str, Table], ProblemLog]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(content)
-        return read_file(path, name, log, lambda count: None), log
+        return read_file(Reading(path, name, log)), log
 
 
 def known(cell: str) -> str | None:

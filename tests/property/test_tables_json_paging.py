@@ -50,7 +50,11 @@ def test_a_page_of_the_sorted_rows(rows: list[Row], key: str, desc: bool, offset
     assert answer["rows"] == len(expected[offset : offset + limit])
 
 
-@given(rows_of, st.sampled_from(["ad", "MATMUL", "\n", ""]), st.sampled_from(["lt", "le", "gt", "ge", "eq", "ne"]))
+@given(
+    rows_of,
+    st.sampled_from(["ad", "MATMUL", "mul  MAT", "ad y", " \n", ""]),
+    st.sampled_from(["lt", "le", "gt", "ge", "eq", "ne"]),
+)
 def test_filter_and_condition(rows: list[Row], needle: str, op: str) -> None:
     compare = {
         "lt": int.__lt__,
@@ -63,7 +67,7 @@ def test_filter_and_condition(rows: list[Row], needle: str, op: str) -> None:
     expected = [
         row
         for row in rows
-        if (not needle or needle.casefold() in (row[0] or "\0").casefold())
+        if all(word.casefold() in (row[0] or "").casefold() for word in needle.split())
         and row[1] is not None
         and compare[op](row[1], 1)
     ]

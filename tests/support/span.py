@@ -39,6 +39,7 @@ class TestSpan:
     path: str = "run/span"
     sizes: dict[str, int] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
+    parts: dict[str, dict[str, int]] = field(default_factory=dict)
     unread: Unread = NO_UNREAD
 
     @property
@@ -63,6 +64,10 @@ class TestSpan:
             return next((name for name in names if file_of("trace").matches(name)), declared.name)
         return declared.name
 
+    def rows_by_file(self, table: str) -> dict[str, int]:
+        rows = self.rows(table)
+        return {} if rows is None else self.parts.get(table) or {self.source(table): rows}
+
     def table(self, table: str) -> Table | None:
         return self.tables.get(table)
 
@@ -70,6 +75,7 @@ class TestSpan:
 def span_of(folder: Path) -> TestSpan:
     """Every table of a `*_ascend_pt` folder, through the readers."""
     from tb_npu_plugin.readers.capture import read_capture
+    from tb_npu_plugin.readers.reading import Reading
     from tb_npu_plugin.readers.registry import read_file
 
     log = ProblemLog()
@@ -78,7 +84,7 @@ def span_of(folder: Path) -> TestSpan:
     for path in files:
         spec = next((spec for spec in RESULT_FILES if spec.matches(path.name)), None)
         if spec is not None and spec.id != "trace" and not spec.in_root:
-            tables.update(read_file(path, path.relative_to(folder).as_posix(), log, lambda _: None))
+            tables.update(read_file(Reading(path, path.relative_to(folder).as_posix(), log)))
     names = [path.relative_to(folder).as_posix() for path in files]
     capture = read_capture(folder, log)
     return TestSpan(
@@ -86,38 +92,12 @@ def span_of(folder: Path) -> TestSpan:
     )
 
 
-def spans_below(folder: Path) -> list[TestSpan]:
-    """Every span that discovery finds below a folder, in the order of the catalog, through the readers of its kind."""
-    from tb_npu_plugin.discovery.scan import scan
-    from tb_npu_plugin.readers.formats import READERS
-
-    out = []
-    for place in scan({"": folder}).places():
-        span, log = place.span, ProblemLog()
-        log.extend(list(span.notes))
-        reader, format = READERS[span.format], FORMATS[span.format]
-        names = [file.relative for file in span.files]
-        capture = reader.capture(span.folder, names, log)
-        tables: dict[str, Table] = {}
-        for file in span.table_files:
-            spec = format.file(file.name)
-            if spec is None or not spec.settings:
-                path = span.folder / file.relative
-                tables.update(reader.tables(path, file.relative, log, lambda _: None, None, tables))
-        tables = reader.finish(tables, capture, log)
-        out.append(
-            TestSpan(
-                tables, capture, names, log.list(), token=place.span.token, worker_label=place.worker.label,
-                run_label=place.run.label, format=span.format,
-            )
-        )  # fmt: skip
-    return out
-
-
 def found_spans(logdir: Path) -> list[TestSpan]:
-    """Every span below a folder, found and read as the worker does it; the trace but for what tables need of it."""
+    """Every span below a folder in the order of the catalog, found and read as the worker does it; the trace but for
+    what tables need of it."""
     from tb_npu_plugin.discovery.scan import scan
     from tb_npu_plugin.readers.formats import READERS
+    from tb_npu_plugin.readers.reading import Reading
 
     out = []
     for place in scan({"": logdir}).places():
@@ -126,7 +106,7 @@ def found_spans(logdir: Path) -> list[TestSpan]:
         for file in found.table_files:
             spec = FORMATS[found.format].file(file.name)
             if spec is None or not spec.settings:
-                new = reader.tables(found.folder / file.relative, file.relative, log, lambda _: None, None, tables)
+                new = reader.tables(Reading(found.folder / file.relative, file.relative, log, before=tables))
                 tables.update(new)
                 sources.update(dict.fromkeys(new, file.name))
         names = [file.relative for file in found.files]

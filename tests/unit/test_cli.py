@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from tests.conftest import FIXTURES
+from tb_npu_plugin.cli_print import STATES, _problems, _size
+from tb_npu_plugin.views.contract import DoctorFileJson
+from tests.conftest import FIXTURES, ROOT
 from tests.unit.store.results import NAME, write_result
 
 
@@ -214,7 +216,7 @@ def test_doctor_tells_of_each_file_and_of_what_is_missing(logs: Path) -> None:
     assert span["capture"]["producer"] == "Ascend PyTorch Profiler"
     assert "memory_record.csv" in {item["file"] for item in span["missing"]}
     text = run("doctor", logs).stdout
-    assert "missing memory_record.csv" in text and "profile_memory=True" in text and "read     ASCEND" in text
+    assert "missing memory_record.csv" in text and "profile_memory=True" in text and "read         ASCEND" in text
 
 
 def test_doctor_tells_of_files_that_nothing_reads(logs: Path) -> None:
@@ -227,8 +229,24 @@ def test_doctor_tells_of_files_that_nothing_reads(logs: Path) -> None:
     ]  # fmt: skip
     assert "unread" not in {file["state"] for file in second["files"]} and first["count"] == 0
     text = run("doctor", logs).stdout
-    assert "unread   ASCEND_PROFILER_OUTPUT/hbm.csv  5 bytes  Statistic of a curve" in text
+    assert "not read     ASCEND_PROFILER_OUTPUT/hbm.csv  5 bytes  Statistic of a curve" in text
     assert "[red]" in text and "\x1b" not in text
+
+
+def test_the_words_for_files_are_those_of_the_page() -> None:
+    terms = (ROOT / "frontend" / "src" / "views" / "doctor" / "terms.ts").read_text(encoding="utf-8")
+    states = get_args(get_type_hints(DoctorFileJson)["state"])
+    assert {state: f'"doctor.state.{state}": "{STATES[state]}"' in terms for state in STATES} == dict.fromkeys(
+        states, True
+    )
+
+
+def test_sizes_and_counts_are_said_as_people_say_them() -> None:
+    lines = run("doctor", FIXTURES / "broken" / "db_wrong_types").stdout.splitlines()
+    assert "KiB" in lines[0] and "0.0" not in lines[0]
+    assert lines[-1].startswith("1 taken, 0 not taken, ")
+    assert [_size(size) for size in (7, 1024, 1 << 20, 5 << 30)] == ["7 B", "1.0 KiB", "1.0 MiB", "5.0 GiB"]
+    assert [_problems(count) for count in (0, 1, 2000)] == ["0 problems", "1 problem", "2,000 problems"]
 
 
 def test_doctor_says_the_same_of_several_places_once() -> None:

@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from tb_npu_plugin.capture.simulation.faults import FAULTS
+from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import ROOT
 
 #: Calls and the place of the code among their arguments; readers/report.py has its words under the code.
@@ -51,6 +53,20 @@ def test_every_key_of_the_timeline_is_in_its_page() -> None:
     written = [key for key, mouse in keys if not mouse]  # `Ctrl`+wheel
     table = (ROOT / "frontend" / "src" / "timeline" / "keys.ts").read_text(encoding="utf-8")
     assert sorted(written) == sorted(re.findall(r'shown: "([^"]+)"', table))
+
+
+def test_every_view_has_a_page_that_the_readmes_lead_to() -> None:
+    for name in ("README.md", "README.zh-CN.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert [view.id for view in VIEWS if f"](docs/{view.id}.md)" not in text] == []
+    assert [view.id for view in VIEWS if not (ROOT / "docs" / f"{view.id}.md").exists()] == []
+
+
+def test_every_fault_is_in_its_table() -> None:
+    page = (ROOT / "docs" / "capture.md").read_text(encoding="utf-8")
+    table = page.partition("### Faults")[2].partition("`truth.json`")[0]
+    written = re.findall(r"^\| `([a-z-]+)([^`]*)` \|", table, re.M)
+    assert written == [(word, fault.usage) for word, fault in FAULTS.items()]
 
 
 def test_readme_has_the_environment_variables() -> None:

@@ -18,6 +18,9 @@ from tests.conftest import ROOT
 NATIVE = [
     ".".join(path.with_suffix("").relative_to(ROOT).parts) for path in (ROOT / "tb_npu_plugin").rglob("_[!_]*.pyi")
 ]
+#: The observer of shapes is C++, and built where there is a PyTorch, which a wheel for all is not.
+NO_CXX = {**os.environ, "CXX": "false"}
+NO_COMPILERS = {**NO_CXX, "CC": "false"}
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the wheel goes without C code")
 
 
@@ -36,7 +39,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     out = tmp_path_factory.mktemp("wheel")
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(out), "."],
-        cwd=source, check=True,
+        cwd=source, check=True, env=NO_CXX,
     )  # fmt: skip
     return zipfile.ZipFile(next(Path(out).glob("*.whl")))
 
@@ -50,9 +53,10 @@ def test_wheel_holds_the_bundle_and_every_module(wheel: zipfile.ZipFile) -> None
 
 
 @needs_compiler
-def test_wheel_holds_the_native_modules_and_not_their_sources(wheel: zipfile.ZipFile) -> None:
-    names = {name for name in wheel.namelist() if name.endswith((".so", ".c", ".h"))}
-    assert names == {f"{module.replace('.', '/')}.abi3.so" for module in NATIVE}
+def test_wheel_holds_the_native_modules_and_no_sources_but_those_that_users_build(wheel: zipfile.ZipFile) -> None:
+    names = {name for name in wheel.namelist() if name.endswith((".so", ".c", ".cpp", ".h"))}
+    observer = "tb_npu_plugin/capture/mock/native/observer.cpp"
+    assert names == {f"{module.replace('.', '/')}.abi3.so" for module in NATIVE} | {observer}
 
 
 @needs_compiler
@@ -64,11 +68,23 @@ def test_one_wheel_serves_every_python(wheel: zipfile.ZipFile) -> None:
 def test_without_a_compiler_it_is_said_and_left_out(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "setup.py", "build_ext", "--build-lib", str(tmp_path), "--build-temp", str(tmp_path)],
-        cwd=ROOT, check=True, capture_output=True, text=True, env={**os.environ, "CC": "false"},
+        cwd=ROOT, check=True, capture_output=True, text=True, env=NO_COMPILERS,
     )  # fmt: skip
     for module in NATIVE:
-        assert f"the native trace scanner was not built ({module}: " in done.stderr
+        assert f"{module} was not built (" in done.stderr
+    assert done.stderr.count("Traces are read by slower Python code") == len(NATIVE)
     assert not list(tmp_path.rglob("*.so"))
+
+
+@pytest.mark.parametrize("failure", ["ImportError", "OSError"])
+def test_a_pytorch_that_does_not_load_keeps_nobody_from_installing(tmp_path: Path, failure: str) -> None:
+    """Cause: setup.py asks PyTorch where its headers are."""
+    (tmp_path / "torch.py").write_text(f"raise {failure}('libtorch_cpu.so: cannot open shared object file')")
+    done = subprocess.run(
+        [sys.executable, "setup.py", "--name"], cwd=ROOT, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout.split()[-1:]) == (0, ["tb-npu-plugin"]), done.stderr
 
 
 @needs_compiler

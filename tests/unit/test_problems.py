@@ -29,6 +29,12 @@ def test_one_that_stands_for_several_names_the_first_of_their_places() -> None:
     assert told(replace(BAD, count=4)) == [("line 2 and 3 more", 4)]
 
 
+def test_further_places_of_one_occurrence() -> None:
+    where = [f"TABLE_{number}" for number in range(MAX_PLACES + 1)]
+    found = told(replace(BAD, where=""), *(replace(BAD, where=place, count=0) for place in where))
+    assert found == [(", ".join(where[:MAX_PLACES]) + " and 1 more", 1)]
+
+
 def test_what_was_collected_elsewhere_keeps_its_places() -> None:
     collected, log = replace(BAD, where="line 2, line 3 and 2 more", count=4), ProblemLog()
     log.extend([collected])
@@ -37,4 +43,10 @@ def test_what_was_collected_elsewhere_keeps_its_places() -> None:
 
 
 def test_the_same_of_two_stages_is_one() -> None:
-    assert once([BAD, replace(BAD, count=2), BAD]) == [BAD, replace(BAD, count=2)]
+    elsewhere, other = replace(BAD, where="line 3", count=4), replace(BAD, where="line 3", found="soon")
+    assert once([BAD, elsewhere], [BAD]) == [BAD, elsewhere]
+    assert once([BAD], [elsewhere]) == [replace(BAD, where="line 2, line 3", count=4)]
+    assert once([BAD], [replace(BAD, found="soon")]) == [BAD], "another example from the same place"
+    assert once([BAD], [other], [replace(BAD, file="other.csv")]) == [BAD, other, replace(BAD, file="other.csv")]
+    more = replace(BAD, where="line 2, line 4 and 2 more", count=4)
+    assert once([more], [elsewhere]) == [more], "line 3 may be one of the two"

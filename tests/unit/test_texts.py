@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,18 @@ def test_reads_back_what_went_in() -> None:
 def test_takes_any_texts_in_any_order() -> None:
     assert TextList.of(TEXTS).take(np.array([2, 0, 2])) == ["核函数", "", "核函数"]
     assert TextList.of([]).take(np.zeros(0, dtype=np.int64)) == []
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3, 1 << 14])
+@pytest.mark.parametrize("passed", [0, 3, 256])
+def test_takes_pieces_one_by_one_or_together(pieces: int, passed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_npu_plugin.texts._PIECES", pieces)
+    monkeypatch.setattr("tb_npu_plugin.texts._PASSED", passed)
+    packed = TextList.of(TEXTS)
+    for count in range(len(TEXTS) + 1):
+        for chosen in itertools.permutations(range(len(TEXTS)), count):
+            assert packed.take(np.array(chosen, dtype=np.int64)) == [TEXTS[at] for at in chosen]
+    assert TextList.of(["", "", ""]).take(np.array([0, 2])) == ["", ""]
 
 
 def test_is_not_equal_to_others() -> None:

@@ -17,6 +17,20 @@ export const VIEW_IDS = [
 /** One of them. */
 export type ViewId = (typeof VIEW_IDS)[number];
 
+/** Titles, as the server says them: in English. */
+export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {
+  overview: "Overview",
+  trace: "Trace",
+  step_trace: "Step Trace",
+  kernel: "Kernel",
+  operator: "Operator",
+  memory: "Memory",
+  distributed: "Distributed",
+  diff: "Diff",
+  data_pipeline: "Data pipeline",
+  doctor: "Doctor",
+};
+
 /** How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known. `device_kind`: "NPU" or "GPU". `ranks_profiled` counts this span's rank only: /api/ranks has those of the run. */
 export interface CaptureJson {
   producer: string;
@@ -47,11 +61,11 @@ export interface CaptureJson {
   databases: DatabaseJson[];
 }
 
-/** Answer of /api/catalog. `generation` grows when anything changed; `scanning` while a scan runs. */
+/** Answer of /api/catalog. `generation` grows when anything changed; `scanning` while a scan runs. `logdirs`: the folders that are looked through. */
 export interface CatalogJson {
   generation: number;
   scanning: boolean;
-  logdir: string;
+  logdirs: string[];
   runs: RunJson[];
   skipped: SkippedJson[];
   version: string;
@@ -123,14 +137,15 @@ export interface DiffClassJson {
   running_ns: number;
 }
 
-/** tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio). ratio = difference / baseline. Results of different frameworks share the types of their kernels only: then there is no table "operators", and kernels are named by their type. params: step (the baseline's step of a pair), for "kernels". */
+/** tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio). ratio = difference / baseline. Results of different frameworks share the types of their kernels only: then there is no table "operators", and kernels are named by their type. params: step (an id of `steps`). `shown`: the id that the tables are of ("operators" know no step: of pairs of steps they are those of the whole spans); unless asked for, "mean" where the sides have different numbers of steps, else "*". */
 export interface DiffJson {
   baseline: DiffSideJson;
   experimental: DiffSideJson;
+  shown: string;
   steps: DiffStepJson[];
 }
 
-/** One side of the comparison. */
+/** One side of the comparison. `step_count`: steps with a name; each counts once on several devices. */
 export interface DiffSideJson {
   span: string;
   run: string;
@@ -138,18 +153,20 @@ export interface DiffSideJson {
   label: string;
   rank: number | null;
   steps: StepJson[];
+  step_count: number;
   kernels: number | null;
   device_ns: number | null;
 }
 
-/** Classes of one pair of steps (the n-th step of each side). The last entry, both steps null: the whole spans. */
+/** Classes of one pair of steps (the n-th step of each side; id: the baseline's). Both steps null: id "mean", where a side has several steps, is the whole span divided by its number of steps, to the ns; "*", the last, the whole spans. */
 export interface DiffStepJson {
+  id: string;
   baseline_step: string | null;
   experimental_step: string | null;
   classes: DiffClassJson[];
 }
 
-/** tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio), where links were sampled "link_use" (rank, link, port, way, packets, average, peak, speed, use, errors, dropped), where `cluster` is known "trajectory" (rank, stage, basis "mean", "recorded" or "step", step, count, interval_ns, fp_bp_ns, tail_ns, total_ns, computation_ns, communication_alone_ns, stage_ns, receive_alone_ns, collective_alone_ns, flops, flops_rate, utilisation, peak_bytes, capacity_bytes). `ranks`: the spans that were read, and the others with the reason. `world_size` from the links when no metadata tells. */
+/** tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio), where links were sampled "link_use" (rank, link, port, way, packets, average, peak, speed, use, errors, dropped), where `cluster` is known "trajectory" (rank, stage, basis "mean", "recorded" or "step", step, count, interval_ns, fp_bp_ns, tail_ns, total_ns, computation_ns, communication_alone_ns, stage_ns, receive_alone_ns, collective_alone_ns, flops, flops_rate, utilisation, peak_bytes, capacity_bytes). `ranks`: the spans that were read, and the others with the reason. `world_size` from the links when no metadata tells. `late_peers`: of the ranks whose whole trace is read already. */
 export interface DistributedJson {
   ranks: RankStateJson[];
   steps: (string | null)[];
@@ -158,6 +175,7 @@ export interface DistributedJson {
   links: LinkJson[];
   op_types: string[];
   world_size: number | null;
+  late_peers: LatePeerJson[];
   cluster: ClusterJson | null;
 }
 
@@ -194,7 +212,7 @@ export interface ErrorJson {
   hint: string;
 }
 
-/** A logical table that a file filled, and its rows; of a trace: its events. */
+/** A logical table that a file filled, maybe with others, and the rows that it gave; of a trace: its events. */
 export interface FilledJson {
   table: string;
   rows: number;
@@ -220,20 +238,31 @@ export interface FindingJson {
   gain_ns: number | null;
 }
 
-/** tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (every column of kernel_details.csv). Where the recorder only summed up (MindSpore up to 2.2): "statistic" (columns of op_totals), where that is known, "types", and "all" where single tasks are known. params: step ("null": the kernels of no step). `source`: file of the kernels; `device_kind`: "NPU" or "GPU". */
+/** tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (every column of kernel_details.csv). Where the recorder only summed up (MindSpore up to 2.2): "statistic" (columns of op_totals), where that is known, "types", and "all" where single tasks are known. params: step ("null": the kernels of no step). communication_*: None where no single task is known (sums leave communication out). `source`: file of the kernels; `device_kind`: "NPU" or "GPU". */
 export interface KernelJson {
   steps: (string | null)[];
   cores: CoreShareJson[];
   kernels: number;
   computing_ns: number;
-  communication_calls: number;
-  communication_ns: number;
+  communication_calls: number | null;
+  communication_ns: number | null;
   source: string;
   types_source: string;
   device_kind: string;
 }
 
-/** Traffic of one link, operator type and step (stat "total"). `src`, `dst`: ranks inside the group; `src_rank`, `dst_rank`: in the world, null where no file tells. Links of a rank to itself have transport LOCAL. */
+/** A rank that was not recorded and comes last at a collective: for how long a recorded rank waits for it there at once, ns; it may itself wait for ranks of other groups. `peer`: inside the group; `peer_rank`: in the world, null where no file tells. */
+export interface LatePeerJson {
+  rank: number | null;
+  step: string | null;
+  group: string | null;
+  operator: string;
+  wait: number;
+  peer: number;
+  peer_rank: number | null;
+}
+
+/** Traffic of one link, operator type and step (stat "total"). `src`, `dst`: ranks inside the group; `src_rank`, `dst_rank`: in the world, null where no file tells. Links of a rank to itself have transport LOCAL. `calls`: operators that moved it; null where they are not known. */
 export interface LinkJson {
   rank: number | null;
   step: string | null;
@@ -247,9 +276,10 @@ export interface LinkJson {
   size_bytes: number | null;
   time_ns: number | null;
   bandwidth: number | null;
+  calls: number | null;
 }
 
-/** Time that the host waited for PyTorch's DataLoader; `steps_ns`: time of the steps on the device, of all. */
+/** Time that the host waited for PyTorch's DataLoader; `steps_ns`: time from the start of the first step on the host to the end of the last. */
 export interface LoaderJson {
   calls: number;
   total_ns: number;
@@ -314,7 +344,7 @@ export interface OverviewJson {
 
 /** A rule that holds, of an operator or (null) of the whole pipeline. held_up, slow_source: usages 0..1; busy_workers, idle_workers, busy_machine: percent of CPU. */
 export interface PipelineFindingJson {
-  rule: "held_up" | "slow_source" | "busy_workers" | "idle_workers" | "busy_machine";
+  rule: "held_up" | "slow_source" | "busy_machine" | "busy_workers" | "idle_workers";
   op_id: number | null;
   value: number;
   limit: number;
@@ -382,11 +412,12 @@ export interface ProgressJson {
   message: string;
 }
 
-/** One rank and step: budget of the step and split of the communication time, all ns. transit + wait (without synchronization) + synchronization + idle = elapse, but for the `incomplete` operators that lack one of these times in the file: the sums skip it. late: the longest that all others of a group waited for this rank at one collective; null where the others are not known or names do not tell the collectives apart. */
+/** One rank and step: budget of the step and split of the communication time, all ns. transit + wait (without synchronization) + synchronization + idle = elapse, but for the `incomplete` operators that lack one of these times in the file: the sums skip it. late: the longest that all others of a group waited for this rank at one collective; null where the others are not known or names do not tell the collectives apart. idle_at_once: the longest time for which nothing ran on the device, before its first kernel of the capture included; null where no rank idles for a tenth of the longest step, or it is not known. longest_communication: the longest operator. same_kernels, same_kernels_expected: what the kernels took that other ranks ran, too, and what they take on the median of those ranks; null where ranks can be compared by all they compute (see analysis/same_kernels.py). device_id: null where the span has one device. repeats: how often a capture without steps repeats its work; null where there are steps, or that cannot be told. idle_at_once and longest_communication are then those that come back in half of the repeats, unless one alone is a tenth of the capture. */
 export interface RankBudgetJson {
   span: string;
   worker: string;
   rank: number | null;
+  device_id: number | null;
   step: string | null;
   computing: number | null;
   overlapped: number | null;
@@ -401,7 +432,12 @@ export interface RankBudgetJson {
   synchronization: number | null;
   idle: number | null;
   incomplete: number;
+  repeats: number | null;
   late: number | null;
+  idle_at_once: number | null;
+  longest_communication: number | null;
+  same_kernels: number | null;
+  same_kernels_expected: number | null;
 }
 
 /** Whether a rank of the run is read. `pipeline_stage`: from 1; null where nothing tells, or it is not read. */
@@ -447,7 +483,7 @@ export interface SkippedJson {
   action: string;
 }
 
-/** One capture in time. `fingerprint` changes when its files change. */
+/** One capture in time. `fingerprint` changes when its files change. `simulated`: it was read, and a mock device wrote its device side. */
 export interface SpanJson {
   id: string;
   label: string;
@@ -458,6 +494,7 @@ export interface SpanJson {
   problems: number;
   views: ViewStateJson[];
   has_trace: boolean;
+  simulated: boolean;
 }
 
 /** One row of step_trace_time.csv, in ns. */
@@ -485,9 +522,11 @@ export interface StepTimesJson {
   reduce_ns: number | null;
 }
 
-/** params: step (empty: the mean). tables: "steps" (the columns of StepTimesJson). `method`: "points" as recorded; "kernels": gap is Preparing, else the time since the last kernel of the step before, forward and backward end with the last kernel that computes; "figures": step_trace_time.csv alone. `mean`: over `averaged` steps, all but the first. `recorded`: the average in the file, for comparison. `reduces`: of the chosen step. */
+/** params: step (empty: the mean), device (empty: the first of several). `devices`: whose steps are known; `device`: the one that is shown, null where there are not several. tables: "steps" (the columns of StepTimesJson). `method`: "points" as recorded; "kernels": gap is Preparing, else the time since the last kernel of the step before, forward and backward end with the last kernel that computes; "figures": step_trace_time.csv alone. `mean`: over `averaged` steps, all but the first. `recorded`: the average in the file, for comparison. `reduces`: of the chosen step. */
 export interface StepTraceJson {
   source: string;
+  devices: number[];
+  device: number | null;
   method: "points" | "kernels" | "figures";
   steps: StepTimesJson[];
   mean: StepTimesJson;

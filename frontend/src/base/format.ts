@@ -23,6 +23,9 @@ export const TIME_UNITS: readonly Unit[] = [
   { name: "s", scale: 1e9 },
 ];
 
+/** For moments: in seconds, what happens within a millisecond would be told apart no more. */
+export const MOMENT_UNITS: readonly Unit[] = TIME_UNITS.slice(0, 3);
+
 export const BYTE_UNITS: readonly Unit[] = [
   { name: "B", scale: 1 },
   { name: "KiB", scale: 1024 },

@@ -1,16 +1,6 @@
 /** Words of the shell and the widgets. Terms of the field (kernel, step, rank, AI Core) stay as the vendor writes them. */
 export const en = {
   "app.name": "NPU Profiler",
-  "view.overview": "Overview",
-  "view.trace": "Trace",
-  "view.step_trace": "Step Trace",
-  "view.kernel": "Kernel",
-  "view.operator": "Operator",
-  "view.memory": "Memory",
-  "view.distributed": "Distributed",
-  "view.diff": "Diff",
-  "view.data_pipeline": "Data pipeline",
-  "view.doctor": "Doctor",
 
   "side.run": "Run",
   "side.views": "Views",
@@ -70,13 +60,23 @@ export const en = {
   "state.reading.trace": "trace",
   "state.bytes": "{done} of {total}",
   "state.left": "{time} left",
-  "ranks.late": "Computes longest: {rank}, {time}, {share} above the median of the ranks.",
-  "ranks.late.stage": "Computes longest in its pipeline stage: {rank}, {time}, {share} above the median of that stage.",
+  "ranks.late": "Computes longer than the others: {rank}, {time}, {share} above the median of the ranks.",
+  "ranks.late.stage":
+    "Computes longer than the others of its pipeline stage: {rank}, {time}, {share} above the median of that stage.",
   "ranks.awaited":
     "Communicates shortest: {rank}, {time}. Each other rank communicates {others} or longer: they wait for it.",
   "ranks.awaited.stage":
     "Communicates shortest in its pipeline stage: {rank}, {time}. Each other rank of that stage communicates {others} or longer: they wait for it.",
   "ranks.awaited.longest": "Longest wait for it at one collective: {time}.",
+  "ranks.awaited.idle": "Nothing runs on it for {time} at once: its host comes late.",
+  "ranks.slower":
+    "Runs the same kernels slower: {rank}, {time} for what takes {expected} on the median of the other ranks, {share} more.",
+  "ranks.idle":
+    "Nothing runs on {rank} for {time} at once. The ranks that do not idle so long each spend {others} or longer in one communication: they wait for it.",
+  "ranks.idle.sum":
+    "Nothing runs on {rank} for {time}, the longest time of each step added. The ranks that do not idle so long each spend {others} or longer in their longest communications: they wait for it.",
+  "ranks.more": "{count} more ranks stand out.",
+  "ranks.more.one": "1 more rank stands out.",
   "ranks.open": "Open that rank",
   "state.missing": "This capture has no data for this view",
   "state.missing.none": "Nothing was recorded that this view could show.",
@@ -100,7 +100,11 @@ export const en = {
   "problem.times": "{count} times",
   "problem.more": "{count} more places",
 
+  simulated: "simulated device",
+  "simulated.tip": "Simulated device: the figures of the device are not measured",
+
   "none.title": "No profiles found",
+  "none.and": " and ",
   "none.where": "Looked below {logdir}, at any depth, for:",
   "none.kind.torch_npu": "torch_npu.profiler, with ASCEND_PROFILER_OUTPUT inside",
   "none.kind.mindspore": "mindspore.profiler, with ASCEND_PROFILER_OUTPUT inside",
@@ -117,30 +121,6 @@ export const en = {
 
   "select.filter": "Filter",
   "select.none": "Nothing fits",
-
-  "table.unprinted": "{count} more rows are not printed: the first {shown} are. CSV has all.",
-  "table.filter": "Filter by name",
-  "table.columns": "Columns",
-  "table.columns.reset": "Reset",
-  "table.columns.left": "Move {column} to the left",
-  "table.columns.right": "Move {column} to the right",
-  "table.rows": "{count} rows",
-  "table.rows.one": "1 row",
-  "table.rows.some": "{shown} of {all} rows",
-  "table.csv": "All rows that fit the filter, every digit, as CSV",
-  "table.none": "No row fits the filter.",
-  "table.empty": "This table has no rows.",
-  "table.loading": "…",
-  "table.sort": "Sort by {column}",
-  "table.yes": "yes",
-  "table.unknown": "The files do not give this figure.",
-  "table.clear": "Clear the filter",
-  "table.failed": "The rows could not be fetched: {message}",
-  "table.group.identity": "Identity",
-  "table.group.time": "Time",
-  "table.group.shape": "Shapes",
-  "table.group.metric": "Metrics",
-  "table.group.": "Other",
 
   "chart.other": "other ({count})",
   "chart.none": "Nothing to draw",
@@ -173,16 +153,6 @@ export const en = {
 
 export const zh: Record<keyof typeof en, string> = {
   "app.name": "NPU Profiler",
-  "view.overview": "概览",
-  "view.trace": "Trace 时间线",
-  "view.step_trace": "迭代轨迹",
-  "view.kernel": "Kernel",
-  "view.operator": "算子",
-  "view.memory": "内存",
-  "view.distributed": "分布式",
-  "view.diff": "对比",
-  "view.data_pipeline": "数据管道",
-  "view.doctor": "诊断",
 
   "side.run": "运行",
   "side.views": "视图",
@@ -242,12 +212,20 @@ export const zh: Record<keyof typeof en, string> = {
   "state.reading.trace": "trace",
   "state.bytes": "{done} / {total}",
   "state.left": "剩余 {time}",
-  "ranks.late": "计算最久：{rank}，{time}，比各 rank 的中位数多 {share}。",
-  "ranks.late.stage": "在其流水线阶段中计算最久：{rank}，{time}，比该阶段的中位数多 {share}。",
+  "ranks.late": "计算耗时比其他 rank 长：{rank}，{time}，比各 rank 的中位数多 {share}。",
+  "ranks.late.stage": "计算耗时比同一流水线阶段的其他 rank 长：{rank}，{time}，比该阶段的中位数多 {share}。",
   "ranks.awaited": "通信时间最短：{rank}，{time}。其他每个 rank 至少通信 {others}：它们在等它。",
   "ranks.awaited.stage":
     "在其流水线阶段中通信时间最短：{rank}，{time}。该阶段其他每个 rank 至少通信 {others}：它们在等它。",
   "ranks.awaited.longest": "在单次集合通信上等它最久：{time}。",
+  "ranks.awaited.idle": "它的设备连续 {time} 没有任务执行：它的主机侧晚了。",
+  "ranks.slower": "相同的 kernel 执行得更慢：{rank}，用时 {time}，其他 rank 的中位数为 {expected}，多 {share}。",
+  "ranks.idle":
+    "{rank} 的设备连续 {time} 没有任务执行。没有这样空闲的每个 rank 在单次通信中至少花费 {others}：它们在等它。",
+  "ranks.idle.sum":
+    "{rank} 的设备有 {time} 没有任务执行（各 step 最长一段之和）。没有这样空闲的每个 rank 在各 step 最长的通信中至少花费 {others}：它们在等它。",
+  "ranks.more": "另有 {count} 个 rank 明显偏离。",
+  "ranks.more.one": "另有 1 个 rank 明显偏离。",
   "ranks.open": "打开该 rank",
   "state.missing": "该采集结果没有本视图需要的数据",
   "state.missing.none": "采集时没有记录本视图可以展示的内容。",
@@ -271,7 +249,11 @@ export const zh: Record<keyof typeof en, string> = {
   "problem.times": "{count} 次",
   "problem.more": "另有 {count} 处",
 
+  simulated: "模拟设备",
+  "simulated.tip": "模拟设备：设备侧数值不是实测值",
+
   "none.title": "没有找到采集结果",
+  "none.and": "、",
   "none.where": "已在 {logdir} 下的任意层级查找：",
   "none.kind.torch_npu": "torch_npu.profiler 的结果，其中有 ASCEND_PROFILER_OUTPUT",
   "none.kind.mindspore": "mindspore.profiler 的结果，其中有 ASCEND_PROFILER_OUTPUT",
@@ -288,30 +270,6 @@ export const zh: Record<keyof typeof en, string> = {
 
   "select.filter": "筛选",
   "select.none": "没有匹配项",
-
-  "table.unprinted": "另有 {count} 行未打印，仅打印前 {shown} 行。CSV 包含全部。",
-  "table.filter": "按名称筛选",
-  "table.columns": "列",
-  "table.columns.reset": "恢复默认",
-  "table.columns.left": "将 {column} 左移",
-  "table.columns.right": "将 {column} 右移",
-  "table.rows": "{count} 行",
-  "table.rows.one": "1 行",
-  "table.rows.some": "{shown} / {all} 行",
-  "table.csv": "将符合筛选条件的所有行以全部位数导出为 CSV",
-  "table.none": "没有符合筛选条件的行。",
-  "table.empty": "该表没有数据。",
-  "table.loading": "…",
-  "table.sort": "按 {column} 排序",
-  "table.yes": "是",
-  "table.unknown": "文件中没有这个数值。",
-  "table.clear": "清除筛选",
-  "table.failed": "无法获取数据行：{message}",
-  "table.group.identity": "标识",
-  "table.group.time": "时间",
-  "table.group.shape": "Shape",
-  "table.group.metric": "指标",
-  "table.group.": "其他",
 
   "chart.other": "其他（{count}）",
   "chart.none": "没有可绘制的数据",

@@ -11,11 +11,13 @@ import * as stepTrace from "../views/step_trace/terms";
 import * as trace from "../views/trace/terms";
 import * as core from "./core";
 import * as progress from "./progress";
+import * as table from "./table";
 
 /** All words of the interface. Every view keeps its own beside its code. */
 export const EN = {
   ...core.en,
   ...progress.en,
+  ...table.en,
   ...overview.en,
   ...trace.en,
   ...stepTrace.en,
@@ -34,6 +36,7 @@ export type Key = keyof typeof EN;
 export const ZH: Record<Key, string> = {
   ...core.zh,
   ...progress.zh,
+  ...table.zh,
   ...overview.zh,
   ...trace.zh,
   ...stepTrace.zh,

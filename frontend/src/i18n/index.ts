@@ -1,4 +1,5 @@
 import { effect, signal } from "@preact/signals";
+import { VIEW_TITLES, type ViewId } from "../api/types.gen";
 import { param, params, setParams } from "../state/params";
 import { store, stored } from "../state/storage";
 import { EN, type Key, ZH } from "./dictionary";
@@ -47,6 +48,11 @@ export function sayOption(text: string): string {
 /** A text that the server says in English, in the current language. */
 export function say(text: string): string {
   return lang.value === "zh-CN" ? translate(text) : text;
+}
+
+/** What a view is called in the current language; the id, where the server knows more views than this page. */
+export function viewTitle(id: string): string {
+  return say(VIEW_TITLES[id as ViewId] ?? id);
 }
 
 /** Where in a file, as a Problem tells it. */

@@ -18,7 +18,8 @@ export function DiffSides() {
         type="button"
         class="control"
         style={{ marginTop: "8px", justifyContent: "center" }}
-        onClick={() => setParams({ baseline: experimental, experimental: baseline }, true)}
+        // Steps of the other side may have other names: the choice of a step ends here.
+        onClick={() => setParams({ baseline: experimental, experimental: baseline, "x.step": null }, true)}
       >
         ⇄ {t("side.swap")}
       </button>

@@ -1,4 +1,5 @@
 import type { CatalogJson } from "../api/types.gen";
+import { shellWord } from "../base/shell_word";
 import { t } from "../i18n";
 import { loadCatalog } from "../state/catalog";
 import { Button } from "../widgets/button";
@@ -16,7 +17,8 @@ const KINDS = [
 
 /** Nothing was found: what was looked for, where, and what was not taken. */
 export function NoRuns({ catalog }: { catalog: CatalogJson }) {
-  const { logdir, scanning, skipped } = catalog;
+  const { logdirs, scanning, skipped } = catalog;
+  const logdir = logdirs.join(t("none.and"));
   if (scanning) {
     return (
       <section class="card panel" role="status">
@@ -38,7 +40,7 @@ export function NoRuns({ catalog }: { catalog: CatalogJson }) {
       </dl>
       <p class="muted">{t("none.analyse")}</p>
       <p class="muted">
-        {t("none.mock")} <code>{`tb-npu mock --out ${logdir}`}</code>
+        {t("none.mock")} <code>{`tb-npu mock --out ${shellWord(logdirs[0] ?? "")}`}</code>
       </p>
       <p class="muted">{t("none.auto")}</p>
       <p>

@@ -1,6 +1,7 @@
+import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ViewId } from "../api/types.gen";
-import { t } from "../i18n";
+import { t, viewTitle } from "../i18n";
 import { places } from "../state/catalog";
 import { params } from "../state/params";
 import { openView, selection } from "../state/selection";
@@ -13,13 +14,8 @@ const TARGETS: readonly { view: ViewId; table: string }[] = [
   { view: "trace", table: "" },
 ];
 
-/** One field for kernels, operators and slices; Enter goes to the first place offered. */
-export function Search() {
-  const [text, setText] = useState("");
-  const [at, setAt] = useState(0);
-  const [isOpen, setOpen] = useState(false);
-  const field = useRef<HTMLInputElement>(null);
-
+/** "/" goes to the field, from anywhere but where text is written. */
+function useSlash(field: RefObject<HTMLInputElement>): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
@@ -30,8 +26,17 @@ export function Search() {
     };
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
-  }, []);
+  }, [field]);
+}
 
+/** One field for kernels, operators and slices; Enter goes to the first place offered. */
+export function Search() {
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const [isOpen, setOpen] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
+
+  useSlash(field);
   const span = places.value.get(selection.value.span)?.span;
   const offered = TARGETS.filter(({ view }) => span?.views.find((item) => item.id === view)?.available !== false);
   const go = (index: number) => {
@@ -85,7 +90,7 @@ export function Search() {
                 go(index);
               }}
             >
-              <span class="ellipsis">{t("search.in", { text, view: t(`view.${view}`) })}</span>
+              <span class="ellipsis">{t("search.in", { text, view: viewTitle(view) })}</span>
             </button>
           ))}
         </div>

@@ -7,7 +7,7 @@ import {
   type WorkerJson,
 } from "../api/types.gen";
 import * as format from "../base/format";
-import { say, sayOption, t } from "../i18n";
+import { say, sayOption, t, viewTitle } from "../i18n";
 import { catalog, workerName } from "../state/catalog";
 import { chooseRun, chooseSpan, chooseWorker, openView, place, selection } from "../state/selection";
 import { type Option, Select } from "../widgets/select";
@@ -117,7 +117,7 @@ function ViewLink({ id, isCurrent, state }: { id: ViewId; isCurrent: boolean; st
           openView(id);
         }}
       >
-        <span>{t(`view.${id}`)}</span>
+        <span>{viewTitle(id)}</span>
         <span class="count">{isMissing ? "–" : state?.count == null ? "" : format.integer(state.count)}</span>
       </a>
       {isMissing && (

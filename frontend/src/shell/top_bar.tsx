@@ -1,8 +1,9 @@
 import { chooseLang, lang, t } from "../i18n";
 import { workerName } from "../state/catalog";
-import { place } from "../state/selection";
+import { place, selection } from "../state/selection";
 import { chooseTheme, type Theme, themeChoice } from "../state/theme";
 import { Button } from "../widgets/button";
+import { SimulatedMark } from "../widgets/simulated";
 import { ReadingChip } from "./reading_chip";
 import { Search } from "./search";
 
@@ -20,6 +21,8 @@ export function TopBar({ onToggleSide, onHelp }: Props) {
       </Button>
       <h1>{t("app.name")}</h1>
       <Crumbs />
+      {/* Diff marks its own sides: the chosen span need be neither. */}
+      {selection.value.view !== "diff" && <SimulatedMark span={place.value?.span} />}
       <ReadingChip />
       <Search />
       <button

@@ -73,11 +73,11 @@ export function useView<T>(id: ViewId, query: Query): ViewState<T> {
   return { answer: current.answer, data, error: current.error, query, retry: () => setTries(tries + 1) };
 }
 
-/** A value that the server refuses was chosen for another span, which the sidebar has left since: it goes. */
-export function useAccepted(view: ViewState<unknown>, key: string): void {
-  const isRefused = view.error?.status === 400 && param(key) !== "";
+/** Values that the server refuses were chosen for another span, which the sidebar has left since: they go. */
+export function useAccepted(view: ViewState<unknown>, ...keys: readonly string[]): void {
+  const isRefused = view.error?.status === 400 && keys.some((key) => param(key) !== "");
   useEffect(() => {
-    if (isRefused) setParams({ [key]: null });
+    if (isRefused) setParams(Object.fromEntries(keys.map((key) => [key, null])));
   }, [isRefused]);
 }
 

@@ -6,7 +6,7 @@ import type { HeldAction } from "./keys";
 import { Loader } from "./loader";
 import { Motion, tap } from "./motion";
 import { Painters } from "./paint/painters";
-import { listenPointer, type Pointer } from "./pointer";
+import { Pointer } from "./pointer";
 import { type Change, Renewal, sceneOf } from "./renewal";
 import { type Item, itemsIn, type LayoutState, layOut, sameItem } from "./rows";
 import { GUTTER, newScene, type Range, rowPlaces, type Scene, timeWidth } from "./scene";
@@ -56,7 +56,7 @@ export class TimelineEngine {
     this.wantedView = start && { start: start.start, scale: start.end - start.start };
     this.scene = newScene({ processes, limits, flowKinds, caches: this.loader.caches }, layoutState, readTheme(root));
     this.painters = new Painters(this.surface);
-    this.pointer = listenPointer(this);
+    this.pointer = new Pointer(this);
     this.surface.scroller.addEventListener("scroll", () => {
       this.scene.scroll = this.surface.scroller.scrollTop;
       this.draw(true);

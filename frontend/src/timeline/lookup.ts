@@ -1,5 +1,6 @@
 /** Pixel colours by name, made once per answer and state of the search. */
 
+import { holdsAll, wordsOf } from "../base/words";
 import { type ColourIndex, colourOf, cssColour, mix, pixelOf } from "./colours";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
@@ -45,6 +46,7 @@ export class Lookups {
 
 function makeLookup(names: readonly string[], process: string, scene: Scene): Lookup {
   const { theme, needle } = scene;
+  const words = wordsOf(needle);
   const lookup: Lookup = {
     fill: new Uint32Array(names.length),
     edge: new Uint32Array(names.length),
@@ -54,7 +56,7 @@ function makeLookup(names: readonly string[], process: string, scene: Scene): Lo
   names.forEach((name, position) => {
     const index = colourOf(name, process);
     const base = theme.slices[index] ?? theme.surface;
-    const dimmed = needle !== "" && !name.toLowerCase().includes(needle);
+    const dimmed = !holdsAll([name], words);
     const colour = dimmed ? mix(base, theme.surface, DIM) : base;
     lookup.index[position] = index;
     lookup.dimmed[position] = dimmed ? 1 : 0;

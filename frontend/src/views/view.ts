@@ -1,6 +1,4 @@
 import type { ComponentType } from "preact";
-import type { ViewId } from "../api/types.gen";
-import type { Key } from "../i18n";
 import type { Selection } from "../state/selection";
 
 /** What a view's component is given: tokens of what is selected ("" where nothing is). */
@@ -10,7 +8,5 @@ export interface ViewProps {
 
 /** What the index of a view's folder exports as `view`. */
 export interface ViewModule {
-  id: ViewId;
-  titleKey: Key;
   Component: ComponentType<ViewProps>;
 }

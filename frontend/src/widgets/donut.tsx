@@ -15,6 +15,8 @@ interface Props {
   unlisted?: { value: number; count: number };
   /** Under the sum in the middle: what it is the sum of. */
   under: string;
+  /** Said where there is nothing to draw. */
+  none?: string | undefined;
   /** Part that a table is filtered by. */
   selected?: string | null;
   /** A click on a part; null when it was the selected one. "Other" cannot be chosen. */
@@ -24,10 +26,10 @@ interface Props {
 const MOST = 7;
 
 /** Shares of a whole with a legend of values: one unit for all. */
-export function Donut({ parts, kind, most = MOST, unlisted, under, selected = null, onSelect }: Props) {
+export function Donut({ parts, kind, most = MOST, unlisted, under, none, selected = null, onSelect }: Props) {
   const [hovered, setHovered] = useState<string | null>(null);
   const drawn = largestParts(parts, Math.min(most, MOST), unlisted);
-  if (drawn.length === 0) return <Empty text={t("chart.none")} />;
+  if (drawn.length === 0) return <Empty text={none ?? t("chart.none")} />;
   const whole = drawn.reduce((sum, part) => sum + part.value, 0);
   const unit = format.columnUnit(kind === "bytes" ? format.BYTE_UNITS : format.TIME_UNITS, [drawn[0]?.value]);
   const decimals = kind === "bytes" ? 2 : unit.scale === 1 ? 0 : 3;

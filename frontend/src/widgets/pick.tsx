@@ -2,6 +2,7 @@ import type { TableJson } from "../api/types.gen";
 import { t } from "../i18n";
 import type { Where } from "./table/columnar";
 import { columnTitle } from "./table/columns";
+import type { Filter } from "./table/no_rows";
 
 /** What a click on a chart chose: rows whose column has this value ("" for unknown). */
 export interface Pick {
@@ -25,16 +26,24 @@ export function pickWhere(table: TableJson, pick: Pick | null): Where[] {
   return [{ column: pick.column, value: pick.value === "" ? null : pick.value }];
 }
 
-/** The condition in words, with a way out of it. */
-export function PickChip({ table, pick, onClear }: { table: TableJson; pick: Pick | null; onClear: () => void }) {
+/** The condition in words; none where the table has no such column. */
+export function pickFilters(table: TableJson, pick: Pick | null, clear: () => void): Filter[] {
   const column = table.columns.find((item) => item.key === pick?.column);
-  if (!pick || !column) return null;
+  return pick && column ? [{ label: `${columnTitle(column)}: ${pick.value || t("core.unknown")}`, clear }] : [];
+}
+
+/** The conditions above the table, each with a way out of it. */
+export function PickChips({ filters }: { filters: readonly Filter[] }) {
   return (
-    <button type="button" class="control on" data-tip={t("table.clear")} onClick={onClear}>
-      <span class="ellipsis" style={{ maxWidth: "260px" }}>
-        {columnTitle(column)}: {pick.value || t("core.unknown")}
-      </span>
-      <span aria-hidden="true">✕</span>
-    </button>
+    <>
+      {filters.map(({ label, clear }) => (
+        <button type="button" key={label} class="control on" data-tip={t("table.clear")} onClick={clear}>
+          <span class="ellipsis" style={{ maxWidth: "260px" }}>
+            {label}
+          </span>
+          <span aria-hidden="true">✕</span>
+        </button>
+      ))}
+    </>
   );
 }

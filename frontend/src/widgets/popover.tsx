@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 interface Props {
@@ -16,6 +16,38 @@ interface Props {
   children: (close: () => void) => ComponentChildren;
 }
 
+/** While the panel is open: Escape closes it, and so does what happens outside of its parts. */
+function useClosing(
+  isOpen: boolean,
+  [button, panel]: readonly [RefObject<HTMLElement>, RefObject<HTMLElement>],
+  close: () => void,
+  leave: () => void,
+): void {
+  useEffect(() => {
+    if (!isOpen) return;
+    const onDown = (event: Event) => {
+      const target = event.target as Node;
+      if (!panel.current?.contains(target) && !button.current?.contains(target)) leave();
+    };
+    const onScroll = (event: Event) => {
+      if (!panel.current?.contains(event.target as Node)) leave();
+    };
+    const onResize = () => leave();
+    // Wherever the focus is: a click on a text of the panel takes it away from all.
+    const onKey = (event: KeyboardEvent) => event.key === "Escape" && close();
+    document.addEventListener("pointerdown", onDown);
+    document.addEventListener("scroll", onScroll, true);
+    document.addEventListener("keydown", onKey);
+    window.addEventListener("resize", onResize);
+    return () => {
+      document.removeEventListener("pointerdown", onDown);
+      document.removeEventListener("scroll", onScroll, true);
+      document.removeEventListener("keydown", onKey);
+      window.removeEventListener("resize", onResize);
+    };
+  }, [isOpen]);
+}
+
 /** A button that opens a panel below (above where there is no room). Escape, a click outside and scrolling close it. */
 export function Popover({ label, tip, name, class: more = "", disabled = false, popup = "dialog", children }: Props) {
   const [isOpen, setOpen] = useState(false);
@@ -31,25 +63,7 @@ export function Popover({ label, tip, name, class: more = "", disabled = false, 
     if (isOpen && button.current && panel.current) placeBelow(panel.current, button.current.getBoundingClientRect());
   }, [isOpen]);
 
-  useEffect(() => {
-    if (!isOpen) return;
-    const onDown = (event: Event) => {
-      const target = event.target as Node;
-      if (!panel.current?.contains(target) && !button.current?.contains(target)) setOpen(false);
-    };
-    const onScroll = (event: Event) => {
-      if (!panel.current?.contains(event.target as Node)) setOpen(false);
-    };
-    const onResize = () => setOpen(false);
-    document.addEventListener("pointerdown", onDown);
-    document.addEventListener("scroll", onScroll, true);
-    window.addEventListener("resize", onResize);
-    return () => {
-      document.removeEventListener("pointerdown", onDown);
-      document.removeEventListener("scroll", onScroll, true);
-      window.removeEventListener("resize", onResize);
-    };
-  }, [isOpen]);
+  useClosing(isOpen, [button, panel], close, () => setOpen(false));
 
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Escape" && isOpen) {

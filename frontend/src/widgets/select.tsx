@@ -1,4 +1,5 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { holdsAll, wordsOf } from "../base/words";
 import { t } from "../i18n";
 import { Popover } from "./popover";
 
@@ -68,14 +69,10 @@ interface ListProps {
 
 function OptionList({ label, options, value, onChoose }: ListProps) {
   const [filter, setFilter] = useState("");
-  const wanted = filter.toLowerCase();
-  const visible = options.filter((option) => option.label.toLowerCase().includes(wanted));
-  const [at, setAt] = useState(() =>
-    Math.max(
-      0,
-      options.findIndex((option) => option.id === value),
-    ),
-  );
+  const words = wordsOf(filter);
+  const visible = options.filter((option) => holdsAll([option.label, option.note], words));
+  const chosen = options.findIndex((option) => option.id === value);
+  const [at, setAt] = useState(Math.max(0, chosen));
   const box = useRef<HTMLDivElement>(null);
   const list = useId();
   const active = visible.length > 0 ? `${list}:${at}` : undefined;
@@ -128,23 +125,43 @@ function OptionList({ label, options, value, onChoose }: ListProps) {
         />
       )}
       {visible.map((option, index) => (
-        <button
-          type="button"
-          role="option"
+        <OptionRow
           key={option.id}
           id={`${list}:${index}`}
-          class={`option ${index === at ? "at" : ""}`}
-          aria-selected={option.id === value}
-          disabled={option.disabled ?? false}
-          data-tip={option.tip}
-          tabIndex={-1}
-          onClick={() => onChoose(option.id)}
-        >
-          <span class="ellipsis">{option.label}</span>
-          {option.note !== undefined && <span class="note">{option.note}</span>}
-        </button>
+          option={option}
+          isAt={index === at}
+          isChosen={option.id === value}
+          onChoose={onChoose}
+        />
       ))}
       {visible.length === 0 && <div class="option muted">{t("select.none")}</div>}
     </div>
+  );
+}
+
+interface RowProps {
+  id: string;
+  option: Option;
+  isAt: boolean;
+  isChosen: boolean;
+  onChoose: (id: string) => void;
+}
+
+function OptionRow({ id, option, isAt, isChosen, onChoose }: RowProps) {
+  return (
+    <button
+      type="button"
+      role="option"
+      id={id}
+      class={`option ${isAt ? "at" : ""}`}
+      aria-selected={isChosen}
+      disabled={option.disabled ?? false}
+      data-tip={option.tip}
+      tabIndex={-1}
+      onClick={() => onChoose(option.id)}
+    >
+      <span class="ellipsis">{option.label}</span>
+      {option.note !== undefined && <span class="note">{option.note}</span>}
+    </button>
   );
 }

@@ -27,26 +27,36 @@ export function TooltipLayer() {
   const box = useRef<HTMLDivElement>(null);
 
   useEffect(() => {
+    // A click focuses, too, itself or through what it opens, which must not be covered.
+    let isByKey = false;
     const show = (event: Event) => {
-      // A click focuses, too: what it opens must not be covered.
-      if (event.type === "focusin" && !(event.target as Element).matches(":focus-visible")) return;
+      if (event.type === "focusin" && !isByKey) return;
       const target = event.target instanceof Element ? event.target.closest("[data-tip], [data-tip-cut]") : null;
       const text = target ? tipOf(target as HTMLElement) : "";
       setShown(target && text ? { text, target, anchor: target.getBoundingClientRect() } : null);
     };
     const hide = () => setShown(null);
-    const onKey = (event: KeyboardEvent) => event.key === "Escape" && hide();
+    const onDown = () => {
+      isByKey = false;
+      hide();
+    };
+    const onKey = (event: KeyboardEvent) => {
+      isByKey = true;
+      if (event.key === "Escape") hide();
+    };
     document.addEventListener("pointerover", show);
     document.addEventListener("focusin", show);
-    document.addEventListener("pointerdown", hide);
+    document.addEventListener("pointerdown", onDown);
+    document.addEventListener("input", hide);
     document.addEventListener("scroll", hide, true);
-    document.addEventListener("keydown", onKey);
+    document.addEventListener("keydown", onKey, true); // before what it moves the focus to
     return () => {
       document.removeEventListener("pointerover", show);
       document.removeEventListener("focusin", show);
-      document.removeEventListener("pointerdown", hide);
+      document.removeEventListener("pointerdown", onDown);
+      document.removeEventListener("input", hide);
       document.removeEventListener("scroll", hide, true);
-      document.removeEventListener("keydown", onKey);
+      document.removeEventListener("keydown", onKey, true);
     };
   }, []);
 

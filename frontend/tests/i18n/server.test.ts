@@ -24,6 +24,9 @@ describe("translate", () => {
 
   test("what fills the blanks stays, unless it is a text itself", () => {
     expect(translate("npu_module_mem.csv is not there.")).toBe("npu_module_mem.csv 不存在。");
+    expect(translate("Not in results of MindSpore Profiler up to 2.2 (MindInsight).")).toBe(
+      "MindSpore 2.2 及更早版本的 Profiler（MindInsight） 的结果中没有。",
+    );
     expect(translate("Time that the matrix unit was busy on the cube cores.")).toBe("cube 核上矩阵单元的忙碌时间。");
     expect(translate("a.csv is there. Nothing in it could be read: see the problems.")).toBe(
       "a.csv 存在。其中没有可以读取的内容：请查看问题列表。",

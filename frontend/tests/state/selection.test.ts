@@ -14,6 +14,7 @@ function span(id: string): SpanJson {
     problems: 0,
     views: [],
     has_trace: true,
+    simulated: false,
   };
 }
 
@@ -24,7 +25,7 @@ function worker(id: string, rank: number, spans: string[]) {
 const CATALOG: CatalogJson = {
   generation: 1,
   scanning: false,
-  logdir: "/x",
+  logdirs: ["/x"],
   runs: [
     { id: "r1", label: "r1", workers: [worker("w1", 0, ["s1", "s2"]), worker("w2", 1, ["s3"])] },
     { id: "r2", label: "r2", workers: [worker("w3", 0, ["s4"])] },

@@ -15,6 +15,7 @@ function row(id: string, before: number, after: number, running = 0): DiffClassJ
 }
 
 const pair = (before: string | null, after: string | null) => ({
+  id: before ?? classes.WHOLE,
   baseline_step: before,
   experimental_step: after,
   classes: [],
@@ -40,12 +41,13 @@ describe("classes", () => {
     });
   });
 
-  it("shows the whole captures unless a known step is asked for", () => {
-    const data = { steps: [pair("50", "51"), pair(null, null)] } as unknown as DiffJson;
-    expect(classes.chosenPair(data, "50")?.experimental_step).toBe("51");
-    expect(classes.chosenPair(data, "")?.baseline_step).toBeNull();
-    expect(classes.chosenPair(data, "9")?.baseline_step).toBeNull();
-    expect(classes.chosenPair({ steps: [] } as unknown as DiffJson, "")).toBeNull();
+  it("shows what the server says that its figures are of", () => {
+    const mean = { ...pair(null, null), id: classes.MEAN };
+    const data = { shown: "mean", steps: [pair("50", "51"), mean, pair(null, null)] } as unknown as DiffJson;
+    expect(classes.shownPair(data)).toBe(mean);
+    expect(classes.shownPair({ ...data, shown: "50" })?.experimental_step).toBe("51");
+    expect(classes.shownPair({ ...data, steps: [] })).toBeNull();
+    expect(data.steps.map(classes.isPair)).toEqual([true, false, false]);
   });
 });
 

@@ -1,15 +1,17 @@
 import { describe, expect, it } from "vitest";
-import type { DistributedJson, LinkJson, RankBudgetJson } from "../../src/api/types.gen";
+import type { DistributedJson, RankBudgetJson } from "../../src/api/types.gen";
 import { communicationParts } from "../../src/views/distributed/communication";
 import { canJoinGroups, cellRoom, groupsOf, matrixOf, transportsOf } from "../../src/views/distributed/links";
 import * as ranks from "../../src/views/distributed/ranks";
 import { budgetParts, wholeOf } from "../../src/widgets";
+import { linkRow } from "./link_row";
 
 function budget(span: string, step: string | null, over: Partial<RankBudgetJson> = {}): RankBudgetJson {
   return {
     span,
     worker: span,
     rank: null,
+    device_id: null,
     step,
     computing: 10,
     overlapped: 4,
@@ -24,7 +26,12 @@ function budget(span: string, step: string | null, over: Partial<RankBudgetJson>
     synchronization: 1,
     idle: 5,
     incomplete: 0,
+    repeats: null,
     late: null,
+    idle_at_once: null,
+    longest_communication: null,
+    same_kernels: null,
+    same_kernels_expected: null,
     ...over,
   };
 }
@@ -38,6 +45,7 @@ function distributed(over: Partial<DistributedJson>): DistributedJson {
     links: [],
     op_types: [],
     world_size: null,
+    late_peers: [],
     cluster: null,
     ...over,
   };
@@ -54,24 +62,6 @@ function state(span: string, rank: number | null, of: "ready" | "reading" | "fai
   };
 }
 
-function link(src: number, dst: number, over: Partial<LinkJson> = {}): LinkJson {
-  return {
-    rank: src,
-    step: "1",
-    group: "g",
-    op_type: "allreduce",
-    src,
-    dst,
-    src_rank: src,
-    dst_rank: dst,
-    transport: "HCCS",
-    size_bytes: 100,
-    time_ns: 10,
-    bandwidth: 10,
-    ...over,
-  };
-}
-
 describe("ranks", () => {
   it("keeps every rank in order, read or not", () => {
     const data = distributed({
@@ -85,8 +75,28 @@ describe("ranks", () => {
       ["b", true],
       ["c", false],
     ]);
-    expect(lines.map((line) => ranks.rankName(line.state))).toEqual(["rank 2", "rank 10", "worker c"]);
+    expect(lines.map((line) => ranks.rankName(line))).toEqual(["rank 2", "rank 10", "worker c"]);
     expect(ranks.countStates(data.ranks)).toEqual({ ready: 1, reading: 1, failed: 1, missing: 0 });
+  });
+
+  it("has a line for each device of a rank that recorded several", () => {
+    const budgets = [
+      budget("a", "1", { device_id: 2 }),
+      budget("a", "1", { device_id: 5, computing: 7 }),
+      budget("a", "2", { device_id: 5, computing: 70 }),
+      budget("a", "1", { computing: null, elapse: 3 }),
+    ];
+    const data = distributed({ ranks: [state("a", 4), state("b", 0)], steps: ["1", "2"], budgets });
+    const lines = (step: string) =>
+      ranks.rankLines(data, step).map((line) => [ranks.rankName(line), line.id, line.figures?.computing]);
+    expect(lines("1")).toEqual([
+      ["rank 0", "b", undefined],
+      ["rank 4 · device 2", "a 2", 10],
+      ["rank 4 · device 5", "a 5", 7],
+      ["rank 4", "a", null],
+    ]);
+    expect(lines("2").map(([, , computing]) => computing)).toEqual([undefined, undefined, 70, undefined]);
+    expect(lines(ranks.ALL_STEPS).map(([, , computing]) => computing)).toEqual([undefined, 10, 77, null]);
   });
 
   it("takes one step, or sums over all; unknown stays unknown", () => {
@@ -113,7 +123,9 @@ describe("ranks", () => {
     ]);
     expect(ranks.chosenStep(distributed({ steps: ["5"] }), ranks.ALL_STEPS)).toBe("5");
   });
+});
 
+describe("bars of ranks", () => {
   it("splits a step into parts that do not contain each other", () => {
     const data = distributed({
       ranks: [state("a", 0)],
@@ -154,26 +166,45 @@ describe("ranks", () => {
     expect(ids(false).map(([id]) => id)).toEqual(["a", "b", "c"]);
   });
 
+  it("draws the lines of a rank on several devices where their figures are: steps by device, communication of the rank", () => {
+    const steps = { elapse: null, transit: null, wait: null, synchronization: null, idle: null };
+    const rest = { computing: null, overlapped: null, communication_not_overlapped: null, free: null };
+    const data = distributed({
+      ranks: [state("a", 0), state("b", 1, "reading")],
+      steps: ["1"],
+      budgets: [
+        budget("a", "1", { ...steps, device_id: 0 }),
+        budget("a", "1", { ...steps, device_id: 1 }),
+        budget("a", "1", { ...rest, device_id: null }),
+      ],
+    });
+    const lines = ranks.rankLines(data, "1");
+    const ids = (parts: Parameters<typeof ranks.barsOf>[1]) =>
+      ranks.barsOf(lines, parts, false).map((bar) => bar.line.id);
+    expect(ids(budgetParts)).toEqual(["a 0", "a 1", "b"]);
+    expect(ids(communicationParts)).toEqual(["a", "b"]);
+  });
+
   it("tells a run without communication", () => {
     const silent = budget("a", "1", { elapse: null, transit: null, communication_not_overlapped: 0 });
     expect(ranks.hasCommunication(distributed({ budgets: [silent] }))).toBe(false);
     // MindSpore up to 2.2 records how long data moved, not how long an operator took in all.
     expect(ranks.hasCommunication(distributed({ budgets: [{ ...silent, transit: 5 }] }))).toBe(true);
     expect(ranks.hasCommunication(distributed({ budgets: [budget("a", "1")] }))).toBe(true);
-    expect(ranks.hasCommunication(distributed({ links: [link(0, 1)] }))).toBe(true);
+    expect(ranks.hasCommunication(distributed({ links: [linkRow(0, 1)] }))).toBe(true);
   });
 });
 
 describe("links", () => {
   it("sums operator types; the bandwidth is that of the sums", () => {
-    const links = [link(0, 1), link(0, 1, { op_type: "allgather", size_bytes: 300, time_ns: 10 })];
+    const links = [linkRow(0, 1), linkRow(0, 1, { op_type: "allgather", size_bytes: 300, time_ns: 10 })];
     const [cell] = matrixOf(links, "", "").cells;
     expect(cell).toMatchObject({ src: 0, dst: 1, size_bytes: 400, time_ns: 20, bandwidth: 20, transports: ["HCCS"] });
     expect(matrixOf(links, "", "allgather").cells[0]?.bandwidth).toBe(30);
   });
 
   it("has rows for sources only, and keeps local traffic apart", () => {
-    const matrix = matrixOf([link(0, 0, { transport: "LOCAL" }), link(0, 3), link(1, 0)], "", "");
+    const matrix = matrixOf([linkRow(0, 0, { transport: "LOCAL" }), linkRow(0, 3), linkRow(1, 0)], "", "");
     expect(matrix.rows).toEqual([0, 1]);
     expect(matrix.columns).toEqual([0, 1, 3]);
     expect(matrix.cells).toHaveLength(2);
@@ -181,79 +212,31 @@ describe("links", () => {
   });
 
   it("names ranks of the job where they are known, of the group where not", () => {
-    const known = matrixOf([link(0, 1, { src_rank: 8, dst_rank: 9 })], "", "");
+    const known = matrixOf([linkRow(0, 1, { src_rank: 8, dst_rank: 9 })], "", "");
     expect([known.rows, known.columns, known.isGroupRank]).toEqual([[8], [8, 9], false]);
-    const unknown = matrixOf([link(0, 1, { src_rank: null, dst_rank: null })], "", "");
+    const unknown = matrixOf([linkRow(0, 1, { src_rank: null, dst_rank: null })], "", "");
     expect([unknown.rows, unknown.isGroupRank]).toEqual([[0], true]);
   });
 
   it("joins groups only where ranks of the job are known", () => {
-    const links = [link(0, 1), link(0, 1, { group: "h", src_rank: null })];
+    const links = [linkRow(0, 1), linkRow(0, 1, { group: "h", src_rank: null })];
     expect(groupsOf(links)).toEqual(["g", "h"]);
     expect(canJoinGroups(links)).toBe(false);
     expect(matrixOf(links, "h", "").cells).toHaveLength(1);
   });
 
   it("keeps what is unknown unknown", () => {
-    const [cell] = matrixOf([link(0, 1, { size_bytes: null, time_ns: 0, transport: null })], "", "").cells;
+    const [cell] = matrixOf([linkRow(0, 1, { size_bytes: null, time_ns: 0, transport: null })], "", "").cells;
     expect(cell).toMatchObject({ size_bytes: null, bandwidth: null, transports: [] });
   });
 
   it("lists transports and makes room by the number of ranks", () => {
     const { cells } = matrixOf(
-      [link(0, 1), link(0, 1, { transport: "RDMA" }), link(0, 2, { transport: "PCIE" })],
+      [linkRow(0, 1), linkRow(0, 1, { transport: "RDMA" }), linkRow(0, 2, { transport: "PCIE" })],
       "",
       "",
     );
     expect(transportsOf(cells)).toEqual(["HCCS", "PCIE", "RDMA"]);
     expect([cellRoom(8), cellRoom(32), cellRoom(64)]).toEqual(["full", "narrow", "spot"]);
-  });
-});
-
-describe("the rank that the others wait for", () => {
-  const ofRanks = (...bare: [number | null, Partial<RankBudgetJson>?][]) => {
-    const spans = bare.map((_, at) => `s${at}`);
-    return distributed({
-      ranks: spans.map((span, at) => state(span, at)),
-      steps: ["1"],
-      budgets: bare.map(([communication_not_overlapped, over], at) =>
-        budget(`s${at}`, "1", { communication_not_overlapped, ...over }),
-      ),
-    });
-  };
-  const found = (data: DistributedJson) => ranks.awaited(ranks.rankLines(data, "1"));
-
-  it("communicates least, by a good part of the step", () => {
-    const late = found(ofRanks([30], [2], [25]));
-    expect(late && [late.line.state.rank, late.communicated, late.others]).toEqual([1, 6, 29]);
-    expect(found(ofRanks([5], [2], [6], [40]))).toBeNull();
-  });
-
-  it("is not told where communication is hidden as long as others take for it", () => {
-    expect(found(ofRanks([30], [2, { overlapped: 32 }], [29]))).toBeNull();
-  });
-
-  it("is no rank for which the others never wait long at once", () => {
-    // Launching takes the time, and hosts are as far apart at each of many collectives: 30 % of the step in sum, lost once.
-    expect(found(ofRanks([30, { late: 0 }], [10, { late: 2 }], [31, { late: 1 }]))).toBeNull();
-    const late = found(ofRanks([30, { late: 0 }], [10, { late: 4 }], [31, { late: 1 }]));
-    expect(late && [late.line.state.rank, late.late]).toEqual([1, 4]);
-  });
-
-  it("is looked for among the ranks of a pipeline stage", () => {
-    // Rank 2, of the second stage, waits for rank 0: it receives longer and communicates as long as its peer.
-    const data = ofRanks([2], [30], [31, { bubble: 20 }], [31, { bubble: 1 }]);
-    const stages = [1, 1, 2, 2];
-    data.ranks = data.ranks.map((rank, at) => ({ ...rank, pipeline_stage: stages[at] ?? null }));
-    const late = found(data);
-    expect(late && [late.line.state.rank, late.others]).toEqual([0, 34]);
-    data.ranks = data.ranks.map((rank, at) => ({ ...rank, pipeline_stage: at + 1 }));
-    expect(found(data)).toBeNull();
-  });
-
-  it("is not told of one rank, of a pipeline whose stages are not known, or where a rank is not known", () => {
-    expect(found(ofRanks([2]))).toBeNull();
-    expect(found(ofRanks([30], [2, { bubble: 7 }]))).toBeNull();
-    expect(found(ofRanks([30], [2], [null]))).toBeNull();
   });
 });

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { TableJson } from "../../src/api/types.gen";
-import { kernelParts } from "../../src/views/kernel/parts";
+import { callsOf, kernelParts } from "../../src/views/kernel/parts";
 
 function table(
-  rows: [name: string, type: string, core: string | null, total: number | null][],
+  rows: [name: string | null, type: string | null, core: string | null, total: number | null][],
   total = rows.length,
 ): TableJson {
   const data = {
@@ -22,7 +22,7 @@ const ROWS = table([
   ["u", "Odd", null, null],
   ["hcom", "hcom", "HCCL", 100],
 ]);
-const MEANT = { computingNs: 12, communication: null, cores: new Set(["HCCL"]) };
+const MEANT = { computingNs: 12, communication: null, cores: new Set(["HCCL"]), unknown: "unknown" };
 const sizes = (parts: readonly { id: string; value: number }[]) =>
   Object.fromEntries(parts.map((part) => [part.id, part.value]));
 
@@ -38,7 +38,28 @@ test("communication included: by name where the table lists it, else as one part
   expect(sizes(kernelParts(without, "type", included).parts)).toEqual({ MatMul: 12, Communication: 100 });
 });
 
+test("time of unknown types is a part, so that the ring is the whole", () => {
+  const copies = table([
+    ["k", "Add", "KERNEL", 5],
+    ["m", null, "MEMCPY", 3],
+    ["s", null, "MEMSET", 4],
+  ]);
+  const { parts } = kernelParts(copies, "type", MEANT);
+  expect(parts).toEqual([
+    { id: "Add", label: "Add", value: 5 },
+    { id: "", label: "unknown", value: 7 },
+  ]);
+});
+
 test("what a long table did not send is the rest of the computing time", () => {
   const first = table([["m", "MatMul", "AI_CORE", 4]], 30_000);
   expect(kernelParts(first, "name", MEANT).unlisted).toEqual({ value: 8, count: 29_999 });
+});
+
+test("a row leads to the calls on its own core, by name, else by type; unknown is a choice too", () => {
+  const row = (cells: Record<string, string | null>) => ({ index: 0, get: (key: string) => cells[key] ?? null });
+  const calls = (cells: Record<string, string | null>) => Object.values(callsOf(row(cells)));
+  expect(calls({ name: "a1", type: "Add", core: "AI_CORE" })).toEqual(["name:a1", "core:AI_CORE"]);
+  expect(calls({ type: "Add", core: "AI_VECTOR_CORE" })).toEqual(["type:Add", "core:AI_VECTOR_CORE"]);
+  expect(calls({ type: null, core: null })).toEqual(["type:", "core:"]);
 });

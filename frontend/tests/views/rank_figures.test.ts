@@ -44,8 +44,8 @@ test("ranks that are all read and know nothing have no columns", () => {
 test("a rank that lacks the step has no figures, not those of another step", () => {
   const has = line("ready", { ...STEP, step: "11" }).rank;
   const lacks = line("ready", { ...STEP, step: "7" }).rank;
-  const lines = rankLines([has, lacks], "11");
+  const lines = rankLines([has, lacks], "11", null);
   expect(lines.map((one) => one.step?.step)).toEqual(["11", undefined]);
-  expect(rankLines([lacks], null)[0]?.step?.step).toBe("7");
-  expect(figuresOf(rankLines([lacks], "11"))).toHaveLength(4);
+  expect(rankLines([lacks], null, null)[0]?.step?.step).toBe("7");
+  expect(figuresOf(rankLines([lacks], "11", null))).toHaveLength(4);
 });

@@ -59,6 +59,12 @@ describe("filter", () => {
     expect([...filterRows(TABLE, "120", [])]).toEqual([]);
   });
 
+  test("every word in any column, in any order", () => {
+    expect([...filterRows(TABLE, "v add", [])]).toEqual([0, 2]);
+    expect([...filterRows(TABLE, " Mat  c ", [])]).toEqual([1]);
+    expect([...filterRows(TABLE, "mat v", [])]).toEqual([]);
+  });
+
   test("conditions", () => {
     expect([...filterRows(TABLE, "", [{ column: "core", value: "C" }])]).toEqual([1, 4]);
     expect([...filterRows(TABLE, "", [{ column: "core", value: null }])]).toEqual([3]);

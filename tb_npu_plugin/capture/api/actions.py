@@ -107,26 +107,37 @@ class ActionController:
 
     def run(self, actions: Sequence[Do], ready: Callable[[], None] = lambda: None) -> None:
         """Do these; after a failure nothing more until the next INIT."""
-        self._ended = False
-        for action in actions:
-            if action is Do.INIT:
-                self._failed = False
-            if self._failed or self._ended:
-                continue
-            self._in_handler = action is Do.READY
-            try:
-                self._do.get(action, ready)()
-            except Exception as problem:  # whatever it is, the training goes on
-                self._fail(action, problem)
-            except BaseException:  # Ctrl-C: the training ends; in a notebook the next profile must be able to begin
-                self._failed = True
-                if action is not Do.READY:
-                    self._capture.give_up()
-                raise
-            else:
-                self._tell_observer(action)
-            finally:
-                self._in_handler = False
+        try:
+            self._ended = False
+            for action in actions:
+                self._run_one(action, ready)
+        except BaseException:  # Ctrl-C: the training ends; in a notebook the next profile must be able to begin
+            self._failed = True
+            if not self._in_handler:
+                self._capture.give_up()
+            raise
+        finally:
+            self._in_handler = False
+
+    def _run_one(self, action: Do, ready: Callable[[], None]) -> None:
+        if action is Do.INIT:
+            self._failed = False
+        self._in_handler = False
+        if self._failed or self._ended:
+            return
+        self._in_handler = action is Do.READY
+        try:
+            self._do.get(action, ready)()
+        except Exception as problem:  # whatever it is, the training goes on
+            self._fail(action, problem)
+        else:
+            self._tell_observer(action)
+
+    def give_up(self) -> None:
+        """Somebody was interrupted between two actions: the capture that runs ends with nothing."""
+        self._failed = True
+        if self._capture.recording:
+            self._capture.give_up()
 
     @property
     def in_handler(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 import weakref
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ from tb_npu_plugin.capture import backend, side_files
 from tb_npu_plugin.capture.api import exports, parsing, paths, ranks, session, settings
 from tb_npu_plugin.capture.api.automatic_marks import AutomaticMarks
 from tb_npu_plugin.capture.api.communication import CommunicationNotes
-from tb_npu_plugin.capture.api.enums import ProfilerActivity
+from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.gc_detect import GcDetector
 from tb_npu_plugin.capture.api.messages import error, info, reason, warn
@@ -23,6 +24,14 @@ from tb_npu_plugin.capture.backend import HostSwitches, Recorder, Settings
 
 #: Those with a capture that has not ended: one a process.
 _busy: weakref.WeakSet[_ProfInterface] = weakref.WeakSet()
+
+
+def _another_records() -> bool:
+    """A profile that is forgotten stops when it is collected; where a cycle holds it (its handler is a method of what has
+    the profile) that may come late."""
+    if any(other.recording for other in _busy):
+        gc.collect()
+    return any(other.recording for other in _busy)
 
 
 class _ProfInterface:
@@ -74,6 +83,13 @@ class _ProfInterface:
         """There is a capture that has not ended."""
         return self._recorder is not None
 
+    @property
+    def state(self) -> ProfilerAction:
+        """What the capture has come to."""
+        if self._recorder is None:
+            return ProfilerAction.NONE
+        return ProfilerAction.RECORD if self._began else ProfilerAction.WARMUP
+
     # -- one capture ---------------------------------------------------------------------------------
     def sample_step(self) -> None:
         """The step that begins is the last before a capture without a warm-up."""
@@ -95,7 +111,7 @@ class _ProfInterface:
         """Make the result folder and get a recorder for it."""
         ahead, self._ahead = self._ahead, None
         self.prof_path = ""
-        if any(other.recording for other in _busy):
+        if _another_records():
             raise RuntimeError("another profile of this process is recording; stop it first")
         self._recorded, self._start_info, self._marks_failed, self._began = None, {}, False, False
         self.trace_id = self.trace_ids.new()
@@ -122,14 +138,15 @@ class _ProfInterface:
         recorder = self._need()
         self._start_info = {"syscnt_enable": False, "freq": 100, "start_cnt": 0, "start_monotonic": time.monotonic_ns()}
         self._write_info(None)  # so that analyse can finish the folder of a run that was killed
-        recorder.start()
-        self._began = True
+        # All of this would be in the capture: with stacks, hundreds of functions in front of the first step.
         self._termination.start(self._keep)
-        session.begin(session.Session(recorder, self._settings))
         if self._settings.mstx:
             self._marks.start()
         if self._settings.simulates:
             self._communication.start()
+        recorder.start()
+        self._began = True
+        session.begin(session.Session(recorder, self._settings))
         if self._settings.gc_threshold is not None:
             self._gc = GcDetector(self._settings.gc_threshold, recorder.collection)
             self._gc.start()
@@ -137,15 +154,17 @@ class _ProfInterface:
     def stop_trace(self) -> None:
         """Record no longer."""
         self._termination.hold()
-        self._leave()
+        self._close()
         self._need().stop()
+        self._leave()
 
     def finalize_trace(self) -> None:
         """Write what was recorded, profiler_info and profiler_metadata."""
         recorder, folder = self._need(), Path(self.prof_path)
-        if not self._start_info:  # stopped during the warmup: the folder is deleted next
+        if not self._start_info:  # stopped before it recorded: the folder of a warmup is deleted next
             self._recorder = None
             recorder.discard()
+            self._termination.stop()
             return
         added = recorder.finalize()
         self._write_info({"collectionTimeEnd": time.time_ns(), "MonotonicTimeEnd": time.monotonic_ns()})
@@ -163,6 +182,8 @@ class _ProfInterface:
 
     def _keep(self) -> None:
         """The process is about to end: write what was recorded, for somebody to parse it later."""
+        if not self._began:
+            return
         self.stop_trace()
         self.finalize_trace()
         self._tell_kept()
@@ -199,19 +220,23 @@ class _ProfInterface:
         for folder in folders:
             paths.remove(folder)
 
-    def _leave(self) -> None:
+    def _close(self) -> None:
         """Nothing outside reaches the recorder any more."""
-        self._marks.stop()
-        self._communication.stop()
         if self._gc is not None:
             self._gc.stop()
             self._gc = None
         if self._recorder is not None:
             session.end(self._recorder)
 
+    def _leave(self) -> None:
+        """The functions of other modules are as they were, too."""
+        self._close()
+        self._marks.stop()
+        self._communication.stop()
+
     def _need(self) -> Recorder:
         if self._recorder is None:
-            raise RuntimeError("the profiler was not started")
+            raise RuntimeError("no capture has begun since the last one ended")
         return self._recorder
 
     # -- steps and threads ---------------------------------------------------------------------------

@@ -6,7 +6,8 @@ import atexit
 import os
 import sys
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Callable
@@ -71,11 +72,22 @@ class _KinetoProfile:
         _alive.add(self)
 
     def __enter__(self) -> Self:
-        self.start()
-        return self
+        with self._given_up_if_interrupted():  # nobody calls __exit__ then
+            self.start()
+            return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
+        with self._given_up_if_interrupted():
+            self.stop()
+
+    @contextmanager
+    def _given_up_if_interrupted(self) -> Iterator[None]:
+        """Ctrl-C: PyTorch's profiler must not run on, or in a notebook no other could begin."""
+        try:
+            yield
+        except BaseException:
+            self.action_controller.give_up()
+            raise
 
     def __del__(self) -> None:
         if not finalizing() and hasattr(self, "_process"):
@@ -87,6 +99,8 @@ class _KinetoProfile:
 
     @guarded()
     def _clean_up(self) -> None:
+        if self.prof_if.recording:
+            self.action_controller.run((Do.STOP, Do.FINALIZE))
         self.prof_if.delete_temporary()
 
     def _is_copy(self, function: str) -> bool:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Callable, TypeVar, cast
 
 from tb_npu_plugin.capture.api import session
-from tb_npu_plugin.capture.api.messages import guarded
+from tb_npu_plugin.capture.api.messages import guarded, truth
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_DOMAIN = "default"
@@ -163,4 +163,5 @@ class mstx:
         def __call__(self, function: F) -> F:
             """As a decorator."""
             name = getattr(function, "__name__", type(function).__name__)  # a partial has none
-            return mstx.mstx_range(self._message or name, self._stream, self._domain)(function)
+            message = self._message if truth(self._message) else name
+            return mstx.mstx_range(message, self._stream, self._domain)(function)

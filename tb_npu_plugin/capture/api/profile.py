@@ -109,10 +109,11 @@ class profile(_KinetoProfile):
             warn("Profiler is not started, stop takes no effect!")
             return
         self.stopped = True
-        self._end_step()
-        self.action_controller.transit(self.current_action, None, self._call_handler)
-        self.prof_if.drop_sample()
-        self._choices.sum_up()
+        with self._given_up_if_interrupted():
+            self._end_step()
+            self.action_controller.transit(self.current_action, None, self._call_handler)
+            self.prof_if.drop_sample()
+            self._choices.sum_up()
 
     @guarded()
     def step(self) -> None:
@@ -125,9 +126,13 @@ class profile(_KinetoProfile):
         self._end_step()
         self.prof_if.stepping = True
         before = self.current_action
-        self.step_num += 1
-        self.current_action = self._action()
-        self.action_controller.transit(before, self.current_action, self._call_handler)
+        try:
+            self.step_num += 1
+            self.current_action = self._action()
+            self.action_controller.transit(before, self.current_action, self._call_handler)
+        except BaseException:  # Ctrl-C, somewhere between the two: stop() has to end what there is
+            self.current_action = self.prof_if.state
+            raise
         if self.stopped:  # by on_trace_ready
             return
         self._started |= self.prof_if.recording  # without start(), the capture begins with the first step that records

@@ -66,8 +66,8 @@ class Termination:
 
     def _take(self, number: int, theirs: Any, ours: Callable[[int, FrameType | None], None]) -> None:
         if threading.current_thread() is threading.main_thread() and signal.getsignal(number) is theirs:
+            self._taken[number] = theirs  # first: Ctrl-C may come between the two
             signal.signal(number, ours)
-            self._taken[number] = theirs
 
     def _wait(self, number: int, frame: FrameType | None) -> None:
         if self._pending or self._process != os.getpid():  # who insists does not wait

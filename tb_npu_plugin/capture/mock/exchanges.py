@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import prod
 
 from tb_npu_plugin.capture.mock.kineto import Call, Signature
-from tb_npu_plugin.capture.simulation.kernels import TYPES
+from tb_npu_plugin.capture.simulation.launch import TYPES
 from tb_npu_plugin.capture.simulation.program import Transfer
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND
 

@@ -14,7 +14,9 @@
         waits         [at, tid, start] of the note in `communication` that the script waited for
     collections   [start, end, tid] of the garbage collector
     torch.json     Chrome trace of PyTorch's profiler, as its C++ writes it; only in complete captures
-    shapes.json    the same of a step before the capture, with shapes; where torch.json has none (mock/shapes.py)
+    operators.json the operators of the capture with their shapes, where torch.json has none and there is an observer
+                   (native/observer.cpp)
+    shapes.json    where there is none: as torch.json, of a step before the capture, with shapes (mock/shapes.py)
 
 Times in capture.json are ns since the epoch.
 """
@@ -32,7 +34,7 @@ from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.schema.torch_npu_json import MOCK_CAPTURE, MOCK_TRACE
 
 FORMAT = 1
-CAPTURE, TRACE, SHAPES = MOCK_CAPTURE, MOCK_TRACE, "shapes.json"
+CAPTURE, TRACE, OBSERVED, SHAPES = MOCK_CAPTURE, MOCK_TRACE, "operators.json", "shapes.json"
 
 Mark = tuple[int, Optional[int], int, str, str, Optional[int]]
 Communication = tuple[int, Optional[int], int, str]

@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 from msgspec import Raw, Struct, field
 
-from tb_npu_plugin.capture.simulation.kernels import Shape
+from tb_npu_plugin.capture.simulation.launch import Shape
 from tb_npu_plugin.errors import BadFile
 
-_PIECE = 4 << 20
+_PIECE, _TAIL = 4 << 20, 8192
 _HEAD, _BETWEEN, _END = b'"traceEvents": [', b"\n  },\n", b"\n  ],"
 _CLOSED = b"\n  }"
 _BASE = re.compile(rb'"baseTimeNanoseconds":\s*(\d+)')
@@ -127,7 +127,7 @@ class Reader:
         """progress: bytes that are done. BadFile for what is no such trace."""
         for piece, done in _pieces(path):
             if not self._base:
-                base = _BASE.search(piece)
+                base = _BASE.search(piece) or _BASE.search(_tail(path))  # up to PyTorch 2.4 it stands last
                 start = piece.find(_HEAD)
                 if base is None or start < 0:
                     raise BadFile(f"{path} is no trace of PyTorch's profiler", "Record it again.")
@@ -176,7 +176,7 @@ class Reader:
         found = self._signatures.get(key)
         if found is None:
             parts = (_list(text) for text in (args.dims, args.types, args.values))
-            found = self._signatures[key] = _signature(name, *parts)
+            found = self._signatures[key] = signature_of(name, *parts)
         return found
 
 
@@ -185,20 +185,23 @@ def _list(text: Raw) -> list[Any]:
     return found
 
 
-def _signature(name: str, dims: list[Any], types: list[str], values: list[str]) -> Signature:
-    flat: list[tuple[Shape, str]] = []
-    for shape, type_ in zip(dims, types):
+def signature_of(
+    name: str, dims: Sequence[Any], types: Sequence[str], values: Sequence[str], elements: Sequence[str] = ()
+) -> Signature:
+    """A signature from what PyTorch tells of each argument. elements: types of the tensors in lists, where they are known."""
+    flat: list[tuple[Shape, str, str]] = []
+    for shape, type_, element in zip(dims, types, elements or [""] * len(dims)):
         if shape and isinstance(shape[0], list):
-            flat += [(tuple(inner), type_) for inner in shape]
+            flat += [(tuple(inner), type_, element or type_) for inner in shape]
         else:
-            flat.append((tuple(shape), type_))
+            flat.append((tuple(shape), type_, type_))
     tensors = tuple(
-        (shape, type_)
-        for shape, type_ in flat
+        (shape, element)
+        for shape, type_, element in flat
         if type_ not in ("", "None", "Scalar", "ScalarList") and not (type_ == LIST and not shape)
     )
-    shapes = _SEPARATOR.join(",".join(map(str, shape)) for shape, _ in flat)
-    return Signature(name, tensors, tuple(values), shapes, _SEPARATOR.join(type_ or "None" for _, type_ in flat))
+    shapes = _SEPARATOR.join(",".join(map(str, shape)) for shape, _, _ in flat)
+    return Signature(name, tensors, tuple(values), shapes, _SEPARATOR.join(type_ or "None" for _, type_, _ in flat))
 
 
 def _ns(us: Sequence[float], base: int = 0) -> list[int]:
@@ -210,6 +213,13 @@ def _ns(us: Sequence[float], base: int = 0) -> list[int]:
         whole.astype(np.int64) * 1000 + np.rint((exact - whole) * 1000).astype(np.int64) + base
     ).tolist()
     return found
+
+
+def _tail(path: Path) -> bytes:
+    """The end, where it holds all that follows the events: a path, and figures."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL))
+        return file.read()
 
 
 def _pieces(path: Path) -> Iterator[tuple[bytes, int]]:

@@ -6,7 +6,9 @@ import re
 from math import prod
 
 from tb_npu_plugin.capture.mock.kineto import Signature
-from tb_npu_plugin.capture.simulation.kernels import RULES, TYPES, VIEWS, KernelFactory, Launch, Shape
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory
+from tb_npu_plugin.capture.simulation.launch import TYPES, Launch, Shape
+from tb_npu_plugin.capture.simulation.rules import RULES, VIEWS
 
 #: Operators of the CPU -> those of the device that do the same.
 _SAME = {

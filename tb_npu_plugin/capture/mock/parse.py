@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import sys
@@ -13,8 +12,8 @@ from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Progress, Settings
-from tb_npu_plugin.capture.mock import operators
-from tb_npu_plugin.capture.mock.host import SHAPES, TRACE, read
+from tb_npu_plugin.capture.mock import observed, operators
+from tb_npu_plugin.capture.mock.host import OBSERVED, SHAPES, TRACE, read
 from tb_npu_plugin.capture.mock.kineto import Reader, Recorded
 from tb_npu_plugin.capture.mock.replay import STEP, Replay
 from tb_npu_plugin.capture.mock.shapes import Sample
@@ -26,6 +25,7 @@ from tb_npu_plugin.capture.writers.files import Writer
 from tb_npu_plugin.capture.writers.recording import recording, with_links
 from tb_npu_plugin.capture.writers.result import TextResult
 from tb_npu_plugin.capture.writers.result_db import DatabaseResult
+from tb_npu_plugin.collecting import without_collecting
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_METADATA, SIMULATED
 
@@ -42,9 +42,7 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
         raise BadFile(f"{CHIP_VARIABLE}: there is no chip {name!r}", f"Chips are: {', '.join(CHIPS)}.")
     trace = folder / RAW_FOLDER / TRACE
     total = 2 * trace.stat().st_size  # reading is about half of the work
-    was_on = gc.isenabled()
-    gc.disable()  # records have no cycles, and looking for them costs a third of the time
-    try:
+    with without_collecting():
         recorded = Reader().read(trace, lambda done: progress(Progress(done, total, "reading")))
         name_list_types(recorded)
         _take_shapes(folder, recorded)
@@ -66,20 +64,21 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
         for result in results:
             result.close()
         progress(Progress(total, total, "done"))
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _take_shapes(folder: Path, recorded: Recorded) -> None:
-    """Give the operators the shapes of the step before, where the capture has none of its own."""
+    """Give the operators the shapes that were observed, or those of the step before, where the capture has none."""
+    path = folder / RAW_FOLDER / OBSERVED
+    if path.is_file():
+        recorded.calls = Sample(observed.read(path)).beside(recorded.calls)
+        return
     path = folder / RAW_FOLDER / SHAPES
     if not path.is_file():
         return
     warm_up = Reader().read(path, lambda done: None)
     name_list_types(warm_up)
-    sample = Sample(warm_up.calls)
-    recorded.calls = sample.applied(recorded.calls, STEP)
+    sample = Sample.of(warm_up.calls)
+    recorded.calls = sample.beside_steps(recorded.calls, STEP)
     missing = Counter({name: count for name, count in sample.missing.items() if operators.may_launch(name)})
     if missing:
         names = ", ".join(name for name, _ in missing.most_common(_NAMES))

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, MemoryAction, Settings
-from tb_npu_plugin.capture.mock import torch_profiler
+from tb_npu_plugin.capture.mock import observer, torch_profiler
 from tb_npu_plugin.capture.mock.groups import Groups
-from tb_npu_plugin.capture.mock.host import SHAPES, TRACE, HostData
+from tb_npu_plugin.capture.mock.host import OBSERVED, SHAPES, TRACE, HostData
 from tb_npu_plugin.schema.torch_npu_json import GROUPS, SIMULATED
 
 #: Devices of one server, as on the simulated chip: rank 8 is device 0 of the second one.
@@ -22,14 +22,22 @@ _DEVICES = 8
 #: Steps of a capture for which a sample of the shapes saves nothing.
 _SHORT = 1
 _LOST = "The shapes of the step before the capture are not kept"
+_UNSEEN = "The shapes of the capture are lost, so that no kernels will be simulated"
+_SAMPLED = "The kernels of this capture take their shapes from one step before it, and miss those that change"
+_RECORDED = "The kernels of this capture need shapes, and PyTorch records them"
+_DEARER = (
+    "Recording costs more by that; `tb-npu build-observer`, once for each PyTorch, builds what observes them instead"
+)
+_told: list[bool] = []
 
 
 class MockRecorder:
     """A Recorder (capture/backend.py). All of the work is PyTorch's; parsing happens later (mock/parse.py).
 
     Kernels follow from shapes, and PyTorch takes more than twice as long to hand out operators with shapes as without. Where
-    none are to be shown they are recorded in one step before the capture alone, the first of the warm-up or, without
-    one, the step before: in a session of its own, which ends before the capture. A capture of one step records its own.
+    none are to be shown an observer beside PyTorch's profiler tells them. Where there is none they are recorded in one
+    step before the capture alone, the first of the warm-up or, without one, the step before: in a session of its own,
+    which ends before the capture. A capture of one step records its own then.
     """
 
     def __init__(self) -> None:
@@ -37,6 +45,8 @@ class MockRecorder:
         self._sampler: Any = None  #: records the shapes of a step before the capture now
         self._sample: Any = None  #: did so; not written yet
         self._prepared = self._sampled = False
+        self._observing = False
+        self._observed: bytes | None = None
         self._running = self._warm = False
         self._steps: dict[int, Any] = {}
         self._ranges: dict[int, tuple[int, int, str, str, int | None]] = {}
@@ -61,9 +71,10 @@ class MockRecorder:
         step, too: in another one PyTorch cannot end it.
         """
         short = settings.active is not None and settings.active <= _SHORT
-        if short or settings.host.record_shapes or not settings.simulates:
+        if short or not _are_shapes_hidden(settings) or observer.is_there():
             return
         torch_profiler.refuse_second()
+        _tell_once(_SAMPLED)
         sampler = torch_profiler.make(HostSwitches(), shapes=True, all_threads=not stepping)
         sampler.prepare_trace()
         self._sampler = sampler  # as in start()
@@ -76,8 +87,10 @@ class MockRecorder:
             self._get_ready()
 
     def _get_ready(self) -> None:
-        shapes = self._settings.host.record_shapes or (self._settings.simulates and not self._sampled)
-        self._profiler = torch_profiler.make(self._settings.host, shapes)
+        needed = _are_shapes_hidden(self._settings) and not self._sampled and not observer.is_there()
+        if needed:
+            _tell_once(_RECORDED)
+        self._profiler = torch_profiler.make(self._settings.host, self._settings.host.record_shapes or needed)
         self._profiler.prepare_trace()
         self._warm = True
 
@@ -116,6 +129,9 @@ class MockRecorder:
         torch_profiler.refuse_second()
         self._data.start, self._data.tid = time.time_ns(), threading.get_native_id()
         self._running = True  # before it does: discard() stops what Ctrl-C finds half begun
+        if _are_shapes_hidden(self._settings) and observer.is_there():
+            self._observing = True
+            observer.start()
         self._profiler.start_trace()
         self._warm = False
 
@@ -126,7 +142,13 @@ class MockRecorder:
         for number in list(self._steps):
             self.step_end(number)
         self._running = False
-        torch_profiler.stop(self._profiler)
+        try:
+            torch_profiler.stop(self._profiler)
+        except KeyboardInterrupt:  # discard() stops it
+            self._running = True
+            raise
+        finally:
+            self._end_observing()
         now = max(self._data.start, time.time_ns())  # the clock may be set back
         with self._lock:
             self._data.end = now
@@ -134,6 +156,15 @@ class MockRecorder:
             self._data.marks += [(found[0], None, *found[1:]) for found in self._ranges.values()]
             self._children.clear()
             self._ranges.clear()
+
+    def _end_observing(self) -> None:
+        if not self._observing:
+            return
+        self._observing = False
+        try:
+            self._observed = observer.stop()
+        except (RuntimeError, MemoryError) as problem:
+            print(f"{_UNSEEN}: {problem}", file=sys.stderr)
 
     # -- marks --------------------------------------------------------------------------------------
     def step_begin(self, number: int) -> None:
@@ -212,6 +243,9 @@ class MockRecorder:
         """Write what was recorded."""
         if self._data.end is None:
             raise RuntimeError("nothing was recorded")
+        if self._observed is not None:
+            (self._folder / RAW_FOLDER / OBSERVED).write_bytes(self._observed)
+            self._observed = None
         torch_profiler.save(self._profiler, self._folder / RAW_FOLDER / TRACE)
         groups = self._groups.known
         self._data.settings = replace(self._settings, groups=groups)
@@ -226,8 +260,12 @@ class MockRecorder:
             profiler.start_trace()  # one that is ready can only be stopped when it runs
             recording = True
         self._warm = self._running = False
-        if recording and torch_profiler.is_running():
-            profiler.stop_trace()
+        try:
+            if recording and torch_profiler.is_running():
+                profiler.stop_trace()
+        finally:
+            self._end_observing()
+            self._observed = None
 
     def memory_actions(self, device: str) -> Sequence[MemoryAction]:
         """The memory of the CPU, which stands for that of the device where the NPU is recorded."""
@@ -235,6 +273,18 @@ class MockRecorder:
         if device != own or self._profiler is None:
             return ()
         return torch_profiler.memory_actions(self._profiler)
+
+
+def _tell_once(how: str) -> None:
+    """What a process has for want of an observer, and what to do about it."""
+    if not _told:
+        _told.append(True)
+        print(f"{how}. {_DEARER} (docs/capture.md)", file=sys.stderr)
+
+
+def _are_shapes_hidden(settings: Settings) -> bool:
+    """They are not to be shown, and needed all the same."""
+    return settings.simulates and not settings.host.record_shapes
 
 
 def _device(rank: int | None) -> int:

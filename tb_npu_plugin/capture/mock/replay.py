@@ -22,7 +22,8 @@ from tb_npu_plugin.capture.mock.mstx import Marks, StreamMark
 from tb_npu_plugin.capture.mock.nesting import Nested, nest
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.device import LEVEL_2
-from tb_npu_plugin.capture.simulation.kernels import KernelFactory, Launch
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory
+from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.program import Transfer
 from tb_npu_plugin.capture.simulation.recorded_device import RecordedDevice
 from tb_npu_plugin.capture.simulation.records import (

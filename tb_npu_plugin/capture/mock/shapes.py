@@ -1,17 +1,20 @@
-"""Shapes of a capture that recorded none, from a step before it (the sample) that did.
+"""Shapes of a capture that recorded none: of the same calls as the observer saw them, or of a step before the capture
+(the sample) that did record them.
 
-The steps of a training run the same operators in the same order. Each step of the capture is laid beside the sample,
-thread by thread: operators take the shapes of those that they stand beside. Where the orders differ it goes on at the
-next run of operators that both have, forward if there is one, else back (a loop that runs more often). An operator in
-between takes the shapes of the same operator that was met last. What the sample never ran is passed over and has none, so
-that nothing is known to run for it on the device. Shapes that change from step to step are not seen at all.
+Either is laid beside the capture, thread by thread: operators take the shapes of those that they stand beside. What was
+observed stands beside all of it; the sample beside each step, since the steps of a training run the same operators in the
+same order. Where the orders differ it goes on at the next run of operators that both have, forward if there is one, else
+back (a loop that runs more often). An operator in between takes the shapes of the same operator that was met last. What
+the sample never ran is passed over and has none, so that nothing is known to run for it on the device. A sample tells
+nothing of shapes that change from step to step.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Optional
 
 from tb_npu_plugin.capture.mock.kineto import Call, Signature
@@ -23,31 +26,41 @@ _Found = Optional[Signature]
 
 
 class Sample:
-    """The operators of the step before. `missing`: how often each operator was met that it did not run."""
+    """Operators with shapes, by thread in order of their start. `missing`: how often each operator was met that is not
+    among them."""
 
-    def __init__(self, calls: Iterable[Call]) -> None:
-        threads = _by_thread(_in_order(calls))
-        self._threads = {tid: _Order([call.signature for call in mine]) for tid, mine in threads.items()}
+    def __init__(self, threads: Mapping[int, Sequence[Signature]]) -> None:
+        self._threads = {tid: _Order(signatures) for tid, signatures in threads.items()}
         self._last: dict[str, Signature] = {}
         for order in self._threads.values():
             for signature in order.signatures:
                 self._last.setdefault(signature.name, signature)
         self.missing: Counter[str] = Counter()
 
-    def applied(self, calls: Iterable[Call], step_prefix: str) -> list[Call]:
-        """The calls of a capture with these shapes, by start. Steps are the calls with names of this prefix."""
-        ordered = _in_order(calls)
+    @classmethod
+    def of(cls, calls: Iterable[Call]) -> Sample:
+        """A sample that was recorded as a capture is."""
+        threads = _by_thread(outer_first(calls))
+        return cls({tid: [call.signature for call in mine] for tid, mine in threads.items()})
+
+    def beside(self, calls: Iterable[Call]) -> list[Call]:
+        """The calls of a capture with the shapes of these operators, by start."""
+        return self._beside(outer_first(calls), None)
+
+    def beside_steps(self, calls: Iterable[Call], step_prefix: str) -> list[Call]:
+        """The same, each step by itself. Steps are the calls with names of this prefix."""
+        ordered = outer_first(calls)
         ends = [call.end for call in ordered if call.signature.name.startswith(step_prefix)]
         out: list[Call] = []
         first = 0
         starts = [call.start for call in ordered]
         for end in [*ends[:-1], None]:
             until = len(ordered) if end is None else bisect_left(starts, end)
-            out += self._step(ordered[first:until], step_prefix)
+            out += self._beside(ordered[first:until], step_prefix)
             first = until
         return out
 
-    def _step(self, calls: list[Call], step_prefix: str) -> list[Call]:
+    def _beside(self, calls: list[Call], step_prefix: str | None) -> list[Call]:
         found: dict[int, list[_Found]] = {}
         mine = _by_thread(call for call in calls if call.signature.name in self._last)
         for tid, own in mine.items():
@@ -70,21 +83,26 @@ class Sample:
             self._last[name] = found
         return Call(call.start, call.end, call.tid, found, call.sequence, call.forward)
 
-    def _without(self, call: Call, step_prefix: str) -> Call:
-        if not call.signature.name.startswith(step_prefix):
+    def _without(self, call: Call, step_prefix: str | None) -> Call:
+        if step_prefix is None or not call.signature.name.startswith(step_prefix):
             self.missing[call.signature.name] += 1
         return call
 
 
 class _Order:
-    """The operators of one thread of the sample."""
+    """The operators of one thread."""
 
-    def __init__(self, signatures: list[Signature]) -> None:
+    def __init__(self, signatures: Sequence[Signature]) -> None:
         self.signatures = signatures
         self._names = [signature.name for signature in signatures]
-        self._runs: dict[tuple[str, ...], list[int]] = defaultdict(list)
-        for at in range(len(signatures)):
-            self._runs[tuple(self._names[at : at + _RUN])].append(at)
+
+    @cached_property
+    def _runs(self) -> dict[tuple[str, ...], list[int]]:
+        """Each run of operators -> where it begins. Not needed where the orders agree."""
+        found: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        for at in range(len(self._names)):
+            found[tuple(self._names[at : at + _RUN])].append(at)
+        return found
 
     def beside(self, names: Sequence[str]) -> list[_Found]:
         """For each of these operators the one that it stands beside; None: none."""
@@ -109,10 +127,6 @@ class _Order:
             return None
         following = bisect_left(places, at)
         return places[following] if following < len(places) else places[-1]
-
-
-def _in_order(calls: Iterable[Call]) -> list[Call]:
-    return outer_first(calls)
 
 
 def _by_thread(calls: Iterable[Call]) -> dict[int, list[Call]]:

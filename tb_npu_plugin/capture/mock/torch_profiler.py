@@ -19,6 +19,8 @@ _MISSING = (
     "PyTorch is not installed, and the mock device records what it runs: install it, a CPU build will do "
     "(docs/capture.md). `tb-npu mock` and analyse() do without"
 )
+#: Of a PyTorch whose profiler does not tell nanoseconds.
+OLD = "The mock device records with PyTorch 2.4 or later, whose times are exact to the nanosecond"
 _ACTIONS = {"PREEXISTING": 1, "CREATE": 1, "INCREMENT_VERSION": 0, "DESTROY": -1}
 
 
@@ -39,7 +41,8 @@ def make(host: HostSwitches, shapes: bool, all_threads: bool = True) -> Any:
 
 
 def refuse_second() -> None:
-    """RuntimeError where a profiler of PyTorch records in this process already; ModuleNotFoundError without PyTorch."""
+    """RuntimeError where a profiler of PyTorch records in this process already, or PyTorch is too old;
+    ModuleNotFoundError without PyTorch."""
     _require()
     if is_running():
         raise RuntimeError(f"{_ONE}, and one is recording: torch.profiler, or another profile")
@@ -47,11 +50,20 @@ def refuse_second() -> None:
 
 def _require() -> None:
     try:
-        import torch  # noqa: F401
+        import torch
     except ModuleNotFoundError as problem:
         if problem.name != "torch":
             raise
         raise ModuleNotFoundError(_MISSING, name="torch") from None
+    if not tells_nanoseconds():
+        raise RuntimeError(f"{OLD}, and this one is {torch.__version__}: install a newer one")
+
+
+def tells_nanoseconds() -> bool:
+    """Whether the profiler of this PyTorch does: from 2.4 on. Operators take less than the microseconds of older ones."""
+    from torch._C._autograd import _ProfilerResult
+
+    return hasattr(_ProfilerResult, "trace_start_ns")
 
 
 def start_operators(profiler: Any) -> None:

@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+import _thread
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 #: Signals that a terminal sends to all processes: the first one of them sees to the others.
 _FROM_TERMINAL = tuple(getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name))
+#: s that a process has to remove what it has not finished when the first one is gone.
+_LAST = 60
+
+
+class WritingProcesses:
+    """Processes of a pool, by what they are given to do."""
+
+    def __init__(self, pool: ProcessPoolExecutor) -> None:
+        self._pool = pool
+
+    def submit(self, work: Callable[..., None], *arguments: object) -> Future[None]:
+        """Let one of them do this."""
+        return self._pool.submit(_do, work, *arguments)
 
 
 @contextmanager
 def writing_processes(
     count: int, begin: Callable[..., None] | None = None, arguments: tuple[Any, ...] = ()
-) -> Iterator[ProcessPoolExecutor]:
-    """A pool whose processes first call begin(*arguments). Where the block raises they are ended in the middle of what
-    they do: what they have not finished is for the caller to remove."""
+) -> Iterator[WritingProcesses]:
+    """Processes that first call begin(*arguments). Where the block raises they are ended in the middle of what they do: what
+    they have not finished is for the caller to remove. Where this process is killed, what they do is interrupted by
+    SystemExit, and they end."""
     others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(count, initializer=_begin, initargs=(begin, arguments)) as pool:
         try:
-            yield pool
+            yield WritingProcesses(pool)
         except BaseException:
             for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
@@ -34,5 +52,41 @@ def _begin(begin: Callable[..., None] | None, arguments: tuple[Any, ...]) -> Non
     for number in _FROM_TERMINAL:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a forked process has inherited the handler of the first one
+    signal.signal(signal.SIGINT, _interrupt)
+    threading.Thread(target=_watch, daemon=True).start()
     if begin is not None:
         begin(*arguments)
+
+
+def _alone() -> bool:
+    """The first process is gone."""
+    first = multiprocessing.parent_process()
+    return first is not None and not first.is_alive()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """SIGINT of a terminal, which is not for this process, or of _watch."""
+    if _alone():
+        raise SystemExit(1)
+
+
+def _watch() -> None:
+    """Wait until the first process is gone, killed so that it could not end this one."""
+    first = multiprocessing.parent_process()
+    assert first is not None
+    first.join()
+    main = threading.main_thread()
+    if hasattr(signal, "pthread_kill") and main.ident is not None:
+        signal.pthread_kill(main.ident, signal.SIGINT)  # also where it waits for something to do
+    else:
+        _thread.interrupt_main()
+    main.join(_LAST)
+    os._exit(1)
+
+
+def _do(work: Callable[..., None], *arguments: object) -> None:
+    try:
+        work(*arguments)
+    finally:
+        if _alone():  # the pool would wait for more work for ever
+            os._exit(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import shutil
@@ -29,6 +28,7 @@ from tb_npu_plugin.capture.writers.framework import Share
 from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
 from tb_npu_plugin.capture.writers.result import Result
 from tb_npu_plugin.capture.writers.side_files import folder_name
+from tb_npu_plugin.collecting import without_collecting
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.schema.torch_npu_json import DISTRIBUTED, SIMULATED
 
@@ -160,9 +160,10 @@ def _write_beside(
 ) -> None:  # fmt: skip
     """Write the ranks in processes of their own. With the first that fails, and when this one is stopped, all end, and only
     results that are complete stay: a process that was killed has not removed its own."""
-    left = set(ranks)
+    left, number = set(ranks), id(cluster)
+    _clusters[number] = cluster
     try:
-        with writing_processes(jobs, _begin, (recipe, table, out)) as pool:
+        with writing_processes(jobs, _begin, (recipe, table, out, number)) as pool:
             futures = {pool.submit(_write, rank): rank for rank in ranks}
             for future in as_completed(futures):
                 future.result()
@@ -172,6 +173,8 @@ def _write_beside(
         for rank in left:
             shutil.rmtree(_folder(recipe, cluster, rank, out), ignore_errors=True)
         raise
+    finally:
+        del _clusters[number]
 
 
 def _part(progress: Report, number: int, count: int) -> Callable[[float], None]:
@@ -184,7 +187,7 @@ def write_rank(
 ) -> None:  # fmt: skip
     """Write the result folder of one rank of those whose times are known, step by step."""
     process, segments = cluster.record(rank, table, runtime=recipe.options.level >= 2)
-    with _no_collections(), _whole(_folder(recipe, cluster, rank, out)):
+    with without_collecting(), _whole(_folder(recipe, cluster, rank, out)):
         _write_segments(recipe, cluster, process, segments, out, progress)
 
 
@@ -202,7 +205,9 @@ def _write_shared(
 
 
 def _write_trace(recipe: Recipe, rank: int, out: Path) -> None:
-    write_only_rank(recipe, recipe.cluster(), rank, out, share="trace")
+    cluster = recipe.cluster()
+    with _whole(_folder(recipe, cluster, rank, out)):
+        write_only_rank(recipe, cluster, rank, out, share="trace")
 
 
 def write_only_rank(
@@ -213,7 +218,7 @@ def write_only_rank(
 
     wait: comes back when the other share is written; called before what needs it is done."""
     process, segments, truths = cluster.record_beside(rank, runtime=recipe.options.level >= 2)
-    with _no_collections():
+    with without_collecting():
         _write_segments(recipe, cluster, process, segments, out, progress, share, wait)
     return truths
 
@@ -261,24 +266,16 @@ def _whole(folder: Path) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """Records refer to each other without cycles: looking for those costs a third of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
 #: What a writing process was started with.
 _work: list[tuple[Recipe, Cluster, Timetable, Path]] = []
 
 
-def _begin(recipe: Recipe, table: Timetable, out: Path) -> None:
-    _work[:] = [(recipe, recipe.cluster(), table, out)]
+#: Runs that are being written. Processes that are forked have them, with all programs and plans; others make their own.
+_clusters: dict[int, Cluster] = {}
+
+
+def _begin(recipe: Recipe, table: Timetable, out: Path, number: int) -> None:
+    _work[:] = [(recipe, _clusters.get(number) or recipe.cluster(), table, out)]
 
 
 def _write(rank: int) -> None:
@@ -314,11 +311,12 @@ def data_truth(cluster: Cluster) -> dict[str, Any]:
 
 def events_of_a_step(recipe: Recipe) -> int:
     """Events that one step of the first rank to be written has in trace_view.json."""
-    counts = []
+    counts, recipe = [], replace(recipe, options=replace(recipe.options, export=("text",)))
+    cluster, rank = recipe.cluster(), (recipe.only or (0,))[0]
     for steps in (1, 2):
-        shorter = replace(recipe, steps=steps, options=replace(recipe.options, export=("text",)))
         with tempfile.TemporaryDirectory() as name:
-            write_only_rank(shorter, shorter.cluster(), (recipe.only or (0,))[0], Path(name))
+            shorter = replace(recipe, steps=steps), replace(cluster, steps=steps)
+            write_only_rank(*shorter, rank, Path(name), share="trace")
             (trace,) = Path(name).rglob("trace_view.json")
             counts.append(trace.read_bytes().count(b'"ph": '))
     return counts[1] - counts[0]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from functools import cache
+from typing import Any, NamedTuple, Optional, Union
 
 from tb_npu_plugin.capture.simulation.allocator import Block, CachingAllocator
 from tb_npu_plugin.capture.simulation.columns import Columns
@@ -69,7 +70,7 @@ class HeldColumns:
             else (memory.allocated[total.event], memory.reserved[total.event], memory.allocated[total.event])
             for total in plan.totals
         ]  # fmt: skip
-        self.totals = {name: [state[at] for state in states] for at, name in enumerate(_SIZES)}
+        self.totals = {name: _numbers([state[at] for state in states]) for at, name in enumerate(_SIZES)}
         rows, none = plan.memory, (None, None, None)
         after = [none if row.after is None else states[row.after] for row in rows]
         self._befores, self._afters = [row.before for row in rows], [row.after for row in rows]
@@ -81,20 +82,26 @@ class HeldColumns:
             **{f"after.{name}": [state[at] for state in after] for at, name in enumerate(_SIZES)},
         }
         self._ticks = ints([row.tick for row in rows])
-        self._ends = [[row.release for row in rows], [row.active_release for row in rows]]
+        self._ends = [_Ends([row.release for row in rows]), _Ends([row.active_release for row in rows])]
         self._durs = ints([row.dur for row in rows])
 
     def blocks(self, clock: Ints, totals: Columns[Totals]) -> Columns[Allocation]:
         """The blocks, with times."""
-        ends = (_times(clock, ticks, self._durs) for ticks in self._ends)
-        found = {**self._fixed, "at": clock[self._ticks], **dict(zip(("release", "active_release"), ends))}
+
+        @cache
+        def found() -> dict[str, Any]:
+            release, active_release = (ends.times(clock, self._durs) for ends in self._ends)
+            return {**self._fixed, "at": clock[self._ticks], "release": release, "active_release": active_release}
 
         def make() -> list[Allocation]:
-            records = totals.records
+            records, columns = totals.records, found()
             before = [records[place] for place in self._befores]
             after = [None if place is None else records[place] for place in self._afters]
-            times = found["at"].tolist(), before, found["release"], found["active_release"]
-            return list(map(Allocation, found["name"], found["size"], *times, after))
+            at, *ends = (
+                values if isinstance(values, list) else values.tolist()
+                for values in (columns[name] for name in ("at", "release", "active_release"))
+            )  # fmt: skip
+            return list(map(Allocation, columns["name"], columns["size"], at, before, *ends, after))
 
         return Columns(make, found)
 
@@ -102,7 +109,24 @@ class HeldColumns:
 _SIZES = ("allocated", "reserved", "active")
 
 
-def _times(clock: Ints, ticks: list[Optional[int]], later: Ints) -> list[Optional[int]]:
-    """Times of ticks, None where there is none."""
-    times: list[Optional[int]] = (clock[ints([tick or 0 for tick in ticks])] + later).tolist()
-    return [None if tick is None else time for tick, time in zip(ticks, times)]
+def _numbers(values: list[Optional[int]]) -> Union[Ints, list[Optional[int]]]:
+    """A column: an array, unless something in it is None."""
+    return values if None in values else ints(values)
+
+
+class _Ends:
+    """Ticks at which blocks are given back, None where they are not."""
+
+    def __init__(self, ticks: list[Optional[int]]) -> None:
+        self._ticks = ints([tick or 0 for tick in ticks])
+        self._never = [place for place, tick in enumerate(ticks) if tick is None]
+
+    def times(self, clock: Ints, later: Ints) -> Union[Ints, list[Optional[int]]]:
+        """Their times, and `later` (ns)."""
+        whole = clock[self._ticks] + later
+        if not self._never:
+            return whole
+        times: list[Optional[int]] = whole.tolist()
+        for place in self._never:
+            times[place] = None
+        return times

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tb_npu_plugin.capture.simulation.collectives import Exchange, schedule
-from tb_npu_plugin.capture.simulation.records import SEND, PlaneTask
+from tb_npu_plugin.capture.simulation.planes import Planes
+from tb_npu_plugin.capture.simulation.records import SEND
 from tb_npu_plugin.capture.simulation.topology import Topology
 
 #: Planes of such an operator, and that of what is received.
@@ -23,10 +24,10 @@ class Item(NamedTuple):
 
 def batch(
     items: Sequence[Item], exchange: Exchange, arrivals: tuple[int, ...], topology: Topology, member: int
-) -> tuple[int, list[PlaneTask]]:
+) -> tuple[int, Planes]:
     """When the operator is done on this member, and its tasks. On a plane one comes after the other."""
     now = [arrivals[member]] * PLANES
-    tasks: list[PlaneTask] = []
+    tasks: list[Planes] = []
     for number, item in enumerate(items):
         plane = 0 if item.sends else RECEIVED
         two = (member, item.peer) if item.sends else (item.peer, member)
@@ -34,8 +35,6 @@ def batch(
         times = tuple(now[plane] if one == member else arrivals[one] for one in two)
         members = tuple(exchange.members[one] for one in two)
         ends, found = schedule(Exchange(SEND, item.size, members, f"{exchange.seed}/{number}"), times, topology, own)
-        for task in found:
-            task.plane, task.src, task.dst = plane, two[task.src], two[task.dst]
-        tasks += found
+        tasks.append(found.renamed(two, plane))
         now[plane] = ends[own]
-    return max(now), tasks
+    return max(now), Planes.joined(tasks)

@@ -19,8 +19,9 @@ from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, pla
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.host import Host, HostFaults, Place
 from tb_npu_plugin.capture.simulation.layout import Layout, Team
+from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Planes
 from tb_npu_plugin.capture.simulation.program import Program, Transfer
-from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND, Group, PlaneTask, Process, Segment
+from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND, Group, Process, Segment
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.schema.communicators import group_hash
 
@@ -183,7 +184,7 @@ class Cluster:
         last = max(arrivals)
         for run, at, end in zip(members, arrivals, ends):
             run.waited += last - at
-            own = in_group(tasks, exchange, team.ranks) if run.keep else []
+            own = in_group(tasks, exchange, team.ranks) if run.keep else NO_PLANES
             run.communicated(key, there[run.rank], exchange, end, own)
         return members
 
@@ -294,7 +295,7 @@ class _Run:
         truth.loading.append(self.host.loading)
 
     def communicated(
-        self, key: tuple[str, int], transfer: Transfer, exchange: Exchange, end: int, tasks: list[PlaneTask]
+        self, key: tuple[str, int], transfer: Transfer, exchange: Exchange, end: int, tasks: Planes
     ) -> None:
         """The communication at which this rank has stopped is done at `end`."""
         team = self.teams[transfer.group]

@@ -10,12 +10,14 @@ The order, sizes and links of an all-reduce are those of the tasks of the public
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.capture.simulation.records import PlaneTask
+from tb_npu_plugin.capture.simulation import patterns
+from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Pattern, Planes
 from tb_npu_plugin.capture.simulation.topology import Topology
 
 _Ints = NDArray[np.int64]
@@ -41,8 +43,6 @@ _BY_SHARE = frozenset(("hcom_allGather_", "hcom_reduceScatter_", "hcom_alltoall_
 _MESH_UNIT, _RING_UNIT = 16 << 10, 128
 #: ns of the task that records a notification, and from its start to that of the wait behind it.
 _RECORD, _BEHIND = 700, 900
-#: Bytes of the tasks that begin and end an operator.
-_WORD = 4
 #: ns: local copy per byte, handshake, one notification (recorded and waited for), latency of a hop.
 _LOCAL, _HANDSHAKE, _NOTIFY, _HOP = 1 / 400, 3_000, 1_600, {"SIO": 300, "HCCS": 900, "PCIE": 2_500, "RDMA": 6_000}
 
@@ -59,16 +59,9 @@ class Exchange:
 
 def schedule(
     exchange: Exchange, arrivals: tuple[int, ...], topology: Topology, member: int | None = None
-) -> tuple[list[int], list[PlaneTask]]:
+) -> tuple[list[int], Planes]:
     """When each member is done, and the tasks of `member` by plane: its operator begins at its arrival."""
-    work = _Schedule(exchange, arrivals, topology, member)
-    if exchange.type not in PHASES:
-        ends = work.transfer()
-    elif topology.is_mesh(exchange.members):
-        ends = work.mesh()
-    else:
-        ends = work.ring()
-    return ends, work.tasks
+    return _Schedule(exchange, arrivals, topology, member).run()
 
 
 def count_of(type_: str, elements: int, members: int) -> int:
@@ -83,151 +76,199 @@ def planes(type_: str, members: tuple[int, ...], topology: Topology) -> int:
     return 1
 
 
-def in_group(tasks: list[PlaneTask], exchange: Exchange, ranks: tuple[int, ...]) -> list[PlaneTask]:
+def in_group(tasks: Planes, exchange: Exchange, ranks: tuple[int, ...]) -> Planes:
     """The tasks with ranks counted in the group instead of places in the exchange, where a sender comes first."""
-    if exchange.members != ranks:
-        for task in tasks:
-            task.src, task.dst = 1 - task.src, 1 - task.dst
-    return tasks
+    return tasks if exchange.members == ranks else tasks.renamed((1, 0))
+
+
+class _Kind:
+    """What all operators of one type and size between the same ranks have in common. shares: bytes of the tensor that each
+    member has; copies: ns that it takes to copy them; phases: does one reduce?"""
+
+    def __init__(self, type_: str, size: int, members: tuple[int, ...], topology: Topology) -> None:
+        self._members, self._topology = members, topology
+        self.is_mesh = topology.is_mesh(members)
+        self.shares = shares = _shares(type_, size, len(members), _MESH_UNIT if self.is_mesh else _RING_UNIT)
+        self.copies = list(map(_copy_ns, shares))
+        #: What is not divided needs one phase.
+        self.phases = PHASES[type_][:1] if shares[0] == size else PHASES[type_]
+        self._patterns: dict[int, Pattern] = {}
+        if self.is_mesh:
+            #: Of each phase: ns of the moves of each member by how far the peer is behind, and of the longest of them.
+            self.moves = [topology.mesh_moves(members, shares, reduce) for reduce in self.phases]
+            self.longest = [list(map(max, moves)) for moves in self.moves]
+        else:  # each member takes from the one before it
+            self.links = [topology.link(members[m], members[m - 1]) for m in range(len(members))]
+            self.hops = np.array([_HOP[link] for link in self.links], dtype=np.int64)
+            self.rounds = [
+                [topology.move_ns(members[m], members[m - 1], shares[0], reduce) for m in range(len(members))]
+                for reduce in self.phases
+            ]
+
+    def pattern(self, member: int) -> Pattern:
+        """The tasks of a member."""
+        found = self._patterns.get(member)
+        if found is None:
+            if self.is_mesh:
+                found = patterns.mesh(self._members, member, self.shares, self.phases, self._topology.link)
+            else:
+                found = patterns.ring(member, self.shares[0], self.phases, self.links)
+            self._patterns[member] = found
+        return found
+
+
+@lru_cache(maxsize=128)
+def _kind(type_: str, size: int, members: tuple[int, ...], topology: Topology) -> _Kind:
+    return _Kind(type_, size, members, topology)
+
+
+@lru_cache(maxsize=128)
+def _pattern_of_transfer(member: int, size: int, link: str) -> Pattern:
+    return patterns.transfer(member, size, link)
+
+
+def _copy_ns(size: int) -> int:
+    """Copy into the buffer of the communicator."""
+    return 700 + int(size * _LOCAL)
+
+
+def _shares(type_: str, size: int, count: int, unit: int) -> list[int]:
+    """Bytes of the tensor that each member has; an all-reduce divides it by units."""
+    if type_ != "hcom_allReduce_":
+        return [max(1, size // count)] * count
+    if size <= unit * count:
+        return [size] * count
+    share = -(-size // (unit * count)) * unit
+    return [max(0, min(share, size - number * share)) for number in range(count)]
 
 
 class _Schedule:
-    """Works out one operator. With `member`, its tasks are kept."""
+    """Works out one operator: its ends, and the times of the tasks of `member`, in the order of its pattern."""
 
-    def __init__(
-        self, exchange: Exchange, arrivals: tuple[int, ...], topology: Topology, member: int | None = None
-    ) -> None:
+    def __init__(self, exchange: Exchange, arrivals: tuple[int, ...], topology: Topology, member: int | None) -> None:
         self._exchange, self._arrivals, self._topology, self._member = exchange, arrivals, topology, member
         random = Random(exchange.seed)
         self._vary = [0.98 + 0.04 * random.random() for _ in arrivals]
         self._closing = 20 + int(500 * random.random())
-        self.tasks: list[PlaneTask] = []
+        self._starts: list[int] = []
+        self._durs: list[int] = []
+        self._peers: dict[int, tuple[int, int]] = {}
 
-    def _task(self, member: int, plane: int, name: str, start: int, dur: int, peer: int, size: int = 0,
-              link: str = "INVALID_TYPE", notify: int = 0) -> None:  # fmt: skip
-        self.tasks.append(PlaneTask(plane, name, start, dur, member, peer, size, link, notify))
+    def run(self) -> tuple[list[int], Planes]:
+        """When each member is done, and the tasks."""
+        exchange = self._exchange
+        if exchange.type in PHASES:
+            kind = _kind(exchange.type, exchange.size, exchange.members, self._topology)
+            ends = self._mesh(kind) if kind.is_mesh else self._ring(kind)
+            pattern = None if self._member is None else kind.pattern(self._member)
+        else:
+            link = self._topology.link(*exchange.members)
+            ends = self._transfer(link)
+            pattern = None if self._member is None else _pattern_of_transfer(self._member, exchange.size, link)
+        if pattern is None:
+            return ends, NO_PLANES
+        assert len(self._starts) == len(pattern.tasks)
+        return ends, Planes(pattern, self._starts, self._durs, self._peers)
+
+    def _task(self, start: int, dur: int) -> None:
+        self._starts.append(start)
+        self._durs.append(dur)
 
     def _move(self, member: int, base: int) -> int:
         """ns of a move that takes `base` ns on average."""
         return int(base * self._vary[member]) + 600
 
-    def _local(self, member: int, start: int, size: int) -> int:
-        """Copy into the buffer of the communicator; gives its end."""
-        dur = 700 + int(size * _LOCAL)
-        if member == self._member:
-            self._task(member, 0, "Memcpy", start, dur, member, size, "ON_CHIP")
-        return start + dur
-
-    def _shares(self, unit: int) -> list[int]:
-        """Bytes of the tensor that each member has; an all-reduce divides it by units."""
-        size, count = self._exchange.size, len(self._arrivals)
-        if self._exchange.type != "hcom_allReduce_":
-            return [max(1, size // count)] * count
-        if size <= unit * count:
-            return [size] * count
-        share = -(-size // (unit * count)) * unit
-        return [max(0, min(share, size - number * share)) for number in range(count)]
-
-    def _phases(self, shares: list[int]) -> tuple[bool, ...]:
-        """Does a phase reduce? What is not divided needs one."""
-        phases = PHASES[self._exchange.type]
-        return phases[:1] if shares[0] == self._exchange.size else phases
+    def _copies(self, ready: list[int], took: list[int]) -> list[int]:
+        """Each member copies; gives the ends."""
+        if self._member is not None:
+            self._task(ready[self._member], took[self._member])
+        return [at + dur for at, dur in zip(ready, took)]
 
     def _begin(self) -> list[int]:
         """The first task of each member is a word of its own memory, too; gives when they go on."""
         if self._member is not None:
-            self._task(
-                self._member, 0, "Reduce_Inline", self._arrivals[self._member], 600, self._member, _WORD, "ON_CHIP"
-            )
+            self._task(self._arrivals[self._member], 600)
         return [at + 700 for at in self._arrivals]
 
     def _finish(self, ready: list[int]) -> list[int]:
         """The last task of each member is a word of its own memory; gives the ends."""
         if self._member is not None:
-            self._task(self._member, 0, "Reduce_Inline", ready[self._member] + 100, 600, self._member, _WORD, "ON_CHIP")
+            self._task(ready[self._member] + 100, 600)
         return [at + 700 for at in ready]
 
     # -- mesh ---------------------------------------------------------------------------------------
-    def mesh(self) -> list[int]:
+    def _mesh(self, kind: _Kind) -> list[int]:
         """Each member moves the share of each other member, in each phase; its own it copies."""
-        shares = self._shares(_MESH_UNIT)
-        ready = [self._local(m, at, shares[m]) for m, at in enumerate(self._begin())]
-        for number, reduce in enumerate(self._phases(shares)):
-            if number:  # what is reduced now leaves the buffer of the communicator
-                ready = [self._local(m, at, shares[m]) for m, at in enumerate(ready)]
+        ready = self._begin()
+        for phase, longest in enumerate(kind.longest):
+            ready = self._copies(
+                ready, kind.copies
+            )  # what is reduced leaves the buffer of the communicator in the second
             go = max(ready) + _HANDSHAKE  # all planes start when the slowest peer is there
-            moves = self._topology.mesh_moves(self._exchange.members, tuple(shares), reduce)
             if self._member is not None:
-                self._reads(ready, go, shares, reduce, moves[self._member], number)
-            ready = [go + self._move(m, max(base)) + 130 + _NOTIFY for m, base in enumerate(moves)]
+                self._reads(ready, go, kind, phase)
+            after = go + 600 + 130 + _NOTIFY
+            ready = [after + int(base * vary) for base, vary in zip(longest, self._vary)]
         return self._finish(ready)
 
-    def _reads(
-        self, ready: list[int], go: int, shares: list[int], reduce: bool, moves: tuple[int, ...], phase: int
-    ) -> None:
-        """Tasks of a phase. `ready`: when each member began it; moves: ns by how far the peer is behind."""
-        member, members = self._member, self._exchange.members
+    def _reads(self, ready: list[int], go: int, kind: _Kind, phase: int) -> None:
+        """Tasks of a phase. `ready`: when each member began it."""
+        member, shares, closing = self._member, kind.shares, self._closing
         assert member is not None
-        begin, count = ready[member], len(members)
+        begin, count, start = ready[member], len(shares), go + 30
+        moves, vary, own = kind.moves[phase][member], self._vary[member], shares[member]
+        starts, durs = self._starts, self._durs
         for plane in range(1, count):
             behind = count - plane if phase else plane  # the second phase takes the peers in reverse
-            peer = (member + behind) % count
+            share = shares[(member + behind) % count]
             at = begin + 200 + 40 * plane
-            wait = max(20, ready[peer] + _HANDSHAKE - at - _BEHIND)
-            dur, start = self._move(member, moves[behind - 1]), go + 30
-            closing = start + dur + 100
-            link = self._topology.link(members[member], members[peer])
-            self._task(member, plane, "Notify_Record", at, _RECORD, peer, notify=8 * behind + 4)
-            self._task(member, plane, "Notify_Wait", at + _BEHIND, wait, peer, notify=8 * behind + 4)
-            name = "Reduce_Inline" if reduce else "Memcpy"
-            if shares[peer]:
-                self._task(member, plane, name, start, dur, peer, shares[peer], link)
-            if shares[peer] != shares[member]:
-                self.tasks[-1].peer = PlaneTask(plane, name, start, dur, peer, member, shares[member], link)
-            self._task(member, plane, "Notify_Record", closing, _RECORD, peer, notify=8 * behind)
-            self._task(member, plane, "Notify_Wait", closing + _BEHIND, self._closing, peer, notify=8 * behind)
+            wait = max(20, ready[(member + behind) % count] + _HANDSHAKE - at - _BEHIND)
+            dur = int(moves[behind - 1] * vary) + 600
+            end = start + dur + 100
+            if share:
+                starts += (at, at + _BEHIND, start, end, end + _BEHIND)
+                durs += (_RECORD, wait, dur, _RECORD, closing)
+            else:  # only the peer moves something
+                if own:
+                    self._peers[len(starts) + 1] = start, dur
+                starts += (at, at + _BEHIND, end, end + _BEHIND)
+                durs += (_RECORD, wait, _RECORD, closing)
 
     # -- ring ---------------------------------------------------------------------------------------
-    def ring(self) -> list[int]:
+    def _ring(self, kind: _Kind) -> list[int]:
         """Every member takes one share from the one before it, in each round: all at once, as rings may be long."""
-        shares, count, members = self._shares(_RING_UNIT), len(self._arrivals), self._exchange.members
-        share = shares[0]  # the last one is hardly smaller
-        now = np.array([self._local(m, at, share) for m, at in enumerate(self._begin())], dtype=np.int64)
-        links = [self._topology.link(members[m], members[m - 1]) for m in range(count)]
-        hops = np.array([_HOP[link] for link in links], dtype=np.int64)
+        count = len(self._arrivals)
+        share = kind.copies[0]  # the last one is hardly smaller
+        now = np.array(self._copies(self._begin(), [share] * count), dtype=np.int64)
         before = np.arange(count) - 1
-        for reduce in self._phases(shares):
-            bases = [self._topology.move_ns(members[m], members[m - 1], share, reduce) for m in range(count)]
+        for bases in kind.rounds:
             durs = np.array([self._move(m, base) for m, base in enumerate(bases)], dtype=np.int64)
             for _ in range(count - 1):
-                goes = np.maximum(now + (_BEHIND + 40), now[before] + hops)
+                goes = np.maximum(now + (_BEHIND + 40), now[before] + kind.hops)
                 if self._member is not None:
-                    self._round(now, goes, durs, share, links, reduce)
+                    self._round(now, goes, durs, kind.links)
                 now = goes + durs + 100
         return self._finish(now.tolist())
 
-    def _round(self, now: _Ints, goes: _Ints, durs: _Ints, share: int, links: list[str], reduce: bool) -> None:
+    def _round(self, now: _Ints, goes: _Ints, durs: _Ints, links: list[str]) -> None:
         """Tasks of a round. now: when each member began it; goes: when its move begins."""
         member, count = self._member, len(links)
         assert member is not None
-        before, behind, link = (member - 1) % count, (member + 1) % count, links[member]
-        begin, go = int(now[member]), int(goes[member])
-        self._task(member, 0, "Notify_Record", begin + 10, _RECORD, before, notify=4)
-        self._task(member, 0, "Notify_Wait", begin + _BEHIND, max(20, go - begin - _BEHIND - 20), before, notify=4)
-        name = "RDMASend" if link == "RDMA" else "Reduce_Inline" if reduce else "Memcpy"
-        self._task(member, 0, name, go, int(durs[member]), before, share, link)
-        if links[behind] != link:
-            move = PlaneTask(0, "", int(goes[behind]), int(durs[behind]), behind, member, share, links[behind])
-            self.tasks[-1].peer = move
+        behind, begin, go = (member + 1) % count, int(now[member]), int(goes[member])
+        self._task(begin + 10, _RECORD)
+        self._task(begin + _BEHIND, max(20, go - begin - _BEHIND - 20))
+        if links[behind] != links[member]:
+            self._peers[len(self._starts)] = int(goes[behind]), int(durs[behind])
+        self._task(go, int(durs[member]))
 
     # -- two ranks ----------------------------------------------------------------------------------
-    def transfer(self) -> list[int]:
+    def _transfer(self, link: str) -> list[int]:
         """The first member sends to the second. Inside a node the receiver reads, else the sender sends."""
         size, (one, other) = self._exchange.size, self._exchange.members
-        link = self._topology.link(one, other)
-        begun = self._begin()
-        sent = self._local(0, begun[0], size)
-        listening = begun[1]
+        begun, copy = self._begin(), _copy_ns(size)
+        if self._member == 0:
+            self._task(begun[0], copy)
+        sent, listening = begun[0] + copy, begun[1]
         go = max(sent, listening) + _BEHIND + _HOP[link]
         dur = self._move(0, self._topology.move_ns(one, other, size, False))
         done = go + dur
@@ -237,11 +278,10 @@ class _Schedule:
 
     def _ends_of(self, member: int, since: int, go: int, done: int, link: str) -> None:
         """Tasks of one of two ranks."""
-        peer, name = 1 - member, "RDMASend" if link == "RDMA" else "Memcpy"
-        self._task(member, 0, "Notify_Record", since + 10, _RECORD, peer, notify=4)
+        self._task(since + 10, _RECORD)
         if member == (0 if link == "RDMA" else 1):
-            self._task(member, 0, "Notify_Wait", since + _BEHIND, max(20, go - since - _BEHIND - 20), peer, notify=4)
-            self._task(member, 0, name, go, done - go, peer, self._exchange.size, link)
+            self._task(since + _BEHIND, max(20, go - since - _BEHIND - 20))
+            self._task(go, done - go)
         else:
-            self._task(member, 0, "Notify_Wait", since + _BEHIND, done - since - _BEHIND + 30, peer, notify=4)
-            self.tasks[-1].peer = PlaneTask(0, name, go, done - go, peer, member, self._exchange.size, link)
+            self._peers[len(self._starts)] = go, done - go
+            self._task(since + _BEHIND, done - since - _BEHIND + 30)

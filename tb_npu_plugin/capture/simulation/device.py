@@ -11,7 +11,7 @@ calls CANN itself; 1 has the queue; with 2 the launching thread also asks for th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, count_of
 from tb_npu_plugin.capture.simulation.cost import COMPILE, copy_ns
 from tb_npu_plugin.capture.simulation.meters import Meters
+from tb_npu_plugin.capture.simulation.planes import Planes
 from tb_npu_plugin.capture.simulation.program import Transfer
 from tb_npu_plugin.capture.simulation.records import (
     BATCH,
@@ -27,7 +28,6 @@ from tb_npu_plugin.capture.simulation.records import (
     Group,
     HostOp,
     Kernel,
-    PlaneTask,
 )  # fmt: skip
 
 #: Random numbers come from a stream of their own, all other kernels run in order.
@@ -77,6 +77,10 @@ class LaunchTimes(NamedTuple):
     jitter: Any
     dur: Any
     slowed: Any
+
+
+#: Stream of a launch, then its LaunchTimes from `before` to `dur`.
+Launching = tuple[int, int, int, int, int, int, int]
 
 
 def launch_times(lots: Sequence[Any], ns: Any, slow: float, whole: Callable[[Any], Any]) -> LaunchTimes:
@@ -195,23 +199,47 @@ class Device:
             self._dequeued[self._count % QUEUE] = self.free_at
         self._count += 1
 
-    def run(
-        self, start: int, stream: int, before: int, inner: int, closing: int, arrive: int, jitter: int, dur: int
-    ) -> tuple[int, int, int]:  # fmt: skip
-        """A kernel that is enqueued at `start` (LaunchTimes). When CANN is called, launches it, and it starts."""
-        begin = self._take(start)
-        slot = self._count % AHEAD
-        at = begin + before
-        if at < self._started[slot]:  # a full stream takes no more
-            at = self._started[slot]
-        ready, free = at + inner + arrive, self._busy[stream] + 300
-        if ready < free:
-            ready = free
-        ready += jitter
-        self._busy[stream] = ready + dur
-        self._started[slot] = ready
-        self._done(at + inner + closing)
-        return begin, at, ready
+    def run(self, start: int, launch: Launching) -> tuple[int, int, int]:
+        """A kernel that is enqueued at `start`. When CANN is called, launches it, and it starts."""
+        return self.run_all([start], [launch], 0)[0][0]
+
+    def run_all(
+        self, starts: Iterable[int], launches: Iterable[Launching], late: int
+    ) -> tuple[list[tuple[int, int, int]], list[tuple[int, int]], int]:
+        """As `run`, kernels one behind the other, by a host that is `late` and waits for room on the queue. Also gives
+        (place among them, ns) where it is later from there on, and how late it is in the end. In one loop, as there are
+        hundreds of thousands."""
+        queues, dequeued, started, busy = self.task_queue > 0, self._dequeued, self._started, self._busy
+        count, free_at = self._count, self.free_at
+        rows, lates = list[tuple[int, int, int]](), list[tuple[int, int]]()
+        for start, (stream, before, inner, closing, arrive, jitter, dur) in zip(starts, launches):
+            begin = start = start + late
+            slot, place = count % AHEAD, count % QUEUE
+            resumes = dequeued[place]
+            if queues:  # as _take
+                free, enqueued = free_at + _NEXT, start + _WAKE
+                begin = (free if free > enqueued else enqueued) + DEQUEUE
+            at = begin + before
+            if at < started[slot]:  # a full stream takes no more
+                at = started[slot]
+            ready, free = at + inner + arrive, busy[stream] + 300
+            if ready < free:
+                ready = free
+            started[slot] = ready = ready + jitter
+            busy[stream] = ready + dur
+            free_at = at + inner + closing + AFTER
+            if queues:
+                dequeued[place] = free_at
+            else:  # the operator has launched by itself
+                resumes = free_at
+            if resumes > start:
+                by = -(-resumes // 10) * 10 - start
+                late += by
+                lates.append((len(rows), by))
+            rows.append((begin, at, ready))
+            count += 1
+        self._count, self.free_at = count, free_at
+        return rows, lates, late
 
     def move(self, start: int, took: int, size: int, parts: int) -> tuple[int, list[int], int]:
         """A copy that is enqueued at `start`: when its call begins, its tasks start, and ns that each of them takes."""
@@ -256,7 +284,7 @@ class Device:
 
 
 def comm_op(
-    name: str, transfer: Transfer, exchange: Exchange, group: Group, arrival: Arrival, end: int, planes: list[PlaneTask],
+    name: str, transfer: Transfer, exchange: Exchange, group: Group, arrival: Arrival, end: int, planes: Planes,
     op: HostOp,
 ) -> CommOp:  # fmt: skip
     """A communication operator that is done at `end`."""
@@ -275,8 +303,8 @@ def acl_of_exchange(begin: int, took: int) -> int:
     return begin + took // 20 * 10
 
 
-def _receives(transfer: Transfer, tasks: list[PlaneTask]) -> bool:
-    return transfer.type == BATCH and any(task.plane == RECEIVED for task in tasks)
+def _receives(transfer: Transfer, tasks: Planes) -> bool:
+    return transfer.type == BATCH and any(task.plane == RECEIVED for task in tasks.pattern.tasks)
 
 
 @dataclass(frozen=True)

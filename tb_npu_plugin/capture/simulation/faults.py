@@ -1,30 +1,18 @@
 """What goes wrong in a simulated run, and the words for it on the command line.
 
 Each fault leaves a known truth: the figures that were put in, so that an analysis can be held against them.
+A new fault: an entry of FAULTS, a field of Faults, and what it does where the run is made (capture/models or beside this).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar, Union
+from typing import Any, Literal, Optional, Union
 
 from tb_npu_plugin.errors import BadRequest
 
-Key = TypeVar("Key")
-Figure = TypeVar("Figure")
 Json = Union[str, int, float, list["Json"], dict[str, "Json"]]
-#: Word -> how it is written. Numbers in brackets are defaults.
-FAULTS = {
-    "slow-rank": "slow-rank:RANK[:FACTOR]     kernels of one rank take FACTOR (1.5) times as long",
-    "slow-link": "slow-link:A-B[:FACTOR]      the link between two ranks is FACTOR (4) times slower",
-    "gc-pause": "gc-pause[:RANK[:MS]]        Python collects garbage for MS (120) in each step of a rank (0)",
-    "slow-loader": "slow-loader[:RANK[:MS]]     the data loader of a rank (0) takes MS (150) longer",
-    "ai-cpu": "ai-cpu                      an operator of each layer runs on the AI CPU",
-    "memory-leak": "memory-leak[:MB]            each step keeps MB (64) more memory",
-    "dynamic-shapes": "dynamic-shapes              the length of the input changes from step to step",
-    "fragmentation": "fragmentation               small blocks that stay pin large segments of the allocator",
-}
 
 
 @dataclass
@@ -42,24 +30,105 @@ class Faults:
 
     def as_json(self) -> dict[str, Json]:
         """What was put in, by the words of the command line."""
-        out: dict[str, Json] = {}
-        if self.slow_ranks:
-            out["slow-rank"] = [{"rank": rank, "factor": factor} for rank, factor in self.slow_ranks.items()]
-        if self.slow_links:
-            out["slow-link"] = [{"ranks": list(pair), "factor": factor} for pair, factor in self.slow_links.items()]
-        for word, ranks in (("gc-pause", self.gc), ("slow-loader", self.loader)):
-            if ranks:
-                out[word] = [{"rank": rank, "ns": ns} for rank, ns in ranks.items()]
-        if self.leak:
-            out["memory-leak"] = {"bytes_per_step": self.leak}
-        for word, on in (
-            ("ai-cpu", self.ai_cpu),
-            ("dynamic-shapes", self.dynamic),
-            ("fragmentation", self.fragmentation),
-        ):
-            if on:
-                out[word] = {}
-        return out
+        return {word: fault.as_json(value) for word, fault in FAULTS.items() if (value := getattr(self, fault.field))}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """How bad a fault is: `what` may stand on the command line, from `low` to `high`; kept `scale` times as a whole number,
+    or as it is (0), and told as `key`."""
+
+    default: float
+    what: str
+    key: str
+    low: float
+    high: float
+    scale: int = 0
+
+    def read(self, text: str | None) -> float:
+        """The figure as it is kept. Raises ValueError for what is no number, BadRequest for one out of range."""
+        number = self.default if text is None else float(text)
+        if not self.low <= number <= self.high:  # nor is NaN
+            raise BadRequest(f"{text} is no {self.what} of a fault", f"It is from {self.low:g} to {self.high:g}.")
+        return int(number * self.scale) if self.scale else number
+
+
+def _factor(default: float) -> Figure:
+    return Figure(default, "factor", "factor", 0.01, 1000)
+
+
+def _ms(default: float) -> Figure:
+    return Figure(default, "number of ms", "ns", 0.001, 3_600_000, 1_000_000)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault. field: of Faults; usage: what may follow the word; help: for people; of: what it strikes, named first;
+    figure: how bad it is (None: it is there or not); rank: the one that is struck where none is named."""
+
+    field: str
+    usage: str
+    help: str
+    of: Literal["run", "rank", "link"] = "run"
+    figure: Optional[Figure] = None
+    rank: Optional[int] = None
+
+    def put(self, faults: Faults, word: str, rest: Sequence[str], ranks: int) -> None:
+        """Set the field. Raises ValueError for what is not written so, BadRequest for what is not there or given twice."""
+        struck, figures = ("", rest) if self.of == "run" else (rest[0] if rest else "", rest[1:])
+        if len(figures) > (0 if self.figure is None else 1):
+            raise ValueError
+        value = True if self.figure is None else self.figure.read(figures[0] if figures else None)
+        known = getattr(faults, self.field)
+        if self.of == "run":
+            _new(not known, word)
+            setattr(faults, self.field, value)
+            return
+        if self.of == "link":
+            key: object = _link(struck, ranks)
+        else:
+            key = self.rank if not rest and self.rank is not None else _rank(struck, ranks)
+        _new(key not in known, f"{word} of {key}")
+        known[key] = value
+
+    def as_json(self, value: Any) -> Json:
+        """What `put` has set."""
+        if self.figure is None:
+            return {}
+        if self.of == "run":
+            return {self.figure.key: value}
+        if self.of == "link":
+            return [{"ranks": list(pair), self.figure.key: figure} for pair, figure in value.items()]
+        return [{"rank": rank, self.figure.key: figure} for rank, figure in value.items()]
+
+
+#: By the word of the command line. Numbers in brackets are defaults.
+FAULTS: dict[str, Fault] = {
+    "slow-rank": Fault(
+        "slow_ranks", ":RANK[:FACTOR]", "kernels of one rank take FACTOR (1.5) times as long", "rank", _factor(1.5)
+    ),
+    "slow-link": Fault(
+        "slow_links", ":A-B[:FACTOR]", "the link between two ranks is FACTOR (4) times slower", "link", _factor(4)
+    ),
+    "gc-pause": Fault(
+        "gc", "[:RANK[:MS]]", "Python collects garbage for MS (120) in each step of a rank (0)", "rank", _ms(120), rank=0
+    ),
+    "slow-loader": Fault(
+        "loader", "[:RANK[:MS]]", "the data loader of a rank (0) takes MS (150) longer", "rank", _ms(150), rank=0
+    ),
+    "ai-cpu": Fault("ai_cpu", "", "an operator of each layer runs on the AI CPU"),
+    "memory-leak": Fault(
+        "leak", "[:MB]", "each step keeps MB (64) more memory",
+        figure=Figure(64, "number of MB", "bytes_per_step", 0.001, 1 << 20, 1 << 20),
+    ),
+    "dynamic-shapes": Fault("dynamic", "", "the length of the input changes from step to step"),
+    "fragmentation": Fault("fragmentation", "", "small blocks that stay pin large segments of the allocator"),
+}  # fmt: skip
+
+
+def usages() -> list[str]:
+    """A line for people of each fault: how it is written and what it does."""
+    return [f"{word + fault.usage:<27} {fault.help}" for word, fault in FAULTS.items()]
 
 
 def parse_faults(texts: Sequence[str], ranks: int) -> Faults:
@@ -70,56 +139,22 @@ def parse_faults(texts: Sequence[str], ranks: int) -> Faults:
         if word not in FAULTS:
             raise BadRequest(f"{word!r} is no fault", f"Faults are: {', '.join(FAULTS)}.")
         try:
-            _set(faults, word, rest, ranks)
-        except (ValueError, IndexError):
-            raise BadRequest(f"{text!r} is not understood", f"It is written {FAULTS[word].split('  ')[0]}.") from None
+            FAULTS[word].put(faults, word, rest, ranks)
+        except ValueError:
+            raise BadRequest(f"{text!r} is not understood", f"It is written {word}{FAULTS[word].usage}.") from None
     return faults
-
-
-def _set(faults: Faults, word: str, rest: list[str], ranks: int) -> None:
-    if len(rest) > _PARTS.get(word, 0):
-        raise ValueError
-    if word == "slow-rank":
-        _once(faults.slow_ranks, word, _rank(rest[0], ranks), _number(rest[1:], 1.5, _FACTOR))
-    elif word == "slow-link":
-        one, other = sorted(_rank(part, ranks) for part in rest[0].split("-"))
-        if one == other:
-            raise BadRequest(f"there is no link between rank {one} and itself", "Give two ranks.")
-        _once(faults.slow_links, word, (one, other), _number(rest[1:], 4, _FACTOR))
-    elif word in ("gc-pause", "slow-loader"):
-        times, default = (faults.gc, 120) if word == "gc-pause" else (faults.loader, 150)
-        _once(times, word, _rank(rest[0], ranks) if rest else 0, int(_number(rest[1:], default, _MS) * 1_000_000))
-    elif word == "memory-leak":
-        _new(faults.leak == 0, word)
-        faults.leak = int(_number(rest, 64, _MB) * (1 << 20))
-    else:
-        name = {"ai-cpu": "ai_cpu", "dynamic-shapes": "dynamic"}.get(word, word)
-        _new(not getattr(faults, name), word)
-        setattr(faults, name, True)
-
-
-#: Most that may follow each word; the smallest and the largest figure, and what it counts.
-_PARTS = {"slow-rank": 2, "slow-link": 2, "gc-pause": 2, "slow-loader": 2, "memory-leak": 1}
-_FACTOR, _MS, _MB = (0.01, 1000.0, "factor"), (0.001, 3_600_000.0, "number of ms"), (0.001, 1_048_576.0, "number of MB")
-
-
-def _number(rest: Sequence[str], default: float, allowed: tuple[float, float, str]) -> float:
-    """The figure of a fault, or its default. Raises ValueError for what is no number."""
-    low, high, what = allowed
-    number = float(rest[0]) if rest else default
-    if not low <= number <= high:  # nor is NaN
-        raise BadRequest(f"{rest[0]} is no {what} of a fault", f"It is from {low:g} to {high:g}.")
-    return number
-
-
-def _once(known: dict[Key, Figure], word: str, key: Key, figure: Figure) -> None:
-    _new(key not in known, f"{word} of {key}")
-    known[key] = figure
 
 
 def _new(is_new: bool, what: str) -> None:
     if not is_new:
         raise BadRequest(f"{what} is given twice", "Give each fault once.")
+
+
+def _link(text: str, ranks: int) -> tuple[int, int]:
+    one, other = sorted(_rank(part, ranks) for part in text.split("-"))
+    if one == other:
+        raise BadRequest(f"there is no link between rank {one} and itself", "Give two ranks.")
+    return one, other
 
 
 def _rank(text: str, ranks: int) -> int:

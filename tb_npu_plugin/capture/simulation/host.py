@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -33,9 +34,10 @@ from tb_npu_plugin.capture.simulation.device import (
 from tb_npu_plugin.capture.simulation.lots import Floats, Lots
 from tb_npu_plugin.capture.simulation.plan import Action, Circumstances, Plan
 from tb_npu_plugin.capture.simulation.plan_arrays import Ints
+from tb_npu_plugin.capture.simulation.planes import Planes
 from tb_npu_plugin.capture.simulation.planner import plan_of
 from tb_npu_plugin.capture.simulation.program import Program, Transfer
-from tb_npu_plugin.capture.simulation.records import GcPause, Group, PlaneTask, Process, Segment
+from tb_npu_plugin.capture.simulation.records import GcPause, Group, Process, Segment
 from tb_npu_plugin.capture.simulation.step import Counters, Recording, Step
 
 _WHOLE = np.int64
@@ -183,11 +185,11 @@ class Host:
         """Ask the device, in order."""
         device, plan, times = self.device, step.plan, step.launches
         launch, copy, communicate, wait = Action.LAUNCH, Action.COPY, Action.COMMUNICATE, Action.WAIT
-        starts, late = step.clock[plan.arrays.queue_ticks].tolist(), 0
+        ticks, late = plan.arrays.queue_ticks.tolist(), 0
+        starts = step.clock[plan.arrays.queue_ticks].tolist()
         before = step.prepared + times.before + step.compiling
         launches = zip(*(column.tolist() for column in (plan.arrays.streams, before, *times[1:6])))
         copies, exchanges = iter(step.copies.tolist()), iter(step.exchanges.tolist())
-        run, room_at, note = device.run, device.room_at, step.queue.append
         for action, place, argument in plan.actions:
             if action is wait:
                 step.waits.append(device.hold(device.communication_until(self.groups[argument])))
@@ -195,25 +197,27 @@ class Host:
             if action is Action.SYNCHRONIZE:
                 late = self._synchronize(step, place, late)
                 continue
-            start = starts[place] + late
-            resumes = room_at(start)
             if action is launch:
-                note(run(start, *next(launches)))
-            elif action is copy:
+                found, lates, late = device.run_all(starts[place : place + argument], islice(launches, argument), late)
+                step.queue += found
+                step.lates += [(ticks[place + behind] + 1, by) for behind, by in lates]
+                continue
+            start = starts[place] + late
+            resumes = device.room_at(start)
+            if action is copy:
                 begin, rows, dur = device.move(start, next(copies), *argument)
-                note((begin, 0, 0))
                 step.copied += [(row, dur) for row in rows]
-            elif action is communicate:
+            else:
                 took = next(exchanges)
                 begin, at = device.meet(start, took, self.groups[argument.group])
-                note((begin, 0, 0))
                 self._arrive(step, at, acl_of_exchange(begin, took))
+            step.queue.append((begin, 0, 0))
             if not device.task_queue:  # the operator has launched by itself
                 resumes = device.free_at
             if resumes > start:
                 by = -(-resumes // 10) * 10 - start
                 late += by
-                step.lates.append((plan.queue[place].tick + 1, by))
+                step.lates.append((ticks[place] + 1, by))
             if action is communicate:
                 yield argument
                 step.exchanged += 1
@@ -233,7 +237,7 @@ class Host:
         return end - planned
 
     def communicated(
-        self, name: str, transfer: Transfer, exchange: Exchange, group: Group, end: int, planes: list[PlaneTask]
+        self, name: str, transfer: Transfer, exchange: Exchange, group: Group, end: int, planes: Planes
     ) -> None:
         """The communication where this rank has stopped is done at `end`."""
         self.device.part(group.index, end)

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from tb_npu_plugin.capture.simulation.chips import CHIPS, Chip
+from tb_npu_plugin.capture.simulation.planes import PlaneTask
 from tb_npu_plugin.capture.simulation.records import (
     CommOp,
-    PlaneTask,
     Process,
     Segment,
     Task,

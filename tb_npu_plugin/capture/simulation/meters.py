@@ -52,16 +52,21 @@ class Meters:
 
     def count_all(self, starts: Ints, sizes: Sequence[Ints]) -> None:
         """Note the traffic of many tasks; sizes: bytes of each, from and to the main memory, from and to the cache."""
+        if not len(starts):
+            return
         windows = (starts - self._start) // EVERY
-        for window in np.unique(windows).tolist():
-            traffic, inside = self._traffic.setdefault(window, [0, 0, 0, 0]), windows == window
-            for kind, column in enumerate(sizes):
-                traffic[kind] += int(column[inside].sum())
+        order = np.argsort(windows, kind="stable")
+        windows = windows[order]
+        firsts = np.flatnonzero(np.diff(windows, prepend=windows[0] - 1))
+        sums = np.add.reduceat(np.stack(sizes)[:, order], firsts, axis=1)
+        for window, *found in zip(windows[firsts].tolist(), *sums.tolist()):
+            before = self._traffic.get(window, (0, 0, 0, 0))
+            self._traffic[window] = [had + more for had, more in zip(before, found)]
 
     def count_communication(self, op: CommOp) -> None:
         """Note the traffic of a communication operator."""
         window = (op.start - self._start) // EVERY
-        self._moved[window] = self._moved.get(window, 0) + sum(task.size for task in op.planes)
+        self._moved[window] = self._moved.get(window, 0) + op.planes.pattern.size
 
     def sample(self, segment: Segment, until: int, reserved: int) -> None:
         """Take the samples that are due before `until`. reserved: bytes of the caching allocator."""

@@ -13,7 +13,7 @@ from enum import IntEnum
 from functools import cached_property
 from typing import Any, NamedTuple, Optional
 
-from tb_npu_plugin.capture.simulation.kernels import Launch
+from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.plan_arrays import PlanArrays
 from tb_npu_plugin.capture.simulation.records import Kernel, OpInfo
 
@@ -154,8 +154,8 @@ class Plan:
     spells      mean ns of each spell of the host's work, 0: none, only a tick; lots: places of their random numbers
     step        ticks of its mark
     op_ends, frame_ends   ticks
-    actions     what the device is asked for, in order: (what, place in `queue`, argument), a wait with its place in
-                `waits`, a synchronization with its first tick
+    actions     what the device is asked for, in order: (what, place in `queue`, argument), launches with how many follow
+                each other, a wait with its place in `waits`, a synchronization with its first tick
     copies      (place in `queue`, in `calls`, first one in `tasks`, parts, size)
     exchanges   (place in `queue`, first one of three in `calls`)
     waits       places in `tasks`

@@ -14,7 +14,7 @@ from tb_npu_plugin.capture.simulation.device import (
     workspace_of,
     workspace_states,
 )  # fmt: skip
-from tb_npu_plugin.capture.simulation.kernels import Launch
+from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.plan import (
     DRAWS,
     Action,
@@ -155,7 +155,11 @@ class _Planner:
             self._still()
         plan.queue.append(Enqueued(name, self._open[-1], tick, plan.draws, self._thread()))
         plan.draws += draws
-        plan.actions.append((action, place, argument))
+        if action is Action.LAUNCH and plan.actions and plan.actions[-1][0] is action:
+            _, first, count = plan.actions[-1]
+            plan.actions[-1] = (action, first, count + 1)
+        else:
+            plan.actions.append((action, place, argument))
         return place
 
     def _thread(self) -> int:
@@ -176,7 +180,7 @@ class _Planner:
             plan.host_calls.append((call, start, self._tick))
         new, prepares = launch.compiled and kernel not in self._known, launcher_prepares and not launch.compiled
         takes = prepares and launch.workspace > 0
-        place = self._enqueue(Action.LAUNCH, launch.queued, DRAWS + new + prepares + takes, None)
+        place = self._enqueue(Action.LAUNCH, launch.queued, DRAWS + new + prepares + takes, 1)
         stream, thread = stream_of(kernel), self._thread()
         size = compiles = runtime = -1
         if prepares:

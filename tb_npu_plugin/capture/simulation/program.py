@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tb_npu_plugin.capture.simulation.collectives import CALLS
-from tb_npu_plugin.capture.simulation.kernels import KernelFactory, Launch, Shape, size_of
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory
+from tb_npu_plugin.capture.simulation.launch import Launch, Shape, size_of
 from tb_npu_plugin.capture.simulation.plan import Circumstances, Plan
 from tb_npu_plugin.capture.simulation.records import OpInfo
 

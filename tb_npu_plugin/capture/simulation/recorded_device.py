@@ -32,13 +32,13 @@ from tb_npu_plugin.capture.simulation.device import (
     workspace_states,
     workspace_times,
 )  # fmt: skip
-from tb_npu_plugin.capture.simulation.kernels import Launch
+from tb_npu_plugin.capture.simulation.launch import Launch
+from tb_npu_plugin.capture.simulation.planes import Planes
 from tb_npu_plugin.capture.simulation.program import Transfer
 from tb_npu_plugin.capture.simulation.records import (
     CannCall,
     Group,
     HostOp,
-    PlaneTask,
     Queued,
     Segment,
     Task,
@@ -107,7 +107,7 @@ class RecordedDevice(Device):
             self.compiled.add(kernel)
         times = launch_times((before, *(self._random() for _ in range(5))), launch.ns, self.slow, int)
         enqueued = start if self.task_queue else end
-        called, at, ready = self.run(enqueued, stream, sized + taken + times.before + compiling, *times[1:6])
+        called, at, ready = self.run(enqueued, (stream, sized + taken + times.before + compiling, *times[1:6]))
         begin = called + sized + taken
         if prepares:
             name, name_mode = launch.prepared
@@ -173,7 +173,7 @@ class RecordedDevice(Device):
 
     def communicate(
         self, name: str, transfer: Transfer, exchange: Exchange, group: Group, arrival: Arrival, end: int,
-        planes: list[PlaneTask], op: HostOp,
+        planes: Planes, op: HostOp,
     ) -> None:  # fmt: skip
         """The operator is done at `end`."""
         self.part(group.index, end)

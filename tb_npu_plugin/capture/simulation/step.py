@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence
+from collections.abc import Callable, MutableSequence
+from functools import cache
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
@@ -131,14 +132,17 @@ class Recording:
         arrays, clock, infos = step.plan.arrays, step.clock, step.plan.arrays.op_infos
         if infos and infos[0] is None:
             infos = [OpInfo(f"{STEP_MARK}{step.number}"), *infos[1:]]
-        sequences = np.where(arrays.op_sequences < 0, -1, arrays.op_sequences + step.counters.sequence)
-        found: dict[str, Any] = {
-            "info": infos, "tid": self._threads[arrays.op_threads], "start": clock[arrays.op_starts],
-            "end": clock[arrays.op_ends], "sequence": sequences, "forward_tid": arrays.op_backward,
-        }  # fmt: skip
+
+        @cache
+        def found() -> dict[str, Any]:
+            sequences = np.where(arrays.op_sequences < 0, -1, arrays.op_sequences + step.counters.sequence)
+            return {
+                "info": infos, "tid": self._threads[arrays.op_threads], "start": clock[arrays.op_starts],
+                "end": clock[arrays.op_ends], "sequence": sequences, "forward_tid": arrays.op_backward,
+            }  # fmt: skip
 
         def make() -> list[HostOp]:
-            columns = [found[name].tolist() for name in ("tid", "start", "end", "sequence")]
+            columns = [found()[name].tolist() for name in ("tid", "start", "end", "sequence")]
             out = list(map(HostOp, infos, *columns, arrays.op_backward))
             for place, op in step.launchers.items():
                 plain = out[place]
@@ -155,12 +159,11 @@ class Recording:
 
     def _frames(self, step: Step) -> Columns[PyCall]:
         arrays, clock, before = step.plan.arrays, step.clock, step.counters.frames
-        found = {
+        return _columns(PyCall, lambda: {
             "name": arrays.frame_names, "tid": [self._process.pid] * len(arrays.frame_names),
             "start": clock[arrays.frame_starts], "end": clock[arrays.frame_ends], "id": arrays.frame_ids + before,
             "parent": np.where(arrays.frame_parents > 0, arrays.frame_parents + before, 0), "module": arrays.frame_modules,
-        }  # fmt: skip
-        return _columns(PyCall, found)
+        })  # fmt: skip
 
     # -- the device ---------------------------------------------------------------------------------
     def _rows(self, step: Step, begins: Ints, ats: Ints, readies: Ints, ops: Columns[HostOp]) -> Columns[Task]:
@@ -200,7 +203,7 @@ class Recording:
                     *(column.tolist() for column in found.values()))
             ]  # fmt: skip
 
-        return Columns(make, found)
+        return Columns(make, lambda: found)
 
     def _numbers(self, streams: Ints, there: Ints) -> Ints:
         """Numbers of the tasks on their streams."""
@@ -216,6 +219,24 @@ class Recording:
         self, step: Step, begins: Ints, ats: Ints, ops: Columns[HostOp]
     ) -> tuple[MutableSequence[Queued], Columns[CannCall]]:
         """The task queue, and the calls of CANN for its elements and on the host."""
+        arrays = step.plan.arrays
+        times = cache(lambda: self._call_times(step, begins, ats))
+
+        def calls() -> dict[str, Any]:
+            starts, ends, _ = times()
+            order = np.lexsort((-ends, starts))
+            return {
+                "level": arrays.call_levels[order], "name": arrays.call_names[order], "item": arrays.call_items[order],
+                "mode": arrays.call_modes[order], "tid": self._threads[arrays.call_threads[order]], "start": starts[order],
+                "end": ends[order], "connection": order + (step.counters.connection + 1),
+            }  # fmt: skip
+
+        queue = self._queue(step, begins - DEQUEUE, lambda: times()[2] + AFTER, ops) if self._queues else []
+        return queue, _columns(CannCall, calls)
+
+    @staticmethod
+    def _call_times(step: Step, begins: Ints, ats: Ints) -> tuple[Ints, Ints, Ints]:
+        """Starts and ends of the calls of CANN, and when the launching thread is done with each element of the queue."""
         arrays, clock, times = step.plan.arrays, step.clock, step.launches
         starts, ends = np.zeros(len(step.plan.calls), dtype=np.int64), np.zeros(len(step.plan.calls), dtype=np.int64)
         ended = np.zeros(len(begins), dtype=np.int64)
@@ -246,31 +267,28 @@ class Recording:
         for later in range(3):
             note(calls + later, begin, done - later * 1_000)
         note(arrays.host_calls[:, 0], clock[arrays.host_calls[:, 1]], clock[arrays.host_calls[:, 2]])
-        order = np.lexsort((-ends, starts))
-        found = {
-            "level": arrays.call_levels[order], "name": arrays.call_names[order], "item": arrays.call_items[order],
-            "mode": arrays.call_modes[order], "tid": self._threads[arrays.call_threads[order]], "start": starts[order],
-            "end": ends[order], "connection": order + (step.counters.connection + 1),
-        }  # fmt: skip
-        return self._queue(step, begins - DEQUEUE, ended + AFTER, ops) if self._queues else [], _columns(
-            CannCall, found
-        )
+        return starts, ends, ended
 
-    def _queue(self, step: Step, starts: Ints, ends: Ints, ops: Columns[HostOp]) -> Columns[Queued]:
+    def _queue(
+        self, step: Step, starts: Ints, ends: Callable[[], Ints], ops: Columns[HostOp]
+    ) -> Columns[Queued]:  # fmt: skip
         arrays, clock = step.plan.arrays, step.clock
         first = step.counters.correlation + 1
-        found: dict[str, Any] = {
-            "correlation": np.arange(first, first + len(starts)), "name": arrays.queue_names,
-            "op_place": arrays.queue_ops, "start": clock[arrays.queue_ticks], "end": clock[arrays.queue_ticks + 1],
-            "dequeue_start": starts, "dequeue_end": ends,
-            "tid": self._threads[arrays.op_threads[arrays.queue_ops]],
-        }  # fmt: skip
+
+        @cache
+        def found() -> dict[str, Any]:
+            return {
+                "correlation": np.arange(first, first + len(starts)), "name": arrays.queue_names,
+                "op_place": arrays.queue_ops, "start": clock[arrays.queue_ticks], "end": clock[arrays.queue_ticks + 1],
+                "dequeue_start": starts, "dequeue_end": ends(),
+                "tid": self._threads[arrays.op_threads[arrays.queue_ops]],
+            }  # fmt: skip
 
         def make() -> list[Queued]:
             records = ops.records
-            columns = (found[name].tolist() for name in ("start", "end", "dequeue_start", "dequeue_end"))
+            columns = (found()[name].tolist() for name in ("start", "end", "dequeue_start", "dequeue_end"))
             launchers = [records[place] for place in arrays.queue_ops.tolist()]
-            return list(map(Queued, found["correlation"].tolist(), arrays.queue_names, launchers, *columns))
+            return list(map(Queued, found()["correlation"].tolist(), arrays.queue_names, launchers, *columns))
 
         return Columns(make, found)
 
@@ -280,7 +298,7 @@ class Recording:
         found = {
             "op_place": [place for _, place in both], "connection": [op.connection for op in records]
         }  # fmt: skip
-        return Columns(lambda: records, found)
+        return Columns(lambda: records, lambda: found)
 
     # -- memory -------------------------------------------------------------------------------------
     def _memory(self, step: Step, begins: Ints) -> tuple[Columns[Totals], Columns[Allocation]]:
@@ -288,19 +306,26 @@ class Recording:
         known = self._held.get(step.plan)
         if known is None or known.memory is not step.memory:
             known = self._held[step.plan] = HeldColumns(step.plan, step.memory)
-        times = clock[arrays.total_ticks] + arrays.total_later
-        if len(arrays.taken):
-            launches, later = arrays.total_launches[arrays.taken], arrays.total_later[arrays.taken]
-            behind = np.where(later < 0, step.prepared[launches], step.sized[launches] + later)
-            times[arrays.taken] = begins[arrays.launch_places[launches]] + behind
-        totals = _columns(Totals, {"component": arrays.total_components, "at": times, **known.totals})
-        return totals, known.blocks(clock, totals)
+        held = known
+
+        def found() -> dict[str, Any]:
+            times = clock[arrays.total_ticks] + arrays.total_later
+            if len(arrays.taken):
+                launches, later = arrays.total_launches[arrays.taken], arrays.total_later[arrays.taken]
+                behind = np.where(later < 0, step.prepared[launches], step.sized[launches] + later)
+                times[arrays.taken] = begins[arrays.launch_places[launches]] + behind
+            return {"component": arrays.total_components, "at": times, **held.totals}
+
+        totals = _columns(Totals, found)
+        return totals, held.blocks(clock, totals)
 
 
-def _columns(kind: type[Any], found: dict[str, Any]) -> Columns[Any]:
+def _columns(kind: type[Any], found: Callable[[], dict[str, Any]]) -> Columns[Any]:
     """Columns of all that a kind of record holds, in order."""
+    columns = cache(found)
 
     def make() -> list[Any]:
-        return list(map(kind, *(values if isinstance(values, list) else values.tolist() for values in found.values())))
+        given = columns().values()
+        return list(map(kind, *(values if isinstance(values, list) else values.tolist() for values in given)))
 
-    return Columns(make, found)
+    return Columns(make, columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 
@@ -20,7 +20,6 @@ class Topology:
 
     def __init__(self, chip: Chip, slow: Mapping[tuple[int, int], float] | None = None) -> None:
         self._chip = chip
-        self._meshes: dict[tuple[tuple[int, ...], tuple[int, ...], bool], tuple[tuple[int, ...], ...]] = {}
         self._slow = {tuple(sorted(pair)): factor for pair, factor in (slow or {}).items()}
 
     def link(self, one: int, other: int) -> str:
@@ -43,20 +42,16 @@ class Topology:
         rate = peak / 1e9 * SHARE * size / (size + half) * (REDUCE_SHARE if reduce else 1.0) * _evenness(one, other)
         return int(size / rate * self._slow.get((min(one, other), max(one, other)), 1.0))
 
-    def mesh_moves(self, members: tuple[int, ...], sizes: tuple[int, ...], reduce: bool) -> tuple[tuple[int, ...], ...]:
+    def mesh_moves(self, members: Sequence[int], sizes: Sequence[int], reduce: bool) -> list[list[int]]:
         """`move_ns` of each member with the members behind it, in order around the group; sizes: by peer."""
-        key = (members, sizes, reduce)
-        found = self._meshes.get(key)
-        if found is None:
-            count = len(members)
-            found = self._meshes[key] = tuple(
-                tuple(
-                    self.move_ns(members[one], members[(one + plane) % count], sizes[(one + plane) % count], reduce)
-                    for plane in range(1, count)
-                )
-                for one in range(count)
-            )
-        return found
+        count = len(members)
+        return [
+            [
+                self.move_ns(members[one], members[(one + plane) % count], sizes[(one + plane) % count], reduce)
+                for plane in range(1, count)
+            ]
+            for one in range(count)
+        ]
 
     def is_mesh(self, ranks: tuple[int, ...]) -> bool:
         """All members reach each other directly, and few enough that each has a plane for each other one."""

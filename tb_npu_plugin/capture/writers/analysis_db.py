@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tb_npu_plugin.capture.simulation.records import Segment
-from tb_npu_plugin.capture.writers.communication import Json, Steps
+from tb_npu_plugin.capture.writers.communication import Steps
+from tb_npu_plugin.capture.writers.communication_figures import Json
 from tb_npu_plugin.capture.writers.database import Database, Row
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.overlap import Overlap, Windows
@@ -57,10 +57,18 @@ class Analysis:
 
     def _communication(self, step: str, times: Json, matrix: Json) -> None:
         """One step: contents of communication.json and communication_matrix.json."""
+        sums: list[Row] = []
+        bandwidths: list[Row] = []
         for kind, entries in times.items():
             for key, entry in entries.items():
                 if key != words.COMM_TOTAL:
-                    self._operator(key, entry, step, kind)
+                    name, _, group = key.partition("@")
+                    found = entry[words.COMM_TIME_INFO], entry[words.COMM_BANDWIDTH_INFO]
+                    time, links = operator_rows(name, group, *found)
+                    sums.append((*time, step, kind))
+                    bandwidths += [(*row, step, kind) for row in links]
+        self._add("CommAnalyzerTime", sums)
+        self._add("CommAnalyzerBandwidth", bandwidths)
         rows: list[Row] = []
         for kind, found in matrix.items():
             for key, links in found.items():
@@ -71,12 +79,6 @@ class Analysis:
                                  figures[words.TRANSIT], figures[words.BANDWIDTH_GBS], step, kind,
                                  figures.get(words.OP_NAME, "")))  # fmt: skip
         self._add("CommAnalyzerMatrix", rows)
-
-    def _operator(self, key: str, entry: dict[str, Any], step: str, kind: str) -> None:
-        name, _, group = key.partition("@")
-        time, links = operator_rows(name, group, entry[words.COMM_TIME_INFO], entry[words.COMM_BANDWIDTH_INFO])
-        self._add("CommAnalyzerTime", [(*time, step, kind)])
-        self._add("CommAnalyzerBandwidth", [(*row, step, kind) for row in links])
 
 
 def operator_rows(name: str, group: str, times: Json, bandwidths: Json) -> tuple[Row, list[Row]]:

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
-from operator import add
 
-from tb_npu_plugin.capture.simulation.columns import columns
-from tb_npu_plugin.capture.simulation.records import CannCall, CommOp, Group, Kernel, PlaneTask, Segment, Task
-from tb_npu_plugin.capture.writers.database import Database, Row, Strings
+import numpy as np
+
+from tb_npu_plugin.capture.simulation.columns import arrays, columns
+from tb_npu_plugin.capture.simulation.records import CannCall, CommOp, Group, Kernel, Segment, Task
+from tb_npu_plugin.capture.writers.database import Database, Ints, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.marks_db import MarkTables
 from tb_npu_plugin.capture.writers.metrics import Figures, has_counters
-from tb_npu_plugin.capture.writers.plane_tasks import data_type_of, notify_id, rate, target_of, transport_of
+from tb_npu_plugin.capture.writers.planes_db import PlaneTables
+from tb_npu_plugin.capture.writers.repeated_rows import RepeatedRows
 from tb_npu_plugin.schema import metric_sets
 from tb_npu_plugin.schema import torch_npu_db as schema
 
 _NO_ID = schema.NO_ID
-_DATA, _LINKS = schema.ENUMS["ENUM_HCCL_DATA_TYPE"], schema.ENUMS["ENUM_HCCL_LINK_TYPE"]
-_TRANSPORTS, _RDMA = schema.ENUMS["ENUM_HCCL_TRANSPORT_TYPE"], schema.ENUMS["ENUM_HCCL_RDMA_TYPE"]
-_MODULES = schema.ENUMS["ENUM_MODULE"]
-#: Core -> kind of task, as the host side names it. Task of a plane -> the same.
+_DATA, _MODULES = schema.ENUMS["ENUM_HCCL_DATA_TYPE"], schema.ENUMS["ENUM_MODULE"]
+#: Core -> kind of task, as the host side names it.
 _KINDS = {"AI_VECTOR_CORE": "KERNEL_AIVEC", "AI_CORE": "KERNEL_AICORE", "MIX_AIC": "KERNEL_AICORE",
           "MIX_AIV": "KERNEL_AICORE", "DSA_SQE": "STARS_COMMON", "AI_CPU": "KERNEL_AICPU"}  # fmt: skip
-_PLANE_KINDS = {"Notify_Wait": "Notify Wait", "Notify_Record": "Write Value", "RDMASend": "Write Value"}
 #: Tasks of communication run on streams of their own, one for a plane of a group: the first of them.
 _COMM_STREAM = 4
-#: Where a task has no notification: the largest number that SQLite holds.
-_NO_NOTIFY = (1 << 63) - 1
 _MB = 1 << 20  # of the counters
 #: Level of a call -> its type.
 _LEVELS = {**schema.API_TYPES, "hccl": schema.API_TYPES["communication"]}
-#: Columns of COMPUTE_TASK_INFO but the id.
-_INFO = schema.TABLES["COMPUTE_TASK_INFO"].count(",")
 
 
 class DeviceTables:
@@ -50,6 +45,8 @@ class DeviceTables:
         self._kernels: dict[Kernel, tuple[int, int, Row | None]] = {}
         self._streams: dict[int, int] = {}  # by group
         self._tasks = self._ops = 0
+        self._repeated = RepeatedRows(database, "COMPUTE_TASK_INFO")
+        self._planes = PlaneTables(output, database, strings)
         self._marks = MarkTables(output, database, strings)
 
     def add(self, segment: Segment) -> None:
@@ -66,26 +63,18 @@ class DeviceTables:
         self._text.flush()
 
     def _cann(self, calls: Sequence[CannCall]) -> None:
-        starts, ends, levels, tids, connections, names = columns(
-            calls, "start", "end", "level", "tid", "connection", "name"
-        )
-        ids = map(self._text.__getitem__, names)
-        rows = (starts, ends, map(_LEVELS.__getitem__, levels), [self._pid << 32 | tid for tid in tids], connections)
-        with_runtime = self._output.options.level >= 2 or "runtime" not in levels
-        recorded = [with_runtime or level != "runtime" for level in levels]
-        self._database.add_columns("CANN_API", *(list(compress(column, recorded)) for column in (*rows, ids)))
-
-    def _task(
-        self, start: int, end: int, connection: int, kind: str, stream: int, task: int, context: int = _NO_ID
-    ) -> Row:
-        self._tasks += 1
-        return (start, end, self._device, connection, self._tasks - 1, self._pid, self._text[kind], context, stream,
-                task, _NO_ID)  # fmt: skip
+        levels, names = columns(calls, "level", "name")
+        starts, ends, tids, connections = arrays(calls, "start", "end", "tid", "connection")
+        types = _ids(map(_LEVELS.__getitem__, levels))
+        rows = [starts, ends, types, self._pid << 32 | tids, connections, _ids(map(self._text.__getitem__, names))]
+        if self._output.options.level < 2 and "runtime" in levels:
+            recorded = np.array([level != "runtime" for level in levels])
+            rows = [column[recorded] for column in rows]
+        self._database.add_columns("CANN_API", *rows)
 
     def _compute(self, tasks: Sequence[Task]) -> None:
-        kernels, starts, durs, connections, streams, numbers = columns(
-            tasks, "kernel", "start", "dur", "connection", "stream", "task"
-        )
+        (kernels,) = columns(tasks, "kernel")
+        starts, durs, connections, streams, numbers = arrays(tasks, "start", "dur", "connection", "stream", "task")
         for kernel in dict.fromkeys(kernels):
             if kernel not in self._kernels:
                 kind = self._text[_KINDS.get(kernel.core) or kernel.type or kernel.name]
@@ -94,24 +83,36 @@ class DeviceTables:
         if not kernels:
             return
         kinds, contexts, infos = zip(*map(self._kernels.__getitem__, kernels))
-        ids = range(self._tasks, self._tasks + len(kernels))
+        ids = np.arange(self._tasks, self._tasks + len(kernels))
         self._tasks += len(kernels)
         self._database.add_columns(
-            "TASK", starts, list(map(add, starts, durs)), self._device, connections, ids, self._pid, kinds, contexts,
+            "TASK", starts, starts + durs, self._device, connections, ids, self._pid, _ids(kinds), _ids(contexts),
             streams, numbers, _NO_ID,
         )  # fmt: skip
-        computing = [info is not None for info in infos]
-        names, *others = zip(*compress(infos, computing)) if any(computing) else ((),) * _INFO
-        self._database.add_columns("COMPUTE_TASK_INFO", names, list(compress(ids, computing)), *others)
+        computing = np.array([info is not None for info in infos])
+        self._computed(list(compress(infos, computing)), ids[computing])
         if self._pmu:
             self._count(kernels, durs, ids)
 
-    def _count(self, kernels: list[Kernel], durs: list[int], ids: Sequence[int]) -> None:
+    def _computed(self, infos: list[Row], ids: Ints) -> None:
+        """Rows of COMPUTE_TASK_INFO."""
+
+        def write() -> None:
+            names, *others = zip(*infos)
+            self._database.add_columns("COMPUTE_TASK_INFO", names, ids, *others)
+
+        def rows(place: int, values: Sequence[str]) -> list[Row]:
+            name, *others = infos[place]
+            return [(name, *values, *others)]
+
+        self._repeated.add([infos], [ids], rows, write)
+
+    def _count(self, kernels: list[Kernel], durs: Ints, ids: Ints) -> None:
         """Figures of the kernels whose core has counters."""
-        counted = [has_counters(kernel) for kernel in kernels]
-        figures = self._figures.columns(list(compress(kernels, counted)), list(compress(durs, counted)))
-        figures = figures[: len(self._pmu)]
-        self._database.add_figures("TASK_PMU_INFO", self._pmu, [list(compress(ids, counted)), *figures])
+        counted = np.array([has_counters(kernel) for kernel in kernels])
+        figures = self._figures.figures(list(compress(kernels, counted)), durs[counted].tolist())
+        if counted.any():
+            self._database.add_figures("TASK_PMU_INFO", self._pmu, ids[counted], figures[: len(self._pmu)])
 
     def _info(self, kernel: Kernel) -> Row:
         """Row of COMPUTE_TASK_INFO without its second column."""
@@ -127,22 +128,16 @@ class DeviceTables:
                 text["YES" if kernel.hf32 else "NO"])  # fmt: skip
 
     def _communicate(self, ops: Sequence[CommOp]) -> None:
-        tasks, infos, rows, text = [], [], [], self._text
+        rows, text, planes = [], self._text, self._planes
         for op in ops:
             self._ops += 1
             name, group = text[op.name], text[op.group.name or op.group.id]
             rows.append((name, op.start, op.end, op.connection, group, self._ops, 0, 0, _DATA[op.data_type],
                          text[op.algorithm], op.count, text[op.type], self._device))  # fmt: skip
-            first = self._first_stream(op.group)
-            for plane in op.planes if self._detailed else ():
-                id_ = self._tasks
-                kind = _PLANE_KINDS.get(plane.name, "SDMA")
-                tasks.append(self._task(plane.start, plane.start + plane.dur, op.connection, kind, first + plane.plane,
-                                        self._ops))  # fmt: skip
-                infos.append((name, id_, text[plane.name], plane.plane, group, *self._plane(op, plane)))
+            if self._detailed:
+                planes.add(op, self._ops, name, group, self._first_stream(op.group), self._tasks)
+                self._tasks += len(op.planes)
         self._database.add("COMMUNICATION_OP", rows)
-        self._database.add("TASK", tasks)
-        self._database.add("COMMUNICATION_TASK_INFO", infos)
 
     def _first_stream(self, group: Group) -> int:
         """Stream of the first plane of a group."""
@@ -151,15 +146,6 @@ class DeviceTables:
             before = (other.planes for other in self._output.process.groups if other.index < group.index)
             found = self._streams[group.index] = _COMM_STREAM + sum(before)
         return found
-
-    def _plane(self, op: CommOp, task: PlaneTask) -> Row:
-        """Row of COMMUNICATION_TASK_INFO from notifyId on."""
-        link = _LINKS["ROCE" if task.link == "RDMA" else task.link]
-        rdma = _RDMA["RDMA_SEND_PAYLOAD" if task.name == "RDMASend" else "INVALID_TYPE"]
-        notify = notify_id(task)
-        return (_NO_NOTIFY if notify < 0 else notify, rdma, task.src, target_of(task), _TRANSPORTS[transport_of(task)],
-                task.size, _DATA[data_type_of(task, op.data_type)], link, self._ops, int(task.plane == op.main),
-                rate(task))  # fmt: skip
 
     def _samples(self, segment: Segment) -> None:
         device, text, memory = self._device, self._text, self._output.options.memory
@@ -187,6 +173,10 @@ class DeviceTables:
             ]
         for table, found in rows.items():
             self._database.add(table, found)
+
+
+def _ids(values: Iterable[int]) -> Ints:
+    return np.array(list(values), dtype=np.int64)
 
 
 def _pmu_name(header: str) -> str:

@@ -10,24 +10,24 @@ from typing import Literal, Protocol
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
-from tb_npu_plugin.capture.writers.overlap import Windows
+from tb_npu_plugin.capture.writers.overlap import OverlapRows, Windows
 
 #: What of a result a process writes. Two may write one result, as both shares take about as long: the trace with the
-#: framework's tables of the database, and everything else. The latter completes the database, so it ends last.
+#: framework's tables of the database and analysis.db, and everything else. The latter completes the database, so it ends last.
 Share = Literal["all", "trace", "rest"]
 
 
 class StepWriter(Writer, Protocol):
     """step_trace_time.csv."""
 
-    def overlap(self, rows: list[tuple[int, int, int]]) -> None:
+    def overlap(self, rows: OverlapRows) -> None:
         """Take overlap rows in file order."""
 
 
 class TraceWriter(Writer, Protocol):
     """trace_view.json."""
 
-    def overlap(self, rows: list[tuple[int, int, int]], before: int) -> None:
+    def overlap(self, rows: OverlapRows, before: int) -> None:
         """Take overlap rows; nothing later begins before `before`."""
 
 
@@ -37,7 +37,7 @@ class NoTrace:
     def add(self, segment: Segment) -> None:
         """Nothing."""
 
-    def overlap(self, rows: list[tuple[int, int, int]], before: int) -> None:
+    def overlap(self, rows: OverlapRows, before: int) -> None:
         """Nothing."""
 
     def close(self) -> None:

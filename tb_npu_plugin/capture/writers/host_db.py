@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, compress
 from typing import Any, Optional
 
 import numpy as np
 
-from tb_npu_plugin.capture.simulation.columns import Columns, columns
+from tb_npu_plugin.capture.simulation.columns import Columns, arrays, columns
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment
-from tb_npu_plugin.capture.writers.database import Database, Strings
+from tb_npu_plugin.capture.writers.database import Database, Ints, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.host_memory_db import MemoryTables
+from tb_npu_plugin.capture.writers.repeated_rows import RepeatedRows
 from tb_npu_plugin.schema import torch_npu_db as schema
+from tb_npu_plugin.tables import NULL_INT
 
 _OP, _QUEUE, _TRACE, _MARK = (schema.API_TYPES[name] for name in ("op", "queue", "trace", "mstx"))
-#: Ids of what an operator shares with all calls from one place: types, shapes, call chain, name; and its kind.
+#: What other calls than operators lack: sequence, thread of the forward, sizes, types, call chain.
+_NO_OP = (None,) * 5
+_COLUMNS = [column.split()[0] for column in schema.TABLES["PYTORCH_API"].split(", ")]
+#: Those that other calls have.
+_OF_CALLS = f"({', '.join((*_COLUMNS[: -1 - len(_NO_OP)], _COLUMNS[-1]))})"
+#: Ids of what an operator shares with all calls from one place: sizes, types (torch_npu writes the sizes of inputs into
+#: inputDtypes, and their types into inputShapes), call chain, name; and its kind.
 _Shared = tuple[Optional[int], Optional[int], Optional[int], int, int]
 
 
@@ -32,6 +39,10 @@ class HostTables:
         self._chains: dict[tuple[str, ...], int] = {}
         self._infos: dict[OpInfo, _Shared] = {}
         self._queued: dict[str, tuple[int, int]] = {}  # names of enqueue and dequeue
+        self._repeated_ops = RepeatedRows(database, "PYTORCH_API")
+        self._repeated_queue, self._repeated_functions = (
+            RepeatedRows(database, "PYTORCH_API", _OF_CALLS) for _ in range(2)
+        )
 
     def add(self, segment: Segment) -> None:
         """Write one segment."""
@@ -60,58 +71,68 @@ class HostTables:
     def _calls(self, segment: Segment) -> None:
         """Operators, elements of the task queue, Python functions; and what connects them."""
         links, ids, connections = self._links(segment)
-        correlations = [schema.CONNECTION_OFFSET + number for number in columns(segment.queue, "correlation")[0]]
-        queued = list(range(self._connections, self._connections + len(correlations)))
+        correlations = schema.CONNECTION_OFFSET + arrays(segment.queue, "correlation")[0]
+        queued = np.arange(self._connections, self._connections + len(correlations))
         self._connections += len(correlations)
-        self._database.add_columns("CONNECTION_IDS", [*ids, *queued], [*connections, *correlations])
-        parts = [self._ops(segment, links), self._queue(segment, queued)]
+        both = np.concatenate([ids, queued]), np.concatenate([connections, correlations])
+        self._database.add_columns("CONNECTION_IDS", *both)
+        self._ops(segment, links)
+        self._queue(segment, queued)
         if self._output.options.stack:
-            parts.append(self._functions(segment))
-        self._database.add_columns("PYTORCH_API", *([*chain.from_iterable(column)] for column in zip(*parts)))
+            self._functions(segment)
 
-    def _links(self, segment: Segment) -> tuple[list[Optional[int]], list[int], list[int]]:
+    def _links(self, segment: Segment) -> tuple[Ints, Ints, Ints]:
         """Id of each operator's connections, and rows of CONNECTION_IDS: launches of kernels, forward with backward."""
-        sequences, backward = columns(segment.ops, "sequence", "forward_tid")
+        sequences, backward = arrays(segment.ops, "sequence", "forward_tid")
         launches = [_launches(records, segment.ops) for records in (segment.tasks, segment.comm)]
-        kernels = [bool(kernel.core) for kernel in columns(segment.tasks, "kernel")[0]]
-        pairs = _pairs(sequences, backward)
-        places = np.array([
-            *compress(launches[0][0], kernels), *launches[1][0], *(place for place, _ in pairs)
-        ], dtype=np.int64)  # fmt: skip
-        connections = np.array([
-            *compress(launches[0][1], kernels), *launches[1][1],
-            # beside the correlation ids of the task queue, which count by one from 8000 on
-            *(schema.CONNECTION_OFFSET + (1 << 27) + number for _, number in pairs),
-        ], dtype=np.int64)  # fmt: skip
+        kernels = np.array([bool(kernel.core) for kernel in columns(segment.tasks, "kernel")[0]], dtype=bool)
+        paired, numbers = _pairs(sequences, backward)
+        places = np.concatenate([launches[0][0][kernels], launches[1][0], paired])
+        # pairs: beside the correlation ids of the task queue, which count by one from 8000 on
+        numbers = schema.CONNECTION_OFFSET + (1 << 27) + numbers
+        connections = np.concatenate([launches[0][1][kernels], launches[1][1], numbers])
         order = np.argsort(places, kind="stable")
         order = order[(places[order] >= 0) & (places[order] < len(sequences))]  # of an operator that is recorded
         linked, ids = np.unique(places[order], return_inverse=True)
-        links: list[Optional[int]] = [None] * len(sequences)
-        for number, place in enumerate(linked.tolist(), self._connections):
-            links[place] = number
+        links = np.full(len(sequences), NULL_INT)
+        links[linked] = self._connections + np.arange(len(linked))
         ids = ids + self._connections
         self._connections += len(linked)
-        return links, ids.tolist(), connections[order].tolist()
+        return links, ids, connections[order]
 
-    def _ops(self, segment: Segment, links: list[Optional[int]]) -> list[Sequence[Any]]:
-        """Columns of PYTORCH_API."""
-        infos, tids, starts, ends, sequences, forward = columns(
-            segment.ops, "info", "tid", "start", "end", "sequence", "forward_tid"
-        )
+    def _ops(self, segment: Segment, links: Ints) -> None:
+        """Rows of PYTORCH_API."""
+        infos, tids, forward = columns(segment.ops, "info", "tid", "forward_tid")
+        starts, ends, sequences = arrays(segment.ops, "start", "end", "sequence")
         for info in dict.fromkeys(infos):
             if info not in self._infos:
                 self._infos[info] = self._shared(info)
-        types, shapes, chains, names, kinds = zip(*map(self._infos.__getitem__, infos)) if infos else [()] * 5
-        threads = [self._pid | tid for tid in tids]
-        return [starts, ends, threads, links, names, sequences, forward, types, shapes, chains, kinds]
+
+        def write(part: slice) -> None:
+            sizes, types, chains, names, kinds = zip(*map(self._infos.__getitem__, infos[part]))
+            threads = [self._pid | tid for tid in tids[part]]
+            self._database.add_columns("PYTORCH_API", starts[part], ends[part], threads, links[part], names,
+                                       sequences[part], forward[part], sizes, types, chains, kinds)  # fmt: skip
+
+        def rows(place: int, values: Sequence[str]) -> list[Row]:
+            start, end, link, sequence = values
+            sizes, types, chain_, name, kind = self._infos[infos[place + 1]]
+            return [(start, end, self._pid | tids[place + 1], link, name, sequence, forward[place + 1], sizes, types,
+                     chain_, kind)]  # fmt: skip
+
+        if infos:
+            write(slice(1))  # the name of the step, which no other has
+            rest = slice(1, None)
+            values = [starts[rest], ends[rest], links[rest], sequences[rest]]
+            self._repeated_ops.add([infos[rest], tids[rest], forward[rest]], values, rows, lambda: write(rest))
 
     def _shared(self, info: OpInfo) -> _Shared:
         options = self._output.options
+        sizes = self._torch[info.shapes] if options.shapes and info.shapes else None
         types = self._torch[info.types] if options.shapes and info.types else None
-        shapes = self._torch[info.shapes] if options.shapes and info.shapes else None
         chain_ = self._chain(info.stack) if options.stack and info.stack else None
         kind = _MARK if info.name.startswith(schema.MARK_OPERATOR) else _OP
-        return types, shapes, chain_, self._torch[info.name], kind
+        return sizes, types, chain_, self._torch[info.name], kind
 
     def _chain(self, stack: tuple[str, ...]) -> int:
         found = self._chains.get(stack)
@@ -121,49 +142,76 @@ class HostTables:
             self._database.add("PYTORCH_CALLCHAINS", rows)
         return found
 
-    def _queue(self, segment: Segment, links: list[int]) -> list[Sequence[Any]]:
-        """Columns of PYTORCH_API: both ends of each element, one behind the other."""
-        names, tids, starts, ends, dequeue_starts, dequeue_ends = columns(
-            segment.queue, "name", "tid", "start", "end", "dequeue_start", "dequeue_end"
+    def _queue(self, segment: Segment, links: Ints) -> None:
+        """Rows of PYTORCH_API: both ends of each element, one behind the other."""
+        names, tids = columns(segment.queue, "name", "tid")
+        starts, ends, dequeue_starts, dequeue_ends = arrays(
+            segment.queue, "start", "end", "dequeue_start", "dequeue_end"
         )
-        launching, size = self._pid | self._output.process.dequeue_tid, 2 * len(names)
+        launching = self._pid | self._output.process.dequeue_tid
         for name in dict.fromkeys(names):
             if name not in self._queued:
                 self._queued[name] = self._torch[f"Enqueue@{name}"], self._torch[f"Dequeue@{name}"]
-        both = (
-            (starts, dequeue_starts), (ends, dequeue_ends), ([self._pid | tid for tid in tids], [launching] * len(names)),
-            (links, links), zip(*map(self._queued.__getitem__, names)) if names else ((), ()),
+
+        def write() -> None:
+            threads = self._pid | arrays(segment.queue, "tid")[0]
+            ids = np.array([self._queued[name] for name in names])
+            both = (
+                (starts, dequeue_starts),
+                (ends, dequeue_ends),
+                (threads, np.full(len(tids), launching)),
+                (links, links),
+                ids.T,
+            )
+            self._database.add_columns("PYTORCH_API", *(_mixed(*pair) for pair in both), *_NO_OP, _QUEUE)
+
+        def rows(place: int, values: Sequence[str]) -> list[Row]:
+            link, *times = values
+            ids, threads = self._queued[names[place]], (self._pid | tids[place], launching)
+            return [(*ends_, thread, link, id_, _QUEUE)
+                    for ends_, thread, id_ in zip((times[:2], times[2:]), threads, ids)]  # fmt: skip
+
+        self._repeated_queue.add(
+            [names, tids], [links, starts, ends, dequeue_starts, dequeue_ends], rows, write
         )  # fmt: skip
-        none = [None] * size
-        return [*(_mixed(*pair) for pair in both), none, none, none, none, none, [_QUEUE] * size]
 
-    def _functions(self, segment: Segment) -> list[Sequence[Any]]:
-        """Columns of PYTORCH_API."""
-        names, tids, starts, ends = columns(segment.python, "name", "tid", "start", "end")
-        none = [None] * len(names)
-        threads = [self._pid | tid for tid in tids]
-        ids = list(map(self._torch.__getitem__, names))
-        return [starts, ends, threads, none, ids, none, none, none, none, none, [_TRACE] * len(names)]
+    def _functions(self, segment: Segment) -> None:
+        """Rows of PYTORCH_API."""
+        names, tids = columns(segment.python, "name", "tid")
+        starts, ends = arrays(segment.python, "start", "end")
+
+        def write() -> None:
+            threads = [self._pid | tid for tid in tids]
+            ids = list(map(self._torch.__getitem__, names))
+            self._database.add_columns("PYTORCH_API", starts, ends, threads, None, ids, *_NO_OP, _TRACE)
+
+        def rows(place: int, values: Sequence[str]) -> list[Row]:
+            return [(*values, self._pid | tids[place], None, self._torch[names[place]], _TRACE)]
+
+        self._repeated_functions.add([names, tids], [starts, ends], rows, write)
 
 
-def _launches(records: Sequence[Any], ops: Sequence[HostOp]) -> tuple[list[int], list[int]]:
+def _launches(records: Sequence[Any], ops: Sequence[HostOp]) -> tuple[Ints, Ints]:
     """Place of the operator that launched each task or communication, -1: none of these; and the connections."""
-    (connections,) = columns(records, "connection")
+    (connections,) = arrays(records, "connection")
     if isinstance(records, Columns):
-        return records.column("op_place"), connections
+        return records.array("op_place"), connections
     places = {op: place for place, op in enumerate(ops)}
-    return [places.get(record.op, -1) for record in records], connections
+    return np.array([places.get(record.op, -1) for record in records], dtype=np.int64), connections
 
 
-def _pairs(sequences: list[int], backward: list[int]) -> list[tuple[int, int]]:
-    """(place, number) of the operators that are linked with their other direction."""
-    ways: tuple[dict[int, int], dict[int, int]] = ({}, {})
-    for place, (number, back) in enumerate(zip(sequences, backward)):
-        if number >= 0:
-            ways[bool(back)][number] = place
-    return [(way[number], number) for number in ways[0].keys() & ways[1].keys() for way in ways]
+def _pairs(sequences: Ints, backward: Ints) -> tuple[Ints, Ints]:
+    """Places and numbers of the operators that are linked with their other direction: the last ones of a number."""
+    ways = []
+    for back in (False, True):
+        places = np.flatnonzero((sequences >= 0) & ((backward != 0) == back))[::-1]
+        numbers, firsts = np.unique(sequences[places], return_index=True)
+        ways.append((numbers, places[firsts]))
+    both, *found = np.intersect1d(ways[0][0], ways[1][0], assume_unique=True, return_indices=True)
+    places = np.concatenate([places[at] for (_, places), at in zip(ways, found)])
+    return places, np.concatenate([both, both])
 
 
-def _mixed(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+def _mixed(left: Ints, right: Ints) -> Ints:
     """One of each by turns."""
-    return list(chain.from_iterable(zip(left, right)))
+    return np.stack([left, right], axis=1).ravel()

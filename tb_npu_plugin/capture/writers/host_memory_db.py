@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tb_npu_plugin.capture.simulation.columns import columns
+from tb_npu_plugin.capture.simulation.columns import arrays, columns
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.simulation.samples import WORKSPACE, Allocation
-from tb_npu_plugin.capture.writers.database import Database, Row, Strings
+from tb_npu_plugin.capture.writers.database import Database, Ints, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.memory_csv import STREAM
+from tb_npu_plugin.capture.writers.repeated_rows import RepeatedRows
 from tb_npu_plugin.schema import torch_npu_db as schema
+from tb_npu_plugin.tables import NULL_INT
 
 _ENGINE, _SUM = "GE", "PTA+GE"
 #: Of a block: what happens, when, and the state of its component then.
 _EVENTS, _ENDS = ("allocate", "release"), (("at", "before"), ("release", "after"))
-#: (at, component, allocated, reserved, active)
-_Total = tuple[int, str, int, int, Optional[int]]
-_Ints = NDArray[np.int64]
 
 
 class MemoryTables:
@@ -35,8 +32,11 @@ class MemoryTables:
         self._memory = Strings(database, schema.MEMORY_STRINGS)
         self._last: Sequence[Allocation] = []
         self._held: list[Allocation] = []
-        self._known: dict[str, tuple[int, int, int]] = {}  # sizes of each component
-        self._pending: list[_Total] = []
+        self._repeated = RepeatedRows(database, "OP_MEMORY")
+        self._places: dict[str, int] = {}  # of components
+        self._known: dict[int, tuple[int, int, int]] = {}  # sizes of each component
+        #: Columns: at, allocated, reserved, active, whether the component tells that, its place.
+        self._pending: Ints = np.zeros((6, 0), dtype=np.int64)
 
     def add(self, segment: Segment) -> None:
         """Write one segment."""
@@ -57,62 +57,65 @@ class MemoryTables:
 
     # -- components ---------------------------------------------------------------------------------
     def _totals(self, segment: Segment) -> None:
-        self._pending += zip(*columns(segment.totals, "at", "component", "allocated", "reserved", "active"))
-        self._pending.sort(key=itemgetter(0))
-        count = sum(1 for total in self._pending if total[0] < segment.until)
-        ready = self._pending[:count]
-        del self._pending[:count]
-        if ready:
-            self._records(ready)
+        components, active = columns(segment.totals, "component", "active")
+        for component in dict.fromkeys(components):
+            self._places.setdefault(component, len(self._places))
+        states = [
+            *arrays(segment.totals, "at", "allocated", "reserved", "active"),
+            np.array([value is not None for value in active], dtype=np.int64),
+            np.array(list(map(self._places.__getitem__, components)), dtype=np.int64),
+        ]
+        pending = np.concatenate([self._pending, states], axis=1)
+        pending = pending[:, np.argsort(pending[0], kind="stable")]
+        count = int((pending[0] < segment.until).sum())
+        self._pending = pending[:, count:]
+        if count:
+            self._records(pending[:, :count])
 
-    def _records(self, ready: list[_Total]) -> None:
+    def _records(self, ready: Ints) -> None:
         """A row for each event, and one for the sum of all components but workspaces behind it."""
-        at, components, allocated, reserved, active = map(list, zip(*ready))
-        for component in dict.fromkeys(components):  # ids are given in the order of rows
-            self._memory.learn(component)
-            if component != WORKSPACE:
+        at, *numbers, tells, places = ready
+        components = list(self._places)
+        for place in dict.fromkeys(places.tolist()):  # ids are given in the order of rows
+            self._memory.learn(components[place])
+            if components[place] != WORKSPACE:
                 self._memory.learn(_SUM)
-        summed = np.array([component != WORKSPACE for component in components])
-        own = np.arange(len(ready)) + np.cumsum(summed) - summed
-        size = len(ready) + int(summed.sum())
+        summed = places != self._places.get(WORKSPACE, -1)
+        own = np.arange(len(at)) + np.cumsum(summed) - summed
+        size = len(at) + int(summed.sum())
 
-        def both(values: Any, sums: Any) -> list[Any]:
+        def both(values: Any, sums: Any) -> Ints:
             out = np.empty(size, dtype=np.int64)
             out[own], out[own[summed] + 1] = values, sums
-            return out.tolist()
+            return out
 
-        numbers = [[value or 0 for value in values] for values in (allocated, reserved, active)]
-        sums = self._sums([component for component in components if component != WORKSPACE],
-                          [np.array(values)[summed] for values in numbers])  # fmt: skip
-        sizes: list[list[Optional[int]]] = [both(values, total) for values, total in zip(numbers, sums)]
-        streams: list[Optional[int]] = [STREAM] * size
-        for place, component, value in zip(own.tolist(), components, active):
-            if component == _ENGINE:
-                streams[place] = None
-            if value is None:
-                sizes[2][place] = None
-        names = both([self._memory[component] for component in components], self._memory.get(_SUM, 0))
-        times = both(at, np.array(at)[summed])
+        sums = self._sums(places[summed], [values[summed] for values in numbers])
+        sizes = [both(values, total) for values, total in zip(numbers, sums)]
+        sizes[2][own[tells == 0]] = NULL_INT
+        streams = both(np.where(places == self._places.get(_ENGINE, -1), NULL_INT, STREAM), STREAM)
+        ids = np.array([self._memory.get(component, 0) for component in components])
+        names = both(ids[places], self._memory.get(_SUM, 0))
+        times = both(at, at[summed])
         self._database.add_columns("MEMORY_RECORD", names, times, *sizes, streams, self._device)
 
-    def _sums(self, components: list[str], sizes: list[_Ints]) -> list[_Ints]:
-        """Sums over all components after each event, of each size."""
+    def _sums(self, places: Ints, sizes: list[Ints]) -> list[Ints]:
+        """Sums over all components after each event, of each size. places: of the components."""
         changes = [values.copy() for values in sizes]
         before = [sum(known[kind] for known in self._known.values()) for kind in range(len(sizes))]
-        for component in dict.fromkeys(components):
-            mine = np.flatnonzero(np.array([other == component for other in components]))
-            known = self._known.get(component, (0, 0, 0))
+        for place in np.flatnonzero(np.bincount(places)).tolist():
+            mine = np.flatnonzero(places == place)
+            known = self._known.get(place, (0, 0, 0))
             for change, values, last in zip(changes, sizes, known):
                 change[mine] = np.diff(values[mine], prepend=last)
             allocated, reserved, active = (int(values[mine[-1]]) for values in sizes)
-            self._known[component] = allocated, reserved, active
+            self._known[place] = allocated, reserved, active
         return [start + np.cumsum(change) for start, change in zip(before, changes)]
 
     # -- blocks -------------------------------------------------------------------------------------
     def _allocations(self) -> None:
         """The segment before: blocks that are still held come at the end."""
         ready, self._last = self._last, []
-        if None in columns(ready, "release")[0]:
+        if NULL_INT in arrays(ready, "release", none=NULL_INT)[0]:
             self._held += [block for block in ready if block.release is None]
             ready = [block for block in ready if block.release is not None]
         self._blocks(ready)
@@ -120,19 +123,25 @@ class MemoryTables:
             self._engine_events(ready)
 
     def _blocks(self, blocks: Sequence[Allocation]) -> None:
-        name, size, at, release, active_release, engine = columns(
-            blocks, "name", "size", "at", "release", "active_release", "graph_engine"
-        )
-        names = [
-            self._engine[_engine_name(text)] if held else self._memory[text] for text, held in zip(name, engine)
-        ]  # fmt: skip
-        ends = (release, active_release)
-        durs = [[None if end is None else end - start for start, end in zip(at, times)] for times in ends]
-        before = columns(blocks, "before.allocated", "before.reserved", "before.active")
-        streams = [None if held else STREAM for held in engine]
-        self._database.add_columns(
-            "OP_MEMORY", names, size, at, *ends, *durs, *before, *_after(blocks), streams, self._device
-        )
+        name, size, engine = columns(blocks, "name", "size", "graph_engine")
+        at, *ends = arrays(blocks, "at", "release", "active_release", none=NULL_INT)
+        sizes = [*columns(blocks, "before.allocated", "before.reserved", "before.active"), *_after(blocks)]
+
+        def id_of(place: int) -> int:
+            return self._engine[_engine_name(name[place])] if engine[place] else self._memory[name[place]]
+
+        def write() -> None:
+            durs = [np.where(times == NULL_INT, NULL_INT, times - at) for times in ends]
+            streams = [None if held else STREAM for held in engine]
+            names = list(map(id_of, range(len(name))))
+            self._database.add_columns("OP_MEMORY", names, size, at, *ends, *durs, *sizes, streams, self._device)
+
+        def rows(place: int, values: Sequence[str]) -> list[Row]:
+            durs = [f"{end}-{values[0]}" for end in values[1:]]
+            return [(id_of(place), size[place], *values, *durs, *(column[place] for column in sizes),
+                     None if engine[place] else STREAM, self._device)]  # fmt: skip
+
+        self._repeated.add([name, size, engine, *sizes], [at, *ends], rows, write)
 
     def _engine_events(self, blocks: Sequence[Allocation]) -> None:
         """Rows of NPU_OP_MEM: two for each block of CANN."""
@@ -152,13 +161,13 @@ def _engine_name(name: str) -> str:
     return name.removeprefix("cann::")
 
 
-def _after(blocks: Sequence[Allocation]) -> Sequence[Sequence[Any]]:
+def _after(blocks: Sequence[Allocation]) -> list[list[Any]]:
     """Sizes after the release; None for blocks that are held."""
-    if None in columns(blocks, "release")[0]:
+    if NULL_INT in arrays(blocks, "release", none=NULL_INT)[0]:
         none = (None, None, None)
         sizes = [
             none if totals is None else (totals.allocated, totals.reserved, totals.active)
             for totals in columns(blocks, "after")[0]
         ]
-        return list(zip(*sizes))
+        return list(map(list, zip(*sizes)))
     return columns(blocks, "after.allocated", "after.reserved", "after.active")

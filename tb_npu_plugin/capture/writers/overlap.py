@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.capture.simulation.columns import columns
+from tb_npu_plugin.capture.simulation.columns import arrays, columns
 from tb_npu_plugin.capture.simulation.records import Segment, Step
 
 Interval = tuple[int, int]
 #: Rows (start, end).
 Intervals = NDArray[np.int64]
+#: Rows of Overlap Analysis: (start, end, index in OVERLAP).
+OverlapRows = NDArray[np.int64]
 _NONE: Intervals = np.zeros((0, 2), dtype=np.int64)
+NO_ROWS: OverlapRows = np.zeros((0, 3), dtype=np.int64)
 OVERLAP = ("Computing", "Communication", "Communication(Not Overlapped)", "Free")
 COMPUTING, COMMUNICATION, ALONE, FREE = range(4)
 
 
-def _intervals(starts: list[int], durs: list[int]) -> Intervals:
-    first = np.array(starts, dtype=np.int64)
-    return np.stack([first, first + np.array(durs, dtype=np.int64)], axis=1)
+def _intervals(records: Sequence[Any]) -> Intervals:
+    starts, durs = arrays(records, "start", "dur")
+    return np.stack([starts, starts + durs], axis=1)
 
 
 def merged(intervals: Intervals) -> Intervals:
@@ -50,21 +56,21 @@ def minus(left: list[Interval], right: list[Interval]) -> list[Interval]:
 
 
 class Overlap:
-    """The rows of Overlap Analysis, worked out while records come: (start, end, index in OVERLAP) in file order."""
+    """The rows of Overlap Analysis, worked out while records come, in file order."""
 
     def __init__(self) -> None:
         self._computing = self._communication = _NONE  # (start, end) of what is not settled yet
         self._idle_since: int | None = None
 
-    def add(self, segment: Segment) -> list[tuple[int, int, int]]:
+    def add(self, segment: Segment) -> OverlapRows:
         """Rows that no later record can change."""
-        kernels, starts, durs = columns(segment.tasks, "kernel", "start", "dur")
+        (kernels,) = columns(segment.tasks, "kernel")
         computes = np.array([kernel.core != "" for kernel in kernels], dtype=bool)
-        self._computing = np.concatenate([self._computing, _intervals(starts, durs)[computes]])
-        self._communication = np.concatenate([self._communication, _intervals(*columns(segment.comm, "start", "dur"))])
+        self._computing = np.concatenate([self._computing, _intervals(segment.tasks)[computes]])
+        self._communication = np.concatenate([self._communication, _intervals(segment.comm)])
         return self._rows(self._settled(segment.until))
 
-    def finish(self) -> list[tuple[int, int, int]]:
+    def finish(self) -> OverlapRows:
         """The remaining rows."""
         return self._rows((1 << 63) - 1)
 
@@ -82,7 +88,7 @@ class Overlap:
         last = int(np.searchsorted(busy[:, 0], until)) - 1
         return int(busy[last, 0]) if last >= 0 and busy[last, 1] >= until else until
 
-    def _rows(self, before: int) -> list[tuple[int, int, int]]:
+    def _rows(self, before: int) -> OverlapRows:
         done = []
         for open_ in (self._computing, self._communication):
             done.append(merged(open_[open_[:, 0] < before]))
@@ -92,23 +98,17 @@ class Overlap:
         computing, communication = done
         busy = merged(np.concatenate(done))
         if not len(busy):
-            return []
-        ends = [*([] if self._idle_since is None else [self._idle_since]), *busy[:, 1].tolist()]
-        starts = busy[:, 0].tolist() if self._idle_since is not None else busy[1:, 0].tolist()
-        free = list(zip(ends, starts))
-        self._idle_since = ends[-1]
-        lists = [list(zip(*each.T.tolist())) for each in done] if len(communication) else [[], []]
-        alone = minus(lists[1], lists[0])
-        kinds = (
-            computing,
-            communication,
-            np.array(alone, dtype=np.int64).reshape(-1, 2),
-            np.array(free, dtype=np.int64).reshape(-1, 2),
-        )
-        rows = np.concatenate(kinds)
+            return NO_ROWS
+        ends = busy[:-1, 1] if self._idle_since is None else np.append(self._idle_since, busy[:-1, 1])
+        free = np.stack([ends, busy[len(busy) - len(ends) :, 0]], axis=1)
+        self._idle_since = int(busy[-1, 1])
+        alone: list[Interval] = []
+        if len(communication):
+            alone = minus(*(list(zip(*each.T.tolist())) for each in (communication, computing)))
+        kinds = computing, communication, np.array(alone, dtype=np.int64).reshape(-1, 2), free
         numbers = np.repeat(np.arange(len(kinds)), [len(kind) for kind in kinds])
-        order = np.lexsort((numbers, rows[:, 0]))
-        return list(zip(*rows[order].T.tolist(), numbers[order].tolist()))
+        rows = np.column_stack([np.concatenate(kinds), numbers])
+        return rows[np.lexsort((numbers, rows[:, 0]))]
 
 
 class Windows:
@@ -123,11 +123,13 @@ class Windows:
         step = segment.step
         if step is None:
             return
-        launches = zip(*columns(segment.tasks, "acl", "start", "dur"))
-        tasks = [(at, at + dur) for acl, at, dur in launches if acl and step.start <= acl < step.end]
-        tasks += [(op.start, op.end) for op in segment.comm if step.start <= op.acl < step.end]
-        if tasks:
-            self.known.append((min(start for start, _ in tasks), max(step.end, *(end for _, end in tasks)), step))
+        mine = []
+        for records in (segment.tasks, segment.comm):
+            (acls,) = arrays(records, "acl")
+            mine.append(_intervals(records)[(acls >= step.start) & (acls < step.end) & (acls != 0)])
+        tasks = np.concatenate(mine)
+        if len(tasks):
+            self.known.append((int(tasks[:, 0].min()), max(step.end, int(tasks[:, 1].max())), step))
 
 
 class StepFinder:

@@ -3,7 +3,7 @@ real 910B has them."""
 
 from __future__ import annotations
 
-from tb_npu_plugin.capture.simulation.records import PlaneTask
+from tb_npu_plugin.capture.simulation.planes import PlaneTask
 
 _NO_ID = 0xFFFFFFFF
 #: us that CANN estimates for a task: a constant, and bytes a us of those that move data.
@@ -43,6 +43,6 @@ def estimated_us(task: PlaneTask) -> float:
     return constant + task.size / _BYTES_A_US if task.size else constant
 
 
-def rate(task: PlaneTask) -> float:
-    """GB/s."""
-    return task.size / task.dur if task.dur else 0.0
+def rate_of(size: int, dur: int) -> float:
+    """GB/s of bytes in ns."""
+    return size / dur if dur else 0.0

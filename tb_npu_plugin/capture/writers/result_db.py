@@ -33,7 +33,7 @@ class DatabaseResult:
     ) -> None:  # fmt: skip
         output = Output(folder, process, options, dialect)
         output.folder.mkdir(parents=True, exist_ok=True)
-        self._output, self._share = output, share
+        self._output, self._numbered, self._share = output, numbered, share
         path = output.folder / f"{schema.PROFILER_DB}{f'_{process.rank}' if numbered else ''}.db"
         self._writers: list[Writer] = []
         self._database, self._host_path = None, path.with_name(f"{path.name}.host.part")
@@ -43,13 +43,15 @@ class DatabaseResult:
                 self._database.make(table)
             strings = Strings(self._database, schema.CANN_STRINGS)
             if options.device:
-                self._writers += [Analysis(output), DeviceTables(output, self._database, strings)]
+                self._writers.append(DeviceTables(output, self._database, strings))
             elif options.npu:
                 self._writers.append(MarkTables(output, self._database, strings))
             if options.npu:
                 self._writers.append(LinkTables(output, self._database))
         if share != "rest":
             self._writers.append(HostTables(output, Database(self._host_path, schema.TABLES)))
+            if options.device:
+                self._writers.append(Analysis(output))
 
     def add(self, segment: Segment) -> None:
         """Write the next segment."""
@@ -62,7 +64,7 @@ class DatabaseResult:
             writer.close()
         if self._database is not None:
             self._database.join(self._host_path)
-            finish(self._database, self._output.process, self._metadata())
+            finish(self._database, self._output.process, self._metadata(), self._numbered)
 
     def _metadata(self) -> list[tuple[str, str]]:
         """What profiler_metadata.json holds, as JSON."""
@@ -73,11 +75,13 @@ class DatabaseResult:
         return [(key, json.dumps(value)) for key, value in content.items()]
 
 
-def finish(database: Database, process: Process, metadata: list[tuple[str, str]]) -> None:
+def finish(
+    database: Database, process: Process, metadata: list[tuple[str, str]], has_rank: bool = True
+) -> None:  # fmt: skip
     """Write what the process is, the tables that explain numbers, and the indexes, and complete the file."""
     for table, names in schema.ENUMS.items():
         database.enumeration(table, names)
-    database.add("RANK_DEVICE_MAP", [(process.rank, process.device)])
+    database.add("RANK_DEVICE_MAP", [(process.rank if has_rank else -1, process.device)])
     database.add("HOST_INFO", [(str(process.pid), "simulated")])
     database.add("SESSION_TIME_INFO", [(process.start, process.end)])
     database.add("NPU_INFO", [(process.device, process.soc)])

@@ -8,10 +8,20 @@ from numpy.typing import NDArray
 from tb_npu_plugin.capture.simulation.columns import columns
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, StepFinder, Windows
+from tb_npu_plugin.capture.writers.overlap import (
+    ALONE,
+    COMMUNICATION,
+    COMPUTING,
+    FREE,
+    OverlapRows,
+    StepFinder,
+    Windows,
+)
 from tb_npu_plugin.schema import torch_npu_csv as schema
 
 Ints = NDArray[np.int64]
+#: When the first thing of a step computed or communicated, where only gaps begin in it (it copies).
+_NOTHING = 1 << 63
 
 
 class StepSums:
@@ -38,14 +48,12 @@ class StepSums:
                     self._bubbles[found[0]] = self._bubbles.get(found[0], 0) + op.dur / 1000
                     self._bubbles_ns[found[0]] = self._bubbles_ns.get(found[0], 0) + op.dur
 
-    def overlap(self, rows: list[tuple[int, int, int]]) -> None:
+    def overlap(self, rows: OverlapRows) -> None:
         """Take overlap rows in file order."""
-        if not rows:
-            return
-        starts, ends, kinds = np.array(rows, dtype=np.int64).T
+        starts, ends, kinds = rows.T
         at = 0
         while at < len(rows):
-            found = self._step(rows[at][0], self._row_step)
+            found = self._step(int(starts[at]), self._row_step)
             if found is None:
                 at += 1
                 continue
@@ -60,7 +68,7 @@ class StepSums:
         if sums is None:
             sums = self._sums[key] = [0.0, 0.0, 0.0, 0.0]
             self._whole[key] = [0, 0, 0, 0]
-            self._facts[key] = [host_start, int(starts[0]), int(ends[0]), 1 << 63]
+            self._facts[key] = [host_start, int(starts[0]), int(ends[0]), _NOTHING]
         facts, durs = self._facts[key], ends - starts
         for kind in range(len(sums)):
             mine = durs[kinds == kind]
@@ -92,7 +100,7 @@ class StepSums:
             # through float64 us, as the vendor does: multiples of 0.25
             "stage": last / 1000 - first / 1000 - bubble, "bubble": bubble,
             "communication_not_overlapped_and_exclude_receive": max(alone - bubble, 0),
-            "preparing": busy / 1000 - host_start / 1000,
+            "preparing": 0.0 if busy == _NOTHING else busy / 1000 - host_start / 1000,
         }  # fmt: skip
         return {"step": "" if key is None else str(key), **{name: str(value) for name, value in figures.items()}}
 
@@ -107,7 +115,7 @@ class StepSums:
                 "overlapped": communication - alone, "communication": communication, "free": whole[FREE],
                 "stage": last - first - bubble, "bubble": bubble,
                 "communication_not_overlapped_and_exclude_receive": max(alone - bubble, 0),
-                "preparing": busy - host_start,
+                "preparing": 0 if busy == _NOTHING else busy - host_start,
             }  # fmt: skip
             out.append((key, {name: ns / 1000 for name, ns in figures.items()}))
         return out

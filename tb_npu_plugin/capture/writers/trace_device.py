@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
+from tb_npu_plugin.capture.simulation.device import COPIES
 from tb_npu_plugin.capture.simulation.records import MSTX, CannCall, CommOp, Group, Kernel, Segment, Task
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.links import counters, port_speed
-from tb_npu_plugin.capture.writers.overlap import OVERLAP
-from tb_npu_plugin.capture.writers.plane_tasks import (
-    data_type_of,
-    estimated_us,
-    notify_id,
-    rate,
-    target_of,
-    transport_of,
-)
+from tb_npu_plugin.capture.writers.overlap import OVERLAP, OverlapRows
+from tb_npu_plugin.capture.writers.trace_planes import PlaneEvents
 from tb_npu_plugin.capture.writers.trace_text import Clock, quoted
 from tb_npu_plugin.schema import trace_events
-from tb_npu_plugin.schema.trace_events import CALL_KEYS, CALL_PREFIX, OPERATION_KEYS, STEP_KEYS, TASK_KEYS, args_of
+from tb_npu_plugin.schema.trace_events import CALL_KEYS, CALL_PREFIX, OPERATION_KEYS, TASK_KEYS, args_of
 
 Timed = tuple[int, str]
-_NO_ID, _UNSIGNED = "4294967295", (1 << 64) - 1
-#: Stream of the tasks of communication, as their arguments name it: they have rows of their own.
-_STREAM = 4
-_OPERATION, _STEP = args_of(OPERATION_KEYS), args_of(STEP_KEYS)
-_CALL, _TASK = args_of(CALL_KEYS), args_of(TASK_KEYS)
+_NO_ID = "4294967295"
+_DIRECTIONS = {COPIES[False].hardware: "host to device", COPIES[True].hardware: "device to host"}
+_OPERATION, _CALL, _TASK = args_of(OPERATION_KEYS), args_of(CALL_KEYS), args_of(TASK_KEYS)
 
 
 def process_id(output: Output, process: str) -> int:
@@ -43,7 +35,7 @@ class DeviceEvents:
         self.streams: set[int] = set()
         self.cann_threads: set[int] = set()
         self.mark_threads: set[int] = set()
-        self._operations = 800  # so many tasks had the stream before
+        self._planes = PlaneEvents(self._pids["Communication"], ts)
 
     def cann(self, segment: Segment) -> list[Timed]:
         """CANN calls that the level shows, and the starts of the flows to the device."""
@@ -105,7 +97,7 @@ class DeviceEvents:
                 text = kernels[kernel] = f'{{"name": {quoted(kernel.name)}, "pid": {pid}, "tid": '
             size = ""
             if detailed and task.size:
-                size = f', "data size(Byte)": {task.size}, "memcpy direction": "host to device"'
+                size = f', "data size(Byte)": {task.size}, "memcpy direction": "{_DIRECTIONS[kernel.hardware]}"'
             args = _TASK % (_NO_ID, f'"{kernel.hardware}"', stream, task.task, task.batch, _NO_ID, task.connection)
             out.append(
                 (start, f'{text}{stream}, "ts": {ts(start)}, "dur": {task.dur / 1000}, "args": {args[:-1]}{size}'
@@ -132,20 +124,8 @@ class DeviceEvents:
                            f'"dur": {op.dur / 1000}, "args": {args}, "ph": "X"}}')
             )  # fmt: skip
             out.append(self._arrive(op.start, pid, base, device_id(op)))
-            if not with_planes:
-                continue
-            self._operations += 1
-            for number, task in enumerate(op.planes):
-                dur = task.dur / 1000
-                args = _STEP % (
-                    f'"{notify_id(task) & _UNSIGNED}"', estimated_us(task), _STREAM, self._operations, number,
-                    f'"{task.name}"', task.src, target_of(task), f'"{transport_of(task)}"', task.size,
-                    f'"{data_type_of(task, op.data_type)}"', f'"{task.link}"', rate(task), _NO_ID,
-                )  # fmt: skip
-                out.append(
-                    (task.start, f'{{"name": "{task.name}", "pid": {pid}, "tid": {base + 1 + task.plane}, '
-                                 f'"ts": {ts(task.start)}, "dur": {dur}, "args": {args}, "ph": "X"}}')
-                )  # fmt: skip
+            if with_planes:
+                out += self._planes.of(op, base)
         return out
 
     def row_of(self, group: Group) -> int:
@@ -175,13 +155,13 @@ class DeviceEvents:
                 )  # fmt: skip
         return out
 
-    def overlap(self, rows: list[tuple[int, int, int]]) -> list[Timed]:
+    def overlap(self, rows: OverlapRows) -> list[Timed]:
         """Rows of Overlap Analysis."""
         ts, pid = self._ts, self._pids["Overlap Analysis"]
         return [
             (start, f'{{"name": "{OVERLAP[kind]}", "pid": {pid}, "tid": {kind}, "ts": {ts(start)}, '
                     f'"dur": {(end - start) / 1000}, "ph": "X"}}')
-            for start, end, kind in rows
+            for start, end, kind in rows.tolist()
         ]  # fmt: skip
 
     def torch_to_npu(self, segment: Segment) -> list[Timed]:

@@ -34,7 +34,7 @@ class HostEvents:
 
     def _static(self, info: OpInfo) -> tuple[str, str]:
         args = ""
-        if self._options.shapes and info.shapes:
+        if self._options.shapes and info.types:  # a single number has no sizes
             args += f', "Input Dims": {quoted(info.shapes)}, "Input type": {quoted(info.types)}'
         if self._options.stack and info.stack:
             args += f', "Call stack": {quoted(_SEPARATOR.join(info.stack))}'

@@ -9,22 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.cluster.database import read_database
+from tb_npu_plugin.readers.cluster.database import of_ranks, read_database
 from tb_npu_plugin.readers.communication import Entry, entry_of, flat_tables, links_table
 from tb_npu_plugin.readers.csv_reader import read_csv
-from tb_npu_plugin.readers.json_file import load_object, read_text
+from tb_npu_plugin.readers.json_file import read_object
+from tb_npu_plugin.readers.json_shapes import members, object_members
+from tb_npu_plugin.readers.reading import Reading, Tables
 from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import Progress
-from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.schema import cluster
 from tb_npu_plugin.schema.formats import CLUSTER
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
 from tb_npu_plugin.tables import NULL_INT, Table
-
-Tables = dict[str, Table]
 
 
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
@@ -32,19 +29,16 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
     return Capture()
 
 
-def read_file(
-    path: Path, relative: str, log: ProblemLog, progress: Progress, spool: Spool | None, before: Tables
-) -> Tables:
+def read_file(reading: Reading) -> Tables:
     """As readers.registry.read_file, of all ranks; a database gives what the text files lack."""
-    spec = CLUSTER.file(path.name)
+    spec = CLUSTER.file(reading.name)
     if spec is cluster.STEPS:
-        table = read_csv(path, relative, cluster.STEPS, log, progress)
-        return {} if table is None else {"step_trace": _by_rank(table)}
+        table = read_csv(reading, cluster.STEPS)
+        return {} if table is None else {"step_trace": _by_rank(table, reading.report)}
     if spec is cluster.DATABASE:
-        return read_database(path, relative, log, progress, set(spec.tables) - before.keys())
-    report = FileReport(log, relative)
-    text = read_text(path, report, progress)
-    content = None if text is None else load_object(text, report, exact=True)
+        return read_database(reading, reading.lacking(spec))
+    report = reading.report
+    content = read_object(reading, exact=True)
     if content is None:
         return {}
     if spec is cluster.MATRIX:
@@ -63,10 +57,16 @@ def select(tables: Tables, part: str) -> Tables:
     return out
 
 
-def _by_rank(table: Table) -> Table:
-    """Rows of ranks, with their number."""
+def _by_rank(table: Table, report: FileReport) -> Table:
+    """Rows of ranks, with their number. One that names none is lost: it is nobody's."""
     own = table.take(table.text(cluster.ROW_TYPE.key).equals(cluster.BY_RANK))
-    index = own.text("index")
+    index = own.text(cluster.INDEX_COLUMN.key)
+    named = index.isin([text for text in index.values if cluster.INDEX.fullmatch(text)])
+    if not named.all():
+        row = int(np.flatnonzero(~named)[0])
+        where, lost = cluster.INDEX_COLUMN.headers[0], int(np.count_nonzero(~named))
+        report.add("bad_required_cell", where, found=index[row] or "", count=lost)
+        own, index = own.take(named), index.take(named)
     numbers = [int(text) if cluster.INDEX.fullmatch(text) else NULL_INT for text in index.values]
     ranks = np.array([*numbers, NULL_INT], dtype=np.int64)[index.codes]
     columns = tuple(column for column in STEP_TRACE.columns if own.has(column.key))
@@ -87,12 +87,9 @@ def _operators(content: dict[str, Any], report: FileReport) -> Tables:
     parts = {rank: flat_tables(own, report) for rank, own in sorted(entries.items())}
     out: Tables = {}
     for name in ("comm_ops", "comm_bandwidth", "comm_packets"):
-        tables = [
-            own[name].with_columns([(cluster.RANK, np.full(len(own[name]), rank, dtype=np.int64))])
-            for rank, own in parts.items()
-        ]
-        if tables:
-            out[name] = concat(tables[0].columns, tables)
+        table = of_ranks({rank: own[name] for rank, own in parts.items()})
+        if table is not None:
+            out[name] = table
     return out
 
 
@@ -105,17 +102,9 @@ def _links(content: dict[str, Any], report: FileReport) -> Iterator[Entry]:
 def _inner(content: dict[str, Any], report: FileReport) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """(step, key, what it holds) of both JSON files."""
     for group, steps in content.items():
-        for step, entries in _members(steps, group, report):
-            for key, value in _members(entries, f"{group}, {step}", report):
-                if isinstance(value, dict):
-                    yield step, key, value
-
-
-def _members(value: Any, where: str, report: FileReport) -> list[tuple[str, Any]]:
-    if isinstance(value, dict):
-        return list(value.items())
-    report.add("unexpected_shape", where, expected="an object", found=str(value))
-    return []
+        for step, entries in members(report, steps, group):
+            for key, value in object_members(report, entries, f"{group}, {step}"):
+                yield step, key, value
 
 
 def _kind(key: str) -> str:

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tb_npu_plugin.readers.database.source import Rows, Source
+from tb_npu_plugin.readers.database.source import Rows
 from tb_npu_plugin.readers.figures import Rows as Collected
-from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema import torch_npu_json as names
 from tb_npu_plugin.tables import NULL_INT, Table
 from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS, scaled
@@ -18,9 +17,9 @@ _MS, _US, _MB = TIME_UNITS["ms"], TIME_UNITS["us"], DECIMAL_SIZE_UNITS["MB"]
 _STEP = re.compile(r"step(\d*)")
 
 
-def read_comm_ops(source: Source) -> dict[str, Table]:
-    """Communication operators; idle time is recomputed from what it consists of, ratios as text exports have them."""
-    rows = source.read(schema.COMM_TIME)
+def comm_ops(rows: Rows) -> Table:
+    """Communication operators, of COMM_TIME; idle time is recomputed from what it consists of, ratios as text exports
+    have them."""
     out = Collected(names.COMM_OPS_COLUMNS)
     figures = _columns(rows, "elapse_ms", "transit_ms", "wait_ms", "sync_ms", "idle_ms")
     for who, start, times in zip(_who(rows), rows.floats("start_us").tolist(), figures):
@@ -29,12 +28,11 @@ def read_comm_ops(source: Source) -> dict[str, Table]:
             idle = elapse - transit - wait
         out.add(*who, _ns(start, _US), elapse, transit, wait, sync, idle,
                 _ratio(times[2], times[1]), _ratio(times[3], times[1]))  # fmt: skip
-    return _unless_empty("comm_ops", out)
+    return out.table()
 
 
-def read_comm_bandwidth(source: Source) -> dict[str, Table]:
-    """Transports of each operator: one row for all its packages."""
-    rows = source.read(schema.COMM_BANDWIDTH)
+def comm_bandwidth(rows: Rows) -> Table:
+    """Transports of each operator, of COMM_BANDWIDTH: one row for all its packages."""
     out = Collected(names.COMM_BANDWIDTH_COLUMNS)
     figures = _columns(rows, "size_mb", "time_ms", "bandwidth", "large_packet_ratio")
     seen = set()
@@ -44,24 +42,22 @@ def read_comm_bandwidth(source: Source) -> dict[str, Table]:
             size, time, speed, large = values
             rollup = int(transport in names.ROLLUP_TRANSPORTS)
             out.add(*who, transport, rollup, _ns(size, _MB), _ns(time, _MS), _known(speed), _known(large))
-    return _unless_empty("comm_bandwidth", out)
+    return out.table()
 
 
-def read_comm_packets(source: Source) -> dict[str, Table]:
-    """Packages by size."""
-    rows = source.read(schema.COMM_BANDWIDTH)
+def comm_packets(rows: Rows) -> Table:
+    """Packages by size, of COMM_BANDWIDTH."""
     out = Collected(names.COMM_PACKETS_COLUMNS)
     figures = _columns(rows, "packet_mb", "packets_ms")
     counts = rows.ints("count").tolist()
     for who, transport, (packet, time), count in zip(_who(rows), rows.texts("transport"), figures, counts):
         if count not in (0, NULL_INT):  # rows without packages stand for a transport only
             out.add(*who, transport, _ns(packet, _MB), count, _ns(time, _MS))
-    return _unless_empty("comm_packets", out)
+    return out.table()
 
 
-def read_comm_links(source: Source) -> dict[str, Table]:
-    """The matrix of links."""
-    rows = source.read(schema.COMM_MATRIX)
+def comm_links(rows: Rows) -> Table:
+    """The matrix of links, of COMM_MATRIX."""
     out = Collected(names.COMM_LINKS_COLUMNS)
     figures = _columns(rows, "size_mb", "time_ms", "bandwidth")
     ends = zip(rows.ints("src").tolist(), rows.ints("dst").tolist())
@@ -74,7 +70,7 @@ def read_comm_links(source: Source) -> dict[str, Table]:
             None if src == NULL_INT else src, None if dst == NULL_INT else dst, _text(transport),
             _ns(size, _MB), _ns(time, _MS), _known(speed), _text(op_name),
         )  # fmt: skip
-    return _unless_empty("comm_links", out)
+    return out.table()
 
 
 def _who(rows: Rows) -> Iterator[tuple[str | None, str | None, str, str | None]]:
@@ -111,8 +107,3 @@ def _ratio(part: float, transit: float) -> float | None:
 
 def _text(value: Any) -> str | None:
     return value if value and value != "N/A" else None
-
-
-def _unless_empty(table: str, rows: Collected) -> dict[str, Table]:
-    found = rows.table()
-    return {table: found} if len(found) else {}

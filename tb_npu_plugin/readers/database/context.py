@@ -9,17 +9,21 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.source import Rows, Source, kept
 from tb_npu_plugin.readers.database.strings import Strings, places
+from tb_npu_plugin.readers.reading import Show, unseen
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import NULL_INT, IntArray
 
+#: Calls of the framework that tell whether sizes and types stand in each other's columns.
+_SAMPLE = 100
+
 
 class Context:
-    """One database of a profiler."""
+    """One database of a profiler. show: see Reading."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    def __init__(self, source: Source, show: Show = unseen) -> None:
+        self.source, self.show = source, show
         self.spool: Spool = source.spool
 
     @cached_property
@@ -49,8 +53,18 @@ class Context:
 
     @cached_property
     def torch(self) -> Rows:
-        """Calls of the framework on the host."""
-        return self.source.read(schema.PYTORCH_API)
+        """Calls of the framework on the host. torch_npu writes sizes into the column of types, and types into that of sizes:
+        what stands there tells which is which, so that a release that has mended it is read, too."""
+        rows = self.source.read(schema.PYTORCH_API)
+        types, shapes = rows.ints("input_types"), rows.ints("input_shapes")
+        if self._have_letters(types) or not self._have_letters(shapes):
+            return rows
+        return Rows(len(rows), {**rows.data, "input_types": shapes, "input_shapes": types})
+
+    def _have_letters(self, ids: IntArray) -> bool:
+        """As all types have, and no sizes: the first ones tell."""
+        first = self.strings.column(ids[ids != NULL_INT][:_SAMPLE], raw=True).values
+        return any(any(map(str.isalpha, text)) for text in first)
 
     @cached_property
     def connections(self) -> Rows:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.metrics import metric_columns
 from tb_npu_plugin.readers.database.source import Rows, kept
+from tb_npu_plugin.readers.database.steps import steps_of_kernels
 from tb_npu_plugin.readers.database.strings import picked, places
 from tb_npu_plugin.readers.database.windows import step_rows
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
@@ -22,13 +23,15 @@ _MAYBE = ("op_state", "hf32")
 
 
 def read_kernels(context: Context) -> dict[str, Table]:
-    """Kernels with waiting times, steps and metrics."""
+    """Kernels with waiting times, steps and metrics. Steps are shown before the metrics are read, which may be most of
+    the database."""
     joined = _Joined(context)
     if not len(joined.start):
         return {}
     data = joined.columns()
     columns = tuple(column for column in KERNELS.columns if column.key in data)
     table = Table(columns, {column.key: data[column.key] for column in columns})
+    context.show(lambda: {"step_trace": steps_of_kernels(table)})
     return {"kernels": table.with_columns(metric_columns(context, joined.task_ids()))}
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from tb_npu_plugin.readers.report import FileReport
@@ -21,6 +22,17 @@ _MAGIC = b"SQLite format 3\0"
 _HEADER = 100
 #: A header that promises more than so many times the file is no sound one.
 _MOST = 1000
+
+
+class _Connection(sqlite3.Connection):
+    """Damage may be in names, too, which SQLite quotes in its messages: sqlite3 does not get over those that are no
+    UTF-8."""
+
+    def execute(self, *args: Any) -> sqlite3.Cursor:
+        try:
+            return super().execute(*args)
+        except UnicodeDecodeError as error:
+            raise sqlite3.DatabaseError("a damaged name") from error
 
 
 @contextmanager
@@ -106,7 +118,7 @@ def _connected(path: Path, state: _State, folder: str, report: FileReport) -> sq
                 shutil.copyfile(_log_of(path, end), _log_of(copy, end))
                 mode = "mode=rw"
             path = copy
-        connection = sqlite3.connect(f"file:{quote(str(path.resolve()))}?{mode}", uri=True)
+        connection = sqlite3.connect(f"file:{quote(str(path.resolve()))}?{mode}", uri=True, factory=_Connection)
     except OSError as error:
         report.add("unreadable", found=error.strerror or type(error).__name__)
         return None

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 #: Share of the time that goes into reading rows.
 _READING = 0.6
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file; 0 where it is gone."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 class Steps:

@@ -76,7 +76,7 @@ def _value(text: str | None) -> Any:
     """JSON as the profiler writes it; what is none stays text."""
     try:
         return json.loads(text or "null")
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

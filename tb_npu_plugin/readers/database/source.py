@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.readers.collecting import without_collecting
+from tb_npu_plugin.collecting import without_collecting
+from tb_npu_plugin.readers.damage import is_damaged, repaired
 from tb_npu_plugin.readers.database.cells import Mask, floats_of, ints_of, text_of
+from tb_npu_plugin.readers.database.recording import Place, Recording
 from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.readers.spool import IN_MEMORY, Growing, Spool
-from tb_npu_plugin.schema.torch_npu_db_reading import END, START, Content, Field, Select
+from tb_npu_plugin.schema.torch_npu_db_reading import END, MOMENTS, SELECTS, START, Content, Field, Select
 from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray
 
 #: Rows that are Python objects at a time.
@@ -36,6 +38,12 @@ class Rows:
 
     def __len__(self) -> int:
         return self.count
+
+    def take(self, rows: IntArray) -> Rows:
+        """Some of the rows, by their numbers."""
+        data = {key: [values[row] for row in rows] if isinstance(values, list) else values[rows]
+                for key, values in self.data.items()}  # fmt: skip
+        return Rows(len(rows), data)
 
     def has(self, key: str) -> bool:
         """The table has this column."""
@@ -77,7 +85,9 @@ class Source:
         self._connection = connection
         self._columns: dict[str, dict[str, str]] = {}  # table -> lower case name -> name
         self._told: set[str] = set()
+        self._whole: set[tuple[str, str]] = set()  # table and column of what was read, and its defects told
         self.tables = self._tables()
+        self._recording = Recording(connection, self._moments)
 
     def _tables(self) -> frozenset[str]:
         try:
@@ -126,14 +136,24 @@ class Source:
     def read(self, select: Select, *keys: str) -> Rows:
         """The rows of a table, of some columns or all; none where it is not there. Rows without a valid value of a
         required column are lost, other bad values unknown."""
-        columns = [_Growing(field, self.spool) for field, _ in self._fields(select, keys)] if self.has(select) else []
+        fields = self._fields(select, keys) if self.has(select) else []
+        columns = [_Growing(field, self.spool) for field, _ in fields]
 
         def take(chunk: dict[str, Any]) -> None:
-            for column in columns:
+            for (field, name), column in zip(fields, columns):
+                if field.content is Content.TEXT:
+                    self._repair(select, name, chunk[field.key])
                 column.add(chunk)
 
         taken = self.chunks(select, keys, take)
         return Rows(taken, {column.field.key: column.result() for column in columns})
+
+    def _repair(self, select: Select, name: str, texts: list[str | None]) -> None:
+        """Texts that hold bytes that are none: a problem."""
+        for row, text in enumerate(texts):
+            if text is not None and not text.isascii() and is_damaged(text):
+                texts[row] = repaired(text)
+                self._add("bad_bytes", select, name, text)
 
     def _fields(self, select: Select, keys: tuple[str, ...]) -> list[tuple[Field, str]]:
         """The columns that are there, of those asked for or all, and their names."""
@@ -157,7 +177,8 @@ class Source:
                     self._told_rows(len(rows))
         except sqlite3.DatabaseError as error:
             if self._first(f"{select.table} cut"):
-                self.report.add("damaged_table", select.table, found=str(error))
+                self.report.table_damaged(select.table, error)
+        self._whole.update((select.table, name) for _, name in fields)
         return total
 
     def _fetched(self, select: Select, shown: str) -> Iterator[list[tuple[Any, ...]]]:
@@ -179,6 +200,7 @@ class Source:
             if unknown.any():
                 self._report(select, field, name, column, unknown)
         lost |= self._backwards(select, fields, cells, out, lost)
+        lost |= self._outside(select, fields, cells, out, lost)
         if lost.any():
             kept = np.flatnonzero(~lost)
             out = {
@@ -209,10 +231,55 @@ class Source:
             wrong |= found
         return wrong
 
-    def _report(self, select: Select, field: Field, name: str, cells: tuple[Any, ...], wrong: Mask) -> None:
-        code = "bad_required_cell" if field.required else "bad_cell"
+    def _outside(
+        self,
+        select: Select,
+        fields: list[tuple[Field, str]],
+        cells: list[tuple[Any, ...]],
+        out: dict[str, Any],
+        lost: Mask,
+    ) -> Mask:
+        """Mask of further rows that begin or end at a time that is none of the recording. Other such times become
+        unknown."""
+        wrong = np.zeros(len(lost), dtype=np.bool_)
+        moments = [key for key in MOMENTS if key in out]
+        window = self._recording.window(*(out[key][~lost] for key in moments)) if moments else None
+        for (field, name), column in zip(fields, cells):
+            if window is None or field.key not in moments:
+                continue
+            found = window.strays(out[field.key]) & ~(lost | wrong)
+            if not found.any():
+                continue
+            if field.required:
+                wrong |= found
+                self._report(select, field, name, column, found, "outside_recording")
+            else:
+                out[field.key] = np.where(found, NULL_INT, out[field.key])
+                self._report(select, field, name, column, found)
+        return wrong
+
+    def _moments(self) -> list[Place]:
+        """Where rows tell when they were recorded: their begin, or their only time."""
+        return [
+            (_quoted(select.table), _quoted(name))
+            for select in SELECTS
+            if select.table in self.tables
+            for field in select.fields
+            if field.required and field.key in MOMENTS and field.key != END
+            if (name := self._name(select, field)) is not None
+        ]
+
+    def _report(
+        self, select: Select, field: Field, name: str, cells: tuple[Any, ...], wrong: Mask, code: str = ""
+    ) -> None:
+        code = code or ("bad_required_cell" if field.required else "bad_cell")
         for row in np.flatnonzero(wrong).tolist():
             found = "NULL" if cells[row] is None else text_of(cells[row]) or ""
+            self._add(code, select, name, found)
+
+    def _add(self, code: str, select: Select, name: str, found: str) -> None:
+        """Tell a defect of a column that was not read before."""
+        if (select.table, name) not in self._whole:
             self.report.add(code, f"{select.table}, {name}", found=found, kind=f"{select.table}.{name}")
 
 

@@ -1,22 +1,29 @@
-"""The table "step_trace", from analysis.db. Source: specs/ascend_pt.md 4.9, 6.2."""
+"""The table "step_trace", from analysis.db or the kernels. Source: specs/ascend_pt.md 4.9, 6.2."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 
+from tb_npu_plugin.analysis import steps
 from tb_npu_plugin.readers.database.communication import step_of
-from tb_npu_plugin.readers.database.source import Source
+from tb_npu_plugin.readers.database.source import Rows, Source
+from tb_npu_plugin.readers.numbered_steps import with_numbered_steps
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE, STEP_TRACE_UNIT
-from tb_npu_plugin.tables import NULL_INT, Data, Kind, Table, Text
+from tb_npu_plugin.tables import NULL_INT, Data, Kind, Table, Text, from_lists
 from tb_npu_plugin.units import TIME_UNITS, scaled
 
 
 def read_step_trace(source: Source) -> dict[str, Table]:
-    """Steps as they stand; figures are microseconds."""
+    """Steps as they stand."""
     rows = source.read(schema.STEP_TRACE)
-    if not len(rows):
-        return {}
+    return {STEP_TRACE.id: with_numbered_steps(step_table(rows), STEP_TRACE.id, source.report)} if len(rows) else {}
+
+
+def step_table(rows: Rows) -> Table:
+    """The table of rows of STEP_TRACE; figures are microseconds."""
     data: dict[str, Data] = {}
     for column in STEP_TRACE.columns:
         if not rows.has(column.key):
@@ -29,4 +36,11 @@ def read_step_trace(source: Source) -> dict[str, Table]:
         else:
             data[column.key] = rows.ints(column.key)
     columns = tuple(column for column in STEP_TRACE.columns if column.key in data)
-    return {"step_trace": Table(columns, data)}
+    return Table(columns, data)
+
+
+def steps_of_kernels(kernels: Table) -> Table:
+    """What the kernels tell of the steps; see analysis.steps."""
+    found = [asdict(step) for step in steps.from_kernels(kernels)]
+    columns = tuple(column for column in STEP_TRACE.columns if found and column.key in found[0])
+    return from_lists(columns, {column.key: [step[column.key] for step in found] for column in columns})

@@ -78,7 +78,7 @@ class Strings:
     def names(self, ids: IntArray) -> Text:
         """As `column`, for rows that are nothing without their name: where the text is lost, the id stands for it."""
         text = self.column(ids)
-        lost = np.flatnonzero(self._lost(ids))
+        lost = np.flatnonzero(self.lost(ids))
         if not len(lost):
             return text
         found, code = np.unique(ids[lost], return_inverse=True)
@@ -86,14 +86,14 @@ class Strings:
         codes[lost] = code.reshape(-1) + len(text.values)
         return Text(codes, [*text.values, *(_STAND_IN.format(id_) for id_ in found.tolist())])
 
-    def _lost(self, ids: IntArray) -> NDArray[np.bool_]:
+    def lost(self, ids: IntArray) -> NDArray[np.bool_]:
         """Mask of the ids that should have a text and have none."""
         return np.asarray((self._places(ids) < 0) & (ids != NULL_INT) & (ids != NO_ID))
 
     def column(self, ids: IntArray, unquote: bool = False, raw: bool = False) -> Text:
         """A text column from a column of ids. Empty and N/A are unknown, as in text files; `unquote` takes the pair
         of quotation marks off that shapes have; `raw` leaves texts as they are."""
-        lost = np.flatnonzero(self._lost(ids))
+        lost = np.flatnonzero(self.lost(ids))
         if len(lost) and not self._told:
             self._told = True
             self._report.add("unknown_text", self._where, found=f"id {int(ids[lost[0]])}")

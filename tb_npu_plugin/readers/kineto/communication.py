@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tb_npu_plugin.readers.figures import TOO_LONG
 from tb_npu_plugin.readers.kineto.picked import Index, Picked
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.registry import TABLES
@@ -38,7 +39,7 @@ def read_communication(picked: Picked, kernels: Table, rows: Index) -> dict[str,
         own.ints("dur_ns").tolist(),
     )
     for number, (step, kernel, start, dur, args) in enumerate(zip(*columns, _in_order(picked, rows[chosen]))):
-        name = str(args.get("Collective name") or _ARGUMENTS.sub("", kernel or ""))
+        name = str(args.get(kineto.COLLECTIVE) or _ARGUMENTS.sub("", kernel or ""))
         place = {
             "step": step,
             "kind": "p2p" if kineto.POINT_TO_POINT.search(name) else "collective",
@@ -80,14 +81,13 @@ def _table(name: str, lists: dict[str, list[Any]]) -> Table:
 
 
 def _group(args: dict[str, Any]) -> str | None:
-    name = args.get("Process Group Name")
+    name = args.get(kineto.COLLECTIVE_GROUP)
     return str(name) if name not in (None, "") else None
 
 
 def _message(args: dict[str, Any]) -> int | None:
     """Bytes of the larger side: what an all-gather gives and a reduce-scatter takes."""
-    sizes = [
-        value for key in ("In msg nelems", "Out msg nelems") if isinstance(value := args.get(key), int) and value >= 0
-    ]
-    element = kineto.ELEMENT_BYTES.get(str(args.get("dtype")))
-    return max(sizes) * element if sizes and element else None
+    sizes = [value for key in kineto.MESSAGE_ELEMENTS if type(value := args.get(key)) is int and value >= 0]
+    element = kineto.ELEMENT_BYTES.get(str(args.get(kineto.ELEMENT_TYPE)))
+    size = max(sizes) * element if sizes and element else TOO_LONG
+    return size if size < TOO_LONG else None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,15 +16,23 @@ from tb_npu_plugin.discovery.identity import MAX_RANK
 from tb_npu_plugin.discovery.kineto_head import kineto_head
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.source import READ_ERRORS
 from tb_npu_plugin.scan import MEMORY, Into, TraceEvents, scan_trace
+from tb_npu_plugin.scan.source import unpacked_limit
 from tb_npu_plugin.schema import kineto
-from tb_npu_plugin.tables import NULL_INT
+from tb_npu_plugin.tables import NULL_INT, known
 
 #: Some versions write it behind the events: then it is looked for in so many last bytes.
 _TAIL = 1 << 14
 #: Phase of what names processes and threads: it is not drawn.
 _NOT_DRAWN = ord("M")
-_BASE_TIME = re.compile(rb'"' + kineto.BASE_TIME.encode() + rb'"\s*:\s*(\d{1,19})\b')
+#: ns since the epoch that nothing was recorded at: in the year 2200.
+_NO_MOMENT = 7_258_118_400_000_000_000
+#: ns since the epoch: in 2001, before all that was recorded.
+_THIS_CENTURY = 10**18
+_BLOCK = 1 << 20
+_BASE_TIME = re.compile(rb'"' + kineto.BASE_TIME.encode() + rb'"\s*:\s*(\d{1,30})\s*[,}]')
 
 
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
@@ -64,16 +74,27 @@ def _head(path: Path) -> Mapping[str, Any]:
 
 def _versions(head: Mapping[str, Any], distributed: Mapping[str, Any]) -> dict[str, str]:
     out = {}
-    for key, program in kineto.VERSIONS.items():
+    for key, (program, places) in kineto.VERSIONS.items():
         value = head.get(key)
         if isinstance(value, int) and value > 0:
-            out[program] = f"{value // 1000}.{value % 1000 // 10}"
+            out[program] = _numbers(value, places)
     if isinstance(head.get(kineto.CUPTI_VERSION), int):
         out["CUPTI"] = str(head[kineto.CUPTI_VERSION])
     nccl = distributed.get(kineto.NCCL_VERSION)
     if isinstance(nccl, str) and nccl not in ("", "unknown"):
         out["NCCL"] = nccl
     return out
+
+
+def _numbers(version: int, places: Sequence[int]) -> str:
+    """ "12.4" of 12040; the figure itself where it is too small to be made of such numbers."""
+    if version < places[0]:
+        return str(version)
+    numbers = []
+    for place in places:
+        number, version = divmod(version, place)
+        numbers.append(str(number))
+    return ".".join(numbers)
 
 
 def _device_name(head: Mapping[str, Any]) -> str | None:
@@ -94,25 +115,57 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
 
 def scan_kineto(path: Path, log: ProblemLog, progress: Callable[[int], None], into: Into = MEMORY) -> TraceEvents:
     """scan.scan_trace, times counted from the epoch."""
-    base = _base_time(path)
+    report, is_packed = FileReport(log, path.name), path.name.endswith(".gz")
+    stated = _head(path).get(kineto.BASE_TIME)
+    base = _moment(_stated_behind(path) if stated is None and not is_packed else stated, report)
     peek = into.peek
     if peek is not None:
         into = dataclasses.replace(into, peek=lambda events: peek(_timed(events, base)))
-    return _timed(scan_trace(path, log, progress, into), base)
+    events = scan_trace(path, log, progress, into)
+    if stated is None and is_packed and not _has_dates(events):  # to look there, all of it must be unpacked again
+        base = _moment(_stated_behind(path), report)
+    return _timed(events, base)
 
 
-def _base_time(path: Path) -> int:
-    """ns since the epoch that times count from; 0 where the file does not tell: then they are absolute."""
-    base = _head(path).get(kineto.BASE_TIME)
-    if isinstance(base, int):
-        return base
+def _moment(stated: Any, report: FileReport) -> int:
+    """ns since the epoch that times count from; 0 where the file does not tell: then they are absolute. What no moment
+    can be is a problem."""
+    if type(stated) is int and 0 <= stated < _NO_MOMENT:
+        return stated
+    if stated is not None:
+        report.add("bad_base_time", kineto.BASE_TIME, found=str(stated))
+    return 0
+
+
+def _stated_behind(path: Path) -> int | None:
+    """The base that stands behind the events; None without one, and where the file cannot be read: the reading of its
+    events says why."""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _TAIL))
-            found = _BASE_TIME.search(file.read())
-    except OSError:
-        return 0
-    return int(found.group(1)) if found else 0
+        found = _BASE_TIME.search(_end(path))
+    except READ_ERRORS:
+        return None
+    return int(found.group(1)) if found else None
+
+
+def _end(path: Path) -> bytes:
+    """The last bytes of a file. One that is packed is read whole, and no further than any trace unpacks to."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        if not path.name.endswith(".gz"):
+            file.seek(max(0, size - _TAIL))
+            return file.read()
+        file.seek(0)
+        end, left = b"", unpacked_limit(size)
+        with gzip.GzipFile(fileobj=file) as unpacked:
+            while left > 0 and (block := unpacked.read(_BLOCK)):
+                end, left = (end + block)[-_TAIL:], left - len(block)
+        return end
+
+
+def _has_dates(events: TraceEvents) -> bool:
+    """Times are of a day of this century: they count from the epoch."""
+    times = events.ts[known(events.ts)]
+    return bool(len(times)) and int(times.max()) > _THIS_CENTURY
 
 
 def _timed(events: TraceEvents, base: int) -> TraceEvents:

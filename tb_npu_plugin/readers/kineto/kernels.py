@@ -18,8 +18,6 @@ _KINDS = {
 }
 _FROM_ARGS = {column: key for key, column in kineto.KERNEL_ARGS.items()}
 _ARGS_COLUMNS = tuple(column for column in kineto.KERNEL_COLUMNS if column.key in _FROM_ARGS)
-#: Device of a copy between two GPUs.
-_IN_DEVICE = "inDevice"
 _INT = 2**63
 
 
@@ -62,12 +60,14 @@ def _known(data: Data) -> bool:
 
 def _args(picked: Picked, rows: Index) -> dict[str, Data]:
     """Columns that are values of args; what is of another type than the column is unknown."""
-    values: dict[str, list[Any]] = {key: [] for key in (*_FROM_ARGS.values(), _IN_DEVICE)}
+    values: dict[str, list[Any]] = {key: [] for key in (*_FROM_ARGS.values(), kineto.IN_DEVICE)}
     for found in picked.objects(rows):
         for key, column in values.items():
             column.append(found.get(key))
     device = _FROM_ARGS["device_id"]
-    values[device] = [second if first is None else first for first, second in zip(values[device], values[_IN_DEVICE])]
+    values[device] = [
+        second if first is None else first for first, second in zip(values[device], values[kineto.IN_DEVICE])
+    ]
     return {column.key: _column(values[_FROM_ARGS[column.key]], column.kind) for column in _ARGS_COLUMNS}
 
 

@@ -23,9 +23,7 @@ def read_memory(picked: Picked, operators: Operators) -> dict[str, Table]:
     rows = picked.memory
     if not len(rows):
         return {}
-    size, address, kind, number, allocated, reserved = picked.integers(
-        rows, "Bytes", "Addr", "Device Type", "Device Id", "Total Allocated", "Total Reserved"
-    )
+    size, address, kind, number, allocated, reserved = picked.integers(rows, *kineto.MEMORY_ARGS)
     order = np.argsort(picked.events.ts[rows], kind="stable")
     rows, size, address, kind, number, allocated, reserved = (
         part[order] for part in (rows, size, address, kind, number, allocated, reserved)

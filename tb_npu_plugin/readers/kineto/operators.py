@@ -93,12 +93,20 @@ class _Coder:
 
 def _shapes(raw: bytes) -> str | None:
     """ "4,8;8,8;" of [[4, 8], [8, 8], []], as NPU profilers write them; None where nothing has a shape."""
-    value = msgspec.json.decode(raw)
+    value = _decoded(raw)
     if isinstance(value, str):
         return value or None
     if not isinstance(value, list) or not any(value):
         return None
     return ";".join(_shape(item) for item in value)
+
+
+def _decoded(raw: bytes) -> Any:
+    """What JSON says; None where it says what no number holds."""
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def _shape(value: Any) -> str:
@@ -111,7 +119,7 @@ def _shape(value: Any) -> str:
 
 def _stack(raw: bytes) -> str | None:
     """Frames, which stand between semicolons."""
-    value = msgspec.json.decode(raw)
+    value = _decoded(raw)
     if not isinstance(value, str):
         return None
     return FRAME_END.join(frame for part in value.split(";") if (frame := part.strip())) or None

@@ -100,11 +100,11 @@ class Picked:
 
 
 def _slices(events: TraceEvents, categories: Sequence[str]) -> Index:
-    """Complete events of some categories."""
+    """Complete events of some categories, those that the timeline draws."""
     codes = [code for code, text in enumerate(events.categories) if text in categories]
     rows = np.flatnonzero(np.isin(events.category, codes)) if codes else np.zeros(0, dtype=np.int64)
     good = (events.phase[rows] == ord("X")) & (events.name[rows] >= 0)
-    good &= (events.dur[rows] != NULL_INT) & (events.ts[rows] != NULL_INT)
+    good &= (events.dur[rows] >= 0) & (events.ts[rows] != NULL_INT)  # an unknown one is less than nothing, too
     return np.asarray(rows[good], dtype=np.int64)
 
 

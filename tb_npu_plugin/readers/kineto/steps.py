@@ -34,7 +34,8 @@ class Steps:
         """The step in which each moment lies; unknown in none."""
         place = np.searchsorted(self.start, moments, side="right") - 1
         inside = (place >= 0) & (moments < np.append(self.end, NULL_INT)[place])
-        return Text(np.where(inside, place, -1).astype(np.int32), self.names)
+        names = Text.of(self.names)  # of several marks of one name each is that step
+        return Text(np.where(inside, np.append(names.codes, -1)[place], -1).astype(np.int32), names.values)
 
 
 def budgets(kernels: Table, steps: Steps) -> Table:
@@ -45,7 +46,7 @@ def budgets(kernels: Table, steps: Steps) -> Table:
     if (named.codes >= 0).any():
         kernels = kernels.take(named.codes >= 0)
     codes, devices = kernels.text("step").codes, kernels.ints("device_id")
-    host = dict(zip(steps.names, steps.start.tolist()))
+    host = dict(zip(reversed(steps.names), reversed(steps.start.tolist())))  # of equal names the first
     columns = [column for column in TABLES["step_trace"] if column.key in _KEYS]
     out: dict[str, list[object]] = {key: [] for key in _KEYS}
     order = np.lexsort((codes, devices))  # stable: by start still

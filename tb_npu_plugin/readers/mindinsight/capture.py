@@ -10,8 +10,8 @@ from tb_npu_plugin.discovery.find_mindinsight import FILE_NAMES, hosts_of, rank_
 from tb_npu_plugin.discovery.rank_table import read_rank_table
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.json_file import load_object, read_text
-from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.json_file import read_object
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.settings import known_versions
 from tb_npu_plugin.schema.mindinsight_ops import INFO
 from tb_npu_plugin.schema.mindinsight_steps import CLUSTER_ANALYSE
@@ -28,9 +28,7 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
     info: dict[str, Any] = {}
     for relative in files:
         if INFO.matches(relative.rpartition("/")[2]):
-            report = FileReport(log, relative)
-            content = read_text(folder / relative, report, lambda count: None)
-            info = (None if content is None else load_object(content, report, exact=False)) or {}
+            info = read_object(Reading(folder / relative, relative, log), exact=False) or {}
     rank, source = _rank(folder, files)
     parallel = _parallel(files, info)
     world = max(parallel.get("world_size", 1), 1 if rank is None else rank + 1)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.figures import Figures
 from tb_npu_plugin.readers.figures import Rows as TableRows
-from tb_npu_plugin.readers.json_file import load_object
 from tb_npu_plugin.readers.mindinsight.rows import Rows, opened_rows, text
+from tb_npu_plugin.readers.reading import Reading, Tables
 from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import Progress
 from tb_npu_plugin.schema import mindinsight_ops as names
 from tb_npu_plugin.schema import mindinsight_steps as steps
 from tb_npu_plugin.schema import torch_npu_json as tables
@@ -23,6 +20,7 @@ from tb_npu_plugin.tables import Table, known
 from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS
 
 _MS, _US, _KB = TIME_UNITS["ms"], TIME_UNITS["us"], DECIMAL_SIZE_UNITS["KB"]
+_LINK_SHAPE = '{"from-to": {transport: [ms, KB, ...]}}'
 _LINK = re.compile(r"\s*(\d{1,9})\s*-\s*(\d{1,9})\s*")
 _OP = re.compile(r"(?:stream_\d+_(?:\d+_)?)?(?P<name>(?P<type>[A-Za-z_]+).*)")
 #: Types that are no collectives.
@@ -52,13 +50,11 @@ class _Sums:
     sizes: dict[Traffic, int] = field(default_factory=lambda: defaultdict(int))
 
 
-def read_hccl(
-    path: Path, relative: str, log: ProblemLog, progress: Progress, before: dict[str, Table]
-) -> dict[str, Table]:
+def read_hccl(reading: Reading) -> Tables:
     """`comm_ops`, `comm_bandwidth` and `comm_links` of hccl_raw. Bandwidths are recomputed: those of a step in the
-    file are sums. The recorder's average is left out. `before`: its iterations tell the unit where no link does."""
-    report = FileReport(log, relative)
-    with opened_rows(path, report, progress) as rows:
+    file are sums. The recorder's average is left out. Iterations that were read before tell the unit where no link does."""
+    report = reading.report
+    with opened_rows(reading) as rows:
         if rows is None:
             return {}
         places = rows.places(names.HCCL_STEP, names.HCCL_COST, names.HCCL_WAIT, names.HCCL_LINKS, names.HCCL_OPS)
@@ -66,14 +62,15 @@ def read_hccl(
             report.add("missing_column", "line 1", expected=f"{names.HCCL_STEP}, {names.HCCL_OPS}",
                        found=", ".join(rows.header))  # fmt: skip
             return {}
+        rows.tell_unknown(names.HCCL_HEADERS)
         found = [_step(rows, cells, line, places) for line, cells in rows.lines]
     real = [step for step in found if step.step != steps.AVERAGE_STEP]
     figures = Figures(report)
-    unit = _unit(real, figures, before)
+    unit = _unit(real, figures, reading.before)
     out = _Out(figures, report, unit)
     for step in real:
         out.add(step)
-    if not real:
+    if found and not real:
         report.add("no_rows")
     return out.tables()
 
@@ -81,15 +78,16 @@ def read_hccl(
 def _step(rows: Rows, cells: list[str], line: int, places: list[int | None]) -> _Step:
     """One row with its JSON cells decoded, figures as text."""
     step, cost, wait, links, ops = places
-    value = load_object('{"ops":' + (text(cells, ops) or "{}") + ',"links":' + (text(cells, links) or "{}") + "}",
-                        rows.report, exact=True) or {}  # fmt: skip
     return _Step(
-        text(cells, step) or str(line - 1), text(cells, cost), text(cells, wait),
-        *(value.get(key) if isinstance(value.get(key), dict) else {} for key in ("ops", "links")),  # type: ignore[arg-type]
-    )  # fmt: skip
+        text(cells, step) or str(line - 1),
+        text(cells, cost),
+        text(cells, wait),
+        rows.object(cells, ops, line, exact=True),
+        rows.object(cells, links, line, exact=True),
+    )
 
 
-def _unit(found: list[_Step], figures: Figures, before: dict[str, Table]) -> int:
+def _unit(found: list[_Step], figures: Figures, before: Mapping[str, Table]) -> int:
     """ns in the unit of the costs: ms up to 2.0, us since 2.3. Told by the times of the links, which make up the
     cost, else by the length of a step, which no cost exceeds much."""
     cost = sum(figures.integer(step.cost, 1_000_000, names.HCCL_COST) or 0 for step in found)
@@ -106,15 +104,21 @@ def _unit(found: list[_Step], figures: Figures, before: dict[str, Table]) -> int
     return _US if longest and max(waits, default=0) > _US_FROM * longest else _MS
 
 
-def _traffic(links: Any) -> Iterator[tuple[str, str, list[Any]]]:
-    """(link, transport, [time ms, size KB, ...]) of {"src-dst": {transport: [...]}}; what has another shape is
-    passed over, and reported by who needs it."""
+def _traffic(links: Any, refuse: Callable[[Any], None] = lambda found: None) -> Iterator[tuple[str, str, list[Any]]]:
+    """(link, transport, [time ms, size KB, ...]) of {"src-dst": {transport: [...]}}. What has another shape is passed
+    over, and given to `refuse`."""
     if not isinstance(links, dict):
+        refuse(links)
         return
     for link, transports in links.items():
-        for transport, values in transports.items() if isinstance(transports, dict) else ():
+        if not isinstance(transports, dict):
+            refuse({link: transports})
+            continue
+        for transport, values in transports.items():
             if isinstance(values, list) and len(values) > 1:
                 yield link, transport, values
+            else:
+                refuse({link: transports})
 
 
 class _Out:
@@ -156,17 +160,21 @@ class _Out:
                                 size / time if time else None, None)  # fmt: skip
 
     def _add_op(self, step: str, name: str, kind: str, value: list[Any], where: str, sums: _Sums) -> None:
-        cost = self._figures.integer(value[1], self._unit, f"{where}, cost")
-        wait = self._figures.integer(value[2], self._unit, f"{where}, wait")
+        cost = self._figures.amount(value[1], self._unit, f"{where}, cost")
+        wait = self._figures.amount(value[2], self._unit, f"{where}, wait")
         # How long it took in all is not recorded: it may have idled beside the two.
         self._ops.add(step, _kind(kind), name, None, None, None, cost, wait, None, None, None, None)
         moved: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-        for link, transport, values in _traffic(value[3]):
+
+        def refuse(found: Any) -> None:
+            self._report.add("unexpected_shape", where, expected=_LINK_SHAPE, found=str(found))
+
+        for link, transport, values in _traffic(value[3], refuse):
             ends = _LINK.fullmatch(link)
-            time = self._figures.integer(values[0], _MS, f"{where}, {link}")
-            size = self._figures.integer(values[1], _KB, f"{where}, {link}")
+            time = self._figures.amount(values[0], _MS, f"{where}, {link}")
+            size = self._figures.amount(values[1], _KB, f"{where}, {link}")
             if ends is None or time is None or size is None:
-                self._report.add("unexpected_shape", f"{where}, {link}", expected='"from-to": {...}', found=link)
+                self._report.add("unexpected_shape", f"{where}, {link}", expected=_LINK_SHAPE, found=link)
                 continue
             src, dst = int(ends.group(1)), int(ends.group(2))
             sums.times[src, dst, transport] += time

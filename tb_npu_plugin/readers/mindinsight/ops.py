@@ -5,9 +5,7 @@ Each file becomes a table of its own; `joined` makes the logical tables of them.
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,18 +13,19 @@ import numpy as np
 from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, largest_first
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.figures import Rows as TableRows
-from tb_npu_plugin.readers.mindinsight.rows import Rows, opened_rows, text
+from tb_npu_plugin.readers.mindinsight.rows import opened_rows, text
+from tb_npu_plugin.readers.reading import Reading, Tables
 from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import Progress
 from tb_npu_plugin.schema import mindinsight_ops as names
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC
 from tb_npu_plugin.tables import Column, IntArray, Kind, Table, Text, known
 from tb_npu_plugin.units import TIME_UNITS, unit_of
 
-Tables = dict[str, Table]
 _MS = TIME_UNITS["ms"]
 #: Tables that only `joined` needs.
 TYPES, OPS, AICPU, FRAMEWORK, FLOPS = "_types", "_ops", "_aicpu", "_framework", "_flops"
+#: What it makes of them.
+PARTS = {TYPES: "op_statistic", AICPU: "op_statistic", OPS: "op_totals", FRAMEWORK: "op_totals", FLOPS: "op_totals"}
 
 _T, _I, _D = Kind.TEXT, Kind.INT, Kind.DURATION
 _TYPES = (Column("type", _T), Column("total_ns", _D), Column("calls", _I))
@@ -42,21 +41,21 @@ _FLOPS = tuple(Column(key, _T if key == "name" else Kind.FLOAT) for key in ("nam
 _INDEX = re.compile(r"(\d+)")
 
 
-def read_types(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+def read_types(reading: Reading) -> Tables:
     """aicore_intermediate type: type, total ms and calls by place; the share is computed anew."""
-    return _by_place(path, relative, log, progress, TYPES, _TYPES)
+    return _by_place(reading, TYPES, _TYPES)
 
 
-def read_ops(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+def read_ops(reading: Reading) -> Tables:
     """aicore_intermediate detail: name, mean ms and calls by place."""
-    return _by_place(path, relative, log, progress, OPS, _OPS)
+    return _by_place(reading, OPS, _OPS)
 
 
-def _by_place(path: Path, relative: str, log: ProblemLog, progress: Progress, table: str,
+def _by_place(reading: Reading, table: str,
               columns: tuple[Column, ...]) -> Tables:  # fmt: skip
-    report = FileReport(log, relative)
+    report = reading.report
     out = TableRows(columns)
-    with opened_rows(path, report, progress) as rows:
+    with opened_rows(reading) as rows:
         if rows is None:
             return {}
         if len(rows.header) < len(columns):
@@ -67,15 +66,15 @@ def _by_place(path: Path, relative: str, log: ProblemLog, progress: Progress, ta
             if name is None:
                 report.add("bad_required_cell", f"line {line}")
                 continue
-            out.add(name, *(rows.integer(cells, place, _MS if column.kind is _D else 1, line)
+            out.add(name, *(rows.amount(cells, place, _MS if column.kind is _D else 1, line)
                             for place, column in enumerate(columns[1:], 1)))  # fmt: skip
     return {table: out.table()}
 
 
-def read_aicpu(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+def read_aicpu(reading: Reading) -> Tables:
     """aicpu_intermediate: one row per call, in ms."""
     out = TableRows(_AICPU)
-    with opened_rows(path, FileReport(log, relative), progress) as rows:
+    with opened_rows(reading) as rows:
         if rows is None:
             return {}
         kind, total = rows.places(names.AICPU_TYPE, names.AICPU_TOTAL)
@@ -84,14 +83,14 @@ def read_aicpu(path: Path, relative: str, log: ProblemLog, progress: Progress) -
             rows.report.add("missing_column", "line 1", expected=expected, found=", ".join(rows.header))
             return {}
         for line, cells in rows.lines:
-            out.add(text(cells, kind), rows.integer(cells, total, _MS, line))
+            out.add(text(cells, kind), rows.amount(cells, total, _MS, line))
     return {AICPU: out.table()}
 
 
-def read_framework(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+def read_framework(reading: Reading) -> Tables:
     """framework_raw: kernels of the network by full name, with their shapes."""
     out = TableRows(_FRAMEWORK)
-    with opened_rows(path, FileReport(log, relative), progress) as rows:
+    with opened_rows(reading) as rows:
         if rows is None:
             return {}
         # Older files: full_kernel_name, op_name (full again), kernel_name; newer: full_op_name, op_name (short).
@@ -101,7 +100,7 @@ def read_framework(path: Path, relative: str, log: ProblemLog, progress: Progres
             rows.report.add("missing_column", "line 1", expected=expected, found=", ".join(rows.header))
             return {}
         for line, cells in rows.lines:
-            info = _info(rows, text(cells, place["info"]), line)
+            info = rows.object(cells, place["info"], line, exact=False)
             out.add(
                 *(text(cells, place[key]) for key in ("full_name", "type", "kernel", "subgraph")),
                 *(rows.integer(cells, place[key], 1, line) for key in ("stream_id", "block_dim")),
@@ -109,17 +108,6 @@ def read_framework(path: Path, relative: str, log: ProblemLog, progress: Progres
                   for word in (names.SHAPE, names.DATA_TYPE, names.FORMAT)),
             )  # fmt: skip
     return {FRAMEWORK: out.table()}
-
-
-def _info(rows: Rows, cell: str | None, line: int) -> dict[str, Any]:
-    if cell is None:
-        return {}
-    try:
-        value = json.loads(cell)
-    except (ValueError, RecursionError):
-        rows.report.add("bad_json", f"line {line}, {names.FRAMEWORK_HEADERS['info'][0]}", found=cell)
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _listed(info: dict[str, Any], side: str, word: str) -> str | None:
@@ -135,11 +123,11 @@ def _number(key: str) -> int:
     return int(found.group(1)[:9]) if found else 0
 
 
-def read_flops(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+def read_flops(reading: Reading) -> Tables:
     """flops_<rank>.txt: name, then FLOPs, FLOPS and utilization in 3 columns, or those of cube and vector in 4 or 6.
     They are millions, 1e9 a second and percent."""
     out = TableRows(_FLOPS)
-    with opened_rows(path, FileReport(log, relative), progress) as rows:
+    with opened_rows(reading) as rows:
         if rows is None:
             return {}
         width = len(rows.header) - 1
@@ -149,7 +137,7 @@ def read_flops(path: Path, relative: str, log: ProblemLog, progress: Progress) -
         for line, cells in rows.lines:
             values = [rows.real(cells, place, line) for place in range(1, width + 1)]
             half = width // 2 if width != 3 else 3
-            cube, vector = values[:half], values[half:] or [None] * half
+            cube, vector = values[:half], values[half:] or [0.0] * half
             # The utilization of the vector cores is of another peak: it is not added.
             used = cube[2] if half == 3 else None
             out.add(text(cells, 0), _plus(cube[0], vector[0]), _plus(cube[1], vector[1]), used)
@@ -157,15 +145,15 @@ def read_flops(path: Path, relative: str, log: ProblemLog, progress: Progress) -
 
 
 def _plus(left: float | None, right: float | None) -> float | None:
-    return None if left is None and right is None else (left or 0.0) + (right or 0.0)
+    return None if left is None or right is None else left + right
 
 
-def read_timeline_data(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+def read_timeline_data(reading: Reading) -> Tables:
     """output_timeline_data: device tasks as `kernels`: name, stream, start (ms; newer us) and duration (ms)."""
     keys = ("name", "stream_id", "start_ns", "dur_ns")
     columns = [next(column for column in KERNELS.columns if column.key == key) for key in keys]
     out = TableRows(columns)
-    with opened_rows(path, FileReport(log, relative), progress) as rows:
+    with opened_rows(reading) as rows:
         if rows is None:
             return {}
         if len(rows.header) < len(keys):
@@ -177,7 +165,7 @@ def read_timeline_data(path: Path, relative: str, log: ProblemLog, progress: Pro
         # Neither name a unit in all versions; starts are in us in the newer ones, whose headers do.
         units = [TIME_UNITS.get(unit_of(rows.header[place]), _MS) for place in (2, 3)]
         for line, cells in rows.lines:
-            start, dur = (rows.integer(cells, place, unit, line) for place, unit in zip((2, 3), units))
+            start, dur = rows.integer(cells, 2, units[0], line), rows.amount(cells, 3, units[1], line)
             if start is None or dur is None:
                 rows.report.add("bad_required_cell", f"line {line}", found=",".join(cells))
                 continue
@@ -185,11 +173,13 @@ def read_timeline_data(path: Path, relative: str, log: ProblemLog, progress: Pro
     return {"kernels": out.table()}
 
 
-def joined(tables: Tables) -> Tables:
-    """op_statistic and op_totals of what the files gave; their own tables go."""
+def joined(tables: Tables, log: ProblemLog) -> Tables:
+    """op_statistic and op_totals of what the files gave; their own tables go. What belongs to no operator that was
+    measured is a problem."""
     rest = {name: table for name, table in tables.items() if not name.startswith("_")}
     statistic = _statistic(tables)
     totals = _totals(tables)
+    _tell_unmatched(tables, log)
     if statistic is not None:
         rest["op_statistic"] = statistic
     if totals is not None:
@@ -205,9 +195,11 @@ def _statistic(tables: Tables) -> Table | None:
             continue
         calls = table.ints("calls") if name == TYPES else np.ones(len(table), dtype=np.int64)
         types = Groups([table.text("type")], len(table))
-        total, count = types.sum(table.ints("total_ns")), types.sum(calls)
+        times = table.ints("total_ns")
+        total, count = types.sum(times), types.sum(calls)
         labels = table.text("type").take(types.first).tolist()
-        avg = divide_half_even(total, count)
+        both = known(times) & known(calls)
+        avg = divide_half_even(types.sum(np.where(both, times, _NULL)), types.sum(np.where(both, calls, _NULL)))
         for row in range(len(types)):
             out.add(labels[row], core, *(None if value == _NULL else int(value)
                                          for value in (count[row], total[row], avg[row])), None)  # fmt: skip
@@ -225,6 +217,29 @@ _NULL = np.iinfo(np.int64).min
 _STATISTIC = ("type", "core", "calls", "total_ns", "avg_ns", "ratio")
 
 
+def _tell_unmatched(tables: Tables, log: ProblemLog) -> None:
+    """Rows of work that no operator has; and all those of the framework's list where no operator is in it: else it lists
+    what has no times, too."""
+    ops, work, framework = tables.get(OPS), tables.get(FLOPS), tables.get(FRAMEWORK)
+    measured = [] if ops is None else ops.text("name").tolist()
+    by_work = _places(work)
+    used = {_work_of(name, by_work) for name in measured} - {None}
+    lost = 0 if work is None else len(work) - len(used)
+    unknown = 0 if framework is None or not _places(framework).keys().isdisjoint(measured) else len(framework)
+    for spec, table, count in ((names.OP_FLOPS, work, lost), (names.FRAMEWORK, framework, unknown)):
+        if table is not None and count:
+            FileReport(log, spec.name).add("unmatched", found=f"{count} of {len(table)} rows are of others")
+
+
+def _work_of(name: str | None, by_work: dict[str | None, int]) -> int | None:
+    """Row of an operator's work: some versions name it without its scope there."""
+    return by_work.get(name, by_work.get(_short(name)))
+
+
+def _short(name: str | None) -> str:
+    return (name or "").rpartition("/")[2]
+
+
 def _totals(tables: Tables) -> Table | None:
     """One row per operator with a time, with what the framework and the work files know of it."""
     ops = tables.get(OPS)
@@ -232,7 +247,6 @@ def _totals(tables: Tables) -> Table | None:
         return None
     framework, flops = tables.get(FRAMEWORK), tables.get(FLOPS)
     by_name = _places(framework)
-    # The work files name operators without their scope in some versions.
     by_work = _places(flops)
     out = TableRows(names.OP_TOTALS_COLUMNS)
     labels = ops.text("name").tolist()
@@ -242,12 +256,10 @@ def _totals(tables: Tables) -> Table | None:
     known_of = {key: _values(framework, key) for key in (column.key for column in _FRAMEWORK) if key != "name"}
     work_of = {key: _values(flops, key) for key in ("flops", "flops_rate", "utilisation")}
     for row, name in enumerate(labels):
-        short = (name or "").rpartition("/")[2]
-        place = by_name.get(name)
-        work = by_work.get(name, by_work.get(short))
+        place, work = by_name.get(name), _work_of(name, by_work)
         told = {key: None if place is None else values[place] for key, values in known_of.items()}
         out.add(
-            name, told["type"] or _type_in(short), names.AI_CORE, calls[row], total[row], avg[row],
+            name, told["type"] or _type_in(_short(name)), names.AI_CORE, calls[row], total[row], avg[row],
             None if total[row] is None or not whole else total[row] / whole,  # type: ignore[operator]
             *(None if work is None else work_of[key][work] for key in ("flops", "flops_rate", "utilisation")),
             told["kernel"], *(told[key] for key in _SHAPES), told["block_dim"], told["stream_id"], told["subgraph"],

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.minddata import read_minddata
-from tb_npu_plugin.readers.minddata_summary import with_summary
+from tb_npu_plugin.readers import minddata
 from tb_npu_plugin.readers.mindinsight import hccl, ops, side, steps
 from tb_npu_plugin.readers.mindinsight.capture import group_name
-from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import Progress
-from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.readers.reading import Reading, Tables
 from tb_npu_plugin.schema.formats import MINDINSIGHT
 from tb_npu_plugin.tables import Table, Text
 
-Tables = dict[str, Table]
-
-_READERS: dict[str, Callable[[Path, str, ProblemLog, Progress], Tables]] = {
+_READERS: dict[str, Callable[[Reading], Tables]] = {
     "iterations": steps.read_step_trace,
     "step_points": steps.read_points,
     "parallel_times": steps.read_cluster,
@@ -33,21 +27,22 @@ _READERS: dict[str, Callable[[Path, str, ProblemLog, Progress], Tables]] = {
     "memory_summary": side.read_memory_summary,
 }
 
+#: Tables that `finish` makes others of.
+PARTS = {**minddata.PARTS, **ops.PARTS}
 
-def read_file(
-    path: Path, relative: str, log: ProblemLog, progress: Progress, spool: Spool | None, before: Tables
-) -> Tables:
+
+def read_file(reading: Reading) -> Tables:
     """As readers.registry.read_file. Where two files fill the same table, both are in it, or the better one is."""
-    spec = MINDINSIGHT.file(path.name)
+    spec = MINDINSIGHT.file(reading.name)
     if spec is None:
-        FileReport(log, relative).add("unknown_file", found=path.name)
+        reading.report.add("unknown_file", found=reading.name)
         return {}
     if spec.id == "hccl_raw":
-        return hccl.read_hccl(path, relative, log, progress, before)
-    found = read_minddata(spec, path, relative, log, progress, before)
+        return hccl.read_hccl(reading)
+    found = minddata.read_minddata(spec, reading)
     if found is not None:
         return found
-    return _READERS[spec.id](path, relative, log, progress)
+    return _READERS[spec.id](reading)
 
 
 def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
@@ -56,4 +51,4 @@ def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     if links is not None and capture.rank is not None:
         group = Text.of([group_name(capture.rank)] * len(links))
         tables = {**tables, "comm_links": Table(links.columns, {**links.data, "group": group})}
-    return ops.joined(with_summary(tables))
+    return ops.joined(minddata.joined(tables), log)

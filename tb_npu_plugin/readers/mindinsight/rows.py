@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 from tb_npu_plugin.readers.csv_rows import RowReader
-from tb_npu_plugin.readers.damage import repaired
+from tb_npu_plugin.readers.damage import is_damaged, repaired
 from tb_npu_plugin.readers.figures import Figures
+from tb_npu_plugin.readers.json_file import load_object
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import Progress, opened, text_lines
+from tb_npu_plugin.readers.source import opened, text_lines
+
+
+class Lines:
+    """Lines of a file while they are read. last: number of the last one so far that is not blank; rows: how many good
+    rows they gave so far, below the header."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = enumerate(lines, 1)
+        self.last = 0
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for number, line in self._lines:
+            if line.strip():
+                self.last = number
+            yield line
 
 
 @dataclass(frozen=True)
@@ -20,12 +38,20 @@ class Rows:
 
     header   the cells of its first row, without white space around them
     lines    the rows below, each with the number of its line and as many cells as the header
+    source   the lines of the file, good or not
     """
 
     header: list[str]
     lines: Iterator[tuple[int, list[str]]]
     report: FileReport
     figures: Figures
+    source: Lines
+
+    def tell_unknown(self, known: Collection[str]) -> None:
+        """Headers that are none of these: what stands below them is not read."""
+        unknown = [name for name in self.header if name and name not in known]
+        if unknown:
+            self.report.add("unknown_headers", "line 1", found=", ".join(unknown))
 
     def places(self, *names: str) -> list[int | None]:
         """Place of each of these headers; None for those that are not there."""
@@ -41,33 +67,66 @@ class Rows:
             return None
         return self.figures.integer(cells[place], factor, f"line {line}, {self.header[place]}")
 
+    def amount(self, cells: Sequence[str], place: int | None, factor: int, line: int) -> int | None:
+        """As `integer`, of what cannot be less than nothing: durations, calls."""
+        if place is None or cells[place].strip() in ("", "N/A"):
+            return None
+        return self.figures.amount(cells[place], factor, f"line {line}, {self.header[place]}")
+
     def real(self, cells: Sequence[str], place: int | None, line: int) -> float | None:
         """The figure of a cell."""
         if place is None or cells[place].strip() in ("", "N/A"):
             return None
         return self.figures.real(cells[place], f"line {line}, {self.header[place]}")
 
+    def object(self, cells: Sequence[str], place: int | None, line: int, *, exact: bool) -> dict[str, Any]:
+        """The JSON object of a cell; an empty one for an empty cell, and after a problem. exact: see load_object."""
+        content = text(cells, place)
+        if place is None or content is None:
+            return {}
+        where = f"line {line}, {self.header[place]}"
+        return load_object(content, self.report, exact=exact, place=where) or {}
+
 
 @contextmanager
-def opened_rows(path: Path, report: FileReport, progress: Progress) -> Iterator[Rows | None]:
-    """The rows of a CSV file; None after a problem."""
-    with opened(path, report, progress) as stream:
+def opened_rows(reading: Reading) -> Iterator[Rows | None]:
+    """The rows of a CSV file; None after a problem. One without rows is told of, where they were asked for."""
+    report = reading.report
+    with opened(reading) as stream:
         if stream is None:
             yield None
             return
-        reader = RowReader(text_lines(stream, report), report)
+        source = Lines(text_lines(stream, report))
+        reader = RowReader(iter(source), report)
         header = reader.header()
         if header is None:
             report.add("empty_file")
             yield None
             return
-        yield Rows([repaired(cell).strip() for cell in header], _lines(reader), report, Figures(report))
+        names = [cell.strip() for cell in _sound(header, "line 1", report)]
+        yield Rows(names, _lines(reader, source, report), report, Figures(report), source)
 
 
-def _lines(reader: RowReader) -> Iterator[tuple[int, list[str]]]:
+def _lines(reader: RowReader, source: Lines, report: FileReport) -> Iterator[tuple[int, list[str]]]:
     for chunk in reader.chunks():
         for line, cells in zip(chunk.lines, chunk.rows):
-            yield line, [repaired(cell) for cell in cells]
+            source.rows += 1
+            yield line, _sound(cells, f"line {line}", report)
+    if not source.rows:
+        report.add("no_rows")
+
+
+def _sound(cells: list[str], where: str, report: FileReport) -> list[str]:
+    """The cells as text; bytes that are none are a problem."""
+    if not is_damaged("".join(cells)):
+        return cells
+    report.add("bad_bytes", where)
+    return [repaired(cell) for cell in cells]
+
+
+def is_number(step: str | None) -> bool:
+    """A step is told by its number."""
+    return step is not None and step.isascii() and step.isdigit()
 
 
 def text(cells: Sequence[str], place: int | None) -> str | None:

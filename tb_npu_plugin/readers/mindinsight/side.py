@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.figures import Figures, Rows
-from tb_npu_plugin.readers.json_file import load_object, read_text
-from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import Progress
+from tb_npu_plugin.readers.json_file import read_object
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.schema import mindinsight_ops as names
 from tb_npu_plugin.tables import Column, Kind, Table
 from tb_npu_plugin.units import SIZE_UNITS
 
 
-def read_flops_summary(path: Path, relative: str, log: ProblemLog, progress: Progress) -> dict[str, Table]:
+def read_flops_summary(reading: Reading) -> dict[str, Table]:
     """`flops_summary`, one row; {} when nothing could be read."""
     keys = {column: names.FLOPS_KEYS[column.key] for column in names.FLOPS_SUMMARY_COLUMNS}
-    return _one_row(path, relative, log, progress, "flops_summary", keys)
+    return _one_row(reading, "flops_summary", keys)
 
 
-def read_memory_summary(path: Path, relative: str, log: ProblemLog, progress: Progress) -> dict[str, Table]:
+def read_memory_summary(reading: Reading) -> dict[str, Table]:
     """`memory_summary`, one row; {} when nothing could be read."""
     keys = {column: column.headers for column in names.MEMORY_SUMMARY_COLUMNS}
-    return _one_row(path, relative, log, progress, "memory_summary", keys)
+    return _one_row(reading, "memory_summary", keys)
 
 
-def _one_row(path: Path, relative: str, log: ProblemLog, progress: Progress, table: str,
+def _one_row(reading: Reading, table: str,
              keys: Mapping[Column, Sequence[str]]) -> dict[str, Table]:  # fmt: skip
-    report = FileReport(log, relative)
-    content = read_text(path, report, progress)
-    value = None if content is None else load_object(content, report, exact=True)
+    report = reading.report
+    value = read_object(reading, exact=True)
     if value is None:
+        return {}
+    if not any(key in value for spellings in keys.values() for key in spellings):
+        expected = ", ".join(spellings[0] for spellings in keys.values())
+        report.add("unexpected_shape", expected=expected, found=", ".join(value))
         return {}
     figures = Figures(report)
     row: list[float | None] = []

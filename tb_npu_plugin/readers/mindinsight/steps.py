@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.figures import Rows as TableRows
 from tb_npu_plugin.readers.json_file import load_object, read_text
-from tb_npu_plugin.readers.mindinsight.rows import Rows, opened_rows, text
+from tb_npu_plugin.readers.mindinsight.rows import Rows, is_number, opened_rows, text
+from tb_npu_plugin.readers.reading import Reading, Tables
 from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import Progress
 from tb_npu_plugin.schema import mindinsight_steps as names
 from tb_npu_plugin.tables import Table
-from tb_npu_plugin.units import TIME_UNITS
+from tb_npu_plugin.units import TIME_UNITS, scaled
 
-Tables = dict[str, Table]
+#: Line of the first step of ascend_cluster_analyse.
+_FIRST_STEP = 2
 
 
 @dataclass(frozen=True)
 class _Reduce:
     """Places of the columns of one all-reduce, which stand in any order."""
 
+    header: str
     name: str
     stream: int | None
     start: int | None
     end: int | None
 
 
-def read_step_trace(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+def read_step_trace(reading: Reading) -> Tables:
     """`iterations` and `iteration_reduces` of step_trace_raw; {} when nothing could be read. A row that lacks its
     points is lost; what can be computed from the points is, and compared with what the file says."""
-    report = FileReport(log, relative)
+    report = reading.report
     steps, reduces = TableRows(names.ITERATIONS_COLUMNS), TableRows(names.REDUCES_COLUMNS)
-    with opened_rows(path, report, progress) as rows:
+    with opened_rows(reading) as rows:
         if rows is None:
             return {}
         places = {column.key: rows.first_of(column.headers) for column in names.ITERATIONS_COLUMNS if column.headers}
@@ -47,11 +47,13 @@ def read_step_trace(path: Path, relative: str, log: ProblemLog, progress: Progre
             report.add("missing_column", "line 1", expected=wanted, found=", ".join(rows.header))
             return {}
         found = _reduces(rows.header)
+        rows.tell_unknown(_known(found))
         count = 0
         for line, cells in rows.lines:
-            count += _add_step(rows, cells, line, places, steps)
-            _add_reduces(rows, cells, line, places["step"], found, reduces)
-    if not count:
+            if _add_step(rows, cells, line, places, steps):
+                count += 1
+                _add_reduces(rows, cells, line, places["step"], found, reduces)
+    if rows.source.rows and not count:
         report.add("no_rows")
     return {"iterations": _in_order(steps.table()), "iteration_reduces": reduces.table()}
 
@@ -61,8 +63,8 @@ def _in_order(steps: Table) -> Table:
     return steps.take(np.lexsort((steps.ints("start_ns"), steps.ints("average"))))
 
 
-def _add_step(rows: Rows, cells: list[str], line: int, places: dict[str, int | None], out: TableRows) -> int:
-    """One row; 1 if it could be taken."""
+def _add_step(rows: Rows, cells: list[str], line: int, places: dict[str, int | None], out: TableRows) -> bool:
+    """One row; whether it is a step. One that is neither a numbered step nor the average is lost."""
     step = text(cells, places["step"])
     is_average = step == names.AVERAGE_STEP
     start, end, total, fp, bp, interval, fp_bp, tail = (
@@ -70,9 +72,9 @@ def _add_step(rows: Rows, cells: list[str], line: int, places: dict[str, int | N
         for key in ("start_ns", "end_ns", "total_ns", "fp_ns", "bp_ns", "interval_ns", "fp_bp_ns", "tail_ns")
     )
     if not is_average:
-        if step is None or start is None or end is None or end < start:
+        if not is_number(step) or start is None or end is None or end < start:
             rows.report.add("bad_required_cell", f"line {line}", found=",".join(cells[:5]))
-            return 0
+            return False
         fp = _inside(rows.report, "fp_point", fp, start, end, line)
         bp = _inside(rows.report, "bp_point", bp, start if fp is None else fp, end, line)
         # The first step has no end of a step before it: recorders leave its start out, or write the forward start.
@@ -89,7 +91,7 @@ def _add_step(rows: Rows, cells: list[str], line: int, places: dict[str, int | N
             for stated, ours in zip((interval, fp_bp, tail), computed[1:])
         )
     out.add(None if is_average else step, int(is_average), start, end, total, fp, bp, interval, fp_bp, tail)
-    return int(not is_average)
+    return not is_average
 
 
 def _inside(report: FileReport, name: str, point: int | None, start: int, end: int, line: int) -> int | None:
@@ -119,16 +121,21 @@ def _reduces(header: list[str]) -> list[_Reduce]:
             header.index(name + suffix) if name + suffix in header else None
             for suffix in (names.REDUCE_START, names.REDUCE_END)
         )
-        found.append(_Reduce(matched.group("name"), int(matched.group("stream")), start, end))
+        found.append(_Reduce(name, matched.group("name"), scaled(matched.group("stream"), 1), start, end))
     return found
+
+
+def _known(found: list[_Reduce]) -> set[str]:
+    """Headers of a step trace that are read: those of the points, and of all-reduces with both their times."""
+    reduces = {reduce.header for reduce in found if reduce.start is not None and reduce.end is not None}
+    points = {name for column in names.ITERATIONS_COLUMNS for name in column.headers}
+    return points | {name + end for name in reduces for end in ("", names.REDUCE_START, names.REDUCE_END)}
 
 
 def _add_reduces(
     rows: Rows, cells: list[str], line: int, step_place: int | None, found: list[_Reduce], out: TableRows
 ) -> None:
     step = text(cells, step_place)
-    if step in (None, names.AVERAGE_STEP):
-        return
     for reduce in found:
         start = rows.integer(cells, reduce.start, names.COUNT_NS, line)
         end = rows.integer(cells, reduce.end, names.COUNT_NS, line)
@@ -136,10 +143,10 @@ def _add_reduces(
             out.add(step, reduce.name, reduce.stream, start, end - start)
 
 
-def read_points(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+def read_points(reading: Reading) -> Tables:
     """`step_points` of step_trace_point_info.json: one object, or one a step; {} when nothing could be read."""
-    report = FileReport(log, relative)
-    content = read_text(path, report, progress)
+    report = reading.report
+    content = read_text(reading)
     value = None if content is None else load_object('{"steps":' + content + "}", report, exact=False)
     if value is None:
         return {}
@@ -154,31 +161,37 @@ def read_points(path: Path, relative: str, log: ProblemLog, progress: Progress) 
         if not isinstance(item, dict):
             report.add("unexpected_shape", step or "", expected="an object", found=str(item))
             continue
-        rows.add(step, _first(item, names.FP_KEYS), _first(item, names.BP_KEYS))
+        rows.add(step, _first(item, names.FP_KEYS, report), _first(item, names.BP_KEYS, report))
     return {"step_points": rows.table()}
 
 
-def _first(item: dict[str, Any], keys: tuple[str, ...]) -> str | None:
-    return next((str(item[key]) for key in keys if item.get(key)), None)
+def _first(item: dict[str, Any], keys: tuple[str, ...], report: FileReport) -> str | None:
+    """The operator under the first of these keys that is there."""
+    value = next((item[key] for key in keys if key in item), None)
+    if value is None or isinstance(value, str):
+        return value or None
+    report.add("unexpected_shape", keys[0], expected="a name", found=str(value), kind=keys[0])
+    return None
 
 
-def read_cluster(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
-    """`parallel_times` of ascend_cluster_analyse; its last row is the recorder's own average."""
-    report = FileReport(log, relative)
-    found = []
-    with opened_rows(path, report, progress) as rows:
+def read_cluster(reading: Reading) -> Tables:
+    """`parallel_times` of ascend_cluster_analyse; its last row, where it is a good one, is the recorder's own average."""
+    report = reading.report
+    found: list[tuple[int, list[int | None]]] = []
+    with opened_rows(reading) as rows:
         if rows is None:
             return {}
         places = [rows.first_of(column.headers) for column in names.PARALLEL_COLUMNS if column.headers]
         if all(place is None for place in places):
             report.add("missing_column", "line 1", found=", ".join(rows.header))
             return {}
+        rows.tell_unknown([name for column in names.PARALLEL_COLUMNS for name in column.headers])
         for line, cells in rows.lines:
-            found.append([rows.integer(cells, place, TIME_UNITS["ms"], line) for place in places])
+            found.append((line, [rows.integer(cells, place, TIME_UNITS["ms"], line) for place in places]))
+        last = rows.source.last
     out = TableRows(names.PARALLEL_COLUMNS)
-    for number, values in enumerate(found, 1):
-        is_average = number == len(found) and number > 1
-        out.add(None if is_average else number, int(is_average), *values)
-    if not found:
-        report.add("no_rows")
+    for line, values in found:
+        # Steps are numbered by their lines, below the header: a broken one must not move the others.
+        is_average = line == last > _FIRST_STEP
+        out.add(None if is_average else line - _FIRST_STEP + 1, int(is_average), *values)
     return {"parallel_times": out.table()}

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.figures import Figures, Rows
-from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import READ_ERRORS, Progress, opened
+from tb_npu_plugin.readers.reading import Reading
+from tb_npu_plugin.readers.source import READ_ERRORS, opened
 from tb_npu_plugin.schema.mindspore_files import STEP_MARKS_COLUMNS
 from tb_npu_plugin.schema.trace import STEP_MARK
 from tb_npu_plugin.tables import Table
@@ -26,11 +24,11 @@ _NUMBER = re.compile(re.escape(STEP_MARK) + r"(\d+)")
 _US = TIME_UNITS["us"]
 
 
-def read_marks(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Table:
+def read_marks(reading: Reading) -> Table:
     """step_marks of a trace, by start; no row where it has none. What is damaged is left to the scanner to report."""
-    report = FileReport(log, relative)
+    report = reading.report
     figures, found = Figures(report), {}
-    for event in _events(path, report, progress):
+    for event in _events(reading):
         number = _NUMBER.search(str(event.get("name", "")))
         start = figures.integer(_text(event.get("ts")), _US, "ts")
         dur = figures.integer(_text(event.get("dur")), _US, "dur")
@@ -46,10 +44,10 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _events(path: Path, report: FileReport, progress: Progress) -> list[dict[str, Any]]:
+def _events(reading: Reading) -> list[dict[str, Any]]:
     """Events whose name is a mark. One that lies on the border of two blocks may come twice."""
     out: list[dict[str, Any]] = []
-    with opened(path, report, progress) as stream:
+    with opened(reading) as stream:
         if stream is None:
             return out
         kept = b""

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers import minddata
 from tb_npu_plugin.readers.communication import read_communication, read_communication_matrix
 from tb_npu_plugin.readers.csv_reader import read_csv
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.l2_cache import with_l2_rates
-from tb_npu_plugin.readers.minddata import read_minddata
-from tb_npu_plugin.readers.minddata_summary import with_summary
 from tb_npu_plugin.readers.mindspore import communication, links, memory, steps
 from tb_npu_plugin.readers.mindspore.kernels import with_short_names
 from tb_npu_plugin.readers.mindspore.marks import read_marks
+from tb_npu_plugin.readers.preparing import with_known_preparing
+from tb_npu_plugin.readers.reading import Reading, Tables
 from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import Progress
-from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.schema import minddata as minddata_files
 from tb_npu_plugin.schema import mindspore_files as files
 from tb_npu_plugin.schema.formats import MINDSPORE
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
-from tb_npu_plugin.tables import Table
 
-Tables = dict[str, Table]
 #: Files that are one table with a header.
 _TABLES = (*files.CSV_FILES, minddata_files.DATASET)
 _READERS = {
@@ -33,34 +28,32 @@ _READERS = {
 }
 
 
-def read_file(
-    path: Path, relative: str, log: ProblemLog, progress: Progress, spool: Spool | None, before: Tables
-) -> Tables:
-    """The logical tables of one file; see readers.registry.read_file. `before`: what other files gave."""
-    spec = MINDSPORE.file(path.name)
+def read_file(reading: Reading) -> Tables:
+    """The logical tables of one file; see readers.registry.read_file."""
+    spec = MINDSPORE.file(reading.name)
     if spec is files.TRACE_VIEW:
-        kernels = before.get("kernels")
+        kernels = reading.before.get("kernels")
         # Marks are there to check the steps of kernels by, which may have none.
         if kernels is None or not kernels.has("step"):
             return {}
-        return {"step_marks": read_marks(path, relative, log, progress)}
+        return {"step_marks": read_marks(reading)}
     if spec is not None and spec.is_database:
-        return read_database(path, relative, log, progress, set(spec.tables) - before.keys(), spool)
+        return read_database(reading, reading.lacking(spec))
     if spec in _TABLES:
-        table = read_csv(path, relative, spec, log, progress, spool)
+        table = read_csv(reading, spec)
         return {} if table is None else {spec.id: table}
     if spec in _READERS:
-        return _READERS[spec](path, relative, log, progress)
-    found = None if spec is None else read_minddata(spec, path, relative, log, progress, before)
+        return _READERS[spec](reading)
+    found = None if spec is None else minddata.read_minddata(spec, reading)
     if found is not None:
         return found
-    FileReport(log, relative).add("unknown_file", found=path.name)
+    reading.report.add("unknown_file", found=reading.name)
     return {}
 
 
 def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """The tables as those of torch_npu are: names, steps and kinds of communication in the same sense."""
-    out = with_l2_rates(with_summary(tables))
+    out = with_known_preparing(with_l2_rates(minddata.joined(tables)))
     kernels = out.get("kernels")
     if kernels is not None:
         report = FileReport(log, f"{OUTPUT_FOLDER}/{files.KERNELS.name}")

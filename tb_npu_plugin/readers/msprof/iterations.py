@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Optional
 
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.figures import Rows as TableRows
-from tb_npu_plugin.readers.mindinsight.rows import Rows, opened_rows, text
-from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import Progress
+from tb_npu_plugin.readers.mindinsight.rows import Rows, is_number, opened_rows, text
+from tb_npu_plugin.readers.reading import Reading, Tables
 from tb_npu_plugin.schema import msprof as names
 from tb_npu_plugin.schema.core import folded
 from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS, REDUCES_COLUMNS
 from tb_npu_plugin.tables import NULL_INT, Table, known
 from tb_npu_plugin.units import TIME_UNITS, unit_of
 
-Tables = dict[str, Table]
 #: The kernels are looked for this near to the iterations, ns.
 _NEAR = 24 * 3600 * 10**9
 _WORD = 1 << 64
@@ -36,10 +33,10 @@ class _Row:
     reduces: list[tuple[int, int]]
 
 
-def read_iterations(path: Path, relative: str, log: ProblemLog, progress: Progress) -> Tables:
+def read_iterations(reading: Reading) -> Tables:
     """`iterations` and `iteration_reduces`; {} when nothing could be read. A row without a number or an end is lost."""
-    report = FileReport(log, relative)
-    with opened_rows(path, report, progress) as rows:
+    report = reading.report
+    with opened_rows(reading) as rows:
         if rows is None:
             return {}
         places = {folded(header): place for place, header in reversed(list(enumerate(rows.header)))}
@@ -58,7 +55,7 @@ def _row(rows: Rows, cells: list[str], line: int, places: dict[str, int]) -> _Ro
     place = {column.key: places.get(folded(column.headers[0])) for column in names.ITERATIONS.columns if column.headers}
     figures = {key: _time(rows, cells, place[key], line) for key in _FIGURES}
     number, end, total = text(cells, place["step"]), figures["end_ns"], figures["total_ns"]
-    if number is None or end is None or (total is not None and total < 0):
+    if number is None or not is_number(number) or end is None or (total is not None and total < 0):
         rows.report.add("bad_required_cell", f"line {line}", found=",".join(cells[:5]))
         return None
     figures["start_ns"] = figures["fp_ns"] if total is None else end - total

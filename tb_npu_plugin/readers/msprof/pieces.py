@@ -3,10 +3,10 @@ Source: the vendor's reference of msprof's files."""
 
 from __future__ import annotations
 
-import dataclasses
 import tempfile
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import IO
@@ -14,7 +14,7 @@ from typing import IO
 import numpy as np
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.csv_reader import Named
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.readers.source import READ_ERRORS, opened
 from tb_npu_plugin.scan import MEMORY, Into, TraceEvents, scan_trace
@@ -23,60 +23,91 @@ from tb_npu_plugin.schema.formats import MSPROF
 from tb_npu_plugin.schema.msprof import PIECE_MARK
 
 _BLOCK = 1 << 20
+#: Share of the time of reading that goes into joining.
+_JOINING = 0.25
 #: A piece ends with "]" and maybe some blanks: so many bytes are looked at.
 _END = 64
 _BLANKS = b" \t\r\n"
 
 
-def pieces_of(spec: ResultFile, path: Path, relative: str) -> list[Named]:
+def pieces_of(spec: ResultFile, reading: Reading) -> list[Reading]:
     """The pieces of a file, in their order; itself where it was not cut."""
+    path, relative = reading.path, reading.relative
     number = spec.piece(path.name)
     if number is None:
-        return [(path, relative)]
+        return [reading]
     begin, _, end = path.name.partition(f"{PIECE_MARK}{number}")
-    found = {}
+    found = {number: path}
     for other in path.parent.iterdir():
         piece = spec.piece(other.name) if spec.matches(other.name) else None
         if piece is not None and other.name == f"{begin}{PIECE_MARK}{piece}{end}":
             found[piece] = other
     folder = relative[: len(relative) - len(path.name)]
-    return [(found[piece], folder + found[piece].name) for piece in sorted(found)]
+    return [replace(reading, path=found[piece], relative=folder + found[piece].name) for piece in sorted(found)]
 
 
 def scan_pieces(path: Path, log: ProblemLog, progress: Callable[[int], None], into: Into = MEMORY) -> TraceEvents:
     """See scan.scan_trace. The pieces of a trace are lists of events that follow each other: they are read as one, which
     stands where the args of a compressed trace would."""
     spec = MSPROF.file(path.name)
-    pieces = [] if spec is None else pieces_of(spec, path, path.name)
+    pieces = [] if spec is None else pieces_of(spec, Reading(path, path.name, log))
     if len(pieces) < 2:
         return scan_trace(path, log, progress, into)
+    told = _Told(sum(piece.path.stat().st_size for piece in pieces if piece.path.is_file()), progress)
+    pieces = [replace(piece, progress=told.joined) for piece in pieces]
     if into.blob is not None:
-        _join(pieces, into.blob, log)
-        return _scan_joined(Path(into.blob.name), log, progress, into)
+        _join(pieces, into.blob)
+        return _scan_joined(Path(into.blob.name), log, told, into)
     with tempfile.NamedTemporaryFile() as file:  # nobody wants the args
-        _join(pieces, file, log)
-        events = _scan_joined(Path(file.name), log, progress, into)
-        return dataclasses.replace(events, args_offset=np.full(len(events), -1, dtype=np.int64))
+        _join(pieces, file)
+        events = _scan_joined(Path(file.name), log, told, into)
+        return replace(events, args_offset=np.full(len(events), -1, dtype=np.int64))
 
 
-def _scan_joined(joined: Path, log: ProblemLog, progress: Callable[[int], None], into: Into) -> TraceEvents:
+class _Told:
+    """Tells progress in bytes of the pieces: some of them count while they are joined, the rest as what was made of them
+    is read, which has more bytes where they were packed."""
+
+    def __init__(self, size: int, progress: Callable[[int], None]) -> None:
+        self._size, self._progress, self._told = size, progress, 0
+        self._joined = self._read = 0
+
+    def joined(self, count: int) -> None:
+        """So many more bytes of the pieces are copied."""
+        self._joined += count
+        self._to(_JOINING * self._joined)
+
+    def scanned(self, count: int, whole: int) -> None:
+        """So many more of `whole` bytes are read."""
+        self._read += count
+        self._to(self._size * (_JOINING + (1 - _JOINING) * self._read / max(whole, 1)))
+
+    def _to(self, reached: float) -> None:
+        count = min(round(reached), self._size) - self._told
+        if count > 0:
+            self._told += count
+            self._progress(count)
+
+
+def _scan_joined(joined: Path, log: ProblemLog, told: _Told, into: Into) -> TraceEvents:
     """The args are in the blob then, whatever the scanner says of the file that it was given."""
-    peek = into.peek
 
     def shown(events: TraceEvents) -> None:
         assert peek is not None
-        peek(dataclasses.replace(events, args_path=None))
+        peek(replace(events, args_path=None))
 
-    inner = dataclasses.replace(into, blob=None, peek=None if peek is None else shown)
-    return dataclasses.replace(scan_trace(joined, log, progress, inner), args_path=None)
+    peek, whole = into.peek, joined.stat().st_size
+    inner = replace(into, blob=None, peek=None if peek is None else shown)
+    found = scan_trace(joined, log, lambda count: told.scanned(count, whole), inner)
+    return replace(found, args_path=None)
 
 
-def _join(pieces: Sequence[Named], out: IO[bytes], log: ProblemLog) -> None:
+def _join(pieces: Sequence[Reading], out: IO[bytes]) -> None:
     """Write one list of events of several."""
     between = b"["
-    for path, relative in pieces:
-        report = FileReport(log, relative)
-        with opened(path, report, lambda count: None) as stream:
+    for piece in pieces:
+        report = piece.report
+        with opened(piece) as stream:
             if stream is None:
                 continue
             blocks = _blocks(stream, report)

@@ -14,15 +14,11 @@ from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.l2_cache import with_l2_rates
 from tb_npu_plugin.readers.msprof.iterations import placed, read_iterations
 from tb_npu_plugin.readers.msprof.pieces import pieces_of, scan_pieces
-from tb_npu_plugin.readers.source import Progress
-from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.readers.reading import Progress, Reading, Tables
 from tb_npu_plugin.scan import Into, Scan, TraceEvents
 from tb_npu_plugin.schema.core import DATABASE_SUFFIX
 from tb_npu_plugin.schema.formats import MSPROF
 from tb_npu_plugin.schema.msprof import ITERATIONS, MSPROF_DATABASE
-from tb_npu_plugin.tables import Table
-
-Tables = dict[str, Table]
 
 
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
@@ -30,21 +26,19 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
     return settings.completed(Capture(), folder, files, log, MSPROF_DATABASE)
 
 
-def read_file(
-    path: Path, relative: str, log: ProblemLog, progress: Progress, spool: Spool | None, before: Tables
-) -> Tables:
+def read_file(reading: Reading) -> Tables:
     """As readers.registry.read_file. The first piece of a file that was cut brings the others with it."""
-    spec = MSPROF.file(path.name)
+    spec = MSPROF.file(reading.name)
     if spec is None:
         return {}
     if spec.is_database:
-        return read_database(path, relative, log, progress, set(spec.tables) - before.keys(), spool)
+        return read_database(reading, reading.lacking(spec))
     if spec is ITERATIONS:
-        return read_iterations(path, relative, log, progress)
-    pieces = pieces_of(spec, path, relative)
-    if pieces[0][0] != path:
+        return read_iterations(reading)
+    pieces = pieces_of(spec, reading)
+    if pieces[0].path != reading.path:
         return {}
-    table = read_pieces(pieces, spec, log, progress, spool)
+    table = read_pieces(pieces, spec)
     return {} if table is None else {spec.id: table}
 
 

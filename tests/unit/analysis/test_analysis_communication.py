@@ -42,14 +42,18 @@ BANDWIDTH = table_of(
 def test_the_four_parts_sum_to_the_elapsed_time() -> None:
     split = communication.split(OPS.take(OPS.ints("wait_ns") != NULL_INT))
 
-    assert split == communication.Split(elapse=151, transit=40, wait=30, synchronization=20, idle=61, incomplete=0)
+    assert split == communication.Split(
+        151, transit=40, wait=30, synchronization=20, idle=61, incomplete=0, longest=100
+    )
     assert 40 + 30 + 20 + 61 == 151
 
 
 def test_unknown_parts_leave_the_rest_unknown_too() -> None:
     split = communication.split(OPS.take(OPS.ints("wait_ns") == NULL_INT))
 
-    assert split == communication.Split(elapse=7, transit=1, wait=None, synchronization=None, idle=None, incomplete=1)
+    assert split == communication.Split(
+        7, transit=1, wait=None, synchronization=None, idle=None, incomplete=1, longest=7
+    )
 
 
 def test_operators_by_stem_with_bytes_of_the_parts_only() -> None:
@@ -120,7 +124,8 @@ def test_links_have_ranks_of_the_world_where_something_tells() -> None:
 
     other = table_of("comm_links", [link("x", 5, 5), link("x", 5, 1)])
 
-    found = communication.links(table, WorldRanks([(Capture(rank=2, groups=groups), table), (Capture(rank=7), other)]))
+    ranks = WorldRanks([(Capture(rank=2, groups=groups), table), (Capture(rank=7), other)])
+    found = communication.links(table, ranks, None)
 
     assert [(entry.src, entry.dst, entry.src_rank, entry.dst_rank) for entry in found] == [
         (1, 0, 2, 0),  # by the group's ranks
@@ -129,7 +134,17 @@ def test_links_have_ranks_of_the_world_where_something_tells() -> None:
         (1, 5, 2, 7),  # the same of another profiled rank
     ]
     assert [entry.transport for entry in found] == ["HCCS", "LOCAL", "HCCS", "HCCS"]
-    assert found[0].bandwidth == 2.5
+    assert found[0].bandwidth == 2.5 and found[0].calls is None
+
+
+def test_links_know_how_many_operators_of_their_type_moved_it() -> None:
+    table = table_of("comm_links", [link("586", 0, 1), {**link("586", 1, 0), "op_type": "receive"}, link("x", 0, 1)])
+    names = ("hcom_allReduce__586_0_1", "hcom_allReduce__586_1_1", "hcom_allGather__586_2_1", "hcom_receive__586_3_1")
+    ops = table_of("comm_ops", [{"step": "1", "group": "586", "name": name} for name in names])
+
+    found = communication.links(table, WorldRanks([]), ops)
+
+    assert [entry.calls for entry in found] == [2, 1, None]
 
 
 def test_a_group_whose_links_start_at_several_ranks_does_not_tell_which_is_this_one() -> None:

@@ -128,6 +128,9 @@ def test_queues_count_without_the_first_batch() -> None:
 def test_loader_sums_what_pytorch_calls_taking_a_batch() -> None:
     name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
     rows = [{"name": name, "host_total_ns": 5}, {"name": "aten::add", "host_total_ns": 100}]
-    rows += [{"name": name, "host_total_ns": 7}, {"name": "dataloader", "host_total_ns": 1}, {"name": name}]
-    assert analysis.loader(table("operators", rows)) == analysis.Loader(3, 13, 7)
+    rows += [{"name": name, "host_total_ns": 7}, {"name": name}]
+    assert analysis.loader(table("operators", rows)) == analysis.Loader(2, 12, 7)
+    around = [{"name": "dataloader", "host_total_ns": 8}]
+    assert analysis.loader(table("operators", [*rows, *around])) == analysis.Loader(2, 12, 7)
+    assert analysis.loader(table("operators", around)) == analysis.Loader(1, 8, 8)
     assert analysis.loader(table("operators", rows[1:2])) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_npu_plugin.analysis.lateness import lateness
+from tb_npu_plugin.analysis.lateness import collectives_of, lateness
 from tb_npu_plugin.tables import Table
 from tests.support.span import table_of
 
@@ -41,3 +41,21 @@ def test_sends_and_unknown_times_do_not_count() -> None:
 def test_names_that_do_not_tell_the_collectives_apart_tell_nothing() -> None:
     assert lateness([ops(("a", 5), ("a", 6), ("b", 1)), ops(("a", 9), ("a", 9), ("b", 3))]) == [{"1": 2}, {"1": 0}]
     assert lateness([ops(("a", 5), ("a", 6)), ops(("a", 9))]) == [{}, {}]
+
+
+def test_collectives_among_kernels_tell_the_same_and_sends_and_receives_do_not_count() -> None:
+    def kernels(wait: int) -> Table:
+        rows = [
+            ("hcom_allReduce__509_0_1", "HCCL", wait),
+            ("hcom_receive__509_0_1", "HCCL", 7 * wait),
+            ("MatMul", "AI_CORE", wait),
+        ]
+        return table_of(
+            "kernels", [{"step": "1", "name": name, "core": core, "dur_ns": dur} for name, core, dur in rows]
+        )
+
+    assert lateness([collectives_of(kernels(wait)) for wait in (30, 4, 29)]) == [{"1": 0}, {"1": 25}, {"1": 0}]
+    assert lateness([collectives_of(kernels(30)), ops(("hcom_allReduce__509_0_1", 4))]) == [
+        {},
+        {},
+    ]  # another group, or not

@@ -15,7 +15,7 @@ from tb_npu_plugin.analysis.operator_tree import FRACTION, OperatorEvents, rebui
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
-from tb_npu_plugin.store.timeline_operators import load_operators, write_operators
+from tb_npu_plugin.store.timeline_operators import load_operators, read_operators, write_operators
 from tb_npu_plugin.tables import NULL_INT
 
 REAL = Path(os.environ.get("NPU_REAL_DATA") or Path(__file__).parents[4] / "shared" / "real-data")
@@ -45,7 +45,7 @@ def test_reproduces_operator_details(rank: int, tmp_path: Path) -> None:
     trace = folder / "trace_view.json"
     events = scan_trace(trace, ProblemLog(), lambda n: None)
     with ArgsFile(trace) as args:
-        write_operators(tmp_path, events, args)
+        write_operators(tmp_path, events, read_operators(tmp_path, events, args))
     table = load_operators(tmp_path)
     assert len(table) == len(wanted) == 859
     assert table.text("name").tolist() == [row["Name"] for row in wanted]

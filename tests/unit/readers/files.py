@@ -6,6 +6,7 @@ import gzip
 from pathlib import Path
 
 from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.registry import read_file
 from tb_npu_plugin.tables import Table
 
@@ -33,7 +34,7 @@ def read(folder: Path, name: str, content: bytes) -> tuple[dict[str, Table], lis
 def read_path(path: Path) -> tuple[dict[str, Table], list[Problem]]:
     """The tables and problems of a file."""
     log = ProblemLog()
-    tables = read_file(path, f"OUT/{path.name}", log, lambda count: None)
+    tables = read_file(Reading(path, f"OUT/{path.name}", log))
     problems = log.list()
     assert all(problem.file == f"OUT/{path.name}" for problem in problems)
     return tables, problems

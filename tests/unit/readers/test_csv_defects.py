@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.registry import read_file
 from tb_npu_plugin.tables import NULL_INT
 from tests.support.scanners import both_scanners
@@ -279,7 +280,7 @@ def test_progress_counts_the_bytes_of_the_file(tmp_path: Path) -> None:
     ):
         (tmp_path / name).write_bytes(content)
         counts: list[int] = []
-        read_file(tmp_path / name, name, ProblemLog(), counts.append)
+        read_file(Reading(tmp_path / name, name, ProblemLog(), counts.append))
         assert sum(counts) == len(content)
 
 

@@ -3,54 +3,25 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.database.settings import completed
 from tb_npu_plugin.readers.database.tables import read_database
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.schema import torch_npu_db as written
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_db_reading import SELECTS
-from tb_npu_plugin.tables import NULL_INT, Table
+from tb_npu_plugin.tables import NULL_INT
 from tests.support.mock import run
+from tests.unit.readers.databases import change, read, same
 
-
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    """A copy of a sound database."""
-    (folder,) = run("db_only")[0].glob("*_ascend_pt")
-    (found,) = (folder / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler_*.db")
-    return Path(shutil.copyfile(found, tmp_path / "profiler.db"))
-
-
-def read(path: Path, *wanted: str, spool: Spool | None = None) -> tuple[dict[str, Table], list[Problem]]:
-    log = ProblemLog()
-    tables = read_database(path, "x.db", log, lambda count: None, wanted or tuple(TABLES), spool)
-    return tables, log.list()
-
-
-def change(path: Path, *statements: str) -> None:
-    connection = sqlite3.connect(path)
-    for statement in statements:
-        connection.execute(statement)
-    connection.commit()
-    connection.close()
-
-
-def listing(folder: Path) -> list[tuple[str, int, int]]:
-    return sorted((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in folder.iterdir())
-
-
-def same(left: Table, right: Table) -> bool:
-    return all(
-        str(left.data[column.key].tolist()) == str(right.data[column.key].tolist()) for column in left.columns
-    ) and [column.key for column in left.columns] == [column.key for column in right.columns]
+RESULTS = Path(__file__).parents[3] / "fixtures" / "results"
 
 
 def test_what_is_read_is_what_is_written() -> None:
@@ -87,7 +58,7 @@ def test_long_columns_go_to_files(database: Path, tmp_path: Path, monkeypatch: p
 
 def test_progress_comes_to_the_size(database: Path) -> None:
     told: list[int] = []
-    read_database(database, "x.db", ProblemLog(), told.append, TABLES)
+    read_database(Reading(database, "x.db", ProblemLog(), told.append), TABLES)
     size = database.stat().st_size
     assert size - len(told) <= sum(told) <= size and len(told) > 3
 
@@ -294,64 +265,26 @@ def test_numbers_as_text_and_fractions_are_numbers(database: Path) -> None:
     assert problems == [] and all(same(tables[name], table) for name, table in whole.items())
 
 
-def _with_log(path: Path) -> None:
-    """Bring a database into the state of one whose writer was killed: a log that holds the last rows."""
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA wal_autocheckpoint=0")
-    connection.execute("UPDATE OP_MEMORY SET size=123 WHERE rowid=1")
-    connection.commit()
-    for name in (path.name, path.name + "-wal"):
-        shutil.copyfile(path.with_name(name), path.with_name("kept-" + name))
-    connection.close()
-    path.with_name(path.name + "-wal").unlink(missing_ok=True)
-    for name in (path.name, path.name + "-wal"):
-        path.with_name("kept-" + name).rename(path.with_name(name))
+def test_metadata_nested_too_deep_stay_text(database: Path) -> None:
+    """They cost all that is known of how it was recorded."""
+    path = database.rename(database.parent / "ascend_pytorch_profiler_0.db")
+    change(path, f"INSERT INTO META_DATA VALUES ('deep', '{'[' * 100_000}')")
+    found = completed(Capture(), path.parent, [path.name], ProblemLog())
+    assert found.metadata["deep"].startswith("[[") and found.rank is not None
 
 
-def test_log_is_read_from_a_copy(database: Path) -> None:
-    _with_log(database)
-    before = listing(database.parent)
-    assert [name for name, *_ in before] == ["profiler.db", "profiler.db-wal"]
-    tables, problems = read(database)
-    assert problems == [] and 123 in tables["op_memory"].ints("size_bytes").tolist()
-    assert listing(database.parent) == before
-
-
-_KILLED = """
-import os, sqlite3, sys
-connection = sqlite3.connect(sys.argv[1])
-connection.execute("PRAGMA cache_size=1")  # so that pages go to the file before the end
-connection.execute("BEGIN")
-connection.execute("UPDATE STRING_IDS SET value=value||' of an unfinished change'")
-connection.execute("DELETE FROM COMPUTE_TASK_INFO WHERE rowid%2=0")
-os.kill(os.getpid(), 9)
-"""
-
-
-def test_an_unfinished_change_is_undone_in_a_copy(database: Path) -> None:
-    """The journal holds what the change has overwritten; without it the file is a mixture of old and new pages."""
-    whole, _ = read(database)
-    subprocess.run([sys.executable, "-c", _KILLED, str(database)])
-    before = listing(database.parent)
-    assert [name for name, *_ in before] == ["profiler.db", "profiler.db-journal"]
-    tables, problems = read(database)
-    assert problems == [] and all(same(tables[name], table) for name, table in whole.items())
-    assert listing(database.parent) == before
-
-
-def test_nothing_is_written_beside_a_database_in_wal_mode(database: Path) -> None:
-    change(database, "PRAGMA journal_mode=WAL")
-    before = listing(database.parent)
-    database.parent.chmod(0o555)
-    try:
-        assert read(database)[0]["kernels"]
-        assert listing(database.parent) == before
-    finally:
-        database.parent.chmod(0o755)
-
-
-@pytest.mark.parametrize("name", ["with # and ? %41.db", "ä 空.db"])
-def test_any_file_name(database: Path, name: str) -> None:
-    path = database.rename(database.with_name(name))
-    assert read(path)[1] == []
+def test_a_table_that_several_readers_read_tells_its_defects_once(tmp_path: Path) -> None:
+    """Each reader told them: a cell counted twice. Bytes that are no text stood in names as they were, without a word."""
+    source = RESULTS / "mindspore_db" / "node0_31780_20250615070000123_ascend_ms" / "ASCEND_PROFILER_OUTPUT"
+    path = Path(shutil.copy(source / "communication_analyzer.db", tmp_path))
+    change(
+        path,
+        "UPDATE CommAnalyzerBandwidth SET transit_size='much' WHERE rowid=1",
+        "UPDATE CommAnalyzerBandwidth SET hccl_op_name=CAST(x'80ff41' AS TEXT) WHERE rowid=2",
+    )
+    tables, problems = read(path)
+    assert [(one.code, one.where, one.count) for one in problems] == [
+        ("bad_cell", "CommAnalyzerBandwidth, transit_size", 1),
+        ("bad_bytes", "CommAnalyzerBandwidth, hccl_op_name", 1),
+    ]
+    assert "\ufffd\ufffdA" in tables["comm_bandwidth"].text("name").values

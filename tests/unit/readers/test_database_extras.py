@@ -12,6 +12,7 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.scan import MEMORY
 from tb_npu_plugin.store.timeline import Timeline, build_timeline
 from tb_npu_plugin.store.timeline_files import load
@@ -128,7 +129,7 @@ def test_devices_of_one_process_have_communication_and_curves_of_their_own(tmp_p
     values = load(tmp_path / "out", "counter_value")
     curves = [values[series[-2] : series[-1]].tolist() for track in timeline.tracks for series in track["series"]]
     assert curves == [[1.0, 2.0], [3.0]]
-    found = read_database(tmp_path / "ascend_pytorch_profiler.db", "x.db", ProblemLog(), lambda _: None, {"kernels"})
+    found = read_database(Reading(tmp_path / "ascend_pytorch_profiler.db", "x.db", ProblemLog()), {"kernels"})
     kernels = found["kernels"]
     assert kernels.ints("device_id").tolist() == [0, 1] and kernels.ints("wait_ns").tolist() == [0, 0]
 
@@ -163,7 +164,7 @@ def test_operators_that_set_marks_are_operators(tmp_path: Path) -> None:
     timeline = build(tmp_path, OPERATORS)
     (mark,) = named(timeline, "here")
     assert int(timeline.rows.dur[mark]) == 100
-    tables = read_database(tmp_path / "ascend_pytorch_profiler.db", "x.db", ProblemLog(), lambda _: None, {"operators"})
+    tables = read_database(Reading(tmp_path / "ascend_pytorch_profiler.db", "x.db", ProblemLog()), {"operators"})
     operators = tables["operators"]
     assert operators.text("name").tolist() == ["train", "here"]
     assert operators.ints("host_self_ns").tolist() == [800, 100]
@@ -187,7 +188,7 @@ INSERT INTO COMMUNICATION_OP VALUES (44, 2300, 2500, 23, 3, 1);
 
 def test_steps_last_from_what_they_launched_first_to_what_they_launched_last(tmp_path: Path) -> None:
     build(tmp_path, STEPS)
-    tables = read_database(tmp_path / "ascend_pytorch_profiler.db", "x.db", ProblemLog(), lambda _: None, {"kernels"})
+    tables = read_database(Reading(tmp_path / "ascend_pytorch_profiler.db", "x.db", ProblemLog()), {"kernels"})
     kernels = tables["kernels"]
     steps = dict(zip(kernels.text("name").tolist(), kernels.text("step").tolist()))
     assert steps == {"first": "1", "reduce": "1", "second": "2"}
@@ -207,7 +208,7 @@ def test_the_memory_of_the_process_alone(tmp_path: Path, asked: bool | None, the
     log = ProblemLog()
     reader = READERS["torch_npu"]
     path = tmp_path / "ascend_pytorch_profiler.db"
-    tables = reader.tables(path, path.name, log, lambda _: None, None, {})
+    tables = reader.tables(Reading(path, path.name, log))
     switches = {} if asked is None else {"profile_memory": asked}
     tables = reader.finish(tables, Capture(switches=switches), log)
     assert log.list() == [] and ("memory_record" in tables) is there
@@ -251,7 +252,7 @@ def test_progress_is_told_while_rows_are_read(tmp_path: Path) -> None:
     for table in (False, True):
         told: list[int] = []
         if table:
-            read_database(path, path.name, ProblemLog(), told.append, {"kernels"})
+            read_database(Reading(path, path.name, ProblemLog(), told.append), {"kernels"})
         else:
             READERS["torch_npu"].scan(path, ProblemLog(), told.append, MEMORY)
         assert len(told) > 8 and min(told) > 0

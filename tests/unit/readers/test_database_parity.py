@@ -5,6 +5,9 @@ What the two formats cannot both hold is listed here, with the reason; everythin
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,10 +16,12 @@ import pytest
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.registry import read_file
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import NULL_INT, Table
 from tests.support.mock import RUNS, run
+from tests.unit.readers.databases import change, read, same
 
 BOTH = [name for name in RUNS if name.startswith("both_")]
 #: Tables of text files that databases lack: no view shows them.
@@ -37,9 +42,9 @@ def both(name: str) -> list[tuple[dict[str, Table], dict[str, Table]]]:
         database: dict[str, Table] = {}
         for path in sorted((folder / "ASCEND_PROFILER_OUTPUT").iterdir()):
             if path.suffix == ".db":
-                database.update(read_database(path, path.name, log, lambda count: None, TABLES))
+                database.update(read_database(Reading(path, path.name, log), TABLES))
             elif path.name != "trace_view.json":
-                text.update(read_file(path, path.name, log, lambda count: None))
+                text.update(read_file(Reading(path, path.name, log)))
         assert log.list() == []
         out.append((text, database))
     return out
@@ -110,3 +115,28 @@ def test_unknown_is_unknown(tmp_path: Path) -> None:
     assert set(kernels.text("type").tolist()) == set(kernels.text("core").tolist()) == {None}
     assert not database["operators"].has("device_self_aicore_ns")
     assert (kernels.ints("context_id") == NULL_INT).any()
+
+
+def test_sizes_are_sizes_in_either_column(tmp_path: Path) -> None:
+    """Cause: torch_npu (and so our writer) writes types and sizes into each other's column; Operator showed types as input
+    shapes. A release that has mended it is read, too."""
+    source = next(run("both_cluster")[0].rglob("ascend_pytorch_profiler_*.db"))
+    path = Path(shutil.copy(source, tmp_path / "x.db"))
+    with closing(sqlite3.connect(path)) as found:
+        query = "SELECT DISTINCT value FROM PYTORCH_API JOIN STRING_IDS ON inputDtypes = STRING_IDS.id"
+        written = [value for (value,) in found.execute(query)]
+    assert written and not any(map(str.isalpha, "".join(written)))
+    before, _ = read(path, "operators")
+    change(path, "UPDATE PYTORCH_API SET inputDtypes = inputShapes, inputShapes = inputDtypes")
+    after, problems = read(path, "operators")
+    assert same(before["operators"], after["operators"]) and not problems
+    assert any(before["operators"].text("input_shapes").tolist())
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_input_shapes_of_real_operators_are_sizes(real_text_run: Path, rank: int) -> None:
+    folder = real_text_run.parent / f"ascend_pt_db_level1/rank{rank}_ascend_pt"
+    tables, _ = read(next(folder.rglob("ascend_pytorch_profiler_*.db")), "operators")
+    found = dict(zip(tables["operators"].text("name").tolist(), tables["operators"].text("input_shapes").tolist()))
+    assert str(found["aten::convolution"]).startswith("32,")
+    assert not any(map(str.isalpha, "".join(text or "" for text in found.values())))

@@ -12,6 +12,7 @@ import pytest
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.schema.link_files import LINK_TABLES
 from tb_npu_plugin.store.timeline_files import load
 from tb_npu_plugin.tables import Table
@@ -82,7 +83,7 @@ INSERT INTO ROCE VALUES (0,2000,4000,10,1000,100,0,0,400,1),(0,2500,4000,30,3000
 
 def read_tables(path: Path) -> tuple[dict[str, Table], list[Problem]]:
     log = ProblemLog()
-    tables = read_database(path, path.name, log, lambda count: None, set(LINK_TABLES))
+    tables = read_database(Reading(path, path.name, log), set(LINK_TABLES))
     return tables, log.list()
 
 
@@ -143,5 +144,5 @@ def test_every_profiler_of_the_device(tmp_path: Path, format: str) -> None:
     name = "hccs_20250615070512.csv" if format == "msprof" else "hccs.csv"
     (tmp_path / name).write_text("Mode,Max,Min,Average\nTx (MB/s),2,0,1\n")
     log = ProblemLog()
-    tables = READERS[format].tables(tmp_path / name, name, log, lambda count: None, None, {})
+    tables = READERS[format].tables(Reading(tmp_path / name, name, log))
     assert log.list() == [] and rows(tables["hccs"])[0]["avg"] == 1.0

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.readers.mindinsight.capture import read_capture
 from tb_npu_plugin.readers.mindinsight.registry import finish, read_file
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.tables import NULL_INT, Table, known
-from tb_npu_plugin.views.base import ViewInput
-from tb_npu_plugin.views.kernel import VIEW
-from tests.support.span import TestSpan, spans_below
-
-RESULTS = Path(__file__).parents[3] / "fixtures" / "results"
 
 
 def read(folder: Path, name: str, content: str, **before: Table) -> tuple[dict[str, Table], list[Problem]]:
     (folder / name).write_text(content)
     log = ProblemLog()
-    tables = read_file(folder / name, name, log, lambda _: None, None, before)
+    tables = read_file(Reading(folder / name, name, log, before=before))
     return finish(tables, Capture(), log), log.list()
 
 
@@ -71,6 +67,19 @@ def test_steps_are_in_the_order_of_time(tmp_path: Path) -> None:
     text = f"{HEADER}\n-,1,2,3,4,5,6,7,8\n2,400,900,500,450,800,50,350,100\n1,100,400,300,100,300,0,200,100\n"
     tables, _ = read(tmp_path, "step_trace_raw_0_detail_time.csv", text)
     assert tables["iterations"].text("step").tolist() == ["1", "2", None]
+
+
+@pytest.mark.parametrize("step", ["x", "", "1.5", "--", "nan"])
+def test_a_step_that_is_no_number_costs_its_row(step: str, tmp_path: Path) -> None:
+    """Nor is it the average, whose mark is documented."""
+    header = f"{HEADER},stream_1_AllReduce,stream_1_AllReduce_start_point,stream_1_AllReduce_end_point"
+    rows = [
+        f"{number},{100 + at},{400 + at},300,100,300,0,200,100,50,200,250\n" for number, at in (("1", 0), (step, 9))
+    ]
+    tables, problems = read(tmp_path, "step_trace_raw_0_detail_time.csv", f"{header}\n{''.join(rows)}")
+    assert tables["iterations"].text("step").tolist() == ["1"] == tables["iteration_reduces"].text("step").tolist()
+    assert tables["iterations"].ints("average").tolist() == [0]
+    assert [(problem.code, problem.where) for problem in problems] == [("bad_required_cell", "line 3")]
 
 
 def test_inference_has_fp_only(tmp_path: Path) -> None:
@@ -143,26 +152,6 @@ def test_types_are_read_by_their_place_and_shares_computed(tmp_path: Path) -> No
         assert found.floats("ratio").tolist() == [75.0, 25.0]
 
 
-def single() -> TestSpan:
-    [span] = spans_below(RESULTS / "mindinsight_single")
-    return span
-
-
-def test_operators_are_joined_with_what_the_framework_knows() -> None:
-    span = single()
-    assert span.problems == []
-    table = span.tables["op_totals"]
-    assert len(table) == 145
-    first = table.text("name").tolist().index("Default/network/Conv2D-op1")
-    assert (table.text("type")[first], table.text("kernel")[first]) == ("Conv2D", "Conv2D-op1")
-    assert table.text("input_types")[first] == "FLOAT16;FLOAT16"
-    assert table.text("input_shapes")[first] == "32,64,56,56;32,64,56,56"
-    assert table.ints("avg_ns")[first] == 61_500
-    assert table.text("type")[144] == "Assign"  # the framework's list lacks it: its own name tells
-    assert table.text("input_shapes")[144] is None
-    assert table.floats("share").sum() == pytest.approx(1)
-
-
 @pytest.mark.parametrize(
     ("line", "found"),
     [
@@ -178,36 +167,11 @@ def test_work_of_operators_in_three_versions(tmp_path: Path, line: str, found: t
     detail = "name,time,count\na,0.5,2\n"
     (tmp_path / "aicore_intermediate_0_detail.csv").write_text(detail)
     for name in ("flops_0.txt", "aicore_intermediate_0_detail.csv"):
-        tables.update(read_file(tmp_path / name, name, ProblemLog(), lambda _: None, None, tables))
+        tables.update(read_file(Reading(tmp_path / name, name, ProblemLog(), before=tables)))
     totals = finish(tables, Capture(), ProblemLog())["op_totals"]
     shown = [totals.floats(key).tolist() for key in ("flops", "flops_rate", "utilisation")]
     assert [None if value != value else value for [value] in shown] == list(found)
     assert totals.ints("total_ns").tolist() == [1_000_000]
-
-
-def test_ai_cpu_stands_beside_ai_core() -> None:
-    found = single().tables["op_statistic"]
-    rows = dict(zip(zip(found.text("type").tolist(), found.text("core").tolist()), found.ints("total_ns").tolist()))
-    assert rows["GetNext", "AI_CPU"] == 1_200_000
-    assert rows["MatMul", "AI_CORE"] == 1_084_500
-
-
-def test_timeline_data_are_kernels() -> None:
-    kernels = single().tables["kernels"]
-    assert len(kernels) == 290
-    assert kernels.ints("dur_ns")[0] == 61_500
-    assert kernels.ints("start_ns")[0] == 11_628_614_272_730
-
-
-def test_the_data_pipeline() -> None:
-    tables = single().tables
-    assert tables["minddata_ops"].text("name").tolist() == ["Batch", "Map", "TFReader"]
-    assert tables["minddata_ops"].ints("queue_capacity").tolist() == [NULL_INT, 32, 32]
-    assert len(tables["minddata_queues"]) == 40
-    queues = tables["minddata_batches"].text("queue").tolist()
-    assert (queues.count("host"), queues.count("device")) == (20, 20)
-    waits = tables["minddata_batches"].ints("get_ns")[tables["minddata_batches"].text("queue").equals("device")]
-    assert ((waits >= 1_500_000) & (waits < 2_000_000)).all()
 
 
 def test_parts_of_another_shape_cost_themselves(tmp_path: Path) -> None:
@@ -226,7 +190,7 @@ def test_parts_of_another_shape_cost_themselves(tmp_path: Path) -> None:
     )
     tables, problems = read(tmp_path, "minddata_cpu_utilization_0.json", text)
     assert tables["minddata_cpu"].floats("sys").tolist() == [3.0, 4.0]
-    assert codes(problems) == ["unexpected_shape"]
+    assert {problem.where for problem in problems} == {"time_stamp, op, time_stamp", "device_info"}
 
 
 def test_four_integers_a_line_are_enough(tmp_path: Path) -> None:
@@ -237,44 +201,6 @@ def test_four_integers_a_line_are_enough(tmp_path: Path) -> None:
     assert (found.ints("size")[0], found.ints("push_ns")[0]) == (3, NULL_INT)
 
 
-def test_a_broken_result_keeps_what_is_left() -> None:
-    first, second = spans_below(RESULTS / "mindinsight_broken")
-    assert first.tables["iterations"].text("step").tolist() == ["1", "3", "4", "5", "6", None]
-    assert {"short_row", "inconsistent", "bad_json"} <= set(codes(first.problems))
-    assert set(first.tables["comm_links"].text("step").tolist()) == {"1", "3", "4", "5", "6"}
-    assert second.tables == {}
-    assert codes(second.problems) == ["empty_file", "missing_column"]
-
-
-def test_the_capture_knows_mode_and_stages() -> None:
-    folder = RESULTS / "mindinsight_cluster" / "profiler"
-    names = [path.name for path in folder.iterdir() if "_2." in path.name or "_2_d" in path.name]
-    capture = read_capture(folder, names, ProblemLog())
-    assert (capture.rank, capture.rank_source) == (2, "file names")
-    assert capture.distributed_args == {"parallel_mode": "pipeline", "pipeline_stages": 2, "world_size": 4}
-    assert capture.versions == {"MindSpore": "2.2.0"}
-    assert capture.metadata["context_mode"] == "GRAPH_MODE"
-
-
-def test_ranks_of_the_old_layout_are_those_of_the_table() -> None:
-    assert [span.capture.rank for span in spans_below(RESULTS / "mindinsight_hosts")] == [0, 1, 2, 3]
-
-
-def test_the_kernel_view_shows_what_the_recorder_summed_up() -> None:
-    result = VIEW.build(ViewInput([single()], {}))
-    assert {name: len(table.table) for name, table in result.tables.items()} == {
-        "types": 14,
-        "statistic": 145,
-        "all": 290,
-    }
-    assert [core["core"] for core in result.data["cores"]] == ["AI_CORE", "AI_CPU"]
-    assert result.data["computing_ns"] == sum(core["total_ns"] for core in result.data["cores"])
-    span = single()
-    without = TestSpan({"op_totals": span.tables["op_totals"]}, files=span.files, format=span.format)
-    types = VIEW.build(ViewInput([without], {})).tables["types"].table
-    assert dict(zip(types.text("type").tolist(), types.ints("calls").tolist()))["Cast"] == 26
-
-
 @pytest.mark.parametrize("size", ["9" * 19, "9" * 23])
 def test_sizes_of_a_queue_that_no_column_holds(tmp_path: Path, size: str) -> None:
     header = "op_id,op_type,num_workers,output_queue_size,output_queue_average_size,output_queue_length,output_queue_usage_rate,sample_interval,parent_id,children_id"
@@ -283,3 +209,99 @@ def test_sizes_of_a_queue_that_no_column_holds(tmp_path: Path, size: str) -> Non
     assert codes(problems) == ["unexpected_shape"]
     assert tables["minddata_ops"].text("name").tolist() == ["Batch", "Map"]
     assert tables["minddata_queues"].ints("size").tolist() == [2, 3]
+
+
+CLUSTER = "ascend_cluster_analyse_data-parallel_1_2_0.csv"
+
+
+@pytest.mark.parametrize(
+    ("rows", "steps"),
+    [
+        ("1,2\n3\n5,6\n3,4\n", [1, 3, NULL_INT]),
+        ("1,2\n3,2\n5,6\n3", [1, 2, 3]),
+        ("1,2\n3,2\n2,2\n\n", [1, 2, NULL_INT]),
+    ],
+)
+def test_broken_rows_do_not_renumber_steps(tmp_path: Path, rows: str, steps: list[int]) -> None:
+    """Step 3 was shown as step 2; and where the recorder's average was cut off, the last step as the average."""
+    tables, _ = read(tmp_path, CLUSTER, f"computation_time,communication_alone_time\n{rows}")
+    assert tables["parallel_times"].ints("step").tolist() == steps
+    assert tables["parallel_times"].ints("average").tolist() == [int(step == NULL_INT) for step in steps]
+
+
+def test_problems_of_cells_tell_the_line_of_the_file(tmp_path: Path) -> None:
+    """They told that of the cell, which is always 1; and the links of a step went with its operators."""
+    text = (
+        "step_num,communication_cost,wait_cost,link_info,communication_operator_cost\n"
+        '1,1,1,"{}","{""AllReduce"":[1,2,3,{""0-1"":{""SDMA"":[1,2,3]}}]}"\n'
+        '2,1,1,"{}","{""AllReduce"":[1,2"\n3,1,1,"[1]","{}"\n'
+        '4,1,1,"{}","{""A"":[1,2,3,{""0-1"":{""SDMA"":5}}],""B"":[1,2,3,7],""C"":[1,2,3,{""0-1"":3}]}"\n'
+    )
+    tables, problems = read(tmp_path, "hccl_raw_0.csv", text)
+    assert [(problem.code, problem.where) for problem in problems] == [
+        ("bad_json", "line 3, communication_operator_cost"),
+        ("unexpected_shape", "line 4, link_info, step 4, A, step 4, B, step 4, C"),
+    ]
+    assert tables["comm_ops"].text("name").tolist() == ["AllReduce", "A", "B", "C"]
+
+
+def test_less_than_nothing_is_unknown(tmp_path: Path) -> None:
+    tables, problems = read(tmp_path, "hccl_raw_0.csv", hccl("1", "1", "{}", '{"A":[1,-2,3,{"0-1":{"SDMA":[1,-2]}}]}'))
+    assert tables["comm_ops"].ints("transit_ns").tolist() == [NULL_INT]
+    assert len(tables["comm_links"]) == 0
+    assert set(codes(problems)) == {"bad_cell", "unexpected_shape"}
+    tables, problems = read(
+        tmp_path, "aicore_intermediate_0_type.csv", "a,b,c,d\nConv,-1,3,1\nMatMul,9e12,2,1\nAdd,2,4,1\n"
+    )
+    assert dict(zip(tables["op_statistic"].text("type").tolist(), tables["op_statistic"].ints("total_ns").tolist())) == {
+        "Add": 2_000_000, "Conv": NULL_INT, "MatMul": NULL_INT
+    }  # fmt: skip
+    assert tables["op_statistic"].floats("ratio")[0] == 100.0
+    assert codes(problems) == ["bad_cell"]
+
+
+def test_means_are_those_of_the_calls_whose_time_is_known(tmp_path: Path) -> None:
+    text = "serial_number,type,total_time\n1,Cast,1.5\n2,Cast,x\n3,Cast,2.5\n"
+    tables, _ = read(tmp_path, "aicpu_intermediate_0.csv", text)
+    statistic = tables["op_statistic"]
+    assert (statistic.ints("calls")[0], statistic.ints("total_ns")[0], statistic.ints("avg_ns")[0]) == (
+        3, 4_000_000, 2_000_000
+    )  # fmt: skip
+
+
+def test_a_sum_with_an_unknown_part_is_unknown(tmp_path: Path) -> None:
+    name = "aicore_intermediate_0_detail.csv"
+    (tmp_path / name).write_text("a,b,c\nX,1,2\n")
+    log = ProblemLog()
+    before = read_file(Reading(tmp_path / name, name, log))
+    (tmp_path / "flops_0.txt").write_text("n, a, b, c, d\nX, 1, 2, N/A, 4\n")
+    found = read_file(Reading(tmp_path / "flops_0.txt", "flops_0.txt", log, before=before))
+    totals = finish({**before, **found}, Capture(), log)["op_totals"]
+    assert np.isnan(totals.floats("flops")[0]) and totals.floats("flops_rate")[0] == 6.0
+
+
+def test_a_stream_of_any_length_is_no_defect(tmp_path: Path) -> None:
+    name = f"stream_{'9' * 5000}_x"
+    text = f"{HEADER},{name}_start_point,{name}_end_point,{name}\n1,100,400,300,100,300,0,200,100,1,3,2\n"
+    tables, _ = read(tmp_path, "step_trace_raw_0_detail_time.csv", text)
+    assert tables["iteration_reduces"].ints("stream_id").tolist() == [NULL_INT]
+    assert tables["iteration_reduces"].ints("dur_ns").tolist() == [20]
+
+
+def test_what_is_not_read_says_so(tmp_path: Path) -> None:
+    name = "stream_3_AllReduce"
+    header = f"{HEADER},{name}_start_point,{name}_e6d_point,{name}"
+    _, problems = read(
+        tmp_path, "step_trace_raw_0_detail_time.csv", f"{header}\n1,100,400,300,100,300,0,200,100,1,3,2\n"
+    )
+    assert [(problem.code, problem.found) for problem in problems] == [
+        ("unknown_headers", f"{name}_start_point, {name}_e6d_point, {name}")
+    ]
+    _, problems = read(tmp_path, CLUSTER, "computation_time,communication_lone_time\n1,2\n1,2\n")
+    assert [(problem.code, problem.found) for problem in problems] == [("unknown_headers", "communication_lone_time")]
+    _, problems = read(tmp_path, "aicpu_intermediate_0.csv", "serial_number,type,total_time\n")
+    assert codes(problems) == ["no_rows"]
+    tables, problems = read(tmp_path, "step_trace_point_info.json", '{"fp_start": {}, "bp_end": "Default/Mul"}')
+    assert [(problem.code, problem.where) for problem in problems] == [("unexpected_shape", "fp_start")]
+    tables, problems = read(tmp_path, "step_trace_point_info.json", '{"fp_start": "a"}')
+    assert problems == [] and tables["step_points"].text("bp_point").tolist() == [None]

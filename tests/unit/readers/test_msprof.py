@@ -9,13 +9,18 @@ from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.formats import READERS
-from tb_npu_plugin.scan import MEMORY, SCANNER_VARIABLE
+from tb_npu_plugin.readers.msprof import pieces
+from tb_npu_plugin.readers.reading import Reading
+from tb_npu_plugin.scan import MEMORY, SCANNER_VARIABLE, scan_trace
+from tb_npu_plugin.store import worker
+from tb_npu_plugin.store.stages import Request, files_of
 from tb_npu_plugin.store.timeline import Timeline, build_timeline
 from tb_npu_plugin.views import doctor, step_trace
 from tb_npu_plugin.views.base import ViewInput
@@ -59,6 +64,13 @@ def test_a_lost_piece_costs_its_rows(output: Path, monkeypatch: pytest.MonkeyPat
     assert span.rows("kernels") == (whole.rows("kernels") or 0) - lost > 0
     names = whole.tables["kernels"].text("name").tolist()
     assert span.tables["kernels"].text("name").tolist() == names[lost:]
+
+
+def test_a_piece_that_is_gone_since_the_folder_was_listed(output: Path) -> None:
+    """The only one: it was a defect of the reader."""
+    path, log = output / "op_summary_slice_0_20250101.csv", ProblemLog()
+    assert READERS["msprof"].tables(Reading(path, path.name, log)) == {}
+    assert [problem.code for problem in log.list()] == ["missing_file"]
 
 
 def emptied(path: Path) -> None:
@@ -221,6 +233,48 @@ def test_a_packed_piece_that_was_cut_costs_its_end(output: Path, tmp_path: Path)
     found, problems = timeline(output, tmp_path / "after")
     assert [problem.code for problem in problems][:1] == ["file_cut"] and "slice_1" in problems[0].file
     assert whole.slice_count / 2 < found.slice_count < whole.slice_count
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_joining_pieces_tells_progress(
+    output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    """Of gigabytes it takes a while; it was told nothing until they were joined."""
+    files = []
+    for number in (0, 1, 2):
+        piece = trace_piece(output, number)
+        if packed:
+            data = gzip.compress(piece.read_bytes())
+            piece.unlink()
+            piece = piece.with_name(piece.name + ".gz")
+            piece.write_bytes(data)
+        files.append(piece)
+    size = sum(piece.stat().st_size for piece in files)
+    monkeypatch.setattr(pieces, "_BLOCK", 512)
+    told: list[int] = []
+    before: list[int] = []
+
+    def scanned(*args: Any) -> Any:
+        before.append(sum(told))
+        return scan_trace(*args)
+
+    monkeypatch.setattr(pieces, "scan_trace", scanned)
+    READERS["msprof"].scan(files[0], ProblemLog(), told.append, MEMORY)
+    assert before == [pytest.approx(size / 4, abs=2)] and sum(told) == size and min(told) > 0
+    assert len(told) > 3, "it can be seen to move"
+
+
+def test_a_trace_in_pieces_tells_the_progress_of_all(
+    output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "INTERVAL", 0)
+    (place,) = scan({"": output.parents[1]}).places()
+    (tmp_path / "out").mkdir()
+    said: list[dict[str, Any]] = []
+    files = files_of(place.span, "trace")
+    worker.run(Request("trace", place.span.folder, files, tmp_path / "out", place.span.format), said.append)
+    counts = [message["bytes"] for message in said]
+    assert len(files) == 3 and counts == sorted(counts) and counts[-1] == sum(file.size for file in files)
 
 
 def test_without_a_place_for_args_there_are_none(output: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.capture import read_capture
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.registry import read_file
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES
 from tb_npu_plugin.schema.torch_npu_csv import CSV_FILES
@@ -36,7 +37,7 @@ def tables(output: Path) -> dict[str, Table]:
     for spec in RESULT_FILES:
         path = output / spec.name
         if path.exists() and spec.id != "trace":
-            found.update(read_file(path, spec.name, log, lambda count: None))
+            found.update(read_file(Reading(path, spec.name, log)))
     assert log.list() == []
     return found
 
@@ -133,5 +134,5 @@ def test_capture(output: Path) -> None:
     assert found.rank == info["rank_id"]
     assert (found.level, found.activities, found.export_types) == ("Level1", ("CPU", "NPU"), ("text",))
     assert found.start_ns is not None and found.end_ns is not None
-    table = read_file(output / "kernel_details.csv", "", log, lambda count: None)["kernels"]
+    table = read_file(Reading(output / "kernel_details.csv", "", log))["kernels"]
     assert found.start_ns < table.ints("start_ns").min() < found.end_ns

@@ -22,15 +22,15 @@ from tb_npu_plugin.store import first_look, timeline, timeline_previews
 first_look.REST = {rest}
 timeline_previews.FIRST = source.CHUNK = 8192
 read_file, build_timeline = registry.read_file, timeline.build_timeline
-def slow_read(path, *rest):
-    hold(path)
-    return read_file(path, *rest)
-def slow_build(path, out, log, progress, preview, scan, derive):
+def slow_read(reading):
+    hold(reading.path)
+    return read_file(reading)
+def slow_build(path, out, log, progress, preview, *rest):
     hold(path)
     def shown(folder):
         preview(folder)
         hold(folder)
-    return build_timeline(path, out, log, progress, shown, scan, derive)
+    return build_timeline(path, out, log, progress, shown, *rest)
 registry.read_file, timeline.build_timeline = slow_read, slow_build
 from tb_npu_plugin.store.worker import main
 main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import stat
 import tempfile
@@ -13,7 +14,8 @@ import pytest
 
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.store import cache as cache_module
-from tb_npu_plugin.store.cache import Cache, cache_root, entry_key, max_bytes, open_cache
+from tb_npu_plugin.store.cache import Cache, entry_key, max_bytes, open_cache
+from tb_npu_plugin.user_cache import cache_root
 
 FILES = (FoundFile("a.csv", 10, 1000), FoundFile("b.csv", 20, 2000))
 
@@ -48,6 +50,39 @@ def test_an_entry_comes_back_with_its_meta(tmp_path: Path) -> None:
     entry = Cache(tmp_path).get("k")  # another server
     assert entry is not None and entry.folder == folder and entry.meta["problems"] == []
     assert Cache(tmp_path).get("other") is None
+
+
+@pytest.fixture
+def unmovable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system that does not move folders."""
+
+    def refused(self: Path, target: Path) -> Path:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    monkeypatch.setattr(Path, "rename", refused)
+
+
+@pytest.mark.usefixtures("unmovable")
+def test_folders_that_cannot_be_moved_are_copied(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    folder = fill(cache, "k")
+    assert (folder / "data").stat().st_size == 100 and list((tmp_path / "building").iterdir()) == []
+    (folder / "data").write_bytes(b"")
+    assert cache.get("k") is None and not folder.exists(), "a damaged one goes"
+    fill(cache, "k", 50)
+    assert (fill(cache, "k", 70) / "data").stat().st_size == 50, "of another server, which was first"
+
+
+@pytest.mark.usefixtures("unmovable")
+def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(built: Path, target: Path) -> None:
+        target.mkdir()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(cache_module.shutil, "copytree", full)
+    with pytest.raises(OSError, match="No space"):
+        fill(Cache(tmp_path), "k")
+    assert list((tmp_path / "entries").iterdir()) == []
 
 
 def test_only_the_user_can_look_into_it(tmp_path: Path) -> None:

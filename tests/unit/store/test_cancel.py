@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tb_npu_plugin.discovery.model import Place
-from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.store import stages
 from tb_npu_plugin.store.cache import Cache, Entry
@@ -25,14 +23,6 @@ OUTPUT = "ASCEND_PROFILER_OUTPUT"
 @pytest.fixture
 def holding(tmp_path: Path) -> Holding:
     return Holding(tmp_path / "holding", "kernel_details.csv", "trace_view.json")
-
-
-@pytest.fixture
-def library(tmp_path: Path, holding: Holding) -> Iterator[Library]:
-    watcher = Watcher({"": tmp_path / "logs"}, background=False)
-    made = Library(watcher, Cache(tmp_path / "cache"), workers=1, process=holding)
-    yield made
-    made.close()
 
 
 def places(library: Library) -> list[Place]:

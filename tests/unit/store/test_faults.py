@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tb_npu_plugin.discovery.model import Place
-from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.store.cache import META, Cache
 from tb_npu_plugin.store.library import Library
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import KERNELS, NAME, settle, write_result
 from tests.unit.store.slow_worker import Holding
+from tests.unit.store.test_library import only
 from tests.unit.store.test_previews import COUNT, TRACE
 
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
@@ -24,20 +24,6 @@ OUTPUT = "ASCEND_PROFILER_OUTPUT"
 @pytest.fixture
 def holding(tmp_path: Path) -> Holding:
     return Holding(tmp_path / "holding")
-
-
-@pytest.fixture
-def library(tmp_path: Path, holding: Holding) -> Iterator[Library]:
-    watcher = Watcher({"": tmp_path / "logs"}, background=False)
-    made = Library(watcher, Cache(tmp_path / "cache"), workers=1, process=holding)
-    yield made
-    made.close()
-
-
-def only(library: Library) -> Place:
-    library.watcher.update()
-    (place,) = library.scan().places()
-    return place
 
 
 def contents(library: Library, place: Place) -> dict[str, bytes]:
@@ -67,7 +53,7 @@ def test_a_worker_killed_in_the_middle_of_a_trace_costs_a_retry_and_changes_noth
     assert len(holding.made) == 2 and library.stand(place, "trace").state == "ready"
     assert contents(library, place) == expected and META not in expected
     assert library.open(place).problems == []
-    assert list((tmp_path / "cache" / "building").iterdir()) == []
+    assert until(lambda: not any((tmp_path / "cache" / "building").iterdir())), "its preview goes behind it"
 
 
 def test_a_worker_that_is_killed_twice_is_told_with_what_may_help(

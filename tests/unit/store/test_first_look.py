@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tb_npu_plugin.analysis.steps import from_kernels, from_step_trace
+from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.server.service import Service
+from tb_npu_plugin.store import first_look, worker
 from tb_npu_plugin.store.cache import Cache
+from tb_npu_plugin.store.first_look import open_first_look
 from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.store.short_tables import read_short
+from tb_npu_plugin.store.stages import SHORT_FILE, Request, files_of
+from tests.support.mock import run
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, write_result
 from tests.unit.store.slow_worker import Holding
@@ -60,3 +69,29 @@ def test_a_cancelled_reading_keeps_its_first_look(service: Service, holding: Hol
     holding.hold()
     service.reading([place.span.token], "", "tables", "resume")
     assert until(lambda: service.view("overview", query)["state"] == "ready")
+
+
+def test_a_database_shows_its_steps_before_the_metrics_of_its_kernels_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without analysis.db nothing else tells of them; metrics are most rows of a database."""
+    monkeypatch.setattr(first_look, "REST", 1)
+    found = next(run("db_only")[0].glob("*_ascend_pt"))
+    shutil.copytree(found, tmp_path / "logs" / found.name, ignore=shutil.ignore_patterns("analysis.db"))
+    (place,) = scan({"": tmp_path / "logs"}).places()
+    (tmp_path / "out").mkdir()
+    files, said = files_of(place.span, "tables"), []
+
+    def say(message: dict[str, Any]) -> None:
+        if "preview" in message:
+            entry = open_first_look(Path(message["preview"]))
+            assert entry is not None
+            said.append((read_short(entry.folder / SHORT_FILE, "step_trace"), entry.meta))
+
+    request = Request("tables", place.span.folder, files, tmp_path / "out", place.span.format)
+    meta = worker.run(request, say)
+    ((steps, facts),) = said
+    kernels = read_short(tmp_path / "out" / SHORT_FILE, "kernels")
+    assert [step.step for step in from_step_trace(steps)] == ["11", "12"] == facts["steps"]
+    assert from_step_trace(steps) == from_kernels(kernels)
+    assert facts["sources"] == {"step_trace": files[-1].name} and meta["rows"].get("step_trace") is None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tb_npu_plugin.discovery.model import Place
-from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.store.cache import Cache
 from tb_npu_plugin.store.library import Library
 from tests.support.trace import event, metadata
@@ -25,14 +24,6 @@ TRACE = json.dumps([metadata("process_name", 1, name="Python"), *(event(f"a{n}",
 @pytest.fixture
 def holding(tmp_path: Path) -> Holding:
     return Holding(tmp_path / "holding", "preview-1")
-
-
-@pytest.fixture
-def library(tmp_path: Path, holding: Holding) -> Iterator[Library]:
-    watcher = Watcher({"": tmp_path / "logs"}, background=False)
-    made = Library(watcher, Cache(tmp_path / "cache"), workers=1, process=holding)
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -112,6 +103,24 @@ def test_a_killed_worker_takes_no_preview_with_it(
     holding.made[1].kill()
     assert until(lambda: library.stand(place, "trace").state == "failed")
     assert until(lambda: building(tmp_path) == set()) and shown(library, place) == ("", 0)
+
+
+def test_a_preview_that_cannot_be_moved_is_no_loss(
+    tmp_path: Path, library: Library, holding: Holding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It cost the whole trace."""
+
+    def refused(self: Cache, built: Path) -> Path:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    monkeypatch.setattr(Cache, "take", refused)
+    holding.hold()
+    write_result(tmp_path / "logs" / NAME, trace=TRACE)
+    library.watcher.update()
+    (found,) = library.scan().places()
+    library.want(found, ["trace"])
+    assert until(lambda: library.stand(found, "trace").state in ("ready", "failed"))
+    assert library.stand(found, "trace").state == "ready" and shown(library, found)[1] == COUNT
 
 
 @pytest.mark.parametrize("cancelled", [False, True])

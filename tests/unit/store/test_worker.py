@@ -21,7 +21,8 @@ from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers import capture, registry
-from tb_npu_plugin.store import worker
+from tb_npu_plugin.readers.reading import Reading
+from tb_npu_plugin.store import timeline_build, worker
 from tb_npu_plugin.store.process import Failed, Killed, WorkerProcess
 from tb_npu_plugin.store.short_tables import read_short
 from tb_npu_plugin.store.stages import Request, files_of
@@ -54,6 +55,24 @@ def test_meta_tells_what_lists_need(tmp_path: Path) -> None:
     assert counts == sorted(counts) and counts[-1] <= sum(file.size for file in asked.files)
 
 
+def test_meta_tells_which_files_a_table_is_made_of(tmp_path: Path) -> None:
+    """Doctor said that five files of six were not needed, and sources were names of files with <rank> in them."""
+    (place,) = scan({"": FIXTURES / "results" / "mindinsight_single"}).places()
+    asked = Request(
+        "tables", place.span.folder, files_of(place.span, "tables"), tmp_path, format=place.span.format
+    )  # fmt: skip
+    meta = json.loads(json.dumps(worker.run(asked, lambda message: None)))
+    assert meta["parts"] == {
+        "op_statistic": {"aicore_intermediate_0_type.csv": 12, "aicpu_intermediate_0.csv": 3},
+        "op_totals": {"aicore_intermediate_0_detail.csv": 145, "framework_raw_0.csv": 144, "flops_0.txt": 21},
+        "minddata_batches": {"device_queue_profiling_0.txt": 20, "minddata_aicpu_0.txt": 20},
+    }
+    assert meta["sources"]["op_statistic"] == "aicore_intermediate_0_type.csv"
+    assert meta["sources"]["op_totals"] == "aicore_intermediate_0_detail.csv"
+    assert meta["sources"]["minddata_batches"] == "device_queue_profiling_0.txt"
+    assert not any(name.startswith("_") for name in [*meta["rows"], *meta["sources"]])
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [
@@ -69,10 +88,10 @@ def test_a_file_that_cannot_be_read_costs_itself(
 ) -> None:
     real = registry.read_file
 
-    def read_file(path: Path, *rest: Any) -> Any:
-        if path.name == "step_trace_time.csv":
+    def read_file(reading: Reading) -> Any:
+        if reading.name == "step_trace_time.csv":
             raise error
-        return real(path, *rest)
+        return real(reading)
 
     monkeypatch.setattr(registry, "read_file", read_file)
     asked = request(tmp_path)
@@ -102,6 +121,24 @@ def test_problems_of_the_trace_tell_where_it_lies(tmp_path: Path) -> None:
     meta = worker.run(Request("trace", asked.folder, (file,), asked.out), lambda message: None)
     assert meta["timeline"] is True and meta["base_ns"] == 1000
     assert [(item["code"], item["file"]) for item in meta["problems"]] == [("truncated_file", file.relative)]
+
+
+@pytest.mark.parametrize("part", ["read_operators", "write_slices"])
+def test_a_part_of_the_timeline_that_fails_is_told(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operators are read by a thread of their own."""
+
+    def fails(*args: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(timeline_build, part, fails)
+    trace = json.dumps([{"ph": "X", "name": "a", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])
+    asked = request(tmp_path, trace=trace)
+    file = FoundFile("ASCEND_PROFILER_OUTPUT/trace_view.json", len(trace), 0)
+    asked = Request("trace", asked.folder, (file,), asked.out)
+    meta = worker.run(asked, lambda message: None)
+    assert not meta["timeline"]
+    told = [(one["code"], one["found"]) for one in meta["problems"] if one["code"] != "file_changed"]
+    assert told == [("unreadable_file", "No space left on device")]
 
 
 def test_problems_of_a_trace_in_pieces_tell_which_piece(tmp_path: Path) -> None:
@@ -153,9 +190,9 @@ def test_a_file_that_changes_meanwhile_is_noted(tmp_path: Path, monkeypatch: pyt
     asked = request(tmp_path)
     real = registry.read_file
 
-    def read_file(path: Path, *rest: Any) -> Any:
-        os.utime(path, ns=(1, 1))
-        return real(path, *rest)
+    def read_file(reading: Reading) -> Any:
+        os.utime(reading.path, ns=(1, 1))
+        return real(reading)
 
     monkeypatch.setattr(registry, "read_file", read_file)
     changed = worker.run(asked, lambda message: None)["changed"]

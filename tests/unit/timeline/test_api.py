@@ -112,6 +112,7 @@ def test_search_is_by_start_and_counts_all(timeline: Timeline) -> None:
     found = [(answer["names"][hit[5]], *hit[1:5]) for hit in answer["hits"]]  # type: ignore[call-overload, index]
     assert found == [("aten::Add", 0, 100_000, 0, 0), ("aten::add_", 10_000, 20_000, 0, 1)]
     assert GET["search"](timeline, {"q": "add", "track": "1"})[0]["total"] == 1  # type: ignore[call-overload, index]
+    assert GET["search"](timeline, {"q": " add  ATEN "})[0]["total"] == 2, "every word"  # type: ignore[call-overload, index]
     assert GET["search"](timeline, {"q": "nothing"})[0] == {"total": 0, "first": 0, "names": [], "hits": []}
 
 
@@ -231,6 +232,7 @@ WINDOW = {"t0": "0", "t1": "10", "px": "1"}
         ("slice", {"id": "1.5"}, BadRequest),
         ("flows", {}, BadRequest),
         ("search", {}, BadRequest),
+        ("search", {"q": " "}, BadRequest),
         ("search", {"q": "a", "limit": "0"}, BadRequest),
         ("search", {"q": "a", "track": "2"}, NotFound),
         ("stats", {**WINDOW, "tracks": "0,x"}, BadRequest),

@@ -56,11 +56,20 @@ def test_names_and_order_of_processes_and_threads(tmp_path: Path) -> None:
     assert problems == []
 
 
+def test_ids_of_any_length_are_in_the_order_of_numbers(tmp_path: Path) -> None:
+    """One that Python refuses to read as a number cost the trace."""
+    long = "9" * 5000
+    events = [{**event("a", 1, 1), "pid": pid} for pid in (long, "10", "9", "x", 8)]
+    timeline, problems = open_trace(events, tmp_path)
+    assert [track["process"] for track in timeline.tracks] == ["pid 8", "pid 9", "pid 10", f"pid {long}", "pid x"]
+    assert problems == []
+
+
 def test_a_slice_that_ends_beyond_all_time_costs_itself(tmp_path: Path) -> None:
     good, endless = event("a", 1, 1, 0, 3), {**event("b", 1, 1, 0, 3), "ts": 8e15, "dur": 8e15}
     timeline, problems = open_trace([good, endless], tmp_path)
     assert [found["name"] for found in slices_of(timeline)] == ["a"]
-    assert [(problem.code, problem.count) for problem in problems] == [("incomplete_event", 1)]
+    assert [(problem.code, problem.count) for problem in problems] == [("outside_recording", 1)]
 
 
 def test_begin_end_pairs_and_instants(tmp_path: Path) -> None:
@@ -171,6 +180,14 @@ def test_counters_by_key_and_dimension(tmp_path: Path) -> None:
     assert timeline.curves.time[start:end].tolist() == [0, 10_000]
     assert timeline.curves.value[start:end].tolist() == [1.5, 2.5]
     assert [p.code for p in problems] == ["bad_counter"]
+
+
+@pytest.mark.parametrize("lost", [{"ts": True}, {"ts": "soon"}, {"name": None}])
+def test_a_point_without_a_name_or_a_time_is_told(lost: dict[str, Any], tmp_path: Path) -> None:
+    point = {"ph": "C", "name": "HBM 0", "pid": 6, "ts": 1, "args": {"Read(MB/s)": 5}}
+    timeline, problems = open_trace([point, {**point, **lost}], tmp_path)
+    assert len(timeline.curves.time) == 1
+    assert [(p.code, p.count) for p in problems] == [("bad_counter", 1)]
 
 
 def test_details_of_a_slice(tmp_path: Path) -> None:

@@ -30,6 +30,15 @@ def page(query: TableQuery) -> dict[str, list[object]]:
     return table_json("kernel.all", SOURCE, BASE, query)["data"]
 
 
+def test_a_default_order_by_a_column_that_the_file_lacks_is_none() -> None:
+    """The view answered 400: dataset.csv may lack its mean times."""
+    lacking = ViewTable(TABLE, sort="avg_ns", desc=True)
+    answer = inline_tables("data_pipeline", ViewResult({}, {"dataset": lacking}, BASE))["dataset"]
+    assert (answer["sort"], answer["data"]["calls"]) == ("", [1, None, 3, 2])
+    with pytest.raises(BadRequest):
+        table_json("data_pipeline.dataset", lacking, BASE, TableQuery(sort="avg_ns"))
+
+
 def test_the_tables_own_order_is_used_when_none_is_asked_for() -> None:
     answer = table_json("kernel.all", SOURCE, BASE, TableQuery())
 
@@ -91,6 +100,19 @@ def test_csv_has_whole_times_and_chosen_columns() -> None:
     text = b"".join(to_csv(SOURCE, BASE, TableQuery(columns=("start_ns", "step"), filter="9"))).decode()
 
     assert text == f"start_ns,step\r\n{BASE + 7},9\r\n{BASE + 1},9\r\n"
+
+
+def test_every_word_of_a_filter_stands_in_some_column() -> None:
+    columns = (Column("name", Kind.TEXT), Column("core", Kind.TEXT))
+    table = from_lists(columns, {"name": ["MatMulV3", "matmul_add", "Add"], "core": ["AI_CORE", "MIX", None]})
+
+    def names(words: str) -> list[object]:
+        return list(table_json("kernel.all", ViewTable(table), 0, TableQuery(filter=words))["data"]["name"])
+
+    assert names("core MAT") == ["MatMulV3"]
+    assert names("  add  mat ") == ["matmul_add"]
+    assert names("add ai_core") == []
+    assert names(" ") == ["MatMulV3", "matmul_add", "Add"]
 
 
 def test_a_long_csv_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

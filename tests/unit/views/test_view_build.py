@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import typing
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import empty
-from tb_npu_plugin.views import diff, distributed, kernel, memory, operator, overview
+from tb_npu_plugin.views import data_pipeline, diff, distributed, kernel, memory, operator, overview, step_trace
 from tb_npu_plugin.views.availability import facts_of_span, is_available
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.registry import VIEWS, find_view, view_params
@@ -33,6 +34,17 @@ def build(view: Any, *spans: TestSpan, **params: str) -> ViewResult:
     return view.build(ViewInput(spans, params))  # type: ignore[no-any-return]
 
 
+def test_kernel_of_a_statistic_alone_names_its_file_and_knows_no_step() -> None:
+    """It named a file of another kind of result, and showed the whole for any step."""
+    span = TestSpan({"op_statistic": STATISTIC})
+    data = build(kernel, span).data
+    assert (data["source"], data["types_source"], data["computing_ns"]) == ("op_statistic.csv", "op_statistic.csv", 9)
+    assert (data["communication_calls"], data["communication_ns"]) == (None, None)  # not in that file: no zero
+    for step in ("2", "null"):
+        with pytest.raises(BadRequest, match="is no step"):
+            build(kernel, span, step=step)
+
+
 def test_kernel_shows_the_files_statistic_only_while_no_step_is_chosen() -> None:
     span = TestSpan({"kernels": KERNELS, "op_statistic": STATISTIC})
 
@@ -51,6 +63,15 @@ def test_kernels_of_no_step() -> None:
 
     assert result.tables["all"].table.text("name").tolist() == ["h"]
     assert result.data["cores"] == [{"core": "HCCL", "calls": 1, "total_ns": 5, "communication": True}]
+
+
+@pytest.mark.parametrize("step", ["9", "null", "mean", " 1"])
+def test_the_course_of_a_step_that_is_not_there_is_refused(step: str) -> None:
+    """It was that of the mean, without a word."""
+    span = TestSpan({"kernels": KERNELS})
+    assert build(step_trace, span).data["chosen"] is None and build(step_trace, span, step="2").data["chosen"] == "2"
+    with pytest.raises(BadRequest, match="is no step"):
+        build(step_trace, span, step=step)
 
 
 @pytest.mark.parametrize("step", ["9", "null"])
@@ -246,32 +267,6 @@ def test_distributed_orders_ranks_and_keeps_steps_that_only_one_file_has() -> No
     ]
 
 
-def test_diff_pairs_the_nth_steps() -> None:
-    rows = [{"step": step, "name": "k", "start_ns": 0, "dur_ns": 1} for step in ("7", "8", "9")]
-    shifted = table_of("kernels", rows)
-
-    data = build(diff, TestSpan({"kernels": KERNELS}), TestSpan({"kernels": shifted})).data
-
-    assert [(step["baseline_step"], step["experimental_step"]) for step in data["steps"]] == [
-        ("1", "7"),
-        ("2", "8"),
-        (None, None),
-    ]
-    computing = [
-        sum(entry["baseline_ns"] for entry in step["classes"] if entry["id"] != "idle") for step in data["steps"]
-    ]
-    assert computing == [10, 30, 45]
-
-
-def test_diff_kernels_of_a_step() -> None:
-    span = TestSpan({"kernels": KERNELS})
-
-    assert build(diff, span, span, step="2").tables["kernels"].table.ints("baseline_ns").tolist() == [30]
-    assert build(diff, span, span).tables["kernels"].table.ints("baseline_ns").tolist() == [40, 5]
-    with pytest.raises(BadRequest):
-        build(diff, span, span, step="3")
-
-
 def test_diff_shows_what_both_sides_have() -> None:
     rich = TestSpan({"kernels": KERNELS, "operators": table_of("operators", [{"name": "mm", "host_self_ns": 1}])})
     poor = TestSpan({"operators": table_of("operators", [{"name": "mm", "host_self_ns": 3}])})
@@ -292,6 +287,7 @@ def test_tables_without_rows_give_a_view_and_valid_json(view: View) -> None:
     result = view.build(ViewInput([span, span] if view.scope == "diff" else [span], {}))
 
     json.dumps({"data": result.data, "tables": inline_tables(view.id, result)}, allow_nan=False)
+    assert set(result.data) == set(typing.get_type_hints(view.contract))
 
 
 def test_find_view() -> None:
@@ -303,3 +299,25 @@ def test_find_view() -> None:
 def test_view_params() -> None:
     assert view_params(kernel.VIEW, {"step": "5", "span": "x"}) == {"step": "5"}
     assert view_params(kernel.VIEW, {}) == {"step": ""}
+
+
+def test_waiting_for_data_is_a_part_of_the_time_with_the_first_preparation_and_of_one_device() -> None:
+    """The device's time alone made it more than all; two devices halved it."""
+    figures = {"computing": 10, "communication_not_overlapped": 5, "free": 85, "preparing": 90}
+    rows = [{"device_id": device, "step": step, **figures} for device in (0, 1) for step in ("9", "10")]
+    loads = [{"name": "enumerate(DataLoader)#_", "host_total_ns": 90}] * 2
+
+    def loader(steps: list[dict[str, Any]]) -> Any:
+        tables = {"operators": table_of("operators", loads), "step_trace": table_of("step_trace", steps)}
+        return build(data_pipeline, TestSpan(tables)).data["loader"]
+
+    assert (loader(rows)["total_ns"], loader(rows)["steps_ns"]) == (180, 90 + 2 * 100)
+    assert loader([{**rows[0], "free": None}, *rows[1:]])["steps_ns"] is None
+
+
+def test_operators_of_the_host_alone_are_in_the_order_of_its_time() -> None:
+    rows = [{"name": name, "host_self_ns": time, "device_self_ns": 0} for name, time in (("a", 1), ("b", 9))]
+    for device, order in ((0, "host_self_ns"), (5, "device_self_ns")):
+        table = table_of("operators", [*rows, {"name": "c", "host_self_ns": 2, "device_self_ns": device}])
+        found = build(operator, TestSpan({"operators": table})).tables
+        assert (found["by_name"].sort, found["by_shape"].sort) == (order, order)

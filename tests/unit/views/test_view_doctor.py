@@ -77,3 +77,15 @@ def test_a_database_is_shown_in_the_views_of_its_tables() -> None:
     span = TestSpan({"kernels": kernels(1), "l2_cache": table_of("l2_cache", [])}, files=[OUT + name])
     span.sources = {"kernels": name, "l2_cache": name}
     assert files(span)[name]["views"] == ["kernel", "overview", "step_trace", "diff"]
+
+
+def test_a_table_of_several_files_is_filled_by_each() -> None:
+    host, device = "device_queue_profiling_0.txt", "minddata_aicpu_0.txt"
+    span = TestSpan({"minddata_batches": table_of("minddata_batches", [{"batch": 1}] * 3)}, files=[host, device])
+    span.format, span.parts = "mindinsight", {"minddata_batches": {host: 2, device: 1}}
+    found = files(span)
+    assert [found[name]["state"] for name in (host, device)] == ["read", "read"]
+    assert [found[name]["filled"] for name in (host, device)] == [
+        [{"table": "minddata_batches", "rows": 2}], [{"table": "minddata_batches", "rows": 1}]
+    ]  # fmt: skip
+    assert found[device]["views"] == found[host]["views"] == ["data_pipeline"]

@@ -41,5 +41,8 @@ export const KINETO = {
   "{0} that none did": "{0} 个不由任何算子下发",
   "Their part of the operators' device time.": "算子设备时间中它们的部分。",
   "Nothing: graphs and libraries launch kernels of their own.": "无需处理：图和库会自行下发 kernel。",
+  "the moment that times count from, in ns since 1970": "时间的起点，自 1970 年起的纳秒数",
+  "When it happened: times are shown as they stand in the file.": "实际发生的时刻：按文件中的数值显示时间。",
+  "Export the trace again if the date matters.": "如需实际日期，请重新导出 trace。",
   "{0} does not hold it. {1}": "{0} 中没有。{1}",
 } as const satisfies Partial<Record<ServerText, string>>;

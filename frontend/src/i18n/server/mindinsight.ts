@@ -5,7 +5,11 @@ export const MINDINSIGHT = {
   "1: the average that the recorder wrote; it is shown beside ours only.":
     "1：采集工具写入的平均值；仅与我们计算的平均值并列显示。",
   "3, 4 or 6 figures": "3、4 或 6 个数值",
-  "4 or 5 integers": "4 或 5 个整数",
+  "0, kind, batch and ms, or 1, capacity, batch and size": "“0 类型 批次 毫秒”，或“1 容量 批次 队列长度”",
+  "a name": "名称",
+  "the operator's number, once": "算子的编号，且不重复",
+  '{"from-to": {transport: [ms, KB, ...]}}': '{"源-目标": {传输方式: [毫秒, KB, ...]}}',
+  "{0} stamps": "{0} 个时间戳",
   "AI CPU operators": "AI CPU 算子",
   "AI Core operators": "AI Core 算子",
   "AI Core operators by type": "AI Core 算子（按类型）",
@@ -120,4 +124,9 @@ export const MINDINSIGHT = {
   "step {0}": "step {0}",
   "{0} columns": "{0} 列",
   "{0}, as the points say": "{0}，由分界点算出",
+  "operators whose times were recorded": "记录了耗时的算子",
+  "{0} of {1} rows are of others": "{1} 行中有 {0} 行属于其他算子",
+  "What these rows tell: no operator has such a name.": "这些行的内容：没有同名的算子。",
+  "Check that the files in the folder are of one run.": "请检查文件夹中的文件是否来自同一次运行。",
+  "{0} figures": "{0} 个数值",
 } as const satisfies Partial<Record<ServerText, string>>;

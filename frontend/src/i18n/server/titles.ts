@@ -1,6 +1,6 @@
 import type { ServerText } from "./texts.gen";
 
-/** Titles of columns, of result files and of views. Names of the vendor's files (Block Num, Task ID) stay as they are. */
+/** Titles of columns, of result files, of views and of kinds of results. Names of the vendor's files (Block Num, Task ID) stay as they are. */
 export const TITLES = {
   "AI CPU tasks": "AI CPU 任务",
   "AI Core Self": "AI Core 自身占比",
@@ -157,4 +157,11 @@ export const TITLES = {
   "{0}, change": "{0}，变化",
   "{0}, difference": "{0}，差值",
   "{0}, experimental": "{0}，实验",
+  // Kinds of results.
+  "Ascend PyTorch Profiler": "Ascend PyTorch Profiler",
+  "MindSpore Profiler": "MindSpore Profiler",
+  "MindSpore Profiler up to 2.2 (MindInsight)": "MindSpore 2.2 及更早版本的 Profiler（MindInsight）",
+  msprof: "msprof",
+  "msprof-analyze cluster": "msprof-analyze cluster",
+  "PyTorch Profiler (Kineto)": "PyTorch Profiler（Kineto）",
 } as const satisfies Partial<Record<ServerText, string>>;

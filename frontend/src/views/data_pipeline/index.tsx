@@ -5,4 +5,4 @@ import { DataPipelineView } from "./view";
 
 addStyle(css);
 
-export const view: ViewModule = { id: "data_pipeline", titleKey: "view.data_pipeline", Component: DataPipelineView };
+export const view: ViewModule = { Component: DataPipelineView };

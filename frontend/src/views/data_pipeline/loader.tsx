@@ -3,20 +3,28 @@ import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { Card } from "../../widgets";
 
+/** From this part of the steps on, waiting is worth doing something about. */
+const MUCH = 0.1;
+
 /** How long the host waited for batches from PyTorch's DataLoader. */
 export function LoaderCard({ loader }: { loader: LoaderJson }) {
+  const mean = format.duration(loader.total_ns / loader.calls);
+  const part = loader.steps_ns ? loader.total_ns / loader.steps_ns : null;
   const facts: [string, string][] = [
     [t("data.loader.calls"), format.integer(loader.calls)],
     [t("data.loader.total"), format.duration(loader.total_ns)],
-    [t("data.loader.mean"), format.duration(loader.total_ns / loader.calls)],
+    [t("data.loader.mean"), mean],
     [t("data.loader.longest"), format.duration(loader.longest_ns)],
-    [
-      t("data.loader.share"),
-      loader.steps_ns ? format.percent((100 * loader.total_ns) / loader.steps_ns) : t("core.unknown"),
-    ],
+    [t("data.loader.share"), part === null ? t("core.unknown") : format.share(part)],
   ];
   return (
     <Card title={t("data.loader")} subtitle={t("data.source", { file: loader.source })}>
+      {part !== null && (
+        <p class={`data-verdict ${part >= MUCH ? "bad" : ""}`}>
+          {t("data.loader.head", { mean, share: format.share(part) })}
+        </p>
+      )}
+      {part !== null && part >= MUCH && <p>{t("data.loader.todo")}</p>}
       <dl class="facts">
         {facts.map(([name, value]) => [
           <dt key={name}>{name}</dt>,

@@ -55,7 +55,10 @@ export const en = {
   "data.loader.total": "Host waited",
   "data.loader.mean": "Mean",
   "data.loader.longest": "Longest",
-  "data.loader.share": "Of the steps",
+  "data.loader.share": "Of the time of the steps",
+  "data.loader.head": "The host waited {mean} for each batch: {share} of the time of the steps.",
+  "data.loader.todo":
+    "More workers (num_workers of the DataLoader) and prefetch_factor let batches wait for the host instead.",
   "data.loader.none":
     "No DataLoader was seen among the operators: with ProfilerActivity.CPU, PyTorch records iterating over a DataLoader as enumerate(DataLoader).",
   "data.source": "Source: {file}",
@@ -115,7 +118,9 @@ export const zh: Record<keyof typeof en, string> = {
   "data.loader.total": "主机等待",
   "data.loader.mean": "平均",
   "data.loader.longest": "最长",
-  "data.loader.share": "占 step 时间",
+  "data.loader.share": "占 step 总时间",
+  "data.loader.head": "主机平均为每个批次等待 {mean}：占 step 总时间的 {share}。",
+  "data.loader.todo": "增大 DataLoader 的 num_workers 和 prefetch_factor，可使批次提前就绪。",
   "data.loader.none":
     "算子中没有 DataLoader：开启 ProfilerActivity.CPU 时，PyTorch 会把遍历 DataLoader 记录为 enumerate(DataLoader)。",
   "data.source": "来源：{file}",

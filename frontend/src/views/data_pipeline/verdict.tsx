@@ -66,9 +66,9 @@ export function findingText(finding: PipelineFindingJson, operators: readonly Pi
   const op = operators.find((item) => item.op_id === finding.op_id);
   const isCpu = finding.rule.startsWith("busy") || finding.rule.startsWith("idle");
   const scale = isCpu ? 1 : 100;
-  const own = `data.rule.${finding.rule}.${op?.name.replace(/Op$/, "") ?? ""}`;
-  const key = (own in EN ? own : `data.rule.${finding.rule}`) as Key;
-  return t(key, {
+  const general = `data.rule.${finding.rule}` as const;
+  const own = `${general}.${op?.name.replace(/Op$/, "") ?? ""}`;
+  return t(own in EN ? (own as Key) : general, {
     name: op ? nameOf(op) : "",
     value: format.percent(finding.value * scale),
     limit: format.percent(finding.limit * scale),

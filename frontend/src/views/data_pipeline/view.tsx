@@ -1,5 +1,5 @@
 import type { DataPipelineJson, ViewJson } from "../../api/types.gen";
-import { t } from "../../i18n";
+import { t, viewTitle } from "../../i18n";
 import { useView } from "../../state/use_view";
 import { Card, DataTable, Empty, MissingList, ViewFrame } from "../../widgets";
 import type { ViewProps } from "../view";
@@ -43,7 +43,7 @@ function Parts({ data, answer, span }: { data: DataPipelineJson; answer: ViewJso
         </Card>
       )}
       {!hasPipeline && !data.loader && (
-        <Card title={answer.missing.length > 0 ? t("view.data_pipeline") : t("data.loader")}>
+        <Card title={answer.missing.length > 0 ? viewTitle("data_pipeline") : t("data.loader")}>
           {answer.missing.length > 0 ? (
             <MissingList missing={answer.missing} />
           ) : (

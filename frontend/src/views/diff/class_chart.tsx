@@ -42,7 +42,10 @@ export function ClassChart({ pair, chosen, onChoose }: Props) {
               type="button"
               key={row.id}
               class={`diff-row ${row.id === chosen ? "on" : ""}`}
-              data-tip={t("diff.class.tip", { before: row.baseline_calls, after: row.experimental_calls })}
+              data-tip={t("diff.class.tip", {
+                before: format.decimal(row.baseline_calls, 2),
+                after: format.decimal(row.experimental_calls, 2),
+              })}
               onClick={() => onChoose(row.id)}
             >
               <span class="link">{className(row.id)}</span>

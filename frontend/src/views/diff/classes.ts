@@ -10,17 +10,18 @@ export function direction(difference: number | null): Direction {
   return difference > 0 ? "slower" : "faster";
 }
 
-/** A pair of steps in the URL: the baseline's step; WHOLE for the whole spans. */
+/** Ids of what is no pair of steps: the mean step of either side, and the whole spans. */
+export const MEAN = "mean";
 export const WHOLE = "*";
 
-export function pairId(pair: DiffStepJson): string {
-  return pair.baseline_step ?? WHOLE;
+/** One pair of steps was chosen, not all of them. */
+export function isPair(pair: DiffStepJson): boolean {
+  return pair.baseline_step !== null;
 }
 
-/** The chosen pair; without a (known) choice the whole spans. */
-export function chosenPair(data: DiffJson, wanted: string): DiffStepJson | null {
-  const find = (id: string) => data.steps.find((pair) => pairId(pair) === id);
-  return find(wanted) ?? find(WHOLE) ?? null;
+/** What the figures are of. */
+export function shownPair(data: DiffJson): DiffStepJson | null {
+  return data.steps.find((pair) => pair.id === data.shown) ?? null;
 }
 
 /** A class as it is drawn: bars as shares of the largest, 0..1. */

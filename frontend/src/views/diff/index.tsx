@@ -5,4 +5,4 @@ import { DiffView } from "./view";
 
 addStyle(css);
 
-export const view: ViewModule = { id: "diff", titleKey: "view.diff", Component: DiffView };
+export const view: ViewModule = { Component: DiffView };

@@ -4,7 +4,7 @@ import { t } from "../../i18n";
 import { places, workerName } from "../../state/catalog";
 import { setParams } from "../../state/params";
 import type { Selection } from "../../state/selection";
-import { Button } from "../../widgets";
+import { Button, SimulatedMark } from "../../widgets";
 
 /** What is compared with what, and a button that swaps them; the sidebar chooses both sides. */
 export function Sides({ selection }: { selection: Selection }) {
@@ -28,8 +28,11 @@ function Side({ name, token }: { name: string; token: string }) {
   const place = places.value.get(token);
   const label = place ? [place.run.label, workerName(place.worker), place.span.label].filter(Boolean).join(" · ") : "";
   return (
-    <span class="ellipsis" data-tip-cut>
-      <span class="muted">{name}</span> <span class="mono">{label || format.UNKNOWN}</span>
+    <span class="diff-side">
+      <span class="ellipsis" data-tip-cut>
+        <span class="muted">{name}</span> <span class="mono">{label || format.UNKNOWN}</span>
+      </span>
+      <SimulatedMark span={place?.span} />
     </span>
   );
 }

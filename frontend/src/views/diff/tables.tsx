@@ -7,9 +7,20 @@ import { lang, t } from "../../i18n";
 import { places } from "../../state/catalog";
 import { param, setParams } from "../../state/params";
 import { openView } from "../../state/selection";
-import { Card, DataTable, Empty, type Row, RowFacts, Segments, Select, type Where } from "../../widgets";
+import { Card, DataTable, Empty, type Filter, type Row, RowFacts, Segments, Select, type Where } from "../../widgets";
 import { className } from "./class_chart";
-import { byChange, CHANGES, changeWhere, direction, signedShare, TIMES, withSign } from "./classes";
+import {
+  byChange,
+  CHANGES,
+  type Change,
+  changeWhere,
+  direction,
+  MEAN,
+  signedShare,
+  TIMES,
+  WHOLE,
+  withSign,
+} from "./classes";
 
 type Tab = "operators" | "kernels";
 const TABS: readonly Tab[] = ["operators", "kernels"];
@@ -19,6 +30,8 @@ interface Props {
   query: Query;
   /** Class of kernels that is looked at; "" for all. */
   chosen: string;
+  /** Id of the pair of steps, MEAN or WHOLE. */
+  shown: string;
 }
 
 /** Both sides of a time and what lies between them, in one unit. */
@@ -26,7 +39,7 @@ const sidesOf = (time: string) => ["baseline", "experimental", "difference"].map
 const COMPARED = [sidesOf(""), ...TIMES.map((id) => sidesOf(`_${id}`))];
 
 /** Operators or kernels of both sides, row by row. */
-export function Tables({ answer, query, chosen }: Props) {
+export function Tables({ answer, query, chosen, shown }: Props) {
   const tab = TABS.find((id) => id === param("x.tab")) ?? (answer.tables.operators ? "operators" : "kernels");
   const change = CHANGES.find((id) => id === param("x.change")) ?? "any";
   const table = answer.tables[tab];
@@ -56,17 +69,25 @@ export function Tables({ answer, query, chosen }: Props) {
     );
   }
   const shared = { answer, query, table, tools, filter, change };
-  return <Card>{tab === "operators" ? <Operators {...shared} /> : <Kernels {...shared} chosen={chosen} />}</Card>;
+  return (
+    <Card>
+      {tab === "operators" ? (
+        <Operators {...shared} shown={shown} />
+      ) : (
+        <Kernels {...shared} chosen={chosen} shown={shown} />
+      )}
+    </Card>
+  );
 }
 
 interface TableProps extends Pick<Props, "answer" | "query"> {
   table: TableJson;
   tools: ComponentChildren;
   filter: ComponentChildren;
-  change: (typeof CHANGES)[number];
+  change: Change;
 }
 
-function Operators({ answer, query, table, tools, filter, change }: TableProps) {
+function Operators({ answer, query, table, tools, filter, change, shown }: TableProps & Pick<Props, "shown">) {
   const time = TIMES.find((id) => id === param("x.time")) ?? "device_self";
   const columns = [
     "name",
@@ -87,6 +108,7 @@ function Operators({ answer, query, table, tools, filter, change }: TableProps) 
       columns={columns}
       compared={COMPARED}
       where={changeWhere(change, `ratio_${time}`)}
+      filters={changeFilters(change)}
       cell={{ ...cells, baseline_calls: calls }}
       details={(row) => <Details table={sorted} row={row} answer={answer} query={query} />}
       tools={tools}
@@ -100,6 +122,7 @@ function Operators({ answer, query, table, tools, filter, change }: TableProps) 
             onChange={(id) => setParams({ "x.time": id === "device_self" ? null : id })}
           />
           {filter}
+          {shown !== WHOLE && <span class="chip">{t(shown === MEAN ? "diff.each" : "diff.operators.whole")}</span>}
         </>
       }
     />
@@ -114,9 +137,15 @@ function Kernels({
   filter,
   change,
   chosen,
-}: TableProps & Omit<Props, "answer" | "query">) {
+  shown,
+}: TableProps & Pick<Props, "chosen" | "shown">) {
   const where: Where[] = [...changeWhere(change, "ratio")];
-  if (chosen) where.push({ column: "class", value: chosen });
+  const filters = changeFilters(change);
+  const clear = () => setParams({ "x.class": null });
+  if (chosen) {
+    where.push({ column: "class", value: chosen });
+    filters.push({ label: `${t("diff.class")}: ${className(chosen)}`, clear });
+  }
   const sorted = useMemo(() => byChange(titled(table), "difference_ns"), [table, lang.value]);
   return (
     <DataTable
@@ -127,6 +156,7 @@ function Kernels({
       columns={["name", "class", "core", "baseline_calls", "baseline_ns", "experimental_ns", "difference_ns", "ratio"]}
       compared={COMPARED}
       where={where}
+      filters={filters}
       cell={{
         ...differenceCells(""),
         baseline_calls: calls,
@@ -137,13 +167,9 @@ function Kernels({
       moreTools={
         <>
           {filter}
+          {shown === MEAN && <span class="chip">{t("diff.each")}</span>}
           {chosen && (
-            <button
-              type="button"
-              class="chip"
-              aria-label={t("diff.class.clear")}
-              onClick={() => setParams({ "x.class": null })}
-            >
+            <button type="button" class="chip" aria-label={t("diff.class.clear")} onClick={clear}>
               {className(chosen)} ✕
             </button>
           )}
@@ -151,6 +177,13 @@ function Kernels({
       }
     />
   );
+}
+
+/** The condition on the change in words. */
+function changeFilters(change: Change): Filter[] {
+  if (change === "any") return [];
+  const label = `${t("diff.change")}: ${t(`diff.change.${change}`)}`;
+  return [{ label, clear: () => setParams({ "x.change": null }) }];
 }
 
 interface DetailsProps extends Pick<Props, "answer" | "query"> {
@@ -200,7 +233,7 @@ function titled(table: TableJson): TableJson {
 function calls(row: Row) {
   const figure = (key: string) => {
     const value = row.get(key);
-    return format.integer(typeof value === "number" ? value : null);
+    return format.decimal(typeof value === "number" ? value : null, 2);
   };
   return `${figure("baseline_calls")} → ${figure("experimental_calls")}`;
 }

@@ -8,7 +8,7 @@ import { useAccepted, useView } from "../../state/use_view";
 import { Card, Empty, Select, ViewFrame } from "../../widgets";
 import type { ViewProps } from "../view";
 import { ClassChart } from "./class_chart";
-import { chosenPair, pairId, WHOLE } from "./classes";
+import { MEAN, shownPair, WHOLE } from "./classes";
 import { Headline } from "./headline";
 import { SideFacts, Sides } from "./sides";
 import { Tables } from "./tables";
@@ -37,8 +37,7 @@ export function DiffView({ selection }: ViewProps) {
 
 function Comparison({ selection }: { selection: Selection }) {
   const { baseline, experimental } = selection;
-  const step = param("x.step");
-  const query = { baseline, experimental, step: step === WHOLE ? null : step };
+  const query = { baseline, experimental, step: param("x.step") };
   const view = useView<DiffJson>("diff", query);
   useAccepted(view, "x.step");
   return <ViewFrame view={view}>{(data, answer) => <Diff data={data} answer={answer} query={query} />}</ViewFrame>;
@@ -51,7 +50,7 @@ interface Props {
 }
 
 function Diff({ data, answer, query }: Props) {
-  const pair = chosenPair(data, param("x.step"));
+  const pair = shownPair(data);
   const chosen = param("x.class");
   const onChoose = (id: string) =>
     setParams({ "x.class": id === chosen ? null : id, "x.tab": id === chosen ? param("x.tab") : "kernels" });
@@ -62,13 +61,14 @@ function Diff({ data, answer, query }: Props) {
           <Select
             label={t("diff.step")}
             prefix
-            options={data.steps.map((item) => ({ id: pairId(item), label: pairName(item) }))}
-            value={pair ? pairId(pair) : ""}
-            onChange={(id) => setParams({ "x.step": id === WHOLE ? null : id })}
+            options={data.steps.map((item) => ({ id: item.id, label: pairName(item), ...pairTip(item) }))}
+            value={data.shown}
+            onChange={(id) => setParams({ "x.step": id })}
           />
         )}
-        <SideFacts name={t("diff.baseline")} side={data.baseline} />
-        <SideFacts name={t("diff.experimental")} side={data.experimental} />
+        {/* What is known of whole captures alone must not stand beside the figures of a step as if it were of that. */}
+        {data.shown === WHOLE && <SideFacts name={t("diff.baseline")} side={data.baseline} />}
+        {data.shown === WHOLE && <SideFacts name={t("diff.experimental")} side={data.experimental} />}
       </div>
       {pair && <Headline data={data} pair={pair} />}
       {pair ? (
@@ -78,13 +78,17 @@ function Diff({ data, answer, query }: Props) {
           <Empty text={t("diff.none.kernels")} />
         </Card>
       )}
-      <Tables answer={answer} query={query} chosen={chosen} />
+      <Tables answer={answer} query={query} chosen={chosen} shown={data.shown} />
     </div>
   );
 }
 
 /** "step 50", or "step 50 → step 51" where the sides name theirs differently. */
-function pairName({ baseline_step: before, experimental_step: after }: DiffStepJson): string {
-  if (before === null || after === null) return t("diff.step.whole");
+function pairName({ id, baseline_step: before, experimental_step: after }: DiffStepJson): string {
+  if (before === null || after === null) return t(id === MEAN ? "diff.step.mean" : "diff.step.whole");
   return before === after ? before : `${before} → ${after}`;
+}
+
+function pairTip({ id }: DiffStepJson): { tip?: string } {
+  return id === MEAN ? { tip: t("diff.step.mean.tip") } : {};
 }

@@ -5,4 +5,4 @@ import { DistributedView } from "./view";
 
 addStyle(css);
 
-export const view: ViewModule = { id: "distributed", titleKey: "view.distributed", Component: DistributedView };
+export const view: ViewModule = { Component: DistributedView };

@@ -14,7 +14,7 @@ import {
   matrixOf,
   transportsOf,
 } from "./links";
-import { slowLink } from "./slow_link";
+import { slowLinks } from "./slow_link";
 
 interface Props {
   data: DistributedJson;
@@ -49,7 +49,7 @@ export function LinkMatrix({ data, links }: Props) {
         opType={opType}
         group={group}
       />
-      <SlowLinkNote links={links} />
+      <SlowLinkNotes links={links} />
       {matrix.cells.length === 0 ? (
         <Empty text={t("distributed.none.links")} />
       ) : (
@@ -70,18 +70,27 @@ export function LinkMatrix({ data, links }: Props) {
   );
 }
 
-function SlowLinkNote({ links }: { links: readonly LinkJson[] }) {
-  const found = slowLink(links);
-  if (!found) return null;
-  const text = t("distributed.links.slow", {
-    src: found.src,
-    dst: found.dst,
-    speed: format.fixed(found.bandwidth, 2),
-    share: format.share(1 - found.bandwidth / found.median, 0),
-    count: found.peers - 1,
-    type: `${found.transport}, ${found.opType || format.UNKNOWN}`,
-  });
-  return <p class="dist-note">{text}</p>;
+/** More links than this are counted, not named. */
+const NAMED = 5;
+
+function SlowLinkNotes({ links }: { links: readonly LinkJson[] }) {
+  const found = slowLinks(links);
+  const texts = found.slice(0, NAMED).map((one) =>
+    t("distributed.links.slow", {
+      src: one.src,
+      dst: one.dst,
+      speed: format.fixed(one.bandwidth, 2),
+      share: format.share(1 - one.bandwidth / one.median, 0),
+      count: one.peers - 1,
+      type: `${one.transport}, ${one.opType || format.UNKNOWN}`,
+    }),
+  );
+  if (found.length > NAMED) texts.push(t("distributed.links.slow.more", { count: found.length - NAMED }));
+  return texts.map((text) => (
+    <p key={text} class="dist-note">
+      {text}
+    </p>
+  ));
 }
 
 interface ToolsProps {

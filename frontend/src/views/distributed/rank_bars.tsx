@@ -12,13 +12,15 @@ interface Props {
   name: string;
   lines: readonly RankLine[];
   partsOf: (figures: Figures) => BarPart[];
-  /** A sentence above the bars. */
-  note?: string;
+  /** Sentences above the bars. */
+  notes?: readonly string[];
   /** By total instead of by rank. */
   isLongestFirst: boolean;
   /** Span whose rank is singled out in the table below; "" for none. */
   chosen: string;
   onChoose: (line: RankLine) => void;
+  /** It has no neighbour. */
+  isWide?: boolean;
 }
 
 /** More ranks than this are drawn closer together, and scroll. */
@@ -34,7 +36,7 @@ export function RankBars(props: Props) {
   const isRead = lines.every((line) => line.state.state === "ready");
   if (isRead && totals.every((total) => total === null)) {
     return (
-      <Card title={title} help={help} class="span-6">
+      <Card title={title} help={help} class={props.isWide ? "" : "span-6"}>
         <Empty text={t("distributed.none.figures")} />
       </Card>
     );
@@ -44,10 +46,14 @@ export function RankBars(props: Props) {
       title={title}
       subtitle={`${subtitle}, ${unit.name}`}
       help={help}
-      class="span-6"
+      class={props.isWide ? "" : "span-6"}
       chart={{ name: props.name, csv: () => barsCsv(bars) }}
     >
-      {props.note && <p class="dist-note">{props.note}</p>}
+      {props.notes?.map((note) => (
+        <p key={note} class="dist-note">
+          {note}
+        </p>
+      ))}
       <div class={`dist-bars ${lines.length > CLOSE_FROM ? "close" : ""}`}>
         {bars.map(({ line, parts, total }) => (
           <button
@@ -59,7 +65,7 @@ export function RankBars(props: Props) {
             disabled={line.figures === null}
           >
             <span class="ellipsis" data-tip-cut>
-              {rankName(line.state)}
+              {rankName(line)}
             </span>
             {total === null ? (
               <span class="muted ellipsis" data-tip-cut>
@@ -81,7 +87,7 @@ export function RankBars(props: Props) {
 
 /** What the bars are drawn from: one row per rank and part. */
 function barsCsv(bars: readonly Bar[]): string {
-  const rows = bars.flatMap(({ line, parts }) => parts.map(({ id, value }) => [rankName(line.state), id, value]));
+  const rows = bars.flatMap(({ line, parts }) => parts.map(({ id, value }) => [rankName(line), id, value]));
   return csvText(["rank", "part", "ns"], rows);
 }
 

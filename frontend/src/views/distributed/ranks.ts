@@ -1,6 +1,6 @@
 import type { DistributedJson, LinkJson, RankBudgetJson, RankStateJson } from "../../api/types.gen";
-import { stagesOf } from "../../base/outlier";
-import { type BarPart, budgetParts, wholeOf } from "../../widgets";
+import { t } from "../../i18n";
+import { type BarPart, wholeOf } from "../../widgets";
 
 /** A step to look at: one of the steps, or the sum over all of them. */
 export const ALL_STEPS = "*";
@@ -19,7 +19,12 @@ export type Figures = Pick<
   | "wait"
   | "synchronization"
   | "idle"
+  | "repeats"
   | "late"
+  | "idle_at_once"
+  | "longest_communication"
+  | "same_kernels"
+  | "same_kernels_expected"
 >;
 
 /** One rank as a line of the page. `figures` null: not read (yet), or nothing in this step. */
@@ -27,6 +32,8 @@ export interface RankLine {
   state: RankStateJson;
   /** Unique among the lines. */
   id: string;
+  /** Which of its devices, where the rank recorded several; null: the one, or what belongs to no certain one. */
+  device: number | null;
   figures: Figures | null;
 }
 
@@ -42,7 +49,12 @@ const NAMES: readonly (keyof Figures)[] = [
   "wait",
   "synchronization",
   "idle",
+  "repeats",
   "late",
+  "idle_at_once",
+  "longest_communication",
+  "same_kernels",
+  "same_kernels_expected",
 ];
 
 /** Stands for rows that belong to no step. */
@@ -62,18 +74,29 @@ export function isInStep(step: string | null, chosen: string): boolean {
   return chosen === ALL_STEPS || stepId(step) === chosen;
 }
 
-/** One line per rank of the run, in the order of the ranks; those that are not read are among them. */
+/**
+ * One line per rank of the run, in the order of the ranks, and per device of a rank that recorded several; those that are not
+ * read are among them.
+ */
 export function rankLines(data: DistributedJson, step: string): RankLine[] {
-  const bySpan = new Map<string, RankBudgetJson[]>();
+  const bySpan = new Map<string, Map<number | null, RankBudgetJson[]>>();
   for (const budget of data.budgets) {
-    if (!isInStep(budget.step, step)) continue;
-    const found = bySpan.get(budget.span);
-    if (found) found.push(budget);
-    else bySpan.set(budget.span, [budget]);
+    const devices = bySpan.get(budget.span) ?? new Map<number | null, RankBudgetJson[]>();
+    bySpan.set(budget.span, devices);
+    const found = devices.get(budget.device_id) ?? [];
+    devices.set(budget.device_id, found);
+    if (isInStep(budget.step, step)) found.push(budget);
   }
   const order = (state: RankStateJson) => state.rank ?? Number.POSITIVE_INFINITY;
   return data.ranks
-    .map((state) => ({ state, id: state.span, figures: sumUp(bySpan.get(state.span) ?? []) }))
+    .flatMap((state) =>
+      [...(bySpan.get(state.span) ?? new Map([[null, []]]))].map(([device, budgets]) => ({
+        state,
+        device,
+        id: device === null ? state.span : `${state.span} ${device}`,
+        figures: sumUp(budgets),
+      })),
+    )
     .sort((a, b) => (order(a.state) === order(b.state) ? 0 : order(a.state) - order(b.state)));
 }
 
@@ -88,61 +111,10 @@ function sumUp(budgets: readonly RankBudgetJson[]): Figures | null {
   return sums;
 }
 
-/**
- * A rank that comes late finds all others there: how long it communicates, the one of the others that does least, and the
- * longest that they waited for it at one collective of a step (null: unknown).
- */
-export interface Awaited {
-  line: RankLine;
-  communicated: number;
-  others: number;
-  late: number | null;
-}
-
-/** What ranks communicate differently by less of their step does not stand out. */
-const LEAST_DIFFERENCE = 0.1;
-/**
- * Nor does a rank for which the others never wait longer at once: where launching takes the time, hosts that begin some 0.1 ms
- * apart are as far apart at each collective, so that the sum of the waits is many times what is lost. Healthy simulated runs
- * come to 3.2 %.
- */
-const LEAST_LATE = 0.05;
-
-/**
- * The rank that all others wait for: each of them communicates longer by a good part of its step, since all end together.
- * Stages of a pipeline wait differently by nature, so that ranks are compared with those of their own (stagesOf): one that
- * waits for a late stage receives longer, and so communicates as long as its peers. null where none stands out.
- */
-export function awaited(lines: readonly RankLine[]): Awaited | null {
-  const stages = stagesOf(
-    lines.map((line) => line.state),
-    lines.map((line) => line.figures?.bubble),
-  );
-  const longest = Math.max(...lines.map(({ figures }) => (figures ? wholeOf(budgetParts(figures)) : 0)));
-  const found = [...new Set(stages)].flatMap((stage) => {
-    const one = stage === null ? null : leastOf(lines.filter((_, at) => stages[at] === stage));
-    return one ? [one] : [];
-  });
-  const [first] = found
-    .filter((one) => one.others - one.communicated > LEAST_DIFFERENCE * longest)
-    .filter((one) => one.late === null || one.late > LEAST_LATE * longest)
-    .sort((a, b) => b.others - b.communicated - (a.others - a.communicated));
-  return first ?? null;
-}
-
-/** Of ranks that can be compared, the one that communicates least; null where one of them is not known. */
-function leastOf(lines: readonly RankLine[]): Awaited | null {
-  const known = lines.flatMap((line) => {
-    const { communication_not_overlapped: bare = null, overlapped = null, late = null } = line.figures ?? {};
-    return bare === null ? [] : [{ line, communicated: bare + (overlapped ?? 0), late }];
-  });
-  const [first, second] = known.sort((a, b) => a.communicated - b.communicated);
-  return first && second && known.length === lines.length ? { ...first, others: second.communicated } : null;
-}
-
-/** "rank 3", or the worker's name where the rank is not known. */
-export function rankName(state: RankStateJson): string {
-  return state.rank === null ? state.worker : `rank ${state.rank}`;
+/** "rank 3", or the worker's name where the rank is not known; of several devices of a rank "rank 3 · device 1". */
+export function rankName({ state, device }: Pick<RankLine, "state" | "device">): string {
+  const name = state.rank === null ? state.worker : `rank ${state.rank}`;
+  return device === null ? name : `${name} · ${t("distributed.device", { device })}`;
 }
 
 /** Whether there is anything that concerns more than one rank. */
@@ -176,7 +148,8 @@ export interface Bar {
 
 /**
  * Bars in the order of the ranks, or the longest first (ranks without one at the end). All begin alike: what is no part of
- * the sum stands behind the rest.
+ * the sum stands behind the rest. Of a rank on several devices, some figures are of the devices and some of the rank: lines
+ * that lack those of this chart are left out where others of the rank have them.
  */
 export function barsOf(
   lines: readonly RankLine[],
@@ -189,5 +162,7 @@ export function barsOf(
     const total = inside.some((part) => part.value !== null) ? wholeOf(inside) : null;
     return { line, parts: [...inside, ...parts.filter((part) => part.outside)], total };
   });
-  return isLongestFirst ? bars.sort((a, b) => (b.total ?? -1) - (a.total ?? -1)) : bars;
+  const told = new Set(bars.filter((bar) => bar.total !== null).map((bar) => bar.line.state.span));
+  const shown = bars.filter((bar) => bar.total !== null || !told.has(bar.line.state.span));
+  return isLongestFirst ? shown.sort((a, b) => (b.total ?? -1) - (a.total ?? -1)) : shown;
 }

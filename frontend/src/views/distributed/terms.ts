@@ -10,6 +10,7 @@ export const en = {
   "distributed.state.reading": "being read",
   "distributed.state.failed": "could not be read",
   "distributed.state.missing": "no data",
+  "distributed.device": "device {device}",
   "distributed.step.all": "all steps",
   "distributed.order": "Order of the ranks",
   "distributed.order.rank": "by rank",
@@ -37,11 +38,18 @@ export const en = {
   "distributed.link_use": "Use of the links",
   "distributed.link_use.help":
     "What the profiler sampled over the whole capture, whatever the step: sys_interconnection records PCIe and HCCS, sys_io the network card and RoCE. Average and peak are those of all traffic of the device; the curves are in the Trace view.",
+  "distributed.late_peer":
+    "Not recorded, but comes last: {rank}. In {operator}, {observer} waits for it for {time} at once. Recorded ranks that wait for it so: {count}.",
+  "distributed.late_peer.groups":
+    "Not recorded, but comes last: {rank}, or a rank of another group that it waits for. In {operator}, {observer} waits for it for {time} at once. Recorded ranks that wait for it so: {count}.",
+  "distributed.late_peer.local": "rank {peer} of group {group}",
   "distributed.links": "Links",
   "distributed.links.help":
     "Traffic from the rank of the row to the rank of the column. Only profiled ranks have a row. Point at a cell to read all figures.",
   "distributed.links.slow":
     "Slow link: {src} → {dst}, {speed} GB/s, {share} below the median of it and {count} others that move as much ({type}).",
+  "distributed.links.slow.more": "{count} more links are slow.",
+  "distributed.links.slow.more.one": "1 more link is slow.",
   "distributed.links.groupRanks":
     "Numbers are ranks within the group: this capture does not say which ranks of the job they are.",
   "distributed.figure.bandwidth": "Bandwidth",
@@ -73,6 +81,7 @@ export const zh: Record<keyof typeof en, string> = {
   "distributed.state.reading": "正在读取",
   "distributed.state.failed": "无法读取",
   "distributed.state.missing": "没有数据",
+  "distributed.device": "设备 {device}",
   "distributed.step.all": "全部 step",
   "distributed.order": "rank 的顺序",
   "distributed.order.rank": "按 rank",
@@ -99,11 +108,18 @@ export const zh: Record<keyof typeof en, string> = {
   "distributed.link_use": "链路利用",
   "distributed.link_use.help":
     "采集工具在整个采集期间的采样结果，与 step 无关：sys_interconnection 采集 PCIe 和 HCCS，sys_io 采集网卡和 RoCE。平均值和峰值包含设备的全部流量；曲线见 Trace 视图。",
+  "distributed.late_peer":
+    "未采集，但到得最晚：{rank}。在 {operator} 中 {observer} 连续等它 {time}。这样等它的已采集 rank 数：{count}。",
+  "distributed.late_peer.groups":
+    "未采集，但到得最晚：{rank}，或它在另一个通信域中等待的 rank。在 {operator} 中 {observer} 连续等它 {time}。这样等它的已采集 rank 数：{count}。",
+  "distributed.late_peer.local": "通信域 {group} 内的 rank {peer}",
   "distributed.links": "链路",
   "distributed.links.help":
     "从行所示 rank 到列所示 rank 的流量。只有已采集的 rank 有对应的行。指针停在单元格上可看到全部数值。",
   "distributed.links.slow":
     "慢链路：{src} → {dst}，{speed} GB/s，比它与另外 {count} 条数据量相近的链路（{type}）的中位数低 {share}。",
+  "distributed.links.slow.more": "另有 {count} 条慢链路。",
+  "distributed.links.slow.more.one": "另有 1 条慢链路。",
   "distributed.links.groupRanks": "编号是通信域内的 rank：该采集结果没有说明它们是作业中的哪些 rank。",
   "distributed.figure.bandwidth": "带宽",
   "distributed.figure.size_bytes": "大小",

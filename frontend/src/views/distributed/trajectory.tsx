@@ -4,7 +4,8 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { type BarPart, Card, DataTable, Legend, Segments, Select, StackedBar } from "../../widgets";
+import { type BarPart, Card, DataTable, Legend, Segments, Select, StackedBar, type Where } from "../../widgets";
+import { filterRows } from "../../widgets/table/columnar";
 import {
   choicesOf,
   kindsOf,
@@ -32,7 +33,8 @@ const COLORS: Readonly<Record<TrajectoryKey, string>> = {
   collective_alone_ns: "var(--c-comm)",
   receive_alone_ns: "var(--c-wait)",
 };
-const COLUMNS = ["rank", "stage", "basis", "step", "count", "total_ns", "interval_ns", "fp_bp_ns", "tail_ns"];
+/** Of a step; what the rows are about is chosen above them. */
+const PARTS = ["total_ns", "interval_ns", "fp_bp_ns", "tail_ns"];
 const PARALLEL = ["computation_ns", "communication_alone_ns", "collective_alone_ns", "receive_alone_ns", "stage_ns"];
 const ONCE = ["flops", "flops_rate", "peak_bytes", "capacity_bytes"];
 
@@ -49,6 +51,7 @@ export function Trajectory({ cluster, table, query, baseNs }: Props) {
     ...(isStep ? [{ column: "step", value: choice }] : []),
     ...(stage === null ? [] : [{ column: "stage", value: String(stage) }]),
   ];
+  const shown = rowsThat(table, where);
   return (
     <>
       <Findings cluster={cluster} choice={choice} />
@@ -63,15 +66,30 @@ export function Trajectory({ cluster, table, query, baseNs }: Props) {
       </Card>
       <Card title={t("trajectory.table")}>
         <DataTable
-          table={table}
+          table={shown}
           query={query}
           baseNs={baseNs}
           where={where}
-          columns={[...COLUMNS, ...PARALLEL, ...ONCE].filter((key) => table.data[key]?.some((value) => value !== null))}
+          filters={
+            stage === null
+              ? []
+              : [{ label: `${t("trajectory.stage")}: ${stage}`, clear: () => setParams({ "d.stage": null }) }]
+          }
+          columns={["rank", "stage", "count", ...PARTS, ...PARALLEL, ...ONCE].filter((key) =>
+            shown.data[key]?.some((value) => value !== null),
+          )}
+          compared={[[...PARTS, ...PARALLEL]]}
         />
       </Card>
     </>
   );
+}
+
+/** A table of the rows that are meant alone, so that the others have no part in the choice of its units. */
+function rowsThat(table: TableJson, where: readonly Where[]): TableJson {
+  const kept = [...filterRows(table, "", where)];
+  const columns = Object.entries(table.data).map(([key, cells]) => [key, kept.map((row) => cells[row])]);
+  return { ...table, data: Object.fromEntries(columns), rows: kept.length, total: kept.length };
 }
 
 function modeOf({ mode }: ClusterJson): "data" | "model" | "pipeline" | "unknown" {

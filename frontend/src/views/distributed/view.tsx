@@ -1,6 +1,4 @@
 import type { DistributedJson, TableJson, ViewJson } from "../../api/types.gen";
-import * as format from "../../base/format";
-import { hasStages, highest, stagesOf } from "../../base/outlier";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { freshJobs } from "../../state/progress";
@@ -19,10 +17,12 @@ import {
 } from "../../widgets";
 import type { ViewProps } from "../view";
 import { communicationParts } from "./communication";
+import { latePeerTexts } from "./late_peers";
 import { LinkMatrix } from "./link_matrix";
 import { isSmallMatrix } from "./links";
 import { RankBars } from "./rank_bars";
 import * as ranks from "./ranks";
+import { slowRankTexts } from "./slow_rank_texts";
 import { Trajectory } from "./trajectory";
 
 /** All ranks of a run: their steps, their communication, the links between them. */
@@ -50,10 +50,14 @@ function Distributed({ data, answer, run }: Props) {
   const stepText = stepName(step);
   const where = [...stepWhere(data, step), ...rankWhere(chosen)];
   const isSilent = !ranks.hasCommunication(data);
-  const shared = { answer, run, where, chosen, isSilent };
+  const shared = { answer, run, step, where, chosen, isSilent };
   const links = ranks.linksOf(data, step);
-  // Half the width only beside a matrix that needs no more.
-  const isWide = links.length === 0 || !isSmallMatrix(links);
+  // Results with a trajectory know no budget, which it stands for.
+  const hasBudget = data.cluster === null || data.budgets.some((budget) => budget.stage !== null);
+  // Half the width only where there is something to stand beside: charts of ranks, a matrix that needs no more.
+  const isMatrixWide = links.length > 0 && !isSmallMatrix(links);
+  const halves = Number(hasBudget) + Number(!isSilent) + Number(links.length > 0);
+  const isWide = isMatrixWide || halves % 2 === 0;
   // The step of every row is the chosen one, so it need not be told.
   const keys = step === ranks.ALL_STEPS ? ["rank", "step"] : ["rank"];
   return (
@@ -63,8 +67,7 @@ function Distributed({ data, answer, run }: Props) {
         <Trajectory cluster={data.cluster} table={answer.tables.trajectory} query={{ run }} baseNs={answer.base_ns} />
       )}
       {isSilent && <NoCommunication data={data} />}
-      {/* Results with a trajectory know no budget, which it stands for. */}
-      {(data.cluster === null || data.budgets.some((budget) => budget.stage !== null)) && (
+      {hasBudget && (
         <RankBars
           title={t("distributed.budget")}
           subtitle={stepText}
@@ -72,59 +75,32 @@ function Distributed({ data, answer, run }: Props) {
           name="step-by-rank"
           lines={lines}
           partsOf={budgetParts}
-          note={lateText(lines, step)}
+          notes={[...slowRankTexts(lines, step), ...latePeerTexts(data, step)]}
+          isLongestFirst={isLongestFirst}
+          chosen={chosen?.id ?? ""}
+          onChoose={onChoose}
+          isWide={isSilent}
+        />
+      )}
+      {!isSilent && (
+        <RankBars
+          title={t("distributed.split")}
+          subtitle={stepText}
+          help={t("distributed.split.help")}
+          name="communication-by-rank"
+          lines={lines}
+          partsOf={communicationParts}
           isLongestFirst={isLongestFirst}
           chosen={chosen?.id ?? ""}
           onChoose={onChoose}
         />
       )}
-      <RankBars
-        title={t("distributed.split")}
-        subtitle={stepText}
-        help={t("distributed.split.help")}
-        name="communication-by-rank"
-        lines={lines}
-        partsOf={communicationParts}
-        isLongestFirst={isLongestFirst}
-        chosen={chosen?.id ?? ""}
-        onChoose={onChoose}
-      />
       {data.links.length > 0 && <LinkMatrix data={data} links={links} />}
       <RankTable name="transports" {...shared} columns={[...keys, ...TRANSPORTS]} isWide={isWide} />
       <RankTable name="link_use" {...shared} where={rankWhere(chosen)} columns={LINK_USE} isWide />
       <RankTable name="ops" {...shared} columns={[...keys, ...OPS]} bar="elapse_ns" />
     </div>
   );
-}
-
-/** Which rank keeps the others waiting: it computes much longer, or does not wait itself; "" where none stands out. */
-function lateText(lines: readonly ranks.RankLine[], step: string): string {
-  const states = lines.map((line) => line.state);
-  const bubbles = lines.map((line) => line.figures?.bubble);
-  const late = highest(
-    lines.map((line) => line.figures?.computing),
-    stagesOf(states, bubbles),
-  );
-  const line = late && lines[late.index];
-  if (!line) return awaitedText(lines, step);
-  return t(hasStages(states) ? "ranks.late.stage" : "ranks.late", {
-    rank: ranks.rankName(line.state),
-    time: format.duration(late.value, 2),
-    share: format.share(late.value / late.median - 1, 0),
-  });
-}
-
-function awaitedText(lines: readonly ranks.RankLine[], step: string): string {
-  const found = ranks.awaited(lines);
-  if (!found) return "";
-  const text = t(hasStages(lines.map((line) => line.state)) ? "ranks.awaited.stage" : "ranks.awaited", {
-    rank: ranks.rankName(found.line.state),
-    time: format.duration(found.communicated, 2),
-    others: format.duration(found.others, 2),
-  });
-  // Over all steps it would be the sum of the longest of each.
-  const hasLongest = found.late !== null && step !== ranks.ALL_STEPS;
-  return hasLongest ? `${text} ${t("ranks.awaited.longest", { time: format.duration(found.late, 2) })}` : text;
 }
 
 const OPS = [
@@ -214,6 +190,7 @@ interface TableProps {
   name: "ops" | "transports" | "link_use";
   answer: ViewJson;
   run: string;
+  step: string;
   where: readonly Where[];
   chosen: ranks.RankLine | null;
   /** The page says already that there is no communication. */
@@ -224,9 +201,14 @@ interface TableProps {
   isWide?: boolean;
 }
 
-function RankTable({ name, answer, run, where, chosen, isSilent, columns, bar, isWide = false }: TableProps) {
+function RankTable({ name, answer, run, step, where, chosen, isSilent, columns, bar, isWide = false }: TableProps) {
   const table = answer.tables[name];
   if (!table) return null;
+  const clear = () => setParams({ "d.rank": null });
+  const filters = chosen ? [{ label: ranks.rankName(chosen), clear }] : [];
+  if (where.some((condition) => condition.column === "step")) {
+    filters.push({ label: stepName(step), clear: () => setParams({ "d.step": ranks.ALL_STEPS }) });
+  }
   // Why there is nothing is said once.
   if (table.total === 0 && (isSilent || name === "transports")) return null;
   return (
@@ -247,13 +229,14 @@ function RankTable({ name, answer, run, where, chosen, isSilent, columns, bar, i
           query={{ run }}
           baseNs={answer.base_ns}
           where={where}
+          filters={filters}
           columns={columns.filter((key) => isKnown(table, key))}
           compared={COMPARED}
           {...(bar ? { bar: { column: bar } } : {})}
           tools={
             chosen && (
-              <button type="button" class="chip" onClick={() => setParams({ "d.rank": null })}>
-                {ranks.rankName(chosen.state)} ✕
+              <button type="button" class="chip" onClick={clear}>
+                {ranks.rankName(chosen)} ✕
               </button>
             )
           }

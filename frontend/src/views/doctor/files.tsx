@@ -1,6 +1,6 @@
 import type { DoctorFileJson, ViewId } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { say, t } from "../../i18n";
+import { say, t, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
 import { Card, ProblemList } from "../../widgets";
 
@@ -82,7 +82,7 @@ function File({ file }: { file: DoctorFileJson }) {
         <td class="links">
           {file.views.map((id) => (
             <button key={id} type="button" class="link" onClick={() => openView(id as ViewId)}>
-              {t(`view.${id as ViewId}`)}
+              {viewTitle(id)}
             </button>
           ))}
         </td>

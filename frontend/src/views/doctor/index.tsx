@@ -53,4 +53,4 @@ function Doctor({ data, answer }: { data: DoctorJson; answer: ViewJson }) {
   );
 }
 
-export const view: ViewModule = { id: "doctor", titleKey: "view.doctor", Component: DoctorView };
+export const view: ViewModule = { Component: DoctorView };

@@ -19,7 +19,7 @@ const BARS = 20;
 
 /** Two donuts: kernels by name or type, and cores. A click on a part filters the table below. */
 export function KernelCharts({ data, statistic, types }: Props) {
-  const isIncluded = param("kernel.comm") === "1";
+  const isIncluded = param("kernel.comm") === "1" && data.communication_ns !== null;
   const key = statistic === null || param("kernel.by") === "type" ? "type" : "name";
   const isBars = param("kernel.chart") === "bars";
   const top = Number(param("kernel.top")) || TOP;
@@ -27,13 +27,15 @@ export function KernelCharts({ data, statistic, types }: Props) {
   const table = key === "name" && statistic !== null ? statistic : types;
   const { parts, unlisted } = kernelParts(table, key, {
     computingNs: data.computing_ns,
-    communication: isIncluded ? { label: t("kernel.comm.label"), ns: data.communication_ns } : null,
+    communication: isIncluded ? { label: t("kernel.comm.label"), ns: data.communication_ns ?? 0 } : null,
     cores: communicationCores(data.cores),
+    unknown: t("core.unknown"),
   });
-  const count = data.kernels - (isIncluded ? 0 : data.communication_calls);
+  const count = data.kernels - (isIncluded ? 0 : (data.communication_calls ?? 0));
   const cores = coreParts(data.cores, isIncluded, t("core.unknown"));
   const selectedOf = (column: string) => (pick?.column === column ? pick.value : null);
-  const onSelect = (column: string) => (id: string | null) => setParams({ "kernel.pick": formatPick(column, id) });
+  const onSelect = (column: string) => (id: string | null) =>
+    setParams({ "kernel.pick": formatPick(column, id), "kernel.core": null });
   const isGpu = data.device_kind === "GPU";
   return (
     <>
@@ -93,7 +95,9 @@ function ByAndTop({ by, top, canName, isBars }: ChoiceProps) {
           class="plain"
           options={(["name", "type"] as const).map((id) => ({ id, label: t(`kernel.by.${id}.option`) }))}
           value={by}
-          onChange={(id) => setParams({ "kernel.by": id === "name" ? null : id, "kernel.pick": null })}
+          onChange={(id) =>
+            setParams({ "kernel.by": id === "name" ? null : id, "kernel.pick": null, "kernel.core": null })
+          }
         />
       )}
       <Select
@@ -116,6 +120,7 @@ function ByAndTop({ by, top, canName, isBars }: ChoiceProps) {
 }
 
 function CommunicationChoice({ data, isIncluded }: { data: KernelJson; isIncluded: boolean }) {
+  if (data.communication_ns === null) return <span class="muted">{t("kernel.comm.unknown")}</span>;
   if (data.communication_calls === 0) return <span class="muted">{t("kernel.comm.none")}</span>;
   const time = format.duration(data.communication_ns, 2);
   return (

@@ -22,4 +22,4 @@ function KernelView({ selection }: ViewProps) {
   );
 }
 
-export const view: ViewModule = { id: "kernel", titleKey: "view.kernel", Component: KernelView };
+export const view: ViewModule = { Component: KernelView };

@@ -1,6 +1,6 @@
 import type { CoreShareJson, TableJson } from "../../api/types.gen";
 import { COMMUNICATION, coreColor } from "../../base/color";
-import type { Part } from "../../widgets";
+import { formatPick, type Part, type Row } from "../../widgets";
 
 /** What a donut is drawn from. `unlisted`: what the view did not send of a long table. */
 export interface Parts {
@@ -8,18 +8,24 @@ export interface Parts {
   unlisted: { value: number; count: number };
 }
 
-/** Device time by `key` ("name" or "type"), rows of the same key together. */
-export function partsBy(table: TableJson, key: "name" | "type", isIncluded: (row: number) => boolean): Part[] {
+/** Device time by `key` ("name" or "type"), rows of the same key together; `unknown` names those without. */
+function partsBy(
+  table: TableJson,
+  key: "name" | "type",
+  isIncluded: (row: number) => boolean,
+  unknown: string,
+): Part[] {
   const sums = new Map<string, number>();
   const names = table.data[key] ?? [];
   const totals = table.data.total_ns ?? [];
   for (let row = 0; row < table.rows; row++) {
     const name = names[row];
     const total = totals[row];
-    if (typeof name !== "string" || typeof total !== "number" || !isIncluded(row)) continue;
-    sums.set(name, (sums.get(name) ?? 0) + total);
+    if (typeof total !== "number" || !isIncluded(row)) continue;
+    const id = typeof name === "string" ? name : "";
+    sums.set(id, (sums.get(id) ?? 0) + total);
   }
-  return [...sums].map(([name, value]) => ({ id: name, label: name, value }));
+  return [...sums].map(([id, value]) => ({ id, label: id || unknown, value }));
 }
 
 /** Cores that communicate, by the core column of the other tables. */
@@ -33,16 +39,18 @@ export interface Meant {
   communication: { label: string; ns: number } | null;
   /** Cores that communicate. */
   cores: ReadonlySet<string | null>;
+  /** What names without a name, and types that are not known, are called. */
+  unknown: string;
 }
 
 /** Parts of the left donut. Of a long table that came in part, the rest of the computing time is unlisted. */
 export function kernelParts(table: TableJson, key: "name" | "type", meant: Meant): Parts {
   const cores = table.data.core ?? [];
   const isComputing = (row: number) => !meant.cores.has((cores[row] ?? null) as string | null);
-  const parts = partsBy(table, key, isComputing);
+  const parts = partsBy(table, key, isComputing, meant.unknown);
   const listed = parts.reduce((sum, part) => sum + part.value, 0);
   const count = table.total - table.rows;
-  if (meant.communication) parts.push(...communicationParts(table, key, isComputing, meant.communication));
+  if (meant.communication) parts.push(...communicationParts(table, key, isComputing, meant, meant.communication));
   return {
     parts,
     unlisted: count > 0 ? { value: Math.max(0, meant.computingNs - listed), count } : { value: 0, count: 0 },
@@ -54,9 +62,10 @@ function communicationParts(
   table: TableJson,
   key: "name" | "type",
   isComputing: (row: number) => boolean,
+  { unknown }: Meant,
   { label, ns }: { label: string; ns: number },
 ): Part[] {
-  const parts = partsBy(table, key, (row) => !isComputing(row));
+  const parts = partsBy(table, key, (row) => !isComputing(row), unknown);
   return parts.length > 0 ? parts : [{ id: label, label, value: ns, color: COMMUNICATION, isFixed: true }];
 }
 
@@ -65,4 +74,11 @@ export function coreParts(cores: readonly CoreShareJson[], hasCommunication: boo
   return cores
     .filter((core) => hasCommunication || !core.communication)
     .map(({ core, total_ns: value }) => ({ id: core ?? "", label: core ?? unknown, value, color: coreColor(core) }));
+}
+
+/** What chooses the calls that a row of "Statistic" or "Type and core" sums up: its name or type, on its core. */
+export function callsOf(row: Row): Record<"kernel.pick" | "kernel.core", string | null> {
+  const text = (key: string) => String(row.get(key) ?? "");
+  const column = typeof row.get("name") === "string" ? "name" : "type";
+  return { "kernel.pick": formatPick(column, text(column)), "kernel.core": formatPick("core", text("core")) };
 }

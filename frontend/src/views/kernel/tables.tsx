@@ -8,16 +8,16 @@ import { openSlice } from "../../state/selection";
 import {
   Card,
   DataTable,
-  formatPick,
-  PickChip,
+  PickChips,
   parsePick,
+  pickFilters,
   pickWhere,
   type Row,
   RowFacts,
   Segments,
   Select,
 } from "../../widgets";
-import { communicationCores } from "./parts";
+import { callsOf, communicationCores } from "./parts";
 
 const TABS = ["statistic", "types", "all", "task_time", "communication_statistic", "fusion_op"] as const;
 type Tab = (typeof TABS)[number];
@@ -75,6 +75,9 @@ const BARS: Readonly<Record<Tab, string>> = {
   fusion_op: "total_bytes",
 };
 
+/** What a click on a chart or a row chose, and the core that goes with a row. */
+const PICKS = ["kernel.pick", "kernel.core"] as const;
+
 interface Props {
   data: KernelJson;
   tables: Readonly<Record<string, TableJson>>;
@@ -88,7 +91,8 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
   const tab = tabs.find((id) => id === param("kernel.tab")) ?? tabs[0] ?? "statistic";
   const table = tables[tab];
   if (!table) return null;
-  const pick = parsePick(param("kernel.pick"));
+  const picks = PICKS.map((name) => ({ name, pick: parsePick(param(name)) }));
+  const filters = picks.flatMap(({ name, pick }) => pickFilters(table, pick, () => setParams({ [name]: null })));
   const apart = param("kernel.comm") === "1" ? new Set() : communicationCores(data.cores);
   return (
     <Card>
@@ -105,7 +109,8 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
           color: (row) => coreColor(row.get("core") as string | null),
           isApart: (row) => apart.has(row.get("core") as string | null),
         }}
-        where={pickWhere(table, pick)}
+        where={picks.flatMap(({ pick }) => pickWhere(table, pick))}
+        filters={filters}
         details={(row) => (
           <KernelDetails table={table} row={row} baseNs={baseNs} hasCalls={tab !== "all" && tables.all !== undefined} />
         )}
@@ -124,7 +129,7 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
         moreTools={
           <>
             <StepSelect steps={data.steps} />
-            <PickChip table={table} pick={pick} onClear={() => setParams({ "kernel.pick": null })} />
+            <PickChips filters={filters} />
           </>
         }
       />
@@ -160,15 +165,14 @@ interface DetailsProps {
 function KernelDetails({ table, row, baseNs, hasCalls }: DetailsProps) {
   const name = row.get("name");
   const calls = row.get("calls");
-  const pick = formatPick(typeof name === "string" ? "name" : "type", (name ?? row.get("type")) as string | null);
   return (
     <RowFacts table={table} row={row} baseNs={baseNs}>
-      {hasCalls && typeof calls === "number" && pick && (
+      {hasCalls && typeof calls === "number" && (
         <button
           type="button"
           class="link"
           data-tip={t("kernel.calls.tip")}
-          onClick={() => setParams({ "kernel.tab": "all", "kernel.pick": pick })}
+          onClick={() => setParams({ "kernel.tab": "all", ...callsOf(row) })}
         >
           {t("kernel.calls", { count: integer(calls) })} →
         </button>

@@ -8,7 +8,7 @@ import { openSlice } from "../../state/selection";
 import { Button, Card, DataTable, type Row, Select, type Where } from "../../widgets";
 import { heldOf, sumOf, useLive } from "./live";
 import { momentParam, setMoment } from "./place";
-import { limitOf, sizeWhere } from "./size";
+import { limitOf, limitsText, sizeWhere } from "./size";
 import { SizeFilter } from "./size_filter";
 
 interface Props {
@@ -55,6 +55,13 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
       ? [{ id: "moment", label: t("memory.live.at", { time: format.duration(liveAt) }) }]
       : []),
   ];
+  const noLimits = () => setParams({ "m.min": null, "m.max": null });
+  const filters = [
+    ...(isHeld ? [{ label: t("memory.live.held"), clear: () => setLive(null) }] : []),
+    ...(limits.least === null && limits.most === null
+      ? []
+      : [{ label: t("memory.size.label", { size: limitsText(limits) }), clear: noLimits }]),
+  ];
   const chosen = isHeld ? "held" : liveAt === null ? "all" : isPeak ? "peak" : "moment";
   return (
     <Card title={t("memory.allocations")} help={t("memory.allocations.help")}>
@@ -67,6 +74,7 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
         compared={COMPARED}
         bar={{ column: "size_bytes" }}
         where={isHeld ? [...NOT_RELEASED, ...sizeWhere(limits)] : sizeWhere(limits)}
+        filters={filters}
         tools={
           <>
             <Select

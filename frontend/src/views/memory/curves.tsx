@@ -40,10 +40,11 @@ export function Curves({ title, file, tools, series, whole, range, markers, onRa
     <Card>
       <div class="row" style={{ marginBottom: "8px" }}>
         {tools}
-        <span class="grow" />
-        {series.length > 0 && <span class="muted small">{t(onPick ? "memory.hint" : "memory.hint.zoom")}</span>}
-        {range && <Button onClick={() => onRange(null)}>{t("chart.reset")}</Button>}
-        {series.length > 0 && <Saves box={box} label={file} visible={visible} />}
+        <span class="mem-tools">
+          {series.length > 0 && <span class="muted small">{t(onPick ? "memory.hint" : "memory.hint.zoom")}</span>}
+          {range && <Button onClick={() => onRange(null)}>{t("chart.reset")}</Button>}
+          {series.length > 0 && <Saves box={box} label={file} visible={visible} />}
+        </span>
       </div>
       {series.length === 0 ? (
         <Empty text={t("memory.none.curves")} />

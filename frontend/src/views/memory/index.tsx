@@ -5,4 +5,4 @@ import { MemoryView } from "./view";
 
 addStyle(css);
 
-export const view: ViewModule = { id: "memory", titleKey: "view.memory", Component: MemoryView };
+export const view: ViewModule = { Component: MemoryView };

@@ -26,6 +26,11 @@ export function sizeText(bytes: number | null): string {
   return `${decimal(bytes / unit.scale).replaceAll("\u202f", "")} ${unit.name}`;
 }
 
+/** "512 KiB … 2 GiB"; an open end is 0 or infinity. */
+export function limitsText({ least, most }: SizeLimits): string {
+  return `${sizeText(least) || "0"} … ${sizeText(most) || "∞"}`;
+}
+
 /** From the URL: bytes as digits. */
 export function limitOf(text: string): number | null {
   return /^\d+$/.test(text) ? Number(text) : null;

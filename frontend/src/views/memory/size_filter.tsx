@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { bytes } from "../../base/format";
 import { t } from "../../i18n";
 import { Popover } from "../../widgets";
-import { parseSize, type SizeLimits, sizeText } from "./size";
+import { limitsText, parseSize, type SizeLimits, sizeText } from "./size";
 
 interface Props {
   limits: SizeLimits;
@@ -15,7 +15,7 @@ interface Props {
 export function SizeFilter({ limits, bounds, onChange }: Props) {
   const { least, most } = limits;
   const isOpen = least === null && most === null;
-  const text = isOpen ? t("memory.size.any") : `${sizeText(least) || "0"} … ${sizeText(most) || "∞"}`;
+  const text = isOpen ? t("memory.size.any") : limitsText(limits);
   return (
     <Popover
       class={isOpen ? "" : "on"}

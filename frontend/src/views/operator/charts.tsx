@@ -51,6 +51,7 @@ export function OperatorCharts({ data, table }: { data: OperatorJson; table: Tab
             <Donut
               parts={parts}
               unlisted={unlisted}
+              none={metric.startsWith("device") ? t("operator.none.device") : undefined}
               kind="duration"
               most={top}
               under={t("operator.calls", { count: format.integer(calls) })}

@@ -4,7 +4,17 @@ import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { useView, type ViewState } from "../../state/use_view";
-import { Card, DataTable, PickChip, parsePick, pickWhere, type Row, Segments, ViewFrame } from "../../widgets";
+import {
+  Card,
+  DataTable,
+  PickChips,
+  parsePick,
+  pickFilters,
+  pickWhere,
+  type Row,
+  Segments,
+  ViewFrame,
+} from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
 import { ChartChoice, OperatorCharts } from "./charts";
 import css from "./operator.css?inline";
@@ -106,6 +116,7 @@ interface Props {
 
 function OperatorTable({ group, table, data, query, baseNs, choice }: Props) {
   const pick = parsePick(param("operator.pick"));
+  const filters = pickFilters(table, pick, () => setParams({ "operator.pick": null }));
   const isShape = group === "by_shape";
   const isDevice = (data.device_self_ns ?? 0) > 0;
   return (
@@ -121,6 +132,7 @@ function OperatorTable({ group, table, data, query, baseNs, choice }: Props) {
           isApart: (row) => param("operator.comm") !== "1" && row.get("communication") === 1,
         }}
         where={pickWhere(table, pick)}
+        filters={filters}
         cell={{ stacks: stackCell }}
         details={(row) => (
           <Stacks
@@ -134,7 +146,7 @@ function OperatorTable({ group, table, data, query, baseNs, choice }: Props) {
         moreTools={
           <>
             <ChartChoice />
-            <PickChip table={table} pick={pick} onClear={() => setParams({ "operator.pick": null })} />
+            <PickChips filters={filters} />
           </>
         }
       />
@@ -151,4 +163,4 @@ function stackCell(row: Row) {
   return <span class="link">▾ {t("operator.stacks", { count })}</span>;
 }
 
-export const view: ViewModule = { id: "operator", titleKey: "view.operator", Component: OperatorView };
+export const view: ViewModule = { Component: OperatorView };

@@ -9,7 +9,7 @@ import { Card } from "../../widgets";
 export function CaptureCard({ capture, hasFiles = true }: { capture: CaptureJson; hasFiles?: boolean }) {
   const profiled = place.value?.run.workers.length ?? 1;
   const facts: [string, ComponentChildren][] = [
-    [t("overview.producer"), capture.producer],
+    [t("overview.producer"), say(capture.producer)],
     [t("overview.device"), deviceText(capture)],
     [t("overview.rank"), rankText(capture, profiled)],
     [t("overview.level"), [capture.level, capture.aic_metrics].filter(Boolean).join(", ")],
@@ -26,7 +26,7 @@ export function CaptureCard({ capture, hasFiles = true }: { capture: CaptureJson
   ];
   return (
     <Card title={t("overview.capture")}>
-      {capture.simulated && <p class="banner">{t("overview.simulated")}</p>}
+      {capture.simulated && <p class="banner">{t("simulated.tip")}</p>}
       <dl class="facts">
         {facts
           .filter(([, value]) => value !== "")

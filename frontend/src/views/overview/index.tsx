@@ -1,7 +1,6 @@
 import type { OverviewJson } from "../../api/types.gen";
 import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
-import { param } from "../../state/params";
 import { useView } from "../../state/use_view";
 import { Card, Empty, MissingList, ViewFrame } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
@@ -10,6 +9,7 @@ import { FirstLook } from "./first_look";
 import css from "./overview.css?inline";
 import { RanksCard, useRanks } from "./ranks_card";
 import { StepBudget } from "./step_budget";
+import { chosenStep } from "./step_choice";
 import { StepTable } from "./step_table";
 import { TopKernels, TopOperators } from "./tops";
 
@@ -24,10 +24,12 @@ function OverviewView({ selection }: ViewProps) {
       {(data, answer) => {
         const { tables, missing } = answer;
         const isFirst = answer.state === "reading";
-        const step = data.steps.find((item) => item.step === param("overview.step")) ?? data.steps[0];
+        const step = chosenStep(data.steps);
         // Their place is kept, so that nothing moves when they come.
         const hasTops = isFirst || Boolean(tables.kernels || tables.operators);
-        const others = ranks.length > 1 && <RanksCard ranks={ranks} span={selection.span} step={step?.step ?? null} />;
+        const others = ranks.length > 1 && (
+          <RanksCard ranks={ranks} span={selection.span} step={step?.step ?? null} device={step?.device_id ?? null} />
+        );
         const facts = (
           <>
             <CaptureCard capture={data.capture} />
@@ -41,7 +43,12 @@ function OverviewView({ selection }: ViewProps) {
         return (
           <div class="grid">
             {isFirst && <FirstLook answer={answer} />}
-            <StepBudget steps={data.steps} source={data.steps_source} isComputed={data.steps_computed} />
+            <StepBudget
+              steps={data.steps}
+              deviceKind={data.capture.device_kind}
+              source={data.steps_source}
+              isComputed={data.steps_computed}
+            />
             <div class={`${hasTops ? "span-8" : "span-6"} stack`}>
               {isFirst && (
                 <Card title={t("overview.kernels")}>
@@ -64,4 +71,4 @@ function OverviewView({ selection }: ViewProps) {
   );
 }
 
-export const view: ViewModule = { id: "overview", titleKey: "view.overview", Component: OverviewView };
+export const view: ViewModule = { Component: OverviewView };

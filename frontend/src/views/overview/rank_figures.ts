@@ -1,6 +1,7 @@
 import type { RankStepJson, StepJson, StepTimesJson } from "../../api/types.gen";
 import type { Key } from "../../i18n";
 import { stepTotal } from "../../widgets";
+import { findStep } from "./step_choice";
 
 /** What is known of a rank's step. */
 export interface RankLine {
@@ -9,10 +10,10 @@ export interface RankLine {
 }
 
 /** The same step of all ranks: another one of a rank that lacks it would only mislead. `step` null: no step has a name. */
-export function rankLines(ranks: readonly RankStepJson[], step: string | null): RankLine[] {
+export function rankLines(ranks: readonly RankStepJson[], step: string | null, device: number | null): RankLine[] {
   return ranks.map((rank) => ({
     rank,
-    step: rank.steps.find((item) => item.step === step) ?? (step === null ? rank.steps[0] : undefined),
+    step: findStep(rank.steps, step, device) ?? (step === null ? rank.steps[0] : undefined),
   }));
 }
 

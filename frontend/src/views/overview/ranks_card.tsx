@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { getRanks } from "../../api/client";
 import type { ProgressJson, RankStepJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { hasStages, highest, stagesOf } from "../../base/outlier";
+import { hasStages, outliers, stagesOf } from "../../base/outlier";
 import { useCalm } from "../../base/use_calm";
 import { type Key, t } from "../../i18n";
 import { catalog, places } from "../../state/catalog";
@@ -34,6 +34,8 @@ export function useRanks(run: string): readonly RankStepJson[] {
   return ranks;
 }
 
+/** More ranks that compute long are marked in the list alone. */
+const NAMED = 3;
 /** Height of a row, as overview.css has it. */
 const ROW_PX = 26;
 
@@ -43,11 +45,13 @@ interface Props {
   span: string;
   /** The step that the page is about. */
   step: string | null;
+  /** Of the ranks that recorded several devices, this one is shown. */
+  device: number | null;
 }
 
 /** The same step of all ranks, in one unit. */
-export function RanksCard({ ranks, span, step }: Props) {
-  const lines = rankLines(ranks, step);
+export function RanksCard({ ranks, span, step, device }: Props) {
+  const lines = rankLines(ranks, step, device);
   // A rank that was recorded twice is told apart by its worker's name.
   const isTwice = (rank: number | null) => ranks.filter((other) => other.rank === rank).length > 1;
   const nameOf = (line: RankLine | undefined) => {
@@ -65,7 +69,7 @@ export function RanksCard({ ranks, span, step }: Props) {
     if (box && at >= 0) box.scrollTop = (at + 1.5) * ROW_PX - box.clientHeight / 2;
   }, [at, lines.length]);
   const bubbles = lines.map((line) => line.step?.bubble);
-  const late = highest(
+  const late = outliers(
     lines.map((line) => line.step?.computing),
     stagesOf(ranks, bubbles),
   );
@@ -78,18 +82,15 @@ export function RanksCard({ ranks, span, step }: Props) {
       actions={<RunProgress jobs={work} small />}
       subtitle={subtitleOf(figures, step, unit)}
     >
-      {late && (
-        <p class="ranks-late">
-          {t(hasStages(ranks) ? "ranks.late.stage" : "ranks.late", {
-            rank: `rank ${nameOf(lines[late.index])}`,
-            time: format.duration(late.value, 2),
-            share: format.share(late.value / late.median - 1, 0),
-          })}{" "}
-          <button type="button" class="link" onClick={() => openRank(lines[late.index]?.rank)}>
-            {t("ranks.open")}
-          </button>
-        </p>
-      )}
+      {late.slice(0, NAMED).map(({ index, value, median }) => (
+        <Late
+          key={index}
+          line={lines[index]}
+          name={nameOf(lines[index])}
+          isOfStage={hasStages(ranks)}
+          {...{ value, median }}
+        />
+      ))}
       <div ref={scroller} class="table-scroll ranks-scroll">
         <table class="plain-table">
           <thead>
@@ -110,7 +111,7 @@ export function RanksCard({ ranks, span, step }: Props) {
                 figures={figures}
                 job={work.find((job) => job.span === line.rank.span && job.state !== "ready") ?? null}
                 name={nameOf(line)}
-                isLate={index === late?.index}
+                isLate={late.some((one) => one.index === index)}
                 isHere={line.rank.span === span}
                 unit={unit}
                 decimals={decimals}
@@ -120,6 +121,30 @@ export function RanksCard({ ranks, span, step }: Props) {
         </table>
       </div>
     </Card>
+  );
+}
+
+interface LateProps {
+  line: RankLine | undefined;
+  name: string;
+  /** It is compared with the ranks of its pipeline stage alone. */
+  isOfStage: boolean;
+  /** ns that it computes, and that the others do on the median. */
+  value: number;
+  median: number;
+}
+
+/** A rank that computes for longer than the others. */
+function Late({ line, name, isOfStage, value, median }: LateProps) {
+  const time = format.duration(value, 2);
+  const share = format.share(value / median - 1, 0);
+  return (
+    <p class="ranks-late">
+      {t(isOfStage ? "ranks.late.stage" : "ranks.late", { rank: `rank ${name}`, time, share })}{" "}
+      <button type="button" class="link" onClick={() => openRank(line?.rank)}>
+        {t("ranks.open")}
+      </button>
+    </p>
   );
 }
 

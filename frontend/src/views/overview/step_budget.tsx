@@ -2,13 +2,15 @@ import { useState } from "preact/hooks";
 import type { StepJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
-import { t } from "../../i18n";
-import { param, setParams } from "../../state/params";
+import { t, viewTitle } from "../../i18n";
 import { openView, place } from "../../state/selection";
 import { budgetParts, Card, Empty, Legend, StackedBar, stepTotal } from "../../widgets";
+import { chooseStep, chosenStep, hasDevices, stepName } from "./step_choice";
 
 interface Props {
   steps: readonly StepJson[];
+  /** What the devices are called: "NPU". */
+  deviceKind: string;
   source: string | null;
   isComputed: boolean;
 }
@@ -16,16 +18,12 @@ interface Props {
 /** Bars that are shown at first. */
 const FIRST = 12;
 
-export function stepName(step: string | null): string {
-  return step === null ? t("overview.step.none") : t("overview.step", { step });
-}
-
 /** The answer first: how long the step took on the device, and on what. */
-export function StepBudget({ steps, source, isComputed }: Props) {
+export function StepBudget({ steps, deviceKind, source, isComputed }: Props) {
   const [all, setAll] = useState(false);
   // Recorders of old gave points of each step instead of what the device did in it.
   const hasPoints = place.value?.span.views.some((view) => view.id === "step_trace" && view.available) === true;
-  const chosen = steps.find((step) => step.step === param("overview.step")) ?? steps[0];
+  const chosen = chosenStep(steps);
   if (!chosen) {
     return (
       <Card title={t("overview.steps")}>
@@ -34,7 +32,7 @@ export function StepBudget({ steps, source, isComputed }: Props) {
             <>
               {" "}
               <button type="button" class="link" onClick={() => openView("step_trace")}>
-                {t("view.step_trace")} →
+                {viewTitle("step_trace")} →
               </button>
             </>
           )}
@@ -42,12 +40,13 @@ export function StepBudget({ steps, source, isComputed }: Props) {
       </Card>
     );
   }
+  const nameOf = (step: StepJson) => stepName(steps, step, deviceKind);
   const parts = budgetParts(chosen);
   const shown = all ? steps : steps.slice(0, FIRST);
   const longest = Math.max(...shown.map((step) => (stepTotal(step) ?? 0) + (step.preparing ?? 0)));
   return (
     <Card
-      title={stepName(chosen.step)}
+      title={nameOf(chosen)}
       subtitle={
         <span data-tip={format.exactDuration(stepTotal(chosen))}>
           {t("overview.step.took", { time: format.duration(stepTotal(chosen), 2) })}
@@ -66,9 +65,11 @@ export function StepBudget({ steps, source, isComputed }: Props) {
             <StepLine
               key={`${step.device_id} ${step.step}`}
               step={step}
+              name={nameOf(step)}
+              hasDevices={hasDevices(steps)}
               longest={longest}
               isChosen={step === chosen}
-              onChoose={() => setParams({ "overview.step": step.step })}
+              onChoose={() => chooseStep(steps, step)}
             />
           ))}
           {steps.length > shown.length && (
@@ -95,17 +96,19 @@ function budgetCsv(steps: readonly StepJson[]): string {
 
 interface LineProps {
   step: StepJson;
+  name: string;
+  hasDevices: boolean;
   longest: number;
   isChosen: boolean;
   onChoose: () => void;
 }
 
 /** One step of several, all on one scale. */
-function StepLine({ step, longest, isChosen, onChoose }: LineProps) {
+function StepLine({ step, name, hasDevices, longest, isChosen, onChoose }: LineProps) {
   return (
-    <div class="step-line">
+    <div class={`step-line ${hasDevices ? "has-devices" : ""}`}>
       <button type="button" class="link ellipsis" aria-pressed={isChosen} onClick={onChoose}>
-        {isChosen ? <strong>{stepName(step.step)}</strong> : stepName(step.step)}
+        {isChosen ? <strong>{name}</strong> : name}
       </button>
       <StackedBar parts={budgetParts(step)} whole={longest} thin />
       <span class="mono">{format.duration(stepTotal(step), 2)}</span>

@@ -5,4 +5,4 @@ import { StepTraceView } from "./view";
 
 addStyle(css);
 
-export const view: ViewModule = { id: "step_trace", titleKey: "view.step_trace", Component: StepTraceView };
+export const view: ViewModule = { Component: StepTraceView };

@@ -30,6 +30,7 @@ export const en = {
   "steps.stream": "stream {stream}",
   "steps.stream.none": "communication",
   "steps.after": "{time} after the start",
+  "steps.device": "Device",
   "steps.table": "Steps",
   "steps.source": "from {source}",
 };
@@ -62,6 +63,7 @@ export const zh: Record<keyof typeof en, string> = {
   "steps.stream": "stream {stream}",
   "steps.stream.none": "通信",
   "steps.after": "开始后 {time}",
+  "steps.device": "设备",
   "steps.table": "各 step",
   "steps.source": "来自 {source}",
 };

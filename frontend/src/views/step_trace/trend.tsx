@@ -4,7 +4,7 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { Card } from "../../widgets";
-import { linear, roundTop, ticks } from "../../widgets/scale";
+import { linear, roundTop, type Scale, ticks } from "../../widgets/scale";
 import { useWidth } from "../../widgets/use_width";
 import type { PartKey } from "./parts";
 
@@ -73,43 +73,55 @@ export function Trend({ id, keyName, color, steps, mean, chosen, onChoose }: Pro
         onMouseLeave={() => setOver(null)}
         onClick={(event) => onChoose(indexAt(event))}
       >
-        {width > 0 && (
-          <svg width={width} height={HEIGHT} aria-hidden="true">
-            {ticks(0, y.to, unit, 4).map((tick, index, all) => (
-              <g key={tick.value}>
-                <line x1={LEFT} x2={right} y1={y.pixel(tick.value)} y2={y.pixel(tick.value)} />
-                <text x={LEFT - 6} y={y.pixel(tick.value) + 4} text-anchor="end">
-                  {index === all.length - 1 ? `${tick.label} ${unit.name}` : tick.label}
-                </text>
-              </g>
-            ))}
-            <text x={LEFT} y={HEIGHT - 4}>
-              {steps[0]?.step ?? ""}
-            </text>
-            {steps.length > 1 && (
-              <text x={right} y={HEIGHT - 4} text-anchor="end">
-                {steps[steps.length - 1]?.step ?? ""}
-              </text>
-            )}
-            {mean !== null && <line class="mean" x1={LEFT} x2={right} y1={y.pixel(mean)} y2={y.pixel(mean)} />}
-            {shown >= 0 && <line class="at" x1={x.pixel(shown)} x2={x.pixel(shown)} y1={TOP} y2={BOTTOM} />}
-            <path d={linePath(values, x.pixel, y.pixel)} style={{ stroke: color }} />
-            {steps.length < 60 &&
-              values.map((value, index) =>
-                value === null ? null : (
-                  <circle
-                    key={steps[index]?.step}
-                    cx={x.pixel(index)}
-                    cy={y.pixel(value)}
-                    r={2.5}
-                    style={{ fill: color }}
-                  />
-                ),
-              )}
-          </svg>
-        )}
+        {width > 0 && <Plot {...{ steps, values, x, y, unit, mean, shown, color, width }} />}
       </div>
     </Card>
+  );
+}
+
+interface PlotProps {
+  steps: readonly StepTimesJson[];
+  values: readonly (number | null)[];
+  x: Scale;
+  y: Scale;
+  unit: format.Unit;
+  mean: number | null;
+  /** Number of the step that is told of, -1: none. */
+  shown: number;
+  color: string;
+  width: number;
+}
+
+function Plot({ steps, values, x, y, unit, mean, shown, color, width }: PlotProps) {
+  const right = x.pixel(x.to);
+  return (
+    <svg width={width} height={HEIGHT} aria-hidden="true">
+      {ticks(0, y.to, unit, 4).map((tick, index, all) => (
+        <g key={tick.value}>
+          <line x1={LEFT} x2={right} y1={y.pixel(tick.value)} y2={y.pixel(tick.value)} />
+          <text x={LEFT - 6} y={y.pixel(tick.value) + 4} text-anchor="end">
+            {index === all.length - 1 ? `${tick.label} ${unit.name}` : tick.label}
+          </text>
+        </g>
+      ))}
+      <text x={LEFT} y={HEIGHT - 4}>
+        {steps[0]?.step ?? ""}
+      </text>
+      {steps.length > 1 && (
+        <text x={right} y={HEIGHT - 4} text-anchor="end">
+          {steps[steps.length - 1]?.step ?? ""}
+        </text>
+      )}
+      {mean !== null && <line class="mean" x1={LEFT} x2={right} y1={y.pixel(mean)} y2={y.pixel(mean)} />}
+      {shown >= 0 && <line class="at" x1={x.pixel(shown)} x2={x.pixel(shown)} y1={TOP} y2={BOTTOM} />}
+      <path d={linePath(values, x.pixel, y.pixel)} style={{ stroke: color }} />
+      {steps.length < 60 &&
+        values.map((value, index) =>
+          value === null ? null : (
+            <circle key={steps[index]?.step} cx={x.pixel(index)} cy={y.pixel(value)} r={2.5} style={{ fill: color }} />
+          ),
+        )}
+    </svg>
   );
 }
 

@@ -3,7 +3,7 @@ import type { StepTimesJson, StepTraceJson, ViewJson } from "../../api/types.gen
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { useView } from "../../state/use_view";
+import { useAccepted, useView } from "../../state/use_view";
 import { type BarPart, Card, DataTable, Empty, Legend, Select, StackedBar, ViewFrame } from "../../widgets";
 import type { ViewProps } from "../view";
 import { isOtherAverage, lanesOf, PARTS, restOf } from "./parts";
@@ -11,7 +11,12 @@ import { stepName, Trend } from "./trend";
 
 /** The course of the steps: the gap before each, forward and backward, parameter update, all-reduces beside. */
 export function StepTraceView({ selection }: ViewProps) {
-  const view = useView<StepTraceJson>("step_trace", { span: selection.span, step: param("steps.step") });
+  const view = useView<StepTraceJson>("step_trace", {
+    span: selection.span,
+    step: param("steps.step"),
+    device: param("steps.device"),
+  });
+  useAccepted(view, "steps.step", "steps.device");
   return (
     <ViewFrame view={view}>{(data, answer) => <Parts data={data} answer={answer} span={selection.span} />}</ViewFrame>
   );
@@ -44,7 +49,7 @@ function Parts({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; 
         <Card title={t("steps.table")} subtitle={t("steps.source", { source: data.source })}>
           <DataTable
             table={table}
-            query={{ span }}
+            query={{ span, device: param("steps.device") }}
             baseNs={answer.base_ns}
             compared={[["total_ns", ...PARTS.map(({ key }) => key), "reduce_ns"]]}
             bar={{ column: "total_ns" }}
@@ -80,20 +85,33 @@ function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes
       subtitle={isMean ? mean : undefined}
       help={t("steps.help")}
       actions={
-        data.steps.length > 1 && (
-          <Select
-            label={t("step.label")}
-            prefix
-            options={[
-              { id: "", label: t("steps.mean"), note: mean },
-              ...data.steps.flatMap((one) =>
-                one.step === null ? [] : [{ id: one.step, label: stepName(one), note: format.duration(one.total_ns) }],
-              ),
-            ]}
-            value={data.chosen ?? ""}
-            onChange={(id) => choose(id || null)}
-          />
-        )
+        <>
+          {data.device !== null && (
+            <Select
+              label={t("steps.device")}
+              prefix
+              options={data.devices.map((id) => ({ id: String(id), label: String(id) }))}
+              value={String(data.device)}
+              onChange={(id) => setParams({ "steps.device": id })}
+            />
+          )}
+          {data.steps.length > 1 && (
+            <Select
+              label={t("step.label")}
+              prefix
+              options={[
+                { id: "", label: t("steps.mean"), note: mean },
+                ...data.steps.flatMap((one) =>
+                  one.step === null
+                    ? []
+                    : [{ id: one.step, label: stepName(one), note: format.duration(one.total_ns) }],
+                ),
+              ]}
+              value={data.chosen ?? ""}
+              onChange={(id) => choose(id || null)}
+            />
+          )}
+        </>
       }
     >
       <Lanes data={data} total={step.total_ns ?? 0}>

@@ -38,4 +38,4 @@ function TraceView({ selection }: ViewProps) {
   );
 }
 
-export const view: ViewModule = { id: "trace", titleKey: "view.trace", Component: TraceView };
+export const view: ViewModule = { Component: TraceView };

@@ -15,6 +15,7 @@ const LOCAL = /^(Arrow|Page|Enter|Space|Backspace)/;
 export function listenKeys(session: TraceSession, targets: KeyTargets): () => void {
   const down = (event: KeyboardEvent) => {
     if (event.defaultPrevented || takesText(event.target) || document.querySelector("dialog[open]")) return;
+    if (event.code === "Escape" && document.querySelector(".popover")) return; // which it closes
     const root = session.engine?.root;
     const inside = event.target === document.body || (root?.contains(event.target as Node) ?? false);
     if (!inside && LOCAL.test(event.code)) return;

@@ -67,14 +67,17 @@ export function formatArea(area: Area): string {
   return [formatRange(area), ...(area.tracks ?? [])].join(",");
 }
 
-/** "start,end,name;..."; the name is escaped, so that it may hold anything. What cannot be read is left out. */
+/** "start,end,name;...", by start; the name is escaped, so that it may hold anything. What cannot be read is left out. */
 export function parseMarks(text: string): Mark[] {
-  return text.split(";").flatMap((part) => {
-    const [start, end, name = ""] = part.split(",");
-    const range = { start: Number(start), end: Number(end) };
-    if (!start || !end || !Number.isFinite(range.start) || !(range.end >= range.start)) return [];
-    return [{ ...range, name: unescaped(name) }];
-  });
+  return text
+    .split(";")
+    .flatMap((part) => {
+      const [start, end, name = ""] = part.split(",");
+      const range = { start: Number(start), end: Number(end) };
+      if (!start || !end || !Number.isFinite(range.start + range.end) || range.end < range.start) return [];
+      return [{ ...range, name: unescaped(name) }];
+    })
+    .sort((a, b) => a.start - b.start);
 }
 
 export function formatMarks(marks: readonly Mark[]): string {

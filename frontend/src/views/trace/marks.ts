@@ -67,6 +67,8 @@ export class Marks {
   }
 }
 
-function shortened(name: string): string {
-  return name.length > NAME ? `${name.slice(0, NAME - 1)}…` : name;
+/** Cut between letters, never within one: half of a letter cannot stand in a link. */
+export function shortened(name: string): string {
+  const letters = [...name];
+  return letters.length > NAME ? `${letters.slice(0, NAME - 1).join("")}…` : name;
 }

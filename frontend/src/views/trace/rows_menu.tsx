@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../i18n";
-import { layOut, processKey, processLabel, trackLabel } from "../../timeline/rows";
+import { layOut, type ProcessItem, processLabel, type TrackItem, trackLabel } from "../../timeline/rows";
 import type { TraceSession } from "./session";
 
 /** Threads listed at most; the filter finds the others. */
@@ -13,17 +13,6 @@ export function RowsMenu({ session }: { session: TraceSession }) {
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current?.focus(), []);
   const all = layOut(session.data.processes, { ...state, collapsedProcesses: new Set(), pinned: [] });
-  const flip = <T,>(set: ReadonlySet<T>, value: T) => {
-    const next = new Set(set);
-    if (!next.delete(value)) next.add(value);
-    return next;
-  };
-  const pin = (track: number) => {
-    const pinned = state.pinned.includes(track)
-      ? state.pinned.filter((one) => one !== track)
-      : [...state.pinned, track];
-    session.setLayout({ ...state, pinned });
-  };
   return (
     <div class="trace-menu">
       <input
@@ -49,38 +38,47 @@ export function RowsMenu({ session }: { session: TraceSession }) {
         )}
       </div>
       {all.items.length === 0 && <p class="muted">{t("trace.rows.none")}</p>}
-      {all.items.slice(0, MOST).map((item) =>
-        item.kind === "process" ? (
-          <button
-            type="button"
-            key={item.key}
-            class="option trace-process"
-            aria-expanded={!state.collapsedProcesses.has(item.key)}
-            onClick={() =>
-              session.setLayout({
-                ...state,
-                collapsedProcesses: flip(state.collapsedProcesses, processKey(item.process)),
-              })
-            }
-          >
-            <span aria-hidden="true">{state.collapsedProcesses.has(item.key) ? "▸" : "▾"}</span>
-            <span class="ellipsis">{processLabel(item.process)}</span>
-          </button>
-        ) : (
-          <label
-            key={item.thread.track}
-            class="option trace-thread"
-            data-tip={t("trace.rows.pin", { name: item.thread.name })}
-          >
-            <input
-              type="checkbox"
-              checked={state.pinned.includes(item.thread.track)}
-              onChange={() => pin(item.thread.track)}
-            />
-            <span class="ellipsis">{trackLabel(item.thread)}</span>
-          </label>
-        ),
-      )}
+      {all.items
+        .slice(0, MOST)
+        .map((item) =>
+          item.kind === "process" ? (
+            <ProcessRow key={item.key} item={item} session={session} />
+          ) : (
+            <ThreadRow key={item.thread.track} item={item} session={session} />
+          ),
+        )}
     </div>
+  );
+}
+
+function ProcessRow({ item, session }: { item: ProcessItem; session: TraceSession }) {
+  const state = session.layout.value;
+  const isFolded = state.collapsedProcesses.has(item.key);
+  const fold = () => {
+    const collapsedProcesses = new Set(state.collapsedProcesses);
+    if (!collapsedProcesses.delete(item.key)) collapsedProcesses.add(item.key);
+    session.setLayout({ ...state, collapsedProcesses });
+  };
+  return (
+    <button type="button" class="option trace-process" aria-expanded={!isFolded} onClick={fold}>
+      <span aria-hidden="true">{isFolded ? "▸" : "▾"}</span>
+      <span class="ellipsis">{processLabel(item.process)}</span>
+    </button>
+  );
+}
+
+function ThreadRow({ item, session }: { item: TrackItem; session: TraceSession }) {
+  const state = session.layout.value;
+  const { track, name } = item.thread;
+  const isPinned = state.pinned.includes(track);
+  const pin = () => {
+    const pinned = isPinned ? state.pinned.filter((one) => one !== track) : [...state.pinned, track];
+    session.setLayout({ ...state, pinned });
+  };
+  return (
+    <label class="option trace-thread" data-tip={t("trace.rows.pin", { name })}>
+      <input type="checkbox" checked={isPinned} onChange={pin} />
+      <span class="ellipsis">{trackLabel(item.thread)}</span>
+    </label>
   );
 }

@@ -37,6 +37,7 @@ export function SearchBox({ session, field }: { session: TraceSession; field: Re
         type="text"
         placeholder={`${t("trace.search")}   /`}
         aria-label={t("trace.search")}
+        data-tip={t("trace.search.tip")}
         value={typed ?? search.text.value}
         onInput={(event) => {
           setTyped(event.currentTarget.value);

@@ -14,6 +14,7 @@ import { TimelineApi } from "./api";
 import { AreaStats } from "./area_stats";
 import { Carry, type Reading } from "./carry";
 import { messageOf } from "./format";
+import { Later } from "./later";
 import { formatArea, formatLayout, formatRange, KEYS, type LinkState } from "./link";
 import { Marks } from "./marks";
 import { SearchState } from "./search_state";
@@ -34,17 +35,6 @@ export interface Hovered {
   y: number;
 }
 
-/** What a link asks for that is not read yet. */
-interface Later {
-  /** Place and ids in the whole trace. */
-  link?: LinkState;
-  /** A slice by name and start (ns since 1970). */
-  slice?: { name: string; start: bigint };
-}
-
-/** Parameters that hold ids or times of one reading. */
-const PLACE: readonly string[] = [KEYS.range, KEYS.area, KEYS.slice, KEYS.folded, KEYS.pinned];
-
 export class TraceSession {
   /** What is on show: the trace, or while it is read its beginning. */
   readonly reading: Signal<Reading>;
@@ -64,7 +54,7 @@ export class TraceSession {
   engine: TimelineEngine | null = null;
   api: TimelineApi;
   private readonly lookup = new Latest();
-  private later: Later | null = null;
+  private readonly later = new Later();
   private link: LinkState;
 
   /** `onStale`: the server has another reading; it is to be given to `renew`. */
@@ -76,7 +66,7 @@ export class TraceSession {
     private readonly onStale: () => void,
   ) {
     this.reading = signal({ data, base });
-    this.link = this.keepForLater(link);
+    this.link = this.later.keep(link, data.partial !== null);
     this.layout = signal(this.link.layout);
     this.arrows = signal(this.link.arrows);
     this.api = this.apiOf(data);
@@ -156,10 +146,10 @@ export class TraceSession {
     const moved = area && carry.area(area);
     this.engine?.update({ area: moved });
     if (area) void this.area.set(moved, moved !== null);
-    if (area && !this.later?.link) this.save({ [KEYS.area]: moved && formatArea(moved) });
+    if (area && !this.later.link) this.save({ [KEYS.area]: moved && formatArea(moved) });
     void this.selection.renew(api, carry);
     void this.search.renew(carry.shift).then(() => this.showHits());
-    if (!this.later?.link) this.save(formatLayout(this.layout.peek()));
+    if (!this.later.link) this.save(formatLayout(this.layout.peek()));
     this.catchUp();
   }
 
@@ -167,34 +157,16 @@ export class TraceSession {
     return new TimelineApi(this.span, data.version, this.onStale);
   }
 
-  /** Ids of the whole trace say nothing of its beginning: then they wait. Gives what can be done now. */
-  private keepForLater(link: LinkState): LinkState {
-    const isForWhole = this.reading.peek().data.partial !== null && link.version === "";
-    const { collapsedTracks, pinned } = link.layout;
-    if (!isForWhole || (!link.range && !link.area && link.slice === null && collapsedTracks.size + pinned.length === 0))
-      return link;
-    this.later = { link };
-    return {
-      ...link,
-      range: null,
-      area: null,
-      slice: null,
-      layout: { ...link.layout, collapsedTracks: new Set(), pinned: [] },
-    };
-  }
-
   /** Does what could not be done before. */
   private catchUp(): void {
-    const { later } = this;
-    if (later?.slice) {
-      const { name, start } = later.slice;
-      void this.goToName(name, Number(start - BigInt(this.base)));
-    } else if (later?.link && this.data.partial === null) {
-      this.later = null;
-      const { range, layout } = later.link;
+    const { link, slice } = this.later;
+    if (slice) void this.goToName(slice.name, Number(slice.start - BigInt(this.base)));
+    else if (link && this.data.partial === null) {
+      this.later.clear();
+      const { range, layout } = link;
       this.setLayout({ ...this.layout.peek(), collapsedTracks: layout.collapsedTracks, pinned: layout.pinned });
       if (range) this.engine?.goTo(range, 0);
-      this.open(later.link);
+      this.open(link);
     }
   }
 
@@ -249,7 +221,7 @@ export class TraceSession {
   private showHits(): void {
     const text = this.search.text.peek();
     const hits = this.search.hits.peek();
-    this.engine?.update({ needle: hits.length > 0 ? text.toLowerCase() : "", hits: hits.map((hit) => hit[1]) });
+    this.engine?.update({ needle: hits.length > 0 ? text : "", hits: hits.map((hit) => hit[1]) });
   }
 
   async stepHit(step: 1 | -1): Promise<void> {
@@ -267,13 +239,13 @@ export class TraceSession {
   /** Shows a slice by name, for a link from another view: the one at `time` where that is known, else the first. */
   async goToName(name: string, time: number | null): Promise<void> {
     const start = time === null ? null : BigInt(this.base) + BigInt(time);
-    this.later = null;
+    this.later.clear();
     try {
       const found = await this.lookup.run((signal) => this.lookUp(name, time, signal));
       if (!found) return;
       if (found.id !== null) await this.selection.select(found.id, "fit");
       else if (start !== null && this.data.partial !== null) {
-        this.later = { slice: { name, start } };
+        this.later.waitFor({ name, start });
         this.say(t("trace.search.later", { name }), false);
       } else this.say(t("trace.search.missing", { name }));
     } catch (error) {
@@ -327,11 +299,8 @@ export class TraceSession {
 
   save(changes: Record<string, string | null>): void {
     const { data } = this.reading.peek();
-    // Once the user goes elsewhere, the place that the link asked for is given up.
-    const isElsewhere = PLACE.some((key) => key in changes);
-    const given = this.later?.link && isElsewhere ? Object.fromEntries(PLACE.map((key) => [key, null])) : {};
-    if (isElsewhere && this.later?.link) this.later = null;
-    const version = data.partial === null || this.later?.link ? null : data.version;
+    const given = this.later.giveUp(changes);
+    const version = data.partial === null || this.later.link ? null : data.version;
     setParams({ ...given, ...changes, [KEYS.of]: this.span, [KEYS.version]: version });
   }
 
@@ -341,7 +310,7 @@ export class TraceSession {
 
   private remember(view: View): void {
     const { engine } = this;
-    if (!engine || (this.later?.link && engine.isHome(view))) return;
+    if (!engine || (this.later.link && engine.isHome(view))) return;
     const range = { start: view.start, end: view.start + view.scale * engine.width };
     this.save({ [KEYS.range]: engine.isHome(view) ? null : formatRange(range) });
   }

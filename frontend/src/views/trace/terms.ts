@@ -17,7 +17,7 @@ export const en = {
   "trace.reading.cancelled": "Reading was cancelled. Showing the first {shown} of {total}",
 
   "trace.rows": "Rows",
-  "trace.rows.filter": "Filter rows by name",
+  "trace.rows.filter": "Filter rows: any of these words",
   "trace.rows.fold": "Fold all",
   "trace.rows.unfold": "Unfold all",
   "trace.rows.unpin": "Unpin all",
@@ -48,6 +48,7 @@ export const en = {
   "trace.flow.fwdbwd": "forward to backward",
 
   "trace.search": "Search slices",
+  "trace.search.tip": "Slices with every word in their name, in any order. Case does not count.",
   "trace.search.clear": "Clear the search",
   "trace.search.none": "no slice",
   "trace.search.place": "{at} of {total}",
@@ -89,7 +90,7 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.reading.cancelled": "读取已取消。显示前 {shown}，共 {total}",
 
   "trace.rows": "泳道",
-  "trace.rows.filter": "按名称筛选泳道",
+  "trace.rows.filter": "筛选泳道：包含任一关键词",
   "trace.rows.fold": "全部折叠",
   "trace.rows.unfold": "全部展开",
   "trace.rows.unpin": "全部取消置顶",
@@ -119,6 +120,7 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.flow.fwdbwd": "前向到反向",
 
   "trace.search": "搜索 slice",
+  "trace.search.tip": "名称中包含全部关键词的 slice，顺序不限，不区分大小写。",
   "trace.search.clear": "清除搜索",
   "trace.search.none": "没有匹配",
   "trace.search.place": "第 {at} / {total} 个",

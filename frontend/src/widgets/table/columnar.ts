@@ -1,4 +1,5 @@
 import type { ColumnJson, TableJson } from "../../api/types.gen";
+import { holdsAll, wordsOf } from "../../base/words";
 
 /** What a cell can hold. */
 export type Cell = string | number | boolean | null;
@@ -27,16 +28,16 @@ export function rowAt(data: TableJson["data"], index: number): Row {
   return { index, get: (key) => (data[key]?.[index] ?? null) as Cell };
 }
 
-/** Indexes of the rows that hold `text` in any text column (case does not count) and meet every condition. */
+/** Indexes of the rows that hold each word of `text` in any text column and meet every condition. */
 export function filterRows(table: TableJson, text: string, where: readonly Where[]): Int32Array {
-  const wanted = text.trim().toLowerCase();
+  const words = wordsOf(text);
   const texts = table.columns.filter((column) => column.kind === "text").map((column) => table.data[column.key] ?? []);
   const kept = new Int32Array(table.rows);
   let count = 0;
   for (let row = 0; row < table.rows; row++) {
     if (!where.every((condition) => meets((table.data[condition.column]?.[row] ?? null) as Cell, condition))) continue;
-    const fits = wanted === "" || texts.some((values) => holds(values[row], wanted));
-    if (fits) kept[count++] = row;
+    const cells = words.length === 0 ? [] : texts.map((values) => values[row]);
+    if (holdsAll(cells, words)) kept[count++] = row;
   }
   return kept.slice(0, count);
 }
@@ -45,14 +46,10 @@ function meets(found: string | number | boolean | null, { op = "eq", value }: Wh
   if (op === "eq") return found === value;
   if (op === "ne") return found !== value;
   if (found === null || value === null) return false;
-  if (op === "has") return holds(found, String(value).toLowerCase());
+  if (op === "has") return typeof found === "string" && found.toLowerCase().includes(String(value).toLowerCase());
   if (op === "lt") return found < value;
   if (op === "le") return found <= value;
   return op === "gt" ? found > value : found >= value;
-}
-
-function holds(value: unknown, wanted: string): boolean {
-  return typeof value === "string" && value.toLowerCase().includes(wanted);
 }
 
 /** The rows in order of a column: numbers as numbers, unknown last in both directions, ties as they stood. */

@@ -36,7 +36,7 @@ export function columnFormat(column: ColumnJson, values: readonly unknown[], bas
       return scaled(
         title,
         numbers,
-        format.columnUnit(format.TIME_UNITS, numbers),
+        format.columnUnit(format.MOMENT_UNITS, numbers),
         (value) => {
           const absolute = format.absoluteNs(baseNs, value);
           return absolute === null ? t("table.unknown") : `+${format.exactDuration(value)}\n${absolute} ns`;

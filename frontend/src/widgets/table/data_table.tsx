@@ -1,11 +1,13 @@
 import { useContext, useRef } from "preact/hooks";
-import { say, t, tOr } from "../../i18n";
+import { say, t, viewTitle } from "../../i18n";
 import { CardTitle } from "../card";
 import { Empty } from "../states";
+import { useWidth } from "../use_width";
 import { rowId, TableBody, VIRTUAL_FROM } from "./body";
 import { nextOrder, type Where } from "./columnar";
 import { TableHeader } from "./header";
-import { template, totalWidth } from "./layout";
+import { fitting, template, totalWidth } from "./layout";
+import { type Filter, NoRows, textFilter } from "./no_rows";
 import type { DataTableProps } from "./props";
 import { isWhole, type RowQuery, useInlineRows, useRemoteRows } from "./rows";
 import { type TableState, useTableState } from "./state";
@@ -17,10 +19,11 @@ export type { DataTableProps } from "./props";
 
 const NO_CELLS = {};
 const NO_WHERE: readonly Where[] = [];
+const NO_FILTERS: readonly Filter[] = [];
 
 /** A table with sort, filter, column choice, resizing, keyboard, copy and CSV. Its state is in the URL. */
 export function DataTable(props: DataTableProps) {
-  const { table, query, where = NO_WHERE, details, onOpen, hasTools = true } = props;
+  const { table, query, where = NO_WHERE, filters = NO_FILTERS, details, onOpen, hasTools = true } = props;
   const [state, change] = useTableState(table.id);
   const scroller = useRef<HTMLDivElement>(null);
   const around = useContext(CardTitle);
@@ -33,13 +36,9 @@ export function DataTable(props: DataTableProps) {
   const remote = useRemoteRows(table, query, asked, isRemote);
   const rows = isRemote ? remote : inline;
   const shown = shownKeys(table.columns, props.columns, state);
-  const columns = useColumns(props, rows.sample, shown, state.widths);
-  const choice = useRowChoice({
-    rows,
-    hasDetails: details !== undefined,
-    onOpen,
-    of: table.id + JSON.stringify(where),
-  });
+  const columns = fitting(useColumns(props, rows.sample, shown, state.widths), useWidth(scroller));
+  const hasDetails = details !== undefined;
+  const choice = useRowChoice({ rows, hasDetails, onOpen, of: table.id + JSON.stringify(where) });
 
   const changeRows = (changes: Partial<TableState>) => {
     if (changes.columns === undefined) {
@@ -59,23 +58,18 @@ export function DataTable(props: DataTableProps) {
     change({ widths: width === null ? others : { ...others, [key]: width } });
   };
 
+  const ofText = textFilter(state.filter, () => changeRows({ filter: "" }));
+
   return (
     <div>
       {hasTools && <Tools {...props} rows={rows} state={state} asked={asked} shown={shown} change={changeRows} />}
-      {rows.error && (
-        <Empty text={t("table.failed", { message: say(rows.error.message) })}>
-          {" "}
-          <button type="button" class="link" onClick={rows.retry}>
-            {t("state.retry")}
-          </button>
-        </Empty>
-      )}
+      {rows.error && <Failed message={say(rows.error.message)} retry={rows.retry} />}
       <div
         ref={scroller}
         class={`table-scroll ${(rows.count ?? 0) > VIRTUAL_FROM ? "tall" : ""}`}
         role="grid"
         aria-rowcount={rows.count === null ? -1 : rows.count + 1}
-        aria-label={props.name ?? (around || tOr(`view.${table.id.split(".")[0]}`, table.id))}
+        aria-label={props.name ?? (around || viewTitle(table.id.split(".")[0] ?? table.id))}
         data-table={table.id}
         aria-activedescendant={choice.at >= 0 ? rowId(table.id, choice.at) : undefined}
         tabIndex={0}
@@ -94,13 +88,25 @@ export function DataTable(props: DataTableProps) {
             cell={props.cell ?? NO_CELLS}
             at={choice.at}
             open={choice.open}
-            isLink={details !== undefined || onOpen !== undefined}
+            isLink={hasDetails || onOpen !== undefined}
             details={details}
             scroller={scroller}
           />
         </div>
-        {rows.count === 0 && <Empty text={t(rows.all === 0 ? "table.empty" : "table.none")} />}
+        {rows.count === 0 && rows.all === 0 && <Empty text={t("table.empty")} />}
+        {rows.count === 0 && rows.all > 0 && <NoRows filters={[...ofText, ...filters]} />}
       </div>
     </div>
+  );
+}
+
+function Failed({ message, retry }: { message: string; retry: () => void }) {
+  return (
+    <Empty text={t("table.failed", { message })}>
+      {" "}
+      <button type="button" class="link" onClick={retry}>
+        {t("state.retry")}
+      </button>
+    </Empty>
   );
 }

@@ -51,6 +51,23 @@ export function template(columns: readonly ShownColumn[]): string {
     .join(" ");
 }
 
+/** Width that the names of a table have which must be scrolled anyhow, px. */
+const NAMES = 220;
+
+/**
+ * The columns in so much room, px (0: not known yet). Where they are too wide, bars give way to figures; where even so
+ * the table must be scrolled, the first texts, which are names, can be read.
+ */
+export function fitting(columns: ShownColumn[], room: number): ShownColumn[] {
+  if (room === 0 || totalWidth(columns) <= room) return columns;
+  const plain = columns.filter(({ bar }) => !bar);
+  if (totalWidth(plain) <= room) return plain;
+  const names = plain.find(({ format }) => !format.isFigure);
+  return plain.map((one) =>
+    one === names ? { ...one, width: Math.max(one.width, Math.min(one.natural, NAMES)) } : one,
+  );
+}
+
 /** Least width of the whole table. */
 export function totalWidth(columns: readonly ShownColumn[]): number {
   return columns.reduce((sum, { width }) => sum + width, 0);

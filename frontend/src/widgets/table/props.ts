@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import type { Query } from "../../api/client";
 import type { TableJson } from "../../api/types.gen";
 import type { Row, Where } from "./columnar";
+import type { Filter } from "./no_rows";
 
 export interface DataTableProps {
   /** Name for screen readers where it is not that of the card around. */
@@ -30,6 +31,8 @@ export interface DataTableProps {
   onOpen?: (row: Row) => void;
   /** Conditions from charts and other controls. */
   where?: readonly Where[];
+  /** The same in words, for the user whom they leave without any row. */
+  filters?: readonly Filter[];
   /** Controls at the left of the filter and after it. */
   tools?: ComponentChildren;
   moreTools?: ComponentChildren;

@@ -42,6 +42,7 @@ export function Tools({
           type="search"
           placeholder={placeholder ?? t("table.filter")}
           aria-label={placeholder ?? t("table.filter")}
+          data-tip={t("table.filter.tip")}
           value={state.filter}
           onInput={(event) => change({ filter: event.currentTarget.value })}
         />

@@ -11,6 +11,7 @@ import {
   parseMoment,
   parseRange,
 } from "../../../src/views/trace/link";
+import { shortened } from "../../../src/views/trace/marks";
 
 test("a range survives the link; nonsense does not", () => {
   expect(parseRange(formatRange({ start: 12.3456, end: 99 }))).toEqual({ start: 12.35, end: 99 });
@@ -69,4 +70,15 @@ test("ids and times of another span are left out, names stay", () => {
   const other = parseLink(params, "rank1");
   expect([other.slice, other.range, other.marks, other.layout.pinned]).toEqual([null, null, [], []]);
   expect([other.search, other.layout.collapsedProcesses.size]).toEqual(["MatMul", 1]);
+});
+
+test("marks of a link are in order, and end", () => {
+  expect(parseMarks("9,9,b;3,4,a;5,Infinity,x;5,1e999,y").map((mark) => mark.name)).toEqual(["a", "b"]);
+});
+
+test("a long name is cut between letters, so that a link can hold it", () => {
+  const name = shortened(`${"k".repeat(58)}😀😀😀`);
+  expect([...name]).toHaveLength(60);
+  expect(parseMarks(formatMarks([{ start: 1, end: 2, name }]))).toEqual([{ start: 1, end: 2, name }]);
+  expect(shortened("😀".repeat(60))).toBe("😀".repeat(60));
 });

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from tb_npu_plugin.capture.simulation.records import CommOp
-from tb_npu_plugin.capture.writers.communication import Json, Moved, Steps, links_of, total_of
+from tb_npu_plugin.capture.writers.communication import Steps
+from tb_npu_plugin.capture.writers.communication_figures import Json, Moved, links_of, total_of
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema.torch_npu_json import OP_NAME
 
@@ -39,7 +40,7 @@ class MarkedSteps(Steps):
                 label = f"{link[0]}-{link[1]}"
                 for stat, moved in picks.items():
                     out.setdefault(f"{type_}-{stat}@{group}", {})[label] = _renamed(moved.entry(moved.name))
-                out.setdefault(f"{type_}-total@{group}", {})[label] = total_of(each, link).entry(None)
+                out.setdefault(f"{type_}-total@{group}", {})[label] = total_of(each).entry(None)
         return out
 
 

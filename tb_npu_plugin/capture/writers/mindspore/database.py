@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.analysis_db import operator_rows
-from tb_npu_plugin.capture.writers.communication import bandwidths_of, links_of, times_of
+from tb_npu_plugin.capture.writers.communication_figures import bandwidths_of, links_of, times_of
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.device_db import DeviceTables
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options

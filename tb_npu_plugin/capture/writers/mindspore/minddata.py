@@ -86,11 +86,11 @@ class MindData:
         infos = []
         for operator in reversed(OPERATORS):
             info: dict[str, Any] = {
-                "op_id": operator.id, "op_type": f"{operator.type}Op", "num_workers": operator.workers,
+                schema.OP_ID: operator.id, schema.OP_TYPE: f"{operator.type}Op", schema.OP_WORKERS: operator.workers,
                 schema.RAW_METRICS: _queue(pipeline, operator, moments),
             }  # fmt: skip
             if operator.children:
-                info["children"] = list(operator.children)
+                info[schema.OP_CHILDREN] = list(operator.children)
             infos.append(info)
         return {schema.RAW_INTERVAL: interval, schema.RAW_OPS: infos}
 
@@ -103,21 +103,21 @@ class MindData:
 
         def times(percent: float) -> dict[str, list[int]]:
             return {
-                "user_utilization": [round(0.9 * percent)] * count,
-                "sys_utilization": [round(0.1 * percent)] * count,
+                schema.CPU_FIGURES["user"]: [round(0.9 * percent)] * count,
+                schema.CPU_FIGURES["sys"]: [round(0.1 * percent)] * count,
             }
 
         return {
             schema.CPU_INTERVAL: interval, schema.CPU_COUNT: _CORES,
             schema.CPU_STAMPS: [moment // 1_000_000 for moment in moments],
             schema.CPU_DEVICE: {
-                **times(whole + 3), "io_utilization": [0] * count,
-                "idle_utilization": [100 - round(0.9 * (whole + 3)) - round(0.1 * (whole + 3))] * count,
-                "runable_processes": [4] * count, "context_switch_count": [1800] * count,
+                **times(whole + 3), schema.CPU_FIGURES["io"]: [0] * count,
+                schema.CPU_FIGURES["idle"]: [100 - round(0.9 * (whole + 3)) - round(0.1 * (whole + 3))] * count,
+                schema.CPU_RUNNABLE: [4] * count, schema.CPU_SWITCHES: [1800] * count,
             },
             schema.CPU_PROCESS: times(whole + 1),
             schema.CPU_OPS: [
-                {schema.CPU_METRICS: times(percent), "op_id": id_}
+                {schema.CPU_METRICS: times(percent), schema.OP_ID: id_}
                 for id_, percent in [(-1, 0.0), *((op.id, percent) for op, percent in per_op.items())]
             ],
         }  # fmt: skip
@@ -138,7 +138,7 @@ class MindData:
     # -- parsed -------------------------------------------------------------------------------------
     def _table(self, raw: dict[str, Any]) -> None:
         """minddata_pipeline_raw: breadth-first from the root; children without a queue are stepped over."""
-        by_id = {info["op_id"]: info for info in raw[schema.RAW_OPS]}
+        by_id = {info[schema.OP_ID]: info for info in raw[schema.RAW_OPS]}
         path = self._root / OUTPUT_FOLDER / schema.named(schema.PIPELINE, self._process.rank)
         file = CsvFile(path, schema.RAW_HEADER, _NEWLINE)
         waiting: list[tuple[int, str]] = [(0, "")]
@@ -149,9 +149,10 @@ class MindData:
             queue = (info[schema.RAW_METRICS] or {}).get(schema.RAW_QUEUE)
             cells = ["", "", "", ""]
             if queue:
-                average = sum(queue["size"]) / len(queue["size"])
-                cells = [json.dumps(queue["size"]), str(average), str(queue["length"]), str(average / queue["length"])]
-            front = [str(id_), info["op_type"], str(info["num_workers"])]
+                sizes, length = queue[schema.QUEUE_SIZES], queue[schema.QUEUE_LENGTH]
+                average = sum(sizes) / len(sizes)
+                cells = [json.dumps(sizes), str(average), str(length), str(average / length)]
+            front = [str(id_), info[schema.OP_TYPE], str(info[schema.OP_WORKERS])]
             back = [str(raw[schema.RAW_INTERVAL]), parent, json.dumps(children) if children else ""]
             file.write([",".join(map(cell, [*front, *cells, *back]))])
         file.close()
@@ -168,13 +169,14 @@ class MindData:
 def _queue(pipeline: Pipeline, operator: Operator, moments: list[int]) -> dict[str, Any] | None:
     if not operator.capacity:
         return None
-    return {schema.RAW_QUEUE: {"size": pipeline.sizes(operator, moments), "length": operator.capacity}}
+    sizes = pipeline.sizes(operator, moments)
+    return {schema.RAW_QUEUE: {schema.QUEUE_SIZES: sizes, schema.QUEUE_LENGTH: operator.capacity}}
 
 
 def _with_queues(info: dict[str, Any], by_id: dict[int, dict[str, Any]]) -> list[int]:
     """The next operators below that have a queue."""
     out: list[int] = []
-    for child in info.get("children", ()):
+    for child in info.get(schema.OP_CHILDREN, ()):
         below = by_id[child]
         out += [child] if below[schema.RAW_METRICS] else _with_queues(below, by_id)
     return out

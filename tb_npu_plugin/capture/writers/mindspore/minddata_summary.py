@@ -18,33 +18,33 @@ Json = dict[str, Any]
 
 def summary(raw: Json, cpu: Json, batches: Sequence[tuple[int, int, int, int, int]]) -> dict[str, list[Any]]:
     """Key -> list, in the order of the file."""
-    infos = sorted(raw[schema.RAW_OPS], key=lambda info: info["op_id"])
-    types = [info["op_type"][:-2] for info in infos]
+    infos = sorted(raw[schema.RAW_OPS], key=lambda info: info[schema.OP_ID])
+    types = [info[schema.OP_TYPE][:-2] for info in infos]
     queues = [_queue(info) for info in infos]
-    children = [info.get("children", []) for info in infos]
+    children = [info.get(schema.OP_CHILDREN, []) for info in infos]
     parents = {child: number for number, below in enumerate(children) for child in below}
-    used = {op["op_id"]: op[schema.CPU_METRICS] for op in cpu[schema.CPU_OPS]}
+    used = {op[schema.OP_ID]: op[schema.CPU_METRICS] for op in cpu[schema.CPU_OPS]}
     percents = [
-        _mean(a + b for a, b in zip(used[number]["sys_utilization"], used[number]["user_utilization"]))
+        _mean(a + b for a, b in zip(*(used[number][schema.CPU_FIGURES[kind]] for kind in ("sys", "user"))))
         for number in range(len(infos))
     ]
     out: dict[str, list[Any]] = {
-        "pipeline_ops": [f"{name}(id={number})" for number, name in enumerate(types)],
-        "op_names": types,
-        "op_ids": list(range(len(infos))),
-        "num_workers": [info["num_workers"] for info in infos],
-        "queue_average_size": [queue[0] for queue in queues],
-        "queue_utilization_pct": [queue[1] for queue in queues],
-        "queue_empty_freq_pct": [queue[2] for queue in queues],
-        "children_ids": children,
-        "parent_id": [parents.get(number, -1) for number in range(len(infos))],
-        "avg_cpu_pct": percents,
+        schema.SUMMARY_OPS: [f"{name}(id={number})" for number, name in enumerate(types)],
+        schema.SUMMARY_TYPES: types,
+        schema.SUMMARY_IDS: list(range(len(infos))),
+        schema.SUMMARY_WORKERS: [info[schema.OP_WORKERS] for info in infos],
+        schema.SUMMARY_AVERAGE: [queue[0] for queue in queues],
+        schema.SUMMARY_USAGE: [queue[1] for queue in queues],
+        schema.SUMMARY_EMPTY: [queue[2] for queue in queues],
+        schema.SUMMARY_CHILDREN: children,
+        schema.SUMMARY_PARENT: [parents.get(number, -1) for number in range(len(infos))],
+        schema.SUMMARY_CPU: percents,
     }
     for key, kind in ((schema.BATCH_TIME, schema.TOTAL), (schema.PIPELINE_TIME, schema.GET),
                       (schema.PUSH_TIME, schema.PUSH)):  # fmt: skip
         values = [r[3] for r in batches if r[0] == schema.TIME_RECORD and r[1] == kind and r[2] >= 2]
         out[key] = [round(sum(values) / len(values), 3) if values else -1]
-    out["avg_cpu_pct_per_worker"] = [round(p / info["num_workers"], 2) for p, info in zip(percents, infos)]
+    out[schema.SUMMARY_WORKER_CPU] = [round(p / info[schema.OP_WORKERS], 2) for p, info in zip(percents, infos)]
     return {**out, **_Remarks(out).all()}
 
 
@@ -58,28 +58,27 @@ def _queue(info: Json) -> tuple[float, float, float]:
     queue = (info[schema.RAW_METRICS] or {}).get(schema.RAW_QUEUE)
     if not queue:
         return -1, -1, -1
-    sizes = queue["size"]
+    sizes, length = queue[schema.QUEUE_SIZES], queue[schema.QUEUE_LENGTH]
     average = round(sum(sizes) / len(sizes), 2)
-    return average, round(100 * average / queue["length"], 2), round(100 * sizes.count(0) / len(sizes), 2)
+    return average, round(100 * average / length, 2), round(100 * sizes.count(0) / len(sizes), 2)
 
 
 class _Remarks:
     """The analyser's remarks on a summary."""
 
     def __init__(self, found: dict[str, list[Any]]) -> None:
-        self._names, self._types, self._workers = found["pipeline_ops"], found["op_names"], found["num_workers"]
-        self._usage, self._empty = found["queue_utilization_pct"], found["queue_empty_freq_pct"]
-        self._children, self._cpu = found["children_ids"], found["avg_cpu_pct_per_worker"]
+        self._names, self._types = found[schema.SUMMARY_OPS], found[schema.SUMMARY_TYPES]
+        self._usage, self._empty = found[schema.SUMMARY_USAGE], found[schema.SUMMARY_EMPTY]
+        self._children, self._workers = found[schema.SUMMARY_CHILDREN], found[schema.SUMMARY_WORKERS]
+        self._cpu = found[schema.SUMMARY_WORKER_CPU]
 
     def all(self) -> dict[str, list[Any]]:
         """Those that apply."""
         warning, suggestion = self._bottleneck()
-        found = {
-            "cpu_analysis_details": [text for op in self._considered() for text in self._of_cpu(op)],
-            "queue_analysis_details": [text for op in self._considered() for text in self._of_queue(op)],
-            "bottleneck_warning": [warning], "bottleneck_suggestion": [suggestion],
-        }  # fmt: skip
-        return {key: texts for key, texts in found.items() if any(texts)}
+        cpu = [text for op in self._considered() for text in self._of_cpu(op)]
+        queues = [text for op in self._considered() for text in self._of_queue(op)]
+        found = zip(schema.REMARKS, (cpu, queues, [warning], [suggestion]))
+        return {key: texts for key, texts in found if any(texts)}
 
     def _considered(self) -> list[int]:
         return [op for op, type_ in enumerate(self._types) if type_ not in _SINGLE]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.overlap import COMMUNICATION, COMPUTING, FREE, Windows
+from tb_npu_plugin.capture.writers.overlap import COMMUNICATION, COMPUTING, FREE, OverlapRows, Windows
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_csv as schema
 
@@ -68,9 +68,9 @@ class StepTrace:
     def _at(self, start: int) -> _Sums | None:
         return next((step for step in reversed(self._steps) if step.start <= start <= step.end), None)
 
-    def overlap(self, rows: list[tuple[int, int, int]]) -> None:
+    def overlap(self, rows: OverlapRows) -> None:
         """Take overlap rows in file order."""
-        for start, end, kind in rows:
+        for start, end, kind in rows.tolist():
             if kind == FREE:
                 for step in reversed(self._steps):
                     if step.end < start:

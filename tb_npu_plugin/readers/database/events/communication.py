@@ -61,6 +61,9 @@ class Operations:
         """Operators, their tasks on the planes, and the names of these rows, device by device."""
         task = places(self._context.tasks.ints("id"), self.steps.ints("id"))
         there = np.flatnonzero((task >= 0) & (self._step_group >= 0))
+        if len(there) < len(task):
+            report = self._context.source.report
+            report.add("unknown_part", schema.COMMUNICATION_TASK.table, found=str(len(task) - len(there)))
         for device in np.union1d(self.device, self._tasks.device[task[there]]).tolist():
             rows = np.flatnonzero(self.device == device)
             steps = there[self._tasks.device[task[there]] == device]

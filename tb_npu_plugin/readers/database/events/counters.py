@@ -15,6 +15,7 @@ from tb_npu_plugin.readers.database.source import Rows
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema import trace_events as words
 from tb_npu_plugin.schema.link_files import LATENCY, LINK_MB
+from tb_npu_plugin.schema.torch_npu_db_reading import Select
 from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray
 
 _KIB = 1024
@@ -78,6 +79,7 @@ def _memory(curves: _Curves, rows: Rows) -> None:
 
 def _bandwidth(curves: _Curves, rows: Rows) -> None:
     ways = curves.context.strings.column(rows.ints("way"))
+    _tell_lost(curves, schema.HBM, rows, ways.isin(words.HBM_KEYS))
     for bank in _banks(rows):
         for way, (title, key) in words.HBM_KEYS.items():
             chosen = (rows.ints("bank") == bank) & ways.equals(way)
@@ -87,6 +89,7 @@ def _bandwidth(curves: _Curves, rows: Rows) -> None:
 
 def _cache(curves: _Curves, rows: Rows) -> None:
     ways = curves.context.strings.column(rows.ints("way"))
+    _tell_lost(curves, schema.LLC, rows, ways.codes >= 0)
     for bank in _banks(rows):
         for way in ways.values:
             chosen = (rows.ints("bank") == bank) & ways.equals(way)
@@ -158,6 +161,16 @@ def _pcie(curves: _Curves, rows: Rows) -> None:
 def _hccs(curves: _Curves, rows: Rows) -> None:
     for name, (key, way) in words.HCCS_COUNTERS.items():
         curves.add(name, key, rows.ints("time_ns"), np.round(rows.floats(way) / LINK_MB, 3))
+
+
+def _tell_lost(curves: _Curves, select: Select, rows: Rows, counts: NDArray[np.bool_]) -> None:
+    """Of samples without a bank, or that do not say what they count; where that text is lost, it is told already."""
+    lost = (rows.ints("bank") == NULL_INT) | ~(counts | curves.context.strings.lost(rows.ints("way")))
+    if lost.any():
+        found = str(int(lost.sum()))
+        curves.context.source.report.add(
+            "unknown_curve", select.table, found=found, kind=f"{select.table}, {curves.pid}"
+        )
 
 
 def _banks(rows: Rows) -> list[int]:

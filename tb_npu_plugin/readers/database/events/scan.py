@@ -73,7 +73,7 @@ def _add(context: Context, sink: Sink, report: FileReport, steps: Steps) -> bool
         try:
             part()
         except sqlite3.DatabaseError as error:
-            report.add("damaged_table", found=str(error))
+            report.table_damaged("", error)
             complete = False
         steps.made(number / len(parts))
     return complete

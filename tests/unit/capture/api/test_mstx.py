@@ -85,6 +85,13 @@ def test_a_range_ends_when_its_function_raises(running: Recorded) -> None:
     assert running.take() == ["range_start work default None", "range_end"]
 
 
+class Truthless:
+    """As a tensor of several numbers."""
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth of several numbers is ambiguous")
+
+
 #: Call, its answer, what is invalid.
 INVALID: list[tuple[Any, Any, str]] = [
     (lambda: mstx.mark(""), None, "message"),
@@ -96,6 +103,7 @@ INVALID: list[tuple[Any, Any, str]] = [
     (lambda: mstx.range_end("a"), None, "range_id"),  # type: ignore[arg-type]
     (lambda: mstx.range_push("a", domain=5), -1, "domain"),  # type: ignore[arg-type]
     (lambda: mstx.range_pop(""), -1, "domain"),
+    (lambda: mstx.annotate(Truthless())(len)("ab"), 2, "message"),  # type: ignore[arg-type]
 ]
 
 

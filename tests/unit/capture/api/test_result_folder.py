@@ -19,7 +19,7 @@ from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.api.schedule import schedule
-from tests.unit.capture.api.conftest import Recorded, Said
+from tests.unit.capture.api.conftest import Recorded, Said, collect_frames
 
 QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
 NAME = re.compile(r"(?P<worker>.+)_(?P<pid>\d+)_(?P<time>\d{17})_ascend_pt")
@@ -118,6 +118,7 @@ def test_places(
     assert folder.parent == (tmp_path / parent)
     assert folder.is_dir()
     del prof
+    collect_frames()
     assert folder.exists() == (parent != "export_only_prof_dir")
 
 

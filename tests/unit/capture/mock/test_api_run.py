@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.capture import pytorch as profiler
-from tb_npu_plugin.capture.mock import torch_profiler
+from tb_npu_plugin.capture.mock import observer, torch_profiler
 from tests.oracle.raw import Raw
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
@@ -44,11 +44,17 @@ def test_an_exception_in_the_training_ends_the_capture(error: type[BaseException
     assert (folder / "ASCEND_PROFILER_OUTPUT/analyse.done").exists()
 
 
-@pytest.mark.parametrize("moment", ["start_trace", "start_operators", "stop"])
+@pytest.mark.parametrize(
+    ("moment", "observes"),
+    [("start_trace", True), ("start_trace", False), ("start_operators", False), ("stop", False)],
+)
 def test_control_c_leaves_no_profiler_of_pytorch_behind(
-    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    moment: str, observes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a notebook the next capture begins; a folder in which nothing was recorded is gone."""
+    if observes and not observer.is_there():
+        pytest.skip("the observer is not built: see docs/capture.md")
+    monkeypatch.setattr(observer, "is_there", lambda: observes)
     owner: Any = torch.profiler._KinetoProfile if moment == "start_trace" else torch_profiler
     do, interrupts = getattr(owner, moment), [KeyboardInterrupt]
 
@@ -66,6 +72,24 @@ def test_control_c_leaves_no_profiler_of_pytorch_behind(
     assert not torch_profiler.is_running()
     assert list(tmp_path.iterdir()) == []
     assert "aten::mm" in operators(run(tmp_path, lambda: torch.ones(4, 4) @ torch.ones(4, 4)))
+
+
+def test_control_c_while_a_capture_stops_leaves_no_profiler_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cause: it was taken for stopped before it was, so that PyTorch refused the next capture."""
+    stop, interrupts = torch_profiler.stop, [KeyboardInterrupt]
+
+    def interrupted(recording: Any) -> None:
+        if interrupts:
+            raise interrupts.pop()
+        stop(recording)
+
+    monkeypatch.setattr(torch_profiler, "stop", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "first", lambda: None)
+    assert not torch_profiler.is_running()
+    assert "aten::mm" in operators(run(tmp_path / "second", lambda: torch.ones(4, 4) @ torch.ones(4, 4)))
 
 
 @pytest.mark.parametrize("name", ["back\\slash", "line\nbreak", "no \udc80 UTF-8"])

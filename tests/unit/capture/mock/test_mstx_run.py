@@ -11,6 +11,7 @@ import pytest
 from tb_npu_plugin.capture import pytorch as profiler
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.readers.reading import Reading
 from tests.oracle import test_invariants as invariants
 from tests.oracle.raw import Raw, ns
 
@@ -108,6 +109,6 @@ def test_operators_that_set_marks_have_a_type_of_their_own_in_the_database(raw: 
         "mstx_range_start_op": 2, "mstx_range_end_op": 2, "mstx_mark_op": 2,
     }  # fmt: skip
     assert not [name for name, kind in rows if kind == 50001 and name.startswith("mstx_")]
-    tables = READERS["torch_npu"].tables(path, path.name, ProblemLog(), lambda _: None, None, {})
+    tables = READERS["torch_npu"].tables(Reading(path, path.name, ProblemLog()))
     read = tables["operators"].text("name").tolist()
     assert read == [row["Name"] for row in raw.csv("operator_details.csv")]

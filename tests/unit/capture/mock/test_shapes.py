@@ -1,4 +1,7 @@
-"""Shapes of a step before the capture: one that runs the same operators has the same kernels as with shapes of its own."""
+"""Shapes of a step before the capture: one that runs the same operators has the same kernels as with shapes of its own.
+
+That is what is done where there is no observer (test_observer.py).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Settings
-from tb_npu_plugin.capture.mock import torch_profiler
+from tb_npu_plugin.capture.mock import observer, recorder, torch_profiler
 from tb_npu_plugin.capture.mock.host import SHAPES, TRACE
 from tb_npu_plugin.capture.mock.kineto import Call, Reader, Signature
 from tb_npu_plugin.capture.mock.recorder import MockRecorder
@@ -39,6 +42,11 @@ LAYERS = [
 MAIN = 7
 
 
+@pytest.fixture(autouse=True)
+def _no_observer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observer, "is_there", lambda: False)
+
+
 def calls(names: list[str], start: int = 0, tid: int = MAIN, shaped: bool = False) -> list[Call]:
     """Operators one after the other; the shape of each is its place."""
     return [
@@ -53,7 +61,7 @@ def places(found: list[Call]) -> list[int | None]:
 
 
 def applied(sampled: list[str], recorded: list[str]) -> list[int | None]:
-    return places(Sample(calls(sampled, shaped=True)).applied(calls(recorded, 10_000), STEP))
+    return places(Sample.of(calls(sampled, shaped=True)).beside_steps(calls(recorded, 10_000), STEP))
 
 
 def test_the_same_order() -> None:
@@ -62,7 +70,7 @@ def test_the_same_order() -> None:
 
 def test_times_and_links_stay() -> None:
     call = Call(5, 9, MAIN, Signature("mm"), 3, 4)
-    (found,) = Sample(calls(["mm"], shaped=True)).applied([call], STEP)
+    (found,) = Sample.of(calls(["mm"], shaped=True)).beside_steps([call], STEP)
     assert found[:3] == call[:3] and found[4:] == call[4:]
 
 
@@ -82,28 +90,28 @@ def test_a_loop_that_runs_more_often() -> None:
 
 
 def test_what_the_warm_up_did_not_run_has_no_shapes_and_is_counted() -> None:
-    sample = Sample(calls(LAYERS, shaped=True))
-    found = sample.applied(calls([*LAYERS, "adam", "adam"]), STEP)
+    sample = Sample.of(calls(LAYERS, shaped=True))
+    found = sample.beside_steps(calls([*LAYERS, "adam", "adam"]), STEP)
     assert places(found)[-3:] == [14, None, None]
     assert sample.missing == {"adam": 2}
 
 
 def test_what_a_sample_of_operators_alone_lacks_is_passed_over() -> None:
     recorded = [f"{part}{name}" for name in LAYERS for part in ("autograd::engine::evaluate_function: ", "")]
-    found = Sample(calls(LAYERS, shaped=True)).applied(calls(recorded), STEP)
+    found = Sample.of(calls(LAYERS, shaped=True)).beside_steps(calls(recorded), STEP)
     assert places(found)[1::2] == list(range(len(LAYERS)))
     assert set(places(found)[::2]) == {None}
 
 
 def test_each_step_and_each_thread_begins_anew() -> None:
-    sample = Sample([*calls(LAYERS, shaped=True), *calls(["linear", "copy"], tid=8, shaped=True)])
+    sample = Sample.of([*calls(LAYERS, shaped=True), *calls(["linear", "copy"], tid=8, shaped=True)])
     recorded = []
     for step in range(3):
         at = 1000 * (step + 1)
         recorded += [Call(at, at + 500, MAIN, Signature(f"{STEP}{step}"))]
         recorded += [*calls(LAYERS, at + 1), *calls(["linear", "copy"], at + 2, tid=8)]
     Random(1).shuffle(recorded)
-    found = sample.applied(recorded, STEP)
+    found = sample.beside_steps(recorded, STEP)
     assert [call.start for call in found] == sorted(call.start for call in recorded)
     marks = [call.signature.name for call in found if not call.signature.tensors]
     assert marks == [f"{STEP}{step}" for step in range(3)]
@@ -255,3 +263,27 @@ def test_a_profile_that_ends_before_a_capture_without_warm_up_stops_what_it_star
         recorder.step_end(step)
     recorder.discard()
     assert made[0].done == ["prepare_trace", "start_trace", "stop_trace"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ({"active": 2}, "from one step before it"),
+        ({"active": 1}, "PyTorch records them"),
+        ({"active": 2, "record_shapes": True}, ""),
+        ({"active": 2, "npu": False}, ""),
+    ],
+)
+def test_what_makes_captures_cheaper_is_told_once_where_it_would(
+    steps: dict[str, Any],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(recorder, "_told", [])
+    for number in range(2):
+        train(tmp_path / str(number), **steps)
+    errors = capsys.readouterr().err
+    assert errors.count("`tb-npu build-observer`") == bool(said)
+    assert said in errors

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,32 @@ def test_a_writing_process_that_is_killed_leaves_nothing_half(tmp_path: Path, mo
     assert found.value.hint.startswith(f"{len(left)} of 8 ranks are complete" if left else "Nothing of it is left")
     assert all((folder / "profiler_metadata.json").exists() for folder in left)
     assert not (tmp_path / "truth.json").exists() and multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize(
+    ("ranks", "export", "begun"), [("4", "text", "*_ascend_pt/*"), ("1", "text,db", "*_ascend_pt/*/*.host.part*")]
+)
+def test_killed_it_leaves_neither_processes_nor_halves(tmp_path: Path, ranks: str, export: str, begun: str) -> None:
+    """SIGKILL, which it cannot see. Its processes share its output, which ends with the last of them. begun: what one of
+    these has made when it is killed."""
+    arguments = ["--ranks", ranks, "--steps", "1000", "--jobs", "2", "--export-type", export, "--out", str(tmp_path)]
+    command_line = [sys.executable, "-m", "tb_npu_plugin.cli", "mock", "--model", "linear", *arguments]
+    with subprocess.Popen(command_line, stdout=subprocess.PIPE) as process:
+        while not list(tmp_path.glob(begun)):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+        assert process.communicate(timeout=60)[0] == b""  # which expires while one of its processes stays
+    left = list(tmp_path.glob("*_ascend_pt"))
+    assert len(left) < 4 and all(list(folder.glob("profiler_info_*.json")) for folder in left)
+
+
+def test_a_folder_needs_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of --out "$UNSET"."""
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli, ["mock", "--model", "tiny", "--steps", "1", "--out", ""])
+    assert result.exit_code == 2 and "the name is empty" in result.output
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_signals_that_are_ignored_stay_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

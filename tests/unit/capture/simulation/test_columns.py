@@ -27,7 +27,7 @@ def points(made: list[int]) -> Columns[Point]:
         made.append(1)
         return [Point(1, "a"), Point(2, "b")]
 
-    return Columns(make, {"x": np.array([1, 2]), "place": [7, 8]})
+    return Columns(make, lambda: {"x": np.array([1, 2]), "place": [7, 8]})
 
 
 def test_records_are_made_when_they_are_asked_for() -> None:

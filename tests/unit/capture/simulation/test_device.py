@@ -9,7 +9,7 @@ import pytest
 from tb_npu_plugin.capture.simulation.chips import CHIPS
 from tb_npu_plugin.capture.simulation.cost import COMPILE
 from tb_npu_plugin.capture.simulation.device import AHEAD, QUEUE, launch_times
-from tb_npu_plugin.capture.simulation.kernels import Launch
+from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.recorded_device import RecordedDevice
 from tb_npu_plugin.capture.simulation.records import HostOp, Kernel, OpInfo, Segment
 

@@ -4,7 +4,8 @@ import pytest
 
 from tb_npu_plugin.capture.simulation.chips import CHIPS, Chip
 from tb_npu_plugin.capture.simulation.cost import AI_CPU_START, kernel_ns
-from tb_npu_plugin.capture.simulation.kernels import RULES, VIEWS, KernelFactory
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory
+from tb_npu_plugin.capture.simulation.rules import RULES, VIEWS
 from tb_npu_plugin.capture.simulation.work import Work
 
 BF16 = "c10::BFloat16"

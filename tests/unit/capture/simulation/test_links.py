@@ -13,6 +13,7 @@ from tb_npu_plugin.capture.simulation.chips import CHIPS
 from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, schedule
 from tb_npu_plugin.capture.simulation.device import COPIES
 from tb_npu_plugin.capture.simulation.links import PIECE, LinkMeters
+from tb_npu_plugin.capture.simulation.planes import Planes
 from tb_npu_plugin.capture.simulation.records import (
     RECEIVE,
     SEND,
@@ -20,7 +21,6 @@ from tb_npu_plugin.capture.simulation.records import (
     Group,
     HostOp,
     OpInfo,
-    PlaneTask,
     Process,
     Segment,
     Task,
@@ -54,7 +54,7 @@ def operator(type_: str, size: int, members: tuple[int, ...], member: int, chip:
     return operation(type_, in_group(tasks, exchange, members), ends[member])
 
 
-def operation(type_: str, tasks: list[PlaneTask], end: int) -> CommOp:
+def operation(type_: str, tasks: Planes, end: int) -> CommOp:
     group = Group(0, "1", (0, 1), 0, 1)
     return CommOp("op", type_, group, START, end - START, 1, START, 1, 1, tasks, HostOp(OpInfo("op"), 1, START))
 

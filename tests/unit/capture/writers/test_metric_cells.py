@@ -8,7 +8,8 @@ import pytest
 
 from tb_npu_plugin.capture.command import METRICS
 from tb_npu_plugin.capture.simulation.chips import CHIPS, Chip
-from tb_npu_plugin.capture.simulation.kernels import KernelFactory, Launch
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory
+from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.records import Process
 from tb_npu_plugin.capture.writers.metrics import Figures
 from tb_npu_plugin.schema.metric_sets import SETS, columns

@@ -46,12 +46,12 @@ def covered(found: list[tuple[int, int, bool]], kinds: tuple[bool, ...]) -> set[
 
 @given(pieces, st.lists(st.integers(1, 320), max_size=4))
 def test_rows_are_those_of_a_naive_count(found: list[tuple[int, int, bool]], cuts: list[int]) -> None:
-    overlap, rows, since = Overlap(), [], 0
+    overlap, rows, since = Overlap(), list[list[int]](), 0
     for cut in sorted(cuts):
-        rows += overlap.add(segment([one for one in found if since <= one[0] < cut], cut))
+        rows += overlap.add(segment([one for one in found if since <= one[0] < cut], cut)).tolist()
         since = max(since, cut)
-    rows += overlap.add(segment([one for one in found if one[0] >= since], 1 << 62))
-    rows += overlap.finish()
+    rows += overlap.add(segment([one for one in found if one[0] >= since], 1 << 62)).tolist()
+    rows += overlap.finish().tolist()
     computing, communicating = covered(found, (True,)), covered(found, (False,))
     busy = computing | communicating
     free = set(range(min(busy), max(busy))) - busy if busy else set()
@@ -68,8 +68,8 @@ def test_no_row_begins_before_what_was_announced(found: list[tuple[int, int, boo
     overlap = Overlap()
     overlap.add(segment([one for one in found if one[0] < cut], cut))
     before = min(cut, overlap.open_since())
-    later = overlap.add(segment([one for one in found if one[0] >= cut], 1 << 62)) + overlap.finish()
-    assert all(row[0] >= before for row in later)
+    later = [overlap.add(segment([one for one in found if one[0] >= cut], 1 << 62)), overlap.finish()]
+    assert all((rows[:, 0] >= before).all() for rows in later)
 
 
 def intervals(found: list[tuple[int, int, bool]]) -> NDArray[np.int64]:

@@ -46,7 +46,7 @@ def test_shares_have_no_file_in_common(recipe: Recipe, trace_is: str, tmp_path: 
     ("recipe", "export", "files"),
     [
         ("torch", "text", {"trace_view.json"}),
-        ("torch", "db", {"ascend_pytorch_profiler_0.db.host.part"}),
+        ("torch", "db", {"ascend_pytorch_profiler_0.db.host.part", "analysis.db"}),
         ("mindspore", "text", {"trace_view.json"}),
         ("mindspore", "db", set()),
     ],

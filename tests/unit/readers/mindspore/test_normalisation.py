@@ -11,6 +11,7 @@ import pytest
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.mindspore import communication, kernels, links, marks, memory, steps
+from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.tables import NULL_INT, Table
 from tests.support.span import table_of
@@ -97,7 +98,7 @@ def test_marks_are_found_without_reading_the_rest(tmp_path: Path, packed: bool) 
     path = tmp_path / ("trace_view.json.gz" if packed else "trace_view.json")
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     log = ProblemLog()
-    table = marks.read_marks(path, path.name, log, lambda _: None)
+    table = marks.read_marks(Reading(path, path.name, log))
     assert table.text("step").tolist() == ["0", "1"]
     assert table.ints("start_ns").tolist() == [2_000_500, 3_000_500]
     assert table.ints("end_ns").tolist() == [2_010_750, 3_010_750]
@@ -112,7 +113,7 @@ def test_a_mark_on_the_border_of_two_blocks_counts_once(
     monkeypatch.setattr(marks, "_EVENT", 400)
     path = tmp_path / "trace_view.json"
     path.write_text(_trace(*(f"ProfilerStep#{number}" for number in range(12))), encoding="utf-8")
-    found = marks.read_marks(path, path.name, ProblemLog(), lambda _: None)
+    found = marks.read_marks(Reading(path, path.name, ProblemLog()))
     assert found.text("step").tolist() == [str(number) for number in range(12)]
 
 

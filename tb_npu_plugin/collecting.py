@@ -1,4 +1,4 @@
-"""Reading without the garbage collector."""
+"""Long work on rows and records, without the garbage collector."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collecting() -> Iterator[None]:
-    """Rows are lists without end but no cycles: looking for those takes a third of the time."""
+    """Rows and records are many and have no cycles: looking for those takes a third of the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:

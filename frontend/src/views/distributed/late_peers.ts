@@ -1,0 +1,59 @@
+import type { DistributedJson, LatePeerJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { t } from "../../i18n";
+import { budgetParts, wholeOf } from "../../widgets";
+import { isInStep, stepId } from "./ranks";
+
+/** Waits of a smaller share of the longest step are no matter. */
+const LEAST_WAIT = 0.1;
+/** So many ranks are named at most. */
+const NAMED = 3;
+
+/** A rank that was not recorded, and for which recorded ones wait. */
+export interface LatePeer {
+  /** The longest wait for it. */
+  longest: LatePeerJson;
+  /** How many recorded ranks wait for it. */
+  seenBy: number;
+}
+
+/** Those of the chosen step or steps, the one that is waited for longest first. */
+export function latePeers(data: DistributedJson, step: string): LatePeer[] {
+  const lengths = new Map<string, number>();
+  for (const budget of data.budgets) {
+    const id = stepId(budget.step);
+    lengths.set(id, Math.max(lengths.get(id) ?? 0, wholeOf(budgetParts(budget))));
+  }
+  const found = new Map<string, LatePeerJson[]>();
+  for (const wait of data.late_peers) {
+    const length = lengths.get(stepId(wait.step)) ?? 0;
+    if (!isInStep(wait.step, step) || length === 0 || wait.wait <= LEAST_WAIT * length) continue;
+    const key = wait.peer_rank === null ? `${wait.group} ${wait.peer}` : String(wait.peer_rank);
+    found.set(key, [...(found.get(key) ?? []), wait]);
+  }
+  return [...found.values()]
+    .map((waits) => ({
+      longest: waits.reduce((one, other) => (other.wait > one.wait ? other : one)),
+      seenBy: new Set(waits.map((one) => one.rank)).size,
+    }))
+    .sort((a, b) => b.longest.wait - a.longest.wait)
+    .slice(0, NAMED);
+}
+
+/** A sentence for each. Where there are several groups, the one that is seen may be late because it waits in another one. */
+export function latePeerTexts(data: DistributedJson, step: string): string[] {
+  return latePeers(data, step).map(({ longest, seenBy }) =>
+    t(data.groups.length > 1 ? "distributed.late_peer.groups" : "distributed.late_peer", {
+      rank: nameOf(longest),
+      observer: longest.rank === null ? format.UNKNOWN : `rank ${longest.rank}`,
+      time: format.duration(longest.wait, 2),
+      operator: longest.operator,
+      count: seenBy,
+    }),
+  );
+}
+
+function nameOf({ peer_rank, peer, group }: LatePeerJson): string {
+  if (peer_rank !== null) return `rank ${peer_rank}`;
+  return t("distributed.late_peer.local", { peer, group: group ?? format.UNKNOWN });
+}

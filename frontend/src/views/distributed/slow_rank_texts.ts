@@ -1,0 +1,63 @@
+import * as format from "../../base/format";
+import { hasStages } from "../../base/outlier";
+import { t } from "../../i18n";
+import { ALL_STEPS, type RankLine, rankName } from "./ranks";
+import { type SlowRank, slowRanks } from "./slow_ranks";
+
+/** More ranks than this are counted, not named. */
+const NAMED = 5;
+/** A rank is late because its device had nothing to run, where that takes most of what the others wait. */
+const EXPLAINS = 0.5;
+
+/** A sentence for each rank that keeps the others waiting; step: the one that the lines are of. */
+export function slowRankTexts(lines: readonly RankLine[], step: string): string[] {
+  const found = slowRanks(lines);
+  const isStaged = hasStages(lines.map((line) => line.state));
+  const texts = found.slice(0, NAMED).map((one) => textOf(one, isStaged, step === ALL_STEPS));
+  return found.length > NAMED ? [...texts, t("ranks.more", { count: found.length - NAMED })] : texts;
+}
+
+/** isSum: over all steps, where the longest of each are added: they are no longest time any more. */
+function textOf(one: SlowRank, isStaged: boolean, isSum: boolean): string {
+  const rank = rankName(one.line);
+  switch (one.kind) {
+    case "late":
+      return t(isStaged ? "ranks.late.stage" : "ranks.late", {
+        rank,
+        time: format.duration(one.computing, 2),
+        share: format.share(one.computing / one.median - 1, 0),
+      });
+    case "slower":
+      return t("ranks.slower", {
+        rank,
+        time: format.duration(one.taken, 2),
+        expected: format.duration(one.expected, 2),
+        share: format.share(one.taken / one.expected - 1, 0),
+      });
+    case "awaited":
+      return awaitedText(one, isStaged, isSum);
+    case "idle":
+      return t(isSum ? "ranks.idle.sum" : "ranks.idle", {
+        rank,
+        time: format.duration(one.idle, 2),
+        others: format.duration(one.others, 2),
+      });
+  }
+}
+
+function awaitedText(one: SlowRank & { kind: "awaited" }, isStaged: boolean, isSum: boolean): string {
+  const texts = [
+    t(isStaged ? "ranks.awaited.stage" : "ranks.awaited", {
+      rank: rankName(one.line),
+      time: format.duration(one.communicated, 2),
+      others: format.duration(one.others, 2),
+    }),
+  ];
+  if (isSum) return texts.join(" ");
+  if (one.late !== null) texts.push(t("ranks.awaited.longest", { time: format.duration(one.late, 2) }));
+  const idle = one.line.figures?.idle_at_once ?? 0;
+  if (idle >= EXPLAINS * (one.others - one.communicated)) {
+    texts.push(t("ranks.awaited.idle", { time: format.duration(idle, 2) }));
+  }
+  return texts.join(" ");
+}

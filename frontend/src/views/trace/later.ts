@@ -1,0 +1,45 @@
+/** What a link asks for that is not read yet. */
+
+import { KEYS, type LinkState } from "./link";
+
+/** A slice by name and start (ns since 1970). */
+interface NamedSlice {
+  name: string;
+  start: bigint;
+}
+
+/** Parameters that hold ids or times of one reading. */
+const PLACE: readonly string[] = [KEYS.range, KEYS.area, KEYS.slice, KEYS.folded, KEYS.pinned];
+
+/** Waits for more of the trace: either a link, with its place and ids in the whole trace, or a slice. */
+export class Later {
+  link: LinkState | null = null;
+  slice: NamedSlice | null = null;
+
+  /** Ids of the whole trace say nothing of its beginning: then they wait. Gives what can be done now. */
+  keep(link: LinkState, isBeginning: boolean): LinkState {
+    const { collapsedTracks, pinned } = link.layout;
+    const hasPlace = link.range || link.area || link.slice !== null || collapsedTracks.size + pinned.length > 0;
+    if (!isBeginning || link.version !== "" || !hasPlace) return link;
+    this.link = link;
+    const layout = { ...link.layout, collapsedTracks: new Set<number>(), pinned: [] };
+    return { ...link, range: null, area: null, slice: null, layout };
+  }
+
+  waitFor(slice: NamedSlice): void {
+    this.link = null;
+    this.slice = slice;
+  }
+
+  clear(): void {
+    this.link = null;
+    this.slice = null;
+  }
+
+  /** Once the user goes elsewhere, the place that the link asked for is given up: changes of parameters for that. */
+  giveUp(changes: Record<string, string | null>): Record<string, null> {
+    if (!this.link || !PLACE.some((key) => key in changes)) return {};
+    this.link = null;
+    return Object.fromEntries(PLACE.map((key) => [key, null]));
+  }
+}

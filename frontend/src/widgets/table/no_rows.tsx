@@ -1,0 +1,45 @@
+import { t } from "../../i18n";
+
+/** A filter in words, and the way out of it. */
+export interface Filter {
+  label: string;
+  clear: () => void;
+}
+
+/** What was typed, as a filter; none where nothing was. */
+export function textFilter(typed: string, clear: () => void): Filter[] {
+  const text = typed.trim();
+  return text === "" ? [] : [{ label: t("table.none.text", { text }), clear }];
+}
+
+/** Instead of rows: which filters leave none, each with a button that takes it away. */
+export function NoRows({ filters }: { filters: readonly Filter[] }) {
+  return (
+    <div class="no-rows muted">
+      <span>{t(filters.length > 0 ? "table.none.filters" : "table.none")}</span>
+      {filters.map(({ label, clear }) => (
+        <button
+          type="button"
+          key={label}
+          class="chip"
+          aria-label={t("table.clear.one", { filter: label })}
+          onClick={clear}
+        >
+          <span class="ellipsis">{label}</span>
+          <span aria-hidden="true">✕</span>
+        </button>
+      ))}
+      {filters.length > 1 && (
+        <button
+          type="button"
+          class="link"
+          onClick={() => {
+            for (const { clear } of filters) clear();
+          }}
+        >
+          {t("table.clear.all")}
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,71 @@
+import { render, type VNode } from "preact";
+import { act } from "preact/test-utils";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { CatalogJson, SpanJson } from "../../src/api/types.gen";
+import { NoRuns } from "../../src/shell/no_runs";
+import { TopBar } from "../../src/shell/top_bar";
+import { catalog } from "../../src/state/catalog";
+import { setParams } from "../../src/state/params";
+import { selection } from "../../src/state/selection";
+import { Sides } from "../../src/views/diff/sides";
+
+function span(id: string, simulated: boolean): SpanJson {
+  const known = { label: id, start_ns: null, bytes: 0, fingerprint: "", state: "ready", problems: 0 } as const;
+  return { id, ...known, views: [], has_trace: true, simulated };
+}
+
+function worker(id: string, spans: SpanJson[]) {
+  return { id, label: id, rank: 0, rank_source: "", host: null, pid: null, spans };
+}
+
+const CATALOG: CatalogJson = {
+  generation: 1,
+  scanning: false,
+  logdirs: ["/runs, old"],
+  runs: [
+    { id: "r1", label: "mock", workers: [worker("w1", [span("s1", true)])] },
+    { id: "r2", label: "real", workers: [worker("w2", [span("s2", false)])] },
+  ],
+  skipped: [],
+  version: "",
+};
+
+beforeAll(() => {
+  catalog.value = CATALOG;
+});
+afterAll(() => {
+  catalog.value = null;
+});
+
+function drawn(node: VNode): HTMLElement {
+  const root = document.createElement("div");
+  act(() => render(node, root));
+  return root;
+}
+
+const bar = () => drawn(<TopBar onToggleSide={() => {}} onHelp={() => {}} />).querySelectorAll(".chip.warn").length;
+
+test("every view of a simulated capture says so, those of a real one do not", () => {
+  for (const view of ["overview", "trace", "kernel"]) {
+    act(() => setParams({ view, run: "r1" }));
+    expect(bar()).toBe(1);
+  }
+  act(() => setParams({ run: "r2" }));
+  expect(bar()).toBe(0);
+});
+
+test("Diff marks the side that is simulated", () => {
+  act(() => setParams({ view: "diff", run: "r1", baseline: "s2", experimental: "s1" }));
+  const sides = [...drawn(<Sides selection={selection.value} />).querySelectorAll(".diff-side")];
+  expect(sides.map((side) => side.querySelectorAll(".chip.warn").length)).toEqual([0, 1]);
+  expect(bar()).toBe(0);
+});
+
+test("a logdir with a comma in its name is one folder, in the sentence and in the command", () => {
+  const text = drawn(<NoRuns catalog={{ ...CATALOG, runs: [] }} />);
+  expect(text.querySelector("p")?.textContent).toContain("/runs, old");
+  expect(text.textContent).toContain("tb-npu mock --out '/runs, old'");
+  const both = drawn(<NoRuns catalog={{ ...CATALOG, runs: [], logdirs: ["/a", "/b"] }} />);
+  expect(both.textContent).toContain("/a and /b");
+  expect(both.textContent).toContain("tb-npu mock --out /a");
+});

@@ -1,0 +1,103 @@
+"""Ranks that were not recorded and come last, as the traces of those that were recorded show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional
+
+import numpy as np
+
+from tb_npu_plugin.analysis.late_peers import Tasks, longest_first_waits
+from tb_npu_plugin.analysis.ranks import WorldRanks
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
+from tb_npu_plugin.schema.trace_events import GROUP, NOTIFY_WAIT, PEER, PLANE
+from tb_npu_plugin.tables import NULL_INT, Table
+from tb_npu_plugin.views.contract import LatePeerJson
+
+_BETWEEN_TWO = COMM_KINDS[0]
+#: Of each rank and step so many of the longest waits are looked at: each reads a piece of the trace.
+_LOOKED_AT = 8
+
+
+def late_peers(spans: Sequence[SpanData], ranks: WorldRanks, world_size: Optional[int]) -> list[LatePeerJson]:
+    """Waits for ranks that no span is of, the longest of each recorded rank and step. Of spans whose whole trace is read."""
+    recorded = {span.capture.rank for span in spans}
+    if world_size is None or len(recorded) >= world_size:
+        return []
+    out: list[LatePeerJson] = []
+    for span in spans:
+        ops, timeline = span.table("comm_ops"), span.timeline
+        if ops is None or timeline is None or timeline.partial is not None:
+            continue
+        sizes = _group_sizes(span.table("comm_links"))
+        for name, step, group, wait, peer in _waits(timeline, ops):
+            rank = ranks.of(group, peer)
+            if rank is None and sizes.get(group) == world_size:
+                rank = peer  # the group of all ranks has their numbers
+            if rank is None or rank not in recorded:
+                out.append(
+                    {"rank": span.capture.rank, "step": step, "group": group, "operator": name, "wait": wait,
+                     "peer": peer, "peer_rank": rank}
+                )  # fmt: skip
+    return out
+
+
+def _waits(timeline: Any, ops: Table) -> Iterator[tuple[str, Optional[str], Optional[str], int, int]]:
+    """(operator, step, group, ns, peer inside the group) of the longest waits of each step."""
+    columns = (ops.text(key).tolist() for key in ("name", "kind", "step", "group"))
+    known_ops = {name: (step, group) for name, kind, step, group in zip(*columns) if kind != _BETWEEN_TWO}
+    found: dict[Optional[str], list[tuple[int, int, str, Optional[str]]]] = {}
+    for tracks in _communicators(timeline):
+        operators = _tasks(timeline, tracks[0])
+        for place, task in longest_first_waits(
+            operators, [_tasks(timeline, track, NOTIFY_WAIT) for track in tracks[1:]]
+        ):
+            name = str(timeline.names[int(timeline.name[operators.id[place]])])
+            if name in known_ops:
+                step, group = known_ops[name]
+                found.setdefault(step, []).append((int(timeline.rows.dur[task]), task, name, group))
+    for step, waits in found.items():
+        for wait, task, name, group in sorted(waits, reverse=True, key=lambda one: one[:2])[:_LOOKED_AT]:
+            args, _ = timeline.args(task)
+            peer = (args or {}).get(PEER)
+            if isinstance(peer, int) and not isinstance(peer, bool):
+                yield name, step, group, wait, peer
+
+
+def _communicators(timeline: Any) -> Iterator[list[int]]:
+    """Tracks of each communicator: that of its operators, then those of its planes, which stand behind it."""
+    group, plane = (words.split("{0}") for words in (GROUP, PLANE))
+    tracks: list[int] = []
+    for number, track in enumerate(timeline.tracks):
+        name = track["name"]
+        if tracks and name.startswith(plane[0]):
+            tracks.append(number)
+            continue
+        if tracks:
+            yield tracks
+        tracks = [number] if name.startswith(group[0]) and name.endswith(group[1]) else []
+    if tracks:
+        yield tracks
+
+
+def _tasks(timeline: Any, track: int, name: str = "") -> Tasks:
+    """Slices of a track; of one name where it is given."""
+    rows = timeline.rows
+    first, end = (int(rows.first[row]) for row in (rows.track_row[track], rows.track_row[track + 1]))
+    ids = np.arange(first, end, dtype=np.int64)
+    if name:
+        numbers = [number for number in np.unique(timeline.name[first:end]).tolist() if timeline.names[number] == name]
+        ids = ids[np.isin(timeline.name[first:end], numbers)]
+    ids = ids[np.argsort(rows.start[ids], kind="stable")]
+    return Tasks(np.asarray(rows.start[ids]), np.asarray(rows.dur[ids]), ids)
+
+
+def _group_sizes(links: Table | None) -> dict[Optional[str], int]:
+    """Ranks of each group, as far as the links of one of them reach."""
+    out: dict[Optional[str], int] = {}
+    if links is not None:
+        ends = np.maximum(links.ints("src"), links.ints("dst"))
+        for group, end in zip(links.text("group").tolist(), ends.tolist()):
+            out[group] = max(out.get(group, 0), end + 1 if end != NULL_INT else 0)
+    return out

@@ -1,0 +1,162 @@
+"""What each rank of a run did in each step, and what tells which of them the others waited for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Optional
+
+from tb_npu_plugin.analysis import communication
+from tb_npu_plugin.analysis.idle_at_once import idle_at_once, nth_idle, nth_largest
+from tb_npu_plugin.analysis.kernels import by_step, is_communication, longest_communication
+from tb_npu_plugin.analysis.lateness import collectives_of, lateness
+from tb_npu_plugin.analysis.ranks import pipeline_stage
+from tb_npu_plugin.analysis.repeats import repeats
+from tb_npu_plugin.analysis.same_kernels import LEAST_RANKS, same_kernels
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.tables import Table
+from tb_npu_plugin.views.contract import RankBudgetJson, StepJson
+from tb_npu_plugin.views.rank_lines import RankLine, lines_of
+
+#: What a device idles at once for less of the longest step holds nobody up; its kernels need not be looked through.
+_LEAST_IDLE = 0.1
+#: Ranks of a stage that are compared by all that they compute (frontend: base/outlier.ts).
+_PEERS = 3
+
+_Budgets = Sequence[Sequence[RankBudgetJson]]
+
+
+def budgets_of(spans: Sequence[SpanData]) -> list[RankBudgetJson]:
+    """All steps of each rank; see RankBudgetJson."""
+    lines = [line for span in spans for line in lines_of(span)]
+    ranks = [_budgets(line) for line in lines]
+    late = lateness([_collectives(line) for line in lines] if len(lines) > 1 else [])
+    for budgets, waits in zip(ranks, late):
+        for budget in budgets:
+            budget["late"] = waits.get(budget["step"])
+    _add_repeats(lines, ranks)
+    _add_idle(lines, ranks)
+    if _have_few_peers(lines, ranks):
+        _add_same_kernels(lines, ranks)
+    return [budget for budgets in ranks for budget in budgets]
+
+
+def _collectives(line: RankLine) -> Optional[Table]:
+    kernels = line.kernels() if line.comm_ops is None else None
+    return line.comm_ops if kernels is None else collectives_of(kernels)
+
+
+def _add_repeats(lines: Sequence[RankLine], ranks: _Budgets) -> None:
+    """Where nothing tells the steps: all ranks repeat their work as often, so that the least that is found holds for all."""
+    every = [budget for budgets in ranks for budget in budgets]
+    if len(lines) < LEAST_RANKS or any(budget["step"] is not None for budget in every):
+        return
+    found = [repeats(kernels) for line in lines if (kernels := line.kernels()) is not None]
+    count = min(found, default=1)
+    for budget in every:
+        budget["repeats"] = count if count > 1 else None
+
+
+def _add_idle(lines: Sequence[RankLine], ranks: _Budgets) -> None:
+    """Where some device may have idled enough to matter."""
+    longest: dict[Optional[str], int] = {}
+    every = [budget for budgets in ranks for budget in budgets]
+    for budget in every:
+        longest[budget["step"]] = max(longest.get(budget["step"], 0), _whole(budget))
+    if not any(_may_idle(budget, _LEAST_IDLE * longest[budget["step"]]) for budget in every):
+        return
+    for line, budgets in zip(lines, ranks):
+        kernels = line.kernels()
+        idle = {} if kernels is None else idle_at_once(kernels)
+        communicated = {} if kernels is None or line.comm_ops is not None else longest_communication(kernels)
+        for number, budget in enumerate(budgets):
+            # What ran before the capture is not known: then the time from the mark of the step counts.
+            known = idle.get(budget["step"]), budget["preparing"] if number == 0 else None
+            budget["idle_at_once"] = max((one for one in known if one is not None), default=None)
+            if line.comm_ops is None:
+                budget["longest_communication"] = communicated.get(budget["step"])
+    if not any((budget["idle_at_once"] or 0) > _LEAST_IDLE * longest[budget["step"]] for budget in every):
+        _take_usual(lines, ranks)
+
+
+def _may_idle(budget: RankBudgetJson, least: float) -> bool:
+    """No gap is longer than all of them together. Those between steps that were computed from kernels are not known."""
+    if budget["step"] is not None and budget["computing"] is not None and budget["preparing"] is None:
+        return True
+    return max(budget["free"] or 0, budget["preparing"] or 0) * (budget["repeats"] or 1) > least
+
+
+def _take_usual(lines: Sequence[RankLine], ranks: _Budgets) -> None:
+    """Where nothing tells the steps and no single pause matters: what comes back in half of the repeats, so that something
+    that is held up in each step is seen, and one that pauses once is not blamed for all."""
+    for line, budgets in zip(lines, ranks):
+        for budget in budgets:
+            nth = ((budget["repeats"] or 1) + 1) // 2
+            kernels = line.kernels() if nth > 1 else None
+            if kernels is not None:
+                budget["idle_at_once"] = nth_idle(kernels, nth)
+                if line.comm_ops is not None:
+                    times = line.comm_ops.ints("elapse_ns")
+                else:
+                    times = kernels.take(is_communication(kernels)).ints("dur_ns")
+                budget["longest_communication"] = nth_largest(times, nth)
+
+
+def _whole(budget: RankBudgetJson) -> int:
+    return (budget["computing"] or 0) + (budget["communication_not_overlapped"] or 0) + (budget["free"] or 0)
+
+
+def _have_few_peers(lines: Sequence[RankLine], ranks: _Budgets) -> bool:
+    """Some rank has too few others in its pipeline stage to compare all that they compute, or nothing tells the stages."""
+    stages = [pipeline_stage(line.span.capture) for line in lines]
+    if None in stages and any(budget["bubble"] for budgets in ranks for budget in budgets):
+        return len(lines) >= LEAST_RANKS
+    return len(lines) >= LEAST_RANKS and min(Counter(stages).values()) < _PEERS
+
+
+def _add_same_kernels(lines: Sequence[RankLine], ranks: _Budgets) -> None:
+    found = same_kernels([line.kernels() for line in lines])
+    for budgets, by_name in zip(ranks, found):
+        for budget in budgets:
+            if (figures := by_name.get(budget["step"])) is not None:
+                budget["same_kernels"], budget["same_kernels_expected"] = figures.taken, figures.expected
+
+
+def _budgets(line: RankLine) -> list[RankBudgetJson]:
+    """One per step of the step table, and one per step that only communication.json has."""
+    ops = line.comm_ops
+    splits = {} if ops is None else {step: communication.split(rows) for step, rows in by_step(ops).items()}
+    unknown = communication.UNKNOWN_SPLIT
+    out = [_budget(line, step["step"], step, splits.pop(step["step"], unknown)) for step in line.steps]
+    out += [_budget(line, step, None, split) for step, split in splits.items()]
+    return out
+
+
+def _budget(line: RankLine, name: str | None, step: StepJson | None, split: communication.Split) -> RankBudgetJson:
+    span = line.span
+    return {
+        "span": span.token,
+        "worker": span.worker_label,
+        "rank": span.capture.rank,
+        "device_id": line.device_id,
+        "step": name,
+        "computing": step and step["computing"],
+        "overlapped": step and step["overlapped"],
+        "communication_not_overlapped": step and step["communication_not_overlapped"],
+        "free": step and step["free"],
+        "stage": step and step["stage"],
+        "bubble": step and step["bubble"],
+        "preparing": step and step["preparing"],
+        "elapse": split.elapse,
+        "transit": split.transit,
+        "wait": split.wait,
+        "synchronization": split.synchronization,
+        "idle": split.idle,
+        "incomplete": split.incomplete,
+        "repeats": None,
+        "late": None,
+        "idle_at_once": None,
+        "longest_communication": split.longest,
+        "same_kernels": None,
+        "same_kernels_expected": None,
+    }

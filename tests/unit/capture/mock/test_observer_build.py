@@ -1,0 +1,160 @@
+"""tb-npu build-observer: the observer of shapes for one user, where the install brought none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tb_npu_plugin.capture.mock import observer, observer_build, torch_profiler
+from tb_npu_plugin.capture.mock.observer_build import NotBuilt, build
+from tb_npu_plugin.capture.observer_command import build_observer
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+needs_headers = pytest.mark.skipif(
+    not (Path(sysconfig.get_path("include")) / "Python.h").is_file(), reason="Python's headers are not installed"
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where it is built; the install brought none."""
+    monkeypatch.setenv("TB_NPU_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(observer, "installed", lambda torch: None)
+    return tmp_path.resolve() / "cache" / "observer"
+
+
+def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str) -> None:
+    """A compiler that takes every standard and does this where it is to write "$out"."""
+    script = tmp_path / "compiler"
+    script.write_text(
+        '#!/bin/sh\nfor word; do\n  [ "$word" = -fsyntax-only ] && exit 0\n  [ "$last" = -o ] && out=$word\n'
+        f"  last=$word\ndone\n{does}\n"
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("CXX", str(script))
+
+
+def said(excinfo: pytest.ExceptionInfo[NotBuilt]) -> str:
+    return f"{excinfo.value.message}. {excinfo.value.hint}"
+
+
+@needs_headers
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
+def test_it_is_built_tried_and_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    done = CliRunner().invoke(build_observer)
+    assert done.exit_code == 0, done.output
+    (path,) = folder.iterdir()
+    assert str(path) in done.output and torch.__version__ in path.name
+    assert {stat.S_IMODE(part.stat().st_mode) for part in (folder.parent, folder, path)} == {0o700}
+    native = observer.built(torch)
+    assert native is not None
+    native.start()
+    torch.ones(2, 3).neg()
+    assert b'["aten::neg",["float",2,3]]' in native.stop()
+    monkeypatch.setenv("CXX", "false")  # it is not compiled again
+    assert build(lambda doing: None) == path
+    folder.chmod(0o777)
+    assert observer.built(torch) is None, "others could have put it there"
+
+
+@pytest.mark.parametrize(
+    ("does", "reason"),
+    [
+        ("echo 'x.cpp:1: note: here' >&2; echo 'x.cpp:2: error: no such type' >&2; exit 1", "x.cpp:2: error: no such"),
+        ("exit 3", "exit code 3"),
+        ("kill -9 $$", "ended by signal 9"),
+        ('echo garbage > "$out"', "does not work with this PyTorch: ImportError"),
+    ],
+)
+@needs_headers
+def test_a_compiler_that_fails_is_told_and_leaves_nothing(
+    does: str, reason: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler(tmp_path, monkeypatch, does)
+    with pytest.raises(NotBuilt) as excinfo:
+        build(lambda doing: None)
+    assert reason in said(excinfo)
+    assert list(folder.iterdir()) == []
+
+
+@needs_headers
+@pytest.mark.parametrize(
+    ("cxx", "reason"), [("", "there is no compiler"), ("/no/such -m64", "'/no/such', which is no")]
+)
+def test_without_a_compiler(cxx: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", cxx)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NotBuilt, match=reason) as excinfo:
+        build(lambda doing: None)
+    assert "Install g++" in excinfo.value.hint
+
+
+def test_an_older_compiler_is_asked_for_an_older_standard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "compiler"
+    script.write_text('#!/bin/sh\n[ "$1" = -std=c++17 ]\n')
+    script.chmod(0o755)
+    assert observer_build._standard([str(script)]) == "-std=c++17"
+
+
+def test_a_folder_in_which_others_write_is_refused(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    folder.parent.chmod(0o777)
+    with pytest.raises(NotBuilt, match="no place for code that is loaded") as excinfo:
+        build(lambda doing: None)
+    assert str(folder.parent) in excinfo.value.message and "TB_NPU_CACHE_DIR" in excinfo.value.hint
+
+
+def test_what_builds_that_were_killed_left_is_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = (folder / f".building-{name}" for name in ("old", "new"))
+    for left in (old, new):
+        left.mkdir(parents=True)
+    os.utime(old, (0, 0))
+    monkeypatch.setenv("CXX", "/no/such")
+    with pytest.raises(NotBuilt):
+        build(lambda doing: None)
+    assert list(folder.iterdir()) == [new]
+
+
+def test_a_folder_that_cannot_be_made(folder: Path) -> None:
+    folder.parent.write_text("a file")
+    with pytest.raises(NotBuilt, match="cannot be written"):
+        build(lambda doing: None)
+
+
+def test_a_pytorch_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_profiler, "tells_nanoseconds", lambda: False)
+    with pytest.raises(NotBuilt, match=r"PyTorch 2\.4 or later"):
+        build(lambda doing: None)
+    with pytest.raises(RuntimeError, match=r"PyTorch 2\.4 or later"):
+        torch_profiler.refuse_second()
+
+
+def test_without_pytorch_the_command_says_so(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ModuleNotFoundError('No module named torch', name='torch')")
+    path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[4])])
+    done = subprocess.run(
+        [sys.executable, "-m", "tb_npu_plugin.cli", "build-observer"], capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "the observer belongs to a PyTorch" in done.stderr and "Install PyTorch there" in done.stderr
+
+
+def test_another_build_of_pytorch_has_one_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {observer.path_of(torch)}
+    monkeypatch.setattr(torch.version, "git_version", "another")
+    names.add(observer.path_of(torch))
+    monkeypatch.setattr(observer, "SOURCE", Path(__file__))
+    names.add(observer.path_of(torch))
+    monkeypatch.setattr(torch, "__version__", "9.9.9")
+    names.add(observer.path_of(torch))
+    assert len(names) == 4

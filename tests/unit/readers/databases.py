@@ -1,0 +1,33 @@
+"""Changes a database and reads it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.database.tables import read_database
+from tb_npu_plugin.readers.reading import Reading
+from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.tables import Table
+
+
+def read(path: Path, *wanted: str, spool: Spool | None = None) -> tuple[dict[str, Table], list[Problem]]:
+    log = ProblemLog()
+    tables = read_database(Reading(path, "x.db", log, spool=spool or Spool()), wanted or tuple(TABLES))
+    return tables, log.list()
+
+
+def change(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def same(left: Table, right: Table) -> bool:
+    return all(
+        str(left.data[column.key].tolist()) == str(right.data[column.key].tolist()) for column in left.columns
+    ) and [column.key for column in left.columns] == [column.key for column in right.columns]

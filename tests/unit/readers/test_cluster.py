@@ -1,0 +1,120 @@
+"""What is wrong with the files of `msprof-analyze cluster` costs itself, and is told."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.cluster.reader import read_file, select
+from tb_npu_plugin.readers.reading import Reading
+from tb_npu_plugin.tables import NULL_INT, Table
+
+RECORDED = Path(__file__).parents[3] / "fixtures" / "recorded"
+STEPS, OPERATORS, LINKS = (
+    "cluster_step_trace_time.csv", "cluster_communication.json", "cluster_communication_matrix.json"
+)  # fmt: skip
+DATABASE = "cluster_analysis.db"
+
+
+def read(path: Path) -> tuple[dict[str, Table], list[Problem]]:
+    log = ProblemLog()
+    return read_file(Reading(path, path.name, log)), log.list()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for kind in ("cluster_text", "cluster_db"):
+        shutil.copytree(RECORDED / kind / "cluster_analysis_output", tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", [STEPS, OPERATORS, LINKS, DATABASE])
+def test_good_files_have_no_problems(folder: Path, name: str) -> None:
+    tables, problems = read(folder / name)
+    assert tables and problems == []
+
+
+def test_a_rank_that_is_no_number_costs_its_row(folder: Path) -> None:
+    """No rank had it, and nothing said so."""
+    path = folder / STEPS
+    lines = path.read_text().splitlines()
+    place = lines[0].split(",").index("Index")
+    rows = [number for number, line in enumerate(lines) if ",rank," in line]
+    cells = lines[rows[0]].split(",")
+    cells[place] = "first"
+    lines[rows[0]] = ",".join(cells)
+    path.write_text("\n".join([*lines, ""]))
+    tables, problems = read(path)
+    assert len(tables["step_trace"]) == len(rows) - 1
+    assert [(one.code, one.where, one.found, one.count) for one in problems] == [
+        ("bad_required_cell", "Index", "first", 1)
+    ]
+
+
+@pytest.mark.parametrize("name", [OPERATORS, LINKS])
+def test_an_entry_that_is_no_object_is_told(folder: Path, name: str) -> None:
+    path = folder / name
+    content = json.loads(path.read_text())
+    next(iter(next(iter(content.values())).values()))["odd@1"] = 5
+    whole, _ = read(path)
+    path.write_text(json.dumps(content))
+    tables, problems = read(path)
+    assert {key: len(table) for key, table in tables.items()} == {key: len(table) for key, table in whole.items()}
+    assert [(one.code, one.found) for one in problems] == [("unexpected_shape", "5")]
+
+
+def change(path: Path, statement: str) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "lost"),
+    [
+        ("ClusterStepTraceTime", "index", "'first'", "step_trace"),
+        ("ClusterCommunicationTime", "rank_id", "NULL", "comm_ops"),
+        ("ClusterCommunicationBandwidth", "rank_id", "'x'", "comm_bandwidth"),
+        ("ClusterCommunicationMatrix", "src_rank", "x'ff'", "comm_links"),
+    ],
+)
+def test_a_row_without_its_rank_is_lost_and_told(folder: Path, table: str, column: str, value: str, lost: str) -> None:
+    path = folder / DATABASE
+    where = "WHERE type = 'rank'" if lost == "step_trace" else "WHERE hccl_op_name NOT LIKE 'Total%'"
+    whole, _ = read(path)
+    change(path, f'UPDATE {table} SET "{column}" = {value} WHERE rowid = (SELECT min(rowid) FROM {table} {where})')
+    tables, problems = read(path)
+    ranks = [int(rank) for rank in set(whole["step_trace"].ints("rank").tolist())]
+    shown = [sum(len(select(one, str(rank))[lost]) for rank in ranks) for one in (whole, tables)]
+    assert shown[1] < shown[0]
+    assert {(one.code, one.where) for one in problems} == {("bad_required_cell", f"{table}, {column}")}
+
+
+def test_figures_that_are_none_are_unknown_and_told(folder: Path) -> None:
+    """They were unknown, and nothing said so. Text that is a figure is one."""
+    path = folder / DATABASE
+    whole, _ = read(path)
+    single = "WHERE hccl_op_name NOT LIKE 'Total%'"
+    change(
+        path, f"UPDATE ClusterCommunicationTime SET elapsed_time = 'soon', wait_time = CAST(wait_time AS TEXT) {single}"
+    )
+    tables, problems = read(path)
+    assert set(tables["comm_ops"].ints("elapse_ns").tolist()) == {NULL_INT}
+    assert tables["comm_ops"].ints("wait_ns").tolist() == whole["comm_ops"].ints("wait_ns").tolist()
+    rows = len(tables["comm_ops"])
+    assert [(one.code, one.where, one.count) for one in problems] == [
+        ("bad_cell", "ClusterCommunicationTime, elapsed_time", rows)
+    ]
+
+
+def test_shares_of_waiting_are_those_of_the_times(folder: Path) -> None:
+    """msprof-analyze writes 0 where databases hold none."""
+    ops = read(folder / DATABASE)[0]["comm_ops"]
+    wait, transit = ops.ints("wait_ns"), ops.ints("transit_ns")
+    assert ops.floats("wait_ratio").tolist() == (wait / (wait + transit)).round(4).tolist() and wait.all()

@@ -1,0 +1,52 @@
+"""What a timeline of a database does not show is told."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.database.events.scan import scan_database
+from tests.support.mock import run
+from tests.unit.readers.test_database_defects import change
+
+
+def problems(path: Path) -> list[tuple[str, str, str]]:
+    log = ProblemLog()
+    scan_database(path, log, lambda count: None)
+    return [(one.code, one.where, one.found) for one in log.list()]
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        (
+            "UPDATE HBM SET type=(SELECT id FROM STRING_IDS WHERE value='N/A') WHERE rowid=1",
+            ("unknown_curve", "HBM", "1"),
+        ),
+        ("UPDATE HBM SET hbmId=NULL WHERE rowid<3", ("unknown_curve", "HBM", "2")),
+        ("UPDATE LLC SET mode=NULL WHERE rowid=1", ("unknown_curve", "LLC", "1")),
+        (
+            "UPDATE COMMUNICATION_TASK_INFO SET globalTaskId=-7 WHERE rowid=2",
+            ("unknown_part", "COMMUNICATION_TASK_INFO", "1"),
+        ),
+    ],
+)
+def test_what_belongs_nowhere_is_told(statement: str, told: tuple[str, str, str], tmp_path: Path) -> None:
+    folder = min(run("both_cluster")[0].glob("*_ascend_pt"))
+    (found,) = (folder / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler_*.db")
+    path = Path(shutil.copyfile(found, tmp_path / "profiler.db"))
+    assert problems(path) == []
+    change(path, statement)
+    assert problems(path) == [told]
+
+
+def test_a_damaged_name_is_damage(tmp_path: Path) -> None:
+    """SQLite quotes it in its message, and sqlite3 could not read that: it was told as a defect of ours."""
+    folder = min(run("db_only")[0].glob("*_ascend_pt"))
+    (found,) = (folder / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler_*.db")
+    path = tmp_path / "profiler.db"
+    path.write_bytes(found.read_bytes().replace(b"CREATE TABLE STRING_IDS", b"CREATE TABL\xfb STRING_IDS"))
+    assert {code for code, *_ in problems(path)} == {"no_database"}

@@ -1,0 +1,100 @@
+"""Whole results of MindSpore up to 2.2: their files together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.mindinsight.capture import read_capture
+from tb_npu_plugin.tables import NULL_INT
+from tb_npu_plugin.views.base import ViewInput
+from tb_npu_plugin.views.kernel import VIEW
+from tests.support.span import TestSpan, found_spans
+from tests.unit.readers.test_mindinsight import codes
+
+RESULTS = Path(__file__).parents[3] / "fixtures" / "results"
+
+
+def single() -> TestSpan:
+    [span] = found_spans(RESULTS / "mindinsight_single")
+    return span
+
+
+def test_operators_are_joined_with_what_the_framework_knows() -> None:
+    span = single()
+    assert span.problems == []
+    table = span.tables["op_totals"]
+    assert len(table) == 145
+    first = table.text("name").tolist().index("Default/network/Conv2D-op1")
+    assert (table.text("type")[first], table.text("kernel")[first]) == ("Conv2D", "Conv2D-op1")
+    assert table.text("input_types")[first] == "FLOAT16;FLOAT16"
+    assert table.text("input_shapes")[first] == "32,64,56,56;32,64,56,56"
+    assert table.ints("avg_ns")[first] == 61_500
+    assert table.text("type")[144] == "Assign"  # the framework's list lacks it: its own name tells
+    assert table.text("input_shapes")[144] is None
+    assert table.floats("share").sum() == pytest.approx(1)
+
+
+def test_ai_cpu_stands_beside_ai_core() -> None:
+    found = single().tables["op_statistic"]
+    rows = dict(zip(zip(found.text("type").tolist(), found.text("core").tolist()), found.ints("total_ns").tolist()))
+    assert rows["GetNext", "AI_CPU"] == 1_200_000
+    assert rows["MatMul", "AI_CORE"] == 1_084_500
+
+
+def test_timeline_data_are_kernels() -> None:
+    kernels = single().tables["kernels"]
+    assert len(kernels) == 290
+    assert kernels.ints("dur_ns")[0] == 61_500
+    assert kernels.ints("start_ns")[0] == 11_628_614_272_730
+
+
+def test_the_data_pipeline() -> None:
+    tables = single().tables
+    assert tables["minddata_ops"].text("name").tolist() == ["Batch", "Map", "TFReader"]
+    assert tables["minddata_ops"].ints("queue_capacity").tolist() == [NULL_INT, 32, 32]
+    assert len(tables["minddata_queues"]) == 40
+    queues = tables["minddata_batches"].text("queue").tolist()
+    assert (queues.count("host"), queues.count("device")) == (20, 20)
+    waits = tables["minddata_batches"].ints("get_ns")[tables["minddata_batches"].text("queue").equals("device")]
+    assert ((waits >= 1_500_000) & (waits < 2_000_000)).all()
+
+
+def test_a_broken_result_keeps_what_is_left() -> None:
+    first, second = found_spans(RESULTS / "mindinsight_broken")
+    assert first.tables["iterations"].text("step").tolist() == ["1", "3", "4", "5", "6", None]
+    assert {"short_row", "inconsistent", "bad_json"} <= set(codes(first.problems))
+    assert set(first.tables["comm_links"].text("step").tolist()) == {"1", "3", "4", "5", "6"}
+    assert second.tables == {}
+    assert codes(second.problems) == ["empty_file", "missing_column"]
+
+
+def test_the_capture_knows_mode_and_stages() -> None:
+    folder = RESULTS / "mindinsight_cluster" / "profiler"
+    names = [path.name for path in folder.iterdir() if "_2." in path.name or "_2_d" in path.name]
+    capture = read_capture(folder, names, ProblemLog())
+    assert (capture.rank, capture.rank_source) == (2, "file names")
+    assert capture.distributed_args == {"parallel_mode": "pipeline", "pipeline_stages": 2, "world_size": 4}
+    assert capture.versions == {"MindSpore": "2.2.0"}
+    assert capture.metadata["context_mode"] == "GRAPH_MODE"
+
+
+def test_ranks_of_the_old_layout_are_those_of_the_table() -> None:
+    assert [span.capture.rank for span in found_spans(RESULTS / "mindinsight_hosts")] == [0, 1, 2, 3]
+
+
+def test_the_kernel_view_shows_what_the_recorder_summed_up() -> None:
+    result = VIEW.build(ViewInput([single()], {}))
+    assert {name: len(table.table) for name, table in result.tables.items()} == {
+        "types": 14,
+        "statistic": 145,
+        "all": 290,
+    }
+    assert [core["core"] for core in result.data["cores"]] == ["AI_CORE", "AI_CPU"]
+    assert result.data["computing_ns"] == sum(core["total_ns"] for core in result.data["cores"])
+    span = single()
+    without = TestSpan({"op_totals": span.tables["op_totals"]}, files=span.files, format=span.format)
+    types = VIEW.build(ViewInput([without], {})).tables["types"].table
+    assert dict(zip(types.text("type").tolist(), types.ints("calls").tolist()))["Cast"] == 26

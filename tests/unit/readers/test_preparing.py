@@ -1,0 +1,33 @@
+"""Steps in which nothing computes or communicates: torch_npu writes -1 us less their start for their preparation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.analysis.step_trace import from_figures
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.schema.formats import MINDSPORE, TORCH_NPU
+from tb_npu_plugin.tables import NULL_INT
+from tests.unit.readers.files import read
+
+STEPS = (
+    "Device_id,Step,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage,Bubble,"
+    "Communication(Not Overlapped and Exclude Receive),Preparing\r\n"
+    "0,1,12.0,0,0,0,0,12.0,0,0,8.25\r\n"
+    "0,2,0,0,0,0,15.0,15.0,0,0,-1700000000000011.0\r\n"
+    "0,3,0,5.0,0,5.0,15.0,20.0,0,5.0,4.0\r\n"
+)
+
+
+@pytest.mark.parametrize("kind", [TORCH_NPU.id, MINDSPORE.id])
+def test_its_preparation_is_unknown(tmp_path: Path, kind: str) -> None:
+    tables, _ = read(tmp_path, "step_trace_time.csv", STEPS.encode())
+    steps = READERS[kind].finish(tables, Capture(), ProblemLog())["step_trace"]
+    assert steps.ints("preparing").tolist() == [8250, NULL_INT, 4000]
+    assert steps.ints("free").tolist() == [0, 15_000, 15_000]
+    if kind == TORCH_NPU.id:
+        assert [step.total_ns for step in from_figures(steps).steps] == [20_250, 15_000, 24_000]
