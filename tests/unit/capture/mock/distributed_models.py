@@ -44,6 +44,25 @@ def _tensor_parallel(mesh: Any) -> Any:
     return parallelize_module(_layers(), mesh["tp"], {"0": ColwiseParallel(), "2": RowwiseParallel()})
 
 
+def _told(out: Path) -> Callable[[], None]:
+    """This rank begins a step."""
+    numbers = itertools.count()
+    return lambda: (out / f"step{next(numbers)}").touch()
+
+
+def _late(out: Path) -> Callable[[], None]:
+    """This rank begins a step LATE seconds after the other one: however long the profiler of either took to start."""
+    numbers = itertools.count()
+
+    def wait() -> None:
+        began = out / f"step{next(numbers)}"
+        while not began.exists():
+            time.sleep(0.01)
+        time.sleep(LATE)
+
+    return wait
+
+
 def two_ranks(rank: int, out: str) -> None:
     """Both ranks record DistributedDataParallel, where rank SLOW is late in each step. Rank 0 alone records fully_shard, rank
     1 alone tensor parallel."""
@@ -56,7 +75,7 @@ def two_ranks(rank: int, out: str) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{out}/meeting", rank=rank, world_size=2)
     model = DistributedDataParallel(_layers(), bucket_cap_mb=0.1)
-    capture(Path(out) / "ddp", _training(model, lambda: time.sleep(LATE * (rank == SLOW))), STEPS)
+    capture(Path(out) / "ddp", _training(model, _late(Path(out)) if rank == SLOW else _told(Path(out))), STEPS)
 
     def recorded_by(one: int, name: str, model: Any) -> None:
         step = _training(model)

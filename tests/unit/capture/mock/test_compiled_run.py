@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 
 #: Prints how much was compiled before, in and after a capture of a training of which all is compiled.
 SCRIPT = """
-import sys
+import os, sys
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
@@ -45,7 +45,9 @@ with profile(on_trace_ready=tensorboard_trace_handler(sys.argv[1], analyse_flag=
     done()
 train()
 done()
-dist.destroy_process_group()
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(0)  # to destroy the group may hang in PyTorch: distributed_training.leave()
 """
 
 

@@ -161,11 +161,14 @@ def test_a_forked_process_is_not_observed_and_can_observe_itself(tmp_path: Path)
     torch.ones(2).cos()  # the parent's: the child does not tell them
     pid = os.fork()
     if not pid:
-        torch.ones(2).exp()
-        text = observer.stop()
-        found = observe(lambda: torch.ones(2).sin(), tmp_path)
-        once = [one.name for one in found[threading.get_native_id()]].count("aten::sin") == 1
-        os._exit(0 if text == b"[]" and once else 1)
+        try:
+            torch.ones(2).exp()
+            text = observer.stop()
+            found = observe(lambda: torch.ones(2).sin(), tmp_path)
+            once = [one.name for one in found[threading.get_native_id()]].count("aten::sin") == 1
+            os._exit(0 if text == b"[]" and once else 1)
+        finally:  # whatever it raises: not a second one that runs the tests
+            os._exit(2)
     assert os.waitpid(pid, 0)[1] == 0
     torch.ones(2).neg()
     (tmp_path / OBSERVED).write_bytes(observer.stop())
