@@ -21,9 +21,11 @@ settings.register_profile(
 )
 settings.load_profile("untimed")
 
-# A job that a script put in the background ignores Ctrl-C, and so would each program that a test starts and interrupts.
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A job that a script put in the background ignores Ctrl-C (and one that nohup began that the terminal is closed), and so
+# would each program that a test starts and interrupts.
+for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, _handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

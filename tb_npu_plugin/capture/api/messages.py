@@ -23,7 +23,8 @@ def _print(kind: str, text: str) -> None:
     line = f"[{moment}] [{kind}] [{os.getpid()}] profiler.py: {text}"
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
-        print(line.encode(encoding, "backslashreplace").decode(encoding), flush=True)
+        # with its end: of threads that print at the same time, one came between a line and the end that print() adds
+        print(line.encode(encoding, "backslashreplace").decode(encoding) + "\n", end="", flush=True)
     except (OSError, ValueError):  # stdout is closed or full: not the training's problem
         return
 

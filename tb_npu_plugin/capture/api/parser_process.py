@@ -46,6 +46,10 @@ class Children:
         finally:
             with self._lock:
                 self._alive.discard(process)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """ParseFailed where they were ended: no other process begins, then."""
         if self._ended:
             raise ParseFailed("It was interrupted.")
 
@@ -65,12 +69,14 @@ def run_parser(
     command += [str(folder), str(out), *types]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
     reason = ""
+    children = children or Children()
+    children.go_on()
     # Ctrl-C is for this process, which ends the other or (in the background) waits for it: hence a session of its own.
     with (
         subprocess.Popen(
             command, stdout=subprocess.PIPE, env=environment, encoding="utf-8", start_new_session=True
         ) as process,
-        (children or Children()).holds(process),
+        children.holds(process),
     ):
         assert process.stdout is not None
         for line in process.stdout:

@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from pathlib import Path
 
 from tb_npu_plugin.capture.api import ranks
@@ -110,8 +111,7 @@ class FileMonitor(Monitor):
     def look(self) -> None:
         """Read the file if it has changed."""
         try:
-            found = self._path.stat()
-            changed = (found.st_mtime_ns, found.st_size)  # half written and written may bear the same time
+            changed = self._state()
         except OSError as problem:
             if self._seen is not None:
                 self._log.warning("The config file cannot be read: %s", problem)
@@ -119,10 +119,20 @@ class FileMonitor(Monitor):
             return
         if changed == self._seen:
             return
+        told: list[str] = []
+        config = read(self._path, told.append)
+        with suppress(OSError):
+            if self._state() != changed:  # written meanwhile: what was read would be offered now and, as new, once more
+                return
         self._seen = changed
-        config = read(self._path, self._log.warning)
+        for text in told:
+            self._log.warning("%s", text)
         if config is not None:
             self._offer(config)
+
+    def _state(self) -> tuple[int, int]:
+        found = self._path.stat()
+        return found.st_mtime_ns, found.st_size  # half written and written may bear the same time
 
     def close(self) -> None:
         """Nothing: the file is not kept open."""

@@ -3,16 +3,18 @@ from __future__ import annotations
 import gc
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Callable
 
 import pytest
 
 from tb_npu_plugin.capture import backend
 from tb_npu_plugin.capture.api import messages, paths
-from tb_npu_plugin.capture.api.dynamic_profile import dynolog
+from tb_npu_plugin.capture.api.dynamic_profile import dynolog, monitor
 from tb_npu_plugin.capture.api.dynamic_profile.config import FOLDER_VARIABLE
 from tests.unit.capture.api import fake
 
@@ -50,6 +52,17 @@ def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, value in vars(paths.Place()).items():
         monkeypatch.setattr(paths.PLACE, name, value)
     monkeypatch.chdir(tmp_path)
+
+
+class _Unstarted(threading.Thread):
+    def start(self) -> None:
+        """Not."""
+
+
+def leave_looking_to_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread of dynamic_profile does not begin. Those of others do: of a progress bar, of a server that runs on."""
+    stands_in = SimpleNamespace(Lock=threading.Lock, Event=threading.Event, Thread=_Unstarted)
+    monkeypatch.setattr(monitor, "threading", stands_in)
 
 
 @dataclass

@@ -16,7 +16,7 @@ from tb_npu_plugin.capture.api import parsing
 from tb_npu_plugin.capture.api.dynamic_profile import config, control
 from tb_npu_plugin.capture.api.dynamic_profile.config import TEMPLATE
 from tb_npu_plugin.capture.api.dynamic_profile.logs import open_log
-from tests.unit.capture.api.conftest import Recorded, Said
+from tests.unit.capture.api.conftest import Recorded, Said, leave_looking_to_the_test
 
 FOLDER = Path("dynamic")
 FILE = FOLDER / config.CONFIG_FILE
@@ -27,7 +27,7 @@ def fresh(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recor
     """A process in which dynamic_profile was not used yet. The monitor looks only when the test says so."""
     one = control.Control()
     monkeypatch.setattr(dp, "CONTROL", one)
-    monkeypatch.setattr("threading.Thread.start", lambda self: None)
+    leave_looking_to_the_test(monkeypatch)
     yield recorded
     one.close()
 

@@ -9,35 +9,56 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tb_npu_plugin.capture.api.dynamic_profile import config, monitor
 from tb_npu_plugin.capture.api.dynamic_profile.config import CONFIG_FILE, TEMPLATE, Config
 from tb_npu_plugin.capture.api.dynamic_profile.monitor import FileMonitor
 
 
 def test_the_monitor_sees_changes(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
-    monitor = FileMonitor(path, logging.Logger("test"))
-    monitor._interval = 0.01
-    monitor.start()
+    watching = FileMonitor(path, logging.Logger("test"))
+    watching._interval = 0.01
+    watching.start()
     try:
-        assert monitor.take() is None
+        assert watching.take() is None
         path.write_text("{")
         path.with_suffix(".new").write_text(json.dumps({"start_step": 4}))
         path.with_suffix(".new").replace(path)
         found: Config | None = None
         for _ in range(12_000):
-            found = monitor.take()
+            found = watching.take()
             if found is not None:
                 break
             time.sleep(0.01)
         assert found is not None
         assert found.start_step == 4
-        assert monitor.take() is None  # once
+        assert watching.take() is None  # once
     finally:
-        monitor.stop()
-        monitor._thread.join()
+        watching.stop()
+        watching._thread.join()
+
+
+def test_a_file_that_is_written_while_it_is_read_is_one_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cause: it was looked at, replaced, and then read: with the next look it was taken for a newer one, and profiled twice."""
+    path = tmp_path / "config.json"
+    path.write_text("{}")
+    watching = FileMonitor(path, logging.Logger("test"))
+
+    def read(*arguments: Any) -> Config | None:
+        if path.read_text() == "{}":
+            path.write_text(json.dumps({"start_step": -1}))
+        return config.read(*arguments)
+
+    monkeypatch.setattr(monitor, "read", read)
+    found = []
+    for _ in range(4):
+        watching.look()
+        found.append(watching.take())
+    assert [one.start_step for one in found if one is not None] == [-1]
 
 
 FORKED = """

@@ -18,7 +18,7 @@ from tb_npu_plugin.capture.api.dynamic_profile import control, dynolog
 from tb_npu_plugin.capture.api.dynamic_profile.config import TEMPLATE, parse
 from tb_npu_plugin.capture.api.dynamic_profile.dynolog import KEYS, read_request, values_of
 from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerActivity
-from tests.unit.capture.api.conftest import Recorded, Said
+from tests.unit.capture.api.conftest import Recorded, Said, leave_looking_to_the_test
 
 #: All keys of specs/ascend_pt.md 2.1, as `dyno nputrace` sends them.
 REQUEST = """ACTIVITIES_LOG_FILE=result
@@ -141,7 +141,7 @@ def daemon(request: pytest.FixtureRequest, recorded: Recorded, monkeypatch: pyte
     Proxy.answers, Proxy.registered, Proxy.answer_to_init, Proxy.finalized = [], [], True, 0
     one = control.Control()
     monkeypatch.setattr(dp, "CONTROL", one)
-    monkeypatch.setattr("threading.Thread.start", lambda self: None)
+    leave_looking_to_the_test(monkeypatch)
     yield recorded
     one.close()
 
@@ -253,9 +253,9 @@ def test_without_a_client(
     content: str | None, reason: str, daemon: Recorded, said: Said, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delitem(sys.modules, "mindstudio_monitor")
-    monkeypatch.syspath_prepend(str(tmp_path))
     if content is not None:
         Path("mindstudio_monitor.py").write_text(content)
+    monkeypatch.syspath_prepend(str(tmp_path))  # then: what an import has seen of the folder, the next may not look for
     dp.init("folder")
     [(kind, text)] = said()
     assert kind == "WARNING"

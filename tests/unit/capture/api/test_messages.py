@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 
 import pytest
 
@@ -56,6 +57,15 @@ def test_a_letter_that_stdout_does_not_have_costs_no_line(monkeypatch: pytest.Mo
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(out, encoding="ascii"))
     messages.error("cannot write /données")
     assert out.getvalue().endswith(b"profiler.py: cannot write /donn\\xe9es\n")
+
+
+def test_a_line_and_its_end_are_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cause: of folders that are parsed at the same time, the line of one came before the end of another's."""
+    written: list[str] = []
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(write=written.append, flush=lambda: None))
+    messages.error("bad")
+    [line] = filter(None, written)
+    assert line.endswith("profiler.py: bad\n")
 
 
 def test_control_c_gets_through() -> None:

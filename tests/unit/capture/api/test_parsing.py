@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Callable
@@ -64,10 +65,12 @@ def test_messages(tmp_path: Path, recorded: Recorded, said: Said) -> None:
     analyse(str(folder))
     lines = said()
     assert {kind for kind, _ in lines} == {"INFO"}
-    begins = ["Start parsing profiling data in sync mode at: ", "CANN profiling data parsed in a total time of 0:00:",
-              "All profiling data parsed in a total time of 0:00:"]  # fmt: skip
-    assert len(lines) == len(begins)
-    assert all(text.startswith(begin) for (_, text), begin in zip(lines, begins))
+    took = r"in a total time of \d+:\d\d:\d\d(\.\d+)?"  # however busy the machine is
+    assert [re.sub(took, "in no time", text) for _, text in lines] == [
+        f"Start parsing profiling data in sync mode at: {folder}",
+        "CANN profiling data parsed in no time",
+        "All profiling data parsed in no time",
+    ]
 
 
 def test_a_parent_of_results_and_other_things(tmp_path: Path, recorded: Recorded) -> None:

@@ -13,8 +13,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Callable
 
+import pytest
+
 from tb_npu_plugin.capture import backend
-from tb_npu_plugin.capture.api import parsing
+from tb_npu_plugin.capture.api import parser_process, parsing
 from tb_npu_plugin.capture.api.enums import AiCMetrics
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
@@ -26,7 +28,10 @@ from tests.unit.capture.api.conftest import Recorded, Said
 from tests.unit.discovery.test_watch import until
 
 QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
-SECONDS = 60
+#: An end of parsers that wait in vain, not a time that anything here takes.
+SECONDS = 300
+#: Variables by which it takes a terminal for none, or the other way.
+STEERS_RICH = ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
 SHOW = f"""
 from tb_npu_plugin.capture import backend
@@ -63,6 +68,11 @@ def killed_half_way(folder: Path, out: Path, export_types: Sequence[str], progre
     os.kill(os.getpid(), 9)
 
 
+def parsers_in(folder: Path) -> set[str]:
+    """The processes that parse it, by the folders that they fill (once_let)."""
+    return {path.read_text() for path in folder.glob(f"{OUTPUT}*/pid")} - {""}
+
+
 def use(parser: Callable[..., None]) -> None:
     backend.choose(backend.Backend("test", backend.current().recorder, f"{__name__}:{parser.__name__}"))
 
@@ -97,7 +107,8 @@ def bars_of(name: str, said: str) -> list[tuple[str, str]]:
 def test_a_terminal_shows_a_bar_for_each_folder(recorded: Recorded) -> None:
     folders = [capture(analyse_flag=False) for _ in range(2)]
     terminal, end = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "PYTHONPATH": os.pathsep.join(sys.path)}
+    others = {name: value for name, value in os.environ.items() if name not in STEERS_RICH}
+    environment = {**others, "TERM": "xterm", "COLUMNS": "200", "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen([sys.executable, "-c", SHOW], stderr=end, stdout=subprocess.DEVNULL, env=environment):
         os.close(end)
         for said in said_on(terminal):
@@ -124,17 +135,25 @@ def test_a_folder_is_parsed_by_one_at_a_time(recorded: Recorded, said: Said) -> 
     # analyse() during parsing in the background deleted what that one was writing.
     use(once_let)
     folder = capture(async_mode=True)
-    first = folder / OUTPUT / "pid"
-    assert until(lambda: first.exists() and first.read_text() != "")
-    process = first.read_text()
+    assert until(lambda: len(parsers_in(folder)) == 1)
+    [first] = parsers_in(folder)
     other = threading.Thread(target=analyse, args=("result",))
     other.start()
-    assert not until(lambda: not first.exists() or first.read_text() != process, 0.3), "it waits"
+    assert not until(lambda: parsers_in(folder) != {first}, 1.0), "it waits"
     (folder / "go").touch()
     other.join()
     parsing._background.pop().shutdown(wait=True)
     assert [text for kind, text in said() if kind == "ERROR"] == []
-    assert (folder / OUTPUT / parsing.DONE_FILE).exists() and first.read_text() != process
+    assert (folder / OUTPUT / parsing.DONE_FILE).exists() and parsers_in(folder) not in ({first}, set())
+
+
+def test_after_control_c_no_process_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cause: for each folder that was still to come one began, and was killed as soon as the thread got to it."""
+    monkeypatch.setattr(subprocess, "Popen", None)
+    children = parser_process.Children()
+    children.end()
+    with pytest.raises(parser_process.ParseFailed, match="interrupted"):
+        parser_process.run_parser(tmp_path, tmp_path, [], None, children)
 
 
 def test_handler_async_mode_and_analyse_make_the_same_files(recorded: Recorded) -> None:
