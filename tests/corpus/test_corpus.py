@@ -19,6 +19,7 @@ from tests.conftest import ROOT
 from tests.corpus.cases import Case
 from tests.corpus.make import make
 from tests.http.conftest import Browser, context
+from tests.unit.store.results import settle
 
 PAGE = ROOT / "docs" / "mutilated.md"
 #: Views of one span.
@@ -49,6 +50,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Case, Open
     """Every case through every view."""
     logs = tmp_path_factory.mktemp("logs")
     made = make(logs)
+    settle(logs)  # on a fast machine, files of the first cases would be told of as still being written
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TB_NPU_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         plugin = NpuPlugin(context(str(logs)))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.scan import SCANNER_VARIABLE
@@ -19,7 +19,6 @@ from tb_npu_plugin.scan.args_columns import Key, read_columns
 from tb_npu_plugin.tables import NULL_INT
 from tests.support.scanners import needs_native
 
-TINY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 KEYS = ("id", "stack", "ty\u00fe", "n")
 IS_TEXT = (False, True, True, False)
 
@@ -60,7 +59,6 @@ def read(path: Path, spans: list[tuple[int, int]], wanted: list[int]) -> Any:
 
 
 @needs_native
-@TINY
 @given(
     rows=st.lists(st.tuples(TEXTS | ODD | CUT, st.integers(0, 15), st.booleans()), max_size=12),
     window=st.integers(1, 200),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_npu_plugin.problems import ProblemLog
@@ -63,7 +63,7 @@ def time_of(value: Any) -> int:
     return int(nanos) if abs(nanos) < 2**63 else NULL_INT
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150)
 @given(
     events=st.lists(EVENT, min_size=1, max_size=10),
     chunk=st.sampled_from([1, 30, 200, 1 << 20]),

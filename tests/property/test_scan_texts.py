@@ -14,7 +14,7 @@ BATCHES = st.lists(st.lists(st.text(max_size=3), max_size=12, unique=True), max_
 
 
 @pytest.mark.parametrize("hash_of", [hash, len, lambda text: -1, lambda text: hash(text) & 3])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(batches=BATCHES)
 def test_indices_in_order_of_first_use(hash_of: Callable[[str], int], batches: list[list[str]]) -> None:
     table, known = TextTable(hash_of), {}

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_npu_plugin.problems import ProblemLog
@@ -53,7 +53,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80)
 @given(
     events=st.lists(
         st.fixed_dictionaries({"name": st.text(max_size=12), "args": st.dictionaries(st.text(max_size=4), JSON)}),

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tb_npu_plugin.problems import ProblemLog
@@ -133,7 +133,7 @@ def code_of(problem: dict[str, Any]) -> str:
     return str(problem["code"])
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400)
 @given(data=traces(), chunk=st.sampled_from([1, 7, 40, 300, 1 << 20]), zipped=st.sampled_from([False, False, True]))
 @example(
     data=rb'[{"name": "\ud83d!", "args": {}}, {"args": ["\udc00\\ud83d"]}, {"x": "\ud83d\ude00"}]',
@@ -158,7 +158,7 @@ def test_any_bytes(data: bytes, chunk: int, zipped: bool, tmp_path: Path, monkey
     check_twins(path, data, monkeypatch)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300)
 @given(numbers=st.lists(NUMBERS | st.floats(0, 1e9, width=64).map(repr), min_size=1, max_size=40), quoted=st.booleans())
 def test_any_number(numbers: list[str], quoted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     form = '{{"ts": "{0}", "dur": "{0}"}}' if quoted else '{{"ts": {0}, "dur": {0}}}'

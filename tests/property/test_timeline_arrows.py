@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_npu_plugin.server.timeline_api import arrows
@@ -15,7 +15,7 @@ from tb_npu_plugin.store.timeline import Timeline
 from tests.property.test_timeline_window import decode
 from tests.support.trace import event, flow, open_trace
 
-TINY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+TINY = settings(max_examples=60)
 ENDS = st.tuples(st.integers(0, 40) | st.integers(0, 2000), st.integers(1, 3))
 PAIRS = st.lists(st.tuples(ENDS, ENDS, st.sampled_from(["k", "k", "other"])), min_size=1, max_size=40)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_npu_plugin.server.timeline_api import counter
@@ -14,7 +14,7 @@ from tb_npu_plugin.store import timeline_curves
 from tests.property.test_timeline_window import decode
 from tests.support.trace import open_trace
 
-TINY = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+TINY = settings(max_examples=80)
 POINTS = st.lists(
     st.tuples(st.integers(0, 60) | st.integers(0, 3000), st.integers(-9, 9), st.sampled_from("ab")),
     min_size=1,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_npu_plugin.server.timeline_api import slices, stats
@@ -19,7 +19,7 @@ from tb_npu_plugin.store.timeline import Timeline
 from tb_npu_plugin.store.timeline_window import BAR_BYTES, bars
 from tests.support.trace import event, open_trace
 
-TINY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+TINY = settings(max_examples=60)
 SLICES = st.lists(
     st.tuples(
         st.integers(0, 3000) | st.integers(100, 160),

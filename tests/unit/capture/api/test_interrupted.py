@@ -40,7 +40,8 @@ FORMS = {"with": "with prof: train(prof)\n", "start": "prof.start()\ntrain(prof)
 
 def run(folder: Path, script: str, parser: str = "parse") -> tuple[int, str, str]:
     """Exit status, stdout and stderr; they end when the last process that has them does."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TB_NPU_BACKEND": "mock"}
+    # Bytecode that a limit cuts off stays (Python 3.11), and no other process could import that module again.
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TB_NPU_BACKEND": "mock", "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("ASCEND_WORK_PATH", None)
     done = subprocess.run(
         [sys.executable, "-c", PROLOGUE.format(parser=parser) + script], cwd=folder, env=environment,

@@ -132,6 +132,7 @@ def test_a_signal_leaves_complete_results_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, jobs: str
 ) -> None:
     stop_in_the_middle(monkeypatch, lambda: os.kill(os.getpid(), number))
+    others = set(multiprocessing.active_children())  # of other tests
     handlers = [signal.getsignal(other) for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     arguments = ["--ranks", "6", "--tp", "2", "--steps", "1", "--jobs", jobs, "--out", str(tmp_path)]
     result = CliRunner().invoke(cli, ["mock", "--model", "tiny", *arguments])
@@ -142,7 +143,7 @@ def test_a_signal_leaves_complete_results_only(
     for folder in left:
         assert json.loads((folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").read_text())
         assert len(list(folder.glob("profiler_info_*.json"))) == 1
-    assert multiprocessing.active_children() == []
+    assert set(multiprocessing.active_children()) <= others
     assert [signal.getsignal(other) for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == handlers
 
 
@@ -155,13 +156,14 @@ def test_a_writing_process_that_is_killed_leaves_nothing_half(tmp_path: Path, mo
         )
 
     monkeypatch.setattr(run, "write_rank", dying)
+    others = set(multiprocessing.active_children())  # of other tests
     with pytest.raises(NpuPluginError, match="a writing process was killed") as found:
         invoke("--ranks", "8", "--tp", "8", "--steps", "1", "--jobs", "2", "--out", str(tmp_path))
     left = sorted(tmp_path.glob("*_ascend_pt"))
     assert len(left) < 8 and not list(tmp_path.glob("*_31810_*_ascend_pt"))
     assert found.value.hint.startswith(f"{len(left)} of 8 ranks are complete" if left else "Nothing of it is left")
     assert all((folder / "profiler_metadata.json").exists() for folder in left)
-    assert not (tmp_path / "truth.json").exists() and multiprocessing.active_children() == []
+    assert not (tmp_path / "truth.json").exists() and set(multiprocessing.active_children()) <= others
 
 
 @pytest.mark.parametrize(
@@ -204,14 +206,17 @@ def test_signals_that_are_ignored_stay_so(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("export", ["text", "db", "text,db"])
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_full_disk_is_told_and_half_a_result_is_removed(tmp_path: Path, jobs: str, export: str) -> None:
-    """A limit on the size of files stands for the disk; it is set in a process of its own."""
+    """A limit on the size of files stands for the disk; it is set in a process of its own, which writes no bytecode:
+    Python 3.11 keeps what the limit leaves of it, and no other process could import that module again."""
     arguments = ["mock", "--model", "tiny", "--steps", "3", "--jobs", jobs, "--export-type", export, "--out", "out"]
     code = (
         "import resource, signal, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000));"
         f"signal.signal(signal.SIGXFSZ, signal.SIG_IGN); sys.argv[1:] = {arguments};"
         "from tb_npu_plugin.cli import main; main()"
     )
-    found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        [sys.executable, "-B", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert found.returncode == 1 and "Traceback" not in found.stderr, found.stderr
     assert found.stderr.startswith("tb-npu: cannot write out: ")
     assert list((tmp_path / "out").iterdir()) == []
