@@ -247,7 +247,7 @@ class MockRecorder:
             (self._folder / RAW_FOLDER / OBSERVED).write_bytes(self._observed)
             self._observed = None
         torch_profiler.save(self._profiler, self._folder / RAW_FOLDER / TRACE)
-        groups = self._groups.known
+        groups = dict(self._groups.known)  # a thread that still communicates may add one
         self._data.settings = replace(self._settings, groups=groups)
         self._data.write(self._folder)
         return {SIMULATED: True, **({GROUPS: groups} if groups else {})}

@@ -146,9 +146,7 @@ class Replay:
             for call, stack, tid in zip(part.calls, nested.stacks, nested.tids)
         ]
         if self._npu:
-            self._run(part.calls, nested, ops, segment)
-        if part.step is not None and self._npu:
-            self._clock.wait(part.step.end, self._device.busy_until() + _NOTICE)
+            self._run(part, nested, ops, segment)
         clock = self._clock
         for op in ops:
             op.start, op.end = clock(op.start), clock(op.end)
@@ -178,8 +176,10 @@ class Replay:
         return found
 
     # -- launches -----------------------------------------------------------------------------------
-    def _run(self, calls: list[Call], nested: Nested, ops: list[HostOp], segment: Segment) -> None:
-        """Launch what the operators launch, in order of time."""
+    def _run(self, part: Part, nested: Nested, ops: list[HostOp], segment: Segment) -> None:
+        """Launch what the operators launch, in order of time. At the end of the step the host waits for the device: what
+        runs behind the last one (a finalizer, a thread that asked to be recorded) is later by that."""
+        calls, end = part.calls, part.step.end if part.step is not None else _END
         planned: list[tuple[int, int, int, Work]] = []  # from, room, operator, what
         starts = [call.start for call in calls]
         for number, work in self._work(calls, nested):
@@ -189,6 +189,8 @@ class Replay:
         planned.sort(key=lambda item: item[:3])
         for at, room, number, work in planned:
             op = ops[number]
+            if at >= end:
+                end = self._end_step(end)
             backward = op.tid == self._autograd
             self._peers.waits.until(self._device, at)
             if isinstance(work, tuple):
@@ -211,9 +213,17 @@ class Replay:
                 self._read(work, op, calls[number], self._clock(at), room)
         if calls:
             self._peers.waits.until(self._device, max(call.end for call in calls))
+        if end != _END:
+            self._end_step(end)
         segment.tasks = sorted(segment.tasks, key=by_start)
         segment.comm = sorted(segment.comm, key=by_start)
         segment.cann = outer_first(segment.cann)
+
+    def _end_step(self, at: int) -> int:
+        """Wait for the device; gives the end of the next step of the part, which there is none of."""
+        self._peers.waits.until(self._device, at)
+        self._clock.wait(at, self._device.busy_until() + _NOTICE)
+        return _END
 
     def _work(self, calls: list[Call], nested: Nested) -> Iterator[tuple[int, Work]]:
         """What each operator does on the device. One inside an operator that launches for all does nothing."""
