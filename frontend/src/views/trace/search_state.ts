@@ -16,11 +16,18 @@ export class SearchState {
   readonly busy = signal(false);
   readonly error = signal<unknown>(null);
   private readonly request = new Latest();
+  /** Of the newest search: what `run` gives. */
+  private newest: Promise<boolean> = Promise.resolve(true);
 
   constructor(private readonly api: () => TimelineApi) {}
 
   /** Searches; brings the hits around time `near`. False: another search took its place meanwhile. */
-  async run(text: string, near = 0): Promise<boolean> {
+  run(text: string, near = 0): Promise<boolean> {
+    this.newest = this.ask(text, near);
+    return this.newest;
+  }
+
+  private async ask(text: string, near: number): Promise<boolean> {
     this.text.value = text;
     this.error.value = null;
     if (text === "") {
@@ -47,6 +54,8 @@ export class SearchState {
 
   /** The next (1) or previous (-1) hit, around the ends; the first time the one at or after time `from`. */
   async step(step: 1 | -1, from: number): Promise<Hit | null> {
+    // Enter while the text just typed is still searched for: it means these hits.
+    if (this.busy.peek() && !(await this.newest)) return null;
     const total = this.total.peek();
     if (total === 0) return null;
     if (this.at.peek() < 0) {

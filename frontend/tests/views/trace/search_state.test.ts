@@ -102,3 +102,27 @@ test("a step that waits for hits goes nowhere once another search was begun", as
   expect(await step).toBeNull();
   expect(state.at.value).toBe(-1);
 });
+
+test("a step while the first answer is under way goes to its hit", async () => {
+  let late: (response: Response) => void = () => {};
+  vi.stubGlobal("fetch", () => new Promise<Response>((done) => (late = done)));
+  const state = new SearchState(() => API);
+  void state.run("matmul");
+  const step = state.step(1, 150);
+  late(new Response(JSON.stringify({ total: 3, first: 0, names: ["MatMul", "MatMulV2"], hits: HITS })));
+  expect((await step)?.[0]).toBe(11);
+  expect(state.at.value).toBe(1);
+});
+
+test("a step while a search is under way goes nowhere once another one was begun", async () => {
+  vi.stubGlobal("fetch", (_: string, { signal }: RequestInit) => {
+    return new Promise<Response>((_done, fail) => signal?.addEventListener("abort", () => fail(new Error("aborted"))));
+  });
+  const state = new SearchState(() => API);
+  void state.run("a");
+  const step = state.step(1, 0);
+  answer({ total: 3, first: 0, names: ["MatMul"], hits: HITS });
+  expect(await state.run("matmul")).toBe(true);
+  expect(await step).toBeNull();
+  expect(state.at.value).toBe(-1);
+});
