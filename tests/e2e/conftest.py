@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
@@ -13,13 +14,14 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from tests.conftest import FIXTURES, ROOT, real_data
-from tests.e2e.tensorboard import tensorboard
+from tests.e2e.tensorboard import said, tensorboard
 
 playwright_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 from playwright.sync_api import (  # noqa: E402
     Browser,
     BrowserContext,
     ConsoleMessage,
+    Error,
     FrameLocator,
     Page,
     Request,
@@ -42,8 +44,12 @@ PATIENCE = 60_000
 expect.set_options(timeout=PATIENCE)
 #: After this, in ms, the address tells what was done (state/params.ts waits 150 ms).
 ADDRESS = 160
-#: Resolves so many ms after what was done before has been drawn.
-DRAWN = """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, %d))))"""
+#: Resolves so many ms after what was done before has been drawn, in the fonts that it is to have: they come late, and
+#: move what stands below them.
+DRAWN = """async () => { await document.fonts.ready;
+  await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, %d)))); }"""
+#: For what is only looked at where a test has failed already, in ms.
+LOOK = 5_000
 #: What the demo shows.
 VIEWS = ("overview", "trace", "step_trace", "kernel", "operator", "memory", "distributed", "diff", "doctor")
 
@@ -112,9 +118,14 @@ class Plugin:
     defects: list[str] = field(default_factory=list)
     #: Questions to the server without an answer so far, but those that are asked again and again.
     asked: set[Request] = field(default_factory=set)
+    #: How many there were.
+    count: int = 0
+    #: What the console said, for the report of a test that fails.
+    console: list[str] = field(default_factory=list)
 
     def watch(self) -> None:
-        self.page.on("request", lambda request: self.asked.add(request) if is_question(request) else None)
+        self.page.on("request", self.note_question)
+        self.page.on("console", lambda message: self.console.append(f"{message.type}: {message.text}"))
         self.page.on("requestfinished", lambda request: self.asked.discard(request))
         self.page.on("requestfailed", lambda request: self.asked.discard(request))
         host = urlsplit(self.url).netloc
@@ -144,6 +155,11 @@ class Plugin:
             ),
         )
 
+    def note_question(self, request: Request) -> None:
+        if is_question(request):
+            self.asked.add(request)
+            self.count += 1
+
     def open(self, view: str = "", wait: bool = True, **state: str) -> FrameLocator:
         """Go to the plugin with this state in the URL and wait until the view is ready, unless `wait` is False."""
         if view:
@@ -151,6 +167,7 @@ class Plugin:
         pairs = {f"p.{PLUGIN}.{key}": value for key, value in state.items()}
         target = f"{self.url}#{PLUGIN}" + (f"&{urlencode(pairs)}" if pairs else "")
         self.page.goto("about:blank")
+        self.asked.clear()  # nobody waits for these any more, and not each is told to have failed
         self.page.goto(target)
         if view and wait:
             self.ready(view)
@@ -172,8 +189,10 @@ class Plugin:
         """Wait until nothing is asked of the server any more, the answers are drawn and the address tells of them."""
         end = time.monotonic() + PATIENCE / 1000
         while True:
+            # An answer that came during the wait may be about to be drawn, and to lead to the next question.
+            was_quiet, count = not self.asked, self.count
             self.drawn(ADDRESS)
-            if not self.asked:
+            if was_quiet and not self.asked and self.count == count:
                 return
             assert time.monotonic() < end, f"no answer: {[request.url for request in self.asked]}"
 
@@ -189,12 +208,47 @@ class Plugin:
         """State of the view that is shown: loading, reading, ready, missing, failed or error."""
         return self.frame.locator(".view-frame").get_attribute("data-state") or ""
 
+    def report(self) -> str:
+        """What a person would look at first where a test fails."""
+        parts = [f"address: {self.page.url}", f"no answer to: {[request.url for request in self.asked]}"]
+        parts.append("\n".join(["console:", *self.console[-20:]]))
+        with contextlib.suppress(Error):  # the page may not be there any more
+            states = self.frame.locator(".view-frame, .tl").evaluate_all(
+                "found => found.map(one => ({...one.dataset}))"
+            )
+            parts.append(f"states: {states}")
+            text = self.frame.locator("body").inner_text(timeout=LOOK)
+            parts.append(f"page: {' '.join(text.split())[:4000]}")
+        return "\n".join([*parts, f"TensorBoard said:\n{said(self.url)}"])
+
+
+def wait_until(plugin: Plugin, is_so: Callable[[], bool]) -> None:
+    """Wait for what the page itself does not show."""
+    end = time.monotonic() + PATIENCE / 1000
+    while not is_so():
+        assert time.monotonic() < end, "it does not come"
+        plugin.page.wait_for_timeout(100)
+
+
+#: Pages of a test.
+PAGES = pytest.StashKey[list[Plugin]]()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """A test that fails says what its pages showed: where it was run there may be nothing else to look at."""
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    if call.when == "call" and report.failed and "from pytest-timeout" not in report.longreprtext:
+        for number, plugin in enumerate(item.stash.get(PAGES, [])):
+            report.sections.append((f"page {number + 1}", plugin.report()))
+
 
 @pytest.fixture
 def open_plugin(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Callable[..., Plugin]]:
     """`open_plugin(url, **context options)`: a fresh page; at the end of the test no defect may be recorded."""
     contexts: list[BrowserContext] = []
-    plugins: list[Plugin] = []
+    plugins: list[Plugin] = request.node.stash.setdefault(PAGES, [])
 
     def start(url: str, **options: object) -> Plugin:
         settings: dict[str, object] = {"viewport": {"width": 1440, "height": 900}, "locale": "en-US",

@@ -7,17 +7,28 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.server import START_SECONDS, port_of
 
 #: Patience with a busy machine.
 END_SECONDS = 60
-#: Process of each that runs, by URL.
-_RUNNING: dict[str, int] = {}
+
+
+@dataclass(frozen=True)
+class _Running:
+    process: int
+    log: Path
+
+
+#: Those that were started, by URL.
+_STARTED: dict[str, _Running] = {}
 
 
 @contextlib.contextmanager
@@ -35,30 +46,65 @@ def tensorboard(*arguments: str, cache: Path, prefix: str = "") -> Iterator[str]
     ):
         try:
             url = f"http://127.0.0.1:{port_of(process, log)}{prefix}/"
-            _RUNNING[url] = process.pid
+            _STARTED[url] = _Running(process.pid, log)
             yield url
         finally:
+            for worker in _children(process.pid):  # one that a failed test has left stopped
+                with contextlib.suppress(OSError):
+                    os.kill(worker, signal.SIGCONT)
             process.terminate()
-            process.wait(END_SECONDS)
+            try:
+                process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
 
 
-def hold_reader(url: str, file: str) -> int:
+def said(url: str, characters: int = 3000) -> str:
+    """The end of what a TensorBoard has printed."""
+    running = _STARTED.get(url)
+    return running.log.read_text(errors="replace")[-characters:].strip() if running else ""
+
+
+def settle(folder: Path) -> None:
+    """Make files look as if nobody had written them a moment ago: what still grows is read twice."""
+    past = time.time() - 3600
+    for file in folder.rglob("*"):
+        os.utime(file, (past, past))
+
+
+@contextlib.contextmanager
+def held_reader(url: str, file: str) -> Iterator[Callable[[], int]]:
+    """As hold_reader, from now on: a worker that what is done within begins may read the file faster than a busy browser
+    comes back. Yields what waits for the reader and gives its process."""
+    over = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(hold_reader, url, file, over)
+        try:
+            yield found.result
+        finally:
+            over.set()
+
+
+def hold_reader(url: str, file: str, over: threading.Event | None = None) -> int:
     """Wait until a worker of a TensorBoard has a file of this name open, and stop it there: a busy browser must not miss
-    what is to be seen meanwhile. Gives its process, to go on with SIGCONT; Cancel ends it as any other."""
+    what is to be seen meanwhile. Gives its process, to go on with SIGCONT; Cancel ends it as any other. over: when to
+    give up."""
     end = time.monotonic() + START_SECONDS
-    while time.monotonic() < end:
-        for worker in _children(_RUNNING[url]):
+    while time.monotonic() < end and not (over and over.is_set()):
+        for worker in _children(_STARTED[url].process):
             with contextlib.suppress(OSError):  # it has closed the file, or has ended
                 if any(one.readlink().name == file for one in Path(f"/proc/{worker}/fd").iterdir()):
                     os.kill(worker, signal.SIGSTOP)
                     return worker
         time.sleep(0.01)
-    raise AssertionError(f"nobody reads {file}")
+    raise AssertionError(f"nobody reads {file}; TensorBoard said:\n{said(url)}")
 
 
 def _children(process: int) -> list[int]:
     found: list[int] = []
-    for thread in Path(f"/proc/{process}/task").iterdir():
-        with contextlib.suppress(OSError):  # a thread that has ended
-            found += map(int, (thread / "children").read_text().split())
+    with contextlib.suppress(OSError):  # it has ended
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            with contextlib.suppress(OSError):  # a thread that has ended
+                found += map(int, (thread / "children").read_text().split())
     return found

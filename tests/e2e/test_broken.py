@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import FIXTURES
-from tests.e2e.conftest import VIEWS, Plugin
+from tests.e2e.conftest import VIEWS, Plugin, wait_until
 
 Open = Callable[..., Plugin]
 BROKEN = sorted(folder.name for folder in (FIXTURES / "broken").iterdir() if folder.is_dir())
@@ -24,11 +24,14 @@ def test_hostile_names_are_text(open_plugin: Open, broken_server: str, view: str
 
 def catalog(plugin: Plugin) -> dict[str, Any]:
     """What was found, once that is known."""
-    while True:
-        found: dict[str, Any] = plugin.page.request.get(f"{plugin.url}data/plugin/npu_profiler/api/catalog").json()
-        if not found["scanning"]:
-            return found
-        plugin.page.wait_for_timeout(100)
+    found: dict[str, Any] = {}
+
+    def is_scanned() -> bool:
+        found.update(plugin.page.request.get(f"{plugin.url}data/plugin/npu_profiler/api/catalog").json())
+        return not found["scanning"]
+
+    wait_until(plugin, is_scanned)
+    return found
 
 
 def span_of(plugin: Plugin, defect: str) -> dict[str, str]:

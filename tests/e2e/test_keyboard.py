@@ -75,6 +75,7 @@ def test_a_tooltip_shows_with_the_focus_and_is_read_out(open_plugin: Callable[..
     table = frame.get_by_role("grid", name="Top kernels")
     share = table.get_by_role("button", name="Sort by Share")
     table.get_by_role("button", name="Sort by Total").focus()
+    plugin.drawn()  # it may have scrolled, which hides a tooltip
     plugin.page.keyboard.press("Tab")
     tip = frame.get_by_role("tooltip")
     expect(tip).to_have_text(share.get_attribute("data-tip") or "")

@@ -13,7 +13,7 @@ from tensorboard.compat.proto import event_pb2
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from tests.conftest import FIXTURES
-from tests.e2e.conftest import Plugin
+from tests.e2e.conftest import Plugin, wait_until
 from tests.e2e.tensorboard import tensorboard
 
 Open = Callable[..., Plugin]
@@ -53,8 +53,7 @@ def test_tabs_colours_and_reload_of_tensorboard(open_plugin: Open, cache: Path, 
         plugin = open_plugin(url)
         page = plugin.page
         # TensorBoard asks once which tabs there are, and reads events meanwhile.
-        while not is_enabled(plugin, "scalars"):
-            page.wait_for_timeout(100)
+        wait_until(plugin, lambda: is_enabled(plugin, "scalars"))
         assert is_enabled(plugin, "npu_profiler")
         plugin.open("kernel")
         expect(kernels(plugin)).to_have_text(str(KERNELS))

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from playwright.sync_api import Locator, expect
 
 from tests.conftest import FIXTURES, ROOT
 from tests.e2e.conftest import Plugin
-from tests.e2e.tensorboard import hold_reader, tensorboard
+from tests.e2e.tensorboard import held_reader, hold_reader, settle, tensorboard
+from tests.e2e.test_broken import span_of
 from tests.e2e.timeline import Open, copied_time, find, param, place, settled, shown, trace
 
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
@@ -34,6 +36,7 @@ def large_result(folder: Path, megabytes: int) -> None:
     (output / "kernel_details.csv").write_bytes(KERNELS.read_bytes())
     command = [sys.executable, ROOT / "benchmarks/make_trace.py", output / "trace_view.json", str(megabytes)]
     subprocess.run(command, check=True)
+    settle(folder)
 
 
 @pytest.fixture
@@ -41,6 +44,7 @@ def large_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[st
     """A large trace that is read slowly, so that a person can act meanwhile."""
     large_result(tmp_path / "logs" / "big_ascend_pt", LARGE)
     monkeypatch.setenv("TB_NPU_SCANNER", "python")
+    monkeypatch.setenv("TB_NPU_WORKERS", "2")  # on one core, too: the tables go on beside the trace
     with tensorboard("--logdir", str(tmp_path / "logs"), cache=tmp_path / "cache") as url:
         yield url
 
@@ -50,10 +54,20 @@ def banner(plugin: Plugin) -> Locator:
 
 
 def open_beginning(open_plugin: Open, url: str) -> Plugin:
-    """The Trace view as soon as it shows the beginning of the trace."""
+    """The Trace view as it shows the beginning of the trace; the rest is held."""
     plugin = open_plugin(url)
-    plugin.open("trace", wait=False)
-    plugin.frame.locator('.view-frame[data-state="reading"] .tl').wait_for(timeout=SLOW)
+    with held_reader(url, "trace_view.json") as reader:
+        plugin.open("trace", wait=False)
+        worker = reader()
+    question = f"{url}data/plugin/npu_profiler/api/view/trace?span={span_of(plugin, 'big')['span']}"
+    end = time.monotonic() + SLOW / 1000
+    # A little at a time, however long it takes until the page asks again.
+    while not (answer := plugin.page.request.get(question).json())["data"]:
+        assert answer["state"] == "reading" and time.monotonic() < end, answer
+        os.kill(worker, signal.SIGCONT)
+        plugin.page.wait_for_timeout(200)
+        os.kill(worker, signal.SIGSTOP)
+    plugin.frame.locator('.view-frame[data-state="reading"] .tl').wait_for()
     settled(plugin)
     return plugin
 
@@ -66,8 +80,6 @@ def jobs(plugin: Plugin) -> list[dict[str, Any]]:
 
 def test_timeline_fills_in_while_the_rest_is_read(open_plugin: Open, large_server: str) -> None:
     whole = open_beginning(open_plugin, large_server)  # looks at everything
-    hold_reader(large_server, "trace_view.json")
-    settled(whole)  # a second preview may have come
     expect(banner(whole)).to_contain_text("Showing the first")
     beginning = shown(whole)
     find(whole, "aten::op_7")
@@ -121,12 +133,13 @@ def test_tables_are_there_while_a_large_trace_is_read(
 ) -> None:
     large_result(tmp_path / "logs" / "big_ascend_pt", 40)
     monkeypatch.setenv("TB_NPU_SCANNER", "python")
+    monkeypatch.setenv("TB_NPU_WORKERS", "2")  # on one core, too: the tables go on beside the trace
     with tensorboard("--logdir", str(tmp_path / "logs"), cache=tmp_path / "cache") as url:
         plugin = open_plugin(url)
-        plugin.open("trace", wait=False)
-        reading = plugin.frame.locator('.view-frame[data-state="reading"] [role="progressbar"]')
-        reading.first.wait_for()
-        hold_reader(url, "trace_view.json")
+        with held_reader(url, "trace_view.json") as reader:
+            plugin.open("trace", wait=False)
+            reader()
+        plugin.frame.locator('.view-frame[data-state="reading"] [role="progressbar"]').first.wait_for()
         plugin.frame.locator('a[data-view="kernel"]').click()
         plugin.ready("kernel")
         assert [job["stage"] for job in jobs(plugin)] == ["trace"], "the tables do not wait for the trace"
@@ -138,9 +151,9 @@ def test_tables_are_there_while_a_large_trace_is_read(
         line.get_by_role("button", name="Cancel").click()
         expect(chip).to_have_text("1 cancelled")
         line.get_by_role("button", name="Resume").click()
-        reader = hold_reader(url, "trace_view.json")
+        worker = hold_reader(url, "trace_view.json")
         expect(chip).to_contain_text("Reading")
-        os.kill(reader, signal.SIGCONT)
+        os.kill(worker, signal.SIGCONT)
         plugin.frame.locator('a[data-view="trace"]').click()
         plugin.frame.locator('.view-frame[data-state="ready"] .tl').wait_for(timeout=SLOW)
         settled(plugin)
@@ -161,6 +174,7 @@ def rank_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str
         (folder / OUTPUT).mkdir(parents=True)
         (folder / f"profiler_info_{rank}.json").write_text(json.dumps({**info, "rank_id": rank}))
         (folder / OUTPUT / "kernel_details.csv").write_text(header + "".join(rows) * 6000)
+        settle(folder)
     monkeypatch.setenv("TB_NPU_WORKERS", "1")
     with tensorboard("--logdir", str(tmp_path / "logs"), cache=tmp_path / "cache") as url:
         yield url
@@ -168,8 +182,9 @@ def rank_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str
 
 def test_ranks_tell_how_far_they_are_and_can_be_stopped(open_plugin: Open, rank_server: str) -> None:
     plugin = open_plugin(rank_server)
-    plugin.open("distributed", wait=False)
-    hold_reader(rank_server, "kernel_details.csv")
+    with held_reader(rank_server, "kernel_details.csv") as reader:
+        plugin.open("distributed", wait=False)
+        reader()
     chip = plugin.frame.locator(".reading-chip")
     expect(chip).to_contain_text("Reading")
     chip.click()
@@ -181,6 +196,8 @@ def test_ranks_tell_how_far_they_are_and_can_be_stopped(open_plugin: Open, rank_
     expect(totals).to_contain_text("cancelled")
     assert {job["state"] for job in jobs(plugin)} == {"cancelled"}
     one = plugin.frame.locator('.reading-list .job[data-job="cancelled"]')
+    going = plugin.frame.locator('.reading-list .job[data-job="reading"], .reading-list .job[data-job="waiting"]')
+    expect(going).to_have_count(0)
     stopped = one.count()
     one.first.get_by_role("button", name="Resume").click()
     expect(one).to_have_count(stopped - 1)
@@ -238,10 +255,12 @@ def test_overview_tells_the_step_times_while_the_kernels_are_read(open_plugin: O
     (output / "step_trace_time.csv").write_bytes((KERNELS.parent / "step_trace_time.csv").read_bytes())
     header, rows = KERNELS.read_bytes().split(b"\n", 1)
     (output / "kernel_details.csv").write_bytes(header + b"\n" + rows * (80_000_000 // len(rows)))
+    settle(output)
     with tensorboard("--logdir", str(tmp_path / "logs"), cache=tmp_path / "cache") as url:
         plugin = open_plugin(url)
-        plugin.open("overview", wait=False)
-        worker = hold_reader(url, "kernel_details.csv")
+        with held_reader(url, "kernel_details.csv") as reader:
+            plugin.open("overview", wait=False)
+            worker = reader()
         reading = plugin.frame.locator('.view-frame[data-state="reading"]')
         expect(reading).to_contain_text("Preliminary.", timeout=SLOW)
         took = reading.locator(".budget-card .card-head").inner_text()
@@ -251,3 +270,4 @@ def test_overview_tells_the_step_times_while_the_kernels_are_read(open_plugin: O
         expect(ready).to_contain_text("Top kernels", timeout=SLOW)
         expect(ready.locator(".first-look")).to_have_count(0)
         assert ready.locator(".budget-card .card-head").inner_text() == took
+        plugin.close()

@@ -236,13 +236,13 @@ def test_a_defect_of_a_view_does_not_empty_the_page(open_plugin: Open, demo_serv
     plugin.page.route("**/api/view/kernel*", spoil)
     plugin.frame.locator('a[data-view="kernel"]').click()
     plugin.frame.get_by_role("alert").get_by_text("could not be drawn").wait_for()
-    assert plugin.defects
-    assert all("TypeError" in defect for defect in plugin.defects)
-    plugin.defects.clear()
     plugin.page.unroute("**/api/view/kernel*")
     plugin.frame.locator('a[data-view="operator"]').click()
     plugin.ready("operator")
     assert plugin.state() == "ready"
+    assert plugin.defects
+    assert all("TypeError" in defect for defect in plugin.defects)
+    plugin.defects.clear()
 
 
 def test_a_long_table_is_printed_whole(open_plugin: Open, demo_server: str) -> None:
