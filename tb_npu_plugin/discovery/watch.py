@@ -91,8 +91,9 @@ class Watcher:
         found = self._scanner(self.logdirs, self._note)
         with self._lock:
             if found != self._scan:
-                self._scan = found
+                # The places first: who has seen the scan asks for what is in it, and takes no lock for that.
                 self._places = {place.span.token: place for place in found.places()}
+                self._scan = found
                 self.generation += 1
             self._seen = bool(found.runs)
             self._finished = time.monotonic()

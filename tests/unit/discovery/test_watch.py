@@ -10,7 +10,7 @@ import pytest
 
 from tb_npu_plugin.discovery import watch
 from tb_npu_plugin.discovery.logdirs import parse_logdirs
-from tb_npu_plugin.discovery.model import Scan, Skipped
+from tb_npu_plugin.discovery.model import Place, Scan, Skipped
 from tb_npu_plugin.discovery.watch import Watcher
 from tests.unit.store.results import NAME, write_result
 
@@ -148,6 +148,20 @@ def test_a_scan_that_began_before_does_not_bring_back_what_it_saw(tmp_path: Path
     other.join()
     assert until(lambda: not watcher.scanning)
     assert watcher.current() == newer
+
+
+def test_who_sees_a_scan_finds_its_spans(tmp_path: Path) -> None:
+    # For a moment the list of runs had spans that were not found when they were asked for.
+    early = []
+
+    class Found(Scan):
+        def places(self) -> list[Place]:
+            early.append(watcher.current() is self)
+            return []
+
+    watcher = Watcher({"": tmp_path}, lambda logdirs, seen: Found(), background=False)
+    watcher.update()
+    assert early == [False] and isinstance(watcher.current(), Found)
 
 
 @pytest.mark.parametrize(
