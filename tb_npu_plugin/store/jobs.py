@@ -111,6 +111,7 @@ class Pool:
             del self._jobs[key]
             process = self._running.get(job)
             self._changed.notify_all()  # what waited behind it may fit now
+            self._hire()  # and the threads that waited with it may have ended meanwhile
             if process is not None:
                 process.kill()  # within the lock: it must not have got another job meanwhile
         return job
@@ -137,8 +138,10 @@ class Pool:
         for job in self.jobs():
             self.drop_preview(job)
 
-    def drop_preview(self, job: Job) -> None:
+    def drop_preview(self, job: Job | None) -> None:
         """Remove a job's preview, if it has one; who has its files open keeps them."""
+        if job is None:
+            return
         preview, job.preview = job.preview, None
         if preview is not None:
             self._cache.discard(preview.folder)

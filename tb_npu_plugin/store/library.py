@@ -128,7 +128,8 @@ class Library:
         if entry is not None:
             with self._lock:
                 self._shown[span.token, stage] = entry
-                self._cancelled.pop((span.token, stage), None)  # it was done before the cancel reached it
+                late = self._cancelled.pop((span.token, stage), None)  # it was done before the cancel reached it
+            self.pool.drop_preview(late)
             return Stand(stage, "ready", key, entry, growing=not settled)
         before = None if settled else self._shown.get((span.token, stage))
         if before is not None:
@@ -165,6 +166,8 @@ class Library:
         )
         with self._lock:  # a cancel since the look at it counts
             job = self._cancelled.get((span.token, stage)) or self.pool.submit(wanted)
+        if job is not wanted:  # somebody else was first
+            self.pool.drop_preview(wanted)
         if job.state == "ready":  # it ended between the two looks
             return self.stand(place, stage)
         return Stand(stage, job.state, stand.key, None, job, stand.growing)
@@ -179,9 +182,11 @@ class Library:
             key = self.stand(place, stage).key
             with self._lock:
                 job = self.pool.cancel(key)
+                before = self._cancelled.get((place.span.token, stage)) if job is not None else None
                 if job is not None:
                     self._cancelled[place.span.token, stage] = job
                     self._events += 1
+            self.pool.drop_preview(before)  # of the files as they were
 
     def resume(self, places: Sequence[Place], stages: Iterable[Stage]) -> None:
         """Have read what was cancelled; and once more what has failed."""

@@ -11,7 +11,7 @@ import pytest
 
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.schema.core import Stage
-from tb_npu_plugin.store import budget
+from tb_npu_plugin.store import budget, jobs
 from tb_npu_plugin.store.budget import WORKER_BYTES, memory_budget, needed
 from tb_npu_plugin.store.cache import Cache
 from tb_npu_plugin.store.job import Job
@@ -141,6 +141,24 @@ def test_a_cancelled_job_gives_its_memory_back(tmp_path: Path) -> None:
     assert until(lambda: gated.begun == ["a", "c"])
     gated.gate("c").set()
     assert until(lambda: "c" in done)
+    made.close()
+
+
+def test_what_waited_behind_a_cancelled_job_begins_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # It did when the running one ended: the threads that waited with it were gone.
+    monkeypatch.setattr(jobs, "IDLE", 0.01)
+    gated = Gated()
+    made, done = pool(tmp_path, gated, megabytes=500)
+    made.submit(job("running", 1))
+    assert until(lambda: gated.begun == ["running"])
+    made.submit(job("large", 5000, urgent=True))
+    made.submit(job("small", 1))
+    assert until(lambda: len(made._threads) == 1)
+    made.cancel("key-large")
+    assert until(lambda: gated.begun == ["running", "small"])
+    for name in ("running", "small"):
+        gated.gate(name).set()
+    assert until(lambda: len(done) == 2)
     made.close()
 
 
