@@ -15,6 +15,9 @@ from typing import Any
 import tb_npu_plugin
 from tb_npu_plugin.store.stages import Request
 
+#: How long a worker process may take to end when its input has, in seconds; then it is killed.
+ENDING = 5.0
+
 
 class Failed(Exception):
     """The worker says that it could not do the request; it is still there."""
@@ -75,7 +78,7 @@ class WorkerProcess:
                 if pipe is not None:
                     pipe.close()
         try:
-            self._child.wait(timeout=5)
+            self._child.wait(timeout=ENDING)
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()

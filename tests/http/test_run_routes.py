@@ -18,6 +18,7 @@ from tb_npu_plugin.views import contract
 from tests.conftest import FIXTURES
 from tests.http.conftest import Browser
 from tests.unit.discovery.test_watch import until
+from tests.unit.store.results import settle
 
 
 def test_distributed_takes_all_ranks_that_can_be_read(browser: Browser) -> None:
@@ -39,6 +40,7 @@ def test_distributed_takes_all_ranks_that_can_be_read(browser: Browser) -> None:
 def test_problems_of_several_ranks_say_whose_file_it_is(browser: Browser, logs: Path) -> None:
     kernels = next((logs / "run").glob("*4243*")) / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
     kernels.write_text(kernels.read_text() + "short,row\n")
+    settle(logs)  # else it is read anew when it has settled, and is missing from the run for so long
     browser.spans()
     run = browser.json("/api/catalog")["runs"][0]
     for worker in run["workers"]:

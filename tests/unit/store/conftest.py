@@ -6,9 +6,17 @@ from pathlib import Path
 import pytest
 
 from tb_npu_plugin.discovery.watch import Watcher
+from tb_npu_plugin.store import jobs, process
 from tb_npu_plugin.store.cache import Cache
 from tb_npu_plugin.store.library import Library
 from tests.unit.store.slow_worker import Holding
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is, what ends has the time to clear up and is not killed while it does."""
+    monkeypatch.setattr(jobs, "CLEARING", 120.0)
+    monkeypatch.setattr(process, "ENDING", 120.0)
 
 
 @pytest.fixture

@@ -162,6 +162,7 @@ def test_the_cache_is_walked_when_it_may_be_full_and_not_after_each_entry(
     walks: list[str] = []
     shrink = Cache.shrink
     monkeypatch.setattr(Cache, "shrink", lambda cache, keep: walks.append(keep) or shrink(cache, keep))
+    monkeypatch.setattr(cache_module, "LOOK_AGAIN", 3600.0)  # however long this test is kept from going on
     cache = Cache(tmp_path, limit=1000)
     for number in range(4):
         fill(cache, str(number), 280, used=time.time() - 100 + number)

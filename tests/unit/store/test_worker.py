@@ -164,8 +164,9 @@ def test_lack_of_memory_is_not_taken_for_a_bad_file(tmp_path: Path, monkeypatch:
 
 
 @pytest.fixture
-def as_a_user() -> Iterator[Path]:
+def as_a_user(tmp_path: Path) -> Iterator[Path]:
     """A folder of a user who may not read everything: root becomes nobody meanwhile."""
+    worker.run(request(tmp_path), lambda message: None)  # imports what nobody may have no way to
     home = Path(tempfile.mkdtemp())  # not tmp_path: only its owner may go into the folders above that one
     root = os.geteuid() == 0
     if root:
