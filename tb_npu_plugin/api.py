@@ -104,8 +104,8 @@ def open(path: str | Path) -> list[SpanFrames]:
         raise NotFound(f"no result that can be read below {folder}. {reasons or OPENS}")
     library = Library(watcher)
     try:
-        library.read(places, ["tables"])
-        return [SpanFrames(library.open(place)) for place in places]
+        seen = library.read(places, ["tables"])
+        return [SpanFrames(library.open(place, [stand for one, stand in seen if one is place])) for place in places]
     finally:
         library.close()
 

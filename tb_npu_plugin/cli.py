@@ -25,7 +25,7 @@ from tb_npu_plugin.server.catalog import catalog, of_job
 from tb_npu_plugin.server.choice import OPENS, choose_place, choose_run
 from tb_npu_plugin.server.encoding import encode_json
 from tb_npu_plugin.server.service import Service
-from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.store.library import Library, Stand
 from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.views import doctor as doctor_view
 from tb_npu_plugin.views.availability import facts_of_span, missing
@@ -107,7 +107,7 @@ def ingest(path: Path) -> None:
     Ctrl-C ends it; the next run goes on with what is not read yet.
     """
     with _library((path,)) as library:
-        spans = [_examined(library, place) for place in _read(library)]
+        spans = [_examined(library, *read) for read in _read(library)]
         cli_print.ingested(spans)
     if not spans or any(span["state"] == "failed" for span in spans):
         sys.exit(1)
@@ -121,7 +121,7 @@ def doctor(path: Path, as_json: bool) -> None:
     with _library((path,)) as library:
         places = _read(library)
         listed: dict[str, Any] = dict(catalog(library))
-        listed["spans"] = [_examined(library, place) for place in places]
+        listed["spans"] = [_examined(library, *read) for read in places]
         if as_json:
             _write_json(listed)
         else:
@@ -222,8 +222,8 @@ def _view(service: Service, view: str, params: dict[str, str]) -> dict[str, Any]
     return out
 
 
-def _read(library: Library) -> list[Place]:
-    """Read everything that was found; returns where it stands."""
+def _read(library: Library) -> list[tuple[Place, list[Stand]]]:
+    """Read everything that was found; returns where it stands, and how far it is read where it is still written."""
     places = library.scan().places()
     size = sum(place.span.bytes for place in places)
     with cli_print.progress({place.span.token: place.worker.label for place in places}) as bar:
@@ -232,13 +232,13 @@ def _read(library: Library) -> list[Place]:
             jobs = library.jobs()
             bar([of_job(job) for job in jobs], size - sum(job.bytes_total for job in jobs))
 
-        library.read(places, STAGES, tell)
-    return places
+        seen = library.read(places, STAGES, tell)
+    return [(place, [stand for one, stand in seen if one is place]) for place in places]
 
 
-def _examined(library: Library, place: Place) -> dict[str, Any]:
-    """What doctor says of one span."""
-    span = library.open(place)
+def _examined(library: Library, place: Place, seen: Sequence[Stand]) -> dict[str, Any]:
+    """What doctor says of one span. seen: see Library.open."""
+    span = library.open(place, seen)
     states = {stage: library.stand(place, stage).state for stage in STAGES}
     problems = [problem.as_json() for problem in span.problems]
     found = doctor_view.build(ViewInput([span], {})).data

@@ -203,12 +203,15 @@ class Library:
                 self.pool.drop_preview(job)  # of the file as it was
             self._submit(place, stand, len(places) == 1, preview)  # it is shown until there is a longer one
 
-    def read(self, places: Sequence[Place], stages: Sequence[Stage], tell: Callable[[], None] = lambda: None) -> None:
-        """Read stages of spans and wait for it; for programs without requests to answer. `tell` is called often."""
+    def read(
+        self, places: Sequence[Place], stages: Sequence[Stage], tell: Callable[[], None] = lambda: None
+    ) -> list[tuple[Place, Stand]]:
+        """Read stages of spans and wait for it; for programs without requests to answer. `tell` is called often.
+        Returns how far they were at the last look where they are still written, for `open`."""
         while places:
             found = [(place, stand) for place in places for stand in self.want(place, stages)]
             if not any(_is_busy(stand) for _, stand in found):
-                return
+                return [(place, stand) for place, stand in found if stand.growing]
             left = found
             while left := [(place, stand) for place, stand in left if _is_busy(stand)]:
                 tell()
@@ -218,6 +221,7 @@ class Library:
             # and has left a small cache since would be read for ever.
             growing = {place.span.token for place, stand in found if stand.growing}
             places = [place for place in places if place.span.token in growing]
+        return []
 
     def _later(self, place: Place, stand: Stand) -> Stand:
         """How far a stage is that was under way, without a look at the disk while it still is."""

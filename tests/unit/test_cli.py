@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
+from click.testing import CliRunner
 
 from tb_npu_plugin.cli_print import STATES, _problems, _size
+from tb_npu_plugin.store import stages
+from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.views.contract import DoctorFileJson
 from tests.conftest import FIXTURES, ROOT
-from tests.unit.store.results import NAME, write_result
+from tests.unit.store.results import NAME, settle, write_result
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -100,6 +103,35 @@ def test_a_view_that_reads_without_a_job_is_asked_for_again(logs: Path, monkeypa
     assert asked.count("ready") == 2  # and the whole tables are of the same answer
 
 
+@pytest.mark.parametrize("program", ["doctor", "ingest", "api"])
+def test_what_settles_between_reading_and_showing_is_shown(
+    logs: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    # It was to be read anew then, and nothing of it was shown.
+    import tb_npu_plugin.api as npu
+    from tb_npu_plugin import cli
+
+    real = Library.read
+
+    def read(*arguments: Any) -> Any:
+        found = real(*arguments)
+        monkeypatch.setattr(stages, "SETTLED_AFTER", 0)
+        return found
+
+    monkeypatch.setattr(Library, "read", read)
+    monkeypatch.setattr(stages, "SETTLED_AFTER", 3600 * 10**9)
+    if program == "api":
+        assert [len(span.kernels()) for span in npu.open(logs)] == [2, 2]
+        return
+    done = CliRunner().invoke(cli.cli, [program, str(logs), *["--json"] * (program == "doctor")])
+    assert done.exit_code == 0
+    if program == "doctor":
+        states = [file["state"] for span in json.loads(done.stdout)["spans"] for file in span["files"]]
+        assert states and set(states) <= {"read", "settings"}
+    else:
+        assert done.stdout.count("step 7") == 2
+
+
 def test_without_json_it_prints_for_people(logs: Path) -> None:
     done = run("show", "overview", logs)
     assert done.returncode == 0 and "13,750" in done.stdout and "steps" in done.stdout
@@ -109,6 +141,7 @@ def test_doctor_lists_what_was_found_and_what_was_not(logs: Path) -> None:
     (logs / "raw_ascend_pt" / "FRAMEWORK").mkdir(parents=True)
     kernels = logs / "run" / NAME.replace("4242", "0") / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
     kernels.write_text(kernels.read_text() + "short,row\n")
+    settle(logs)
     found = json.loads(run("doctor", logs, "--json").stdout)
     assert [span["worker"] for span in found["spans"]] == ["rank 0 · host1_0", "rank 1 · host1_1"]
     assert [item["path"] for item in found["skipped"]] == ["raw_ascend_pt"]
