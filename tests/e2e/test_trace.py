@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.conftest import wait_until
 from tests.e2e.timeline import (
     KERNEL,
     Open,
@@ -215,5 +216,5 @@ def test_hidden_timeline_does_not_draw(open_plugin: Open, demo_server: str) -> N
             break
     assert asked == 0
     holder.evaluate("e => { e.style.display = ''; }")
+    wait_until(plugin, lambda: frame.evaluate("() => window.frames_asked") > 0)  # settled() asks for frames itself
     settled(plugin)
-    assert frame.evaluate("() => window.frames_asked") > 0
