@@ -7,6 +7,9 @@ BIN    := $(VENV)/bin
 # Browser tests mostly wait: two files of tests at a time, the browser's first. One by one: AT_ONCE=.
 AT_ONCE ?= -n 2 --dist loadfile --no-loadscope-reorder
 FUZZ_SECONDS ?= 60
+# The tests take no newer packages of others than they were run with; NEWEST= takes the newest there are.
+NEWEST ?= tests/newest.txt
+INSTALL := PIP_CONSTRAINT=$(NEWEST) $(BIN)/python -m pip install --quiet --disable-pip-version-check -e
 # What an install is made from: a change of these installs again.
 BUILT  := setup.py $(wildcard tb_npu_plugin/scan/native/*)
 
@@ -21,9 +24,9 @@ run: $(VENV)/.installed ## open LOGDIR (default fixtures/demo) in TensorBoard on
 
 test: $(VENV)/.test ## all tests, the browser ones included
 	@sh tools/ensure_chromium.sh
-	@sh tools/ensure_torch.sh $(BIN)/python
+	@PIP_CONSTRAINT=$(NEWEST) sh tools/ensure_torch.sh $(BIN)/python
 	@sh tools/ensure_observer.sh $(BIN)/python
-	@sh tools/ensure_programs.sh $(BIN)/python
+	@PIP_CONSTRAINT=$(NEWEST) sh tools/ensure_programs.sh $(BIN)/python
 	$(BIN)/python -m pytest $(AT_ONCE) $(PYTEST_ARGS)
 	@sh tools/frontend.sh test
 
@@ -80,10 +83,11 @@ $(VENV)/.installed: $(BUILT) | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-$(VENV)/.test: $(BUILT) | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+# Once more where a download fails.
+$(VENV)/.test: $(BUILT) $(NEWEST) | $(VENV)/bin/python
+	$(INSTALL) '.[test]' || $(INSTALL) '.[test]'
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.check: $(BUILT) | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check]'
+$(VENV)/.check: $(BUILT) $(NEWEST) | $(VENV)/bin/python
+	$(INSTALL) '.[test,check]' || $(INSTALL) '.[test,check]'
 	@touch $@ $(VENV)/.installed $(VENV)/.test

@@ -43,6 +43,7 @@ export default defineConfig({
   // The tests share one page per worker: making a page costs more than most of them.
   test: {
     testTimeout: 60_000, // in ms: how long a test takes says how busy the machine is
+    hookTimeout: 60_000,
     environment: "happy-dom",
     pool: "threads",
     isolate: false,

@@ -13,7 +13,7 @@ if ! command -v npm >/dev/null 2>&1; then
 fi
 # npm writes .package-lock.json at the end of an install: older than the lock file means another state.
 if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
-  npm ci --no-audit --no-fund --loglevel=error
+  npm ci --no-audit --no-fund --loglevel=error || npm ci --no-audit --no-fund --loglevel=error # a download may fail once
   touch node_modules/.package-lock.json
 fi
 case "$1" in

@@ -121,3 +121,11 @@ def test_the_lowest_versions_are_the_ones_that_were_tried() -> None:
     bounds = set(re.findall(r'"([a-z]+)>=([\d.]+)"', required[1]))
     assert len(bounds) == required[1].count('"') // 2
     assert bounds == set(re.findall(r"^([a-z]+)==([\d.]+)$", (ROOT / "tests/lowest.txt").read_text(), re.M))
+
+
+def test_everything_that_is_installed_for_the_tests_has_a_newest_version() -> None:
+    """A release of others broke what nobody had changed."""
+    newest = re.findall(r"^([a-z-]+)<=[\d.]+$", (ROOT / "tests/newest.txt").read_text(), re.M)
+    required = set(re.findall(r'"([a-z-]+)(?:>=|==)[\d.*]+"', (ROOT / "setup.py").read_text()))
+    assert {"tensorboard", "pytest-timeout", "ruff"} <= required <= set(newest)
+    assert newest == sorted(set(newest))

@@ -1,6 +1,6 @@
 import { render, type VNode } from "preact";
 import { act } from "preact/test-utils";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { CatalogJson, SpanJson } from "../../src/api/types.gen";
 import { NoRuns } from "../../src/shell/no_runs";
 import { TopBar } from "../../src/shell/top_bar";
@@ -30,11 +30,14 @@ const CATALOG: CatalogJson = {
   version: "",
 };
 
+// The address is written a while after a change of it: by then the page may be that of other tests, or gone.
 beforeAll(() => {
+  vi.useFakeTimers();
   catalog.value = CATALOG;
 });
 afterAll(() => {
   catalog.value = null;
+  vi.useRealTimers();
 });
 
 function drawn(node: VNode): HTMLElement {

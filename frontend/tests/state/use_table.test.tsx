@@ -2,6 +2,7 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, expect, test, vi } from "vitest";
 import { useTable } from "../../src/state/use_table";
+import { waitFor } from "../wait";
 
 let seen: ReturnType<typeof useTable> | null = null;
 
@@ -20,14 +21,14 @@ test("the rows of one choice never stand for another; an error goes with its cho
   vi.stubGlobal("fetch", async () => new Response(JSON.stringify({ total: 3 })));
   const root = document.body.appendChild(document.createElement("div"));
   await act(() => render(<Probe op={1} />, root));
-  await vi.waitFor(() => expect(shown().table?.total).toBe(3));
+  await waitFor(() => expect(shown().table?.total).toBe(3));
   vi.stubGlobal("fetch", async () => new Response("{}", { status: 503 }));
   act(() => render(<Probe op={2} />, root));
   expect(shown().table).toBeNull();
-  await vi.waitFor(() => expect(shown().error?.status).toBe(503));
+  await waitFor(() => expect(shown().error?.status).toBe(503));
   vi.stubGlobal("fetch", async () => new Response(JSON.stringify({ total: 4 })));
   act(() => shown().retry());
-  await vi.waitFor(() => expect(shown().table?.total).toBe(4));
+  await waitFor(() => expect(shown().table?.total).toBe(4));
   expect(shown().error).toBeNull();
   act(() => render(<Probe op={null} />, root));
   expect(shown().table).toBeNull();

@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import { afterEach, expect, test, vi } from "vitest";
 import type { TableJson } from "../../src/api/types.gen";
 import { type Rows, useRemoteRows } from "../../src/widgets/table/rows";
+import { waitFor } from "../wait";
 
 const TABLE: TableJson = { id: "t", columns: [], data: {}, offset: 0, rows: 0, total: 500, sort: "", desc: false };
 const QUERY = { filter: "", where: [], order: { key: "", desc: false } };
@@ -30,12 +31,12 @@ test("a page that fails is told once and asked for again only on demand", async 
     return new Response("{}", { status: 503 });
   });
   const { rows } = mounted();
-  await vi.waitFor(() => expect(rows().error).not.toBeNull());
+  await waitFor(() => expect(rows().error).not.toBeNull());
   const before = asked;
   for (let turn = 0; turn < 20; turn++) await new Promise((done) => setTimeout(done));
   expect([before, asked]).toEqual([1, 1]);
   vi.stubGlobal("fetch", async () => new Response(JSON.stringify({ ...TABLE, total: 7 })));
   rows().retry();
-  await vi.waitFor(() => expect(rows().count).toBe(7));
+  await waitFor(() => expect(rows().count).toBe(7));
   expect(rows().error).toBeNull();
 });

@@ -9,6 +9,7 @@ import re
 import shutil
 import sqlite3
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,26 +40,37 @@ def at_level_0(name: str) -> bool:
     return RUNS[name].options.level == 0
 
 
-def build(path: Path, out: Path) -> tuple[Timeline, list[Problem]]:
+def write(path: Path, out: Path) -> list[Problem]:
     log = ProblemLog()
     out.mkdir()
     build_timeline(path, out, log, lambda count: None, scan=READERS[TORCH_NPU.id].scan)
-    return Timeline.open(out, path), log.list()
+    return log.list()
+
+
+def build(path: Path, out: Path) -> tuple[Timeline, list[Problem]]:
+    problems = write(path, out)
+    return Timeline.open(out, path), problems
 
 
 @cache
-def both(name: str, folder: Path) -> list[tuple[Timeline, Timeline]]:
-    """(timeline of the trace, timeline of the database) of each rank of a run."""
+def written(name: str, folder: Path) -> list[tuple[tuple[Path, Path], tuple[Path, Path]]]:
+    """(folder of the timeline of the trace and the trace, those of the database) of each rank of a run."""
     out = []
     for number, result in enumerate(sorted(run(name)[0].glob("*_ascend_pt"))):
         output = result / "ASCEND_PROFILER_OUTPUT"
         (database,) = output.glob("ascend_pytorch_profiler_*.db")
-        pair = [
-            build(path, folder / f"{name}-{number}-{path.suffix}") for path in (output / "trace_view.json", database)
-        ]
-        assert [problems for _, problems in pair] == [[], []]
-        out.append((pair[0][0], pair[1][0]))
+        one, other = (
+            (folder / f"{name}-{number}-{path.suffix}", path) for path in (output / "trace_view.json", database)
+        )
+        assert [write(path, timeline) for timeline, path in (one, other)] == [[], []]
+        out.append((one, other))
     return out
+
+
+def both(name: str, folder: Path) -> Iterator[tuple[Timeline, Timeline]]:
+    """The same, open. Each holds some 30 files, and a process may have no more than 1024: they are opened anew."""
+    for one, other in written(name, folder):
+        yield Timeline.open(*one), Timeline.open(*other)
 
 
 @pytest.fixture(scope="module")
