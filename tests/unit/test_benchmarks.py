@@ -25,13 +25,13 @@ def takes(own: int, more: str = "") -> list[str]:
     return [sys.executable, "-c", TAKES.format(own=own, more=more)]
 
 
-def measured(command: list[str], least: int) -> Usage:
+def measured(command: list[str], least: int, figure: str = "anonymous") -> Usage:
     """What a command took. Memory is looked at again and again: on a busy machine perhaps not while it was at its peak."""
     for _ in range(20):
         usage = run(command)
-        if usage.anonymous > least:
+        if getattr(usage, figure) > least:
             return usage
-    raise AssertionError(f"never more than {usage.anonymous}")
+    raise AssertionError(f"never more than {getattr(usage, figure)}")
 
 
 def test_a_bar_that_falls_short_fails_the_script(capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,9 +64,8 @@ def test_mapped_files_are_no_anonymous_memory(tmp_path: Path) -> None:
     mapped = (
         f"file = open({str(path)!r}, 'rb'); view = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ); sum(view[::4096])"
     )
-    usage = run(takes(MB, mapped))
+    usage = measured(takes(MB, mapped), 80 * MB, "high_water")
     assert usage.anonymous < 40 * MB
-    assert usage.high_water > 80 * MB
 
 
 def test_cpu_time_holds_that_of_children() -> None:
