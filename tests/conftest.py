@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,6 +23,11 @@ settings.register_profile(
     "untimed", deadline=None, derandomize="CI" in os.environ, suppress_health_check=list(HealthCheck)
 )
 settings.load_profile("untimed")
+# Hypothesis also draws constants of those modules of ours that are loaded: others after other tests. It has no setting
+# for that, so we look whether there is what it does that with.
+providers: Any = sys.modules.get("hypothesis.internal.conjecture.providers")
+if "CI" in os.environ and hasattr(providers, "constants_from_module") and hasattr(providers, "Constants"):
+    providers.constants_from_module = lambda module: providers.Constants()
 
 # A job that a script put in the background ignores Ctrl-C (and one that nohup began that the terminal is closed), and so
 # would each program that a test starts and interrupts.
