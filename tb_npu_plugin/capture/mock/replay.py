@@ -179,7 +179,7 @@ class Replay:
     def _run(self, part: Part, nested: Nested, ops: list[HostOp], segment: Segment) -> None:
         """Launch what the operators launch, in order of time. At the end of the step the host waits for the device: what
         runs behind the last one (a finalizer, a thread that asked to be recorded) is later by that."""
-        calls, end = part.calls, part.step.end if part.step is not None else _END
+        calls, step_end = part.calls, part.step.end if part.step is not None else _END
         planned: list[tuple[int, int, int, Work]] = []  # from, room, operator, what
         starts = [call.start for call in calls]
         for number, work in self._work(calls, nested):
@@ -189,8 +189,8 @@ class Replay:
         planned.sort(key=lambda item: item[:3])
         for at, room, number, work in planned:
             op = ops[number]
-            if at >= end:
-                end = self._end_step(end)
+            if at >= step_end:
+                step_end = self._end_step(step_end)
             backward = op.tid == self._autograd
             self._peers.waits.until(self._device, at)
             if isinstance(work, tuple):
@@ -213,8 +213,8 @@ class Replay:
                 self._read(work, op, calls[number], self._clock(at), room)
         if calls:
             self._peers.waits.until(self._device, max(call.end for call in calls))
-        if end != _END:
-            self._end_step(end)
+        if step_end != _END:
+            self._end_step(step_end)
         segment.tasks = sorted(segment.tasks, key=by_start)
         segment.comm = sorted(segment.comm, key=by_start)
         segment.cann = outer_first(segment.cann)
