@@ -122,7 +122,7 @@ def doctor(listed: Mapping[str, Any]) -> None:
             console.print(f"  missing {escape(item['file'])}: {escape(item['text'] + record)}")
     for item in listed["skipped"]:
         console.print(f"[yellow]not taken[/yellow] {escape(item['path'])}: {escape(item['reason'])}")
-        console.print(f"  {escape(item['action'])}", soft_wrap=True)
+        console.print(f"  {escape(' '.join(filter(None, (item['action'], item['command']))))}", soft_wrap=True)
     total = sum(span["count"] for span in listed["spans"])
     console.print(f"{len(listed['spans'])} taken, {len(listed['skipped'])} not taken, {_problems(total)}")
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-#: How long the first question may wait for the first result, in seconds: an inactive tab stays hidden until a reload.
+#: Always active, and without a tab.
+CORE = "core"
+#: How long is_active may wait for the first result, in seconds. While it is unknown, the tab is active.
 FIRST_RESULT = 2.0
 
 
@@ -26,6 +28,7 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
     def __init__(self, context: base_plugin.TBContext) -> None:
         super().__init__(context)
         flags = context.flags
+        self._context = context
         # With --logdir_spec TensorBoard leaves context.logdir empty.
         self._logdir: str = context.logdir or getattr(flags, "logdir", "") or ""
         self._logdir_spec: str = getattr(flags, "logdir_spec", "") or ""
@@ -54,8 +57,20 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
             return self._app
 
     def is_active(self) -> bool:
-        """Results were found. Answers from the running scan, after a moment's grace for the first; reads no result."""
-        return self.watcher().active(FIRST_RESULT)
+        """The logdir holds profiles, parsed or not, or may hold some (the first scan still runs), or no other tab has
+        anything to show. Reads no result."""
+        return self.watcher().has_profiles(FIRST_RESULT) is not False or not self._is_other_active()
+
+    def _is_other_active(self) -> bool:
+        """Another tab is active, as TensorBoard decides it."""
+        from tensorboard.context import RequestContext
+
+        provider = self._context.data_provider
+        listed = () if provider is None else provider.list_plugins(RequestContext(), experiment_id="")
+        with_data = frozenset(listed or ())
+        plugins = (self._context.plugin_name_to_instance or {}).values()
+        others = [plugin for plugin in plugins if plugin.plugin_name not in (self.plugin_name, CORE)]
+        return any(with_data.intersection(plugin.data_plugin_names()) or _is_active(plugin) for plugin in others)
 
     def get_plugin_apps(self) -> Mapping[str, Wsgi]:
         """Routes: the frontend and the API of docs/http_api.md."""
@@ -67,3 +82,10 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
         """Entry module and tab name."""
         return base_plugin.FrontendMetadata(es_module_path="/static/index.js", tab_name="NPU Profiler")
+
+
+def _is_active(plugin: base_plugin.TBPlugin) -> bool:
+    try:
+        return bool(plugin.is_active())
+    except Exception:  # TensorBoard asks it too, logs the error and lists it as inactive
+        return False

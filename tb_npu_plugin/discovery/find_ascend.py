@@ -71,15 +71,14 @@ def _is_mindspore(folder: Folder) -> bool:
 
 
 def _never_parsed(folder: Folder, format: Format) -> report.Skipped:
-    path = report.shown(str(folder.path))
     if format is MSPROF:
-        return report.never_exported(folder.label, format.analyse.format(path=path))
+        return report.never_exported(folder.label, format.analyse, folder.path)
     framework = folder.path / layout.RAW_FRAMEWORK
     if (framework / MOCK_CAPTURE).is_file():
         if not (framework / MOCK_TRACE).is_file():
             return report.interrupted(folder.label)
-        return report.never_parsed(folder.label, ANALYSE_MOCK.format(path=path), needs_cann=False)
-    return report.never_parsed(folder.label, format.analyse.format(path=path))
+        return report.never_parsed(folder.label, ANALYSE_MOCK, folder.path, needs_cann=False)
+    return report.never_parsed(folder.label, format.analyse, folder.path)
 
 
 def _result(folder: Folder, format: Format, raw: frozenset[str]) -> Taken:

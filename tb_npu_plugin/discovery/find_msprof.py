@@ -64,7 +64,7 @@ def _is_raw(folder: Folder) -> bool:
 
 
 def _never_exported(folder: Folder) -> report.Skipped:
-    return report.never_exported(folder.label, MSPROF.analyse.format(path=shown(str(folder.path))))
+    return report.never_exported(folder.label, MSPROF.analyse, folder.path)
 
 
 def newest(files: list[FoundFile], notes: list[Problem]) -> list[FoundFile]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,20 +26,31 @@ class Skipped:
     path     relative to the logdir (with its name in front for --logdir_spec)
     reason   one sentence: what is in the way
     action   one sentence: what to do
+    command  the shell command that does it; "" where there is none
+    is_profile  it looks like a profile; False for a folder that may hold anything
     """
 
     path: str
     reason: str
     action: str
+    command: str = ""
+    is_profile: bool = True
 
 
-def never_parsed(path: str, command: str, needs_cann: bool = True) -> Skipped:
-    """Raw data without parsed files, and the command that parses them: on any host, or on one with CANN."""
+def never_parsed(path: str, call: str, folder: Path, needs_cann: bool = True) -> Skipped:
+    """Raw data without parsed files. call: Python that parses a folder (Format.analyse)."""
     return Skipped(
         path,
         "Raw profiling data that was never parsed: there is no ASCEND_PROFILER_OUTPUT with result files in it.",
-        f"Parse it on a host with CANN: {command}" if needs_cann else f"Parse it: {command}",
+        "Parse it on a host with CANN:" if needs_cann else "Parse it:",
+        python_command(call, folder),
     )
+
+
+def python_command(call: str, folder: Path) -> str:
+    """The shell command that runs Python code on a folder. call: the code, with {path} between its quotes."""
+    path = shown(str(folder)).replace("\\", "\\\\").replace('"', '\\"')
+    return f"python3 -c {shlex.quote(call.format(path=path))}"
 
 
 def interrupted(path: str) -> Skipped:
@@ -51,12 +63,13 @@ def interrupted(path: str) -> Skipped:
     )
 
 
-def never_exported(path: str, command: str) -> Skipped:
-    """Raw data of msprof without an export, and the command that makes it."""
+def never_exported(path: str, command: str, folder: Path) -> Skipped:
+    """Raw data of msprof without an export. command: what exports a folder, with {path}."""
     return Skipped(
         path,
         "Raw data of msprof that was never exported: there is no mindstudio_profiler_output with result files in it.",
-        f"Export it on a host with CANN: {command}",
+        "Export it on a host with CANN:",
+        command.format(path=shlex.quote(shown(str(folder)))),
     )
 
 
@@ -81,10 +94,10 @@ def misplaced(path: str) -> Skipped:
 def unreadable(path: str, error: OSError) -> Skipped:
     """The system refuses to list or open it."""
     if isinstance(error, PermissionError):
-        return Skipped(
-            path, "No permission to read this folder.", "Give the user that runs TensorBoard read access to it."
-        )
-    return Skipped(path, f"Cannot be read: {error.strerror or error}.", "Check the path and the file system.")
+        action = "Give the user that runs TensorBoard read access to it."
+        return Skipped(path, "No permission to read this folder.", action, is_profile=False)
+    reason = f"Cannot be read: {error.strerror or error}."
+    return Skipped(path, reason, "Check the path and the file system.", is_profile=False)
 
 
 def absent(path: str, folder: Path) -> Skipped:
@@ -95,12 +108,14 @@ def absent(path: str, folder: Path) -> Skipped:
         "Give several folders as --logdir_spec=before:./a,after:./b."
         if "," in str(folder)
         else "Check the path. Results that appear there are shown.",
+        is_profile=False,
     )
 
 
 def dangling(path: str) -> Skipped:
     """A symbolic link that leads nowhere."""
-    return Skipped(path, "A symbolic link whose target does not exist.", "Restore the target or remove the link.")
+    action = "Restore the target or remove the link."
+    return Skipped(path, "A symbolic link whose target does not exist.", action, is_profile=False)
 
 
 def cycle(path: str) -> Skipped:
@@ -109,12 +124,14 @@ def cycle(path: str) -> Skipped:
         path,
         "A symbolic link to a folder that contains it; not followed.",
         "Nothing: its target is read where it lies.",
+        is_profile=False,
     )
 
 
 def too_deep(path: str, depth: int) -> Skipped:
     """Nested beyond the limit."""
-    return Skipped(path, f"More than {depth} folders deep; not searched.", "Start TensorBoard on a folder below.")
+    reason = f"More than {depth} folders deep; not searched."
+    return Skipped(path, reason, "Start TensorBoard on a folder below.", is_profile=False)
 
 
 def too_many(path: str, folders: int) -> Skipped:
@@ -123,11 +140,11 @@ def too_many(path: str, folders: int) -> Skipped:
         path,
         f"More than {folders} folders; the rest from here on is not searched.",
         "Start TensorBoard on a folder nearer to the results.",
+        is_profile=False,
     )
 
 
 def remote(path: str) -> Skipped:
     """A logdir on an object store."""
-    return Skipped(
-        path, "Remote folders are not read yet by this version.", "Copy the results to a local or mounted folder."
-    )
+    action = "Copy the results to a local or mounted folder."
+    return Skipped(path, "Remote folders are not read yet by this version.", action, is_profile=False)

@@ -35,7 +35,7 @@ class Watcher:
         self._lock = threading.Lock()
         self._wanted = threading.Event()
         self._first = threading.Event()
-        self._known = threading.Event()  # whether there are results
+        self._known = threading.Event()  # whether there are profiles
         self._updating = threading.Lock()
         self._thread: threading.Thread | None = None
         self._scan = Scan()
@@ -75,11 +75,11 @@ class Watcher:
         self.ask()
         return self._first.wait(timeout)
 
-    def active(self, timeout: float = 0.0) -> bool:
-        """Results are there, as far as is known; before the first scan has ended or met one, waits for that."""
+    def has_profiles(self, timeout: float = 0.0) -> bool | None:
+        """Anything that looks like a profile was found, parsed or not; None if that is unknown after `timeout` seconds."""
         self.ask()
         self._known.wait(timeout)
-        return self._seen
+        return self._seen if self._known.is_set() else None
 
     def update(self) -> Scan:
         """Scan in this thread; after a scan that is under way, which would otherwise bring back what it saw before."""
@@ -95,7 +95,7 @@ class Watcher:
                 self._places = {place.span.token: place for place in found.places()}
                 self._scan = found
                 self.generation += 1
-            self._seen = bool(found.runs)
+            self._seen = bool(found.runs) or any(item.is_profile for item in found.skipped)
             self._finished = time.monotonic()
             self._took = self._finished - started
         self._first.set()

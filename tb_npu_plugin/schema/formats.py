@@ -27,7 +27,7 @@ class Format:
     id         name in the code and in JSON
     title      name for people
     files      what it may consist of, in the order of the pages that list them
-    analyse    call that parses raw data of it, with {path}; "" where there is nothing to parse
+    analyse    what parses raw data of it, with {path}: Python, of msprof a shell command; "" where nothing is parsed
     device     what people call the device
     framework  whose operators are recorded; "" where any may be
     """

@@ -30,7 +30,7 @@ DEVICE_FOLDER = re.compile(r"device_(?P<device>\d+)")
 #: Before the number of a piece of a file that msprof cut: a CSV file after a million rows, on demand the trace.
 PIECE_MARK = "_slice_"
 #: Call that makes it, from raw data.
-EXPORT = 'msprof --export=on --output="{path}"'
+EXPORT = "msprof --export=on --output={path}"
 
 _DEFAULT = Condition("--task-time=on", "Exported unless --task-time=off.")
 _AICORE = Condition("--ai-core=on, or --task-time=l1", "Exported where operators were profiled.")

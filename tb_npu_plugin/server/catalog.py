@@ -36,7 +36,10 @@ def catalog(library: Library) -> CatalogJson:
         "scanning": library.watcher.scanning,
         "logdirs": [str(folder) for folder in library.watcher.logdirs.values()],
         "runs": runs,
-        "skipped": [{"path": item.path, "reason": item.reason, "action": item.action} for item in scan.skipped],
+        "skipped": [
+            {"path": item.path, "reason": item.reason, "action": item.action, "command": item.command}
+            for item in scan.skipped
+        ],
         "version": __version__,
     }
 

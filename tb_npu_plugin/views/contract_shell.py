@@ -54,11 +54,12 @@ class RunJson(TypedDict):
 
 
 class SkippedJson(TypedDict):
-    """A folder that looked like a result and was not taken."""
+    """A folder that looked like a result and was not taken. command: the shell command that action names, or ""."""
 
     path: str
     reason: str
     action: str
+    command: str
 
 
 class CatalogJson(TypedDict):

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tensorboard.plugins import base_plugin
 
 from tb_npu_plugin.plugin import NpuPlugin
 from tests.http.conftest import Browser, context
@@ -25,10 +26,45 @@ def test_importing_it_loads_nothing_heavy() -> None:
     assert not {"numpy", "duckdb", "msgspec", "pandas"} & set(added)
 
 
-def test_being_active_needs_results_but_reads_none(browser: Browser, empty_browser: Browser) -> None:
-    assert browser.plugin.is_active() is True
-    assert empty_browser.plugin.is_active() is False
-    assert browser.plugin._app is None, "no store, no pool, no cache for this"
+class OtherTab(base_plugin.TBPlugin):
+    """Another plugin. TensorBoard takes it for active if it says so, or if its data are there."""
+
+    plugin_name = "scalars"
+
+    def __init__(self, active: bool) -> None:
+        self._active = active
+
+    def get_plugin_apps(self) -> dict[str, object]:
+        return {}
+
+    def is_active(self) -> bool:
+        return self._active
+
+
+@pytest.mark.parametrize(
+    ("made", "is_other_active", "with_data", "is_active"),
+    [
+        ("parsed", True, (), True),
+        ("never parsed", True, (), True),
+        ("nothing", True, (), False),
+        ("nothing", False, ("scalars",), False),
+        ("nothing", False, (), True),
+    ],
+)
+def test_the_tab_is_active_where_it_can_help(
+    tmp_path: Path, made: str, is_other_active: bool, with_data: tuple[str, ...], is_active: bool
+) -> None:
+    if made == "parsed":
+        write_result(tmp_path / NAME)
+    elif made == "never parsed":
+        (tmp_path / NAME / "FRAMEWORK").mkdir(parents=True)
+    asked = context(str(tmp_path))
+    asked.data_provider = SimpleNamespace(list_plugins=lambda ctx, experiment_id: with_data)
+    plugin = NpuPlugin(asked)
+    core = SimpleNamespace(plugin_name="core", is_active=lambda: True, data_plugin_names=lambda: ())
+    asked.plugin_name_to_instance = {"core": core, "npu_profiler": plugin, "scalars": OtherTab(is_other_active)}
+    assert plugin.is_active() is is_active
+    assert plugin._app is None, "no store, no pool, no cache for this"
 
 
 def test_metadata(browser: Browser) -> None:
@@ -49,7 +85,7 @@ def test_logdir_spec(tmp_path: Path) -> None:
 
 def test_without_any_logdir_it_is_there_and_empty() -> None:
     plugin = NpuPlugin(context(""))
-    assert plugin.is_active() is False and Browser(plugin).json("/api/catalog")["runs"] == []
+    assert Browser(plugin).json("/api/catalog")["runs"] == []
 
 
 def test_two_first_requests_share_one_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -476,11 +476,12 @@ export interface RunJson {
   workers: WorkerJson[];
 }
 
-/** A folder that looked like a result and was not taken. */
+/** A folder that looked like a result and was not taken. command: the shell command that action names, or "". */
 export interface SkippedJson {
   path: string;
   reason: string;
   action: string;
+  command: string;
 }
 
 /** One capture in time. `fingerprint` changes when its files change. `simulated`: it was read, and a mock device wrote its device side. */

@@ -103,7 +103,10 @@ export const en = {
   simulated: "simulated device",
   "simulated.tip": "Simulated device: the figures of the device are not measured",
 
-  "none.title": "No profiles found",
+  "none.title": "No parsed profiles found",
+  "none.unparsed": "Found, but not parsed yet",
+  "command.copy": "Copy the command",
+  "command.copied": "Copied",
   "none.and": " and ",
   "none.where": "Looked below {logdir}, at any depth, for:",
   "none.kind.torch_npu": "torch_npu.profiler, with ASCEND_PROFILER_OUTPUT inside",
@@ -113,7 +116,7 @@ export const en = {
   "none.kind.mindinsight": "MindSpore up to 2.2",
   "none.kind.kineto": "torch.profiler, to compare a GPU with",
   "none.analyse":
-    "No ASCEND_PROFILER_OUTPUT? The capture was not analysed yet: run torch_npu.profiler.profiler.analyse(path) on the machine that recorded it.",
+    "No ASCEND_PROFILER_OUTPUT? The capture was not parsed yet: run torch_npu.profiler.profiler.analyse(path) on the machine that recorded it.",
   "none.mock": "Only want to look around? This writes a simulated training run:",
   "none.auto": "New results appear here without a reload.",
   "none.rescan": "Look again",
@@ -252,7 +255,10 @@ export const zh: Record<keyof typeof en, string> = {
   simulated: "模拟设备",
   "simulated.tip": "模拟设备：设备侧数值不是实测值",
 
-  "none.title": "没有找到采集结果",
+  "none.title": "没有找到已解析的采集结果",
+  "none.unparsed": "已找到，但尚未解析",
+  "command.copy": "复制命令",
+  "command.copied": "已复制",
   "none.and": "、",
   "none.where": "已在 {logdir} 下的任意层级查找：",
   "none.kind.torch_npu": "torch_npu.profiler 的结果，其中有 ASCEND_PROFILER_OUTPUT",

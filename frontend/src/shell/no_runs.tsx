@@ -3,6 +3,7 @@ import { shellWord } from "../base/shell_word";
 import { t } from "../i18n";
 import { loadCatalog } from "../state/catalog";
 import { Button } from "../widgets/button";
+import { ShellCommand } from "../widgets/shell_command";
 import { SkippedItems } from "./skipped";
 
 /** What is looked for, by the name of a folder or file. */
@@ -26,8 +27,16 @@ export function NoRuns({ catalog }: { catalog: CatalogJson }) {
       </section>
     );
   }
+  const isUnparsed = skipped.some((item) => item.command !== "");
+  const notOpened = skipped.length > 0 && (
+    <>
+      <h2>{t(isUnparsed ? "none.unparsed" : "side.skipped")}</h2>
+      <SkippedItems skipped={skipped} />
+    </>
+  );
   return (
     <section class="card panel">
+      {isUnparsed && notOpened}
       <h2>{t("none.title")}</h2>
       <p>{t("none.where", { logdir })}</p>
       <dl class="facts">
@@ -38,20 +47,14 @@ export function NoRuns({ catalog }: { catalog: CatalogJson }) {
           <dd key={what}>{t(what)}</dd>,
         ])}
       </dl>
-      <p class="muted">{t("none.analyse")}</p>
-      <p class="muted">
-        {t("none.mock")} <code>{`tb-npu mock --out ${shellWord(logdirs[0] ?? "")}`}</code>
-      </p>
+      {!isUnparsed && <p class="muted">{t("none.analyse")}</p>}
+      <p class="muted">{t("none.mock")}</p>
+      <ShellCommand command={`tb-npu mock --out ${shellWord(logdirs[0] ?? "")}`} />
       <p class="muted">{t("none.auto")}</p>
       <p>
         <Button onClick={() => void loadCatalog(true)}>{t("none.rescan")}</Button>
       </p>
-      {skipped.length > 0 && (
-        <>
-          <h2 style={{ marginTop: "16px" }}>{t("side.skipped")}</h2>
-          <SkippedItems skipped={skipped} />
-        </>
-      )}
+      {!isUnparsed && notOpened}
     </section>
   );
 }

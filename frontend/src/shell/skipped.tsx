@@ -1,6 +1,7 @@
 import type { SkippedJson } from "../api/types.gen";
 import { say, t } from "../i18n";
 import { Popover } from "../widgets/popover";
+import { ShellCommand } from "../widgets/shell_command";
 
 /** Folders that were not taken, and why. */
 export function SkippedList({ skipped }: { skipped: readonly SkippedJson[] }) {
@@ -32,6 +33,7 @@ export function SkippedItems({ skipped }: { skipped: readonly SkippedJson[] }) {
           <strong>{item.path}</strong>
           <div class="small">{say(item.reason)}</div>
           {item.action && <div class="small muted">{say(item.action)}</div>}
+          {item.command && <ShellCommand command={item.command} />}
         </li>
       ))}
     </ul>

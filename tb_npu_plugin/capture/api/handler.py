@@ -14,12 +14,20 @@ def _nothing(prof: Any) -> None:
 
 @guarded(lambda: _nothing)
 def tensorboard_trace_handler(
-    dir_name: str | None = None, worker_name: str | None = None, analyse_flag: bool = True, async_mode: bool = False
+    dir_name: str | None = None,
+    worker_name: str | None = None,
+    analyse_flag: bool = True,
+    async_mode: bool = False,
+    *,
+    use_gzip: bool = False,
 ) -> Callable[[Any], None]:
     """What profile(on_trace_ready=...) takes to parse each capture.
 
     The call itself sets where the captures of this process go. async_mode: the training does not wait for the parsing.
+    use_gzip: the vendor's guide names it and no torch_npu supports it; ignored with a warning.
     """
+    if use_gzip:
+        warn("use_gzip is not supported, the results are not compressed.")
     PLACE.configure(dir_name, worker_name)
     if not isinstance(analyse_flag, bool):
         warn("analyse_flag is not bool, set by default.")

@@ -73,7 +73,7 @@ def test_raw_data_names_the_command(tmp_path: Path, place: str) -> None:
     (tmp_path / PROF / "host").mkdir()
     found = scan({"": tmp_path / place})
     assert found.runs == ()
-    assert [("msprof --export=on" in one.action, "never exported" in one.reason) for one in found.skipped] == [
+    assert [("msprof --export=on" in one.command, "never exported" in one.reason) for one in found.skipped] == [
         (True, True)
     ]
 

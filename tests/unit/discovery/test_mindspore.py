@@ -61,14 +61,14 @@ def test_raw_data_tells_the_call_that_parses_them() -> None:
     assert found.runs == ()
     assert [entry.path for entry in found.skipped] == [FIRST, SECOND]
     path = RESULTS / "mindspore_raw" / FIRST
-    assert f'from mindspore.profiler.profiler import analyse; analyse("{path}")' in found.skipped[0].action
+    assert f'from mindspore.profiler.profiler import analyse; analyse("{path}")' in found.skipped[0].command
 
 
 def test_raw_data_in_a_renamed_folder_as_well(tmp_path: Path) -> None:
     (tmp_path / "mine" / "FRAMEWORK").mkdir(parents=True)
     (tmp_path / "mine" / "FRAMEWORK" / "mindspore.op_range").write_bytes(b"x")
     (skipped,) = scan({"": tmp_path}).skipped
-    assert "from mindspore.profiler" in skipped.action
+    assert "from mindspore.profiler" in skipped.command
 
 
 def test_a_dynamic_window_is_told_apart_from_its_marks() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -160,7 +161,8 @@ def test_raw_data_is_told_with_the_command_that_parses_it(tmp_path: Path) -> Non
         (tmp_path / NAME / name).mkdir(parents=True)
     (item,) = scan({"": tmp_path}).skipped
     assert item.path == NAME and "never parsed" in item.reason
-    assert f'analyse("{tmp_path / NAME}")' in item.action
+    code = f'from torch_npu.profiler.profiler import analyse; analyse("{tmp_path / NAME}")'
+    assert item.command == f"python3 -c '{code}'"
 
 
 def test_raw_data_of_the_mock_device_need_no_cann(tmp_path: Path) -> None:
@@ -170,7 +172,8 @@ def test_raw_data_of_the_mock_device_need_no_cann(tmp_path: Path) -> None:
     assert "it still runs, or its process was killed" in item.reason and "analyse" not in item.action
     (tmp_path / NAME / "FRAMEWORK/torch.json").touch()
     (item,) = scan({"": tmp_path}).skipped
-    assert item.action == (f'Parse it: from tb_npu_plugin.capture.pytorch import analyse; analyse("{tmp_path / NAME}")')
+    code = f'from tb_npu_plugin.capture.pytorch import analyse; analyse("{tmp_path / NAME}")'
+    assert (item.action, shlex.split(item.command)) == ("Parse it:", ["python3", "-c", code])
 
 
 def test_raw_data_with_an_empty_output_folder_was_not_parsed_either(tmp_path: Path) -> None:

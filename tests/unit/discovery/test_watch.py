@@ -41,9 +41,9 @@ def test_generation_grows_only_with_changes(tmp_path: Path) -> None:
 def test_a_result_that_appears_is_picked_up_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "MAX_AGE", 0.0)
     watcher = Watcher({"": tmp_path})
-    assert watcher.wait(120) and not watcher.active()
+    assert watcher.wait(120) and watcher.has_profiles() is False
     write_result(tmp_path / NAME)
-    assert until(watcher.active)
+    assert until(watcher.has_profiles)
     assert until(lambda: len(watcher.current().places()) == 1)
     token = watcher.current().places()[0].span.token
     assert watcher.place(token) is not None and watcher.place("nonsense") is None
@@ -60,7 +60,7 @@ def test_nobody_waits_for_a_slow_scan_and_the_first_result_makes_it_active(tmp_p
     watcher = Watcher({"": tmp_path}, slow)
     assert watcher.current() == Scan()  # at once
     assert watcher.scanning
-    assert until(watcher.active)
+    assert until(watcher.has_profiles)
     assert not watcher.wait(0.01)
     go_on.set()
     assert watcher.wait(120)
@@ -118,9 +118,23 @@ def test_the_first_result_is_waited_for_and_no_longer(tmp_path: Path) -> None:
         go_on.wait(120)
         return Scan()
 
-    assert Watcher({"": tmp_path}, slow).active(120) is True
+    assert Watcher({"": tmp_path}, slow).has_profiles(120) is True
     go_on.set()
-    assert Watcher({"": tmp_path}, lambda logdirs, seen: Scan()).active(120) is False
+    assert Watcher({"": tmp_path}, lambda logdirs, seen: Scan()).has_profiles(120) is False
+
+
+def test_profiles_that_were_never_parsed_are_profiles_and_a_broken_link_is_none(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    assert Watcher({"": tmp_path}).has_profiles(120) is False
+    (tmp_path / NAME / "FRAMEWORK").mkdir(parents=True)
+    assert Watcher({"": tmp_path}).has_profiles(120) is True
+
+
+def test_while_the_first_scan_runs_profiles_are_unknown(tmp_path: Path) -> None:
+    go_on = threading.Event()
+    watcher = Watcher({"": tmp_path}, lambda logdirs, seen: go_on.wait(120) and Scan())
+    assert watcher.has_profiles(0.01) is None
+    go_on.set()
 
 
 def test_a_scan_that_began_before_does_not_bring_back_what_it_saw(tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ export const ANSWERS = {
     "请将它们移到该目录下名为 ASCEND_PROFILER_OUTPUT 的目录中。",
   "No permission to read this folder.": "没有读取该目录的权限。",
   "Nothing: its target is read where it lies.": "无需处理：其目标会在所在位置读取。",
-  "Parse it on a host with CANN: {0}": "请在安装了 CANN 的主机上解析：{0}",
-  "Parse it: {0}": "请先解析：{0}",
+  "Parse it on a host with CANN:": "请在安装了 CANN 的主机上解析：",
+  "Parse it:": "请解析：",
   "Raw profiling data that was never parsed: there is no ASCEND_PROFILER_OUTPUT with result files in it.":
     "从未解析的原始采集数据：没有包含结果文件的 ASCEND_PROFILER_OUTPUT。",
   "Remote folders are not read yet by this version.": "本版本尚不支持读取远程目录。",

@@ -33,7 +33,7 @@ export const MSPROF = {
   "Communication groups": "通信域",
   Index: "编号",
   "{0} Index": "{0} 编号",
-  "Export it on a host with CANN: {0}": "请在装有 CANN 的主机上导出：{0}",
+  "Export it on a host with CANN:": "请在安装了 CANN 的主机上导出：",
   "Exported unless --task-time=off.": "除非 --task-time=off，否则会导出。",
   "Exported where a database is asked for.": "要求导出数据库时导出。",
   "Exported where AI CPU tasks were profiled.": "采集 AI CPU 任务时导出。",

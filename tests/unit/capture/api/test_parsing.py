@@ -267,6 +267,15 @@ def test_async_mode_parses_in_the_background(recorded: Recorded) -> None:
     assert _files(folder) == TEXT
 
 
+def test_the_handler_takes_use_gzip_of_the_vendors_guide(recorded: Recorded, said: Said) -> None:
+    handler = tensorboard_trace_handler("result", use_gzip=True)
+    assert said() == [("WARNING", "use_gzip is not supported, the results are not compressed.")]
+    with profile(on_trace_ready=handler, experimental_config=QUIET):
+        pass
+    [folder] = Path("result").iterdir()
+    assert _files(folder) == TEXT
+
+
 def test_validation_of_the_handler(said: Said) -> None:
     tensorboard_trace_handler("result", analyse_flag=1, async_mode="no")  # type: ignore[arg-type]
     assert said() == [

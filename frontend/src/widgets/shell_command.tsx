@@ -1,0 +1,23 @@
+import { useState } from "preact/hooks";
+import { copyText } from "../base/clipboard";
+import { t } from "../i18n";
+
+const COPIED_MS = 1200;
+
+/** A shell command to copy. */
+export function ShellCommand({ command }: { command: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async () => {
+    await copyText(command);
+    setCopied(true);
+    setTimeout(() => setCopied(false), COPIED_MS);
+  };
+  return (
+    <div class="command">
+      <code>{command}</code>
+      <button type="button" class="link" onClick={() => void copy()}>
+        {t(isCopied ? "command.copied" : "command.copy")}
+      </button>
+    </div>
+  );
+}
