@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_npu_plugin.discovery.watch import Watcher
+from tb_npu_plugin.discovery.watch import look_once
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem
@@ -91,17 +91,17 @@ class SpanFrames:
 
 
 def open(path: str | Path) -> list[SpanFrames]:
-    """All captures below a logdir, a run or a result folder, read (from the cache where it is there). Raises NotFound
-    where the folder is not there, or holds none."""
-    folder = Path(path).expanduser().absolute()
-    if not folder.is_dir():
-        raise NotFound(f"no folder {folder}. Give a logdir, a run or a result folder.")
-    watcher = Watcher({"": folder}, background=False)
-    scan = watcher.update()
+    """All captures below a logdir, a run or a result folder, or the one that a file belongs to, read (from the cache
+    where they are in it). Raises NotFound where nothing is at the path, or no capture."""
+    where = Path(path).expanduser().absolute()
+    if not where.exists():
+        raise NotFound(f"{where} does not exist. Give a logdir, a run, a result folder or one of its files.")
+    watcher = look_once({"": where})
+    scan = watcher.current()
     places = scan.places()
     if not places:
         reasons = "; ".join(f"{item.path}: {item.reason}" for item in scan.skipped[:3])
-        raise NotFound(f"no result that can be read below {folder}. {reasons or OPENS}")
+        raise NotFound(f"no result that can be read in {where}. {reasons or OPENS}")
     library = Library(watcher)
     try:
         seen = library.read(places, ["tables"])

@@ -19,7 +19,7 @@ from tb_npu_plugin import __version__, cli_print
 from tb_npu_plugin.capture.command import mock
 from tb_npu_plugin.capture.observer_command import build_observer
 from tb_npu_plugin.discovery.model import Place, Scan
-from tb_npu_plugin.discovery.watch import Watcher
+from tb_npu_plugin.discovery.watch import look_once
 from tb_npu_plugin.errors import BadRequest, NpuPluginError
 from tb_npu_plugin.server.catalog import catalog, of_job
 from tb_npu_plugin.server.choice import OPENS, choose_place, choose_run
@@ -34,7 +34,7 @@ from tb_npu_plugin.views.registry import VIEWS, find_view
 from tb_npu_plugin.views.table_query import TableQuery
 from tb_npu_plugin.views.tables_json import table_json
 
-PATH = click.Path(exists=True, file_okay=False, path_type=Path)
+PATH = click.Path(exists=True, path_type=Path)
 VIEW_IDS = [view.id for view in VIEWS]
 #: What a write to a full disk ends with.
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -73,8 +73,8 @@ def show(
     params: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Print what VIEW shows of the result in PATH: a logdir, a run or a result folder. diff takes two PATHs, or two
-    workers of one."""
+    """Print what VIEW shows of the result in PATH: a logdir, a run, a result folder or one of its files. diff takes two
+    PATHs, or two workers of one."""
     if len(path) > (2 if view == "diff" else 1):
         raise click.UsageError(f"{view} takes {'two PATHs' if view == 'diff' else 'one PATH'}.")
     given = dict(_pair(view, param) for param in params)
@@ -183,8 +183,8 @@ def _library(paths: Sequence[Path]) -> Iterator[Library]:
     """The results below the paths, scanned. Raises Nothing when there are none."""
     # One path has no name in front of its runs; of two, the order tells them apart.
     logdirs = {("" if len(paths) == 1 else str(number + 1)): path.absolute() for number, path in enumerate(paths)}
-    watcher = Watcher(logdirs, background=False)
-    scan = watcher.update()
+    watcher = look_once(logdirs)
+    scan = watcher.current()
     library = Library(watcher)
     try:
         if not scan.runs and not scan.skipped:

@@ -1,32 +1,38 @@
-"""Results of the Ascend profilers: folders with parsed files in an ASCEND_PROFILER_OUTPUT."""
+"""Results of the Ascend profilers: parsed files in an ASCEND_PROFILER_OUTPUT, or copied out of one."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.find_msprof import databases_in, is_exported, newest
-from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, listed, unread_of
+from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, is_file, listed, unread_of
 from tb_npu_plugin.discovery.identity import fold, identify, read_info
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import mindspore
 from tb_npu_plugin.schema.formats import MINDSPORE, MSPROF, TORCH_NPU, Format
+from tb_npu_plugin.schema.msprof import MSPROF_DATABASE
 from tb_npu_plugin.schema.torch_npu_json import ANALYSE_MOCK, MOCK_CAPTURE, MOCK_TRACE, OUTPUT_FOLDER
 
 
 def find_ascend(folder: Folder) -> Taken | None:
-    """A folder with an ASCEND_PROFILER_OUTPUT, or one of raw data that was never parsed."""
+    """A folder with an ASCEND_PROFILER_OUTPUT or with files of one, or one of raw data that was never parsed."""
     names = folder.folders
     if OUTPUT_FOLDER not in names and any(map(layout.is_result_name, names)):
         # MindSpore 2.3 and 2.4 put the raw data beside the result.
         return Taken(closed=frozenset(filter(layout.is_raw, names)))
     raw = frozenset(name for name in names if layout.is_raw(name))
     format = _format(folder)
+    if OUTPUT_FOLDER not in names and any(_belongs_in_output(entry) for entry in folder.entries):
+        taken = _result(folder, format, raw, "")
+        taken.closed = raw
+        return taken
     if OUTPUT_FOLDER in names:
-        taken = _result(folder, format, raw)
+        taken = _result(folder, format, raw, f"{OUTPUT_FOLDER}/")
         taken.closed = layout.CLOSED_FOLDERS | raw
         taken.whole = layout.is_result_name(folder.name)
         return taken
@@ -34,6 +40,12 @@ def find_ascend(folder: Folder) -> Taken | None:
     if raw:
         return Taken(skipped=[_never_parsed(folder, _raw_format(folder, raw, format))], closed=raw)
     return None
+
+
+def _belongs_in_output(entry: os.DirEntry[str]) -> bool:
+    """A file that torch_npu (as MindSpore) writes into ASCEND_PROFILER_OUTPUT only."""
+    spec = TORCH_NPU.file(entry.name)
+    return spec is not None and not spec.in_root and spec is not MSPROF_DATABASE and is_file(entry)
 
 
 def _raw_format(folder: Folder, raw: frozenset[str], format: Format) -> Format:
@@ -60,14 +72,8 @@ def _is_mindspore(folder: Folder) -> bool:
                 return read_info(entry.path, status.st_size, status.st_mtime_ns).mindspore
         except OSError:
             continue  # the readers report it
-    for name in (OUTPUT_FOLDER, layout.RAW_FRAMEWORK):
-        try:
-            inner = [entry.name for entry in listed(folder.path / name)]
-        except OSError:
-            continue  # not there, or reported when it is read
-        if any(mindspore.ONLY_MINDSPORE.match(name) for name in inner):
-            return True
-    return False
+    inner = (_listed_or_none(folder.path / name) for name in (OUTPUT_FOLDER, layout.RAW_FRAMEWORK))
+    return any(mindspore.ONLY_MINDSPORE.match(entry.name) for entry in chain(folder.entries, *inner))
 
 
 def _never_parsed(folder: Folder, format: Format) -> report.Skipped:
@@ -81,17 +87,17 @@ def _never_parsed(folder: Folder, format: Format) -> report.Skipped:
     return report.never_parsed(folder.label, format.analyse, folder.path)
 
 
-def _result(folder: Folder, format: Format, raw: frozenset[str]) -> Taken:
-    """Take a folder that has an ASCEND_PROFILER_OUTPUT, or say why not."""
+def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) -> Taken:
+    """Take a folder that has parsed files, or say why not. prefix: the path of those files below it, ending in a slash."""
     try:
-        output = listed(folder.path / OUTPUT_FOLDER)
+        output = listed(folder.path / prefix)
     except FileNotFoundError:
         return Taken()
     except OSError as error:
         return Taken(skipped=[report.unreadable(f"{folder.label}/{OUTPUT_FOLDER}", error)])
     notes: list[Problem] = []
     parsed = [entry for entry in output if not layout.is_in_root(format, entry.name)]
-    files = files_of(parsed, f"{OUTPUT_FOLDER}/", format, notes)
+    files = files_of(parsed, prefix, format, notes)
     if not files:
         return Taken(skipped=[_never_parsed(folder, format) if raw else report.empty(folder.label)])
     if not layout.is_result_name(folder.name):
@@ -111,7 +117,7 @@ def _result(folder: Folder, format: Format, raw: frozenset[str]) -> Taken:
     return Taken([
         Found(
             format.id, folder.path, folder.parts, fold(folder.parts), identity, tuple(files), tuple(notes), label,
-            unread=unread_of(output, f"{OUTPUT_FOLDER}/", format),
+            unread=unread_of(output, prefix, format),
         )
     ])  # fmt: skip
 

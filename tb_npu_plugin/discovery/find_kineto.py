@@ -11,7 +11,7 @@ from tb_npu_plugin.discovery import layout
 from tb_npu_plugin.discovery.found import Folder, Found, Taken, found_file, is_file
 from tb_npu_plugin.discovery.identity import MAX_RANK, Identity, fold
 from tb_npu_plugin.discovery.kineto_head import kineto_head
-from tb_npu_plugin.discovery.report import shown
+from tb_npu_plugin.discovery.report import Skipped, foreign_trace, shown
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
@@ -21,11 +21,18 @@ _ENDS = (".json", ".json.gz")
 
 def find_kineto(folder: Folder) -> Taken | None:
     """Files named as torch.profiler names its traces, and JSON files that begin as they do."""
-    found = [span for entry in folder.entries if (span := _span(folder, entry)) is not None]
-    return Taken(found) if found else None
+    taken = Taken()
+    for entry in folder.entries:
+        span = _span(folder, entry)
+        if isinstance(span, Found):
+            taken.found.append(span)
+        elif span is not None:
+            taken.skipped.append(span)
+    return taken if taken.found or taken.skipped else None
 
 
-def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | None:
+def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | Skipped | None:
+    """The span of a file, why a trace is none, or None for other files."""
     if not entry.name.endswith(_ENDS) or not is_file(entry):
         return None
     named = kineto.HANDLER_NAME.fullmatch(entry.name)
@@ -36,8 +43,10 @@ def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | None:
     if file is None:
         return None
     head = kineto_head(entry.path, file.size, file.mtime_ns)
-    if named is None and (head is None or kineto.SCHEMA_VERSION not in head):
+    if named is None and head is None:
         return None
+    if named is None and head is not None and kineto.SCHEMA_VERSION not in head:
+        return foreign_trace("/".join(filter(None, (folder.label, shown(entry.name)))))
     parts = (*folder.parts, entry.name)
     return Found(
         KINETO.id, folder.path, parts, fold(parts), _identity(parts, head or {}), (file,), tuple(notes),

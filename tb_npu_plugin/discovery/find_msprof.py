@@ -15,16 +15,17 @@ from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.report import shown
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import msprof
-from tb_npu_plugin.schema.formats import MSPROF
+from tb_npu_plugin.schema.formats import MSPROF, TORCH_NPU
+from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
 _STAMP = re.compile(r"\d{14,}")
 
 
 def find_msprof(folder: Folder) -> Taken | None:
-    """A folder that holds an export of msprof: text files, a database, or both."""
+    """A folder that holds an export of msprof: text files, a database, or both; whatever its name."""
     notes: list[Problem] = []
     with_text = msprof.OUTPUT_FOLDER in folder.folders
-    databases = databases_in(folder.entries, "", notes) if with_text or _is_raw(folder) else []
+    databases = [] if _is_of_a_framework(folder) else databases_in(folder.entries, "", notes)
     if not with_text and not databases:
         return Taken(skipped=[_never_exported(folder)], whole=True) if _is_raw(folder) else None
     try:
@@ -40,6 +41,12 @@ def find_msprof(folder: Folder) -> Taken | None:
         shown(folder.path.name), unread=unread_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF),
     )  # fmt: skip
     return Taken([found], whole=True)
+
+
+def _is_of_a_framework(folder: Folder) -> bool:
+    """A profiler of a framework wrote the folder, which reads the database too (find_ascend)."""
+    others = (TORCH_NPU.file(entry.name) for entry in folder.entries)
+    return OUTPUT_FOLDER in folder.folders or any(spec not in (None, msprof.MSPROF_DATABASE) for spec in others)
 
 
 def databases_in(entries: Sequence[os.DirEntry[str]], prefix: str, notes: list[Problem]) -> list[FoundFile]:

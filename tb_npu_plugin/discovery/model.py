@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -92,6 +92,10 @@ class FoundSpan:
         """What the tables are read from, small files first, databases last."""
         return _small_first(file for file in self.files if "tables" in file.stages)
 
+    def reads(self, file: Path) -> bool:
+        """One of its files is this one."""
+        return any(self.folder / own.relative == file for own in self.files)
+
     @property
     def has_trace(self) -> bool:
         """There is a trace file."""
@@ -140,9 +144,22 @@ class Scan:
     runs: tuple[FoundRun, ...] = ()
     skipped: tuple[Skipped, ...] = ()
 
+    def only(self, file: Path) -> Scan:
+        """Without the spans that do not read a file; what was skipped is kept where no span does."""
+        spans = {place.span for place in self.places() if place.span.reads(file)}
+        runs = (replace(run, workers=tuple(_workers_with(run, spans))) for run in self.runs)
+        return Scan(tuple(run for run in runs if run.workers), () if spans else self.skipped)
+
     def places(self) -> list[Place]:
         """All spans, in the order of the catalog."""
         return [Place(run, worker, span) for run in self.runs for worker in run.workers for span in worker.spans]
+
+
+def _workers_with(run: FoundRun, spans: Set[FoundSpan]) -> Iterator[FoundWorker]:
+    for worker in run.workers:
+        kept = tuple(span for span in worker.spans if span in spans)
+        if kept:
+            yield replace(worker, spans=kept)
 
 
 def modified_ns(path: str, status: os.stat_result) -> int:

@@ -82,12 +82,12 @@ def empty(path: str) -> Skipped:
     )
 
 
-def misplaced(path: str) -> Skipped:
-    """Result files that lie outside an ASCEND_PROFILER_OUTPUT folder."""
+def foreign_trace(path: str) -> Skipped:
+    """A JSON file with trace events that torch.profiler did not write."""
     return Skipped(
         path,
-        "Result files lie here without their ASCEND_PROFILER_OUTPUT folder.",
-        "Move them into a folder named ASCEND_PROFILER_OUTPUT below this one.",
+        "Trace events of another program: the member schemaVersion, which torch.profiler writes, is missing.",
+        "Open it with the program that wrote it, or in Perfetto.",
     )
 
 

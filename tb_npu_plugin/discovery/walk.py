@@ -9,9 +9,8 @@ from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.finders import FINDERS
-from tb_npu_plugin.discovery.found import Folder, Found, is_file, listed, shown_parts
+from tb_npu_plugin.discovery.found import Folder, Found, listed, shown_parts
 from tb_npu_plugin.discovery.report import Skipped
-from tb_npu_plugin.schema.formats import TORCH_NPU
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
 Node = tuple[int, int]  # device and inode: what a folder is, by whatever path it is reached
@@ -80,8 +79,6 @@ class Walk:
             return
         if layout.is_result_name(here.name):
             self.skipped.append(report.empty(here.label))
-        elif any(_in_output(entry.name) for entry in entries if is_file(entry)):
-            self.skipped.append(report.misplaced(here.label))
 
     def _below(self, parts: tuple[str, ...], entries: list[os.DirEntry[str]], above: frozenset[Node]) -> None:
         """Go into the folders among the entries, links included."""
@@ -105,9 +102,3 @@ class Walk:
 def _node(folder: Path) -> Node:
     status = folder.stat()
     return status.st_dev, status.st_ino
-
-
-def _in_output(name: str) -> bool:
-    """A file of this name belongs into an ASCEND_PROFILER_OUTPUT."""
-    spec = TORCH_NPU.file(name)
-    return spec is not None and not spec.in_root

@@ -19,6 +19,23 @@ MAX_AGE = 3.0
 MAX_SHARE = 0.1
 
 
+def look_once(paths: Mapping[str, Path]) -> Watcher:
+    """A watcher for programs that look once, scanned. paths: by name, each a folder, or a file, which stands for the
+    result that it belongs to."""
+
+    def scan_paths(folders: Mapping[str, Path], seen: Callable[[], None]) -> Scan:
+        scans = [scan({name: folder}, seen) for name, folder in folders.items()]
+        scans = [found if path in folders.values() else found.only(path) for found, path in zip(scans, paths.values())]
+        return Scan(
+            tuple(run for one in scans for run in one.runs), tuple(item for one in scans for item in one.skipped)
+        )
+
+    folders = {name: path.parent if path.is_file() else path for name, path in paths.items()}
+    watcher = Watcher(folders, scan_paths, background=False)
+    watcher.update()
+    return watcher
+
+
 class Watcher:
     """The latest scan of the logdirs. Thread-safe; the thread starts with the first question.
 

@@ -55,7 +55,12 @@ def thread_count(size: int) -> int:
         if not wanted.isdecimal() or not int(wanted):
             raise ValueError(f"{THREADS_VARIABLE} is {wanted!r}; it may be a positive number")
         return int(wanted)
-    return min(len(os.sched_getaffinity(0)), _MOST_THREADS) if size >= _LARGE else 1
+    return min(available_cores(), _MOST_THREADS) if size >= _LARGE else 1
+
+
+def available_cores() -> int:
+    """Cores that this process may use; all of the machine's where the system (macOS, Windows) does not say."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Blocks:

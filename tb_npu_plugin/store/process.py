@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import tb_npu_plugin
+from tb_npu_plugin.scan.blocks import available_cores
 from tb_npu_plugin.store.stages import Request
 
 #: How long a worker process may take to end when its input has, in seconds; then it is killed.
@@ -101,4 +102,4 @@ def worker_count() -> int:
     asked = os.environ.get("TB_NPU_WORKERS", "")
     if asked.isdecimal() and int(asked) > 0:
         return int(asked)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return available_cores()

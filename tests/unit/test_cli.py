@@ -55,6 +55,21 @@ def test_any_folder_on_the_way_is_a_path(logs: Path, below: str) -> None:
     assert found["tables"]["all"]["data"]["dur_ns"] == [10250, 3500] or found["tables"]["all"]["total"] == 2
 
 
+def test_a_file_stands_for_its_result(logs: Path, tmp_path: Path) -> None:
+    file = logs / "run" / NAME.replace("4242", "1") / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
+    assert shown("overview", file)["capture"]["rank"] == 1
+    (tmp_path / "copied").mkdir()
+    for name in ("a.csv", "kernel_details.csv"):
+        (tmp_path / "copied" / name).write_bytes(file.read_bytes())
+    assert shown("kernel", tmp_path / "copied" / "kernel_details.csv")["state"] == "ready"
+    assert (
+        "kernel_details.csv" in shown("doctor", tmp_path / "copied" / "kernel_details.csv")["data"]["files"][0]["file"]
+    )
+    assert [shown("diff", logs, file)[side]["rank"] for side in ("baseline", "experimental")] == [0, 1]
+    refused = run("show", "kernel", tmp_path / "copied" / "a.csv")
+    assert (refused.returncode, "a.csv" in refused.stderr) == (1, True)
+
+
 def test_tables_are_whole(tmp_path: Path) -> None:
     rows = "".join(f"7,k{i},T,AI_CORE,1736408883{i:06d}.000,1,0,8\r\n" for i in range(25_000))
     head = "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim\r\n"
@@ -225,7 +240,7 @@ def test_data_frames_of_nothing_say_so(logs: Path, tmp_path: Path) -> None:
     import tb_npu_plugin.api as npu
     from tb_npu_plugin.errors import NotFound
 
-    for path, says in ((tmp_path / "nowhere", "no folder"), (logs.parent / "empty", "What opens")):
+    for path, says in ((tmp_path / "nowhere", "does not exist"), (logs.parent / "empty", "What opens")):
         (logs.parent / "empty").mkdir(exist_ok=True)
         with pytest.raises(NotFound, match=says):
             npu.open(path)

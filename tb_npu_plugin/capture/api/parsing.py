@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import multiprocessing
 import os
 import re
@@ -27,6 +26,11 @@ from tb_npu_plugin.capture.backend import RAW_FOLDER
 from tb_npu_plugin.errors import NpuPluginError
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 #: What _ProfInterface.analyse(analysis_type=...) calls parsing.
 TRACE_HANDLER = "tensorboard_trace_handler"
 #: Empty file that says that the results are whole.
@@ -44,7 +48,8 @@ DEFAULT_PROCESSES = max(1, (os.cpu_count() or 1) // 2)
 _background: list[ThreadPoolExecutor] = []
 _background_lock = threading.Lock()
 # A forked process has no threads but its own: what is given to its copy of the pool would wait for ever.
-os.register_at_fork(after_in_child=_background.clear)
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    os.register_at_fork(after_in_child=_background.clear)
 
 
 def is_result(folder: Path) -> bool:
@@ -182,7 +187,7 @@ def _alone(folder: Path) -> Iterator[None]:
     """One parsing of a folder at a time, whichever process does it: the next one would delete what this one writes."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:  # parsing tells why
+    except OSError:  # parsing tells why; Windows opens no folders
         yield
         return
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tb_npu_plugin.discovery.kineto_head import MAX_HEAD, kineto_head
+from tb_npu_plugin.discovery.model import Scan
 from tb_npu_plugin.discovery.scan import scan
 
 HEAD = {"schemaVersion": 1, "deviceProperties": []}
@@ -56,12 +57,18 @@ def test_captures_of_one_process_are_spans_of_one_worker(tmp_path: Path) -> None
     assert len({span.token for span in run.workers[0].spans}) == 2
 
 
-@pytest.mark.parametrize(
-    "content", [[], {"a": 1}, {"traceEvents": []}, "text", {"schemaVersion": 1}], ids=lambda content: str(content)
-)
+@pytest.mark.parametrize("content", [[], {"a": 1}, "text", {"schemaVersion": 1}], ids=lambda content: str(content))
 def test_other_json_files_are_left_alone(tmp_path: Path, content: object) -> None:
     (tmp_path / "config.json").write_text(json.dumps(content))
-    assert scan({"": tmp_path}).runs == ()
+    assert scan({"": tmp_path}) == Scan()
+
+
+def test_a_trace_of_another_program_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "profile.json").write_text('{"displayTimeUnit": "ms", "traceEvents": []}')
+    found = scan({"": tmp_path})
+    assert found.runs == ()
+    assert [(item.path, "another program" in item.reason) for item in found.skipped] == [("x/profile.json", True)]
 
 
 def test_a_named_trace_is_taken_whatever_it_holds(tmp_path: Path) -> None:

@@ -140,10 +140,13 @@ def test_text_goes_before_the_database(tmp_path: Path) -> None:
     assert [file.name for file in span.trace_files] == ["msprof_20250615070512.json", DATABASE]
 
 
-def test_a_folder_that_is_no_raw_data_is_no_export(tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / DATABASE).write_bytes(b"SQLite")
-    assert scan({"": tmp_path}).runs == ()
+@pytest.mark.parametrize("name", [PROF, "mine"])
+def test_a_folder_with_nothing_but_the_database(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / DATABASE).write_bytes(b"SQLite")
+    found = scan({"": tmp_path})
+    (place,) = found.places()
+    assert (place.span.format, place.span.path, found.skipped) == ("msprof", name, ())
 
 
 @pytest.mark.parametrize(("own", "read"), [("", True), ("ascend_pytorch_profiler_0.db", False)])

@@ -212,10 +212,14 @@ def test_an_empty_result_is_told(tmp_path: Path, inside: str) -> None:
     assert "holds no result files" in reasons(scan({"": tmp_path}))[NAME]
 
 
-def test_files_without_their_output_folder_are_told(tmp_path: Path) -> None:
-    (tmp_path / "copy").mkdir()
-    (tmp_path / "copy" / "kernel_details.csv").touch()
-    assert "without their ASCEND_PROFILER_OUTPUT" in reasons(scan({"": tmp_path}))["copy"]
+def test_files_that_were_copied_without_their_output_folder_are_a_result(tmp_path: Path) -> None:
+    (tmp_path / "copy" / "deeper").mkdir(parents=True)
+    for name in ("trace_view.json", "copy/kernel_details.csv", "copy/msprof_20250615070512.db", "copy/deeper/a.txt"):
+        (tmp_path / name).touch()
+    found = scan({"": tmp_path})
+    assert found.skipped == ()
+    names = {span.path: [file.relative for file in span.files] for span in (place.span for place in found.places())}
+    assert names == {tmp_path.name: ["trace_view.json"], "copy": ["kernel_details.csv", "msprof_20250615070512.db"]}
 
 
 def test_tokens_are_stable_opaque_and_distinct(tmp_path: Path) -> None:

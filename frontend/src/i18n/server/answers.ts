@@ -51,8 +51,7 @@ export const ANSWERS = {
     "该次采集没有留下记录的数据：它仍在进行，或其进程在结束前被终止（或磁盘已满）。此前记录的数据已丢失，无法解析。",
   "If the capture runs, wait until it ends. Otherwise remove the folder and record again.":
     "如果采集仍在进行，请等待其结束；否则请删除该目录并重新采集。",
-  "Move them into a folder named ASCEND_PROFILER_OUTPUT below this one.":
-    "请将它们移到该目录下名为 ASCEND_PROFILER_OUTPUT 的目录中。",
+  "Open it with the program that wrote it, or in Perfetto.": "请用写出它的程序或 Perfetto 打开。",
   "No permission to read this folder.": "没有读取该目录的权限。",
   "Nothing: its target is read where it lies.": "无需处理：其目标会在所在位置读取。",
   "Parse it on a host with CANN:": "请在安装了 CANN 的主机上解析：",
@@ -61,8 +60,8 @@ export const ANSWERS = {
     "从未解析的原始采集数据：没有包含结果文件的 ASCEND_PROFILER_OUTPUT。",
   "Remote folders are not read yet by this version.": "本版本尚不支持读取远程目录。",
   "Restore the target or remove the link.": "请恢复目标或删除该链接。",
-  "Result files lie here without their ASCEND_PROFILER_OUTPUT folder.":
-    "结果文件直接放在这里，没有 ASCEND_PROFILER_OUTPUT 目录。",
+  "Trace events of another program: the member schemaVersion, which torch.profiler writes, is missing.":
+    "其他程序的 trace 事件：缺少 torch.profiler 会写出的成员 schemaVersion。",
   "Start TensorBoard on a folder below.": "请在更下层的目录启动 TensorBoard。",
   "Start TensorBoard on a folder nearer to the results.": "请在离结果更近的目录启动 TensorBoard。",
   "The result folder holds no result files.": "结果目录中没有结果文件。",
