@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 import runpy
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
+
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:  # setuptools before 70.1
+    from wheel.bdist_wheel import bdist_wheel
 
 HERE = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "tb_npu_plugin/__init__.py").read_text(), re.M)
@@ -76,7 +82,12 @@ def observer() -> list[Extension]:
 
 
 class BuildNative(build_ext):
-    """Builds what there is a compiler for. The package does without each of them."""
+    """Builds what there is a compiler for. The package does without each of them. built: their names."""
+
+    def initialize_options(self) -> None:
+        """Nothing is built yet."""
+        super().initialize_options()
+        self.built: list[str] = []
 
     def build_extension(self, ext: Extension) -> None:
         """Build, or say what is missing for it."""
@@ -84,10 +95,28 @@ class BuildNative(build_ext):
             super().build_extension(ext)
         except Exception as error:  # whatever the compiler's trouble is, the package works
             without, needed = WITHOUT[ext.name == OBSERVER]
-            print(
-                f"tb-npu-plugin: {ext.name} was not built ({error}). {without} {needed} are needed to build it.",
-                file=sys.stderr,
-            )
+            say(f"tb-npu-plugin: {ext.name} was not built ({error}). {without} {needed} are needed to build it.")
+        else:
+            self.built.append(ext.name)
+
+
+def say(line: str) -> None:
+    """Print a line where the user sees it: pip shows nothing that a build prints, so the terminal has it too."""
+    print(line, file=sys.stderr)
+    if not sys.stderr.isatty():
+        with suppress(OSError), Path("/dev/tty").open("w") as terminal:
+            print(line, file=terminal)
+
+
+class TaggedWheel(bdist_wheel):
+    """A wheel without binaries is for every system."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """Tags of the file's name: Python, ABI, platform."""
+        if self.get_finalized_command("build_ext").built:
+            return super().get_tag()
+        self.root_is_pure = True
+        return "py3", "none", "any"
 
 
 setup(
@@ -106,7 +135,7 @@ setup(
         "tb_npu_plugin.capture.mock": ["native/*.cpp"],  # tb-npu build-observer
     },
     ext_modules=[SCANNER, ARGS, CSV, PACKING, *observer()],
-    cmdclass={"build_ext": BuildNative},
+    cmdclass={"build_ext": BuildNative, "bdist_wheel": TaggedWheel},
     options={"bdist_wheel": {"py_limited_api": "cp39"}},
     python_requires=">=3.9",
     install_requires=[

@@ -16,8 +16,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import harness
 from benchmarks.harness import Bar
+from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import SCANNER_VARIABLE, Into, scan_trace
+from tb_npu_plugin.scan import Into, scan_trace
 from tb_npu_plugin.scan.columns import MemoryColumns
 from tb_npu_plugin.scan.msgspec_events import PythonRows
 from tb_npu_plugin.scan.msgspec_scanner import Scanner

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks import harness, make_slices
 from benchmarks.harness import Bar
 from benchmarks.server import Server, tensorboard
-from tb_npu_plugin.scan import SCANNER_VARIABLE
+from tb_npu_plugin.installation import SCANNER_VARIABLE
 
 #: Sizes of the traces, MB: growth is told from the first to the last, memory is judged from JUDGED_FROM on, the time of
 #: a start from TIMED_FROM on: below, what a process costs to start weighs too much.

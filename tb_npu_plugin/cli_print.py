@@ -19,11 +19,11 @@ from rich.progress import (
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
-from rich.table import Table
 
-#: Rows of a table that are shown; --json has them all.
-SHOWN_ROWS = 20
-PIPE_WIDTH = 240
+from tb_npu_plugin.cli_view import print_view
+from tb_npu_plugin.installation import describe_scanner, tensorboard_defect
+
+PIPE_WIDTH = 10_000
 POLL = 0.05
 #: What became of a file (DoctorFileJson.state), in the words of the page.
 STATES = {
@@ -71,26 +71,12 @@ def progress(names: Mapping[str, str]) -> Iterator[Bar]:
 
 
 def view(found: Mapping[str, Any]) -> None:
-    """A view: its plain figures, its lists, the first rows of its tables, what is missing, problems."""
+    """A view, what is missing of it, its problems."""
     console = _console()
-    data = found["data"] or {}
-    console.print(f"[bold]{found['view']}[/bold]: {found['state']}")
-    for name, value in data.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            _records(console, name, value)
-        elif isinstance(value, dict):
-            plain = {
-                key: item for key, item in value.items() if not isinstance(item, (dict, list)) and item is not None
-            }
-            console.print(f"{name}: {escape(', '.join(f'{key} {item}' for key, item in plain.items()))}")
-        elif not isinstance(value, list):
-            console.print(f"{name}: {escape(str(value))}")
-    for name, table in found["tables"].items():
-        keys = [column["key"] for column in table["columns"]]
-        rows = list(zip(*(table["data"][key][:SHOWN_ROWS] for key in keys)))
-        _table(console, f"{name} ({table['total']} rows)", keys, rows)
+    print_view(console, found)
     for item in found["missing"]:
-        console.print(f"missing {item['file']}: {escape(item['text'])} Recorded with {escape(item['option'])}.")
+        record = f" To record it, set {item['option']}." if item["option"] else ""
+        console.print(f"missing {item['file']}: {escape(item['text'] + record)}")
     problems(console, found["problems"])
 
 
@@ -118,11 +104,14 @@ def doctor(listed: Mapping[str, Any]) -> None:
             console.print(f"  {STATES['unread']:12} and {span['more']:,} more files")
         problems(console, span["problems"])
         for item in span["missing"]:
-            record = f" Recorded with {item['option']}." if item["option"] else ""
+            record = f" To record it, set {item['option']}." if item["option"] else ""
             console.print(f"  missing {escape(item['file'])}: {escape(item['text'] + record)}")
     for item in listed["skipped"]:
         console.print(f"[yellow]not taken[/yellow] {escape(item['path'])}: {escape(item['reason'])}")
         console.print(f"  {escape(' '.join(filter(None, (item['action'], item['command']))))}", soft_wrap=True)
+    console.print(f"Trace scanner: {describe_scanner()}")
+    if defect := tensorboard_defect():
+        console.print(f"[yellow]{escape(defect)}[/yellow]")
     total = sum(span["count"] for span in listed["spans"])
     console.print(f"{len(listed['spans'])} taken, {len(listed['skipped'])} not taken, {_problems(total)}")
 
@@ -185,29 +174,5 @@ def _recorded(capture: Mapping[str, Any]) -> str:
 
 
 def _console() -> Console:
-    """Standard output; wide where it is no terminal, so that nothing is cut in a file or a pipe."""
+    """Standard output; of any width where it is no terminal, so that nothing is cut in a file or a pipe."""
     return Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)
-
-
-def _records(console: Console, name: str, records: Sequence[Mapping[str, Any]]) -> None:
-    keys = [key for key, value in records[0].items() if not isinstance(value, (dict, list))]
-    _table(console, f"{name} ({len(records)})", keys, [[item[key] for key in keys] for item in records[:SHOWN_ROWS]])
-
-
-def _table(console: Console, title: str, keys: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Figures as they are in the JSON: ns and bytes."""
-    table = Table(title=escape(title), title_justify="left", show_edge=False)
-    for number, key in enumerate(keys):
-        text = any(isinstance(row[number], str) for row in rows)
-        table.add_column(key, justify="left" if text else "right", max_width=60)
-    for row in rows:
-        table.add_row(*map(_cell, row))
-    console.print(table)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return escape(str(value))
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

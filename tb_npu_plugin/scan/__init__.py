@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Optional, TypeVar
 
+from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan.columns import Columns, MemoryColumns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents
@@ -16,8 +17,6 @@ from tb_npu_plugin.scan.source import Peeks, Source
 
 __all__ = ["MEMORY", "Into", "Scan", "TraceEvents", "native_or_python", "scan_trace"]
 
-#: "c" or "python"; by default C where it was built. TraceEvents.scanner tells which one read a trace.
-SCANNER_VARIABLE = "TB_NPU_SCANNER"
 T = TypeVar("T")
 
 

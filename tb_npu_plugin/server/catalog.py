@@ -7,6 +7,7 @@ from typing import Literal
 
 from tb_npu_plugin import __version__
 from tb_npu_plugin.discovery.model import FoundSpan, FoundWorker, Place
+from tb_npu_plugin.installation import scanner_in_use
 from tb_npu_plugin.problems import Problem, once
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.cache import Entry
@@ -40,6 +41,7 @@ def catalog(library: Library) -> CatalogJson:
             {"path": item.path, "reason": item.reason, "action": item.action, "command": item.command}
             for item in scan.skipped
         ],
+        "scanner": scanner_in_use(),
         "version": __version__,
     }
 

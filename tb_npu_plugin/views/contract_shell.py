@@ -64,13 +64,14 @@ class SkippedJson(TypedDict):
 
 class CatalogJson(TypedDict):
     """Answer of /api/catalog. `generation` grows when anything changed; `scanning` while a scan runs.
-    `logdirs`: the folders that are looked through."""
+    `logdirs`: the folders that are looked through; `scanner`: what reads traces (installation.py)."""
 
     generation: int
     scanning: bool
     logdirs: list[str]
     runs: list[RunJson]
     skipped: list[SkippedJson]
+    scanner: Literal["c", "python"]
     version: str
 
 

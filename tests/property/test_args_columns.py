@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tb_npu_plugin.scan import SCANNER_VARIABLE
+from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.scan import args as plain_args
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.scan.args_columns import Key, read_columns

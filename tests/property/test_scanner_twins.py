@@ -15,8 +15,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import SCANNER_VARIABLE, Into, scan_trace, source
+from tb_npu_plugin.scan import Into, scan_trace, source
 from tb_npu_plugin.scan.events import DTYPES, TEXT_COLUMNS, TraceEvents
 from tests.conftest import FIXTURES
 from tests.support.scanners import differences, needs_native, told

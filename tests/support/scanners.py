@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import SCANNER_VARIABLE
 from tb_npu_plugin.scan.events import DTYPES, TEXT_COLUMNS, TraceEvents
 
 #: What TB_NPU_SCANNER may be -> what TraceEvents.scanner then says.

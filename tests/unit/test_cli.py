@@ -12,7 +12,10 @@ from typing import Any, get_args, get_type_hints
 import pytest
 from click.testing import CliRunner
 
+from tb_npu_plugin import __version__
+from tb_npu_plugin.cli import cli
 from tb_npu_plugin.cli_print import STATES, _problems, _size
+from tb_npu_plugin.installation import describe_scanner
 from tb_npu_plugin.store import stages
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.views.contract import DoctorFileJson
@@ -98,7 +101,7 @@ def test_distributed_waits_for_all_ranks(logs: Path) -> None:
 
 def test_a_view_that_reads_without_a_job_is_asked_for_again(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that ends between the look at the cache and the look at the jobs leaves "reading" and no progress."""
-    from tb_npu_plugin import cli
+    from tb_npu_plugin import cli_show
     from tb_npu_plugin.server.service import Service
 
     real, asked = Service.answer, []
@@ -111,9 +114,9 @@ def test_a_view_that_reads_without_a_job_is_asked_for_again(logs: Path, monkeypa
         return found, result
 
     monkeypatch.setattr(Service, "answer", answer)
-    with cli._library((logs,)) as library:
+    with cli_show._library((logs,)) as library:
         span = library.scan().places()[0].span.token
-        found = cli._view(Service(library, ahead=False), "kernel", {"span": span})
+        found = cli_show._view(Service(library, ahead=False), "kernel", {"span": span})
     assert found["state"] == "ready" and found["tables"]["all"]["total"] == 2
     assert asked.count("ready") == 2  # and the whole tables are of the same answer
 
@@ -124,7 +127,6 @@ def test_what_settles_between_reading_and_showing_is_shown(
 ) -> None:
     # It was to be read anew then, and nothing of it was shown.
     import tb_npu_plugin.api as npu
-    from tb_npu_plugin import cli
 
     real = Library.read
 
@@ -138,7 +140,7 @@ def test_what_settles_between_reading_and_showing_is_shown(
     if program == "api":
         assert [len(span.kernels()) for span in npu.open(logs)] == [2, 2]
         return
-    done = CliRunner().invoke(cli.cli, [program, str(logs), *["--json"] * (program == "doctor")])
+    done = CliRunner().invoke(cli, [program, str(logs), *["--json"] * (program == "doctor")])
     assert done.exit_code == 0
     if program == "doctor":
         states = [file["state"] for span in json.loads(done.stdout)["spans"] for file in span["files"]]
@@ -149,7 +151,24 @@ def test_what_settles_between_reading_and_showing_is_shown(
 
 def test_without_json_it_prints_for_people(logs: Path) -> None:
     done = run("show", "overview", logs)
-    assert done.returncode == 0 and "13,750" in done.stdout and "steps" in done.stdout
+    assert done.returncode == 0 and "13.750" in done.stdout and "Computing (µs)" in done.stdout
+    assert "…" not in done.stdout, "figures are cut"
+    ranks = run("show", "distributed", logs).stdout.splitlines()
+    head = next(line for line in ranks if "Worker" in line and "Span" in line)
+    assert head.index("Worker") < head.index("Span"), "ids come after names"
+
+
+def test_the_version_says_which_scanner_reads_and_imports_no_library() -> None:
+    code = (
+        "import runpy, sys; sys.argv = ['tb-npu', '--version']\n"
+        "try: runpy.run_module('tb_npu_plugin', run_name='__main__')\n"
+        "except SystemExit: print(*sorted({'numpy', 'duckdb', 'rich', 'tensorboard'} & set(sys.modules)))"
+    )
+    for scanner, says in (("", f"Trace scanner: {describe_scanner()}"), ("python", "Python (TB_NPU_SCANNER=python)")):
+        environment = {**os.environ, "TB_NPU_SCANNER": scanner}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+        version, scanner_line, imported = done.stdout.splitlines()
+        assert (version, says in scanner_line, imported) == (f"tb-npu, version {__version__}", True, "")
 
 
 def test_doctor_lists_what_was_found_and_what_was_not(logs: Path) -> None:

@@ -25,9 +25,9 @@ HELD = """
 import functools, signal, sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from tb_npu_plugin import cli
+from tb_npu_plugin import cli, cli_show
 from tests.unit.store.slow_worker import Holding
-cli.Library = functools.partial(cli.Library, process=Holding(Path({folder!r}), "op_statistic.csv"))
+cli_show.Library = functools.partial(cli_show.Library, process=Holding(Path({folder!r}), "op_statistic.csv"))
 cli.main()
 """
 

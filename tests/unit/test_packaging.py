@@ -25,8 +25,8 @@ needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C com
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The wheel of what git tracks: what stands in the tree by chance must not be needed, or get in."""
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What git tracks: what stands in the tree by chance must not be needed, or get in."""
     source = tmp_path_factory.mktemp("source")
     tracked = subprocess.run(
         ["git", "ls-files", "-z", "setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "tb_npu_plugin"],
@@ -36,12 +36,18 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
         target = source / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((ROOT / name).read_bytes())
-    out = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(out), "."],
-        cwd=source, check=True, env=NO_CXX,
-    )  # fmt: skip
-    return zipfile.ZipFile(next(Path(out).glob("*.whl")))
+    return source
+
+
+def build_wheel(source: Path, out: Path, env: dict[str, str]) -> zipfile.ZipFile:
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(out)]
+    subprocess.run([*command, "."], cwd=source, check=True, env=env)
+    return zipfile.ZipFile(next(out.glob("*.whl")))
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    return build_wheel(source, tmp_path_factory.mktemp("wheel"), NO_CXX)
 
 
 def test_wheel_holds_the_bundle_and_every_module(wheel: zipfile.ZipFile) -> None:
@@ -74,6 +80,14 @@ def test_without_a_compiler_it_is_said_and_left_out(tmp_path: Path) -> None:
         assert f"{module} was not built (" in done.stderr
     assert done.stderr.count("Traces are read by slower Python code") == len(NATIVE)
     assert not list(tmp_path.rglob("*.so"))
+
+
+def test_a_wheel_without_binaries_is_for_every_system(source: Path, tmp_path: Path) -> None:
+    shutil.copytree(source, tmp_path / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
+    wheel = build_wheel(tmp_path / "source", tmp_path / "out", NO_COMPILERS)
+    assert Path(str(wheel.filename)).name.endswith("-py3-none-any.whl")
+    about = next(name for name in wheel.namelist() if name.endswith(".dist-info/WHEEL"))
+    assert "Root-Is-Purelib: true" in wheel.read(about).decode()
 
 
 @pytest.mark.parametrize("failure", ["ImportError", "OSError"])

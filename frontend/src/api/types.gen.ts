@@ -61,13 +61,14 @@ export interface CaptureJson {
   databases: DatabaseJson[];
 }
 
-/** Answer of /api/catalog. `generation` grows when anything changed; `scanning` while a scan runs. `logdirs`: the folders that are looked through. */
+/** Answer of /api/catalog. `generation` grows when anything changed; `scanning` while a scan runs. `logdirs`: the folders that are looked through; `scanner`: what reads traces (installation.py). */
 export interface CatalogJson {
   generation: number;
   scanning: boolean;
   logdirs: string[];
   runs: RunJson[];
   skipped: SkippedJson[];
+  scanner: "c" | "python";
   version: string;
 }
 

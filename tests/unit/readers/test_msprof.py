@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.readers.msprof import pieces
 from tb_npu_plugin.readers.reading import Reading
-from tb_npu_plugin.scan import MEMORY, SCANNER_VARIABLE, scan_trace
+from tb_npu_plugin.scan import MEMORY, scan_trace
 from tb_npu_plugin.store import worker
 from tb_npu_plugin.store.stages import Request, files_of
 from tb_npu_plugin.store.timeline import Timeline, build_timeline

@@ -12,8 +12,9 @@ from types import ModuleType
 
 import pytest
 
+from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import SCANNER_VARIABLE, TraceEvents, scan_trace, source
+from tb_npu_plugin.scan import TraceEvents, scan_trace, source
 from tests.conftest import FIXTURES
 from tests.support.scanners import differences, needs_native, told
 

@@ -35,6 +35,7 @@ function Doctor({ data, answer }: { data: DoctorJson; answer: ViewJson }) {
           </Card>
         )}
         {isFine && <p class="muted">{t("doctor.fine")}</p>}
+        {catalog.value?.scanner === "python" && <p class="muted">{t("doctor.scanner.python")}</p>}
       </div>
       <div class="span-4 stack">
         <CaptureCard capture={data.capture} hasFiles={false} />

@@ -1,0 +1,212 @@
+"""tb-npu show, ingest and doctor: the views and the problems of a result on the command line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from tb_npu_plugin import cli_print
+from tb_npu_plugin.discovery.model import Place, Scan
+from tb_npu_plugin.discovery.watch import look_once
+from tb_npu_plugin.errors import NpuPluginError
+from tb_npu_plugin.server.catalog import catalog, of_job
+from tb_npu_plugin.server.choice import OPENS, choose_place, choose_run
+from tb_npu_plugin.server.encoding import encode_json
+from tb_npu_plugin.server.service import Service
+from tb_npu_plugin.store.library import Library, Stand
+from tb_npu_plugin.store.stages import STAGES
+from tb_npu_plugin.views import doctor as doctor_view
+from tb_npu_plugin.views.availability import facts_of_span, missing
+from tb_npu_plugin.views.base import ViewInput
+from tb_npu_plugin.views.registry import VIEWS, find_view
+from tb_npu_plugin.views.table_query import TableQuery
+from tb_npu_plugin.views.tables_json import table_json
+
+PATH = click.Path(exists=True, path_type=Path)
+VIEW_IDS = [view.id for view in VIEWS]
+
+
+class Nothing(NpuPluginError):
+    """There is nothing to show."""
+
+    code = "nothing"
+
+
+@click.command(epilog=f"VIEW is one of {', '.join(VIEW_IDS)}.")
+@click.argument("view", metavar="VIEW", type=click.Choice(VIEW_IDS))
+@click.argument("path", type=PATH, nargs=-1, required=True)
+@click.option("--run", default="", help="Run by its name; the first without.")
+@click.option("--worker", default="", help="Worker by rank, name or label; the first without.")
+@click.option("--span", default="", help="Span by name, label or number from 1; the first without.")
+@click.option("--baseline", default="", help="diff: worker of the first PATH.")
+@click.option("--experimental", default="", help="diff: worker of the last PATH.")
+@click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A parameter of the view; repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON; times in integer ns.")
+def show(
+    view: str,
+    path: tuple[Path, ...],
+    run: str,
+    worker: str,
+    span: str,
+    baseline: str,
+    experimental: str,
+    params: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Print what VIEW shows of the result in PATH: a logdir, a run, a result folder or one of its files. diff takes two
+    PATHs, or two workers of one."""
+    if len(path) > (2 if view == "diff" else 1):
+        raise click.UsageError(f"{view} takes {'two PATHs' if view == 'diff' else 'one PATH'}.")
+    given = dict(_pair(view, param) for param in params)
+    with _library(path) as library:
+        scan = library.scan()
+        scope = find_view(view).scope
+        if scope == "run":
+            given["run"] = choose_run(scan, run).token
+        elif scope == "diff":
+            sides = [_side(scan, path, number) for number in (0, -1)]
+            other = "" if len(path) == 2 else "+1"
+            given["baseline"] = choose_place(sides[0], run, baseline or worker, span).span.token
+            given["experimental"] = choose_place(sides[1], run, experimental or other, span).span.token
+        else:
+            given["span"] = choose_place(scan, run, worker, span).span.token
+        found = _view(Service(library, ahead=False), view, given)
+        if as_json:
+            _write_json(found)
+        else:
+            cli_print.view(found)
+    if found["state"] != "ready":
+        sys.exit(1)
+
+
+@click.command()
+@click.argument("path", type=PATH)
+def ingest(path: Path) -> None:
+    """Read everything below PATH into the cache, so that TensorBoard shows it at once.
+
+    Ctrl-C ends it; the next run goes on with what is not read yet.
+    """
+    with _library((path,)) as library:
+        spans = [_examined(library, *read) for read in _read(library)]
+        cli_print.ingested(spans)
+    if not spans or any(span["state"] == "failed" for span in spans):
+        sys.exit(1)
+
+
+@click.command()
+@click.argument("path", type=PATH)
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def doctor(path: Path, as_json: bool) -> None:
+    """List what was found below PATH, what was not taken, and every problem. Reads everything."""
+    with _library((path,)) as library:
+        places = _read(library)
+        listed: dict[str, Any] = dict(catalog(library))
+        listed["spans"] = [_examined(library, *read) for read in places]
+        if as_json:
+            _write_json(listed)
+        else:
+            cli_print.doctor(listed)
+    if not places or any(span["state"] == "failed" for span in listed["spans"]):
+        sys.exit(1)
+
+
+@contextmanager
+def _library(paths: Sequence[Path]) -> Iterator[Library]:
+    """The results below the paths, scanned. Raises Nothing when there are none."""
+    # One path has no name in front of its runs; of two, the order tells them apart.
+    logdirs = {("" if len(paths) == 1 else str(number + 1)): path.absolute() for number, path in enumerate(paths)}
+    watcher = look_once(logdirs)
+    scan = watcher.current()
+    library = Library(watcher)
+    try:
+        if not scan.runs and not scan.skipped:
+            raise Nothing(f"no NPU result below {', '.join(map(str, paths))}", OPENS)
+        yield library
+    finally:
+        library.close()
+
+
+def _side(scan: Scan, paths: Sequence[Path], number: int) -> Scan:
+    """The runs of the first (0) or the last (-1) path."""
+    if len(paths) == 1:
+        return scan
+    prefix = "1" if number == 0 else "2"
+    return Scan(tuple(run for run in scan.runs if run.label.partition("/")[0] == prefix), scan.skipped)
+
+
+def _view(service: Service, view: str, params: dict[str, str]) -> dict[str, Any]:
+    """The answer of the view's route, waited for, with whole tables and with its data at the top as well."""
+    names = {place.span.token: place.worker.label for place in service.library.scan().places()}
+    with cli_print.progress(names) as bar:
+        while True:
+            found, result = service.answer(view, params)
+            # "reading" without a job: what was asked for ended between the looks at the cache and at the jobs.
+            is_busy = any(item["state"] in ("waiting", "reading") for item in found["progress"])
+            if found["state"] != "reading" and not is_busy:
+                break
+            bar(found["progress"], 0)
+    out: dict[str, Any] = {**found, **(found["data"] or {})}
+    if result is not None:
+        out["tables"] = {
+            name: table_json(f"{view}.{name}", source, result.base_ns, TableQuery(limit=len(source.table)))
+            for name, source in result.tables.items()
+        }
+    return out
+
+
+def _read(library: Library) -> list[tuple[Place, list[Stand]]]:
+    """Read everything that was found; returns where it stands, and how far it is read where it is still written."""
+    places = library.scan().places()
+    size = sum(place.span.bytes for place in places)
+    with cli_print.progress({place.span.token: place.worker.label for place in places}) as bar:
+
+        def tell() -> None:
+            jobs = library.jobs()
+            bar([of_job(job) for job in jobs], size - sum(job.bytes_total for job in jobs))
+
+        seen = library.read(places, STAGES, tell)
+    return [(place, [stand for one, stand in seen if one is place]) for place in places]
+
+
+def _examined(library: Library, place: Place, seen: Sequence[Stand]) -> dict[str, Any]:
+    """What doctor says of one span. seen: see Library.open."""
+    span = library.open(place, seen)
+    states = {stage: library.stand(place, stage).state for stage in STAGES}
+    problems = [problem.as_json() for problem in span.problems]
+    found = doctor_view.build(ViewInput([span], {})).data
+    return {
+        "path": place.span.path,
+        "run": place.run.label,
+        "worker": place.worker.label,
+        "label": span.label,
+        "state": "failed" if "failed" in states.values() else "ready",
+        "rank": place.worker.rank,
+        "rank_source": place.worker.rank_source,
+        "capture": found["capture"],
+        "files": found["files"],
+        "more": found["more"],
+        "missing": missing(facts_of_span(span)),
+        "problems": problems,
+        "count": sum(problem["count"] for problem in problems),
+    }
+
+
+def _pair(view: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise click.UsageError(f"--param {text} is not KEY=VALUE.")
+    known = [param.name for param in find_view(view).params]
+    if name not in known:
+        raise click.UsageError(f"{view} has no parameter {name!r}. It has: {', '.join(known) or 'none'}.")
+    return name, value
+
+
+def _write_json(content: Any) -> None:
+    sys.stdout.buffer.write(msgspec.json.format(encode_json(content), indent=1) + b"\n")
+    sys.stdout.buffer.flush()

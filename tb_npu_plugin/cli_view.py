@@ -1,0 +1,148 @@
+"""Prints a view for people: each figure with its unit, names before ids."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.tables import Kind
+
+#: Rows of a table that are printed; --json has them all.
+SHOWN_ROWS = 20
+UNKNOWN = "–"
+_TIME_UNITS = (("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
+#: Units of each kind of figure, with what one is in ns or bytes.
+_UNITS: Mapping[Kind, Sequence[tuple[str, int]]] = {
+    Kind.TIME: _TIME_UNITS,
+    Kind.DURATION: _TIME_UNITS,
+    Kind.BYTES: (("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)),
+    Kind.TRAFFIC: (("B", 1), ("kB", 10**3), ("MB", 10**6), ("GB", 10**9)),
+}
+#: Fields of a step in the JSON of views, named as the columns of step_trace_time.csv.
+_STEP_COLUMNS = {column.key: column for column in TABLES["step_trace"]}
+#: Further times of a rank in a step (RankBudgetJson), in ns.
+_COMMUNICATION_TIMES = ("elapse", "transit", "wait", "synchronization", "idle", "late", "longest_communication")
+#: Kind of other figures by the end of their keys.
+_ENDS = {"_ns": Kind.DURATION, "_at": Kind.TIME, "_bytes": Kind.BYTES, "share": Kind.RATIO, "ratio": Kind.RATIO}
+_ID = re.compile(r"[rws][0-9a-f]{18}")
+
+
+@dataclass(frozen=True)
+class PrintedColumn:
+    """A column: its title without a unit, what it holds (None: by its values), all its values."""
+
+    title: str
+    kind: Kind | None
+    values: Sequence[Any]
+
+    @property
+    def is_id(self) -> bool:
+        """Holds ids of the catalog."""
+        return any(isinstance(value, str) and _ID.fullmatch(value) for value in self.values)
+
+    def cells(self) -> tuple[str, list[str]]:
+        """The heading with its unit, and the texts of the cells."""
+        unit, scale = self._unit()
+        heading = f"{self.title} ({unit})" if unit else self.title
+        return heading, [_cell(value, scale, self.kind) for value in self.values]
+
+    def _unit(self) -> tuple[str, float]:
+        if self.kind in (Kind.RATIO, Kind.PERCENT):
+            return "%", 0.01 if self.kind is Kind.RATIO else 1
+        if self.kind is Kind.BANDWIDTH:
+            return "GB/s", 1
+        units = _UNITS.get(self.kind) if self.kind else None
+        if units is None:
+            return "", 1
+        largest = max((abs(value) for value in self.values if isinstance(value, (int, float))), default=0)
+        return next(unit for unit in reversed(units) if largest >= unit[1] or unit[1] == 1)
+
+
+def print_view(console: Console, found: Mapping[str, Any]) -> None:
+    """The answer of a view's route: its plain figures, its lists, the first rows of its tables."""
+    console.print(f"[bold]{found['view']}[/bold]: {found['state']}")
+    for key, value in (found["data"] or {}).items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            _print_table(console, _title(key), len(value), _columns_of(value[:SHOWN_ROWS]))
+        elif isinstance(value, dict):
+            figures = [f"{_title(name)} {_single(name, item)}" for name, item in value.items() if _is_plain(item)]
+            console.print(f"{_title(key)}: {escape(', '.join(figures))}")
+        elif not isinstance(value, list):
+            console.print(f"{_title(key)}: {escape(_single(key, value))}")
+    for name, table in found["tables"].items():
+        columns = [
+            PrintedColumn(column["title"], Kind(column["kind"]), table["data"][column["key"]][:SHOWN_ROWS])
+            for column in table["columns"]
+        ]
+        _print_table(console, _title(name), table["total"], columns)
+
+
+def _columns_of(records: Sequence[Mapping[str, Any]]) -> list[PrintedColumn]:
+    keys = [key for key, value in records[0].items() if not isinstance(value, (dict, list))]
+    return [PrintedColumn(_title(key), _kind(key), [item[key] for item in records]) for key in keys]
+
+
+def _print_table(console: Console, title: str, rows: int, columns: Iterable[PrintedColumn]) -> None:
+    known = [column for column in columns if any(value is not None for value in column.values)]
+    count = f"{rows} rows" if rows <= SHOWN_ROWS else f"{SHOWN_ROWS} of {rows} rows; --json prints all"
+    table = Table(title=escape(f"{title} ({count})"), title_justify="left", show_edge=False)
+    bodies = []
+    for column in sorted(known, key=lambda column: column.is_id):
+        heading, cells = column.cells()
+        is_text = any(isinstance(value, str) for value in column.values)
+        table.add_column(heading, justify="left" if is_text else "right", overflow="fold")
+        bodies.append(cells)
+    for row in zip(*bodies):
+        table.add_row(*map(escape, row))
+    console.print(table)
+
+
+def _single(key: str, value: Any) -> str:
+    """A figure that stands alone, with its unit."""
+    if key == "start_ns":
+        return f"{datetime.fromtimestamp(int(value) / 1e9).astimezone():%Y-%m-%d %H:%M:%S %Z}"
+    if key == "pid":
+        return str(value)
+    column = PrintedColumn("", _kind(key), [value])
+    unit = column._unit()[0] if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
+    return f"{column.cells()[1][0]} {unit}".rstrip()
+
+
+def _cell(value: Any, scale: float, kind: Kind | None) -> str:
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if kind in (None, Kind.INT) or (scale == 1 and isinstance(value, int)):
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    return f"{value / scale:,.2f}" if kind in (Kind.RATIO, Kind.PERCENT, Kind.BANDWIDTH) else f"{value / scale:,.3f}"
+
+
+def _is_plain(value: Any) -> bool:
+    return value is not None and not isinstance(value, (dict, list))
+
+
+def _title(key: str) -> str:
+    """The title of a field: that of the step column of this key, else the key as words."""
+    if key in _STEP_COLUMNS:
+        return _STEP_COLUMNS[key].title
+    words = re.sub(r"_(ns|bytes)$", "", key).replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
+def _kind(key: str) -> Kind | None:
+    if key in _STEP_COLUMNS:
+        return _STEP_COLUMNS[key].kind
+    if key in _COMMUNICATION_TIMES:
+        return Kind.DURATION
+    return next((kind for end, kind in _ENDS.items() if key.endswith(end)), None)

@@ -1,0 +1,50 @@
+"""What this installation can do: which scanner reads traces, and whether its TensorBoard starts."""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+#: "c" or "python", which gives the same results more slowly; by default C where it was built. TraceEvents.scanner tells which one read a trace.
+SCANNER_VARIABLE = "TB_NPU_SCANNER"
+
+
+def is_c_built() -> bool:
+    """The C scanner was compiled when the package was installed. Imports nothing."""
+    return any((Path(__file__).parent / "scan").glob("_native.*.so"))
+
+
+def scanner_in_use() -> Literal["c", "python"]:
+    """The one that reads traces now."""
+    return "c" if is_c_built() and os.environ.get(SCANNER_VARIABLE) != "python" else "python"
+
+
+def describe_scanner() -> str:
+    """A line for people: which scanner reads traces, and how to get the faster one."""
+    if scanner_in_use() == "c":
+        return "C"
+    if is_c_built():
+        return f"Python ({SCANNER_VARIABLE}=python)"
+    return (
+        "Python, about 5 times slower than the C scanner, which was not built at install. "
+        "Install a C compiler (gcc) and Python's headers, then install tb-npu-plugin again."
+    )
+
+
+def tensorboard_defect() -> str:
+    """Why TensorBoard does not start here, and what to do; "" where it does."""
+    try:
+        found = version("tensorboard")
+    except PackageNotFoundError:
+        return ""
+    release = tuple(map(int, re.findall(r"\d+", found)[:2]))
+    if release > (2, 20) or find_spec("pkg_resources") is not None:
+        return ""
+    return (
+        f"TensorBoard {found} does not start here: it needs pkg_resources, which setuptools 82 removed. "
+        "Run: pip install 'setuptools<82', or: pip install 'tensorboard>=2.21'"
+    )
