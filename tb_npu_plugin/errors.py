@@ -31,6 +31,24 @@ class NotFound(NpuPluginError):
     code = "not_found"
 
 
+class Forbidden(NpuPluginError):
+    """A request that changes something and comes from another site's page."""
+
+    status = 403
+    code = "forbidden"
+
+
+class MethodNotAllowed(NpuPluginError):
+    """A route that is asked with another HTTP method than it answers. allowed: those that it answers."""
+
+    status = 405
+    code = "method"
+
+    def __init__(self, message: str, hint: str, allowed: Sequence[str]) -> None:
+        super().__init__(message, hint)
+        self.allowed = allowed
+
+
 class Stale(NotFound):
     """The request is about a reading that another one has replaced; the client asks for the view again."""
 

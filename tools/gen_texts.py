@@ -49,7 +49,9 @@ CALLS: dict[str, tuple[int | str, ...]] = {
     "unreadable": (2, 3),
     "gone": (1,),
     "report_shape": (2,),
-    **dict.fromkeys(("BadRequest", "NotFound", "Stale", "NotReady", "BadFile", "NoEvents"), _ERROR),
+    **dict.fromkeys(
+        ("BadRequest", "Forbidden", "MethodNotAllowed", "NotFound", "Stale", "NotReady", "BadFile", "NoEvents"), _ERROR
+    ),
 }
 #: Functions whose result, or a part of it by place, is a text.
 FUNCTIONS = {"_ending": 0, "_reason": 0, "args": 1}

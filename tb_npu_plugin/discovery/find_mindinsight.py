@@ -130,7 +130,7 @@ def _device(folder: Folder, table: RankTable, hosts: Sequence[str], host: str, d
     notes: list[Problem] = [_assumed(rank)] if source == ASSUMED else []
     files = _files(entries, f"{CLUSTER_FOLDER}/{host}/{FOLDER}/", notes)
     parts = (*folder.parts, CLUSTER_FOLDER, host, f"device_{device}")
-    identity = _identity(rank, source, report.shown(table.addresses.get(host, f"host {host}")))
+    identity = _identity(rank, source, f"host {report.shown(host)}")
     return Found(MINDINSIGHT.id, folder.path, parts, folder.parts, identity, files, tuple(notes), f"device {device}")
 
 

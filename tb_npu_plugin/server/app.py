@@ -10,8 +10,9 @@ from typing import IO, Any
 from werkzeug.wrappers import Request, Response
 
 from tb_npu_plugin.discovery.watch import Watcher
-from tb_npu_plugin.errors import BadRequest, NotFound, check_choice
+from tb_npu_plugin.errors import BadRequest, MethodNotAllowed, NotFound, check_choice
 from tb_npu_plugin.server import catalog, ranks, respond, static
+from tb_npu_plugin.server.changing import READING, check_changing
 from tb_npu_plugin.server.kernel_facts import kernel_facts
 from tb_npu_plugin.server.service import Service
 from tb_npu_plugin.store.library import Library
@@ -35,10 +36,14 @@ class App:
         self._given = library
         self._lock = threading.Lock()
         self._service: Service | None = None
+        #: Routes that change something: POST, from a page of this server only.
+        self._changing: dict[str, Callable[[Request], Response]] = {
+            "api/reading": self._reading,
+            "api/rescan": self._rescan,
+        }
         self._exact: dict[str, Callable[[Request], Response]] = {
             "api/catalog": self._catalog,
             "api/progress": self._progress,
-            "api/reading": self._reading,
             "api/ranks": self._ranks,
             "api/trace/download": self._download,
             "index.js": lambda request: self._static(request, "index.js"),
@@ -71,6 +76,12 @@ class App:
 
     def _route(self, request: Request) -> Response:
         path = request.path.rpartition(_MOUNT)[2].lstrip("/")
+        changing = self._changing.get(path)
+        if changing is not None:
+            check_changing(request)
+            return changing(request)
+        if request.method not in READING:
+            raise MethodNotAllowed(f"{request.method} is not answered here", "This route is read with GET.", READING)
         exact = self._exact.get(path)
         if exact is not None:
             return exact(request)
@@ -84,9 +95,13 @@ class App:
         return respond.static(request, content, mime, static.is_versioned(name) or bool(request.args.get("v")))
 
     def _catalog(self, request: Request) -> Response:
-        self._watcher.ask(now=request.args.get("rescan") == "1")
+        self._watcher.ask()
         self._watcher.wait(FIRST_SCAN)
         return respond.json(request, catalog.catalog(self.library))
+
+    def _rescan(self, request: Request) -> Response:
+        self._watcher.ask(now=True)
+        return self._catalog(request)
 
     def _progress(self, request: Request) -> Response:
         self._watcher.ask()

@@ -10,7 +10,7 @@ from typing import Any
 from tensorboard.backend import http_util
 from werkzeug.wrappers import Request, Response
 
-from tb_npu_plugin.errors import NpuPluginError
+from tb_npu_plugin.errors import MethodNotAllowed, NpuPluginError
 from tb_npu_plugin.server.encoding import encode_json
 
 logger = logging.getLogger(__name__)
@@ -65,20 +65,17 @@ def error(request: Request, problem: Exception) -> Response:
     """ErrorJson. What this package raised says what happened; anything else is a defect of ours and goes to the log."""
     if isinstance(problem, NpuPluginError):
         body = {"code": problem.code, "message": problem.message, "hint": problem.hint}
-        return json(request, body, problem.status if problem.status >= 400 else 500)
+        response = json(request, body, problem.status if problem.status >= 400 else 500)
+        if isinstance(problem, MethodNotAllowed):
+            response.headers["Allow"] = ", ".join(problem.allowed)
+        return response
     logger.error("request %s failed", request.path, exc_info=problem)
     hint = "The server's log has the details; please report them."
     return json(request, {"code": "internal", "message": "The server could not answer.", "hint": hint}, 500)
 
 
 def guarded(handler: Callable[[Request], Response], request: Request) -> Response:
-    """The handler's response, or the error's. Only GET is answered: nothing here changes anything."""
-    if request.method not in ("GET", "HEAD"):
-        hint = "Every route is read with GET."
-        body = {"code": "method", "message": f"{request.method} is not answered here.", "hint": hint}
-        response = json(request, body, 405)
-        response.headers["Allow"] = "GET, HEAD"
-        return response
+    """The handler's response, or the error's."""
     try:
         return handler(request)
     except Exception as problem:  # the one error mapper: a traceback must not reach the client

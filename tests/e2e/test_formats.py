@@ -90,7 +90,7 @@ KINDS = {
             "doctor": "framework_raw_0.csv",
         },
     ),
-    "mindinsight_hosts": Kind("mindinsight_hosts", "rank 0 · 10.0.0.2", {"step_trace": "steps 2 to 6, n = 5"}),
+    "mindinsight_hosts": Kind("mindinsight_hosts", "rank 0 · host 2", {"step_trace": "steps 2 to 6, n = 5"}),
     "mindinsight_broken": Kind(
         "mindinsight_broken", "rank 0", {"step_trace": "n = 4", "distributed": "AllReduce-op700"}
     ),

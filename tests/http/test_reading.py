@@ -46,7 +46,7 @@ def test_a_cancelled_view_waits_until_it_is_resumed(slow: Browser, holding: Hold
     slow.json("/api/view/overview", span=span)
     assert until(lambda: "kernel_details" in holding.at())
     cancelled = {"tables": "cancelled", "trace": "cancelled"}
-    assert jobs(slow.json("/api/reading", span=span, stage="all", do="cancel")) == cancelled
+    assert jobs(slow.json("/api/reading", method="POST", span=span, stage="all", do="cancel")) == cancelled
     for view in ("overview", "kernel", "trace"):
         found = slow.json(f"/api/view/{view}", span=span)
         assert found["state"] == "reading" and found["data"] is None and jobs({"jobs": found["progress"]}) == cancelled
@@ -56,14 +56,14 @@ def test_a_cancelled_view_waits_until_it_is_resumed(slow: Browser, holding: Hold
     assert state == "new"
 
     holding.hold("trace_view.json")
-    found = jobs(slow.json("/api/reading", span=span, stage="tables", do="resume"))
+    found = jobs(slow.json("/api/reading", method="POST", span=span, stage="tables", do="resume"))
     assert found["tables"] != "cancelled" and found["trace"] == "cancelled"
     assert slow.view("kernel", span=span)["state"] == "ready"
     assert jobs(slow.json("/api/progress", span=span)) == {"tables": "ready", "trace": "cancelled"}
     slow.json("/api/view/kernel", span=span)
     assert jobs(slow.json("/api/progress", span=span))["trace"] == "cancelled", "no view reads it ahead"
     holding.hold()
-    slow.json("/api/reading", span=span, stage="all", do="resume")
+    slow.json("/api/reading", method="POST", span=span, stage="all", do="resume")
     assert slow.view("trace", span=span)["state"] == "ready"
 
 
@@ -74,7 +74,7 @@ def test_the_rest_of_a_run_is_cancelled(slow: Browser, holding: Holding) -> None
     slow.view("overview", span=first)
     assert until(lambda: "trace_view" in holding.at())
     slow.json("/api/view/distributed", run=run)
-    assert jobs(slow.json("/api/reading", run=run, stage="tables", do="cancel")) == {
+    assert jobs(slow.json("/api/reading", method="POST", run=run, stage="tables", do="cancel")) == {
         "tables": "cancelled",
         "trace": "reading",
     }
@@ -84,7 +84,7 @@ def test_the_rest_of_a_run_is_cancelled(slow: Browser, holding: Holding) -> None
     assert states == {first: ("ready", ""), second: ("missing", "Reading it was cancelled.")}
     assert {item["span"]: item["state"] for item in slow.json("/api/ranks", run=run)["ranks"]}[second] == "missing"
     holding.hold()
-    slow.json("/api/reading", run=run, stage="tables", do="resume")
+    slow.json("/api/reading", method="POST", run=run, stage="tables", do="resume")
 
     def all_ready() -> bool:
         found = slow.json("/api/view/distributed", run=run)
@@ -107,7 +107,7 @@ def test_the_rest_of_a_run_is_cancelled(slow: Browser, holding: Holding) -> None
 def test_what_is_no_such_work_is_refused(browser: Browser, query: dict[str, str], status: int) -> None:
     span = browser.spans()[0]
     given = {name: span if value == "SPAN" else value for name, value in query.items()}
-    response = browser.ask("/api/reading", **given)
+    response = browser.ask("/api/reading", method="POST", **given)
     assert response.status_code == status, response.text
 
 
@@ -147,6 +147,6 @@ def test_what_is_cancelled_is_not_read_ahead(slow: Browser, holding: Holding) ->
     run = slow.json("/api/catalog")["runs"][0]["id"]
     slow.json("/api/view/distributed", run=run)
     assert until(lambda: "kernel_details" in holding.at())
-    slow.json("/api/reading", run=run, stage="tables", do="cancel")
+    slow.json("/api/reading", method="POST", run=run, stage="tables", do="cancel")
     slow.json("/api/view/overview", span=with_trace)
     assert jobs(slow.json("/api/progress", span=with_trace)) == {"tables": "cancelled"}, "its trace is not begun either"

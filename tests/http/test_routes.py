@@ -42,7 +42,7 @@ def test_the_catalog_is_there_at_once_and_keeps_its_contract(browser: Browser) -
 def test_a_result_that_appears_is_picked_up(browser: Browser, logs: Path) -> None:
     before = browser.json("/api/catalog")["generation"]
     write_result(logs / "later" / NAME)
-    assert until(lambda: len(browser.json("/api/catalog", rescan="1")["runs"]) == 2)
+    assert until(lambda: len(browser.json("/api/rescan", method="POST")["runs"]) == 2)
     assert browser.json("/api/catalog")["generation"] > before
 
 
@@ -64,7 +64,7 @@ def test_what_was_not_taken_is_in_the_catalog(browser: Browser, logs: Path) -> N
     (logs / "raw_ascend_pt" / "FRAMEWORK").mkdir(parents=True)
     browser.plugin.watcher().update()
     (item,) = browser.json("/api/catalog")["skipped"]
-    assert set(item) == keys(contract.SkippedJson) and item["path"] == "raw_ascend_pt" and "analyse(" in item["action"]
+    assert set(item) == keys(contract.SkippedJson) and item["path"] == "raw_ascend_pt" and "analyse(" in item["command"]
 
 
 def test_a_view_is_read_when_it_is_asked_for(browser: Browser) -> None:
@@ -213,6 +213,31 @@ def test_only_get_is_answered(browser: Browser, method: str, path: str) -> None:
     response = browser.ask(path, method=method)
     assert response.status_code == 405 and response.get_json()["code"] == "method"
     assert response.headers["Allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize("path", ["/api/rescan", "/api/reading"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT"])
+def test_what_changes_something_is_no_get(browser: Browser, method: str, path: str) -> None:
+    response = browser.ask(path, method=method, span="nonsense", stage="all", do="cancel")
+    assert (response.status_code, response.headers["Allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),  # curl
+        ({"Sec-Fetch-Site": "same-origin", "Origin": "https://proxy.example"}, 200),
+        ({"Origin": "http://localhost"}, 200),
+        ({"Origin": "https://proxy.example", "X-Forwarded-Host": "proxy.example"}, 200),
+        ({"Sec-Fetch-Site": "cross-site", "Origin": "http://localhost"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Origin": "https://other.example"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+)
+def test_what_changes_something_comes_from_our_own_page(browser: Browser, headers: dict[str, str], status: int) -> None:
+    response = browser.ask("/api/rescan", method="POST", headers=headers)
+    assert response.status_code == status, response.text
 
 
 def test_of_a_parameter_given_twice_the_first_counts_everywhere(browser: Browser) -> None:

@@ -20,7 +20,7 @@ def test_a_tensorboard_that_lacks_pkg_resources(
     monkeypatch.setattr(installation, "find_spec", lambda name: object() if has_pkg_resources else None)
     defect = installation.tensorboard_defect()
     assert (defect == "") is starts
-    assert starts or f"TensorBoard {release}" in defect and "setuptools<82" in defect
+    assert starts or (f"TensorBoard {release}" in defect and "setuptools<82" in defect)
 
 
 def test_a_scanner_that_was_not_built_is_said_with_what_builds_it(

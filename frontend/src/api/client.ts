@@ -38,11 +38,11 @@ export function apiUrl(route: string, query: Query = {}): string {
   return url.href;
 }
 
-/** GET; throws ApiError for every failure but an abort. */
-export async function get(route: string, query: Query = {}, signal?: AbortSignal): Promise<Response> {
+/** POST for what changes something, else GET; throws ApiError for every failure but an abort. */
+async function send(method: "GET" | "POST", route: string, query: Query, signal?: AbortSignal): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(apiUrl(route, query), { ...(signal ? { signal } : {}), credentials: "same-origin" });
+    response = await fetch(apiUrl(route, query), { method, ...(signal ? { signal } : {}), credentials: "same-origin" });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new ApiError("unreachable", "TensorBoard does not answer.", "Is it still running?", 0);
@@ -50,6 +50,8 @@ export async function get(route: string, query: Query = {}, signal?: AbortSignal
   if (!response.ok) throw await errorOf(response);
   return response;
 }
+
+export const get = (route: string, query: Query = {}, signal?: AbortSignal) => send("GET", route, query, signal);
 
 async function errorOf(response: Response): Promise<ApiError> {
   try {
@@ -68,8 +70,14 @@ export async function getBinary(route: string, query?: Query, signal?: AbortSign
   return (await get(route, query, signal)).arrayBuffer();
 }
 
-export const getCatalog = (rescan: boolean, signal?: AbortSignal) =>
-  getJson<CatalogJson>("catalog", { rescan: rescan ? 1 : null }, signal);
+export async function postJson<T>(route: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+  return (await (await send("POST", route, query, signal)).json()) as T;
+}
+
+export const getCatalog = (signal?: AbortSignal) => getJson<CatalogJson>("catalog", {}, signal);
+
+/** The catalog; the server looks at the logdir again. */
+export const rescan = (signal?: AbortSignal) => postJson<CatalogJson>("rescan", {}, signal);
 
 /** What the server reads, and a number that grows with every change of the catalog. */
 export interface ReadingAnswer {
@@ -81,7 +89,7 @@ export const getProgress = (signal?: AbortSignal) => getJson<ReadingAnswer>("pro
 
 /** Cancel or resume reading a stage of some spans. */
 export const setReading = (spans: readonly string[], stage: ProgressJson["stage"], action: "cancel" | "resume") =>
-  getJson<ReadingAnswer>("reading", { span: spans, stage, do: action });
+  postJson<ReadingAnswer>("reading", { span: spans, stage, do: action });
 
 export const getView = (id: string, query: Query, signal?: AbortSignal) =>
   getJson<ViewJson>(`view/${id}`, query, signal);

@@ -1,5 +1,5 @@
 import { computed, signal } from "@preact/signals";
-import { type ApiError, asApiError, getCatalog } from "../api/client";
+import { type ApiError, asApiError, getCatalog, rescan } from "../api/client";
 import type { CatalogJson, RunJson, SpanJson, WorkerJson } from "../api/types.gen";
 import { Latest } from "../base/async";
 
@@ -8,10 +8,10 @@ export const catalog = signal<CatalogJson | null>(null);
 export const catalogError = signal<ApiError | null>(null);
 const request = new Latest();
 
-/** Ask for the catalog; `rescan` makes the server look at the logdir again. */
-export async function loadCatalog(rescan = false): Promise<void> {
+/** Ask for the catalog; `isNew` makes the server look at the logdir again. */
+export async function loadCatalog(isNew = false): Promise<void> {
   try {
-    const answer = await request.run((signal) => getCatalog(rescan, signal));
+    const answer = await request.run((signal) => (isNew ? rescan(signal) : getCatalog(signal)));
     if (answer === undefined) return;
     catalog.value = answer;
     catalogError.value = null;

@@ -31,6 +31,7 @@ const CATALOG: CatalogJson = {
     { id: "r2", label: "r2", workers: [worker("w3", 0, ["s4"])] },
   ],
   skipped: [],
+  scanner: "c",
   version: "",
 };
 const PLACES = new Map<string, Place>();
