@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -20,6 +21,8 @@ from tb_npu_plugin.views.table_query import DEFAULT_LIMIT, TableQuery, check_col
 CSV_ROWS = 20_000
 #: Rows that are taken from a stored table at once: in another order than its own, each time costs a look at all of it.
 CSV_LOADED = 100_000
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
 def table_json(table_id: str, source: ViewTable, base_ns: int, query: TableQuery) -> TableJson:
@@ -52,7 +55,8 @@ def inline_tables(view_id: str, result: ViewResult) -> dict[str, TableJson]:
 def to_csv(source: ViewTable, base_ns: int, query: TableQuery) -> Iterator[bytes]:
     """All matching rows (not the page) as CSV in pieces: millions of rows at once would not fit the memory. Headers are
     the column keys, which name the unit (dur_ns). Times are ns since the epoch, whole; unknown is an empty cell.
-    `base_ns` is the origin of times in `where`. Raises BadRequest, before the first piece."""
+    `base_ns` is the origin of times in `where`. A text that a spreadsheet takes for a formula gets an apostrophe in front,
+    as in the frontend's base/csv.ts. Raises BadRequest, before the first piece."""
     table = _chosen(source.table, query)
     whole = dataclasses.replace(query, offset=0, limit=len(source.table))
     rows, _ = page_of(source.table, base_ns, whole, *_order(source, query))
@@ -64,7 +68,14 @@ def to_csv(source: ViewTable, base_ns: int, query: TableQuery) -> Iterator[bytes
 def _csv_pieces(table: Table) -> Iterator[bytes]:
     for first in range(0, len(table), CSV_ROWS):
         some = table.take(np.arange(first, min(first + CSV_ROWS, len(table))))
-        yield _csv_lines(zip(*(_json_values(some, column, 0) for column in some.columns)))
+        columns = (map(_disarmed, _json_values(some, column, 0)) for column in some.columns)
+        yield _csv_lines(zip(*columns))
+
+
+def _disarmed(value: Any) -> Any:
+    """A text that is no formula for a spreadsheet."""
+    is_formula = isinstance(value, str) and value.startswith(_FORMULA_STARTS) and not _NUMBER.fullmatch(value)
+    return f"'{value}" if is_formula else value
 
 
 def _csv_lines(rows: Iterable[Sequence[Any]]) -> bytes:

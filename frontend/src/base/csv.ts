@@ -1,13 +1,19 @@
 /** A field of a CSV, null for unknown. */
 export type Field = string | number | boolean | null | undefined;
 
-/** CSV text (RFC 4180): figures with every digit, unknown as an empty cell. */
+/** What a spreadsheet takes for a formula. */
+const FORMULA = /^[=+\-@\t\r]/;
+const NUMBER = /^[+-]?\d+(\.\d+)?$/;
+
+/** CSV text (RFC 4180): figures with every digit, unknown as an empty cell, an apostrophe before a formula. */
 export function csvText(header: readonly string[], rows: Iterable<readonly Field[]>): string {
   const lines = [header.map(quoted).join(",")];
-  for (const row of rows) lines.push(row.map((field) => quoted(String(field ?? ""))).join(","));
+  for (const row of rows) lines.push(row.map(quoted).join(","));
   return `${lines.join("\r\n")}\r\n`;
 }
 
-function quoted(text: string): string {
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+function quoted(field: Field): string {
+  const text = String(field ?? "");
+  const safe = typeof field === "string" && FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -102,6 +102,14 @@ def test_csv_has_whole_times_and_chosen_columns() -> None:
     assert text == f"start_ns,step\r\n{BASE + 7},9\r\n{BASE + 1},9\r\n"
 
 
+def test_csv_holds_no_formulas() -> None:
+    """As frontend/tests/base/csv.test.ts."""
+    cells = ["=1+1", "+cmd", "-x", "@SUM(A1)", "\tx", "-1.5", "a=b"]
+    table = from_lists((Column("name", Kind.TEXT), Column("n", Kind.INT)), {"name": cells, "n": [-3] * len(cells)})
+    lines = b"".join(to_csv(ViewTable(table), 0, TableQuery())).decode().split("\r\n")
+    assert lines[1:-1] == [f"{cell},-3" for cell in ("'=1+1", "'+cmd", "'-x", "'@SUM(A1)", "'\tx", "-1.5", "a=b")]
+
+
 def test_every_word_of_a_filter_stands_in_some_column() -> None:
     columns = (Column("name", Kind.TEXT), Column("core", Kind.TEXT))
     table = from_lists(columns, {"name": ["MatMulV3", "matmul_add", "Add"], "core": ["AI_CORE", "MIX", None]})

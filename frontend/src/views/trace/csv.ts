@@ -1,21 +1,11 @@
 /** A table that is here whole, as CSV. */
 
 import type { TableJson } from "../../api/types.gen";
-
-/** RFC 4180; a cell that a spreadsheet would take for a formula gets an apostrophe. */
-function cell(value: unknown): string {
-  if (value === null || value === undefined) return "";
-  const text = String(value);
-  const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
+import { csvText, type Field } from "../../base/csv";
 
 /** Header of keys, then the rows; times in ns. */
 export function toCsv(table: TableJson): string {
   const keys = table.columns.map((column) => column.key);
-  const lines = [keys.map(cell).join(",")];
-  for (let row = 0; row < table.rows; row++) {
-    lines.push(keys.map((key) => cell(table.data[key]?.[row])).join(","));
-  }
-  return `${lines.join("\r\n")}\r\n`;
+  const rows = Array.from({ length: table.rows }, (_, row) => keys.map((key) => table.data[key]?.[row] as Field));
+  return csvText(keys, rows);
 }
