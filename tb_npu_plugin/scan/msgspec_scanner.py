@@ -7,12 +7,14 @@ token by token.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.problems import MAX_PLACES
 from tb_npu_plugin.scan import figures, tokens
 from tb_npu_plugin.scan.columns import Columns
 from tb_npu_plugin.scan.events import TraceEvents
@@ -30,11 +32,18 @@ from tb_npu_plugin.scan.msgspec_events import (
 from tb_npu_plugin.scan.prelude import find_events
 from tb_npu_plugin.scan.source import Peeks, Source
 
-_BLANKS = b" \t\r\n"
+#: What stands between two events, backwards.
+_SEPARATOR = re.compile(rb"\{[ \t\r\n]{0,99},[ \t\r\n]{0,99}\}")
+#: Bytes of the end of a text in which it is looked for first.
+_TAIL = 4096
 #: An event longer than this is taken for damaged.
 MAX_EVENT = 8 << 20
 #: Bytes of the beginning that a Problem cites; more than a byte order mark.
 _SHOWN = 80
+#: Bad events that are reported one by one; the others are counted.
+_SHOWN_EVENTS = MAX_PLACES + 1
+#: How often events are looked for inside what was found inside an object that is no event.
+_MOST_LEVELS = 8
 
 
 class Scanner:
@@ -52,6 +61,8 @@ class Scanner:
         self._started = False
         self._ended = False
         self._enough = 0  # bytes, to try again
+        self._bad_events = 0
+        self._last_bad_event = 0  # where
 
     def scan(self) -> TraceEvents:
         """Read the whole file."""
@@ -145,27 +156,31 @@ class Scanner:
 
     def _slow(self, buffer: bytes, final: bool) -> bytes:
         """As `_take`, for a stretch with something wrong in it or an unlucky cut."""
-        text = bytearray(tokens.without_controls(buffer))
-        stretch = tokens.split(bytes(text), final, MAX_EVENT)
-        self._ended = stretch.ended
-        for start, end in stretch.good:  # one by one: in damaged text, only an object tells what is within a string
-            text[start:end] = tokens.repaired(bytes(text[start:end]))
-        fine = bytes(text)
+        plain = tokens.without_controls(buffer)
+        ends = tokens.Ends(plain)
+        stretch = tokens.Stretch(plain, ends, final, MAX_EVENT)
+        mended: bytearray | None = None
         events: list[Event] = []
-        for start, end, good in sorted(
-            [(*span, True) for span in stretch.good] + [(*span, False) for span in stretch.bad]
-        ):
+        for start, end, good in stretch:
             if not good:
-                self._bad_event(fine, start, end)
+                self._bad_event(plain, start, end)
                 continue
-            if fine[start:end] != buffer[start:end]:
-                self._repaired(buffer[start:end], fine[start:end], start)
-            self._salvage(fine, start, end, events)
-        self._add(events, fine)
+            found = plain[start:end]
+            fine = tokens.repaired(found)  # one by one: in damaged text, only an object tells what is within a string
+            if fine != found:
+                mended = mended or bytearray(plain)
+                mended[start:end] = fine
+            if fine != buffer[start:end]:
+                self._repaired(buffer[start:end], fine, start)
+            self._salvage(fine, start, (plain, ends), events)
+        self._ended = stretch.ended
+        self._add(events, bytes(mended) if mended else plain)
         return self._drop(buffer, stretch.rest)  # what follows is seen again, whole
 
-    def _salvage(self, text: bytes, start: int, end: int, events: list[Event]) -> None:
-        data = text[start:end]
+    def _salvage(
+        self, data: bytes, start: int, around: tuple[bytes, tokens.Ends], events: list[Event], level: int = 0
+    ) -> None:
+        """Take the event that an object is, or those in it. start: its place in `around`, a text and its brackets."""
         event = decode(ONE, data)
         if event is not None:
             events.append(event)
@@ -175,24 +190,27 @@ class Scanner:
             events.append(strict(loose))
             return
         # Perhaps a brace is missing and neighbours hang on: only what stands before the next event is lost.
-        following = tokens.RESUME.search(data)
-        self._bad_event(text, start, start + (following.end() if following else len(data)))
+        following = tokens.RESUME.search(data) if level < _MOST_LEVELS else None
+        lost = following.end() if following else len(data)
+        text, ends = around
+        self._bad_event(text, start, start + lost)
         if following:
-            stretch = tokens.split(data[following.end() :], True, MAX_EVENT)
-            shift = start + following.end()
-            for first, last in stretch.good:
-                self._salvage(text, shift + first, shift + last, events)
-            for first, last in stretch.bad:
-                self._bad_event(text, shift + first, shift + last)
+            part = start + lost, start + len(data)
+            for first, last, good in tokens.Stretch(text, ends, True, MAX_EVENT, part):
+                if good:
+                    self._salvage(data[first - start : last - start], first, around, events, level + 1)
+                else:
+                    self._bad_event(text, first, last)
 
     def _bad_event(self, text: bytes, start: int, end: int) -> None:
-        self._source.problem(
-            "bad_event",
-            f"byte {self._offset + start}",
-            "a JSON object",
-            text[start:end].decode("utf-8", "replace"),
-            "This event.",
-        )
+        self._bad_events += 1
+        if self._bad_events <= _SHOWN_EVENTS:
+            self._report_bad_events(self._offset + start, text[start:end].decode("utf-8", "replace"), 1)
+        else:
+            self._last_bad_event = self._offset + start
+
+    def _report_bad_events(self, place: int, found: str, count: int) -> None:
+        self._source.problem("bad_event", f"byte {place}", "a JSON object", found, "This event.", count=count)
 
     def _repaired(self, before: bytes, after: bytes, start: int) -> None:
         first = next((i for i, (a, b) in enumerate(zip(before, after)) if a != b and a not in b"\t\r\n"), None)
@@ -243,6 +261,9 @@ class Scanner:
         return np.where(lengths > 0, offsets, -1)
 
     def _finish(self, rest: bytes) -> None:
+        more = self._bad_events - _SHOWN_EVENTS
+        if more > 0:
+            self._report_bad_events(self._last_bad_event, "", more)
         if self._source.failed:
             return
         if not self._started:
@@ -270,14 +291,14 @@ class Scanner:
 
 def _last_separator(buffer: bytes) -> tuple[int, int]:
     """End of the last event that another object follows, and where that begins; (0, 0) if there is none."""
-    position = len(buffer)
+    size = _TAIL
     while True:
-        position = buffer.rfind(b"{", 0, position)
-        if position < 0:
+        found = _SEPARATOR.search(buffer[-size:][::-1])
+        if found:
+            return len(buffer) - found.end() + 1, len(buffer) - found.start() - 1
+        if size >= len(buffer):
             return 0, 0
-        before = buffer[max(0, position - 200) : position].rstrip(_BLANKS)
-        if before.endswith(b",") and before[:-1].rstrip(_BLANKS).endswith(b"}"):
-            return buffer.rfind(b"}", 0, position) + 1, position
+        size *= 16
 
 
 def _locate(text: bytes, args: Sequence[Any], base: int) -> NDArray[np.int64]:

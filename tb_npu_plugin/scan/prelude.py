@@ -47,9 +47,9 @@ def _in_wrapper(data: bytes, position: int) -> Prelude:
         if key.group(1) == b'"traceEvents"':
             return Prelude(position + 1 if first == b"[" else -1, True, not first)
         if first in (b"{", b"["):
-            end, sane = tokens.object_end(data, position)
-            if end < 0 or not sane:
-                return Prelude(-1, True, sane)
+            end = tokens.Ends(data).of(position)
+            if end < 0:
+                return Prelude(-1, True, end == tokens.UNFINISHED)
             position = end
             continue
         value = _SCALAR.match(data, position)

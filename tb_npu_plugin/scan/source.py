@@ -37,9 +37,11 @@ class Source:
         self._log = log
         self._progress = progress
 
-    def problem(self, code: str, where: str, expected: str, found: str, lost: str, action: str = _REREAD) -> None:
-        """Report one defect of this file."""
-        self._log.add(Problem(code, self.path.name, where, expected, found[:120], lost, action))
+    def problem(
+        self, code: str, where: str, expected: str, found: str, lost: str, action: str = _REREAD, count: int = 1
+    ) -> None:
+        """Report a defect of this file, or several of a kind: then the place of one of them."""
+        self._log.add(Problem(code, self.path.name, where, expected, found[:120], lost, action, count))
 
     def progress(self, count: int) -> None:
         """So many more bytes of the file were read."""

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass, field
+from array import array
+from collections.abc import Iterator
+
+import numpy as np
 
 #: Where reading may go on after a damaged event, which need not have its closing brace.
 RESUME = re.compile(rb",[ \t\r\n]*(?=\{[ \t\r\n]*\")")
 
 STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
-#: What may stand between strings and brackets in JSON (and NaN, Infinity, N/A), then a string or a bracket.
+#: What may stand between strings and brackets in JSON (and NaN, Infinity, N/A).
 _BETWEEN = rb"[ \t\r\n,:0-9+\-.eEtrufalsnNIiyA/]*"
-_GAP = re.compile(_BETWEEN)
-_TOKEN = re.compile(_BETWEEN + rb"(?:(" + STRING + rb")|([{}\[\]]))", re.DOTALL)
+#: Over some strings up to the next brackets: some that open values, or one that closes one.
+_TO_BRACKETS = re.compile(_BETWEEN + rb"(?:" + STRING + _BETWEEN + rb"){0,32}(?:([{\[]+)|([}\]]))?", re.DOTALL)
+_OPENING, _CLOSING = 1, 2
 _BLANK = re.compile(rb"[ \t\r\n,]*")
 _SCALAR = re.compile(rb"(?:" + STRING + rb"|[-+.\w]+)[ \t\r\n]*(?=[,\]])", re.DOTALL)
 #: For no number, of Python, of C++, and of older versions of Kineto.
@@ -29,79 +33,99 @@ _CONTROLS = bytes(range(32))
 _TO_SPACE = bytes.maketrans(_CONTROLS, b" " * len(_CONTROLS))
 
 
-@dataclass
-class Stretch:
-    """Result of `split`. Spans are [start, end) in the given bytes.
+#: What Ends.of says of a value without an end: the data end before it, or what stands there can be no JSON.
+UNFINISHED, NONSENSE = -1, -2
+_INT32_MAX = (1 << 31) - 1
 
-    good   objects with balanced braces and strings
-    bad    what is none: costs itself
+
+class Ends:
+    """Where values with brackets end.
+
+    One walk finds the ends of all brackets that it meets. Only a walk that began inside what another one takes for a
+    string sees other tokens, and a third would see those of one of the two: so no byte is walked over more than twice,
+    however many ends are asked for.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        #: By the bracket's place; 0 where it is not known yet.
+        self._known = np.zeros(len(data), dtype=np.int32 if len(data) <= _INT32_MAX else np.int64).data
+
+    def of(self, start: int) -> int:
+        """End of the value that begins with the bracket at `start`; UNFINISHED or NONSENSE where it has none."""
+        if not self._known[start]:
+            self._walk(start)
+        return int(self._known[start])
+
+    def _walk(self, start: int) -> None:
+        data, known = self._data, self._known
+        match_at = _TO_BRACKETS.match
+        opened = array("q")
+        position, before = start, -1
+        while position != before:
+            match = match_at(data, position)
+            assert match is not None  # all of it may be absent
+            before, position = position, match.end()
+            if match.lastindex == _OPENING:
+                opened.extend(range(match.start(_OPENING), position))
+            elif match.lastindex == _CLOSING:
+                begin = opened.pop()
+                # The codes of { and } and of [ and ] differ by 2.
+                known[begin] = position if data[begin] + 2 == data[position - 1] else NONSENSE
+                if not opened:
+                    return
+        # No whole token stands here: an unfinished number or string is what the end of the data leaves.
+        outcome = UNFINISHED if position == len(data) or data.startswith(b'"', position) else NONSENSE
+        for begin in opened:
+            known[begin] = outcome
+
+
+class Stretch:
+    """The objects of a list, from a place between two of them on. To be iterated over, once.
+
+    Gives (start, end, True) for objects with balanced braces and strings, (start, end, False) for what is none: it costs
+    itself. Then:
     rest   where the first incomplete object begins (the end if there is none)
     ended  the list's closing bracket was met
     """
 
-    good: list[tuple[int, int]] = field(default_factory=list)
-    bad: list[tuple[int, int]] = field(default_factory=list)
-    rest: int = 0
-    ended: bool = False
+    def __init__(self, data: bytes, ends: Ends, final: bool, limit: int, part: tuple[int, int] | None = None) -> None:
+        """final: nothing follows `data`. limit: an object longer than this many bytes is taken for damaged. part: of
+        the data, [start, end)."""
+        self._data, self._ends, self._final, self._limit = data, ends, final, limit
+        self.rest, self._end = part or (0, len(data))
+        self.ended = False
 
+    def __iter__(self) -> Iterator[tuple[int, int, bool]]:
+        data, end = self._data, self._end
+        while True:
+            start = self.rest = _BLANK.match(data, self.rest, end).end()  # type: ignore[union-attr]
+            if start >= end:
+                return
+            char = data[start : start + 1]
+            if char == b"]":
+                self.ended = True
+                return
+            closed = self._ends.of(start) if char == b"{" else NONSENSE
+            is_good = 0 < closed <= end
+            if is_good:
+                self.rest = closed
+            else:
+                following = self._behind_damage(start, is_object=char == b"{", unfinished=closed == UNFINISHED)
+                if following < 0:
+                    return
+                self.rest = following
+            yield start, self.rest, is_good
 
-def object_end(data: bytes, start: int) -> tuple[int, bool]:
-    """End of the value with brackets that begins at `start`, and whether the text up to it can be JSON at all.
-
-    (-1, True): the data end before the value does. (position, False): nonsense stands at position.
-    """
-    depth = 0
-    position = start
-    match_at = _TOKEN.match  # not finditer: it would search on where no token stands
-    match = match_at(data, position)
-    while match:
-        position = match.end()
-        bracket = match.group(2)
-        if bracket is not None:
-            depth += 1 if bracket in b"{[" else -1
-            if depth == 0:
-                return position, bracket == (b"}" if data.startswith(b"{", start) else b"]")
-        match = match_at(data, position)
-    # No whole token stands here: an unfinished number or string is what the end of the data leaves.
-    position = _GAP.match(data, position).end()  # type: ignore[union-attr]
-    if position == len(data) or data[position : position + 1] == b'"':
-        return -1, True
-    return position, False
-
-
-def split(data: bytes, final: bool, limit: int) -> Stretch:
-    """Objects of a list, from a place between two of them on.
-
-    final: nothing follows `data`. limit: an object longer than this many bytes is taken for damaged.
-    """
-    out = Stretch()
-    position = 0
-    while True:
-        position = _BLANK.match(data, position).end()  # type: ignore[union-attr]
-        if position >= len(data):
-            break
-        char = data[position : position + 1]
-        if char == b"]":
-            out.ended = True
-            break
-        end, sane = object_end(data, position) if char == b"{" else (-1, False)
-        if sane and end > 0:
-            out.good.append((position, end))
-            position = end
-            continue
-        scalar = None if char == b"{" else _SCALAR.match(data, position)
+    def _behind_damage(self, start: int, is_object: bool, unfinished: bool) -> int:
+        """Where reading may go on behind what is no whole object; -1: nowhere, or what follows may complete it."""
+        scalar = None if is_object else _SCALAR.match(self._data, start, self._end)
         if scalar is not None:
-            out.bad.append((position, scalar.end()))
-            position = scalar.end()
-            continue
-        waits = sane and not final and len(data) - position <= limit
-        following = None if waits else RESUME.search(data, position)
-        if following is None:
-            break
-        out.bad.append((position, following.end()))
-        position = following.end()
-    out.rest = position
-    return out
+            return scalar.end()
+        if unfinished and not self._final and self._end - start <= self._limit:
+            return -1
+        following = RESUME.search(self._data, start, self._end)
+        return following.end() if following else -1
 
 
 def is_utf8(data: bytes) -> bool:

@@ -84,7 +84,7 @@ JsonStatus json_value(const uint8_t **at, const uint8_t *end);
 /* true, false or null. */
 JsonStatus json_word(const uint8_t **at, const uint8_t *end);
 
-/* At a brace: behind the object by its strings and brackets alone, as tokens.object_end finds it. JSON_ODD: none. */
+/* At a brace: behind the object by its strings and brackets alone, as tokens.Ends finds it. JSON_ODD: none. */
 JsonStatus json_rough_object(const uint8_t **at, const uint8_t *end);
 
 /* Text of digits with an optional fraction, at most 19 digits: nonzero if it is of that form. */
