@@ -8,36 +8,98 @@ import numpy as np
 
 from tb_npu_plugin.tables import Text
 
-#: Type and pattern, looked for in the name. The types are named so that analysis.operator_classes files them with the
+#: Type and pattern, looked for in the function's own name: namespaces and template arguments name what it is used with
+#: (`fbgemm_gpu::permute_…` multiplies nothing). The types are named so that analysis.operator_classes files them with the
 #: operators of an NPU that do the same.
 RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.IGNORECASE))
     for name, pattern in (
-        ("ConvBackward", r"dgrad|wgrad|conv\w*(backward|bprop|_bwd)"),
+        ("ConvBackward", r"dgrad|wgrad|conv\w*(backward|bprop|_bwd)|[shi]cudnn_\w*stridedB"),
         ("Attention", r"flash|fmha|attention|rotary|rope"),
-        ("ConvForward", r"fprop|implicit_?(gemm|convolve)|conv(?!ert)|winograd"),
-        ("ApplyOptimizer", r"multi_tensor_apply|adam|sgd|momentum|foreach"),
-        ("MatMul", r"gemm|gemv|cutlass|nvjet|cijk_|_xmma_|splitk|mat_?mul"),
-        ("Norm", r"norm|(^|\W|_)bn_|batchnorm"),
+        ("ConvForward", r"fprop|implicit_?(gemm|convolve)|conv(?!ert)|winograd|[shi]cudnn_"),
+        ("Embedding", r"embedding"),
+        ("ApplyOptimizer", r"multi_tensor_apply|adam|adagrad|sgd|momentum|foreach"),
+        ("MatMul", r"(?<!fb)gemm|gemv|cutlass|nvjet|cijk_|_xmma_|splitk|mat_?mul|(^|_)(add|b)?mm(_|$)"),
+        ("Norm", r"norm|(^|_)bn_|batchnorm"),
         ("Softmax", r"softmax"),
         ("Transpose", r"nchwtonhwc|nhwctonchw|transpose|permute"),
         ("Concat", r"catarray|concat|splitwithsizes|chunk_cat"),
-        ("Index", r"index|gather|scatter|embedding|take_along"),
-        ("Pad", r"(^|\W|_)(constant_)?pad"),
-        ("Fill", r"fill(functor|_)|memset|arange"),
-        ("Cast", r"copy_kernel|direct_copy|bfloat16_copy|float16_copy|loadwithcast|\bcopy_"),
+        ("Index", r"index(?!_elementwise)|gather|scatter|take_along"),
+        ("Pad", r"(^|_)(constant_)?pad"),
+        ("Fill", r"fill(functor|_|$)|memset|arange"),
+        ("Cast", r"copy_kernel|direct_copy|bfloat16_copy|float16_copy|loadwithcast|(^|_)copy_"),
         ("Random", r"distribution_|philox|rand|dropout|bernoulli"),
         ("Pooling", r"pool"),
         ("Sort", r"sort|topk|radix"),
-        ("Reduce", r"reduce|(^|\W|_)(sum|mean|argmax|argmin)(\W|_|$)|scan_"),
+        ("Reduce", r"reduce|(^|_)(sum|mean|argmax|argmin)(_|$)|scan(_|kernel|$)"),
         ("Elementwise", r"elementwise|triton_poi|pointwise"),
     )
 )
+#: Functions that run what their template arguments name.
+_WRAPPER = re.compile(
+    r"kernel2?|device_kernel|elementwise_kernel\w*|\w+_elementwise_kernel\w*|_kernel_agent", re.IGNORECASE
+)
+_WORD = re.compile(r"[A-Za-z_]\w*(?!\w|\s*::)")
+_NAMED = re.compile(r"\(anonymous namespace\)::|\{lambda[^{}]*\}(::)?")
 
 
 def type_of(name: str) -> str | None:
     """Type of one kernel; None where its name does not tell."""
-    return next((kind for kind, pattern in RULES if pattern.search(name)), None)
+    own, rest = own_name(name)
+    found = _type(own)
+    if _WRAPPER.fullmatch(own):
+        inner = (_type(word) for word in _WORD.findall(rest))
+        return next((kind for kind in inner if kind not in (None, "Elementwise")), found)
+    return found
+
+
+def _type(word: str) -> str | None:
+    return next((kind for kind, pattern in RULES if pattern.search(word)), None)
+
+
+def own_name(name: str) -> tuple[str, str]:
+    """The name of the function without its namespaces and its return type, and the template arguments behind it.
+
+    "void at::native::reduce_kernel<512, F>(F)" gives "reduce_kernel" and "512, F".
+    """
+    if name.startswith("_Z"):
+        return _mangled(name)
+    text = _NAMED.sub("", name)
+    depth, begin = 0, 0
+    for at, letter in enumerate(text):
+        if letter == "<":
+            if depth == 0:
+                end = _closing(text, at)
+                if text[end + 1 : end + 3] != "::":  # else a class around the function
+                    return text[begin:at], text[at + 1 : end]
+            depth += 1
+        elif letter == ">":
+            depth -= 1
+        elif depth == 0 and letter == "(":
+            return text[begin:at], ""
+        elif depth == 0 and letter in " :":
+            begin = at + 1
+    return text[begin:], ""
+
+
+def _closing(text: str, opening: int) -> int:
+    """Place of the bracket that closes the one at `opening`; the end of the text where none does."""
+    depth = 0
+    for at in range(opening, len(text)):
+        depth += (text[at] == "<") - (text[at] == ">" and text[at - 1] != "-")
+        if depth == 0:
+            return at
+    return len(text)
+
+
+def _mangled(name: str) -> tuple[str, str]:
+    """Of a name as compilers write it: _ZN2at6native13reduce_kernelILi512E..."""
+    at, own = len(re.match(r"_ZN?K?", name)[0]), name  # type: ignore[index]
+    while found := re.compile(r"\d+").match(name, at):
+        begin = found.end()
+        at = begin + int(found[0][:6])
+        own = name[begin:at]
+    return own, " ".join(word for word in re.findall(r"\d([A-Za-z_]\w*?)(?=\d|E|I|$)", name[at:]))
 
 
 def types(names: Text) -> Text:

@@ -38,6 +38,14 @@ def union(start: IntArray, end: IntArray) -> Intervals:
     return Intervals(start[opens], reach[closes])
 
 
+def covered_until(a: Intervals, moments: IntArray) -> IntArray:
+    """Length of the part of a that lies before each moment, ns."""
+    before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(a.end - a.start)])
+    count = np.searchsorted(a.start, moments, side="right")
+    last_end = np.concatenate([[np.iinfo(np.int64).min], a.end])[count]
+    return np.asarray(before[count] - np.where(last_end > moments, last_end - moments, 0))
+
+
 def merge(a: Intervals, b: Intervals) -> Intervals:
     """What is in a or in b."""
     return union(np.concatenate([a.start, b.start]), np.concatenate([a.end, b.end]))

@@ -55,6 +55,11 @@ def is_communication(kernels: Table) -> NDArray[np.bool_]:
     return kernels.text("core").isin(COMMUNICATION_CORES)
 
 
+def is_copy(kernels: Table) -> NDArray[np.bool_]:
+    """Mask of the copies and memory sets, which traces of GPUs list among the kernels."""
+    return kernels.text("core").isin((kineto.MEMCPY_KIND, kineto.MEMSET_KIND))
+
+
 def steps_of(table: Table) -> list[str | None]:
     """Distinct steps in the order of their first row."""
     return summed_text(summed(table, Question(("step",))), "step").tolist()

@@ -1,6 +1,6 @@
-"""The course of each step on the device: gap before it, forward and backward, parameter update, all-reduces.
+"""The course of each step on the device: forward and backward, parameter update, the gap to the next step, all-reduces.
 
-From the points that MindSpore up to 2.2 records, else from the kernels. Source: specs/mindspore.md 3.2, 4.1, 4.10.
+From the points that MindSpore up to 2.2 records, whose gap is before the step; else from the kernels. Source: specs/mindspore.md 3.2, 4.1, 4.10.
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ from typing import Literal, Optional
 import numpy as np
 
 from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin.analysis import steps as budgets
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.kernels import is_communication
+from tb_npu_plugin.analysis.kernels import is_communication, is_copy
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
 #: How the figures come about: recorded points; the kernels of each step; the figures of step_trace_time.csv alone.
 Method = Literal["points", "kernels", "figures"]
 #: Times of a step that are averaged.
-FIGURES = ("total_ns", "gap_ns", "fp_bp_ns", "tail_ns", "reduce_ns")
+FIGURES = ("total_ns", "gap_ns", "fp_bp_ns", "tail_ns", "reduce_ns", "preparing_ns")
 
 
 @dataclass(frozen=True)
 class StepTimes:
-    """One step, ns; None is unknown. gap + fp_bp + tail = total where all are known; start is the begin of the gap.
-    reduce: time in which anything communicates, whatever happens beside."""
+    """One step, ns; None is unknown. gap + fp_bp + tail = total where all are known. The gap is the first of them where
+    points were recorded, else the last, and unknown of the last step. reduce: time in which anything communicates, whatever
+    happens beside. preparing, exposed_preparing: see analysis.steps; no part of the total."""
 
     step: Optional[str]
     start_ns: Optional[int]
@@ -35,6 +37,8 @@ class StepTimes:
     fp_bp_ns: Optional[int]
     tail_ns: Optional[int]
     reduce_ns: Optional[int]
+    preparing_ns: Optional[int] = None
+    exposed_preparing_ns: Optional[int] = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,15 @@ class StepTrace:
     steps: list[StepTimes]
     reduces: dict[Optional[str], list[Reduce]]
     recorded: Optional[StepTimes] = None
+
+    @property
+    def averaged(self) -> range:
+        """Numbers of the steps that a mean is taken of. Left out is the step whose gap is unknown: the first, where the gap
+        is before the step, else the last. A lone one stands."""
+        count = len(self.steps)
+        if count < 2:
+            return range(count)
+        return range(1, count) if self.method == "points" else range(count - 1)
 
 
 def from_iterations(table: Table, reduces: Table | None) -> StepTrace:
@@ -81,52 +94,55 @@ def from_iterations(table: Table, reduces: Table | None) -> StepTrace:
 
 
 def from_kernels(kernels: Table, figures: Table | None) -> StepTrace:
-    """From the kernels of each step. Its gap is Preparing of step_trace_time.csv, else the time since the last kernel
-    of the step before; forward and backward reach from the first kernel to the end of the last that computes, the tail
-    from there to the end of the last of all."""
-    preparing = _figures(figures, "preparing")
+    """From the kernels of one device. A step has the time that analysis.steps gives it, of `figures` (step_trace) where that
+    is known. Forward and backward reach from its first kernel to the end of its last that computes, the tail from there
+    to the end of its last of all, the gap from there to the next step."""
+    recorded = {} if figures is None else {step.step: step for step in budgets.from_step_trace(figures)}
+    own = dict(_by_step(kernels))
     steps: list[StepTimes] = []
     found: dict[str | None, list[Reduce]] = {}
-    before: int | None = None
-    for name, rows in sorted(_by_step(kernels), key=lambda item: _first(item[1])):
-        rows = rows.take(known(rows.ints("start_ns")) & known(rows.ints("dur_ns")))
-        if not len(rows):
-            continue
-        start = rows.ints("start_ns")
-        end = start + rows.ints("dur_ns")
-        communicates = is_communication(rows)
-        first, last = int(start.min()), int(end.max())
-        computed = None if communicates.all() else int(end[~communicates].max())
-        gap = preparing.get(name)
-        if gap is None and before is not None:
-            gap = max(0, first - before)
-        begin = first - (gap or 0)
-        lanes = rows.take(communicates)
-        found[name] = _reduces(lanes, begin)
+    reached: int | None = None
+    computed = budgets.from_kernels(kernels)
+    for number, one in enumerate(computed):
+        step = recorded.get(one.step, one)
+        assert one.start_ns is not None and one.stage is not None
+        # Steps of files may end later than the next one starts, by rounding or because it is counted to both.
+        start = one.start_ns if reached is None else max(one.start_ns, reached)
+        total = one.stage if step.total_ns is None else step.total_ns
+        reached = start + total
+        lanes = own[one.step].take(is_communication(own[one.step]))
+        found[one.step] = _reduces(lanes, start)
+        fp_bp, tail = _course(own[one.step], start, reached)
+        is_last = number == len(computed) - 1
         steps.append(
             StepTimes(
-                name, begin, last - begin, gap, None if computed is None else computed - first,
-                None if computed is None else last - computed, _busy(lanes),
+                one.step, start, total, None if is_last or tail is None else total - (fp_bp or 0) - tail, fp_bp, tail,
+                step.communication, step.preparing, step.exposed_preparing,
             )
         )  # fmt: skip
-        before = last
     return StepTrace("kernels", steps, found)
+
+
+def _course(rows: Table, start: int, end: int) -> tuple[int | None, int | None]:
+    """Forward and backward, and the tail, of the kernels of a step between two moments; unknown where none computes."""
+    rows = rows.take(known(rows.ints("start_ns")) & known(rows.ints("dur_ns")))
+    ends = np.clip(rows.ints("start_ns") + rows.ints("dur_ns"), start, end)
+    computes = ~is_communication(rows) & ~is_copy(rows)
+    if not computes.any():
+        return None, None
+    computed = int(ends[computes].max())
+    return computed - start, int(ends.max()) - computed
 
 
 def from_figures(figures: Table) -> StepTrace:
     """From step_trace_time.csv alone: nothing tells where forward and backward end."""
-    columns = {key: figures.ints(key) for key in ("preparing", "stage", "bubble", "communication")}
-    steps = []
-    for row, name in enumerate(figures.text("step").tolist()):
-        preparing, stage, bubble, communication = (_known(values[row]) for values in columns.values())
-        whole = None if stage is None else stage + (bubble or 0) + (preparing or 0)
-        steps.append(StepTimes(name, None, whole, preparing, None, None, communication))
+    steps = [
+        StepTimes(
+            step.step, None, step.total_ns, None, None, None, step.communication, step.preparing, step.exposed_preparing
+        )
+        for step in budgets.from_step_trace(figures)
+    ]
     return StepTrace("figures", steps, {})
-
-
-def averaged(steps: Sequence[StepTimes]) -> list[StepTimes]:
-    """The steps that a mean is taken of: all but the first, which has no step before it; a lone one stands."""
-    return list(steps[1:] if len(steps) > 1 else steps)
 
 
 def mean(steps: Sequence[StepTimes]) -> StepTimes:
@@ -161,11 +177,6 @@ def _by_step(table: Table) -> list[tuple[str | None, Table]]:
     return [(steps[int(rows[0])], table.take(rows)) for rows in Groups([steps], len(table)).rows()]
 
 
-def _first(rows: Table) -> int:
-    start = rows.ints("start_ns")
-    return int(start[known(start)].min(initial=np.iinfo(np.int64).max))
-
-
 def _reduces(rows: Table, begin: int) -> list[Reduce]:
     streams, names = rows.ints("stream_id").tolist(), rows.text("name").tolist()
     found = zip(streams, names, rows.ints("start_ns").tolist(), rows.ints("dur_ns").tolist())
@@ -179,12 +190,6 @@ def _reduces(rows: Table, begin: int) -> list[Reduce]:
 def _busy(rows: Table) -> int:
     start: IntArray = rows.ints("start_ns")
     return intervals.union(start, start + rows.ints("dur_ns")).total
-
-
-def _figures(table: Table | None, key: str) -> dict[str | None, int | None]:
-    if table is None:
-        return {}
-    return {step: _known(value) for step, value in zip(table.text("step").tolist(), table.ints(key))}
 
 
 def round_mean(values: Sequence[int | None]) -> int | None:

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Optional
 
 import numpy as np
 
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.kernels import is_communication
-from tb_npu_plugin.tables import NULL_INT, Table, known
+from tb_npu_plugin.analysis.intervals import Intervals
+from tb_npu_plugin.analysis.kernels import is_communication, is_copy
+from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
-#: Figures of a step, ns. computing + communication_not_overlapped + free = stage + bubble (within 0.5 us in files).
+#: Figures of a step, ns. computing + communication_not_overlapped + copying + free = stage + bubble (within 0.5 us in
+#: files).
 FIGURES = (
     "computing",
     "communication_not_overlapped",
     "overlapped",
     "communication",
+    "copying",
     "free",
     "stage",
     "bubble",
     "preparing",
 )
+#: Files give Stage and Preparing in quarters of a microsecond: less is no time.
+_ROUNDING_NS = 500
 
 
 @dataclass(frozen=True)
 class Step:
-    """One device and step. None is unknown; `step` None: the profile has no step marks."""
+    """One device and step. None is unknown; `step` None: the profile has no step marks.
+
+    start_ns: start of its first device task. exposed_preparing: the part of `preparing` in which no other step runs; the
+    rest lies in the step before, which ran on or was free, and must not count again."""
 
     step: Optional[str]
     device_id: Optional[int]
@@ -35,56 +44,144 @@ class Step:
     communication_not_overlapped: Optional[int]
     overlapped: Optional[int]
     communication: Optional[int]
+    copying: Optional[int]
     free: Optional[int]
     stage: Optional[int]
     bubble: Optional[int]
     preparing: Optional[int]
+    start_ns: Optional[int] = None
+    exposed_preparing: Optional[int] = None
+
+    @property
+    def total_ns(self) -> int | None:
+        """Step time: the sum of its parts; Stage leaves out the bubble, and files round it."""
+        if self.computing is None or self.communication_not_overlapped is None or self.free is None:
+            return None if self.stage is None else self.stage + (self.bubble or 0)
+        return self.computing + self.communication_not_overlapped + (self.copying or 0) + self.free
 
 
 def from_step_trace(table: Table) -> list[Step]:
     """Every row of step_trace_time.csv, as it stands."""
     steps = table.text("step")
-    devices, figures = table.ints("device_id"), [table.ints(name) for name in FIGURES]
-    return [
-        Step(steps[row], _known(devices[row]), *(_known(figure[row]) for figure in figures))
+    devices, figures = table.ints("device_id"), {name: table.ints(name) for name in FIGURES}
+    starts = table.ints("start_ns")
+    found = [
+        Step(
+            step=steps[row],
+            device_id=_known(devices[row]),
+            start_ns=_known(starts[row]),
+            **{name: _known(values[row]) for name, values in figures.items()},
+        )
         for row in range(len(table))
     ]
+    return _with_exposed_preparing(found)
+
+
+def _with_exposed_preparing(steps: Sequence[Step]) -> list[Step]:
+    """Nothing is known before the first step of a device: all of its preparing is exposed."""
+    exposed: dict[int, int | None] = {}
+    for device in {step.device_id for step in steps}:
+        own = [at for at, step in enumerate(steps) if step.device_id == device]
+        reached: int | None = None  # end of the steps before; None is unknown
+        for number, at in enumerate(sorted(own, key=lambda at: _order(steps[at]))):
+            start, length, preparing = steps[at].start_ns, steps[at].total_ns, steps[at].preparing
+            end = None if start is None or length is None else start + length
+            if number == 0:
+                exposed[at], reached = preparing, end
+                continue
+            if start is None or preparing is None or reached is None:
+                exposed[at] = None
+            else:
+                gap = start - reached
+                exposed[at] = min(preparing, gap) if gap > _ROUNDING_NS else 0
+            reached = None if end is None or reached is None else max(reached, end)
+    return [replace(step, exposed_preparing=exposed[at]) for at, step in enumerate(steps)]
+
+
+def _order(step: Step) -> tuple[int, int, str]:
+    """By start; where that is unknown, by number."""
+    name = step.step or ""
+    return step.start_ns or 0, len(name), name
+
+
+def starts_of(kernels: Table) -> dict[tuple[int | None, str | None], int]:
+    """Start of the first device task of each device and step, ns."""
+    devices, steps, starts = kernels.ints("device_id"), kernels.text("step"), kernels.ints("start_ns")
+    groups = Groups([devices, steps], len(kernels))
+    firsts = groups.min(starts).tolist()
+    return {
+        (_known(devices[row]), steps[int(row)]): first
+        for row, first in zip(groups.first.tolist(), firsts)
+        if first != NULL_INT
+    }
 
 
 def from_kernels(kernels: Table) -> list[Step]:
-    """The same figures from the kernels of each device and step. Time that several streams use at once counts once;
-    free is what neither computes nor communicates between the first start and the last end; stage is that range.
-    bubble and preparing cannot be told from kernels. Rows of no step are left out where others have one."""
-    steps, devices = kernels.text("step"), kernels.ints("device_id")
-    if (steps.codes >= 0).any():
-        kernels = kernels.take(steps.codes >= 0)
-        steps, devices = kernels.text("step"), kernels.ints("device_id")
-    groups = Groups([devices, steps], len(kernels))
-    return [_budget(kernels.take(rows), steps[int(rows[0])], _known(devices[rows[0]])) for rows in groups.rows()]
+    """The same figures from the kernels, by device.
 
-
-def _budget(kernels: Table, step: str | None, device_id: int | None) -> Step:
+    A step lasts from the start of its first kernel to that of the next step on the device, the last one to the end of its
+    own last kernel, so that steps share no moment. In it counts whatever runs on any stream, whichever step launched it.
+    Copying is the time in which only copies run; it is unknown where no copy was recorded. Bubble and preparing are
+    unknown. Without any step, the capture is one.
+    """
     kernels = kernels.take(known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns")))
+    has_steps = bool((kernels.text("step").codes >= 0).any())
+    out: list[Step] = []
+    for rows in Groups([kernels.ints("device_id")], len(kernels)).rows():
+        out += _of_device(kernels.take(rows), has_steps)
+    return out
+
+
+def _of_device(kernels: Table, has_steps: bool) -> list[Step]:
+    named = kernels.take(kernels.text("step").codes >= 0) if has_steps else kernels
+    if not len(named):
+        return []
+    steps, start = named.text("step"), named.ints("start_ns")
+    groups = Groups([steps], len(named))
+    firsts = groups.min(start)
+    order = np.argsort(firsts, kind="stable")
+    last_end = groups.max(start + named.ints("dur_ns"))[order[-1]]
+    bounds = np.append(firsts[order], last_end)
+    figures = _figures(kernels, bounds)
+    device = _known(named.ints("device_id")[0])
+    return [
+        Step(
+            step=steps[int(groups.first[group])],
+            device_id=device,
+            **{key: int(values[at]) for key, values in figures.items() if values is not None},
+            **{key: None for key, values in figures.items() if values is None},
+            bubble=None,
+            preparing=None,
+            start_ns=int(bounds[at]),
+        )
+        for at, group in enumerate(order.tolist())
+    ]
+
+
+def _figures(kernels: Table, bounds: IntArray) -> dict[str, IntArray | None]:
+    """Times between neighbouring bounds, ns."""
     start = kernels.ints("start_ns")
     end = start + kernels.ints("dur_ns")
-    communicates = is_communication(kernels)
-    computing = intervals.union(start[~communicates], end[~communicates])
+    communicates, copies = is_communication(kernels), is_copy(kernels)
+
+    def between(found: Intervals) -> IntArray:
+        return np.diff(intervals.covered_until(found, bounds))
+
+    computes = ~communicates & ~copies
+    computing = intervals.union(start[computes], end[computes])
     communication = intervals.union(start[communicates], end[communicates])
-    overlapped = intervals.overlap(communication, computing).total
-    stage = int(end.max() - start.min()) if len(start) else None
-    busy = computing.total + communication.total - overlapped
-    return Step(
-        step=step,
-        device_id=device_id,
-        computing=computing.total,
-        communication_not_overlapped=communication.total - overlapped,
-        overlapped=overlapped,
-        communication=communication.total,
-        free=None if stage is None else stage - busy,
-        stage=stage,
-        bubble=None,
-        preparing=None,
-    )
+    works = between(intervals.merge(computing, communication))
+    busy = between(intervals.union(start, end))
+    overlapped = between(intervals.overlap(communication, computing))
+    return {
+        "computing": between(computing),
+        "communication_not_overlapped": between(communication) - overlapped,
+        "overlapped": overlapped,
+        "communication": between(communication),
+        "copying": busy - works if copies.any() else None,
+        "free": np.diff(bounds) - busy,
+        "stage": np.diff(bounds),
+    }
 
 
 def _known(value: np.int64) -> int | None:

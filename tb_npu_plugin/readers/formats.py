@@ -22,8 +22,8 @@ from tb_npu_plugin.readers.mindinsight import registry as mindinsight
 from tb_npu_plugin.readers.mindspore import capture as mindspore_capture
 from tb_npu_plugin.readers.mindspore import reader as mindspore
 from tb_npu_plugin.readers.msprof import reader as msprof
-from tb_npu_plugin.readers.preparing import with_known_preparing
 from tb_npu_plugin.readers.reading import Progress, Reading, Tables
+from tb_npu_plugin.readers.steps import with_known_times
 from tb_npu_plugin.scan import Into, Scan, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.schema.core import DATABASE_SUFFIX
@@ -65,7 +65,7 @@ def _tables(reading: Reading) -> Tables:
 def _finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """Databases hold the process's memory of the timeline's curves, too. It is no memory record where none was asked
     for: text exports have none then."""
-    tables = with_known_preparing(with_l2_rates(tables))
+    tables = with_known_times(with_l2_rates(tables))
     record = tables.get("memory_record")
     if record is None or capture.switches.get(PROFILE_MEMORY) is not False:
         return tables

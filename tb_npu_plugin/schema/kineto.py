@@ -146,7 +146,17 @@ KINETO_TRACE = ResultFile(
     title="Trace of torch.profiler",
     condition=Condition("on_trace_ready, or export_chrome_trace", "Written when a trace is exported."),
     columns=(),
-    fills=("trace", "kernels", "step_trace", "operators", "memory_record", "op_memory", "comm_ops", "comm_bandwidth"),
+    fills=(
+        "trace",
+        "kernels",
+        "step_trace",
+        "step_marks",
+        "operators",
+        "memory_record",
+        "op_memory",
+        "comm_ops",
+        "comm_bandwidth",
+    ),
     stages=("tables", "trace"),
     in_trace=(
         ("kernels", _GPU),

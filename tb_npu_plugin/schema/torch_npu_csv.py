@@ -225,6 +225,9 @@ STEP_TRACE = ResultFile(
     ),
     doc="One row per device and step. Headers name no unit: the figures are microseconds.",
 )
+#: What readers add to the table of steps: computed from the kernels, in no file.
+STEP_START = Column("start_ns", TIME, "Start", "Start of the first device task that was launched in the step.", "time")
+COPYING = Column("copying", DUR, "Copying", "Only copies and memory sets run on the device.", "time")
 DATA_PREPROCESS = ResultFile(
     id="data_preprocess",
     name="data_preprocess.csv",

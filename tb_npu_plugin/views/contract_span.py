@@ -8,7 +8,9 @@ from tb_npu_plugin.views.contract_steps import StepTimesJson
 
 
 class StepJson(TypedDict):
-    """One row of step_trace_time.csv, in ns."""
+    """A step on a device, in ns: computing + communication_not_overlapped + copying + free = stage + bubble (within the
+    rounding of files). `copying`: only copies run; null where copies are not told. exposed_preparing: the part of
+    preparing in which no other step runs, before this one; null where that is not known."""
 
     step: Optional[str]
     device_id: Optional[int]
@@ -16,10 +18,12 @@ class StepJson(TypedDict):
     communication_not_overlapped: Optional[int]
     overlapped: Optional[int]
     communication: Optional[int]
+    copying: Optional[int]
     free: Optional[int]
     stage: Optional[int]
     bubble: Optional[int]
     preparing: Optional[int]
+    exposed_preparing: Optional[int]
 
 
 class DatabaseJson(TypedDict):
@@ -89,7 +93,7 @@ class OverviewJson(TypedDict):
 
     steps: list[StepJson]
     steps_source: Optional[str]
-    steps_computed: bool  # from the kernels, as the result has no budgets of steps
+    steps_computed: bool  # from the kernels (see analysis.steps.from_kernels): the result has no budgets of steps
     capture: CaptureJson
 
 

@@ -6,8 +6,7 @@ from typing import Literal, Optional, TypedDict
 
 
 class StepTimesJson(TypedDict):
-    """One step, ns. gap + fp_bp + tail = total where all are known. `start_ns`: begin of the gap, after base_ns.
-    `reduce_ns`: time in which anything communicates, whatever happens beside."""
+    """One step, ns; see analysis.step_trace.StepTimes. `start_ns`: after base_ns."""
 
     step: Optional[str]
     start_ns: Optional[int]
@@ -16,6 +15,8 @@ class StepTimesJson(TypedDict):
     fp_bp_ns: Optional[int]
     tail_ns: Optional[int]
     reduce_ns: Optional[int]
+    preparing_ns: Optional[int]
+    exposed_preparing_ns: Optional[int]
 
 
 class ReduceJson(TypedDict):
@@ -29,10 +30,10 @@ class ReduceJson(TypedDict):
 
 class StepTraceJson(TypedDict):
     """params: step (empty: the mean), device (empty: the first of several). `devices`: whose steps are known; `device`: the one that
-    is shown, null where there are not several. tables: "steps" (the columns of StepTimesJson). `method`: "points" as recorded;
-    "kernels": gap is Preparing, else the time since the last kernel of the step before, forward and backward end with
-    the last kernel that computes; "figures": step_trace_time.csv alone. `mean`: over `averaged` steps, all but the
-    first. `recorded`: the average in the file, for comparison. `reduces`: of the chosen step."""
+    is shown, null where there are not several. tables: "steps" (the columns of StepTimesJson). `method`: "points" as recorded,
+    the gap first; "kernels": forward and backward end with the last kernel that computes, the gap is last; "figures":
+    step_trace_time.csv alone. `mean`: over the steps `averaged`. `recorded`: the average in the file, for comparison.
+    `reduces`: of the chosen step."""
 
     source: str
     devices: list[int]
@@ -40,7 +41,7 @@ class StepTraceJson(TypedDict):
     method: Literal["points", "kernels", "figures"]
     steps: list[StepTimesJson]
     mean: StepTimesJson
-    averaged: int
+    averaged: list[Optional[str]]
     recorded: Optional[StepTimesJson]
     chosen: Optional[str]
     reduces: list[ReduceJson]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import asdict
 from typing import cast
 
@@ -19,9 +18,8 @@ from tb_npu_plugin.views.contract import (
     PipelineOpJson,
     PipelineQueueJson,
     PipelineRemarkJson,
-    StepJson,
 )
-from tb_npu_plugin.views.steps import steps_of
+from tb_npu_plugin.views.steps import elapsed_steps
 
 #: Logical tables that any part of the view is made of.
 PIPELINE = ("minddata_ops", "minddata_queues", "minddata_batches", "minddata_cpu", "minddata_remarks", "dataset")
@@ -87,31 +85,15 @@ def _loader(span: SpanData) -> LoaderJson | None:
     found = None if operators is None else analysis.loader(operators)
     if found is None:
         return None
-    by_device: dict[int | None, list[StepJson]] = defaultdict(list)
-    for step in steps_of(span)[0]:
-        by_device[step["device_id"]].append(step)
-    times = [_span_of(steps) for steps in by_device.values()]
-    known = [time for time in times if time is not None]
+    elapsed = elapsed_steps(span)
     return {
         "calls": found.calls,
         "total_ns": found.total_ns,
         "longest_ns": found.longest_ns,
-        "steps_ns": max(known) if known and len(known) == len(times) else None,
+        # Loaders of several threads may wait for longer together.
+        "steps_ns": elapsed if elapsed is not None and found.total_ns <= elapsed else None,
         "source": span.source("operators"),
     }
-
-
-def _span_of(steps: list[StepJson]) -> int | None:
-    """Time from the start of a device's first step on the host to the end of its last, ns. Free of a step lasts until
-    the next works, so only the first step's preparation stands apart."""
-    time = 0
-    for step in steps:
-        parts = (step["computing"], step["communication_not_overlapped"], step["free"])
-        if None in parts:
-            return None
-        time += sum(part for part in parts if part is not None)
-    first = min(steps, key=lambda step: (len(step["step"] or ""), step["step"] or ""))
-    return time + (first["preparing"] or 0)
 
 
 def _tables(span: SpanData) -> dict[str, ViewTable]:

@@ -16,7 +16,7 @@ from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.tables import NULL_INT, IntArray, Question, Table
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import CaptureJson, DatabaseJson, OverviewJson
-from tb_npu_plugin.views.steps import steps_of
+from tb_npu_plugin.views.steps import are_computed, steps_of
 
 #: Rows of the tables "kernels" and "operators".
 TOP = 10
@@ -30,7 +30,7 @@ def build(source: ViewInput) -> ViewResult:
     data: OverviewJson = {
         "steps": steps,
         "steps_source": steps_source,
-        "steps_computed": bool(steps) and not span.rows("step_trace"),
+        "steps_computed": are_computed(span),
         "capture": capture_json(span),
     }
     tables = {}

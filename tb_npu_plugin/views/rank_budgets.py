@@ -103,7 +103,8 @@ def _take_usual(lines: Sequence[RankLine], ranks: _Budgets) -> None:
 
 
 def _whole(budget: RankBudgetJson) -> int:
-    return (budget["computing"] or 0) + (budget["communication_not_overlapped"] or 0) + (budget["free"] or 0)
+    parts = (budget["computing"], budget["communication_not_overlapped"], budget["copying"], budget["free"])
+    return sum(part or 0 for part in parts)
 
 
 def _have_few_peers(lines: Sequence[RankLine], ranks: _Budgets) -> bool:
@@ -143,10 +144,12 @@ def _budget(line: RankLine, name: str | None, step: StepJson | None, split: comm
         "computing": step and step["computing"],
         "overlapped": step and step["overlapped"],
         "communication_not_overlapped": step and step["communication_not_overlapped"],
+        "copying": step and step["copying"],
         "free": step and step["free"],
         "stage": step and step["stage"],
         "bubble": step and step["bubble"],
         "preparing": step and step["preparing"],
+        "exposed_preparing": step and step["exposed_preparing"],
         "elapse": split.elapse,
         "transit": split.transit,
         "wait": split.wait,

@@ -15,12 +15,13 @@ from tb_npu_plugin.views.contract import ReduceJson, StepTimesJson, StepTraceJso
 
 COLUMNS = (
     Column("step", Kind.TEXT, "Step", "Step number; unknown without step marks.", "identity"),
-    Column("start_ns", Kind.TIME, "Start", "Begin of the step, its gap included.", "time"),
-    Column("total_ns", Kind.DURATION, "Total", "Whole step: gap + forward and backward + tail.", "time"),
-    Column("gap_ns", Kind.DURATION, "Step gap", "Before the forward pass starts on the device.", "time"),
+    Column("start_ns", Kind.TIME, "Start", "Start of the step on the device.", "time"),
+    Column("total_ns", Kind.DURATION, "Step time", "Forward and backward + tail + gap.", "time"),
     Column("fp_bp_ns", Kind.DURATION, "Forward and backward", "Forward and backward pass.", "time"),
     Column("tail_ns", Kind.DURATION, "Tail", "After the backward pass: parameter update.", "time"),
+    Column("gap_ns", Kind.DURATION, "Step gap", "Between two steps nothing of either runs.", "time"),
     Column("reduce_ns", Kind.DURATION, "Communication", "Time in which anything communicates.", "time"),
+    Column("preparing_ns", Kind.DURATION, "Preparing", "Step start on the host to the first device task.", "time"),
 )
 
 
@@ -35,7 +36,7 @@ def build(source: ViewInput) -> ViewResult:
         )
     device = None if len(devices) < 2 else int(asked or devices[0])
     trace, file = _trace(span, device)
-    counted = analysis.averaged(trace.steps)
+    counted = [trace.steps[number] for number in trace.averaged]
     wanted = source.params.get("step", "")
     chosen = next((step for step in trace.steps if wanted and step.step == wanted), None)
     if wanted and chosen is None:
@@ -51,7 +52,7 @@ def build(source: ViewInput) -> ViewResult:
         "method": trace.method,
         "steps": [_times(step, span.base_ns) for step in trace.steps],
         "mean": _times(analysis.mean(counted), 0),
-        "averaged": len(counted),
+        "averaged": [step.step for step in counted],
         "recorded": None if trace.recorded is None else _times(trace.recorded, 0),
         "chosen": None if chosen is None else chosen.step,
         "reduces": [cast(ReduceJson, asdict(reduce)) for reduce in reduces],
@@ -66,8 +67,8 @@ def mean_course(span: SpanData) -> StepTimesJson | None:
     iterations = span.table("iterations")
     if iterations is None or not len(iterations):
         return None
-    steps = analysis.from_iterations(iterations, None).steps
-    return _times(analysis.mean(analysis.averaged(steps)), 0) if steps else None
+    trace = analysis.from_iterations(iterations, None)
+    return _times(analysis.mean([trace.steps[number] for number in trace.averaged]), 0) if trace.steps else None
 
 
 def _devices(span: SpanData) -> list[int]:

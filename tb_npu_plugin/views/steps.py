@@ -5,21 +5,70 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import cast
 
+import numpy as np
+
 from tb_npu_plugin.analysis import steps as analysis
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.formats import KINETO
+from tb_npu_plugin.schema.trace import STEP_MARK
 from tb_npu_plugin.views.contract import StepJson
 
 
 def steps_of(span: SpanData) -> tuple[list[StepJson], str | None]:
     """Step budgets and the file they come from: step_trace_time.csv, else computed from the kernels."""
+    steps, source = _steps(span)
+    return [_step_json(step) for step in steps], source
+
+
+def _steps(span: SpanData) -> tuple[list[analysis.Step], str | None]:
     trace = span.table("step_trace")
     if trace is not None and len(trace):
-        return [_step_json(step) for step in analysis.from_step_trace(trace)], span.source("step_trace")
+        return analysis.from_step_trace(trace), span.source("step_trace")
     kernels = span.table("kernels")
     if kernels is not None and len(kernels):
-        return [_step_json(step) for step in analysis.from_kernels(kernels)], span.source("kernels")
+        return analysis.from_kernels(kernels), span.source("kernels")
     return [], None
 
 
+def are_computed(span: SpanData) -> bool:
+    """Steps are known, and no file holds their budgets: traces of GPUs have kernels and marks only."""
+    if span.format == KINETO.id:
+        return bool(span.rows("step_trace"))
+    return not span.rows("step_trace") and bool(span.rows("kernels"))
+
+
+def elapsed_steps(span: SpanData) -> int | None:
+    """Time from the start of the first step to the end of the last, ns: of their marks on the host; without marks of the
+    device that took longest, with the preparing of its first step. None where it is not known."""
+    marked = _marked(span)
+    if marked is not None:
+        return marked
+    by_device: dict[int | None, int | None] = {}
+    for step in _steps(span)[0]:
+        before, total = by_device.get(step.device_id, 0), step.total_ns
+        is_known = before is not None and total is not None
+        by_device[step.device_id] = (before or 0) + (total or 0) + (step.exposed_preparing or 0) if is_known else None
+    times = list(by_device.values())
+    known = [time for time in times if time is not None]
+    return max(known) if known and len(known) == len(times) else None
+
+
+def _marked(span: SpanData) -> int | None:
+    """From the first mark to the end of the last: of the table of marks, else of the whole timeline."""
+    marks = span.table("step_marks")
+    if marks is not None and len(marks):
+        return int(marks.ints("end_ns").max() - marks.ints("start_ns").min())
+    timeline = span.timeline
+    if timeline is None or timeline.partial is not None:
+        return None
+    names = [code for code, name in enumerate(timeline.names) if name is not None and name.startswith(STEP_MARK)]
+    slices = np.flatnonzero(np.isin(timeline.name, names))
+    if not len(slices):
+        return None
+    start, dur = timeline.rows.start[slices], timeline.rows.dur[slices]
+    return int((start + dur).max() - start.min())
+
+
 def _step_json(step: analysis.Step) -> StepJson:
-    return cast(StepJson, asdict(step))
+    found = asdict(step)
+    return cast(StepJson, {key: found[key] for key in StepJson.__annotations__})

@@ -40,14 +40,6 @@ def _of(events: list[dict[str, Any]], *categories: str) -> list[dict[str, Any]]:
     return [event for event in events if event["ph"] == "X" and event.get("cat") in categories]
 
 
-def _union(spans: list[tuple[int, int]]) -> int:
-    total, reach = 0, 0
-    for start, end in sorted(spans):
-        total += max(0, end - max(start, reach))
-        reach = max(reach, end)
-    return total
-
-
 @pytest.fixture(params=[*TRACES, *RECORDED], ids=lambda path: path.parent.name + "/" + path.name[:10])
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[dict[str, Table], list[dict[str, Any]]]:
     reader, out = READERS[KINETO.id], tmp_path / "timeline"
@@ -87,31 +79,6 @@ def test_kernels(case: tuple[dict[str, Table], list[dict[str, Any]]]) -> None:
         assert (row["core"] == "COMMUNICATION") == ("nccl" in event["name"])
         reach = max(reach, event["end"])
     assert len(tables["kernels"]) == len(expected)
-
-
-def test_step_budgets(case: tuple[dict[str, Table], list[dict[str, Any]]]) -> None:
-    tables, events = case
-    if "kernels" not in tables:
-        assert "step_trace" not in tables
-        return
-    kernels = _rows(tables["kernels"])
-    for row in _rows(tables["step_trace"]):
-        own = [kernel for kernel in kernels if kernel["step"] == row["step"]]
-        spans = {
-            kind: [(one["start_ns"], one["start_ns"] + one["dur_ns"]) for one in own if one["core"] == kind]
-            for kind in ("KERNEL", "COMMUNICATION")
-        }
-        computing, communication = _union(spans["KERNEL"]), _union(spans["COMMUNICATION"])
-        busy = _union(spans["KERNEL"] + spans["COMMUNICATION"])
-        stage = max(k["start_ns"] + k["dur_ns"] for k in own) - min(k["start_ns"] for k in own)
-        mark = next(event for event in events if event["name"] == f"ProfilerStep#{row['step']}")
-        assert row["computing"] == computing
-        assert row["communication"] == communication
-        assert row["communication_not_overlapped"] == busy - computing
-        assert row["overlapped"] == computing + communication - busy
-        assert row["free"] == stage - busy
-        assert row["stage"] == stage
-        assert row["preparing"] == min(k["start_ns"] for k in own) - mark["start"]
 
 
 def test_operators(case: tuple[dict[str, Table], list[dict[str, Any]]]) -> None:

@@ -24,7 +24,7 @@ def test_steps_equal_the_file(folder: Path) -> None:
         for row in raw(folder).csv("step_trace_time.csv")
     ]
     shown = [
-        {key: value for key, value in step.items() if key != "device_id"}
+        {key: value for key, value in step.items() if key in ("step", *HEADERS)}
         for step in show("overview", folder).data["steps"]
     ]
     assert shown == expected

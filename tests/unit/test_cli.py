@@ -46,7 +46,8 @@ def test_overview_has_the_steps_at_the_top_in_integer_ns(logs: Path) -> None:
     found = shown("overview", logs)
     expected = {
         "step": "7", "device_id": None, "computing": 13750, "communication_not_overlapped": 0, "overlapped": 0,
-        "communication": 0, "free": 1500, "stage": 15250, "bubble": 0, "preparing": 2000,
+        "communication": 0, "copying": None, "free": 1500, "stage": 15250, "bubble": 0, "preparing": 2000,
+        "exposed_preparing": 2000,
     }  # fmt: skip
     assert found["steps"] == [expected] == found["data"]["steps"]
     assert found["state"] == "ready"

@@ -423,10 +423,12 @@ export interface RankBudgetJson {
   computing: number | null;
   overlapped: number | null;
   communication_not_overlapped: number | null;
+  copying: number | null;
   free: number | null;
   stage: number | null;
   bubble: number | null;
   preparing: number | null;
+  exposed_preparing: number | null;
   elapse: number | null;
   transit: number | null;
   wait: number | null;
@@ -499,7 +501,7 @@ export interface SpanJson {
   simulated: boolean;
 }
 
-/** One row of step_trace_time.csv, in ns. */
+/** A step on a device, in ns: computing + communication_not_overlapped + copying + free = stage + bubble (within the rounding of files). `copying`: only copies run; null where copies are not told. exposed_preparing: the part of preparing in which no other step runs, before this one; null where that is not known. */
 export interface StepJson {
   step: string | null;
   device_id: number | null;
@@ -507,13 +509,15 @@ export interface StepJson {
   communication_not_overlapped: number | null;
   overlapped: number | null;
   communication: number | null;
+  copying: number | null;
   free: number | null;
   stage: number | null;
   bubble: number | null;
   preparing: number | null;
+  exposed_preparing: number | null;
 }
 
-/** One step, ns. gap + fp_bp + tail = total where all are known. `start_ns`: begin of the gap, after base_ns. `reduce_ns`: time in which anything communicates, whatever happens beside. */
+/** One step, ns; see analysis.step_trace.StepTimes. `start_ns`: after base_ns. */
 export interface StepTimesJson {
   step: string | null;
   start_ns: number | null;
@@ -522,9 +526,11 @@ export interface StepTimesJson {
   fp_bp_ns: number | null;
   tail_ns: number | null;
   reduce_ns: number | null;
+  preparing_ns: number | null;
+  exposed_preparing_ns: number | null;
 }
 
-/** params: step (empty: the mean), device (empty: the first of several). `devices`: whose steps are known; `device`: the one that is shown, null where there are not several. tables: "steps" (the columns of StepTimesJson). `method`: "points" as recorded; "kernels": gap is Preparing, else the time since the last kernel of the step before, forward and backward end with the last kernel that computes; "figures": step_trace_time.csv alone. `mean`: over `averaged` steps, all but the first. `recorded`: the average in the file, for comparison. `reduces`: of the chosen step. */
+/** params: step (empty: the mean), device (empty: the first of several). `devices`: whose steps are known; `device`: the one that is shown, null where there are not several. tables: "steps" (the columns of StepTimesJson). `method`: "points" as recorded, the gap first; "kernels": forward and backward end with the last kernel that computes, the gap is last; "figures": step_trace_time.csv alone. `mean`: over the steps `averaged`. `recorded`: the average in the file, for comparison. `reduces`: of the chosen step. */
 export interface StepTraceJson {
   source: string;
   devices: number[];
@@ -532,7 +538,7 @@ export interface StepTraceJson {
   method: "points" | "kernels" | "figures";
   steps: StepTimesJson[];
   mean: StepTimesJson;
-  averaged: number;
+  averaged: (string | null)[];
   recorded: StepTimesJson | null;
   chosen: string | null;
   reduces: ReduceJson[];

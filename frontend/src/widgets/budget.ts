@@ -4,18 +4,18 @@ import type { BarPart } from "./stacked_bar";
 
 /** Parts of a step's budget in the order of the bar. */
 export interface BudgetPart {
-  id: "preparing" | "computing" | "overlapped" | "communication" | "bubble" | "free";
+  id: "preparing" | "computing" | "overlapped" | "communication" | "bubble" | "copying" | "free";
   title: Key;
   help: Key;
   color: string;
-  /** Before the step's first device work: drawn beside, no part of the step's time. */
+  /** Before the step's first device task: drawn beside, no part of the step time. */
   outside: boolean;
   value: (step: Figures) => number | null;
 }
 
 type Figures = Pick<
   StepJson,
-  "computing" | "overlapped" | "communication_not_overlapped" | "free" | "bubble" | "preparing"
+  "computing" | "overlapped" | "communication_not_overlapped" | "copying" | "free" | "bubble" | "exposed_preparing"
 >;
 
 function minus(a: number | null, b: number | null): number | null {
@@ -28,8 +28,8 @@ function bubbleOf({ bubble, communication_not_overlapped: bare }: Figures): numb
 }
 
 /**
- * computing alone + overlapped + communication not overlapped + free = the step on the device. Receiving from another
- * pipeline stage (bubble) is part of the communication and shown apart from it.
+ * Exposed computing + overlapped + exposed communication + copying + free = step time. Receiving from another pipeline
+ * stage (bubble) is part of the exposed communication and a part of its own here.
  */
 export const BUDGET: readonly BudgetPart[] = [
   {
@@ -38,7 +38,7 @@ export const BUDGET: readonly BudgetPart[] = [
     help: "budget.preparing.help",
     color: "var(--c-prep)",
     outside: true,
-    value: (step) => step.preparing,
+    value: (step) => step.exposed_preparing,
   },
   {
     id: "computing",
@@ -73,6 +73,14 @@ export const BUDGET: readonly BudgetPart[] = [
     value: bubbleOf,
   },
   {
+    id: "copying",
+    title: "budget.copying",
+    help: "budget.copying.help",
+    color: "var(--c-mix)",
+    outside: false,
+    value: (step) => step.copying,
+  },
+  {
     id: "free",
     title: "budget.free",
     help: "budget.free.help",
@@ -82,17 +90,18 @@ export const BUDGET: readonly BudgetPart[] = [
   },
 ];
 
-/** Time of the step on the device: computing + communication not overlapped + free; null where one is unknown. */
+/** Step time: computing + exposed communication + copying + free; null where one is unknown. Only GPUs tell copying. */
 export function stepTotal(step: Figures): number | null {
-  const { computing, communication_not_overlapped: communication, free } = step;
-  return computing === null || communication === null || free === null ? null : computing + communication + free;
+  const { computing, communication_not_overlapped: communication, copying, free } = step;
+  if (computing === null || communication === null || free === null) return null;
+  return computing + communication + (copying ?? 0) + free;
 }
 
 /** The bar's parts of one step. */
 export function budgetParts(step: Figures): BarPart[] {
   return BUDGET.filter((part) => (part.value(step) ?? 0) > 0 || ALWAYS.has(part.id)).map((part) => ({
     id: part.id,
-    label: t(part.title),
+    label: t(part.id === "communication" && bubbleOf(step) ? "budget.communication.rest" : part.title),
     value: part.value(step),
     color: part.color,
     help: t(part.help),

@@ -16,10 +16,12 @@ function budget(span: string, step: string | null, over: Partial<RankBudgetJson>
     computing: 10,
     overlapped: 4,
     communication_not_overlapped: 30,
+    copying: null,
     free: 5,
     stage: 45,
     bubble: null,
     preparing: null,
+    exposed_preparing: null,
     elapse: 34,
     transit: 20,
     wait: 8,
@@ -130,7 +132,7 @@ describe("bars of ranks", () => {
     const data = distributed({
       ranks: [state("a", 0)],
       steps: ["1"],
-      budgets: [budget("a", "1", { bubble: 7, preparing: 3 })],
+      budgets: [budget("a", "1", { bubble: 7, exposed_preparing: 3 })],
     });
     const [bar] = ranks.barsOf(ranks.rankLines(data, "1"), budgetParts, false);
     expect(bar?.parts.map((part) => [part.id, part.value])).toEqual([
@@ -153,7 +155,7 @@ describe("bars of ranks", () => {
     const data = distributed({
       ranks: [state("a", 0), state("b", 1, "reading"), state("c", 2)],
       steps: ["1"],
-      budgets: [budget("a", "1", { preparing: 500 }), budget("c", "1", { free: 100 })],
+      budgets: [budget("a", "1", { exposed_preparing: 500 }), budget("c", "1", { free: 100 })],
     });
     const lines = ranks.rankLines(data, "1");
     const ids = (isLongestFirst: boolean) =>

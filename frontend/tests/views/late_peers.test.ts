@@ -8,9 +8,11 @@ function run(late_peers: LatePeerJson[], groups = ["g"]): DistributedJson {
     computing: 40,
     overlapped: 0,
     communication_not_overlapped: 50,
+    copying: null,
     free: 10,
     bubble: null,
     preparing: null,
+    exposed_preparing: null,
   };
   const budgets = [0, 1].flatMap((rank) => ["1", "2"].map((step) => ({ rank, step, ...parts })));
   return { late_peers, groups, budgets } as unknown as DistributedJson;

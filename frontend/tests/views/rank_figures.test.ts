@@ -11,6 +11,8 @@ const MEAN: StepTimesJson = {
   fp_bp_ns: 6,
   tail_ns: 1,
   reduce_ns: null,
+  preparing_ns: null,
+  exposed_preparing_ns: null,
 };
 
 function line(state: RankStepJson["state"], step?: StepJson, course: StepTimesJson | null = null): RankLine {

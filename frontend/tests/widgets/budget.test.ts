@@ -7,9 +7,10 @@ const STEP = {
   computing: 8_873_756,
   communication_not_overlapped: 101_963_203,
   overlapped: 4_028_675,
+  copying: null,
   free: 25_744_050,
   bubble: 0,
-  preparing: 17_902_500,
+  exposed_preparing: 17_902_500,
 };
 
 test("the parts of the bar sum to the step, preparing apart", () => {
@@ -17,6 +18,12 @@ test("the parts of the bar sum to the step, preparing apart", () => {
   expect(wholeOf(parts)).toBe(stepTotal(STEP));
   expect(parts.find((part) => part.id === "computing")?.value).toBe(8_873_756 - 4_028_675);
   expect(parts.find((part) => part.id === "preparing")?.outside).toBe(true);
+});
+
+test("copying is a part of its own where it is known", () => {
+  const step = { ...STEP, copying: 1_000_000 };
+  expect(stepTotal(step)).toBe((stepTotal(STEP) ?? 0) + 1_000_000);
+  expect(wholeOf(budgetParts(step))).toBe(stepTotal(step));
 });
 
 test("a bubble is part of the communication", () => {

@@ -11,7 +11,7 @@ from tb_npu_plugin.readers.database.communication import step_of
 from tb_npu_plugin.readers.database.source import Rows, Source
 from tb_npu_plugin.readers.numbered_steps import with_numbered_steps
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
-from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE, STEP_TRACE_UNIT
+from tb_npu_plugin.schema.torch_npu_csv import STEP_START, STEP_TRACE, STEP_TRACE_UNIT
 from tb_npu_plugin.tables import NULL_INT, Data, Kind, Table, Text, from_lists
 from tb_npu_plugin.units import TIME_UNITS, scaled
 
@@ -42,5 +42,5 @@ def step_table(rows: Rows) -> Table:
 def steps_of_kernels(kernels: Table) -> Table:
     """What the kernels tell of the steps; see analysis.steps."""
     found = [asdict(step) for step in steps.from_kernels(kernels)]
-    columns = tuple(column for column in STEP_TRACE.columns if found and column.key in found[0])
+    columns = tuple(column for column in (*STEP_TRACE.columns, STEP_START) if found and column.key in found[0])
     return from_lists(columns, {column.key: [step[column.key] for step in found] for column in columns})

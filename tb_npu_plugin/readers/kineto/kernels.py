@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import gpu_kernels
+from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.picked import Index, Picked, looked_up
 from tb_npu_plugin.readers.kineto.steps import Steps
 from tb_npu_plugin.schema import kineto
@@ -36,7 +38,7 @@ def read_kernels(picked: Picked, steps: Steps) -> tuple[Table, Index]:
     data: dict[str, Data] = {
         **given.data,
         "device_id": devices,
-        "step": steps.at(_launched(picked, given.ints("correlation"), start)),
+        "step": _steps(picked, steps, given.ints("correlation"), devices, start),
         "name": names,
         "type": Text(np.where(kinds.equals(kineto.KERNEL_KIND), types.codes, -1).astype(np.int32), types.values),
         "core": kinds,
@@ -101,10 +103,30 @@ def _kinds(picked: Picked, rows: Index, names: Text) -> Text:
     return Text(codes, values)
 
 
-def _launched(picked: Picked, correlation: IntArray, start: IntArray) -> IntArray:
-    """When the host launched each; where no call is known, when it ran."""
+def _steps(picked: Picked, steps: Steps, correlation: IntArray, devices: IntArray, start: IntArray) -> Text:
+    """The step in which each was launched. Where no call is known: the step in which it ran, as those of known calls
+    divide the time of its device; on a device without any, that of the host then."""
     place = looked_up(picked.correlations(picked.runtime), np.where(correlation == 0, NULL_INT, correlation))
-    return np.where(place >= 0, np.append(picked.events.ts[picked.runtime], 0)[place], start)
+    has_call = place >= 0
+    calls = picked.runtime[place[has_call]]
+    moments, thread = start.copy(), np.full(len(start), NULL_INT)
+    moments[has_call], thread[has_call] = picked.events.ts[calls], threads(picked, calls)
+    found = steps.at(moments, thread)
+    codes = found.codes.copy()
+    for device in np.unique(devices[~has_call]).tolist():
+        lost = np.flatnonzero((devices == device) & ~has_call)
+        launched = np.flatnonzero((devices == device) & has_call & (codes >= 0))
+        if len(launched):
+            codes[lost] = _ran_in(codes[launched], start[launched], start[lost])
+    return Text(codes, found.values)
+
+
+def _ran_in(codes: NDArray[np.int32], start: IntArray, moments: IntArray) -> NDArray[np.int32]:
+    """The step whose first work started last before each moment; -1 before all."""
+    steps, first = np.unique(codes, return_index=True)  # of work by start
+    order = np.argsort(start[first], kind="stable")
+    place = np.searchsorted(start[first][order], moments, side="right")
+    return np.concatenate([np.array([-1], dtype=np.int32), steps[order]])[place]
 
 
 def _wait(start: IntArray, end: IntArray, devices: IntArray) -> IntArray:

@@ -24,8 +24,10 @@ def tables_of(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -> di
     out: dict[str, Table] = {}
     owner = np.zeros(0, dtype=np.int64)
     device_ns = np.zeros(0, dtype=np.int64)
+    steps = Steps.of(picked)
+    if len(steps.start):
+        out["step_marks"] = steps.table()
     if len(picked.device):
-        steps = Steps.of(picked)
         kernels, rows = read_kernels(picked, steps)
         out["kernels"] = kernels
         out["step_trace"] = budgets(kernels, steps)

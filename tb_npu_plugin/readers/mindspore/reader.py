@@ -12,9 +12,9 @@ from tb_npu_plugin.readers.l2_cache import with_l2_rates
 from tb_npu_plugin.readers.mindspore import communication, links, memory, steps
 from tb_npu_plugin.readers.mindspore.kernels import with_short_names
 from tb_npu_plugin.readers.mindspore.marks import read_marks
-from tb_npu_plugin.readers.preparing import with_known_preparing
 from tb_npu_plugin.readers.reading import Reading, Tables
 from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.steps import with_known_times
 from tb_npu_plugin.schema import minddata as minddata_files
 from tb_npu_plugin.schema import mindspore_files as files
 from tb_npu_plugin.schema.formats import MINDSPORE
@@ -53,7 +53,7 @@ def read_file(reading: Reading) -> Tables:
 
 def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """The tables as those of torch_npu are: names, steps and kinds of communication in the same sense."""
-    out = with_known_preparing(with_l2_rates(minddata.joined(tables)))
+    out = with_known_times(with_l2_rates(minddata.joined(tables)))
     kernels = out.get("kernels")
     if kernels is not None:
         report = FileReport(log, f"{OUTPUT_FOLDER}/{files.KERNELS.name}")

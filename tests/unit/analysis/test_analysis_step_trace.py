@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tb_npu_plugin.analysis import step_trace as analysis
+from tb_npu_plugin.schema.torch_npu_csv import STEP_START
 from tests.support.span import table_of
 
 
@@ -32,9 +33,13 @@ REDUCES = table_of(
 )
 
 
+def averaged(trace: analysis.StepTrace) -> list[analysis.StepTimes]:
+    return [trace.steps[number] for number in trace.averaged]
+
+
 def test_means_leave_out_the_first_step_and_the_recorded_average() -> None:
     trace = analysis.from_iterations(ITERATIONS, REDUCES)
-    counted = analysis.averaged(trace.steps)
+    counted = averaged(trace)
     assert [step.step for step in counted] == ["2", "3"]
     mean = analysis.mean(counted)
     assert (mean.gap_ns, mean.fp_bp_ns, mean.tail_ns, mean.total_ns) == (32, 105, 15, 152)  # 31.5 goes to even
@@ -45,14 +50,14 @@ def test_means_leave_out_the_first_step_and_the_recorded_average() -> None:
 
 def test_a_lone_step_is_its_own_mean() -> None:
     trace = analysis.from_iterations(ITERATIONS.take(ITERATIONS.text("step").equals("1")), None)
-    assert analysis.mean(analysis.averaged(trace.steps)).fp_bp_ns == 100
+    assert analysis.mean(averaged(trace)).fp_bp_ns == 100
     assert trace.steps[0].reduce_ns is None  # not recorded is not none
 
 
 def test_operators_are_placed_after_the_start_of_their_step() -> None:
     trace = analysis.from_iterations(ITERATIONS, REDUCES)
     assert [(one.name, one.offset_ns) for one in trace.reduces["2"]] == [("a", 40), ("b", 50)]
-    found = analysis.mean_reduces(trace, analysis.averaged(trace.steps))
+    found = analysis.mean_reduces(trace, averaged(trace))
     assert [(one.stream_id, one.name, one.offset_ns, one.dur_ns) for one in found] == [
         (3, "a", 45, 25),
         (4, "b", 50, 20),
@@ -74,13 +79,34 @@ def test_kernels_tell_steps_of_other_profilers() -> None:
     figures = table_of("step_trace", [{"step": "7", "preparing": 40}])
     trace = analysis.from_kernels(KERNELS, figures)
     seven, eight = trace.steps
-    assert (seven.step, seven.start_ns, seven.gap_ns, seven.fp_bp_ns, seven.tail_ns) == ("7", 60, 40, 50, 0)
-    # No Preparing for step 8: the gap is the time since the last kernel of step 7.
-    assert (eight.gap_ns, eight.fp_bp_ns, eight.tail_ns, eight.total_ns, eight.reduce_ns) == (50, 70, 20, 140, 30)
-    assert trace.reduces["8"] == [analysis.Reduce(9, "hcom_allReduce_", 110, 30)]
+    # Step 7 lasts until step 8 starts; its preparing is told and no part of it.
+    assert (seven.step, seven.start_ns, seven.total_ns, seven.preparing_ns) == ("7", 100, 100, 40)
+    assert (seven.fp_bp_ns, seven.tail_ns, seven.gap_ns) == (50, 0, 50)
+    assert (eight.total_ns, eight.fp_bp_ns, eight.tail_ns, eight.gap_ns, eight.reduce_ns) == (90, 70, 20, None, 30)
+    assert trace.reduces["8"] == [analysis.Reduce(9, "hcom_allReduce_", 60, 30)]
+    assert [step.step for step in averaged(trace)] == ["7"]
+
+
+def test_a_host_that_runs_ahead_makes_no_gap() -> None:
+    """Preparing of step 8 began while step 7 ran; its communication reaches into step 8."""
+    rows = [
+        {"step": "7", "name": "a", "core": "AI_CORE", "start_ns": 100, "dur_ns": 50},
+        {"step": "7", "name": "hcom", "core": "HCCL", "start_ns": 130, "dur_ns": 50},
+        {"step": "8", "name": "a", "core": "AI_CORE", "start_ns": 160, "dur_ns": 40},
+    ]
+    figures = [
+        {"step": "7", "preparing": 30, "start_ns": 100, "stage": 60},
+        {"step": "8", "preparing": 55, "start_ns": 160, "stage": 40},
+    ]
+    table = table_of("step_trace", figures, STEP_START)
+    seven, eight = analysis.from_kernels(table_of("kernels", rows), table).steps
+    assert (seven.total_ns, seven.fp_bp_ns, seven.tail_ns, seven.gap_ns) == (60, 50, 10, 0)
+    assert (eight.start_ns, eight.total_ns, eight.fp_bp_ns) == (160, 40, 40)
+    assert (seven.exposed_preparing_ns, eight.preparing_ns, eight.exposed_preparing_ns) == (30, 55, 0)
 
 
 def test_figures_alone_tell_no_tail() -> None:
     figures = table_of("step_trace", [{"step": "7", "preparing": 40, "stage": 100, "bubble": 5, "communication": 9}])
     [step] = analysis.from_figures(figures).steps
-    assert (step.total_ns, step.gap_ns, step.fp_bp_ns, step.tail_ns, step.reduce_ns) == (145, 40, None, None, 9)
+    assert (step.total_ns, step.preparing_ns, step.fp_bp_ns, step.tail_ns, step.reduce_ns) == (105, 40, None, None, 9)
+    assert step.gap_ns is None

@@ -302,7 +302,7 @@ def test_view_params() -> None:
 
 
 def test_waiting_for_data_is_a_part_of_the_time_with_the_first_preparation_and_of_one_device() -> None:
-    """The device's time alone made it more than all; two devices halved it."""
+    """Of files without marks. The device's time alone made it more than all; two devices halved it."""
     figures = {"computing": 10, "communication_not_overlapped": 5, "free": 85, "preparing": 90}
     rows = [{"device_id": device, "step": step, **figures} for device in (0, 1) for step in ("9", "10")]
     loads = [{"name": "enumerate(DataLoader)#_", "host_total_ns": 90}] * 2

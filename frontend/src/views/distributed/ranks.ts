@@ -11,9 +11,10 @@ export type Figures = Pick<
   | "computing"
   | "overlapped"
   | "communication_not_overlapped"
+  | "copying"
   | "free"
   | "bubble"
-  | "preparing"
+  | "exposed_preparing"
   | "elapse"
   | "transit"
   | "wait"
@@ -41,9 +42,10 @@ const NAMES: readonly (keyof Figures)[] = [
   "computing",
   "overlapped",
   "communication_not_overlapped",
+  "copying",
   "free",
   "bubble",
-  "preparing",
+  "exposed_preparing",
   "elapse",
   "transit",
   "wait",

@@ -17,7 +17,7 @@ export const en = {
   "distributed.order.time": "longest first",
   "distributed.budget": "Step by rank",
   "distributed.budget.help":
-    "Where the step went on the device of each rank. The figure is the step's time: computing + communication not overlapped + free. Click a rank to see its operators only.",
+    "Where the step went on the device of each rank. The figure is the step time: computing + exposed communication + copying + free. Click a rank to see its operators only.",
   "distributed.split": "Communication by rank",
   "distributed.split.help":
     "Elapsed time of all communication operators, which is the sum of its four parts. Operators that run at the same time count each.",
@@ -86,9 +86,9 @@ export const zh: Record<keyof typeof en, string> = {
   "distributed.order": "rank 的顺序",
   "distributed.order.rank": "按 rank",
   "distributed.order.time": "最长在前",
-  "distributed.budget": "各 rank 的 step 耗时",
+  "distributed.budget": "各 rank 的迭代耗时",
   "distributed.budget.help":
-    "每个 rank 的设备时间分布。数值为 step 时间：计算 + 未重叠通信 + 空闲。单击某个 rank 只看它的算子。",
+    "每个 rank 的设备时间分布。数值为迭代耗时：计算 + 未被掩盖的通信 + 拷贝 + 空闲。单击某个 rank 只看它的算子。",
   "distributed.split": "各 rank 的通信耗时",
   "distributed.split.help": "所有通信算子的耗时，等于四部分之和。同时运行的算子分别计入。",
   "distributed.part.transit": "传输",

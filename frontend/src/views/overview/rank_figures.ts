@@ -32,10 +32,15 @@ const budget =
 
 /** What the device did in the step. */
 const BUDGET: readonly Figure[] = [
-  { id: "computing", title: "overview.compute", value: budget((step) => step.computing) },
-  { id: "communication", title: "overview.comm", value: budget((step) => step.communication_not_overlapped) },
-  { id: "free", title: "overview.idle", value: budget((step) => step.free) },
-  { id: "total", title: "overview.col.total", value: budget(stepTotal) },
+  { id: "computing", title: "step.computing", help: "step.computing.help", value: budget((step) => step.computing) },
+  {
+    id: "communication",
+    title: "budget.communication",
+    help: "budget.communication.help",
+    value: budget((step) => step.communication_not_overlapped),
+  },
+  { id: "free", title: "budget.free", value: budget((step) => step.free) },
+  { id: "total", title: "step.time", value: budget(stepTotal) },
 ];
 
 const course =
@@ -48,7 +53,7 @@ const COURSE: readonly Figure[] = [
   { id: "gap", title: "steps.gap", help: "steps.gap.points", value: course("gap_ns") },
   { id: "fp_bp", title: "steps.fp_bp", help: "steps.fp_bp.points", value: course("fp_bp_ns") },
   { id: "tail", title: "steps.tail", help: "steps.tail.points", value: course("tail_ns") },
-  { id: "total", title: "overview.col.total", value: course("total_ns") },
+  { id: "total", title: "step.time", value: course("total_ns") },
 ];
 
 /** The columns that any rank has figures for; none where no rank that is read has any. */

@@ -43,7 +43,7 @@ export function StepBudget({ steps, deviceKind, source, isComputed }: Props) {
   const nameOf = (step: StepJson) => stepName(steps, step, deviceKind);
   const parts = budgetParts(chosen);
   const shown = all ? steps : steps.slice(0, FIRST);
-  const longest = Math.max(...shown.map((step) => (stepTotal(step) ?? 0) + (step.preparing ?? 0)));
+  const longest = Math.max(...shown.map((step) => (stepTotal(step) ?? 0) + (step.exposed_preparing ?? 0)));
   return (
     <Card
       title={nameOf(chosen)}
@@ -81,6 +81,7 @@ export function StepBudget({ steps, deviceKind, source, isComputed }: Props) {
       )}
       <p class="muted small" style={{ marginTop: "8px" }}>
         {t(isComputed ? "overview.source.kernels" : "overview.source", { file: source ?? "" })}
+        {isComputed && chosen.copying !== null && ` ${t("budget.copying.help")}`}
       </p>
     </Card>
   );

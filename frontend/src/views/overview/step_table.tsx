@@ -19,14 +19,15 @@ function stepTable(steps: readonly StepJson[]): TableJson {
   const columns: ColumnJson[] = [
     { ...column("step", t("step.label"), ""), kind: "text" },
     { ...column("device_id", t("overview.col.device"), ""), kind: "int" },
-    column("total", t("overview.col.total"), t("overview.steps.help")),
-    column("computing", t("budget.computing"), t("budget.computing.help")),
+    column("total", t("step.time"), t("overview.steps.help")),
+    column("computing", t("step.computing"), t("step.computing.help")),
     column("overlapped", t("budget.overlapped"), t("budget.overlapped.help")),
-    column("communication_not_overlapped", t("overview.col.not_overlapped"), t("budget.communication.help")),
-    column("communication", t("overview.col.communication"), ""),
+    column("communication_not_overlapped", t("budget.communication"), t("budget.communication.help")),
+    column("communication", t("step.communication"), t("step.communication.help")),
+    column("copying", t("budget.copying"), t("budget.copying.help")),
     column("free", t("budget.free"), t("budget.free.help")),
     column("bubble", t("budget.bubble"), t("budget.bubble.help")),
-    column("preparing", t("budget.preparing"), t("budget.preparing.help")),
+    column("preparing", t("step.preparing"), t("step.preparing.help")),
     column("stage", t("overview.col.stage"), ""),
   ];
   const data: TableJson["data"] = { total: steps.map(stepTotal) };

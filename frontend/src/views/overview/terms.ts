@@ -2,12 +2,13 @@
 export const en = {
   "overview.steps": "Step time",
   "overview.steps.help":
-    "computing + overlapped + communication not overlapped + free is the step's time on the device. The table has the figures of the file.",
+    "Computing + exposed communication + copying + free: from the first device task of the step to that of the next.",
   "overview.step": "Step {step}",
   "overview.step.took": "took {time} on the device.",
   "overview.step.none": "This capture",
   "overview.source": "Source: {file}",
-  "overview.source.kernels": "Computed from {file}: the capture has no step_trace_time.csv.",
+  "overview.source.kernels":
+    "Computed from the device tasks of {file}: a step lasts from its first task to the first task of the next step, the last one to the end of its last task.",
   "overview.points":
     "What the device did in each step was not recorded; its step gap, forward and backward, and tail were.",
   "overview.nosteps": "The time of a step is not known: the capture has neither times of steps nor kernels.",
@@ -19,9 +20,6 @@ export const en = {
   "overview.numbers.sub": "figures of the file",
   "overview.numbers.computed": "computed from the kernels",
   "overview.col.device": "Device",
-  "overview.col.communication": "Communication",
-  "overview.col.not_overlapped": "Comm. not overlapped",
-  "overview.col.total": "Step",
   "overview.col.stage": "Stage",
   "overview.more": "Show all {count} steps",
 
@@ -59,9 +57,6 @@ export const en = {
   "overview.ranks.failed": "could not be read",
   "overview.ranks.missing": "no step times",
   "overview.ranks.nostep": "nothing in this step",
-  "overview.compute": "Compute",
-  "overview.comm": "Comm",
-  "overview.idle": "Free",
 
   "overview.kernels": "Top kernels",
   "overview.kernels.sub": "by device time, communication apart",
@@ -74,13 +69,14 @@ export const en = {
 };
 
 export const zh: Record<keyof typeof en, string> = {
-  "overview.steps": "Step 耗时",
-  "overview.steps.help": "计算 + 重叠 + 未重叠通信 + 空闲 = 设备侧 step 时间。表中为文件的原始数值。",
+  "overview.steps": "迭代耗时",
+  "overview.steps.help": "计算 + 未被掩盖的通信 + 拷贝 + 空闲：从该 step 的首个设备任务到下一个 step 的首个设备任务。",
   "overview.step": "Step {step}",
   "overview.step.took": "在设备侧用时 {time}。",
   "overview.step.none": "本次采集",
   "overview.source": "来源：{file}",
-  "overview.source.kernels": "由 {file} 计算：该采集结果没有 step_trace_time.csv。",
+  "overview.source.kernels":
+    "由 {file} 中的设备任务计算：step 从其首个任务开始，到下一个 step 的首个任务为止；最后一个 step 到其最后一个任务结束。",
   "overview.points": "没有记录设备在每个 step 中的各类时间，但记录了迭代间隙、前反向与拖尾时间。",
   "overview.nosteps": "无法得知 step 时间：该采集结果既没有 step 时间也没有 kernel。",
   "overview.first": "初步结果。",
@@ -91,9 +87,6 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.numbers.sub": "文件的数值",
   "overview.numbers.computed": "由 kernel 计算",
   "overview.col.device": "设备",
-  "overview.col.communication": "通信",
-  "overview.col.not_overlapped": "未重叠通信",
-  "overview.col.total": "Step",
   "overview.col.stage": "Stage",
   "overview.more": "显示全部 {count} 个 step",
 
@@ -130,9 +123,6 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.ranks.failed": "无法读取",
   "overview.ranks.missing": "没有 step 时间",
   "overview.ranks.nostep": "该 step 中没有数据",
-  "overview.compute": "计算",
-  "overview.comm": "通信",
-  "overview.idle": "空闲",
 
   "overview.kernels": "耗时最多的 kernel",
   "overview.kernels.sub": "按设备时间，不含通信",

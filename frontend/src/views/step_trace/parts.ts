@@ -1,11 +1,17 @@
-import type { ReduceJson, StepTimesJson } from "../../api/types.gen";
+import type { ReduceJson, StepTimesJson, StepTraceJson } from "../../api/types.gen";
 
-/** The three parts of a step, in their order, with their colours. */
+/** The three parts of a step, with their colours. */
 export const PARTS = [
   { id: "gap", key: "gap_ns", color: "var(--c-free)" },
   { id: "fp_bp", key: "fp_bp_ns", color: "var(--c-compute)" },
   { id: "tail", key: "tail_ns", color: "var(--c-mix)" },
 ] as const;
+
+/** In the order of time: recorded points have the gap before the step, otherwise it is the wait for the next one. */
+export function partsInOrder(method: StepTraceJson["method"]): readonly (typeof PARTS)[number][] {
+  const [gap, ...others] = PARTS;
+  return method === "points" ? PARTS : [...others, gap];
+}
 
 export type PartKey = (typeof PARTS)[number]["key"];
 

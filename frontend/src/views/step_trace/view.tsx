@@ -6,7 +6,7 @@ import { param, setParams } from "../../state/params";
 import { useAccepted, useView } from "../../state/use_view";
 import { type BarPart, Card, DataTable, Empty, Legend, Select, StackedBar, ViewFrame } from "../../widgets";
 import type { ViewProps } from "../view";
-import { isOtherAverage, lanesOf, PARTS, restOf } from "./parts";
+import { isOtherAverage, lanesOf, PARTS, partsInOrder, restOf } from "./parts";
 import { stepName, Trend } from "./trend";
 
 /** The course of the steps: the gap before each, forward and backward, parameter update, all-reduces beside. */
@@ -33,18 +33,20 @@ function Parts({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; 
     <div class="grid">
       <StepCard data={data} step={data.steps[at] ?? only ?? data.mean} isMean={at < 0 && !only} />
       {data.steps.length > 1 &&
-        PARTS.filter(({ key }) => data.steps.some((step) => step[key] !== null)).map(({ id, key, color }) => (
-          <Trend
-            key={id}
-            id={id}
-            keyName={key}
-            color={color}
-            steps={data.steps}
-            mean={data.mean[key]}
-            chosen={at}
-            onChoose={(index) => choose(data.steps[index]?.step ?? null)}
-          />
-        ))}
+        partsInOrder(data.method)
+          .filter(({ key }) => data.steps.some((step) => step[key] !== null))
+          .map(({ id, key, color }) => (
+            <Trend
+              key={id}
+              id={id}
+              keyName={key}
+              color={color}
+              steps={data.steps}
+              mean={data.mean[key]}
+              chosen={at}
+              onChoose={(index) => choose(data.steps[index]?.step ?? null)}
+            />
+          ))}
       {table && (
         <Card title={t("steps.table")} subtitle={t("steps.source", { source: data.source })}>
           <DataTable
@@ -60,25 +62,38 @@ function Parts({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; 
   );
 }
 
+/** Before the step, as in the Overview. */
+const preparingPart = (value: number): BarPart => ({
+  id: "preparing",
+  label: t("budget.preparing"),
+  help: t("budget.preparing.help"),
+  value,
+  color: "var(--c-prep)",
+  outside: true,
+});
+
 /** What is left of a step whose parts are not all known. */
 const REST = { id: "rest", color: "var(--c-over)" };
 
 function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimesJson; isMean: boolean }) {
-  const known: BarPart[] = PARTS.map(({ id, key, color }) => ({
-    id,
-    label: t(`steps.${id}`),
-    help: t(`steps.${id}.${data.method === "points" ? "points" : "kernels"}`),
-    value: step[key],
-    color,
-  })).filter(({ value }) => value !== null);
+  const known: BarPart[] = partsInOrder(data.method)
+    .map(({ id, key, color }) => ({
+      id,
+      label: t(`steps.${id}`),
+      help: t(`steps.${id}.${data.method === "points" ? "points" : "kernels"}`),
+      value: step[key],
+      color,
+    }))
+    .filter(({ value }) => value !== null);
   const rest = restOf(step);
-  const parts = rest === null ? known : [...known, { ...REST, label: t("steps.rest"), value: rest }];
-  const counted = data.steps.slice(data.steps.length - data.averaged);
-  const name = (one: StepTimesJson | undefined) => one?.step ?? "–";
+  const own = rest === null ? known : [...known, { ...REST, label: t("steps.rest"), value: rest }];
+  const parts = step.exposed_preparing_ns ? [preparingPart(step.exposed_preparing_ns), ...own] : own;
+  const counted = data.averaged;
+  const [first, last] = [counted[0] ?? "–", counted[counted.length - 1] ?? "–"];
   const mean =
     counted.length === 1
-      ? t("steps.mean.one", { step: name(counted[0]) })
-      : t("steps.mean.of", { first: name(counted[0]), last: name(counted[counted.length - 1]), count: data.averaged });
+      ? t("steps.mean.one", { step: first })
+      : t("steps.mean.of", { first, last, count: counted.length });
   return (
     <Card
       title={isMean ? t("steps.mean") : step.step === null ? t("steps.capture") : stepName(step)}
@@ -119,8 +134,11 @@ function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes
       </Lanes>
       <Legend parts={parts} hasValues />
       <div class="steps-facts">
-        <Fact name={t("steps.total")} value={format.duration(step.total_ns)} />
-        <Fact name={t("steps.reduce")} value={format.duration(step.reduce_ns)} />
+        <Fact name={t("step.time")} value={format.duration(step.total_ns)} />
+        <Fact name={t("step.communication")} value={format.duration(step.reduce_ns)} />
+        {step.preparing_ns !== null && (
+          <Fact name={t("step.preparing")} value={format.duration(step.preparing_ns)} tip={t("step.preparing.help")} />
+        )}
         {data.method === "points" && <Fact name="FP_POINT" value={data.fp_point ?? t("steps.point.unknown")} />}
         {data.method === "points" && <Fact name="BP_POINT" value={data.bp_point ?? t("steps.point.unknown")} />}
       </div>
@@ -166,9 +184,9 @@ function Recorded({ step }: { step: StepTimesJson }) {
   return <p class="small">{t("steps.recorded", { figures })}</p>;
 }
 
-function Fact({ name, value }: { name: string; value: string }) {
+function Fact({ name, value, tip }: { name: string; value: string; tip?: string }) {
   return (
-    <span class="ellipsis" data-tip-cut>
+    <span class="ellipsis" data-tip={tip} data-tip-cut={tip === undefined ? true : undefined}>
       <span class="muted">{name}</span> <b class="mono">{value}</b>
     </span>
   );
