@@ -162,6 +162,8 @@ export const COLUMN_DOCS = {
   "Task type.": "任务类型。",
   "Task.": "任务。",
   "The operator that this statistic was taken from.": "该统计值取自的算子。",
+  "slower or faster: by 5 % of the baseline at least, or on one side only.":
+    "slower 或 faster：变化至少为基线的 5 %，或仅在一侧出现。",
   "Time in the baseline.": "基线中的时间。",
   "Time in the experimental.": "实验中的时间。",
   "Time of the moves.": "传输数据的时间。",
