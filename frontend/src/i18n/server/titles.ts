@@ -96,6 +96,7 @@ export const TITLES = {
   "Model Name": "Model Name",
   "Module memory": "组件内存",
   Name: "名称",
+  Nested: "嵌套",
   Node: "节点",
   "OP State": "OP State",
   "OP Type": "类型",
