@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.grouping import ratio, summed, summed_text
+from tb_npu_plugin.analysis.grouping import ratio, summed
 from tb_npu_plugin.analysis.joining import outer_join
 from tb_npu_plugin.analysis.operator_classes import CLASSES, classes
 from tb_npu_plugin.analysis.operators import TIME_COLUMNS, TIMES, by_name
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import NULL_INT, Column, Data, FloatArray, IntArray, Kind, Question, Table, Text, known
 
-IDLE = "idle"
 _CLASS = Column("class", Kind.TEXT, "Class", "Kind of work, from core and type of the kernel.", "identity")
 _KEYS = (
     Column("name", Kind.TEXT, "Name", "Kernel name.", "identity"),
@@ -29,86 +27,11 @@ _CALLS = (
 _SUMMED = (Column("calls", Kind.INT), Column("dur_ns", Kind.DURATION))
 _NAME = Column("name", Kind.TEXT, "Name", "Operator name.", "identity")
 
+#: Least change (of the baseline) that makes a row slower or faster.
+CHANGED = 0.05
 #: By what the sums of both sides are divided, to compare means of steps.
 Divisors = tuple[int, int]
 SUMS: Divisors = (1, 1)
-
-
-@dataclass(frozen=True)
-class ClassSums:
-    """Time (ns) and calls of the operator classes that occur, by id. Calls are no whole numbers in means of steps."""
-
-    times: dict[str, int]
-    calls: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class ClassDifference:
-    """One operator class on both sides, ns. `running_ns`: sum of the differences down to this class."""
-
-    id: str
-    baseline_calls: float
-    experimental_calls: float
-    baseline_ns: int
-    experimental_ns: int
-    difference_ns: int
-    running_ns: int
-
-
-def class_sums(kernels: Table) -> tuple[ClassSums, dict[str | None, ClassSums]]:
-    """Of all kernels, and of those of each step."""
-    keys = ("step", "type", "core")
-    found = summed(kernels, Question(keys, ("dur_ns",)))
-    if not (summed_text(found, "type").codes >= 0).all():  # then the name tells the class
-        found = summed(kernels, Question((*keys, "name"), ("dur_ns",)))
-    steps = summed_text(found, "step").tolist()
-    kinds = classes(Table(tuple(Column(key, Kind.TEXT) for key in found.keys), found.keys)).tolist()
-    by_step: dict[str | None, tuple[dict[str, int], dict[str, int]]] = {}
-    whole: tuple[dict[str, int], dict[str, int]] = ({}, {})
-    for step, kind, time, calls in zip(steps, kinds, found.total["dur_ns"].tolist(), found.count.tolist()):
-        name = CLASSES[kind]
-        for all_times, all_calls in (by_step.setdefault(step, ({}, {})), whole):
-            all_times[name] = all_times.get(name, 0) + max(time, 0)
-            all_calls[name] = all_calls.get(name, 0) + calls
-    return ClassSums(*whole), {step: ClassSums(*sums) for step, sums in by_step.items()}
-
-
-def mean_of(sums: ClassSums, steps: int) -> ClassSums:
-    """Sums divided by the number of steps; times to the ns."""
-    if steps == 1:
-        return sums
-    return ClassSums(
-        {name: divided(time, steps) for name, time in sums.times.items()},
-        {name: calls / steps for name, calls in sums.calls.items()},
-    )
-
-
-def divided(time: int, by: int) -> int:
-    """A time in ns, to the nearest."""
-    return (2 * time + by) // (2 * by)
-
-
-def by_class(
-    baseline: ClassSums, experimental: ClassSums, idle: tuple[int | None, int | None] = (None, None)
-) -> list[ClassDifference]:
-    """Classes that occur on either side, in the order of CLASSES; those of kernels sum to the kernels' time exactly.
-    `idle`: free time of both sides, left out unless both are known."""
-    sides = [(dict(sums.times), sums.calls) for sums in (baseline, experimental)]
-    if idle[0] is not None and idle[1] is not None:
-        for (times, _), free in zip(sides, idle):
-            times[IDLE] = free or 0
-    out: list[ClassDifference] = []
-    running = 0
-    for name in CLASSES:
-        (before, before_calls), (after, after_calls) = ((times.get(name), calls.get(name)) for times, calls in sides)
-        if before is None and after is None:
-            continue
-        difference = (after or 0) - (before or 0)
-        running += difference
-        out.append(
-            ClassDifference(name, before_calls or 0, after_calls or 0, before or 0, after or 0, difference, running)
-        )
-    return out
 
 
 def operators(baseline: Table, experimental: Table, by: Divisors = SUMS) -> Table:
@@ -182,7 +105,7 @@ def _one_communication_core(cores: Text) -> Text:
 
 
 def _difference_columns(what: str, title: str) -> list[Column]:
-    """Columns baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X."""
+    """Columns baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X."""
     middle = f"_{what}" if what else ""
     return [
         Column(
@@ -213,13 +136,22 @@ def _difference_columns(what: str, title: str) -> list[Column]:
             "Difference / baseline; unknown when the baseline is 0.",
             "time",
         ),
+        Column(
+            f"changed{middle}",
+            Kind.TEXT,
+            f"{title}, changed" if title else "Changed",
+            "slower or faster: by 5 % of the baseline at least, or on one side only.",
+            "",
+        ),
     ]
 
 
-def _differences(before: IntArray, after: IntArray) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+def _differences(before: IntArray, after: IntArray) -> tuple[IntArray, IntArray, IntArray, FloatArray, Text]:
     certain = known(before) & known(after)
     difference = np.where(certain, after - before, NULL_INT)
-    return before, after, difference, ratio(difference, before)
+    is_changed = certain & (difference != 0) & (np.abs(difference) >= CHANGED * np.abs(before))
+    changed = np.where(is_changed, (difference < 0).astype(np.int32), -1).astype(np.int32)
+    return before, after, difference, ratio(difference, before), Text(changed, ["slower", "faster"])
 
 
 def _at(values: IntArray, rows: IntArray) -> IntArray:

@@ -10,7 +10,8 @@ from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import IntArray, Table, Text
 
-#: Ids of the classes, in the order in which they are shown. "idle" is no kernel: the time that a device does nothing.
+#: Ids of the classes, in the order in which they are shown. Not of kernels: "computing", what no kernel explains of the
+#: time that a file gives; "bubble", communication that waits for another pipeline stage; "idle", nothing runs.
 CLASSES = (
     "conv_forward",
     "conv_backward",
@@ -21,14 +22,17 @@ CLASSES = (
     "data_movement",
     "vector",
     "ai_cpu",
+    "computing",
+    "copying",
     "communication",
+    "bubble",
     "idle",
 )
 
 #: Decided by the accelerator core alone.
 CORES = {
     **dict.fromkeys(COMMUNICATION_CORES, "communication"),
-    **dict.fromkeys((kineto.MEMCPY_KIND, kineto.MEMSET_KIND), "data_movement"),
+    **dict.fromkeys((kineto.MEMCPY_KIND, kineto.MEMSET_KIND), "copying"),
     "AI_CPU": "ai_cpu",
 }
 

@@ -9,8 +9,10 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.grouping import known_sum, ratio, summed, summed_text
-from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Question, Table, Text
+from tb_npu_plugin.analysis.grouping import Groups, known_sum, ratio, summed, summed_text
+from tb_npu_plugin.analysis.operator_nesting import SAME_NAME, SAME_SHAPES
+from tb_npu_plugin.schema.torch_npu_csv import NESTED as NESTED_COLUMN
+from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Question, Sums, Table, Text, known
 
 #: Operators that only communicate, by the start of their name: those of HCCL (HcclAllreduce, hcom_allReduce_...), of
 #: NCCL and of torch.distributed (c10d::allreduce_, record_param_comms). Their device time is that of collectives and would drown all other.
@@ -19,10 +21,13 @@ COMMUNICATION_NAME = re.compile(r"hccl|hcom|nccl|record_param_comms|_?c10d(_func
 TIMES = ("device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns")
 AICORE = ("device_self_aicore_ns", "device_total_aicore_ns")
 
+NESTED = NESTED_COLUMN.key
 NAME = Column("name", Kind.TEXT, "Name", "Operator name.", "identity")
 SHAPES = Column("input_shapes", Kind.TEXT, "Input Shapes", "Shapes of the inputs.", "shape")
 STACK = Column("call_stack", Kind.TEXT, "Call Stack", "Frames, innermost first, one a line.", "identity")
-CALLS = Column("calls", Kind.INT, "Calls", "How often it was called.", "")
+CALLS = Column(
+    "calls", Kind.INT, "Calls", "How often it was called, calls within calls of the same operator included.", ""
+)
 STACKS = Column("stacks", Kind.INT, "Call Stacks", "Different call stacks; 0 where none was recorded.", "")
 COMMUNICATION = Column(
     "communication",
@@ -37,11 +42,17 @@ TIME_COLUMNS = (
         "device_total_ns",
         Kind.DURATION,
         "Device Total",
-        "Device time with that of the operators it calls; nested calls of one name count each.",
+        "Device time with that of the operators it calls. A call within a call of the same row counts once.",
         "time",
     ),
     Column("host_self_ns", Kind.DURATION, "Host Self", "Host time without the operators it calls.", "time"),
-    Column("host_total_ns", Kind.DURATION, "Host Total", "Host time with the operators it calls.", "time"),
+    Column(
+        "host_total_ns",
+        Kind.DURATION,
+        "Host Total",
+        "Host time with the operators it calls. A call within a call of the same row counts once.",
+        "time",
+    ),
 )
 SHARE_COLUMNS = (
     Column(
@@ -108,29 +119,43 @@ def _one_frame_a_line(stack: str) -> str:
 
 
 def totals(operators: Table) -> Totals:
-    """Sums over all calls."""
-    found = summed(operators, Question(("name",), TIMES))
+    """Sums over all calls; of total times over those in no call of the same operator, as in `by_name`."""
+    found = summed(operators, Question(("name", NESTED), TIMES))
     communicates = is_communication(Table((NAME,), {"name": summed_text(found, "name")}))
     return Totals(
-        {key: known_sum(found.total[key]) for key in TIMES},
+        {key: known_sum(_counted(found, key, SAME_NAME)) for key in TIMES},
         known_sum(found.total["device_self_ns"][communicates]),
     )
 
 
 def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
-    complete = tuple(key for key in TIMES if operators.has(key))
+    """A call within one of the same group adds to self times and to the calls, not to total times."""
     names = tuple(key.key for key in keys)
-    found = summed(operators, Question(names, (*TIMES, *AICORE), distinct=("call_stack",), complete=complete))
-    sums = found.total
+    inner = SAME_NAME if len(keys) == 1 else SAME_SHAPES
+    complete = tuple(key for key in TIMES if operators.has(key))
+    found = summed(operators, Question((*names, NESTED), (*TIMES, *AICORE), complete=complete))
+    stacks = summed(operators, Question(names, distinct=("call_stack",)))
+    texts = [summed_text(found, name) for name in names]
+    groups = Groups(texts, len(found.first))
+    sums = {key: groups.sum(_counted(found, key, inner)) for key in (*TIMES, *AICORE)}
+    first = {name: text.take(groups.first) for name, text in zip(names, texts)}
     data: dict[str, Text | IntArray | FloatArray] = {
-        **{name: summed_text(found, name) for name in names},
-        "calls": found.count,
+        **first,
+        "calls": groups.sum(found.count),
         **{key: sums[key] for key in TIMES},
         "aicore_self_share": ratio(sums["device_self_aicore_ns"], sums["device_self_ns"]),
         "aicore_total_share": ratio(sums["device_total_aicore_ns"], sums["device_total_ns"]),
-        "communication": is_communication(Table((NAME,), {"name": summed_text(found, "name")})).astype(np.int64),
-        "stacks": found.distinct["call_stack"],
-        "incomplete": found.incomplete,
+        "communication": is_communication(Table((NAME,), {"name": first["name"]})).astype(np.int64),
+        "stacks": stacks.distinct["call_stack"],
+        "incomplete": groups.sum(found.incomplete),
     }
     shares = SHARE_COLUMNS if operators.has(AICORE[0]) or operators.has(AICORE[1]) else ()
     return Table((*keys, CALLS, *TIME_COLUMNS, *shares, COMMUNICATION, STACKS, INCOMPLETE), data)
+
+
+def _counted(found: Sums, key: str, inner: int) -> IntArray:
+    """Sums of a time; 0 for the total times of calls that are nested so far."""
+    nested = found.keys[NESTED]
+    if "total" not in key or isinstance(nested, Text):  # hand-made tables may lack the column
+        return found.total[key]
+    return np.where((nested >= inner) & known(found.total[key]), 0, found.total[key])

@@ -7,6 +7,7 @@ from typing import IO
 
 import numpy as np
 
+from tb_npu_plugin.analysis.operator_nesting import nesting_of_rows
 from tb_npu_plugin.collecting import without_collecting
 from tb_npu_plugin.readers import native_rows
 from tb_npu_plugin.readers.byte_lines import ByteLines
@@ -19,6 +20,7 @@ from tb_npu_plugin.readers.report import FileReport
 from tb_npu_plugin.readers.source import opened, text_lines
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.schema.core import ResultFile, normalise
+from tb_npu_plugin.schema.torch_npu_csv import NESTED, OPERATORS
 from tb_npu_plugin.tables import Kind, Table
 from tb_npu_plugin.units import number
 
@@ -39,6 +41,8 @@ def read_pieces(pieces: Sequence[Reading], spec: ResultFile) -> Table | None:
             if stream is not None:
                 found.take(stream, piece.report)
     table = found.table()
+    if table is not None and spec is OPERATORS and table.has("host_self_ns") and table.has("host_total_ns"):
+        table = table.with_columns([(NESTED, nesting_of_rows(table))])
     return None if table is None else with_numbered_steps(table, spec.id, pieces[-1].report)
 
 

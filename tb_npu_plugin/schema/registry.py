@@ -25,6 +25,7 @@ RESULT_FILES: tuple[ResultFile, ...] = tuple(
 #: Logical tables of a span: id -> declared columns (kernels may have more: its metrics).
 TABLES: dict[str, tuple[Column, ...]] = {
     **{file.id: file.columns for file in torch_npu_csv.CSV_FILES},
+    torch_npu_csv.OPERATORS.id: (*torch_npu_csv.OPERATORS.columns, torch_npu_csv.NESTED),
     "comm_ops": COMM_OPS_COLUMNS,
     "comm_bandwidth": COMM_BANDWIDTH_COLUMNS,
     "comm_packets": COMM_PACKETS_COLUMNS,

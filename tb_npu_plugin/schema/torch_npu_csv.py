@@ -146,6 +146,15 @@ OPERATORS = ResultFile(
     doc="One row per operator call on the host, in start order, without ProfilerStep marks.",
 )
 
+#: Computed while the operators are read.
+NESTED = Column(
+    "nested",
+    I,
+    "Nested",
+    "1: within a call of the same operator; 2: of one with the same input shapes; 0: neither.",
+    "identity",
+)
+
 OP_STATISTIC = ResultFile(
     id="op_statistic",
     name="op_statistic.csv",

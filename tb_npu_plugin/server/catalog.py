@@ -161,6 +161,7 @@ def _span(library: Library, place: Place) -> SpanJson:
         "state": _state(list(stands.values())),
         "problems": counted,
         "views": view_states(span_facts(library, place)),
+        "format": span.format,
         "has_trace": span.has_trace,
         "simulated": meta is not None and bool(meta["capture"]["simulated"]),
     }

@@ -12,6 +12,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.analysis.operator_nesting import nesting
 from tb_npu_plugin.analysis.operator_tree import FRACTION, OperatorEvents, rebuild, rebuild_by_thread
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile
@@ -158,6 +159,10 @@ def write_operators(folder: Path, events: TraceEvents, read: ReadOperators) -> N
         times = rebuild(inputs)
     for key, column in _TIMES.items():
         save(folder, f"operators_{key}", getattr(times, column)[read.rows])
+    shapes = np.full(len(read.chosen.ops), -1, dtype=np.int64)
+    shapes[read.rows] = load(folder, "operators_input_shapes")
+    names = events.name[read.chosen.ops].astype(np.int64)
+    save(folder, "operators_nested", nesting(times.parent, names, shapes)[read.rows])
 
 
 def _operator_events(events: TraceEvents, chosen: _Chosen, found: _Found) -> OperatorEvents:
@@ -208,6 +213,6 @@ def load_operators(folder: Path) -> Table:
     for key in _TEXTS:
         texts = Texts(folder, f"operators_{key}_texts")
         data[key] = Text(np.array(load(folder, f"operators_{key}")), [texts[i] for i in range(len(texts))])
-    for key in _TIMES:
+    for key in (*_TIMES, "nested"):
         data[key] = np.array(load(folder, f"operators_{key}"))
     return Table(TABLES["operators"], data)

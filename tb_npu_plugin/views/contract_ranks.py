@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal, Optional, TypedDict
 
 from tb_npu_plugin.analysis.cluster_rules import Rule
-from tb_npu_plugin.views.contract_span import StepJson
 
 
 class RankBudgetJson(TypedDict):
@@ -155,15 +154,13 @@ class DiffSideJson(TypedDict):
     worker: str
     label: str
     rank: Optional[int]
-    steps: list[StepJson]
     step_count: int
-    kernels: Optional[int]
-    device_ns: Optional[int]
 
 
 class DiffClassJson(TypedDict):
-    """One operator class (ids: analysis/operator_classes.py CLASSES), in a fixed order; classes of kernels sum to
-    device_ns. "idle" is the free time and has no calls. Difference: experimental minus baseline; and its running sum."""
+    """One class of a step's time (ids: analysis/operator_classes.py CLASSES), in a fixed order. Every moment counts once:
+    communication only where nothing computes, "idle" is the free time and has no calls. "computing": what no kernel
+    explains. Difference: experimental minus baseline; and its running sum."""
 
     id: str
     baseline_calls: float
@@ -175,23 +172,27 @@ class DiffClassJson(TypedDict):
 
 
 class DiffStepJson(TypedDict):
-    """Classes of one pair of steps (the n-th step of each side; id: the baseline's). Both steps null: id "mean", where a
-    side has several steps, is the whole span divided by its number of steps, to the ns; "*", the last, the whole spans."""
+    """One pair of steps (the n-th step of each side; id: the baseline's), or without names "mean", the mean step of each
+    side, or "*", the whole captures. `baseline_ns`, `experimental_ns`: time of the step on the device, to which the classes
+    sum exactly; null where a part is unknown, and there is no class "idle" then. On several devices: their mean."""
 
     id: str
     baseline_step: Optional[str]
     experimental_step: Optional[str]
+    baseline_ns: Optional[int]
+    experimental_ns: Optional[int]
     classes: list[DiffClassJson]
 
 
 class DiffJson(TypedDict):
     """tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self,
-    device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X),
+    device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X),
     "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns,
-    ratio). ratio = difference / baseline. Results of different frameworks share the types of their kernels only: then
-    there is no table "operators", and kernels are named by their type. params: step (an id of `steps`). `shown`: the id that the tables are of ("operators" know
-    no step: of pairs of steps they are those of the whole spans); unless asked for, "mean" where the sides have different
-    numbers of steps, else "*"."""
+    ratio, changed). ratio = difference / baseline. changed: "slower" or "faster" by 5 % of the baseline at least, or on one
+    side only. All figures are of a step: means where several are compared; "operators" know no step and are always
+    means of all. Results of different frameworks share the types of their kernels only: then there is no table
+    "operators", and kernels are named by their type. params: step (an id of `steps`). `shown`: the id that the tables are of;
+    unless asked for, the first."""
 
     baseline: DiffSideJson
     experimental: DiffSideJson

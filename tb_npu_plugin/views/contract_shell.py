@@ -18,11 +18,12 @@ class ViewStateJson(TypedDict):
 
 
 class SpanJson(TypedDict):
-    """One capture in time. `fingerprint` changes when its files change. `simulated`: it was read, and a mock device wrote
+    """One capture in time. `format`: kind of result, an id of schema.formats. `fingerprint` changes when its files change. `simulated`: it was read, and a mock device wrote
     its device side."""
 
     id: str
     label: str
+    format: str
     start_ns: Optional[str]
     bytes: int
     fingerprint: str

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Optional, cast
 
 from tb_npu_plugin.analysis import diff as analysis
-from tb_npu_plugin.analysis.kernels import of_step, total_ns
+from tb_npu_plugin.analysis.kernels import of_step
+from tb_npu_plugin.analysis.step_classes import ClassTimes, by_class, class_times, mean
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
@@ -16,109 +18,125 @@ from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTab
 from tb_npu_plugin.views.contract import DiffClassJson, DiffJson, DiffSideJson, DiffStepJson, StepJson
 from tb_npu_plugin.views.steps import steps_of
 
-#: Names of steps of both sides, the n-th of each; None: of all steps.
-Pair = tuple[Optional[str], Optional[str]]
-Steps = tuple[Sequence[StepJson], Sequence[StepJson]]
-ALL: Pair = (None, None)
 #: Ids of what is no pair of steps.
 MEAN, WHOLE = "mean", "*"
 
 
 @dataclass(frozen=True)
+class _Side:
+    """Steps of one side, one row for each device, and its kernels."""
+
+    span: SpanData
+    steps: list[StepJson]
+    kernels: Table | None
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Each named step once, also where several devices have it."""
+        return list(dict.fromkeys(step["step"] for step in self.steps if step["step"] is not None))
+
+    def rows(self, step: str | None) -> list[StepJson]:
+        """Those of one step; None: of all."""
+        return [row for row in self.steps if step is None or row["step"] == step]
+
+    def kernels_of(self, step: str | None) -> Table:
+        """Kernels of one step; None: of all steps. Where no kernel belongs to any of these steps: all kernels."""
+        assert self.kernels is not None
+        names = self.names if step is None else [step]
+        chosen = self.kernels.text("step").isin(names)
+        return self.kernels.take(chosen) if chosen.any() else self.kernels
+
+    @cached_property
+    def classes(self) -> list[tuple[StepJson, ClassTimes]]:
+        """Of each row of `steps`."""
+        return [(row, class_times(_parts(row), self._kernels_of_row(row))) for row in self.steps]
+
+    def _kernels_of_row(self, row: StepJson) -> Table | None:
+        if self.kernels is None:
+            return None
+        of_one = self.kernels if row["step"] is None else of_step(self.kernels, row["step"])
+        devices = of_one.ints("device_id")
+        own = devices == row["device_id"]
+        return of_one.take(own) if row["device_id"] is not None and own.any() else of_one
+
+
+@dataclass(frozen=True)
 class _Shown:
-    """One thing that can be compared: the figures of `pair`, divided by `by`."""
+    """One thing that can be compared: step names of both sides (None: of all steps) and by what sums are divided."""
 
     id: str
-    pair: Pair
-    by: analysis.Divisors = analysis.SUMS
+    pair: tuple[Optional[str], Optional[str]]
+    by: analysis.Divisors
 
 
 def build(source: ViewInput) -> ViewResult:
     """See DiffJson."""
-    baseline, experimental = source.spans
-    steps = (steps_of(baseline)[0], steps_of(experimental)[0])
-    kernels = _both(baseline, experimental, "kernels")
-    choices = _choices(steps)
-    shown = _chosen(choices, steps, source.params.get("step", ""))
+    tables = [span.table("kernels") for span in source.spans]
+    both = all(table is not None for table in tables)
+    before, after = (
+        _Side(span, steps_of(span)[0], table if both else None) for span, table in zip(source.spans, tables)
+    )
+    choices = _choices(before, after)
+    shown = _chosen(choices, source.params.get("step", ""))
     data: DiffJson = {
-        "baseline": _side(baseline, steps[0]),
-        "experimental": _side(experimental, steps[1]),
+        "baseline": _side_json(before),
+        "experimental": _side_json(after),
         "shown": shown.id,
-        "steps": [] if kernels is None else _steps(choices, kernels, steps),
+        "steps": [_step_json(choice, before, after) for choice in choices] if before.steps and after.steps else [],
     }
-    tables = {}
-    operators = _both(baseline, experimental, "operators")
-    frameworks = {FORMATS[span.format].framework for span in source.spans}
-    if operators is not None and len(frameworks) == 1:
-        tables["operators"] = _operators(*operators, shown.by)
-    if kernels is not None:
-        chosen = _of_pair(kernels, shown.pair)
-        by_type = baseline.format != experimental.format  # other recorders and devices name kernels in other ways
-        tables["kernels"] = ViewTable(analysis.kernels(*chosen, by_type=by_type, by=shown.by), "difference_ns")
-    return ViewResult(data, tables, 0)
+    return ViewResult(data, _tables(before, after, shown), 0)
 
 
-def _both(baseline: SpanData, experimental: SpanData, name: str) -> tuple[Table, Table] | None:
-    """A table of both sides; None when a side lacks it: there is nothing to compare then."""
-    before, after = baseline.table(name), experimental.table(name)
-    return None if before is None or after is None else (before, after)
+def _choices(before: _Side, after: _Side) -> list[_Shown]:
+    """The mean step and the n-th steps of both sides; whole captures where a side has no marks of steps."""
+    if not (before.names and after.names):
+        return [_Shown(WHOLE, (None, None), analysis.SUMS)]
+    pairs = [
+        _Shown(one, (one, other), (len(before.rows(one)), len(after.rows(other))))
+        for one, other in zip(before.names, after.names)
+    ]
+    mean = _Shown(MEAN, (None, None), (len(before.steps), len(after.steps)))
+    return pairs if len(before.names) == len(after.names) == 1 else [mean, *pairs]
 
 
-def _names(steps: Sequence[StepJson]) -> list[str]:
-    """Each step once, also where several devices tell its times."""
-    return list(dict.fromkeys(step["step"] for step in steps if step["step"] is not None))
-
-
-def _choices(steps: Steps) -> list[_Shown]:
-    """The n-th steps of both sides, the mean step where a side has several, and the whole spans at the end."""
-    before, after = (_names(side) for side in steps)
-    choices = [_Shown(pair[0], pair) for pair in zip(before, after)]
-    if before and after and (len(before) > 1 or len(after) > 1):
-        choices.append(_Shown(MEAN, ALL, (len(before), len(after))))
-    return [*choices, _Shown(WHOLE, ALL)]
-
-
-def _chosen(choices: Sequence[_Shown], steps: Steps, step: str) -> _Shown:
-    """Without a choice the whole spans; the mean step where one side recorded more steps than the other."""
-    before, after = (len(_names(side)) for side in steps)
-    wanted = step or (MEAN if before and after and before != after else WHOLE)
+def _chosen(choices: Sequence[_Shown], step: str) -> _Shown:
     for choice in choices:
-        if choice.id == wanted:
+        if step in ("", choice.id):
             return choice
-    raise BadRequest(f"step={step[:80]!r} is no step of a pair", "Give the baseline's step of a pair, mean or *.")
+    raise BadRequest(f"step={step[:80]!r} is no step of a pair", "Give an id of the view's steps; empty: the first.")
 
 
-def _of_pair(kernels: tuple[Table, Table], pair: Pair) -> tuple[Table, Table]:
-    before, after = (table if step is None else of_step(table, step) for table, step in zip(kernels, pair))
-    return before, after
+def _step_json(choice: _Shown, before: _Side, after: _Side) -> DiffStepJson:
+    sides = [
+        mean([times for row, times in side.classes if step is None or row["step"] == step], by)
+        for side, step, by in zip((before, after), choice.pair, choice.by)
+    ]
+    return {
+        "id": choice.id,
+        "baseline_step": choice.pair[0],
+        "experimental_step": choice.pair[1],
+        "baseline_ns": sides[0].total,
+        "experimental_ns": sides[1].total,
+        "classes": [cast(DiffClassJson, asdict(entry)) for entry in by_class(*sides)],
+    }
 
 
-def _steps(choices: Sequence[_Shown], kernels: tuple[Table, Table], steps: Steps) -> list[DiffStepJson]:
-    sides = [analysis.class_sums(side) for side in kernels]
-    nothing = analysis.ClassSums({}, {})
-    out: list[DiffStepJson] = []
-    for choice in choices:
-        pair, by = choice.pair, choice.by
-        sums = [whole if step is None else own.get(step, nothing) for (whole, own), step in zip(sides, pair)]
-        before, after = (analysis.mean_of(side, steps) for side, steps in zip(sums, by))
-        idle = [_free(side, step, count) for side, step, count in zip(steps, pair, by)]
-        found = analysis.by_class(before, after, (idle[0], idle[1]))
-        out.append(
-            {
-                "id": choice.id,
-                "baseline_step": pair[0],
-                "experimental_step": pair[1],
-                "classes": [cast(DiffClassJson, asdict(entry)) for entry in found],
-            }
-        )
-    return out
+def _parts(step: StepJson) -> Mapping[str, int | None]:
+    return {name: value for name, value in step.items() if name != "step"}  # type: ignore[misc]
 
 
-def _free(steps: Sequence[StepJson], step: str | None, by: int) -> int | None:
-    """Free time of a step, or of all steps divided by their number; None where one of them is unknown."""
-    chosen = [entry["free"] for entry in steps if step is None or entry["step"] == step]
-    known = [free for free in chosen if free is not None]
-    return analysis.divided(sum(known), by) if chosen and len(known) == len(chosen) else None
+def _tables(before: _Side, after: _Side, shown: _Shown) -> dict[str, ViewTable]:
+    tables = {}
+    frameworks = {FORMATS[side.span.format].framework for side in (before, after)}
+    first, second = (side.span.table("operators") for side in (before, after))
+    if first is not None and second is not None and len(frameworks) == 1:
+        counts = (len(before.names), len(after.names))
+        tables["operators"] = _operators(first, second, counts if all(counts) else analysis.SUMS)
+    if before.kernels is not None:
+        chosen = [side.kernels_of(step) for side, step in zip((before, after), shown.pair)]
+        by_type = before.span.format != after.span.format  # other recorders and devices name kernels in other ways
+        tables["kernels"] = ViewTable(analysis.kernels(chosen[0], chosen[1], by_type, shown.by), "difference_ns")
+    return tables
 
 
 def _operators(baseline: Table, experimental: Table, by: analysis.Divisors) -> ViewTable:
@@ -128,18 +146,15 @@ def _operators(baseline: Table, experimental: Table, by: analysis.Divisors) -> V
     return ViewTable(table, "difference_device_self_ns" if on_device else "difference_host_self_ns")
 
 
-def _side(span: SpanData, steps: list[StepJson]) -> DiffSideJson:
-    kernels = span.table("kernels")
+def _side_json(side: _Side) -> DiffSideJson:
+    span = side.span
     return {
         "span": span.token,
         "run": span.run_label,
         "worker": span.worker_label,
         "label": span.label,
         "rank": span.capture.rank,
-        "steps": steps,
-        "step_count": len(_names(steps)),
-        "kernels": None if kernels is None else len(kernels),
-        "device_ns": None if kernels is None else total_ns(kernels),
+        "step_count": len(side.names),
     }
 
 
@@ -153,7 +168,7 @@ VIEW = View(
     params=(
         Param(
             "step",
-            doc='What the tables are of: the baseline\'s step of a pair ("kernels" alone), mean or *; empty: see DiffJson.shown.',
+            doc="What the tables are of, an id of DiffJson.steps; empty: the first.",
         ),
     ),
 )

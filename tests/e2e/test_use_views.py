@@ -101,16 +101,35 @@ def test_diff_drills_down_by_class(open_plugin: Open, demo_server: str) -> None:
     assert all("attention" in text.lower() for text in kernels.all_inner_texts())
 
 
-def test_diff_of_a_step_says_what_is_of_the_whole_captures(open_plugin: Open, demo_server: str) -> None:
+def test_diff_is_per_step_and_says_so(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     plugin.open("diff")
     main = plugin.frame.locator("main")
-    note = main.get_by_text("of the whole captures: operators name no step")
-    facts = main.get_by_text(re.compile(r"Baseline: \d+ kernels"))
-    expect(facts).to_have_count(1)
-    expect(note).to_have_count(0)
+    note = main.get_by_text("per step: mean of all steps")
+    expect(note).to_be_visible()  # operators name no step
+    last = main.locator(".diff-row:not(.sum)").last.locator("> .mono").last
+    total = main.locator(".diff-row.sum .middle")
+    assert last.inner_text() == total.inner_text()
+    assert f"{float(total.inner_text().replace('−', '-')):.2f}".strip("-") in main.locator(".diff-head b").inner_text()
     pick(plugin, "Step", "11")
     expect(note).to_be_visible()
-    expect(facts).to_have_count(0)
     main.get_by_role("tab", name="Kernels").click()
     expect(note).to_have_count(0)
+
+
+def test_diff_compares_what_the_sidebar_says(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("overview")
+    side = plugin.frame.locator("nav.side")
+    face = side.get_by_role("button", name=re.compile("^Compare with"))
+    expect(face).to_contain_text("transformer_910b_tuned")
+    side.locator('a[data-view="diff"]').click()
+    plugin.ready("diff")
+    expect(side.locator('[data-side="experimental"]')).to_contain_text("transformer_910b_tuned")
+    side.locator('a[data-view="overview"]').click()
+    choose(plugin, "RUN", "transformer_slow_rank")  # no other run has as many ranks
+    expect(face).to_contain_text("choose a capture")
+    side.locator('a[data-view="diff"]').click()
+    main = plugin.frame.locator("main")
+    expect(main).to_contain_text("Choose the second capture")
+    expect(main.get_by_text("Where the time changed")).to_have_count(0)

@@ -38,6 +38,8 @@ class Operator:
     device_total: Decimal
     aicore_self: Decimal
     aicore_total: Decimal
+    #: 1: within a call of the same operator, 2: of one with the same shapes, 0: neither.
+    nested: int
 
 
 def _tree(raw: Raw) -> list[Node]:
@@ -99,6 +101,16 @@ def _tasks_by_correlation(raw: Raw) -> dict[object, list[Event]]:
     return out
 
 
+def _nested(node: Node) -> int:
+    found, above = 0, node.parent
+    while above is not None and above.event is not None and node.event is not None:
+        if above.event["name"] == node.event["name"]:
+            shapes = [event["args"].get("Input Dims") for event in (above.event, node.event)]
+            found = max(found, 2 if shapes[0] == shapes[1] else 1)
+        above = above.parent
+    return found
+
+
 def operators(raw: Raw) -> list[Operator]:
     """Rows by start, without the step marks."""
     tasks = _tasks_by_correlation(raw)
@@ -115,5 +127,5 @@ def operators(raw: Raw) -> list[Operator]:
         total = node.event["dur"]
         own = total - sum((child.event["dur"] for child in node.children if child.event), ZERO)
         figures = [device(ids, aicore) for aicore in (False, True) for ids in (node.own, node.all)]
-        out.append(Operator(node.event["name"], own, total, *figures))
+        out.append(Operator(node.event["name"], own, total, *figures, _nested(node)))
     return out

@@ -91,10 +91,17 @@ def test_distributed_has_both_ranks(run: Path) -> None:
 @pytest.mark.parametrize("run", RUNS)
 def test_diff_compares_rank_0_with_rank_1(run: Path) -> None:
     first, second = _ranks(run)
-    sums = [sum(us(row["Duration(us)"]) or 0 for row in files.kernels) for files in (first, second)]
+    rows = [files.csv("step_trace_time.csv") for files in (first, second)]
+    sums = [
+        sum(us(row["Duration(us)"]) or 0 for row in files.kernels) / len(own)
+        for files, own in zip((first, second), rows)
+    ]
+    free = [sum(us(row["Free"]) or 0 for row in own) / len(own) for own in rows]
     for shown in (_show("diff", run), _show("diff", first.folder, second.folder)):
-        assert [shown["data"][side]["device_ns"] for side in ("baseline", "experimental")] == sums
-        assert sum(_column(shown, "kernels", "difference_ns")) == sums[1] - sums[0] != 0
+        idle = shown["data"]["steps"][0]["classes"][-1]
+        assert [idle["baseline_ns"], idle["experimental_ns"]] == pytest.approx(free, abs=1)
+        differences = _column(shown, "kernels", "difference_ns")
+        assert sum(differences) == pytest.approx(sums[1] - sums[0], abs=len(differences)) != 0
 
 
 def test_two_cycles_of_one_rank_are_two_spans() -> None:

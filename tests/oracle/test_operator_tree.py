@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.oracle.figures import us
+from tests.oracle.operator_tree import operators
 from tests.oracle.raw import REAL_RUN, every_result, raw
-from tests.oracle.shown import rows_of
+from tests.oracle.shown import rows_of, span
 from tests.oracle.timelines import timeline
 
 TIMES = {
@@ -31,3 +32,11 @@ def test_rebuilt_rows_equal_the_file(folder: Path) -> None:
             assert abs(found[key] - (us(row[header]) or 0)) <= slack, (row["Name"], key)
         for key, header in (("input_shapes", "Input Shapes"), ("call_stack", "Call Stack")):
             assert (found[key] or "").splitlines() == row[header].splitlines()
+
+
+@pytest.mark.parametrize("folder", every_result("operator_details.csv", "trace_view.json"))
+def test_nesting_of_the_file_is_that_of_the_trace(folder: Path) -> None:
+    """Rows of the file name no parent: it follows from their host times."""
+    wanted = [one.nested for one in operators(raw(folder))]
+    assert span(folder).tables["operators"].ints("nested").tolist() == wanted
+    assert timeline(folder).operators().ints("nested").tolist() == wanted

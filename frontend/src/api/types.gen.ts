@@ -127,7 +127,7 @@ export interface DatabaseJson {
   tables: string[];
 }
 
-/** One operator class (ids: analysis/operator_classes.py CLASSES), in a fixed order; classes of kernels sum to device_ns. "idle" is the free time and has no calls. Difference: experimental minus baseline; and its running sum. */
+/** One class of a step's time (ids: analysis/operator_classes.py CLASSES), in a fixed order. Every moment counts once: communication only where nothing computes, "idle" is the free time and has no calls. "computing": what no kernel explains. Difference: experimental minus baseline; and its running sum. */
 export interface DiffClassJson {
   id: string;
   baseline_calls: number;
@@ -138,7 +138,7 @@ export interface DiffClassJson {
   running_ns: number;
 }
 
-/** tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio). ratio = difference / baseline. Results of different frameworks share the types of their kernels only: then there is no table "operators", and kernels are named by their type. params: step (an id of `steps`). `shown`: the id that the tables are of ("operators" know no step: of pairs of steps they are those of the whole spans); unless asked for, "mean" where the sides have different numbers of steps, else "*". */
+/** tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio, changed). ratio = difference / baseline. changed: "slower" or "faster" by 5 % of the baseline at least, or on one side only. All figures are of a step: means where several are compared; "operators" know no step and are always means of all. Results of different frameworks share the types of their kernels only: then there is no table "operators", and kernels are named by their type. params: step (an id of `steps`). `shown`: the id that the tables are of; unless asked for, the first. */
 export interface DiffJson {
   baseline: DiffSideJson;
   experimental: DiffSideJson;
@@ -153,17 +153,16 @@ export interface DiffSideJson {
   worker: string;
   label: string;
   rank: number | null;
-  steps: StepJson[];
   step_count: number;
-  kernels: number | null;
-  device_ns: number | null;
 }
 
-/** Classes of one pair of steps (the n-th step of each side; id: the baseline's). Both steps null: id "mean", where a side has several steps, is the whole span divided by its number of steps, to the ns; "*", the last, the whole spans. */
+/** One pair of steps (the n-th step of each side; id: the baseline's), or without names "mean", the mean step of each side, or "*", the whole captures. `baseline_ns`, `experimental_ns`: time of the step on the device, to which the classes sum exactly; null where a part is unknown, and there is no class "idle" then. On several devices: their mean. */
 export interface DiffStepJson {
   id: string;
   baseline_step: string | null;
   experimental_step: string | null;
+  baseline_ns: number | null;
+  experimental_ns: number | null;
   classes: DiffClassJson[];
 }
 
@@ -487,10 +486,11 @@ export interface SkippedJson {
   command: string;
 }
 
-/** One capture in time. `fingerprint` changes when its files change. `simulated`: it was read, and a mock device wrote its device side. */
+/** One capture in time. `format`: kind of result, an id of schema.formats. `fingerprint` changes when its files change. `simulated`: it was read, and a mock device wrote its device side. */
 export interface SpanJson {
   id: string;
   label: string;
+  format: string;
   start_ns: string | null;
   bytes: number;
   fingerprint: string;

@@ -17,6 +17,7 @@ export function DiffSides() {
       <button
         type="button"
         class="control"
+        disabled={!baseline || !experimental}
         style={{ marginTop: "8px", justifyContent: "center" }}
         // Steps of the other side may have other names: the choice of a step ends here.
         onClick={() => setParams({ baseline: experimental, experimental: baseline, "x.step": null }, true)}
@@ -41,6 +42,7 @@ function SideChoice({ side }: { side: Side }) {
       <RunSelect
         runs={runs}
         value={here?.run.id ?? ""}
+        placeholder={t("side.compare.choose")}
         onChange={(id) => choose(runs.find((run) => run.id === id)?.workers[0]?.spans[0]?.id)}
       />
       <WorkerSelect
@@ -53,9 +55,9 @@ function SideChoice({ side }: { side: Side }) {
   );
 }
 
-/** From any view: choose the span that this one is compared with, and go to Diff. */
+/** From any view: what Diff compares this span with; a choice becomes the baseline and leads to Diff. */
 export function CompareWith() {
-  const { span } = selection.value;
+  const { span, baseline, experimental } = selection.value;
   const others = [...places.value.values()].filter((place) => place.span.id !== span);
   if (others.length === 0) return null;
   const options = others.map((place) => ({
@@ -68,7 +70,7 @@ export function CompareWith() {
       <Select
         label={t("side.compare")}
         options={options}
-        value=""
+        value={span === baseline ? experimental : baseline}
         placeholder={t("side.compare.choose")}
         onChange={(baseline) => openView("diff", { baseline, experimental: span })}
       />

@@ -44,6 +44,7 @@ export function SideBar() {
 
 interface ChoiceProps {
   value: string;
+  placeholder?: string;
   onChange: (id: string) => void;
 }
 
@@ -79,11 +80,11 @@ export function SpanSelect({ spans, ...choice }: ChoiceProps & { spans: readonly
   return <Labelled label={t("side.span")} options={options} {...choice} />;
 }
 
-function Labelled({ label, options, value, onChange }: ChoiceProps & { label: string; options: readonly Option[] }) {
+function Labelled({ label, ...choice }: ChoiceProps & { label: string; options: readonly Option[] }) {
   return (
     <>
       <h2>{label}</h2>
-      <Select label={label} options={options} value={value} onChange={onChange} />
+      <Select label={label} {...choice} />
     </>
   );
 }

@@ -34,23 +34,28 @@ function sideOf(all: ReadonlyMap<string, Place>, token: string | undefined): str
   return token && all.has(token) ? token : undefined;
 }
 
-/** What to compare with when nobody said: the same rank of another run, else another worker, else another span. */
-function other(all: ReadonlyMap<string, Place>, span: string): string {
+/**
+ * What a span is compared with unless somebody chose: the same rank of the run next to it in time that was recorded by the
+ * same profiler with as many ranks, else the span of its own worker that is next in time. "" where there is none.
+ */
+export function counterpart(all: ReadonlyMap<string, Place>, span: string): string {
   const from = all.get(span);
   if (!from) return "";
-  const rest = [...all.values()].filter((place) => place.span.id !== span);
-  const peers = rest.filter((place) => place.run !== from.run && place.worker.rank === from.worker.rank);
-  const best =
-    peers.sort((a, b) => likeness(b, from) - likeness(a, from))[0] ??
-    rest.find((place) => place.run === from.run && place.worker !== from.worker) ??
-    rest[0];
-  return best?.span.id ?? span;
+  const rest = [...all.values()].filter((place) => place.span.id !== span && place.span.format === from.span.format);
+  const peers = rest.filter((place) => place.run !== from.run && isPeer(place, from));
+  const own = rest.filter((place) => place.worker === from.worker);
+  const distance = (place: Place) => timeBetween(place.span.start_ns, from.span.start_ns);
+  return (peers.length > 0 ? peers : own).sort((a, b) => distance(a) - distance(b))[0]?.span.id ?? "";
 }
 
-/** How many views both can show or both cannot: captures of another kind have less in common. */
-function likeness(one: Place, other: Place): number {
-  const shows = new Map(other.span.views.map((view) => [view.id, view.available]));
-  return one.span.views.filter((view) => shows.get(view.id) === view.available).length;
+/** The same rank of a run of as many ranks, or the one worker of each run. */
+function isPeer(one: Place, other: Place): boolean {
+  const count = other.run.workers.length;
+  return one.run.workers.length === count && (one.worker.rank === other.worker.rank || count === 1);
+}
+
+function timeBetween(one: string | null, other: string | null): number {
+  return one === null || other === null ? Infinity : Math.abs(Number(BigInt(one) - BigInt(other)));
 }
 
 /** Both sides of Diff. What was recorded first is the baseline unless somebody chose. */
@@ -61,9 +66,9 @@ function sides(
 ): { baseline: string; experimental: string } {
   const baseline = sideOf(all, wanted.baseline);
   const experimental = sideOf(all, wanted.experimental);
-  if (baseline) return { baseline, experimental: experimental ?? other(all, baseline) };
-  if (experimental) return { baseline: other(all, experimental), experimental };
-  const pair = [span, other(all, span)];
+  if (baseline) return { baseline, experimental: experimental ?? counterpart(all, baseline) };
+  if (experimental) return { baseline: counterpart(all, experimental), experimental };
+  const pair = [span, counterpart(all, span)];
   const starts = pair.map((id) => BigInt(all.get(id)?.span.start_ns ?? 0));
   if (starts[0] && starts[1] && starts[1] < starts[0]) pair.reverse();
   return { baseline: pair[0] ?? "", experimental: pair[1] ?? "" };
@@ -85,18 +90,28 @@ export function openSlice(name: string, baseNs: string, start: unknown, duration
 }
 
 export function chooseRun(run: string): void {
-  setParams({ run, worker: null, span: null }, true);
+  choose({ run, worker: null, span: null });
 }
 
 /** Another worker keeps the time: the span of the same label where that worker has one. */
 export function chooseWorker(worker: string): void {
   const label = place.peek()?.span.label;
   const found = place.peek()?.run.workers.find((item) => item.id === worker);
-  setParams({ worker, span: found?.spans.find((span) => span.label === label)?.id ?? null }, true);
+  choose({ worker, span: found?.spans.find((span) => span.label === label)?.id ?? null });
 }
 
 export function chooseSpan(span: string): void {
-  setParams({ span }, true);
+  choose({ span });
+}
+
+/** A pair of Diff that was chosen before ends where it does not hold the span that is looked at now. */
+function choose(next: Readonly<Record<string, string | null>>): void {
+  const wanted = Object.fromEntries(
+    Object.entries({ ...params.peek(), ...next }).filter(([, value]) => value !== null),
+  );
+  const { span, baseline, experimental } = resolve(catalog.peek(), places.peek(), wanted as Params);
+  const isHeld = span === baseline || span === experimental;
+  setParams(isHeld ? next : { ...next, baseline: null, experimental: null, "x.step": null }, true);
 }
 
 /** A link copied from the address bar must mean the same tomorrow: write down what was chosen by default. */

@@ -12,6 +12,7 @@ function span(id: string): SpanJson {
     fingerprint: "",
     state: "new",
     problems: 0,
+    format: "torch_npu",
     views: [],
     has_trace: true,
     simulated: false,
@@ -38,31 +39,31 @@ const PLACES = new Map<string, Place>();
 for (const run of CATALOG.runs)
   for (const w of run.workers) for (const s of w.spans) PLACES.set(s.id, { run, worker: w, span: s });
 
-test("nothing asked for: the first of everything, compared with the same rank of another run", () => {
+test("nothing asked for: the first of everything, compared with its worker's other span where no run is like it", () => {
   expect(resolve(CATALOG, PLACES, {})).toEqual({
     view: "overview",
     run: "r1",
     worker: "w1",
     span: "s1",
     baseline: "s1",
-    experimental: "s4",
+    experimental: "s2",
   });
 });
 
-test("without another run of that rank another worker is compared with", () => {
-  expect(resolve(CATALOG, PLACES, { worker: "w2" })).toMatchObject({ baseline: "s3", experimental: "s1" });
+test("nothing is compared with a rank that no other run has", () => {
+  expect(resolve(CATALOG, PLACES, { worker: "w2" })).toMatchObject({ baseline: "s3", experimental: "" });
 });
 
 test("what was recorded first is the baseline", () => {
   const dated = new Map(PLACES);
   for (const [id, start_ns] of [
     ["s1", "2000"],
-    ["s4", "1000"],
+    ["s2", "1000"],
   ] as const) {
     const there = PLACES.get(id);
     if (there) dated.set(id, { ...there, span: { ...there.span, start_ns } });
   }
-  expect(resolve(CATALOG, dated, {})).toMatchObject({ span: "s1", baseline: "s4", experimental: "s1" });
+  expect(resolve(CATALOG, dated, {})).toMatchObject({ span: "s1", baseline: "s2", experimental: "s1" });
 });
 
 test("a span alone finds its run and worker", () => {
@@ -85,8 +86,8 @@ test("what is not there falls back", () => {
 });
 
 test("the sides of Diff are kept, a stale one is replaced", () => {
-  expect(resolve(CATALOG, PLACES, { baseline: "s4", experimental: "gone" })).toMatchObject({
-    baseline: "s4",
+  expect(resolve(CATALOG, PLACES, { baseline: "s2", experimental: "gone" })).toMatchObject({
+    baseline: "s2",
     experimental: "s1",
   });
   expect(resolve(CATALOG, PLACES, { baseline: "s2", experimental: "s1" })).toMatchObject({
@@ -95,20 +96,18 @@ test("the sides of Diff are kept, a stale one is replaced", () => {
   });
 });
 
-test("of the same rank of other runs, a capture of the same kind is compared with", () => {
-  const views = (kernels: boolean) => [
-    { id: "kernel" as const, available: kernels, reason: "", option: "", count: null },
-    { id: "operator" as const, available: true, reason: "", option: "", count: null },
-  ];
+test("compared with the same rank of the next run in time, of the same profiler and number of ranks", () => {
   const all = new Map<string, Place>();
-  for (const [run, kernels] of [
-    ["here", true],
-    ["host only", false],
-    ["alike", true],
-  ] as const) {
-    const w = worker(`w ${run}`, 0, []);
-    const s = { ...span(run), views: views(kernels) };
-    all.set(run, { run: { id: run, label: run, workers: [w] }, worker: w, span: s });
-  }
-  expect(resolve(CATALOG, all, { baseline: "here" })).toMatchObject({ experimental: "alike" });
+  const add = (id: string, start_ns: string, ranks = 1, format = "torch_npu") => {
+    const workers = Array.from({ length: ranks }, (_, rank) => worker(`${id}.${rank}`, rank, []));
+    const s = { ...span(id), start_ns, format };
+    all.set(id, { run: { id, label: id, workers }, worker: workers[0] as never, span: s });
+  };
+  add("here", "1000");
+  add("other profiler", "1001", 1, "kineto");
+  add("more ranks", "1002", 8);
+  expect(resolve(CATALOG, all, { baseline: "here" })).toMatchObject({ experimental: "" });
+  add("later", "3000");
+  add("next", "2000");
+  expect(resolve(CATALOG, all, { baseline: "here" })).toMatchObject({ experimental: "next" });
 });

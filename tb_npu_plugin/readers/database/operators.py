@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_npu_plugin.analysis.operator_nesting import codes, nesting
 from tb_npu_plugin.analysis.operator_tree import nested
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.copies import find_copies
 from tb_npu_plugin.readers.database.source import Rows, kept
 from tb_npu_plugin.readers.database.strings import picked, places
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
-from tb_npu_plugin.schema.torch_npu_csv import OPERATORS
+from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.trace import STEP_MARK
 from tb_npu_plugin.tables import Data, IntArray, Table, Text
 
@@ -47,11 +48,12 @@ def read_operators(context: Context) -> dict[str, Table]:
         "host_total_ns": kept(spool, times.host_total[rows]),
         "device_self_ns": kept(spool, times.device_self[rows]),
         "device_total_ns": kept(spool, times.device_total[rows]),
+        "nested": kept(spool, nesting(copies.parent, codes(names), ops.ints("input_shapes"))[rows]),
     }
     if cores_known:
         data["device_self_aicore_ns"] = kept(spool, times.device_self_aicore[rows])
         data["device_total_aicore_ns"] = kept(spool, times.device_total_aicore[rows])
-    columns = tuple(column for column in OPERATORS.columns if column.key in data)
+    columns = tuple(column for column in TABLES["operators"] if column.key in data)
     return {"operators": Table(columns, data)}
 
 

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from msgspec import Raw, Struct, field
 
+from tb_npu_plugin.analysis.operator_nesting import codes, nesting
 from tb_npu_plugin.analysis.operator_tree import with_children, without_children
 from tb_npu_plugin.readers.kineto.nesting import Nest
 from tb_npu_plugin.readers.kineto.picked import Index, Picked
@@ -19,6 +20,7 @@ from tb_npu_plugin.tables import Data, IntArray, Table, Text
 
 _COLUMNS = (
     "name", "input_shapes", "call_stack", "host_self_ns", "host_total_ns", "device_self_ns", "device_total_ns",
+    "nested",
 )  # fmt: skip
 
 
@@ -43,13 +45,15 @@ class Operators(Nest):
         own = np.zeros(len(self.rows), dtype=np.int64)
         np.add.at(own, owner[owner >= 0], device_ns[owner >= 0])
         dur = self.end - self.start
+        names, texts = self._picked.names(self.rows), self._texts()
         data: dict[str, Data] = {
-            "name": self._picked.names(self.rows),
-            **self._texts(),
+            "name": names,
+            **texts,
             "host_self_ns": without_children(self.parent, dur),
             "host_total_ns": dur,
             "device_self_ns": own,
             "device_total_ns": with_children(self.parent, own),
+            "nested": nesting(self.parent, codes(names), codes(texts["input_shapes"])),
         }
         return Table(tuple(column for column in TABLES["operators"] if column.key in _COLUMNS), data)
 

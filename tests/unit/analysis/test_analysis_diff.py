@@ -50,36 +50,6 @@ BEFORE = kernels(("c1", "Conv2D", "AI_CORE", 10), ("m", "MatMulV2", "AI_CORE", 2
 AFTER = kernels(("c1", "Conv2D", "AI_CORE", 4), ("h", "hcom", "HCCL", 7), ("trans_TransData_1", None, "N/A", 1))
 
 
-def test_classes_sum_to_the_kernels_time_and_run() -> None:
-    (before, _), (after, _) = diff.class_sums(BEFORE), diff.class_sums(AFTER)
-
-    found = diff.by_class(before, after, (100, 90))
-
-    assert [
-        (entry.id, entry.baseline_ns, entry.experimental_ns, entry.difference_ns, entry.running_ns) for entry in found
-    ] == [
-        ("conv_forward", 10, 4, -6, -6),
-        ("matmul", 25, 0, -25, -31),
-        ("data_movement", 0, 1, 1, -30),
-        ("communication", 0, 7, 7, -23),
-        ("idle", 100, 90, -10, -33),
-    ]
-    assert [(entry.baseline_calls, entry.experimental_calls) for entry in found] == [
-        (1, 1),
-        (2, 0),
-        (0, 1),
-        (0, 1),
-        (0, 0),
-    ]
-    assert sum(entry.baseline_ns for entry in found if entry.id != "idle") == 35
-
-
-def test_idle_is_left_out_unless_both_sides_know_it() -> None:
-    before, _ = diff.class_sums(BEFORE)
-
-    assert [entry.id for entry in diff.by_class(before, before, (100, None))] == ["conv_forward", "matmul"]
-
-
 def test_kernels_of_both_sides() -> None:
     table = diff.kernels(BEFORE, AFTER)
 
@@ -107,21 +77,12 @@ def test_operators_of_both_sides() -> None:
     assert table.ints("difference_device_self_ns").tolist()[0] == NULL_INT  # the other file has no device time
 
 
-def test_class_sums_of_all_and_of_each_step() -> None:
-    rows = [("1", "Conv2D", 1), ("2", "Conv2D", 2), ("2", "Add", 4), (None, "Add", 8)]
-    table = table_of(
-        "kernels",
-        [
-            {"step": step, "name": "k", "type": kind, "core": "X", "start_ns": 0, "dur_ns": dur}
-            for step, kind, dur in rows
-        ],
+def test_what_is_on_one_side_only_changed() -> None:
+    """It was in neither list: its ratio is unknown."""
+    table = diff.kernels(
+        kernels(("gone", "A", "X", 10), ("same", "B", "X", 100), ("slow", "C", "X", 100)),
+        kernels(("new", "D", "X", 10), ("same", "B", "X", 104), ("slow", "C", "X", 105)),
     )
 
-    whole, by_step = diff.class_sums(table)
-
-    assert whole == diff.ClassSums({"conv_forward": 3, "vector": 12}, {"conv_forward": 2, "vector": 2})
-    assert {step: sums.times for step, sums in by_step.items()} == {
-        "1": {"conv_forward": 1},
-        "2": {"conv_forward": 2, "vector": 4},
-        None: {"vector": 8},
-    }
+    changed = dict(zip(table.text("name").tolist(), table.text("changed").tolist()))
+    assert changed == {"gone": "faster", "same": None, "slow": "slower", "new": "slower"}

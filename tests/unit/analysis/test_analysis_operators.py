@@ -3,6 +3,8 @@ from __future__ import annotations
 import math
 
 from tb_npu_plugin.analysis import operators
+from tb_npu_plugin.analysis.operator_nesting import nesting_of_rows
+from tb_npu_plugin.schema.torch_npu_csv import NESTED
 from tb_npu_plugin.tables import NULL_INT
 from tests.support.span import table_of
 
@@ -70,3 +72,25 @@ def test_communication_is_known_by_the_start_of_the_name() -> None:
     table = table_of("operators", [{"name": name} for name in names])
 
     assert operators.is_communication(table).tolist() == [True, True, True, True, False]
+
+
+def test_a_call_within_a_call_of_the_same_operator_counts_once() -> None:
+    """HcclAllreduce calls itself: its total was twice the time that went by."""
+    rows = [("f", "8", 10, 4, 0), ("g", "8", 6, 1, 0), ("f", None, 5, 3, 9), ("f", None, 2, 2, 1), ("f", "8", 7, 7, 2)]
+    device_total = (10, 10, 10, 1, 2)
+    keys = ("name", "input_shapes", "host_total_ns", "host_self_ns", "device_self_ns")
+    listed = [{**dict(zip(keys, row)), "device_total_ns": total} for row, total in zip(rows, device_total)]
+    table = table_of("operators", listed)
+    nested = nesting_of_rows(table)
+    assert nested.tolist() == [0, 0, 1, 2, 0]
+
+    table = table.with_columns([(NESTED, nested)])
+    named, shaped = operators.by_name(table), operators.by_shape(table)
+
+    assert named.text("name").tolist() == ["f", "g"]
+    assert named.ints("calls").tolist() == [4, 1]
+    assert named.ints("device_total_ns").tolist() == [12, 10]
+    assert named.ints("device_self_ns").tolist() == [12, 0]
+    assert named.ints("host_total_ns").tolist() == [17, 6]
+    assert shaped.ints("device_total_ns").tolist() == [12, 10, 10]  # f 8, g 8, f without shapes
+    assert operators.totals(table).times["device_total_ns"] == 22

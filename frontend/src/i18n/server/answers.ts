@@ -99,7 +99,7 @@ export const ANSWERS = {
   "Give nanoseconds after base_ns.": "请给出相对 base_ns 的纳秒数。",
   "Give t0 <= t1, ns after base_ns.": "请给出 t0 <= t1，单位为相对 base_ns 的纳秒。",
   "Give t0 < t1, ns after the base of the trace view.": "请给出 t0 < t1，单位为相对 trace 视图起点的纳秒。",
-  "Give the baseline's step of a pair, mean or *.": "请给出成对 step 中基线的 step，或 mean，或 *。",
+  "Give an id of the view's steps; empty: the first.": "请给出该视图 steps 中的 id；留空为第一个。",
   "Give the ns that one pixel stands for.": "请给出一个像素代表的纳秒数。",
   "Give the whole name of a slice.": "请给出 slice 的完整名称。",
   "It has no tables for this view.": "没有该视图需要的表。",

@@ -47,8 +47,8 @@ export const COLUMN_DOCS = {
   "Device does neither.": "设备既不计算也不通信。",
   "Device time of the tasks it launched itself.": "由它直接下发的任务的设备时间。",
   "Device time of the tasks that it launched itself.": "由它直接下发的任务的设备时间。",
-  "Device time with that of the operators it calls; nested calls of one name count each.":
-    "包含其所调用算子的设备时间；同名的嵌套调用各计一次。",
+  "Device time with that of the operators it calls. A call within a call of the same row counts once.":
+    "包含其所调用算子的 Device 侧时间。同一行的调用嵌套时只计一次。",
   "Device time with the operators it calls.": "包含其所调用算子的设备时间。",
   "Device, e.g. NPU:0.": "设备，例如 NPU:0。",
   "Device; host for host APIs.": "设备；主机侧 API 为 host。",
@@ -69,11 +69,16 @@ export const COLUMN_DOCS = {
   "HCCS, PCIE, RDMA, SIO.": "HCCS、PCIE、RDMA、SIO。",
   "HCCS, PCIE, RDMA, SIO; SDMA where no part is given.": "HCCS、PCIE、RDMA、SIO；没有细分数据时为 SDMA。",
   "HF32 could be used.": "是否可以使用 HF32。",
+  "Host time with the operators it calls. A call within a call of the same row counts once.":
+    "包含其所调用算子的 Host 侧时间。同一行的调用嵌套时只计一次。",
   "Host time with the operators it calls.": "包含其所调用算子的主机时间。",
   "Host time without the operators it calls.": "不含其所调用算子的主机时间。",
   "How many.": "数量。",
   "How often it ran.": "执行次数。",
   "How often it was called.": "调用次数。",
+  "How often it was called, calls within calls of the same operator included.": "调用次数，包括同一算子的嵌套调用。",
+  "1: within a call of the same operator; 2: of one with the same input shapes; 0: neither.":
+    "1：位于同一算子的调用之内；2：且输入 shape 相同；0：均不是。",
   "Inference id.": "推理 id。",
   "Kernel name.": "Kernel 名称。",
   "Kernel.": "Kernel。",
@@ -162,6 +167,8 @@ export const COLUMN_DOCS = {
   "Task type.": "任务类型。",
   "Task.": "任务。",
   "The operator that this statistic was taken from.": "该统计值取自的算子。",
+  "slower or faster: by 5 % of the baseline at least, or on one side only.":
+    "slower 或 faster：变化至少为基线的 5 %，或仅在一侧出现。",
   "Time in the baseline.": "基线中的时间。",
   "Time in the experimental.": "实验中的时间。",
   "Time of the moves.": "传输数据的时间。",

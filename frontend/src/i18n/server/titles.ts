@@ -32,6 +32,7 @@ export const TITLES = {
   "Call Stacks": "调用栈",
   Calls: "调用次数",
   Change: "变化",
+  Changed: "是否变化",
   Class: "算子类别",
   Communication: "通信",
   "Communication (not overlapped)": "通信（未重叠）",
@@ -95,6 +96,7 @@ export const TITLES = {
   "Model Name": "Model Name",
   "Module memory": "组件内存",
   Name: "名称",
+  Nested: "嵌套",
   Node: "节点",
   "OP State": "OP State",
   "OP Type": "类型",
@@ -155,6 +157,7 @@ export const TITLES = {
   "Wait ratio": "等待占比",
   "{0}, baseline": "{0}，基线",
   "{0}, change": "{0}，变化",
+  "{0}, changed": "{0}，是否变化",
   "{0}, difference": "{0}，差值",
   "{0}, experimental": "{0}，实验",
   // Kinds of results.

@@ -3,10 +3,10 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t, tOr } from "../../i18n";
 import { Card } from "../../widgets";
-import { type ClassRow, classRows, direction, totals } from "./classes";
+import { type ClassRow, classRows, direction, totals, WHOLE } from "./classes";
 
-/** The class without kernels. */
-const IDLE = "idle";
+/** Parts without kernels. */
+const NO_KERNELS: ReadonlySet<string> = new Set(["computing", "bubble", "idle"]);
 
 interface Props {
   pair: DiffStepJson;
@@ -25,16 +25,16 @@ export function ClassChart({ pair, chosen, onChoose }: Props) {
   return (
     <Card
       title={t("diff.classes")}
-      subtitle={t("diff.classes.hint")}
+      subtitle={t(pair.id === WHOLE ? "diff.classes.hint.whole" : "diff.classes.hint")}
       help={t("diff.classes.help")}
       chart={{ name: "diff-classes", csv: () => classesCsv(rows) }}
     >
       <div class="diff-classes">
         <Head unit={unit.name} />
         {rows.map((row) =>
-          row.id === IDLE ? (
+          NO_KERNELS.has(row.id) ? (
             <div key={row.id} class="diff-row">
-              <span>{className(row.id)}</span>
+              <span>{partName(row.id)}</span>
               <Figures row={row} text={text} signed={signed} />
             </div>
           ) : (
@@ -48,13 +48,13 @@ export function ClassChart({ pair, chosen, onChoose }: Props) {
               })}
               onClick={() => onChoose(row.id)}
             >
-              <span class="link">{className(row.id)}</span>
+              <span class="link">{partName(row.id)}</span>
               <Figures row={row} text={text} signed={signed} />
             </button>
           ),
         )}
         <div class="diff-row sum">
-          <span>{t("diff.sum")}</span>
+          <span data-tip={t("diff.sum.help")}>{t(pair.id === WHOLE ? "diff.sum" : "diff.sum.step")}</span>
           <span />
           <span class="mono" data-tip={format.exactDuration(sum.baseline)}>
             {text(sum.baseline)}
@@ -146,6 +146,12 @@ function Difference({ row, text }: { row: ClassRow; text: string }) {
   );
 }
 
+/** Class of kernels. */
 export function className(id: string): string {
   return tOr(`diff.class.${id}`, id);
+}
+
+/** Part of a step's time: of communication only what nothing hides. */
+export function partName(id: string): string {
+  return tOr(`diff.part.${id}`, className(id));
 }

@@ -1,6 +1,6 @@
-import type { DiffClassJson, DiffJson, DiffSideJson, DiffStepJson, TableJson } from "../../api/types.gen";
+import type { DiffClassJson, DiffJson, DiffStepJson, TableJson } from "../../api/types.gen";
 import { signed } from "../../base/format";
-import { stepTotal, type Where } from "../../widgets";
+import type { Where } from "../../widgets";
 
 /** Direction of a change: more time is slower. */
 export type Direction = "slower" | "faster" | "same";
@@ -10,7 +10,7 @@ export function direction(difference: number | null): Direction {
   return difference > 0 ? "slower" : "faster";
 }
 
-/** Ids of what is no pair of steps: the mean step of either side, and the whole spans. */
+/** Ids of what is no pair of steps: the mean step of either side; the whole captures, where a side has no steps. */
 export const MEAN = "mean";
 export const WHOLE = "*";
 
@@ -57,20 +57,6 @@ export function totals(classes: readonly DiffClassJson[]): {
   };
 }
 
-/** Times of the step on the device, of both sides: of the pair's step, or the means of all steps; null: unknown. */
-export function stepTimes(data: DiffJson, pair: DiffStepJson): { before: number; after: number } | null {
-  const before = meanTime(data.baseline, pair.baseline_step);
-  const after = meanTime(data.experimental, pair.experimental_step);
-  return before === null || after === null || before === 0 ? null : { before, after };
-}
-
-function meanTime(side: DiffSideJson, step: string | null): number | null {
-  const times = side.steps.filter((one) => step === null || one.step === step).map(stepTotal);
-  const known = times.filter((time) => time !== null);
-  if (known.length === 0 || known.length < times.length) return null;
-  return known.reduce((sum, time) => sum + time, 0) / known.length;
-}
-
 /** Changes smaller than this share of the largest are not named with it. */
 const WORTH = 0.1;
 
@@ -88,15 +74,13 @@ export const TIMES: readonly Time[] = ["device_self", "device_total", "host_self
 /** Which rows are shown. */
 export type Change = "any" | "slower" | "faster" | "new" | "gone";
 export const CHANGES: readonly Change[] = ["any", "slower", "faster", "new", "gone"];
-const LEAST = 0.05;
 
-/** Conditions on a table whose ratio stands in `column`. */
+/** Conditions on a table that names the direction in `column`; what is on one side only changed, too. */
 export function changeWhere(change: Change, column: string): Where[] {
   switch (change) {
     case "slower":
-      return [{ column, op: "ge", value: LEAST }];
     case "faster":
-      return [{ column, op: "le", value: -LEAST }];
+      return [{ column, value: change }];
     case "new":
       return [{ column: "baseline_calls", value: 0 }];
     case "gone":

@@ -1,4 +1,3 @@
-import type { DiffSideJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { places, workerName } from "../../state/catalog";
@@ -33,18 +32,6 @@ function Side({ name, token }: { name: string; token: string }) {
         <span class="muted">{name}</span> <span class="mono">{label || format.UNKNOWN}</span>
       </span>
       <SimulatedMark span={place?.span} />
-    </span>
-  );
-}
-
-/** How many kernels a side has and how long they took together. */
-export function SideFacts({ name, side }: { name: string; side: DiffSideJson }) {
-  const time = format.duration(side.device_ns);
-  return (
-    <span class="small muted" data-tip={`${t("diff.kernels.time.help")}\n${format.exactDuration(side.device_ns)}`}>
-      {side.kernels === 1
-        ? t("diff.facts.one", { name, time })
-        : t("diff.facts", { name, kernels: format.integer(side.kernels), time })}
     </span>
   );
 }

@@ -107,7 +107,7 @@ function Operators({ answer, query, table, tools, filter, change, shown }: Table
       baseNs={answer.base_ns}
       columns={columns}
       compared={COMPARED}
-      where={changeWhere(change, `ratio_${time}`)}
+      where={changeWhere(change, `changed_${time}`)}
       filters={changeFilters(change)}
       cell={{ ...cells, baseline_calls: calls }}
       details={(row) => <Details table={sorted} row={row} answer={answer} query={query} />}
@@ -122,7 +122,7 @@ function Operators({ answer, query, table, tools, filter, change, shown }: Table
             onChange={(id) => setParams({ "x.time": id === "device_self" ? null : id })}
           />
           {filter}
-          {shown !== WHOLE && <span class="chip">{t(shown === MEAN ? "diff.each" : "diff.operators.whole")}</span>}
+          {shown !== WHOLE && <span class="chip">{t("diff.operators.each")}</span>}
         </>
       }
     />
@@ -139,7 +139,7 @@ function Kernels({
   chosen,
   shown,
 }: TableProps & Pick<Props, "chosen" | "shown">) {
-  const where: Where[] = [...changeWhere(change, "ratio")];
+  const where: Where[] = [...changeWhere(change, "changed")];
   const filters = changeFilters(change);
   const clear = () => setParams({ "x.class": null });
   if (chosen) {

@@ -8,9 +8,9 @@ import { useAccepted, useView } from "../../state/use_view";
 import { Card, Empty, Select, ViewFrame } from "../../widgets";
 import type { ViewProps } from "../view";
 import { ClassChart } from "./class_chart";
-import { MEAN, shownPair, WHOLE } from "./classes";
+import { MEAN, shownPair } from "./classes";
 import { Headline } from "./headline";
-import { SideFacts, Sides } from "./sides";
+import { Sides } from "./sides";
 import { Tables } from "./tables";
 
 /** Two captures side by side. */
@@ -28,9 +28,10 @@ export function DiffView({ selection }: ViewProps) {
     <div class="grid">
       <Card>
         <Sides selection={selection} />
-        {baseline === experimental && <Empty text={t("diff.none.same")} />}
+        {(!baseline || !experimental) && <Empty text={t("diff.none.chosen")} />}
+        {baseline !== "" && baseline === experimental && <Empty text={t("diff.none.same")} />}
       </Card>
-      <div>{baseline !== experimental && <Comparison selection={selection} />}</div>
+      <div>{baseline && experimental && baseline !== experimental && <Comparison selection={selection} />}</div>
     </div>
   );
 }
@@ -66,16 +67,13 @@ function Diff({ data, answer, query }: Props) {
             onChange={(id) => setParams({ "x.step": id })}
           />
         )}
-        {/* What is known of whole captures alone must not stand beside the figures of a step as if it were of that. */}
-        {data.shown === WHOLE && <SideFacts name={t("diff.baseline")} side={data.baseline} />}
-        {data.shown === WHOLE && <SideFacts name={t("diff.experimental")} side={data.experimental} />}
       </div>
       {pair && <Headline data={data} pair={pair} />}
       {pair ? (
         <ClassChart pair={pair} chosen={chosen} onChoose={onChoose} />
       ) : (
         <Card title={t("diff.classes")}>
-          <Empty text={t("diff.none.kernels")} />
+          <Empty text={t("diff.none.steps")} />
         </Card>
       )}
       <Tables answer={answer} query={query} chosen={chosen} shown={data.shown} />

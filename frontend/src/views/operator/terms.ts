@@ -5,12 +5,12 @@ export const en = {
     "Time on the device of the kernels that the operator itself launched, without its children.",
   "operator.device_total": "Device total",
   "operator.device_total.help":
-    "Time on the device of the operator and everything it called. Children count again in their parents: the sum is larger than the device's time.",
+    "Time on the device of the operator and everything it called; a call within a call of the same operator counts once. Children count again in their parents: the sum is larger than the device's time.",
   "operator.host_self": "Host self",
   "operator.host_self.help": "Time on the host in the operator itself, without its children.",
   "operator.host_total": "Host total",
   "operator.host_total.help":
-    "Time on the host of the operator and everything it called. Children count again in their parents: the sum is larger than the time that went by.",
+    "Time on the host of the operator and everything it called; a call within a call of the same operator counts once. Children count again in their parents: the sum is larger than the time that went by.",
   "operator.calls": "{count} calls",
   "operator.calls.one": "1 call",
   "operator.charts": "Charts",
@@ -46,12 +46,12 @@ export const zh: Record<keyof typeof en, string> = {
   "operator.device_self.help": "算子自身下发的 kernel 在设备上的时间，不含子算子。",
   "operator.device_total": "设备总耗时",
   "operator.device_total.help":
-    "算子及其调用的全部内容在设备上的时间。子算子会在父算子中重复计入，因此总和大于设备时间。",
-  "operator.host_self": "主机自身耗时",
+    "算子及其调用的全部内容在 Device 侧的时间；同一算子的嵌套调用只计一次。子算子会在父算子中重复计入，因此总和大于 Device 侧时间。",
+  "operator.host_self": "Host 自身耗时",
   "operator.host_self.help": "算子自身在主机上的时间，不含子算子。",
-  "operator.host_total": "主机总耗时",
+  "operator.host_total": "Host 总耗时",
   "operator.host_total.help":
-    "算子及其调用的全部内容在主机上的时间。子算子会在父算子中重复计入，因此总和大于实际经过的时间。",
+    "算子及其调用的全部内容在 Host 侧的时间；同一算子的嵌套调用只计一次。子算子会在父算子中重复计入，因此总和大于实际经过的时间。",
   "operator.calls": "{count} 次调用",
   "operator.calls.one": "1 次调用",
   "operator.charts": "图表",

@@ -1,0 +1,100 @@
+"""Classes of a step: parts that are disjoint in time and sum to the step."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_npu_plugin.analysis import steps
+from tb_npu_plugin.analysis.step_classes import by_class, class_times, mean
+from tb_npu_plugin.schema import kineto
+from tb_npu_plugin.tables import Table
+from tests.support.span import table_of
+
+Parts = dict[str, Optional[int]]
+
+
+def kernels(*rows: tuple[str, str, int, int]) -> Table:
+    keys = ("type", "core", "start_ns", "dur_ns")
+    return table_of("kernels", [{"name": "k", **dict(zip(keys, row))} for row in rows])
+
+
+def parts(computing: int | None, exposed: int | None, free: int | None, **more: int) -> Parts:
+    return {
+        "computing": computing,
+        "communication_not_overlapped": exposed,
+        "free": free,
+        "bubble": None,
+        **more,
+    }
+
+
+def test_every_moment_counts_once() -> None:
+    """Overlapped communication entered in full, and so did kernels that ran at the same time."""
+    found = class_times(
+        parts(100, 20, 30),
+        kernels(("MatMulV2", "AI_CORE", 0, 60), ("Add", "AIV", 40, 60), ("hcom_allReduce_", "HCCL", 50, 70)),
+    )
+
+    assert found.times == {"matmul": 60, "vector": 40, "communication": 20, "idle": 30}
+    assert found.total == 150
+    assert found.calls == {"matmul": 1, "vector": 1, "communication": 1}
+
+
+def test_bubble_is_taken_out_of_communication_and_copying_is_a_part() -> None:
+    rows = kernels(("MatMulV2", "AI_CORE", 0, 60), ("Memcpy", kineto.MEMCPY_KIND, 60, 10))
+
+    found = class_times(parts(60, 50, 5, bubble=40, copying=10), rows)
+
+    assert found.times == {"matmul": 60, "copying": 10, "communication": 10, "bubble": 40, "idle": 5}
+
+
+def test_rounding_of_a_file_makes_no_class_but_missing_kernels_do() -> None:
+    rows = kernels(("MatMulV2", "AI_CORE", 0, 60_000))
+
+    assert class_times(parts(60_019, 0, 0), rows).times == {"matmul": 60_019, "idle": 0}
+    assert class_times(parts(90_000, 0, 0), rows).times == {"matmul": 60_000, "computing": 30_000, "idle": 0}
+    assert class_times(parts(90_000, 0, 0), None).times == {"computing": 90_000, "idle": 0}
+
+
+def test_idle_is_left_out_unless_both_sides_know_their_step() -> None:
+    whole, partial = class_times(parts(1, 2, 3), None), class_times(parts(1, 2, None), None)
+
+    assert partial.total is None
+    assert [entry.id for entry in by_class(whole, whole)] == ["computing", "communication", "idle"]
+    assert [entry.id for entry in by_class(whole, partial)] == ["computing", "communication"]
+
+
+SPANS = st.lists(
+    st.tuples(
+        st.sampled_from(["MatMulV2", "Add", "TransData", "hcom_allReduce_"]),
+        st.integers(0, 5000),
+        st.integers(0, 3000),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(st.lists(SPANS, min_size=1, max_size=3), st.lists(SPANS, min_size=1, max_size=3))
+def test_classes_sum_to_the_step_exactly(
+    before: list[list[tuple[str, int, int]]], after: list[list[tuple[str, int, int]]]
+) -> None:
+    sides = []
+    for side in (before, after):
+        times = []
+        for rows in side:
+            table = kernels(*((kind, "HCCL" if kind[0] == "h" else "AI_CORE", at, dur) for kind, at, dur in rows))
+            step = vars(steps.from_kernels(table)[0])
+            times.append(class_times(step, table))
+            assert times[-1].total == step["stage"]
+            assert "computing" not in times[-1].times  # all of it is explained by kernels
+        sides.append(mean(times, len(times)))
+
+    found = by_class(*sides)
+
+    for side, name in zip(sides, ("baseline_ns", "experimental_ns")):
+        assert sum(getattr(entry, name) for entry in found) == side.total
+    assert found == [] or found[-1].running_ns == (sides[1].total or 0) - (sides[0].total or 0)
