@@ -33,6 +33,7 @@ class Timeline:
     base_ns, start_ns, end_ns   ns since the epoch: origin of all offsets (the first event), first and last moment
     tracks                      what /api/view/trace shows of each track, by track number
     rows                        slice times and the row table
+    busy                        ns of all slices before each one in row order, and of all of them at the end
     partial                     bytes of the file that were read; None: all
     """
 
@@ -46,9 +47,12 @@ class Timeline:
         self.scanner, self.source = str(meta["scanner"]), str(meta["source"])
         self.partial: int | None = meta.get("partial")
         self.rows = Rows(*(load(folder, name) for name in ROWS))
+        self.busy = load(folder, "busy")
         self.name, self.category = load(folder, "name"), load(folder, "category")
         self.parent, self.self_time = load(folder, "parent"), load(folder, "self")
         self.names, self._categories = Texts(folder, "names"), Texts(folder, "categories")
+        #: Masks of names by the text searched for: that of the last search.
+        self.searched: dict[str, NDArray[np.bool_]] = {}
         self.levels = Levels(folder, meta["levels"])
         self.arrows, self.curves = ArrowLevels(folder, meta["arrows"]), Curves(folder, meta["curves"])
         self._args_offset, self._args_length = load(folder, "args_offset"), load(folder, "args_length")

@@ -36,41 +36,6 @@ STATS_COLUMNS = (
 )
 
 
-@dataclass
-class Hits:
-    """Slices found by name, by start: as many as asked for from number `first` on, of `total`. name: index into
-    `names`."""
-
-    total: int
-    first: int
-    names: list[str]
-    id: Index
-    track: Index
-    depth: Index
-    name: Index
-
-
-def search(timeline: Timeline, text: str, limit: int, track: int | None = None, near: int = 0) -> Hits:
-    """Slices whose name contains each word of `text`, whatever the case, on one track or all: those around the first
-    that starts at `near` or later."""
-    mask = np.ones(len(timeline.names), dtype=np.bool_)
-    for word in text.split():
-        mask &= timeline.names.containing(word)
-    low, high = (0, len(timeline.name)) if track is None else _track_bounds(timeline, track)
-    ids = low + np.flatnonzero(mask[timeline.name[low:high]])
-    total = len(ids)
-    starts = timeline.rows.start[ids]
-    order = np.argsort(starts, kind="stable")  # of one moment by id
-    place = int(np.count_nonzero(starts < near))
-    first = max(0, min(place - limit // 2, total - limit))
-    ids = ids[order[first : first + limit]]
-    row = timeline.rows.row_of(ids)
-    tracks = timeline.rows.track_of_row(row)
-    used, code = np.unique(timeline.name[ids], return_inverse=True)
-    names = [timeline.names[index] for index in used.tolist()]
-    return Hits(total, first, names, ids, tracks, row - timeline.rows.track_row[tracks], code)
-
-
 def find(timeline: Timeline, name: str, moment: int) -> int | None:
     """The slice of exactly this name that a record of a table means: the one that starts at the moment (within a ns,
     the rounding of the files), else the last to start that is open then, else the nearest. None without any."""
@@ -82,11 +47,6 @@ def find(timeline: Timeline, name: str, moment: int) -> int | None:
     is_open = (start <= moment) & (moment <= start + timeline.rows.dur[ids])
     rank = np.where(away <= 1, 0, np.where(is_open, 1, 2))
     return int(ids[np.lexsort((away, rank))[0]])
-
-
-def _track_bounds(timeline: Timeline, track: int) -> tuple[int, int]:
-    rows = timeline.rows
-    return int(rows.first[rows.track_row[track]]), int(rows.first[rows.track_row[track + 1]])
 
 
 @dataclass

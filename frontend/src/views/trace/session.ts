@@ -219,9 +219,8 @@ export class TraceSession {
   }
 
   private showHits(): void {
-    const text = this.search.text.peek();
-    const hits = this.search.hits.peek();
-    this.engine?.update({ needle: hits.length > 0 ? text : "", hits: hits.map((hit) => hit[1]) });
+    const { text, total, marks } = this.search;
+    this.engine?.update({ needle: total.peek() > 0 ? text.peek() : "", hits: marks.peek() });
   }
 
   async stepHit(step: 1 | -1): Promise<void> {

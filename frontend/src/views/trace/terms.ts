@@ -63,7 +63,7 @@ export const en = {
   "trace.note.failed": "A part of the timeline could not be loaded: {message}",
   "trace.note.close": "Close",
 
-  "trace.hover.merged": "{count} slices in one pixel, the longest:",
+  "trace.hover.merged": "{count} slices merged at this zoom (total {total}, {share} of this stretch); longest:",
 
   "trace.said.slice": "{name}, {process} {thread}, start {start}, duration {duration}",
   "trace.said.area": "Range of {duration}, {count} slices",
@@ -135,7 +135,7 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.note.failed": "时间线的一部分无法加载：{message}",
   "trace.note.close": "关闭",
 
-  "trace.hover.merged": "同一像素内有 {count} 个 slice，其中最长的是：",
+  "trace.hover.merged": "当前缩放下合并了 {count} 个 slice（共 {total}，占此段的 {share}）；其中最长的是：",
 
   "trace.said.slice": "{name}，{process} {thread}，开始 {start}，耗时 {duration}",
   "trace.said.area": "区间 {duration}，{count} 个 slice",
