@@ -132,15 +132,16 @@ def search(timeline: Timeline, params: Params) -> Answer:
     return {"total": found.total, "first": found.first, "names": found.names, "hits": hits, "marks": marks}, JSON
 
 
-def stats(timeline: Timeline, params: Params) -> Answer:
-    """Statistics of [t0, t1) by track and name: the rows with the most time of their own in it, or as CSV all of them."""
+def stats(timeline: Timeline, params: Params, is_gone: Callable[[], bool] = lambda: False) -> Answer:
+    """Statistics of [t0, t1) by track and name: the rows with the most time of their own in it, or as CSV all of them.
+    is_gone: whether nobody waits for the answer any more."""
     t0, t1 = read.window(params)
     tracks = read.tracks(timeline, params)
     check_choice("format", params.get("format") or "json", ("json", "csv"))
     if params.get("format") == "csv":
-        everything = ViewTable(statistics(timeline, t0, t1, tracks).table, "")
+        everything = ViewTable(statistics(timeline, t0, t1, tracks, None, is_gone).table, "")
         return to_csv(everything, timeline.base_ns, TableQuery()), CSV
-    found = statistics(timeline, t0, t1, tracks, MAX_STATS)
+    found = statistics(timeline, t0, t1, tracks, MAX_STATS, is_gone)
     page = table_json("timeline.stats", ViewTable(found.table, ""), timeline.base_ns, TableQuery(limit=MAX_STATS))
     page["total"], page["sort"], page["desc"] = found.total, "clipped_self", True
     return {"table": page, "wall": t1 - t0, "slices": found.slices}, JSON

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 import subprocess
@@ -23,6 +24,8 @@ from tests.e2e.timeline import Open, settled, shown, trace
 STREAMS, SLICES, LENGTH = 500, 500, 1_000_000
 #: CSS pixels of the timeline: header of a process, a track, its bar (frontend/src/timeline/rows.ts), the names.
 HEADER, TRACK, BAR, GUTTER = 22, 17, 13, 210
+#: A line of pixels in the strip above the ruler that the marks of a search cross.
+MARKS_TOP = 19
 PIXELS = """c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
   let s = ''; for (let i = 0; i < d.length; i += 32768) s += String.fromCharCode(...d.subarray(i, i + 32768));
   return [c.width, c.height, btoa(s)]; }"""
@@ -46,6 +49,11 @@ def streams() -> list[Spans]:
     return found
 
 
+def name_of(place: int) -> str:
+    """Name of a slice by its place in its stream."""
+    return "RareOp" if place % 41 == 20 else "MatMul"
+
+
 def write(folder: Path, events: list[dict[str, Any]]) -> None:
     """A result of which only the trace was copied."""
     output = folder / "host_1_20250101000000000_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
@@ -66,13 +74,18 @@ def streams_server(many_streams: list[Spans], tmp_path_factory: pytest.TempPathF
         args = {"name": f"Stream {number:03}"}
         names.append({"ph": "M", "name": "thread_name", "pid": 1, "tid": number, "args": args})
     slices = [
-        {"ph": "X", "name": f"kernel{number % 7}", "pid": 1, "tid": number, "ts": f"{start // 1000}.{start % 1000:03}",
+        {"ph": "X", "name": name_of(place), "pid": 1, "tid": number, "ts": f"{start // 1000}.{start % 1000:03}",
          "dur": (end - start) / 1000}
-        for number, spans in enumerate(many_streams) for start, end in spans
+        for number, spans in enumerate(many_streams) for place, (start, end) in enumerate(spans)
     ]  # fmt: skip
     write(folder / "logs", [*names, *slices])
     with tensorboard("--logdir", str(folder / "logs"), cache=folder / "cache") as url:
         yield url
+
+
+def image(found: tuple[int, int, str]) -> NDArray[np.uint32]:
+    width, height, text = found
+    return np.frombuffer(base64.b64decode(text), dtype="<u4").reshape(height, width)
 
 
 @dataclass
@@ -86,11 +99,8 @@ class Picture:
 
     @staticmethod
     def of(plugin: Plugin, ratio: int) -> Picture:
-        import base64
-
         settled(plugin)
-        width, height, text = plugin.frame.locator(".tl-scroll canvas").first.evaluate(PIXELS)
-        pixels = np.frombuffer(base64.b64decode(text), dtype="<u4").reshape(height, width)[:, GUTTER * ratio :]
+        pixels = image(plugin.frame.locator(".tl-base").evaluate(PIXELS))[:, GUTTER * ratio :]
         start, end = shown(plugin)
         return Picture(pixels, start, (end - start) / pixels.shape[1], ratio)
 
@@ -127,6 +137,44 @@ def test_each_gap_of_a_pixel_is_seen(
         assert full[columns].sum() * picture.scale == pytest.approx(busy, rel=0.02)
     assert gaps > 1000 * ratio
     assert not missing, f"{missing} of {gaps} gaps"
+
+
+def searched(plugin: Plugin, text: str) -> Plugin:
+    """Search, and leave what is in sight as it is."""
+    plugin.frame.locator(".trace-search input").fill(text)
+    plugin.frame.locator(".trace-place", has_text="found").wait_for()
+    settled(plugin)
+    return plugin
+
+
+def test_each_hit_is_lit_also_in_merged_bars(open_plugin: Open, streams_server: str, many_streams: list[Spans]) -> None:
+    picture = Picture.of(searched(trace(open_plugin, streams_server), "rareop"), 1)
+    rows = [HEADER + number * TRACK for number in range(25)]
+    hits = [
+        (top, span)
+        for top, spans in zip(rows, many_streams)
+        for place, span in enumerate(spans)
+        if name_of(place) == "RareOp"
+    ]
+    top, widest = max(hits, key=lambda hit: hit[1][1] - hit[1][0])
+    colour = picture.pixels[top + BAR // 2, picture.columns(widest)][2]
+    lit = [bool((picture.pixels[top : top + BAR, picture.columns(span)] == colour).any()) for top, span in hits]
+    short = sum(end - start < picture.scale for _, (start, end) in hits)
+    assert short > 50, "many of them are merged with others"
+    assert sum(lit) >= 0.99 * len(hits), f"{sum(lit)} of {len(hits)}"
+    # What is not found is not lit.
+    assert np.mean(picture.pixels[rows[0] : rows[-1]] == colour) < 0.1
+
+
+def test_marks_are_of_all_hits(open_plugin: Open, streams_server: str) -> None:
+    plugin = searched(trace(open_plugin, streams_server), "matmul")
+    top = plugin.frame.locator(".tl-top")
+    with_marks = top.evaluate(PIXELS)
+    plugin.frame.locator(".trace-search input").fill("")
+    plugin.frame.locator(".trace-place").wait_for(state="detached")
+    settled(plugin)
+    marked = image(with_marks)[MARKS_TOP, GUTTER:] != image(top.evaluate(PIXELS))[MARKS_TOP, GUTTER:]
+    assert marked.mean() > 0.9, "245,000 hits, in each part of the time"
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tb_npu_plugin.server.timeline_api import slices, stats
 from tb_npu_plugin.server.timeline_binary import Scale
-from tb_npu_plugin.store import timeline_levels, timeline_matches
+from tb_npu_plugin.store import timeline_levels, timeline_matches, timeline_stats
 from tb_npu_plugin.store.timeline import Timeline
 from tb_npu_plugin.store.timeline_window import BAR_BYTES, ONE_ROW, bars
 from tests.support.trace import event, open_trace
@@ -170,13 +170,17 @@ def test_bars_of_a_search_hold_all_hits_and_nothing_else(
 
 
 @TINY
-@given(items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000))
+@given(
+    items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), tile=st.sampled_from([1, 7, 1 << 17]),
+)  # fmt: skip
 def test_statistics_are_those_of_the_raw_slices(
-    items: list[tuple[int, int, int, str]], t0: int, width: int, tmp_path: Path
+    items: list[tuple[int, int, int, str]], t0: int, width: int, tile: int, tmp_path: Path
 ) -> None:
     timeline = build(items, tmp_path)
     t1 = t0 + width
-    answer = stats(timeline, {"t0": str(t0), "t1": str(t1)})[0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timeline_stats, "TILE", tile)
+        answer = stats(timeline, {"t0": str(t0), "t1": str(t1)})[0]
     data = answer["table"]["data"]  # type: ignore[index, call-overload]
     origin = min(start for start, *_ in items)
     wanted: dict[tuple[str, str], list[tuple[int, int]]] = {}
