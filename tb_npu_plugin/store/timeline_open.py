@@ -34,6 +34,7 @@ class Timeline:
     tracks                      what /api/view/trace shows of each track, by track number
     rows                        slice times and the row table
     busy                        ns of all slices before each one in row order, and of all of them at the end
+    steps                       (step, start, end) of the marks of the training loop, by start
     partial                     bytes of the file that were read; None: all
     """
 
@@ -44,6 +45,7 @@ class Timeline:
         self.tracks: list[dict[str, Any]] = meta["tracks"]
         self.event_count, self.slice_count = int(meta["events"]), int(meta["slices"])
         self.flow_kinds: list[str] = meta["flow_kinds"]
+        self.steps: list[tuple[str, int, int]] = [tuple(step) for step in meta["steps"]]
         self.scanner, self.source = str(meta["scanner"]), str(meta["source"])
         self.partial: int | None = meta.get("partial")
         self.rows = Rows(*(load(folder, name) for name in ROWS))
