@@ -62,6 +62,13 @@ class NotReady(NpuPluginError):
     code = "not_ready"
 
 
+class ClientGone(NpuPluginError):
+    """Nobody waits for the answer any more: its making was ended."""
+
+    status = 499
+    code = "client_gone"
+
+
 class BadFile(NpuPluginError):
     """A result file cannot be used at all; what it would have given is lost."""
 

@@ -154,7 +154,7 @@ class App:
         return kernel_facts(span, detail["name"], int(detail["start_epoch_ns"]))
 
     def _timeline(self, request: Request, name: str) -> Response:
-        from tb_npu_plugin.server.timeline_api import ROUTES
+        from tb_npu_plugin.server.timeline_api import ROUTES, stats
 
         handler = dict(ROUTES).get(name)
         if handler is None:
@@ -166,7 +166,10 @@ class App:
         version = request.args.get("version", "")
         timeline = self.service.timeline(token, version)
         try:
-            content, mime = handler(timeline, request.args)
+            if handler is stats:  # the one that may take long
+                content, mime = stats(timeline, request.args, respond.is_gone(request))
+            else:
+                content, mime = handler(timeline, request.args)
         except OSError:  # a preview whose files went while it was asked: then this says so
             self.service.timeline(token, version)
             raise

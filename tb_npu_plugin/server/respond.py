@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import logging
+import selectors
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -72,6 +74,25 @@ def error(request: Request, problem: Exception) -> Response:
     logger.error("request %s failed", request.path, exc_info=problem)
     hint = "The server's log has the details; please report them."
     return json(request, {"code": "internal", "message": "The server could not answer.", "hint": hint}, 500)
+
+
+def is_gone(request: Request) -> Callable[[], bool]:
+    """Tells whether the client has closed the connection; where the server does not show it to us, never."""
+    connection: socket.socket | None = request.environ.get("werkzeug.socket")
+
+    def look() -> bool:
+        if connection is None:
+            return False
+        try:
+            with selectors.DefaultSelector() as selector:
+                selector.register(connection, selectors.EVENT_READ)
+                return bool(selector.select(0)) and not connection.recv(1, socket.MSG_PEEK)
+        except OSError:
+            return True
+        except ValueError:  # encrypted: it cannot be looked into
+            return False
+
+    return look
 
 
 def guarded(handler: Callable[[Request], Response], request: Request) -> Response:

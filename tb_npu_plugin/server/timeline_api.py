@@ -11,8 +11,9 @@ from tb_npu_plugin.server.timeline_binary import Scale, encode
 from tb_npu_plugin.server.timeline_params import Params
 from tb_npu_plugin.store.timeline import Timeline
 from tb_npu_plugin.store.timeline_chain import chain as trace_back
+from tb_npu_plugin.store.timeline_matches import matching_bars
+from tb_npu_plugin.store.timeline_matches import search as search_names
 from tb_npu_plugin.store.timeline_stats import find as find_slice
-from tb_npu_plugin.store.timeline_stats import search as search_names
 from tb_npu_plugin.store.timeline_stats import stats as statistics
 from tb_npu_plugin.store.timeline_window import bars, shift_of
 from tb_npu_plugin.views.base import ViewTable
@@ -31,9 +32,14 @@ MAX_STATS = 2_000
 
 
 def slices(timeline: Timeline, params: Params) -> Answer:
-    """Bars of the rows in [t0, t1)."""
+    """Bars of the rows in [t0, t1): of all slices, or of those that a search finds."""
     t0, t1 = read.window(params)
-    found = bars(timeline, read.rows(timeline, params), t0, t1, read.pixel(params))
+    rows, px, text = read.rows(timeline, params), read.pixel(params), params.get("q", "")
+    exact = read.flag(params, "exact")
+    if text.strip():
+        found = matching_bars(timeline, rows, t0, t1, px, text, is_exact=exact)
+    else:
+        found = bars(timeline, rows, t0, t1, px, is_exact=exact)
     scale = Scale(t0, t1, int(found.start.min()) if len(found.start) else t0)
     header = {
         "base": str(timeline.base_ns + scale.base),
@@ -50,6 +56,7 @@ def slices(timeline: Timeline, params: Params) -> Answer:
         "name": found.name,
         "count": found.count,
         "end": scale.times(found.end),
+        "busy": scale.lengths(found.busy),
     }
     return encode(header, {key: ("u32", values) for key, values in columns.items()}), BINARY
 
@@ -121,18 +128,20 @@ def search(timeline: Timeline, params: Params) -> Answer:
     start, dur = timeline.rows.start[found.id], timeline.rows.dur[found.id]
     columns = (found.id, start, dur, found.track, found.depth, found.name)
     hits = [list(hit) for hit in zip(*(column.tolist() for column in columns))]
-    return {"total": found.total, "first": found.first, "names": found.names, "hits": hits}, JSON
+    marks = found.marks.tolist()
+    return {"total": found.total, "first": found.first, "names": found.names, "hits": hits, "marks": marks}, JSON
 
 
-def stats(timeline: Timeline, params: Params) -> Answer:
-    """Statistics of [t0, t1) by track and name: the rows with the most time of their own in it, or as CSV all of them."""
+def stats(timeline: Timeline, params: Params, is_gone: Callable[[], bool] = lambda: False) -> Answer:
+    """Statistics of [t0, t1) by track and name: the rows with the most time of their own in it, or as CSV all of them.
+    is_gone: whether nobody waits for the answer any more."""
     t0, t1 = read.window(params)
     tracks = read.tracks(timeline, params)
     check_choice("format", params.get("format") or "json", ("json", "csv"))
     if params.get("format") == "csv":
-        everything = ViewTable(statistics(timeline, t0, t1, tracks).table, "")
+        everything = ViewTable(statistics(timeline, t0, t1, tracks, None, is_gone).table, "")
         return to_csv(everything, timeline.base_ns, TableQuery()), CSV
-    found = statistics(timeline, t0, t1, tracks, MAX_STATS)
+    found = statistics(timeline, t0, t1, tracks, MAX_STATS, is_gone)
     page = table_json("timeline.stats", ViewTable(found.table, ""), timeline.base_ns, TableQuery(limit=MAX_STATS))
     page["total"], page["sort"], page["desc"] = found.total, "clipped_self", True
     return {"table": page, "wall": t1 - t0, "slices": found.slices}, JSON

@@ -55,6 +55,14 @@ def pixel(params: Params) -> float:
     return value
 
 
+def flag(params: Params, name: str) -> bool:
+    """0 (the default) or 1."""
+    value = params.get(name) or "0"
+    if value not in ("0", "1"):
+        raise BadRequest(f"{name}={value[:80]!r} is neither 0 nor 1", "Give 1 to switch it on.")
+    return value == "1"
+
+
 def rows(timeline: Timeline, params: Params) -> list[tuple[int, int]]:
     """(row of the row table, row number) of all rows asked for that exist, each once, in the order asked."""
     out: dict[int, int] = {}

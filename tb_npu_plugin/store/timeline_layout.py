@@ -67,6 +67,7 @@ class _Writer:
         self._events, self._packing = events, packing
         category = np.int16 if len(events.categories) < 2**15 else np.int32
         types = {
+            "busy": np.int64,
             "start": np.int64, "dur": np.int64, "self": np.int64, "parent": np.int32, "name": np.int32,
             "category": category, "args_offset": np.int64, "args_length": np.uint32,
         }  # fmt: skip
@@ -74,6 +75,8 @@ class _Writer:
             name: stack.enter_context(closing(ColumnFile(folder, name, dtype))) for name, dtype in types.items()
         }
         self.first, self.track_row, self.hidden = [0], [0], 0
+        self._busy = np.zeros(1, dtype=np.int64)  # ns of all slices written so far
+        self._files["busy"].append(self._busy)
 
     def track(self, event: Index, start: IntArray, dur: IntArray, name: NDArray[np.int32], base: int) -> None:
         """Append the slices of the next track."""
@@ -91,6 +94,10 @@ class _Writer:
         columns: dict[str, NDArray[Any]] = {"start": start, "dur": dur, "self": own, "name": name}
         for key, values in columns.items():
             self._files[key].append(values[final])
+        if len(final):
+            busy = self._busy + np.cumsum(dur[final])
+            self._files["busy"].append(busy)
+            self._busy = busy[-1:]
         self._files["parent"].append(place[parent[final]])
         for key in ("category", "args_offset", "args_length"):
             self._files[key].append(getattr(self._events, key)[event[final]])

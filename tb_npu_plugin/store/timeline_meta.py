@@ -10,11 +10,17 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.scan import TraceEvents
+from tb_npu_plugin.schema.trace import STEP_MARK
 from tb_npu_plugin.store.timeline_counters import Counters, track_fields
+from tb_npu_plugin.store.timeline_files import Texts, load
 from tb_npu_plugin.store.timeline_flows import Flows
 from tb_npu_plugin.store.timeline_open import META
 from tb_npu_plugin.store.timeline_rows import Rows
 from tb_npu_plugin.store.timeline_tracks import Track
+
+
+#: Steps that are told of at most.
+MOST_STEPS = 10_000
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ def write_meta(folder: Path, origin: Origin, events: TraceEvents, rows: Rows, fl
         "source_mtime_ns": origin.mtime_ns,
         "partial": origin.partial,
         "args_blob": events.args_path is None,
+        "steps": _steps(folder, rows),
         "flow_kinds": [_kind(events, kind) for kind in np.unique(flows.kind).tolist()],
         "flows_unmatched": {_kind(events, kind): lost for kind, lost in flows.unmatched.items()},
     }
@@ -56,6 +63,18 @@ def write_meta(folder: Path, origin: Origin, events: TraceEvents, rows: Rows, fl
 
 def _kind(events: TraceEvents, category: int) -> str:
     return events.categories[category] if category >= 0 else ""
+
+
+def _steps(folder: Path, rows: Rows) -> list[tuple[str, int, int]]:
+    """(step, start, end) of the marks of the training loop, by start; of a step that several threads mark the first."""
+    texts, name = Texts(folder, "names"), load(folder, "name")
+    marks = [index for index in range(len(texts)) if texts[index].startswith(STEP_MARK)]
+    ids = np.flatnonzero(np.isin(name, marks)) if marks else np.zeros(0, dtype=np.int64)
+    found: dict[str, tuple[str, int, int]] = {}
+    for one in ids[np.argsort(rows.start[ids], kind="stable")].tolist():
+        step = texts[int(name[one])][len(STEP_MARK) :]
+        found.setdefault(step, (step, int(rows.start[one]), int(rows.start[one] + rows.dur[one])))
+    return list(found.values())[:MOST_STEPS]
 
 
 def shown_tracks(

@@ -33,6 +33,8 @@ class Timeline:
     base_ns, start_ns, end_ns   ns since the epoch: origin of all offsets (the first event), first and last moment
     tracks                      what /api/view/trace shows of each track, by track number
     rows                        slice times and the row table
+    busy                        ns of all slices before each one in row order, and of all of them at the end
+    steps                       (step, start, end) of the marks of the training loop, by start
     partial                     bytes of the file that were read; None: all
     """
 
@@ -43,12 +45,16 @@ class Timeline:
         self.tracks: list[dict[str, Any]] = meta["tracks"]
         self.event_count, self.slice_count = int(meta["events"]), int(meta["slices"])
         self.flow_kinds: list[str] = meta["flow_kinds"]
+        self.steps: list[tuple[str, int, int]] = [tuple(step) for step in meta["steps"]]
         self.scanner, self.source = str(meta["scanner"]), str(meta["source"])
         self.partial: int | None = meta.get("partial")
         self.rows = Rows(*(load(folder, name) for name in ROWS))
+        self.busy = load(folder, "busy")
         self.name, self.category = load(folder, "name"), load(folder, "category")
         self.parent, self.self_time = load(folder, "parent"), load(folder, "self")
         self.names, self._categories = Texts(folder, "names"), Texts(folder, "categories")
+        #: Masks of names by the text searched for: that of the last search.
+        self.searched: dict[str, NDArray[np.bool_]] = {}
         self.levels = Levels(folder, meta["levels"])
         self.arrows, self.curves = ArrowLevels(folder, meta["arrows"]), Curves(folder, meta["curves"])
         self._args_offset, self._args_length = load(folder, "args_offset"), load(folder, "args_length")

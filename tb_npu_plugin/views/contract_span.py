@@ -206,6 +206,14 @@ class ProcessJson(TypedDict):
     threads: list[ThreadJson]
 
 
+class TraceStepJson(TypedDict):
+    """A step as the training loop marks it on the host (ProfilerStep#): number, start and end."""
+
+    step: str
+    start: int
+    end: int
+
+
 class TraceJson(TypedDict):
     """The timeline's rows; slices come from /api/timeline. times: ns after base_ns (int, < 2^53). `version`: which
     reading this is; while the trace is read there is one after the other of its beginning, each longer. `partial`:
@@ -219,6 +227,7 @@ class TraceJson(TypedDict):
     # From the first slice to the end of the last; null without slices. Counters may run longer.
     slices_start: Optional[int]
     slices_end: Optional[int]
+    steps: list[TraceStepJson]
     events: int
     slices: int
     flow_kinds: list[str]

@@ -23,6 +23,7 @@ def build(source: ViewInput) -> ViewResult:
         "end": timeline.end_ns - timeline.base_ns,
         "slices_start": first,
         "slices_end": last,
+        "steps": [{"step": step, "start": start, "end": end} for step, start, end in timeline.steps],
         "events": timeline.event_count,
         "slices": timeline.slice_count,
         "flow_kinds": timeline.flow_kinds,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
+from tests.e2e.conftest import Plugin
 from tests.e2e.timeline import (
     FLOWS,
     KERNEL,
@@ -19,6 +22,7 @@ from tests.e2e.timeline import (
     panel,
     param,
     settled,
+    shown,
     slices,
     trace,
 )
@@ -163,3 +167,86 @@ def test_all_arrows_of_a_kind_are_drawn(
     settled(plugin)
     assert timeline.get_attribute("data-arrows") == "0"
     assert canvas.evaluate(CHANGED, colour) == [0, 0]
+
+
+def spans_of(plugin: Plugin) -> list[tuple[str, str, str]]:
+    """(run, worker, span) of the ranks of the first run."""
+    catalog = plugin.page.request.get(f"{plugin.url}data/plugin/npu_profiler/api/catalog").json()
+    run = catalog["runs"][0]
+    workers = sorted(run["workers"], key=lambda worker: worker["rank"])
+    return [(run["id"], worker["id"], worker["spans"][0]["id"]) for worker in workers]
+
+
+STATE = ("range", "area", "slice", "pins", "marks")
+
+
+def state_of(plugin: Plugin) -> dict[str, str]:
+    """What the address holds that belongs to one span."""
+    settled(plugin)
+    found = parse_qs(plugin.page.url.partition("#")[2])
+    return {key: found.get(f"p.npu_profiler.trace.{key}", [""])[0] for key in STATE}
+
+
+def test_state_of_a_rank_stays_with_it(open_plugin: Open, demo_server: str) -> None:
+    plugin = trace(open_plugin, demo_server, {"trace.pins": "1,2"})
+    ranks = spans_of(plugin)
+    find(plugin, KERNEL)
+    plugin.page.keyboard.press("f")
+    plugin.page.keyboard.press("f")
+    plugin.page.keyboard.press("m")
+    plugin.page.keyboard.press("k")
+    drag_range(plugin)
+    mine = state_of(plugin)
+    assert all(mine.values()), mine
+    link = plugin.page.url
+    for part, other in zip(ranks[0], ranks[1]):
+        link = link.replace(f".run={part}", f".run={other}").replace(f".worker={part}", f".worker={other}")
+        link = link.replace(f"profiler.span={part}", f"profiler.span={other}")
+    other = open_plugin(demo_server)
+    other.page.goto(link)
+    other.ready("trace")
+    assert state_of(other) == dict.fromkeys(STATE, ""), "nothing of rank 0 is shown at rank 1"
+    note = other.frame.locator(".trace-note")
+    assert re.search(r"of rank 0.*: a slice, a range, pinned rows \(2\), marks \(2\)", note.inner_text())
+    note.get_by_role("button", name="Open rank 0").click()
+    other.page.wait_for_function("span => location.hash.includes(`trace.of=${span}`)", arg=ranks[0][2])
+    assert state_of(other) == mine, "nothing is lost"
+    assert not note.count()
+    other.page.go_back()
+    other.page.wait_for_function("span => location.hash.includes(`trace.of=${span}`)", arg=ranks[1][2])
+    back = state_of(other)
+    assert back.pop("range") not in ("", mine["range"]), "the same time, as rank 1 counts it"
+    assert not any(back.values())
+
+
+def test_another_rank_shows_the_same_time(open_plugin: Open, demo_server: str) -> None:
+    plugin = trace(open_plugin, demo_server)
+    ranks = spans_of(plugin)
+    for _ in range(4):
+        plugin.page.keyboard.press("w")
+    plugin.page.keyboard.press("k")
+    settled(plugin)
+    mine, marks = shown(plugin), param(plugin, "marks")
+
+    def base(span: str) -> int:
+        url = f"{plugin.url}data/plugin/npu_profiler/api/view/trace?span={span}"
+        return int(plugin.page.request.get(url).json()["base_ns"])
+
+    def go(rank: int) -> None:
+        plugin.frame.get_by_role("button", name="Worker").click()
+        plugin.frame.get_by_role("option", name=f"rank {rank}").click()
+        plugin.page.wait_for_function("span => location.hash.includes(`trace.of=${span}`)", arg=ranks[rank][2])
+        settled(plugin)
+
+    go(1)
+    shift = base(ranks[0][2]) - base(ranks[1][2])
+    assert shown(plugin) == pytest.approx([moment + shift for moment in mine], abs=1)
+    param(plugin, "marks", is_set=False)
+    go(0)
+    assert shown(plugin) == pytest.approx(mine, abs=1)
+    assert param(plugin, "marks") == marks
+    plugin.page.keyboard.press("d")
+    settled(plugin)
+    mine = shown(plugin)
+    go(1)
+    assert shown(plugin) == pytest.approx([moment + shift for moment in mine], abs=1), "it goes along again"

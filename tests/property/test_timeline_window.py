@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tb_npu_plugin.server.timeline_api import slices, stats
 from tb_npu_plugin.server.timeline_binary import Scale
-from tb_npu_plugin.store import timeline_levels
+from tb_npu_plugin.store import timeline_levels, timeline_matches, timeline_stats
 from tb_npu_plugin.store.timeline import Timeline
-from tb_npu_plugin.store.timeline_window import BAR_BYTES, bars
+from tb_npu_plugin.store.timeline_window import BAR_BYTES, ONE_ROW, bars
 from tests.support.trace import event, open_trace
 
 TINY = settings(max_examples=60)
@@ -89,6 +89,7 @@ def test_every_slice_is_in_exactly_one_bar(
         assert columns["end"][bars].tolist() == [
             max(0, int(starts[bins[key][-1]] + durs[bins[key][-1]]) - base) for key in wanted
         ]
+        assert columns["busy"][bars].tolist() == [int(durs[bins[key]].sum()) for key in wanted]
         names = [header["names"][code] for code in columns["name"][bars]]
         assert names == [timeline.names[int(timeline.name[one])] for one in longest]
         assert {one for one in inside if durs[one] > px} <= set(longest)
@@ -120,13 +121,66 @@ def test_an_answer_is_bounded(
 
 
 @TINY
-@given(items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000))
+@given(items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), most=st.integers(1, 20))
+def test_an_exact_answer_has_fewer_rows_instead_of_wider_bins(
+    items: list[tuple[int, int, int, str]], t0: int, width: int, most: int, tmp_path: Path
+) -> None:
+    timeline = build(items, tmp_path)
+    wanted = [(row, row) for row in range(len(timeline.rows.first) - 1)]
+    seen: list[int] = []
+    while wanted:
+        found = bars(timeline, wanted, t0, t0 + width, 4, most * BAR_BYTES, is_exact=True)
+        answered = [row for _, row in wanted[: len(found.parts)]]
+        assert answered and [number for number, *_ in found.parts] == answered
+        assert found.bin == 4 or (len(answered) == 1 and len(found.id) <= ONE_ROW * most)
+        assert len(found.id) <= max(most, 1) or len(answered) == 1
+        seen += answered
+        wanted = wanted[len(answered) :]
+    assert seen == sorted(set(seen))
+
+
+@TINY
+@given(
+    items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), px=st.sampled_from([1, 32, 300]),
+    chunk=st.integers(1, 9), text=st.sampled_from(["a", "B", "c a", "zz"]),
+)  # fmt: skip
+def test_bars_of_a_search_hold_all_hits_and_nothing_else(
+    items: list[tuple[int, int, int, str]], t0: int, width: int, px: int, chunk: int, text: str, tmp_path: Path
+) -> None:
+    timeline = build(items, tmp_path)
+    params: Any = {"rows": "0-99999", "t0": str(t0), "t1": str(t0 + width), "px": str(px), "q": text}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timeline_matches, "_CHUNK", chunk)
+        header, columns = decode(slices(timeline, params)[0])  # type: ignore[arg-type]
+    starts, durs, base = timeline.rows.start, timeline.rows.dur, int(header["base"]) - timeline.base_ns
+    for number, first, count in header["rows"]:
+        low, high = timeline.rows.overlapping(timeline.row_number(number // 4096, number % 4096), t0, t0 + width)
+        groups: dict[int, list[int]] = {}
+        for one in range(low, high):
+            name = timeline.names[int(timeline.name[one])]
+            if all(word in name for word in text.casefold().split()):
+                groups.setdefault(int(starts[one]) // header["bin"], []).append(one)
+        bars = slice(first, first + count)
+        members = list(groups.values())
+        assert columns["count"][bars].tolist() == [len(group) for group in members]
+        assert columns["busy"][bars].tolist() == [int(durs[group].sum()) for group in members]
+        assert columns["id"][bars].tolist() == [max(group, key=lambda one: (durs[one], -one)) for group in members]
+        ends = [max(0, int(starts[group[-1]] + durs[group[-1]]) - base) for group in members]
+        assert columns["end"][bars].tolist() == ends
+
+
+@TINY
+@given(
+    items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), tile=st.sampled_from([1, 7, 1 << 17]),
+)  # fmt: skip
 def test_statistics_are_those_of_the_raw_slices(
-    items: list[tuple[int, int, int, str]], t0: int, width: int, tmp_path: Path
+    items: list[tuple[int, int, int, str]], t0: int, width: int, tile: int, tmp_path: Path
 ) -> None:
     timeline = build(items, tmp_path)
     t1 = t0 + width
-    answer = stats(timeline, {"t0": str(t0), "t1": str(t1)})[0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timeline_stats, "TILE", tile)
+        answer = stats(timeline, {"t0": str(t0), "t1": str(t1)})[0]
     data = answer["table"]["data"]  # type: ignore[index, call-overload]
     origin = min(start for start, *_ in items)
     wanted: dict[tuple[str, str], list[tuple[int, int]]] = {}

@@ -579,11 +579,19 @@ export interface TraceJson {
   end: number;
   slices_start: number | null;
   slices_end: number | null;
+  steps: TraceStepJson[];
   events: number;
   slices: number;
   flow_kinds: string[];
   scanner: string;
   source: string;
+}
+
+/** A step as the training loop marks it on the host (ProfilerStep#): number, start and end. */
+export interface TraceStepJson {
+  step: string;
+  start: number;
+  end: number;
 }
 
 /** Answer of /api/view/<id>. `data` is the view's own contract below when state is "ready", else null; but the trace has data while its state is "reading" as well, once its beginning can be shown. */

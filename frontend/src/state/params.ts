@@ -11,6 +11,9 @@ let away = false;
 
 export const params = signal<Params>(parseHash(host.location.hash).params);
 
+/** Grows with each change of the address that is not ours (Back, Forward, an edit): what was read from it is old then. */
+export const visits = signal(0);
+
 /** Value of a parameter, "" where it is not set. Subscribes the component that asks. */
 export function param(key: string): string {
   return params.value[key] ?? "";
@@ -61,7 +64,10 @@ function onHashChange(): void {
   const found = parseHash(host.location.hash).params;
   const isBare = Object.keys(found).length === 0;
   if (away && isBare) writeNow(false);
-  else params.value = found;
+  else {
+    if (JSON.stringify(found) !== JSON.stringify(params.peek())) visits.value += 1;
+    params.value = found;
+  }
   away = false;
 }
 

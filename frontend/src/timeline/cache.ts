@@ -11,7 +11,10 @@ export interface Window {
 
 /** One row of one answer. */
 export interface Piece<T> {
+  /** What it covers, at the level that the server gave. */
   window: Window;
+  /** The level that was asked for: the server's bins may be wider. */
+  asked: number;
   /** Nothing was merged: finer levels would give the same. */
   exact: boolean;
   data: T;
@@ -76,6 +79,14 @@ export class PieceCache<T> {
     return this.full(row, start, end, level) !== null;
   }
 
+  /** Whether `row` was asked for over [start, end) at `level`: then something of it is here, maybe with wider bins. */
+  wasAsked(row: number, start: number, end: number, level: number): boolean {
+    return this.batches.some((batch) => {
+      const piece = batch.pieces.get(row);
+      return piece !== undefined && covers(piece.window, start, end) && (piece.asked <= level || piece.exact);
+    });
+  }
+
   /**
    * Pieces to draw, one after the other: one when a sufficient piece is there; else the closest coarser piece
    * that covers the range, then finer pieces that cover a part of it.
@@ -122,6 +133,20 @@ export class PieceCache<T> {
       this.bytes -= oldest.bytes;
     }
   }
+}
+
+/** Which part of [start, end) each piece of `pieces` draws, the finer one where it is. */
+export function partsOf<T>(pieces: readonly Piece<T>[], start: number, end: number): [Piece<T>, number, number][] {
+  const [under, over] = pieces;
+  if (!under) return [];
+  if (!over) return [[under, start, end]];
+  const [from, to] = [Math.max(over.window.start, start), Math.min(over.window.end, end)];
+  const parts: [Piece<T>, number, number][] = [
+    [under, start, from],
+    [over, from, to],
+    [under, to, end],
+  ];
+  return parts.filter(([, low, high]) => low < high);
 }
 
 function overlap(window: Window, start: number, end: number): number {

@@ -11,6 +11,8 @@ interface FrameHeader {
   columns: Record<string, [string, number, number]>;
   names?: string[];
   series?: string[];
+  /** ns that one bin is wide: slices that start in the same one are one bar. */
+  bin?: number;
   rows?: [number, number, number][];
   far?: [number, number, number][];
 }
@@ -26,6 +28,8 @@ export interface SliceRow {
   row: number;
   origin: number;
   unit: number;
+  /** ns that one bin is wide: slices that start in the same one are one bar. */
+  bin: number;
   /** Index into the answer's names, shared by all rows of one answer. */
   name: Uint32Array;
   names: readonly string[];
@@ -36,6 +40,8 @@ export interface SliceRow {
   end: Uint32Array;
   id: Uint32Array;
   count: Uint32Array;
+  /** Time of all slices of the bar, in steps of `unit`. */
+  busy: Uint32Array;
   /** Start and end (ns after the span's base) of the bars whose columns cannot tell them, by index. */
   far: ReadonlyMap<number, readonly [number, number]>;
 }
@@ -108,6 +114,7 @@ export function decodeSlices(buffer: ArrayBuffer, spanBase: string): SliceRow[] 
     id: frame.u32("id"),
     name: frame.u32("name"),
     count: frame.u32("count"),
+    busy: frame.u32("busy"),
   };
   const names = header.names ?? fail("no names");
   const rows = header.rows ?? fail("no rows");
@@ -121,6 +128,7 @@ export function decodeSlices(buffer: ArrayBuffer, spanBase: string): SliceRow[] 
       row,
       origin,
       unit,
+      bin: header.bin ?? 1,
       names,
       start: part(columns.start),
       dur: part(columns.dur),
@@ -128,6 +136,7 @@ export function decodeSlices(buffer: ArrayBuffer, spanBase: string): SliceRow[] 
       id: part(columns.id),
       name: part(columns.name),
       count: part(columns.count),
+      busy: part(columns.busy),
       far: new Map(
         far
           .filter(([index]) => index >= first && index < first + count)
@@ -177,4 +186,17 @@ export function endOf(row: SliceRow, index: number): number {
   if ((end === SATURATED || end === 0) && row.far.size > 0)
     return row.far.get(index)?.[1] ?? row.origin + end * row.unit;
   return row.origin + end * row.unit;
+}
+
+/** ns of the longest slice of a bar. */
+export function longestOf(row: SliceRow, index: number): number {
+  const dur = row.dur[index] as number;
+  return dur === SATURATED ? endOf(row, index) - startOf(row, index) : dur * row.unit;
+}
+
+/** ns of all slices of a bar. */
+export function busyOf(row: SliceRow, index: number): number {
+  if (row.count[index] === 1) return longestOf(row, index);
+  const busy = row.busy[index] as number;
+  return busy === SATURATED ? endOf(row, index) - startOf(row, index) : busy * row.unit;
 }

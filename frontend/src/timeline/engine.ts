@@ -14,7 +14,7 @@ import { makeSurface, measure, resizeAll, type Surface } from "./surface";
 import { readTheme } from "./theme";
 import { barUnder, type Under } from "./under";
 import { clamp, fit, reveal, sameView, show, timeAt, type View } from "./viewport";
-import { wishOf } from "./wish";
+import { visibleRequest } from "./visible_request";
 
 const GUTTER_NARROW = 130;
 const NARROW = 760;
@@ -324,7 +324,7 @@ export class TimelineEngine {
     if (this.baseDirty) {
       this.baseDirty = false;
       this.root.dataset.arrows = String(this.painters.base(scene));
-      this.loader.want(wishOf(scene));
+      this.loader.want(visibleRequest(scene));
       clearTimeout(this.settle);
       this.settle = setTimeout(() => this.rest(), SETTLE_MS);
       this.pointer.look();

@@ -2,13 +2,12 @@
 
 import { holdsAll, wordsOf } from "../base/words";
 import { type ColourIndex, colourOf, cssColour, mix, pixelOf } from "./colours";
+import type { BarColours } from "./raster";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
 
 /** Colours by name index. */
-export interface Lookup {
-  fill: Uint32Array;
-  edge: Uint32Array;
+export interface Lookup extends BarColours {
   index: ColourIndex[];
   /** Names that the search does not match. */
   dimmed: Uint8Array;
@@ -50,6 +49,7 @@ function makeLookup(names: readonly string[], process: string, scene: Scene): Lo
   const lookup: Lookup = {
     fill: new Uint32Array(names.length),
     edge: new Uint32Array(names.length),
+    merged: new Uint32Array(names.length),
     index: [],
     dimmed: new Uint8Array(names.length),
   };
@@ -57,10 +57,13 @@ function makeLookup(names: readonly string[], process: string, scene: Scene): Lo
     const index = colourOf(name, process);
     const base = theme.slices[index] ?? theme.surface;
     const dimmed = !holdsAll([name], words);
-    const colour = dimmed ? mix(base, theme.surface, DIM) : base;
+    const dim = mix(base, theme.surface, DIM);
+    const colour = dimmed ? dim : base;
     lookup.index[position] = index;
     lookup.dimmed[position] = dimmed ? 1 : 0;
     lookup.fill[position] = pixelOf(colour);
+    // The server tells which of them a search finds: those are drawn over it.
+    lookup.merged[position] = pixelOf(needle === "" ? base : dim);
     lookup.edge[position] = pixelOf(mix(colour, theme.surface, EDGE));
   });
   return lookup;

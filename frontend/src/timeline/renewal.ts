@@ -8,7 +8,7 @@ import { Loader } from "./loader";
 import { type LayoutState, layOut } from "./rows";
 import { minimapRows, type Scene, timeWidth } from "./scene";
 import type { View } from "./viewport";
-import { wishOf } from "./wish";
+import { visibleRequest } from "./visible_request";
 
 /** The old reading gives way after this even where not all has come. */
 const PATIENCE_MS = 2000;
@@ -51,7 +51,7 @@ export class Renewal {
     if (isHidden) return;
     const next = sceneOf(scene, change, this.loader, view);
     this.loader.overview(next.minimapRows, timeWidth(scene), scene.ratio);
-    this.loader.want(wishOf(next));
+    this.loader.want(visibleRequest(next));
   }
 
   /** Another one takes its place. */

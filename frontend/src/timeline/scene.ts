@@ -39,6 +39,9 @@ export interface Mark extends Range {
 /** A bar under the pointer: a slice, or several merged into one. */
 export interface HoverBar extends SliceMark {
   merged: number;
+  /** ns of all of them, and of the longest. */
+  busy: number;
+  longest: number;
   x: number;
   y: number;
 }
@@ -56,6 +59,8 @@ export interface Area extends Range {
 
 export interface Caches {
   slices: PieceCache<SliceRow>;
+  /** Bars of the slices that the search finds, of the newest search. */
+  hits: PieceCache<SliceRow>;
   counters: PieceCache<CounterSeries[]>;
   arrows: PieceCache<ArrowSet>;
 }
@@ -88,7 +93,7 @@ export interface Scene {
   arrows: readonly number[];
   /** Lower-case text that names must contain; others are dimmed. Empty: no search. */
   needle: string;
-  /** Starts of the hits, for the minimap. */
+  /** Moments of the hits, for the minimap. */
   hits: readonly number[];
   /** Rows whose bars the minimap shows. */
   minimapRows: number[];

@@ -1,7 +1,7 @@
 /** The bar under the pointer, from what is drawn. */
 
 import { levelOf } from "./cache";
-import { endOf, startOf } from "./decode";
+import { busyOf, endOf, longestOf, startOf } from "./decode";
 import { barAt, type Place, placeAt } from "./hit";
 import { rowNumber } from "./rows";
 import { type HoverBar, type Scene, shownRange } from "./scene";
@@ -35,6 +35,8 @@ export function barUnder(scene: Scene, x: number, y: number): Under {
       start: startOf(data, index),
       end: endOf(data, index),
       merged: data.count[index] as number,
+      busy: busyOf(data, index),
+      longest: longestOf(data, index),
       x,
       y,
     };

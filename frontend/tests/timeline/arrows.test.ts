@@ -26,11 +26,12 @@ function answer(arrows: Arrow[], header: object = { base: "1000", unit: 2 }): Ar
 function sceneWith(arrows: Arrow[], collapsed: string[] = []): Scene {
   const caches = {
     slices: new PieceCache<never>(1),
+    hits: new PieceCache<never>(1),
     counters: new PieceCache<never>(1),
     arrows: new PieceCache<ArrowSet>(1e6),
   };
   const data = decodeArrows(answer(arrows, { base: "0", unit: 1 }), "0");
-  caches.arrows.add(new Map([[0, { window: { level: 0, start: 0, end: 1000 }, exact: false, data }]]), 1);
+  caches.arrows.add(new Map([[0, { window: { level: 0, start: 0, end: 1000 }, asked: 0, exact: false, data }]]), 1);
   const processes = [process("Python", thread(0, "main")), { ...process("NPU", thread(1, "Stream 2")), pid: "2" }];
   const state = { collapsedProcesses: new Set(collapsed), collapsedTracks: new Set<number>(), pinned: [], filter: "" };
   const trace = { processes, limits: { start: 0, end: 1000 }, flowKinds: ["HostToDevice"], caches };

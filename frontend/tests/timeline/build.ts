@@ -30,18 +30,22 @@ export function frame(
   return buffer;
 }
 
-/** A row from [start, end, name index, merged] tuples. */
-export function row(bars: [number, number, number?, number?][], names = ["a", "b", "c"]): SliceRow {
-  const column = (pick: (bar: [number, number, number?, number?], index: number) => number) =>
-    Uint32Array.from(bars.map(pick));
+/** Start, end, name index, slices merged, their time and the longest of them. */
+export type BarTuple = [number, number, number?, number?, number?, number?];
+
+/** A row of bars; `bin`: ns that its bins are wide. */
+export function row(bars: BarTuple[], names = ["a", "b", "c"], bin = 1): SliceRow {
+  const column = (pick: (bar: BarTuple, index: number) => number) => Uint32Array.from(bars.map(pick));
   return {
     row: 0,
     origin: 0,
     unit: 1,
+    bin,
     names,
     start: column((bar) => bar[0]),
     end: column((bar) => bar[1]),
-    dur: column((bar) => bar[1] - bar[0]),
+    dur: column((bar) => bar[5] ?? bar[4] ?? bar[1] - bar[0]),
+    busy: column((bar) => bar[4] ?? bar[1] - bar[0]),
     id: column((_, index) => index + 100),
     name: column((bar) => bar[2] ?? 0),
     count: column((bar) => bar[3] ?? 1),

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { levelOf, type Piece, PieceCache, rowRanges, type Window, windowOf } from "../../src/timeline/cache";
 
 function piece(level: number, start: number, end: number, exact = false): Piece<string> {
-  return { window: { level, start, end }, exact, data: `${level}:${start}` };
+  return { window: { level, start, end }, asked: level, exact, data: `${level}:${start}` };
 }
 
 function batch(...pieces: Piece<string>[]): Map<number, Piece<string>> {

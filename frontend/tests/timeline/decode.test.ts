@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decodeCounter, decodeSlices, endOf, startOf } from "../../src/timeline/decode";
+import { busyOf, decodeCounter, decodeSlices, endOf, longestOf, startOf } from "../../src/timeline/decode";
 import { frame } from "./build";
 
 const BASE = "1736409284123456789";
@@ -24,6 +24,7 @@ function slices(start: number[], far: number[][] = [], base = "17364092841234577
       id: u32([11, 12, 13]),
       name: u32([0, 1, 0]),
       count: u32([1, 3, 1]),
+      busy: u32([5, 9, 7]),
       end: u32([15, 26, 0xffffffff]),
     },
   );
@@ -41,6 +42,7 @@ test("rows get their part of the columns and exact times after the span's base",
   expect(endOf(first, 1)).toBe(1000 + 26 * 2);
   expect([first.id[1], first.count[1], first.names[first.name[1] as number]]).toEqual([12, 3, "矩阵"]);
   expect(startOf(second, 0)).toBe(1060);
+  expect([longestOf(first, 1), busyOf(first, 1)]).toEqual([12, 18]);
 });
 
 test("what the columns cannot tell has its own times", () => {

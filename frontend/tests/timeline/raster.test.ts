@@ -1,119 +1,194 @@
 import { expect, test } from "vitest";
-import { drawRow, firstAfter, stamp } from "../../src/timeline/raster";
-import { row } from "./build";
+import {
+  clearLine,
+  drawRow,
+  firstAfter,
+  heightsOf,
+  type Line,
+  newLine,
+  stamp,
+  stampColumns,
+} from "../../src/timeline/raster";
+import { type BarTuple, row } from "./build";
 
-const COLOURS = Uint32Array.from([1, 2, 3]);
-const EDGES = Uint32Array.from([11, 12, 13]);
+const COLOURS = {
+  fill: Uint32Array.from([1, 2, 3]),
+  edge: Uint32Array.from([11, 12, 13]),
+  merged: Uint32Array.from([21, 22, 23]),
+};
 
-function draw(bars: Parameters<typeof row>[0], start: number, scale: number, width: number): number[] {
-  const pixels = new Uint32Array(width);
-  drawRow(row(bars), { start, scale, pixels, wide: [], wideFrom: 9 }, COLOURS, EDGES);
-  return [...pixels];
+function line(bars: BarTuple[], start: number, scale: number, width: number, bin = 1): Line {
+  const drawn = newLine(start, scale, width, 9);
+  drawRow(row(bars, undefined, bin), drawn, COLOURS);
+  return drawn;
 }
 
-test("bars fill the pixels between their cut ends", () => {
+/** Colours of the columns that stand; 0 where none does. */
+function draw(bars: BarTuple[], start: number, scale: number, width: number, bin = 1): number[] {
+  const drawn = line(bars, start, scale, width, bin);
+  return [...drawn.colours].map((colour, column) => (heightsOf(drawn, 100)[column] ? colour : 0));
+}
+
+function heights(bars: BarTuple[], start: number, scale: number, width: number, height = 10, bin = 1): number[] {
+  return [...heightsOf(line(bars, start, scale, width, bin), height)];
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+test("bars fill the pixels between their rounded ends", () => {
   expect(draw([[2, 4, 1]], 0, 1, 6)).toEqual([0, 0, 2, 2, 0, 0]);
+  expect(heights([[2, 4, 1]], 0, 1, 6)).toEqual([0, 0, 10, 10, 0, 0]);
 });
 
 test("touching bars have no gap and no overlap at any zoom", () => {
-  for (const scale of [0.37, 1, 1.7, 3.3]) {
-    const pixels = draw(
-      [
-        [0, 7, 0],
-        [7, 13, 1],
-        [13, 30, 2],
-      ],
-      0,
-      scale,
-      Math.floor(30 / scale),
-    );
-    expect(pixels).not.toContain(0);
-    expect(pixels.map((pixel) => pixel % 10)).toEqual([...pixels].map((pixel) => pixel % 10).sort());
+  const touching: BarTuple[] = [
+    [0, 7, 0],
+    [7, 13, 1],
+    [13, 30, 2],
+  ];
+  for (const scale of [0.37, 1, 1.7, 3.3, 6.5, 9]) {
+    const width = Math.floor(30 / scale);
+    expect(heights(touching, 0, scale, width), String(scale)).toEqual(Array(width).fill(10));
+    const names = draw(touching, 0, scale, width).map((pixel) => pixel % 10);
+    expect(names).toEqual([...names].sort());
   }
 });
 
-test("a bar that ends where the line starts leaves no stub", () => {
+test("a bar that ends where the line starts leaves no stub, one that starts where it stops is not drawn", () => {
   expect(draw([[0, 10, 1]], 10, 1, 3)).toEqual([0, 0, 0]);
-  expect(draw([[0, 10, 1]], 9.5, 1, 3)).toEqual([0, 0, 0]);
   expect(draw([[0, 11, 1]], 10, 1, 3)).toEqual([2, 0, 0]);
-});
-
-test("a bar that starts where the line stops is not drawn", () => {
   expect(draw([[13, 20, 1]], 10, 1, 3)).toEqual([0, 0, 0]);
 });
 
-test("within one pixel the longest bar wins, wherever it stands", () => {
-  expect(
-    draw(
-      [
-        [0, 1, 0],
-        [1, 6, 1],
-        [6, 8, 2],
-      ],
-      0,
-      10,
-      2,
-    ),
-  ).toEqual([2, 0]);
-  expect(
-    draw(
-      [
-        [0, 6, 1],
-        [6, 8, 2],
-      ],
-      0,
-      10,
-      2,
-    ),
-  ).toEqual([2, 0]);
-  // A short bar at the start of a long one's first pixel.
-  expect(
-    draw(
-      [
-        [0, 1, 0],
-        [1, 30, 1],
-      ],
-      0,
-      10,
-      3,
-    ),
-  ).toEqual([2, 2, 2]);
+test("within one pixel the longest bar gives the colour, wherever it stands; all of them the height", () => {
+  const bars: BarTuple[] = [
+    [0, 1, 0],
+    [1, 6, 1],
+    [6, 8, 2],
+  ];
+  expect(draw(bars, 0, 10, 2)).toEqual([2, 0]);
+  expect(heights(bars, 0, 10, 2)).toEqual([8, 0]);
+  expect(draw(bars.slice(1), 0, 10, 2)).toEqual([2, 0]);
 });
 
-test("a bar without length is one pixel", () => {
-  expect(draw([[5, 5, 2]], 0, 1, 8)).toEqual([0, 0, 0, 0, 0, 3, 0, 0]);
+test("a merged bar is as high as it is full", () => {
+  // 5 slices of 3 ns altogether within 6 of the 10 ns of a pixel.
+  expect(draw([[2, 8, 1, 5, 3, 1]], 0, 10, 2)).toEqual([22, 0]);
+  expect(heights([[2, 8, 1, 5, 3, 1]], 0, 10, 2)).toEqual([3, 0]);
+  // Of a coarser answer: half full over three pixels.
+  expect(heights([[0, 30, 1, 5, 15, 12]], 0, 10, 4, 10, 32)).toEqual([5, 5, 5, 0]);
 });
 
-test("wide bars get an edge on the left, but not where the view cuts them", () => {
-  expect(draw([[1, 6, 0]], 0, 1, 7)).toEqual([0, 11, 1, 1, 1, 1, 0]);
-  expect(draw([[1, 6, 0]], 2, 1, 5)).toEqual([1, 1, 1, 1, 0]);
+test("of slices that start in one pixel the last may be long: it is drawn whole", () => {
+  expect(draw([[2, 38, 1, 4, 32, 30]], 0, 10, 5, 8)).toEqual([2, 2, 2, 2, 0]);
+  expect(heights([[2, 38, 1, 4, 32, 30]], 0, 10, 5, 10, 8)).toEqual([4, 10, 10, 8, 0]);
+});
+
+test("what is painted of a row is the share of the time in which something ran", () => {
+  for (const [length, period] of [
+    [1, 300],
+    [3, 40],
+    [7, 11],
+    [13, 41],
+  ] as const) {
+    const bars: BarTuple[] = Array.from({ length: 3000 }, (_, index) => [index * period, index * period + length]);
+    const width = 1000;
+    const painted = sum(heights(bars, 0, (3000 * period) / width, width, 13)) / (13 * width);
+    expect(Math.abs(painted - length / period)).toBeLessThan(0.01);
+  }
+});
+
+test("a gap of at least a pixel leaves a column that is at most half full", () => {
+  let seed = 1;
+  const random = () => {
+    seed = (seed * 48271) % 2147483647;
+    return seed / 2147483647;
+  };
+  const scale = 16;
+  const bars: BarTuple[] = [];
+  const gaps: [number, number][] = [];
+  for (let time = 0; time < 16 * 2000; ) {
+    const [length, gap] = [1 + Math.floor(random() * 60), Math.floor(random() * 40)];
+    bars.push([time, time + length]);
+    if (gap >= scale) gaps.push([time + length, time + length + gap]);
+    time += length + gap;
+  }
+  const drawn = heights(bars, 0, scale, 2100, 20);
+  for (const [from, to] of gaps) {
+    const columns = Array.from({ length: Math.ceil(to / scale) - Math.floor(from / scale) }, (_, index) =>
+      Math.floor(from / scale + index),
+    );
+    expect(columns.some((column) => (drawn[column] as number) <= 11)).toBe(true);
+  }
+  expect(gaps.length).toBeGreaterThan(300);
+});
+
+test("a lone slice is seen however short it is, a moment in full height", () => {
+  expect(sum(heights([[500, 501, 2]], 0, 1000, 4))).toBe(1);
+  expect(heights([[5, 5, 2]], 0, 1, 8)).toEqual([0, 0, 0, 0, 0, 10, 0, 0]);
+  // Where something ran in the same pixel the moment hides nothing of it.
+  expect(
+    heights(
+      [
+        [2, 2, 2],
+        [4, 8, 1],
+      ],
+      0,
+      10,
+      1,
+    ),
+  ).toEqual([4]);
+});
+
+test("wide bars get an edge on the left, but not where the view cuts them, and straight ends", () => {
+  expect(draw([[1, 9, 0]], 0, 1, 10)).toEqual([0, 11, 1, 1, 1, 1, 1, 1, 1, 0]);
+  expect(draw([[1, 9, 0]], 2, 1, 8)).toEqual([1, 1, 1, 1, 1, 1, 1, 0]);
+  expect(heights([[14, 94, 0]], 0, 10, 11)).toEqual([0, 10, 10, 10, 10, 10, 10, 10, 10, 0, 0]);
+  // What else is in the column makes it tell all that is there.
+  expect(
+    heights(
+      [
+        [0, 2, 1],
+        [14, 94, 0],
+        [96, 98, 1],
+      ],
+      0,
+      10,
+      11,
+    ).slice(8),
+  ).toEqual([10, 6, 0]);
 });
 
 test("bars wide enough for a label are told, by what of them is in sight", () => {
-  const line = { start: 5, scale: 1, pixels: new Uint32Array(10), wide: [] as number[], wideFrom: 3 };
+  const drawn = newLine(5, 1, 40, 10);
   drawRow(
     row([
-      [0, 7],
-      [7, 10],
-      [10, 12],
-      [12, 40],
+      [0, 14],
+      [14, 24],
+      [24, 33],
+      [33, 80],
     ]),
-    line,
+    drawn,
     COLOURS,
-    EDGES,
   );
-  expect(line.wide).toEqual([1, 3]);
+  expect(drawn.wide).toEqual([1, 3]);
+});
+
+test("a row is drawn on some of the columns, and a line can be used again", () => {
+  const drawn = newLine(0, 1, 10, 9);
+  drawRow(row([[0, 10, 0]]), drawn, COLOURS, 2, 4);
+  drawRow(row([[3, 10, 1]]), drawn, COLOURS, 6, 8);
+  expect([...heightsOf(drawn, 1)]).toEqual([0, 0, 1, 1, 0, 0, 1, 1, 0, 0]);
+  clearLine(drawn);
+  expect([...heightsOf(drawn, 1)]).toEqual(Array(10).fill(0));
 });
 
 test("origin and unit of the answer count", () => {
-  const pixels = new Uint32Array(6);
-  drawRow(
-    { ...row([[1, 2, 0]]), origin: 100, unit: 2 },
-    { start: 100, scale: 1, pixels, wide: [], wideFrom: 9 },
-    COLOURS,
-    EDGES,
-  );
-  expect([...pixels]).toEqual([0, 0, 1, 1, 0, 0]);
+  const drawn = newLine(100, 1, 6, 9);
+  drawRow({ ...row([[1, 2, 0]]), origin: 100, unit: 2 }, drawn, COLOURS);
+  expect([...heightsOf(drawn, 1)]).toEqual([0, 0, 1, 1, 0, 0]);
 });
 
 test("the search for the first bar skips those that ended", () => {
@@ -132,11 +207,17 @@ test("a line is copied to the rows of the bar that are on the image", () => {
   expect([...image]).toEqual([7, 8, 0, 0, 0, 0, 5, 6]);
 });
 
-test("merged bars own the last pixel that they touch, so that they do not stand apart", () => {
-  const bars: Parameters<typeof row>[0] = [
-    [0, 21, 1, 3],
-    [30, 50, 2, 2],
-  ];
-  expect(draw(bars, 0, 10, 6)).toEqual([2, 2, 2, 3, 3, 0]);
-  expect(draw([[0, 21, 1, 1]], 0, 10, 6)).toEqual([2, 2, 0, 0, 0, 0]);
+test("columns stand on the bottom of their row, as far as it is in sight", () => {
+  const drawn = newLine(0, 10, 2, 9);
+  drawRow(
+    row([
+      [0, 5, 0],
+      [10, 20, 1],
+    ]),
+    drawn,
+    COLOURS,
+  );
+  const image = new Uint32Array(2 * 5);
+  stampColumns(image, drawn, [0, 4], [1, 5]);
+  expect([...image]).toEqual([0, 0, 0, 2, 1, 2, 1, 2, 0, 0]);
 });

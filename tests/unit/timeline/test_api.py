@@ -113,7 +113,13 @@ def test_search_is_by_start_and_counts_all(timeline: Timeline) -> None:
     assert found == [("aten::Add", 0, 100_000, 0, 0), ("aten::add_", 10_000, 20_000, 0, 1)]
     assert GET["search"](timeline, {"q": "add", "track": "1"})[0]["total"] == 1  # type: ignore[call-overload, index]
     assert GET["search"](timeline, {"q": " add  ATEN "})[0]["total"] == 2, "every word"  # type: ignore[call-overload, index]
-    assert GET["search"](timeline, {"q": "nothing"})[0] == {"total": 0, "first": 0, "names": [], "hits": []}
+    assert GET["search"](timeline, {"q": "nothing"})[0] == {
+        "total": 0,
+        "first": 0,
+        "names": [],
+        "hits": [],
+        "marks": [],
+    }
 
 
 def test_stats_of_one_track(timeline: Timeline) -> None:

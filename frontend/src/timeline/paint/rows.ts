@@ -1,11 +1,11 @@
 /** Bars, labels and counters: all that changes with the view and the data. */
 
-import { levelOf } from "../cache";
+import { levelOf, type PieceCache, partsOf } from "../cache";
 import { mix, pixelOf } from "../colours";
 import type { SliceRow } from "../decode";
 import { endOf, startOf } from "../decode";
 import { type Lookup, Lookups, labelColour } from "../lookup";
-import { drawRow, type Line, stamp } from "../raster";
+import { clearLine, drawRow, type Line, newLine, stamp, stampColumns } from "../raster";
 import { BAR, type Bar, barsIn, itemsIn } from "../rows";
 import { ticks } from "../ruler";
 import { type Scene, type Section, sections, shownRange, timeWidth } from "../scene";
@@ -68,37 +68,41 @@ export class RowPainter {
       stamp(pixels, band, clip(y), clip(y + item.height));
     }
     const pending = new Uint32Array(blank.length).fill(pixelOf(mix(theme.surface, theme.textColour, 0.03)));
-    const line: Line = {
-      start: view.start,
-      scale: view.scale / ratio,
-      pixels: new Uint32Array(blank.length),
-      wide: [],
-      wideFrom: LABEL_FROM * ratio,
-    };
-    const range = shownRange(scene);
-    const level = levelOf(line.scale);
+    const line = newLine(view.start, view.scale / ratio, blank.length, LABEL_FROM * ratio);
+    const edges: [number, number] = [clip(section.top), clip(section.bottom)];
     for (const bar of barsIn(section.items, from, to)) {
-      const pieces = caches.slices.pieces(bar.row, range.start, range.end, level);
       const y = bar.y + section.shift;
-      line.pixels.set(pieces.length > 0 ? blank : pending);
-      for (const piece of pieces) this.drawBar(scene, section, bar, piece.data, line, y, labels);
-      stamp(pixels, line.pixels, clip(y), clip(y + BAR));
+      const place: [number, number] = [Math.round(y * ratio), Math.round((y + BAR) * ratio)];
+      const found = this.drawBars(scene, caches.slices, bar, line);
+      if (!found) stamp(pixels, pending, clip(y), clip(y + BAR));
+      stampColumns(pixels, line, place, edges);
+      for (const label of found ?? []) labels.push({ ...label, y, section });
+      if (scene.needle === "") continue;
+      this.drawBars(scene, caches.hits, bar, line);
+      stampColumns(pixels, line, place, edges);
     }
   }
 
-  private drawBar(
+  /** Draws what there is of a row on `line`. Gives the bars that are wide enough for a label; null: nothing is here. */
+  private drawBars(
     scene: Scene,
-    section: Section,
+    cache: PieceCache<SliceRow>,
     bar: Bar,
-    row: SliceRow,
     line: Line,
-    y: number,
-    labels: Label[],
-  ): void {
-    const lookup = this.lookups.get(row.names, bar.item.process.name, scene);
-    line.wide = [];
-    drawRow(row, line, lookup.fill, lookup.edge);
-    for (const index of line.wide) labels.push({ row, index, y, section, lookup });
+  ): Omit<Label, "y" | "section">[] | null {
+    const { start, end } = shownRange(scene);
+    clearLine(line);
+    const pieces = cache.pieces(bar.row, start, end, levelOf(line.scale));
+    const labels: Omit<Label, "y" | "section">[] = [];
+    for (const [{ data: row }, begin, stop] of partsOf(pieces, start, end)) {
+      const lookup = this.lookups.get(row.names, bar.item.process.name, scene);
+      const column = (time: number) =>
+        Math.min(Math.max(Math.ceil((time - line.start) / line.scale), 0), line.fill.length);
+      line.wide = [];
+      drawRow(row, line, lookup, column(begin), column(stop));
+      for (const index of line.wide) labels.push({ row, index, lookup });
+    }
+    return pieces.length > 0 ? labels : null;
   }
 
   private paintCounters(scene: Scene): void {

@@ -4,7 +4,7 @@ import { duration } from "../../base/format";
 import { levelOf } from "../cache";
 import { pixelOf } from "../colours";
 import { Lookups } from "../lookup";
-import { drawRow, type Line, stamp } from "../raster";
+import { drawRow, newLine, stampColumns } from "../raster";
 import { findTrack, ROWS_PER_TRACK } from "../rows";
 import { niceStep, tickLabel, ticks } from "../ruler";
 import { type Scene, timeWidth } from "../scene";
@@ -69,21 +69,16 @@ export class TopPainter {
     const view = minimapView(scene);
     const lane = (MINIMAP_HEIGHT - 2 * LANE_TOP) / Math.max(scene.minimapRows.length, 1);
     scene.minimapRows.forEach((row, index) => {
-      const line: Line = {
-        start: view.start,
-        scale: view.scale / ratio,
-        pixels: new Uint32Array(width).fill(pixelOf(theme.surface)),
-        wide: [],
-        wideFrom: Number.POSITIVE_INFINITY,
-      };
+      const line = newLine(view.start, view.scale / ratio, width, Number.POSITIVE_INFINITY);
       const process = findTrack(scene.processes, Math.floor(row / ROWS_PER_TRACK))?.process.name ?? "";
       const { start, end } = scene.limits;
-      for (const piece of scene.caches.slices.pieces(row, start, end, levelOf(line.scale))) {
+      const piece = scene.caches.slices.pieces(row, start, end, levelOf(line.scale))[0];
+      if (piece) {
         const lookup = this.lookups.get(piece.data.names, process, scene);
-        drawRow(piece.data, line, lookup.fill, lookup.fill);
+        drawRow(piece.data, line, { ...lookup, edge: lookup.fill });
       }
-      const top = LANE_TOP + index * lane;
-      stamp(pixels, line.pixels, Math.round(top * ratio), Math.round((top + lane - (lane > 3 ? 1 : 0)) * ratio));
+      const [top, bottom] = [LANE_TOP + index * lane, LANE_TOP + (index + 1) * lane - (lane > 3 ? 1 : 0)];
+      stampColumns(pixels, line, [Math.round(top * ratio), Math.round(bottom * ratio)], [0, height]);
     });
     this.context.putImageData(image, Math.round(gutter * ratio), 0);
   }

@@ -85,6 +85,8 @@ export interface SearchAnswer {
   first: number;
   names: string[];
   hits: Hit[];
+  /** Starts of hits for marks: the first in each of some thousand parts of the whole time, of all hits. */
+  marks: number[];
 }
 
 export interface StatsAnswer {
@@ -110,7 +112,10 @@ export class TimelineApi {
   get source(): TimelineSource {
     const range = ({ level, start, end }: Window) => ({ t0: start, t1: end, px: 2 ** level });
     return {
-      slices: (rows, window, signal) => this.binary("slices", { rows, ...range(window) }, signal),
+      slices: (rows, window, exact, signal) =>
+        this.binary("slices", { rows, ...range(window), exact: Number(exact) }, signal),
+      hits: (q, rows, window, exact, signal) =>
+        this.binary("slices", { q, rows, ...range(window), exact: Number(exact) }, signal),
       counter: (track, window, signal) => this.binary("counter", { track, ...range(window) }, signal),
       arrows: (kind, window, signal) => this.binary("arrows", { kind, ...range(window) }, signal),
     };

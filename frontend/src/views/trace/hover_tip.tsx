@@ -1,8 +1,9 @@
 /** Name and duration of the bar under the pointer. */
 
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { integer } from "../../base/format";
+import { integer, shareOf } from "../../base/format";
 import { t } from "../../i18n";
+import type { HoverBar } from "../../timeline/scene";
 import { duration, offset } from "./format";
 import type { TraceSession } from "./session";
 
@@ -23,17 +24,18 @@ export function HoverTip({ session }: { session: TraceSession }) {
   const { bar } = hovered;
   return (
     <div class="tooltip" ref={box}>
-      {bar.merged > 1 && <div>{t("trace.hover.merged", { count: integer(bar.merged) })}</div>}
+      {bar.merged > 1 && <div>{t("trace.hover.merged", mergedFigures(bar))}</div>}
       <div>
         <b>{bar.name}</b>
       </div>
-      {bar.merged > 1 ? (
-        <div>{offset(Math.round(bar.start))}</div>
-      ) : (
-        <div>
-          {duration(bar.end - bar.start)} · {offset(Math.round(bar.start))}
-        </div>
-      )}
+      <div>
+        {duration(bar.longest)}
+        {bar.merged === 1 && ` · ${offset(Math.round(bar.start))}`}
+      </div>
     </div>
   );
+}
+
+function mergedFigures({ merged, busy, start, end }: HoverBar) {
+  return { count: integer(merged), total: duration(busy), share: shareOf(busy, end - start) };
 }

@@ -1,6 +1,7 @@
 import type { TraceJson } from "../../api/types.gen";
 import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
+import { visits } from "../../state/params";
 import { useView } from "../../state/use_view";
 import { Empty, Reading, ViewFrame } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
@@ -19,7 +20,7 @@ function TraceView({ selection }: ViewProps) {
         if (data.processes.length > 0) {
           return (
             <TraceTimeline
-              key={selection.span}
+              key={`${selection.span} ${visits.value}`}
               span={selection.span}
               data={data}
               answer={answer}

@@ -10,6 +10,8 @@ export class SearchState {
   /** Hits that are here: those from number `first` on, by start. */
   readonly hits = signal<readonly Hit[]>([]);
   readonly first = signal(0);
+  /** Moments of all hits, as many as marks need. */
+  readonly marks = signal<readonly number[]>([]);
   readonly names = signal<readonly string[]>([]);
   /** Number of the hit on show, among all; -1: none yet. */
   readonly at = signal(-1);
@@ -43,6 +45,7 @@ export class SearchState {
       this.names.value = answer.names;
       this.first.value = answer.first;
       this.hits.value = answer.hits;
+      this.marks.value = answer.marks;
       this.at.value = -1;
     } catch (error) {
       this.clear();
@@ -115,6 +118,7 @@ export class SearchState {
     this.total.value = 0;
     this.names.value = [];
     this.hits.value = [];
+    this.marks.value = [];
     this.first.value = 0;
     this.at.value = -1;
     this.busy.value = false;

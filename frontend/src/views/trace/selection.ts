@@ -6,10 +6,10 @@ import { t } from "../../i18n";
 import { findTrack, layOut, processKey } from "../../timeline/rows";
 import type { FlowCurve, HoverBar, SliceMark } from "../../timeline/scene";
 import type { FlowEnd, FlowJson, SliceDetail, TimelineApi } from "./api";
-import type { Carry } from "./carry";
 import { messageOf } from "./format";
 import { KEYS } from "./link";
 import { Memo } from "./memo";
+import type { SelectionMigration } from "./migrate_selection";
 import type { TraceSession } from "./session";
 
 /** Slices whose details are kept. */
@@ -155,14 +155,14 @@ export class Selection {
   // Another reading of the trace
 
   /** Finds the slice again; what is on screen of it stays meanwhile. `api`: of the new reading. */
-  async renew(api: TimelineApi, carry: Carry): Promise<void> {
+  async renew(api: TimelineApi, migration: SelectionMigration): Promise<void> {
     [this.details, this.flows] = memos(api);
     const { engine } = this.session;
     const now = this.selected.peek();
     if (!now) return;
     const scene = engine?.scene;
-    const mark = scene?.selected ? carry.slice(scene.selected) : null;
-    engine?.update({ selected: mark, flows: (scene?.flows ?? []).flatMap((flow) => carry.flow(flow) ?? []) });
+    const mark = scene?.selected ? migration.slice(scene.selected) : null;
+    engine?.update({ selected: mark, flows: (scene?.flows ?? []).flatMap((flow) => migration.flow(flow) ?? []) });
     if (!now.detail || !mark) {
       this.clear();
       return;
@@ -170,7 +170,7 @@ export class Selection {
     const { name, start } = now.detail;
     this.isRenewing = true;
     try {
-      const found = await this.request.run(() => this.again(api, name, start + carry.shift));
+      const found = await this.request.run(() => this.again(api, name, start + migration.shift));
       if (!found) return;
       const [detail, flows] = found;
       this.isRenewing = false;

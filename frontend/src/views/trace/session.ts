@@ -4,21 +4,23 @@ import { type Signal, signal } from "@preact/signals";
 import type { TraceJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
 import { t } from "../../i18n";
-import { setParams } from "../../state/params";
-import type { TimelineData } from "../../timeline/data";
+import { params, setParams } from "../../state/params";
 import { TimelineEngine } from "../../timeline/engine";
 import { type LayoutState, processKey } from "../../timeline/rows";
-import type { Area, HoverBar } from "../../timeline/scene";
+import type { Area, HoverBar, Range } from "../../timeline/scene";
 import type { View } from "../../timeline/viewport";
 import { TimelineApi } from "./api";
 import { AreaStats } from "./area_stats";
-import { Carry, type Reading } from "./carry";
 import { messageOf } from "./format";
-import { Later } from "./later";
 import { formatArea, formatLayout, formatRange, KEYS, type LinkState } from "./link";
+import { checkLink } from "./link_notice";
 import { Marks } from "./marks";
+import { migrateSelection, type Reading, type SelectionMigration } from "./migrate_selection";
+import { PendingLink } from "./pending_link";
 import { SearchState } from "./search_state";
 import { Selection } from "./selection";
+import { carriedWindow, keepSpan, rememberWindow } from "./span_state";
+import { homeRange, timelineData } from "./trace_data";
 
 export type PanelId = "slice" | "area" | "hits" | "marks";
 
@@ -26,7 +28,8 @@ export interface Note {
   text: string;
   /** Goes with whatever the user does next. */
   isPassing: boolean;
-  retry: (() => void) | null;
+  /** What the user can do about it; of an error: try again. */
+  action: { label: string; run: () => void; isError?: boolean } | null;
 }
 
 export interface Hovered {
@@ -54,8 +57,11 @@ export class TraceSession {
   engine: TimelineEngine | null = null;
   api: TimelineApi;
   private readonly lookup = new Latest();
-  private readonly later = new Later();
+  private readonly pending = new PendingLink();
   private link: LinkState;
+  /** The window that came from the span shown before; null once the user has moved it. */
+  private carried: Range | null = null;
+  private carriedText = "";
 
   /** `onStale`: the server has another reading; it is to be given to `renew`. */
   constructor(
@@ -66,7 +72,14 @@ export class TraceSession {
     private readonly onStale: () => void,
   ) {
     this.reading = signal({ data, base });
-    this.link = this.later.keep(link, data.partial !== null);
+    const kept = this.pending.keep(link, data.partial !== null);
+    const checked = checkLink(kept, data);
+    this.link = checked.link;
+    this.note.value = checked.note;
+    if (!kept.range && !this.pending.link) {
+      this.carried = carriedWindow({ span, base, steps: data.steps }, homeRange(data));
+      this.link = { ...this.link, range: this.carried };
+    }
     this.layout = signal(this.link.layout);
     this.arrows = signal(this.link.arrows);
     this.api = this.apiOf(data);
@@ -125,31 +138,31 @@ export class TraceSession {
   /** Shows another reading: more of the trace, or all of it. What the user looks at stays. */
   renew(data: TraceJson, base: string): void {
     const after = { data, base };
-    const carry = new Carry(this.reading.peek(), after);
+    const migration = migrateSelection(this.reading.peek(), after);
     const api = this.apiOf(data);
     this.engine?.renew({
       data: timelineData(after, api),
-      layoutState: () => carry.layout(this.layout.peek()),
+      layoutState: () => migration.layout(this.layout.peek()),
       arrows: () => this.arrowKinds(data),
-      shift: carry.shift,
-      done: () => this.change(after, api, carry),
+      shift: migration.shift,
+      done: () => this.change(after, api, migration),
     });
   }
 
-  private change(after: Reading, api: TimelineApi, carry: Carry): void {
+  private change(after: Reading, api: TimelineApi, migration: SelectionMigration): void {
     this.reading.value = after;
     this.api = api;
     this.hovered.value = null;
-    this.layout.value = carry.layout(this.layout.peek());
-    if (carry.shift !== 0) this.marks.set(this.marks.all.peek().map((mark) => carry.range(mark)));
+    this.layout.value = migration.layout(this.layout.peek());
+    if (migration.shift !== 0) this.marks.set(this.marks.all.peek().map((mark) => migration.range(mark)));
     const area = this.area.area.peek();
-    const moved = area && carry.area(area);
+    const moved = area && migration.area(area);
     this.engine?.update({ area: moved });
     if (area) void this.area.set(moved, moved !== null);
-    if (area && !this.later.link) this.save({ [KEYS.area]: moved && formatArea(moved) });
-    void this.selection.renew(api, carry);
-    void this.search.renew(carry.shift).then(() => this.showHits());
-    if (!this.later.link) this.save(formatLayout(this.layout.peek()));
+    if (area && !this.pending.link) this.save({ [KEYS.area]: moved && formatArea(moved) });
+    void this.selection.renew(api, migration);
+    void this.search.renew(migration.shift).then(() => this.showHits());
+    if (!this.pending.link) this.save(formatLayout(this.layout.peek()));
     this.catchUp();
   }
 
@@ -159,10 +172,10 @@ export class TraceSession {
 
   /** Does what could not be done before. */
   private catchUp(): void {
-    const { link, slice } = this.later;
+    const { link, slice } = this.pending;
     if (slice) void this.goToName(slice.name, Number(slice.start - BigInt(this.base)));
     else if (link && this.data.partial === null) {
-      this.later.clear();
+      this.pending.clear();
       const { range, layout } = link;
       this.setLayout({ ...this.layout.peek(), collapsedTracks: layout.collapsedTracks, pinned: layout.pinned });
       if (range) this.engine?.goTo(range, 0);
@@ -219,9 +232,8 @@ export class TraceSession {
   }
 
   private showHits(): void {
-    const text = this.search.text.peek();
-    const hits = this.search.hits.peek();
-    this.engine?.update({ needle: hits.length > 0 ? text : "", hits: hits.map((hit) => hit[1]) });
+    const { text, total, marks } = this.search;
+    this.engine?.update({ needle: total.peek() > 0 ? text.peek() : "", hits: marks.peek() });
   }
 
   async stepHit(step: 1 | -1): Promise<void> {
@@ -239,13 +251,13 @@ export class TraceSession {
   /** Shows a slice by name, for a link from another view: the one at `time` where that is known, else the first. */
   async goToName(name: string, time: number | null): Promise<void> {
     const start = time === null ? null : BigInt(this.base) + BigInt(time);
-    this.later.clear();
+    this.pending.clear();
     try {
       const found = await this.lookup.run((signal) => this.lookUp(name, time, signal));
       if (!found) return;
       if (found.id !== null) await this.selection.select(found.id, "fit");
       else if (start !== null && this.data.partial !== null) {
-        this.later.waitFor({ name, start });
+        this.pending.waitFor({ name, start });
         this.say(t("trace.search.later", { name }), false);
       } else this.say(t("trace.search.missing", { name }));
     } catch (error) {
@@ -277,7 +289,7 @@ export class TraceSession {
   // What is told, and what the link carries
 
   say(text: string, isPassing = true): void {
-    this.note.value = { text, isPassing, retry: null };
+    this.note.value = { text, isPassing, action: null };
     this.said.value = text;
   }
 
@@ -287,21 +299,20 @@ export class TraceSession {
   }
 
   fail(error: unknown): void {
-    this.note.value = {
-      text: t("trace.note.failed", { message: messageOf(error) }),
-      isPassing: false,
-      retry: () => {
-        this.note.value = null;
-        this.engine?.retry();
-      },
+    const run = () => {
+      this.note.value = null;
+      this.engine?.retry();
     };
+    const text = t("trace.note.failed", { message: messageOf(error) });
+    this.note.value = { text, isPassing: false, action: { label: t("state.retry"), run, isError: true } };
   }
 
   save(changes: Record<string, string | null>): void {
     const { data } = this.reading.peek();
-    const given = this.later.giveUp(changes);
-    const version = data.partial === null || this.later.link ? null : data.version;
+    const given = this.pending.giveUp(changes);
+    const version = data.partial === null || this.pending.link ? null : data.version;
     setParams({ ...given, ...changes, [KEYS.of]: this.span, [KEYS.version]: version });
+    keepSpan(this.span, params.peek(), this.carried === null);
   }
 
   private hover(bar: HoverBar | null, x: number, y: number): void {
@@ -310,19 +321,13 @@ export class TraceSession {
 
   private remember(view: View): void {
     const { engine } = this;
-    if (!engine || (this.later.link && engine.isHome(view))) return;
+    if (!engine || (this.pending.link && engine.isHome(view))) return;
+    const isHome = engine.isHome(view);
     const range = { start: view.start, end: view.start + view.scale * engine.width };
-    this.save({ [KEYS.range]: engine.isHome(view) ? null : formatRange(range) });
+    const text = isHome ? "" : formatRange(range);
+    this.carriedText ||= text;
+    if (text !== this.carriedText) this.carried = null;
+    rememberWindow({ span: this.span, range: isHome ? null : range, base: this.base, steps: this.data.steps });
+    this.save({ [KEYS.range]: text });
   }
-}
-
-function timelineData({ data, base }: Reading, api: TimelineApi): TimelineData {
-  return {
-    processes: data.processes,
-    flowKinds: data.flow_kinds,
-    limits: { start: data.start, end: data.end },
-    home: { start: data.slices_start ?? data.start, end: data.slices_end ?? data.end },
-    base,
-    source: api.source,
-  };
 }

@@ -62,8 +62,17 @@ export const en = {
 
   "trace.note.failed": "A part of the timeline could not be loaded: {message}",
   "trace.note.close": "Close",
+  "trace.link.slice": "a slice",
+  "trace.link.range": "a range",
+  "trace.link.pins": "pinned rows ({count})",
+  "trace.link.marks": "marks ({count})",
+  "trace.link.and": ", ",
+  "trace.link.other": "This link holds things of {where} that are not shown here: {what}.",
+  "trace.link.open": "Open {where}",
+  "trace.link.gone": "This link holds things of a capture that was not found: {what}.",
+  "trace.link.absent": "Not found in this trace, though the link names it: {what}.",
 
-  "trace.hover.merged": "{count} slices in one pixel, the longest:",
+  "trace.hover.merged": "{count} slices merged at this zoom (total {total}, {share} of this stretch); longest:",
 
   "trace.said.slice": "{name}, {process} {thread}, start {start}, duration {duration}",
   "trace.said.area": "Range of {duration}, {count} slices",
@@ -134,8 +143,17 @@ export const zh: Record<keyof typeof en, string> = {
 
   "trace.note.failed": "时间线的一部分无法加载：{message}",
   "trace.note.close": "关闭",
+  "trace.link.slice": "一个 slice",
+  "trace.link.range": "一个时间范围",
+  "trace.link.pins": "置顶行（{count}）",
+  "trace.link.marks": "标记（{count}）",
+  "trace.link.and": "、",
+  "trace.link.other": "该链接包含 {where} 的内容，此处不显示：{what}。",
+  "trace.link.open": "打开 {where}",
+  "trace.link.gone": "该链接包含的内容所属的采集未找到：{what}。",
+  "trace.link.absent": "链接指向的内容在此 trace 中未找到：{what}。",
 
-  "trace.hover.merged": "同一像素内有 {count} 个 slice，其中最长的是：",
+  "trace.hover.merged": "当前缩放下合并了 {count} 个 slice（共 {total}，占此段的 {share}）；其中最长的是：",
 
   "trace.said.slice": "{name}，{process} {thread}，开始 {start}，耗时 {duration}",
   "trace.said.area": "区间 {duration}，{count} 个 slice",

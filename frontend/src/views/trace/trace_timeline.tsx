@@ -10,9 +10,11 @@ import { HoverTip } from "./hover_tip";
 import { listenKeys } from "./keyboard";
 import { KeysHelp } from "./keys_help";
 import { KEYS, parseLink, parseMoment } from "./link";
+import { foreignNote, outdatedNote } from "./link_notice";
 import { Panel } from "./panel";
 import { ReadingBanner } from "./reading_banner";
 import { TraceSession } from "./session";
+import { enterSpan, spanChanges } from "./span_state";
 import { Toolbar } from "./toolbar";
 
 interface Props {
@@ -27,15 +29,11 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
   const base = answer.base_ns;
   const stale = useRef(onStale);
   stale.current = onStale;
-  const session = useMemo(() => {
-    const link = parseLink(params.peek(), span, data.version);
-    return new TraceSession(
-      span,
-      data,
-      base,
-      link,
-      calm(() => stale.current()),
-    );
+  const { session, entry } = useMemo(() => {
+    const entry = enterSpan(span, params.peek());
+    const link = parseLink(entry.params, span, data.version);
+    const onStale = calm(() => stale.current());
+    return { entry, session: new TraceSession(span, data, base, link, onStale) };
   }, []);
   const root = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
@@ -43,7 +41,10 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
 
   useEffect(() => {
     if (!root.current) return;
+    setParams(spanChanges(entry.params));
     session.attach(root.current);
+    const note = entry.foreign ? foreignNote(entry.foreign) : outdatedNote(entry.params, span, data.version);
+    if (note) session.note.value = note;
     if (isFocusFree()) root.current.focus({ preventScroll: true });
     const stopKeys = listenKeys(session, {
       focusSearch: () => field.current?.select(),
@@ -105,11 +106,11 @@ function NoteLine({ session }: { session: TraceSession }) {
   const note = session.note.value;
   if (!note) return null;
   return (
-    <div class={`trace-note ${note.retry ? "error" : ""}`} role="alert">
+    <div class={`trace-note ${note.action?.isError ? "error" : ""}`} role="alert">
       <span class="grow">{note.text}</span>
-      {note.retry && (
-        <button type="button" class="link" onClick={note.retry}>
-          {t("state.retry")}
+      {note.action && (
+        <button type="button" class="link" onClick={note.action.run}>
+          {note.action.label}
         </button>
       )}
       <button

@@ -12,7 +12,7 @@ interface NamedSlice {
 const PLACE: readonly string[] = [KEYS.range, KEYS.area, KEYS.slice, KEYS.folded, KEYS.pinned];
 
 /** Waits for more of the trace: either a link, with its place and ids in the whole trace, or a slice. */
-export class Later {
+export class PendingLink {
   link: LinkState | null = null;
   slice: NamedSlice | null = null;
 

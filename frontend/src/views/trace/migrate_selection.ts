@@ -11,7 +11,12 @@ export interface Reading {
   base: string;
 }
 
-export class Carry {
+/** How to bring what is shown of one reading over to the next. */
+export function migrateSelection(before: Reading, after: Reading): SelectionMigration {
+  return new SelectionMigration(before, after);
+}
+
+export class SelectionMigration {
   /** What to add to a time of the reading before, ns. */
   readonly shift: number;
   private readonly tracks: ReadonlyMap<number, number>;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ProcessJson, TraceJson } from "../../../src/api/types.gen";
-import { Carry } from "../../../src/views/trace/carry";
+import { migrateSelection } from "../../../src/views/trace/migrate_selection";
 import { process, thread } from "../../timeline/build";
 
 function trace(...processes: ProcessJson[]): TraceJson {
@@ -18,25 +18,25 @@ const AFTER = trace(
   { ...process("Python", { ...thread(5, "main"), tid: "0" }), pid: "8" },
 );
 // Threads are known by their tid: that of "main" is "0", in the process 7 it is now called "backward".
-const carry = new Carry({ data: BEFORE, base: "1000" }, { data: AFTER, base: "400" });
+const migration = migrateSelection({ data: BEFORE, base: "1000" }, { data: AFTER, base: "400" });
 
-describe("Carry", () => {
+describe("migrateSelection", () => {
   test("times move by the difference of the origins", () => {
-    expect(carry.shift).toBe(600);
-    expect(carry.range({ start: 5, end: 10 })).toEqual({ start: 605, end: 610 });
+    expect(migration.shift).toBe(600);
+    expect(migration.range({ start: 5, end: 10 })).toEqual({ start: 605, end: 610 });
   });
 
   test("a slice goes to the number that its thread has now; one whose thread is gone goes", () => {
     const slice = { id: 1, name: "a", track: 2, depth: 3, start: 0, end: 5 };
-    expect(carry.slice(slice)).toEqual({ ...slice, track: 4, start: 600, end: 605 });
-    expect(carry.slice({ ...slice, track: 1 })).toBeNull();
-    expect(carry.flow({ kind: "a", from: slice, to: { ...slice, track: 1 } })).toBeNull();
+    expect(migration.slice(slice)).toEqual({ ...slice, track: 4, start: 600, end: 605 });
+    expect(migration.slice({ ...slice, track: 1 })).toBeNull();
+    expect(migration.flow({ kind: "a", from: slice, to: { ...slice, track: 1 } })).toBeNull();
   });
 
   test("an area keeps the rows that are there; without any it goes", () => {
-    expect(carry.area({ start: 0, end: 1, tracks: [1, 2] })?.tracks).toEqual([4]);
-    expect(carry.area({ start: 0, end: 1, tracks: null })).toEqual({ start: 600, end: 601, tracks: null });
-    expect(carry.area({ start: 0, end: 1, tracks: [1] })).toBeNull();
+    expect(migration.area({ start: 0, end: 1, tracks: [1, 2] })?.tracks).toEqual([4]);
+    expect(migration.area({ start: 0, end: 1, tracks: null })).toEqual({ start: 600, end: 601, tracks: null });
+    expect(migration.area({ start: 0, end: 1, tracks: [1] })).toBeNull();
   });
 
   test("folded processes are known by number, and keys from a link wait for their process", () => {
@@ -46,7 +46,7 @@ describe("Carry", () => {
       pinned: [2, 0, 1],
       filter: "x",
     };
-    expect(carry.layout(state)).toEqual({
+    expect(migration.layout(state)).toEqual({
       collapsedProcesses: new Set(["Ascend Hardware:9", "CANN:12"]),
       collapsedTracks: new Set([4]),
       pinned: [4, 0],

@@ -1,0 +1,65 @@
+/** What a link asks for that is not shown, in words. */
+
+import type { TraceJson } from "../../api/types.gen";
+import { t } from "../../i18n";
+import { places, workerName } from "../../state/catalog";
+import { setParams } from "../../state/params";
+import { findTrack } from "../../timeline/rows";
+import { KEYS, type LinkState, parseLink } from "./link";
+import type { Note } from "./session";
+import type { ForeignState } from "./span_state";
+
+/** "a slice, 2 pinned rows, 3 marks"; "" where there is nothing of that kind. */
+function contents({ slice, area, marks, layout }: Pick<LinkState, "slice" | "area" | "marks" | "layout">): string {
+  const pins = layout.pinned.length;
+  const parts = [
+    slice !== null && t("trace.link.slice"),
+    area && t("trace.link.range"),
+    pins > 0 && t("trace.link.pins", { count: pins }),
+    marks.length > 0 && t("trace.link.marks", { count: marks.length }),
+  ];
+  return parts.filter(Boolean).join(t("trace.link.and"));
+}
+
+/** A link of another span was opened here: what it holds stays there. */
+export function foreignNote({ span, params }: ForeignState): Note | null {
+  const what = contents(parseLink({ ...params, [KEYS.of]: span, [KEYS.version]: "" }, span));
+  if (what === "") return null;
+  const place = places.peek().get(span);
+  if (!place) return { text: t("trace.link.gone", { what }), isPassing: false, action: null };
+  const where = `${workerName(place.worker)}, ${place.span.label}`;
+  const run = () => setParams({ run: place.run.id, worker: place.worker.id, span }, true);
+  const action = { label: t("trace.link.open", { where: workerName(place.worker) }), run };
+  return { text: t("trace.link.other", { what, where }), isPassing: false, action };
+}
+
+/** A link of a trace while it was loading: ids of that reading say nothing of another one. */
+export function outdatedNote(params: Readonly<Record<string, string>>, span: string, version: string): Note | null {
+  const given = params[KEYS.version] ?? "";
+  if (given === "" || given === version) return null;
+  const what = contents({ ...parseLink({ ...params, [KEYS.version]: "" }, span), marks: [] });
+  return what === "" ? null : { text: t("trace.link.absent", { what }), isPassing: false, action: null };
+}
+
+/** What a link names that this trace does not have, and the link without it. */
+export function checkLink(link: LinkState, data: TraceJson): { link: LinkState; note: Note | null } {
+  const isHere = (track: number) => findTrack(data.processes, track) !== null;
+  const hasSlice = link.slice === null || link.slice < data.slices;
+  const hasArea = link.area?.tracks?.every(isHere) !== false;
+  const missing = {
+    slice: hasSlice ? null : link.slice,
+    area: hasArea ? null : link.area,
+    marks: [],
+    layout: { ...link.layout, pinned: link.layout.pinned.filter((track) => !isHere(track)) },
+  };
+  const what = contents(missing);
+  if (what === "") return { link, note: null };
+  const pinned = link.layout.pinned.filter(isHere);
+  const found = {
+    ...link,
+    slice: hasSlice ? link.slice : null,
+    area: hasArea ? link.area : null,
+    layout: { ...link.layout, pinned },
+  };
+  return { link: found, note: { text: t("trace.link.absent", { what }), isPassing: false, action: null } };
+}

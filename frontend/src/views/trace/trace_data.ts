@@ -1,0 +1,23 @@
+/** What the engine takes from one reading of a trace. */
+
+import type { TraceJson } from "../../api/types.gen";
+import type { TimelineData } from "../../timeline/data";
+import type { Range } from "../../timeline/scene";
+import type { TimelineApi } from "./api";
+import type { Reading } from "./migrate_selection";
+
+/** From the first slice to the end of the last. */
+export function homeRange(data: TraceJson): Range {
+  return { start: data.slices_start ?? data.start, end: data.slices_end ?? data.end };
+}
+
+export function timelineData({ data, base }: Reading, api: TimelineApi): TimelineData {
+  return {
+    processes: data.processes,
+    flowKinds: data.flow_kinds,
+    limits: { start: data.start, end: data.end },
+    home: homeRange(data),
+    base,
+    source: api.source,
+  };
+}
