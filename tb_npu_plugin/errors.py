@@ -44,6 +44,13 @@ class NotReady(NpuPluginError):
     code = "not_ready"
 
 
+class BadSetting(NpuPluginError):
+    """An environment variable of ours has a value that it may not have; nothing can be read before that is changed."""
+
+    status = 500
+    code = "bad_setting"
+
+
 class BadFile(NpuPluginError):
     """A result file cannot be used at all; what it would have given is lost."""
 

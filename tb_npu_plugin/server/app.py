@@ -84,7 +84,10 @@ class App:
         return respond.static(request, content, mime, static.is_versioned(name) or bool(request.args.get("v")))
 
     def _catalog(self, request: Request) -> Response:
-        self._watcher.ask(now=request.args.get("rescan") == "1")
+        is_rescan = request.args.get("rescan") == "1"
+        if is_rescan:
+            self.library.retry()
+        self._watcher.ask(now=is_rescan)
         self._watcher.wait(FIRST_SCAN)
         return respond.json(request, catalog.catalog(self.library))
 
