@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from tb_npu_plugin.discovery import layout
+from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.found import Folder, Found, Taken, found_file, is_file
 from tb_npu_plugin.discovery.identity import MAX_RANK, Identity, fold
 from tb_npu_plugin.discovery.kineto_head import kineto_head
@@ -21,11 +21,20 @@ _ENDS = (".json", ".json.gz")
 
 def find_kineto(folder: Folder) -> Taken | None:
     """Files named as torch.profiler names its traces, and JSON files that begin as they do."""
-    found = [span for entry in folder.entries if (span := _span(folder, entry)) is not None]
-    return Taken(found) if found else None
+    taken = Taken()
+    for entry in folder.entries:
+        try:
+            span = _span(folder, entry)
+        except OSError as error:
+            taken.skipped.append(report.unreadable(folder.label_of(entry.name), error, is_file=True))
+            continue
+        if span is not None:
+            taken.found.append(span)
+    return taken if taken.found or taken.skipped else None
 
 
 def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | None:
+    """Raises OSError for a file that cannot be looked at."""
     if not entry.name.endswith(_ENDS) or not is_file(entry):
         return None
     named = kineto.HANDLER_NAME.fullmatch(entry.name)

@@ -114,7 +114,9 @@ def test_json_that_would_take_far_more_memory_than_its_size(tmp_path: Path) -> N
     ids=["of nothing", "of little"],
 )
 @pytest.mark.parametrize("end", [b"}}}", b"},]}"], ids=["sound", "broken"])
-def test_many_small_objects_take_time_as_their_number(entry: Callable[[int], bytes], end: bytes, tmp_path: Path) -> None:
+def test_many_small_objects_take_time_as_their_number(
+    entry: Callable[[int], bytes], end: bytes, tmp_path: Path
+) -> None:
     spent = []
     for count in (20_000, 40_000):
         path = tmp_path / "communication.json"
