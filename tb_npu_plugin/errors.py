@@ -69,6 +69,13 @@ class ClientGone(NpuPluginError):
     code = "client_gone"
 
 
+class BadSetting(NpuPluginError):
+    """An environment variable of ours has a value that it may not have; nothing can be read before that is changed."""
+
+    status = 500
+    code = "bad_setting"
+
+
 class BadFile(NpuPluginError):
     """A result file cannot be used at all; what it would have given is lost."""
 

@@ -10,6 +10,14 @@ from typing import Any
 MAX_PLACES = 5
 #: The places that are listed, and how many are not.
 MORE_PLACES = "{0} and {1} more"
+#: Codes of what is not wrong with the data, but with the machine, with permissions or with us: it may be gone the next
+#: time, so it is no part of what is kept of a file.
+PASSING = frozenset(
+    {
+        "missing_file", "no_permission", "permission_denied", "reader_defect", "stalled", "too_expensive", "unreadable",
+        "unreadable_file",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,17 @@ class ProblemLog:
                 places.append(problem.where)
                 more -= 1
         self._seen[key] = (first, places, count + problem.count, more)
+
+    def repeat(self, code: str, file: str, where: str, count: int = 1, kind: str = "") -> bool:
+        """Count one more occurrence of a problem whose list of places is full; False where it is not, and `add` is to be
+        called."""
+        key = (code, file, kind)
+        seen = self._seen.get(key)
+        if seen is None or len(seen[1]) < MAX_PLACES:
+            return False
+        first, places, total, more = seen
+        self._seen[key] = (first, places, total + count, more + (max(count, 1) if where and where not in places else 0))
+        return True
 
     def extend(self, problems: list[Problem]) -> None:
         """Add problems that were collected elsewhere, each as its own kind; their places are listed already."""

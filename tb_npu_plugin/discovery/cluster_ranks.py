@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.discovery.patience import FILE_LIMIT, read_file, within
 from tb_npu_plugin.schema import cluster
 
 #: The scan runs in the server, which a huge file must not stop. Bytes.
@@ -38,8 +39,8 @@ def cluster_ranks(folder: Path, files: Sequence[FoundFile]) -> tuple[int, ...]:
 @lru_cache(maxsize=1000)
 def _of_steps(path: str, size: int, mtime_ns: int) -> tuple[int, ...]:
     try:
-        with Path(path).open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            rows = list(csv.DictReader(file.read(MAX_READ).splitlines()))
+        text = read_file(path, MAX_READ).decode("utf-8-sig", "replace")
+        rows = list(csv.DictReader(text.splitlines()))
     except (OSError, csv.Error):
         return ()  # its reader says why
     kind, index = cluster.ROW_TYPE.headers[0], cluster.RANK.headers[0]
@@ -51,7 +52,7 @@ def _of_groups(path: str, size: int, mtime_ns: int) -> tuple[int, ...]:
     if size > MAX_READ:
         return ()
     try:
-        content = json.loads(Path(path).read_bytes())
+        content = json.loads(read_file(path, MAX_READ))
     except (OSError, ValueError, RecursionError):
         return ()
     if not isinstance(content, dict):
@@ -62,6 +63,13 @@ def _of_groups(path: str, size: int, mtime_ns: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1000)
 def _of_database(path: str, size: int, mtime_ns: int) -> tuple[int, ...]:
+    try:
+        return within(FILE_LIMIT, path, lambda: _ranks_in(path))
+    except OSError:
+        return ()
+
+
+def _ranks_in(path: str) -> tuple[int, ...]:
     for question in cluster.DB_RANKS:
         try:
             with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro&immutable=1", uri=True)) as database:

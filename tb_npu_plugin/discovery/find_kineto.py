@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from tb_npu_plugin.discovery import layout
+from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.found import Folder, Found, Taken, found_file, is_file
 from tb_npu_plugin.discovery.identity import MAX_RANK, Identity, fold
 from tb_npu_plugin.discovery.kineto_head import kineto_head
-from tb_npu_plugin.discovery.report import Skipped, foreign_trace, shown
+from tb_npu_plugin.discovery.report import Skipped, shown
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
@@ -23,7 +23,11 @@ def find_kineto(folder: Folder) -> Taken | None:
     """Files named as torch.profiler names its traces, and JSON files that begin as they do."""
     taken = Taken()
     for entry in folder.entries:
-        span = _span(folder, entry)
+        try:
+            span = _span(folder, entry)
+        except OSError as error:
+            taken.skipped.append(report.unreadable(folder.label_of(entry.name), error, is_file=True))
+            continue
         if isinstance(span, Found):
             taken.found.append(span)
         elif span is not None:
@@ -32,7 +36,7 @@ def find_kineto(folder: Folder) -> Taken | None:
 
 
 def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | Skipped | None:
-    """The span of a file, why a trace is none, or None for other files."""
+    """The span of a file, why a trace is none, or None for other files. Raises OSError for a file that cannot be read."""
     if not entry.name.endswith(_ENDS) or not is_file(entry):
         return None
     named = kineto.HANDLER_NAME.fullmatch(entry.name)
@@ -46,7 +50,7 @@ def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | Skipped | None:
     if named is None and head is None:
         return None
     if named is None and head is not None and kineto.SCHEMA_VERSION not in head:
-        return foreign_trace("/".join(filter(None, (folder.label, shown(entry.name)))))
+        return report.foreign_trace(folder.label_of(entry.name))
     parts = (*folder.parts, entry.name)
     return Found(
         KINETO.id, folder.path, parts, fold(parts), _identity(parts, head or {}), (file,), tuple(notes),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,10 @@ class Folder:
     def name(self) -> str:
         """Its own name."""
         return self.parts[-1] if self.parts else self.path.name
+
+    def label_of(self, name: str) -> str:
+        """The path of something in it for people."""
+        return report.shown(name if self.label == "." else f"{self.label}/{name}")
 
     @property
     def folders(self) -> list[str]:
@@ -134,13 +139,33 @@ def found_file(
     """A file with its size and time; None for a folder and for what cannot be used, which becomes a Problem."""
     try:
         if not entry.is_file():
-            notes.append(_gone(relative, "a folder" if entry.is_dir() else "a symbolic link that leads nowhere"))
+            notes.append(_gone(relative, kind_of(entry)))
             return None
         status = entry.stat()
     except OSError as error:
         notes.append(_gone(relative, error.strerror or str(error)))
         return None
     return FoundFile(relative, status.st_size, modified_ns(entry.path, status), stages, fallback)
+
+
+#: Kinds of what is neither a file nor a folder.
+_KINDS = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISREG, "a file"),
+)
+
+
+def kind_of(entry: os.DirEntry[str]) -> str:
+    """What an entry of a folder is, in words; a link is what it leads to. Raises OSError."""
+    try:
+        mode = entry.stat().st_mode
+    except FileNotFoundError:
+        return "a symbolic link that leads nowhere"
+    return next((kind for is_kind, kind in _KINDS if is_kind(mode)), "no file")
 
 
 def unread_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format) -> Unread:

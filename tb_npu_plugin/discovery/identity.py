@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout
+from tb_npu_plugin.discovery.patience import read_file
 from tb_npu_plugin.discovery.report import shown
 from tb_npu_plugin.schema import mindspore
 
@@ -142,15 +143,24 @@ class Info:
     mindspore: bool = False
 
 
-@lru_cache(maxsize=20_000)
 def read_info(path: str, size: int, mtime_ns: int) -> Info:
-    """Read a profiler_info file; what it does not tell is None. The time is part of the key only.
+    """Read a profiler_info file; what it does not tell is None.
     A file that cannot be read is no matter here: the readers report it."""
+    try:
+        return _read_info(path, size, mtime_ns)
+    except OSError:  # it may be read the next time
+        return Info()
+
+
+@lru_cache(maxsize=20_000)
+def _read_info(path: str, size: int, mtime_ns: int) -> Info:
+    """The time is part of the key only."""
     if size > MAX_INFO:
         return Info()
+    data = read_file(path, MAX_INFO)
     try:
-        content = json.loads(Path(path).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        content = json.loads(data)
+    except (ValueError, RecursionError):
         return Info()
     if not isinstance(content, dict):
         return Info()

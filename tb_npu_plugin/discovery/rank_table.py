@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tb_npu_plugin.discovery.identity import MAX_DIGITS, MAX_INFO
+from tb_npu_plugin.discovery.patience import read_file
 
 HOSTS_FILE = "host_ips_mapping.txt"
 CLUSTER_FOLDER = "cluster_profiler"
@@ -82,6 +83,6 @@ def _content(path: Path) -> bytes:
     try:
         if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_INFO:
             return b""
-        return path.read_bytes()
+        return read_file(str(path), MAX_INFO)
     except OSError:
         return b""

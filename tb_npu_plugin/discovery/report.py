@@ -91,8 +91,18 @@ def foreign_trace(path: str) -> Skipped:
     )
 
 
-def unreadable(path: str, error: OSError) -> Skipped:
-    """The system refuses to list or open it."""
+def unreadable(path: str, error: OSError, is_file: bool = False) -> Skipped:
+    """The system refuses to list or open it, or does not answer."""
+    if isinstance(error, TimeoutError):
+        return Skipped(
+            path,
+            f"Skipped for now: {error}.",
+            "Check the disk or the mount that it is on. It is looked at again by itself.",
+        )
+    if isinstance(error, PermissionError) and is_file:
+        return Skipped(
+            path, "No permission to read this file.", "Give the user that runs TensorBoard read access to it."
+        )
     if isinstance(error, PermissionError):
         action = "Give the user that runs TensorBoard read access to it."
         return Skipped(path, "No permission to read this folder.", action, is_profile=False)
@@ -110,6 +120,25 @@ def absent(path: str, folder: Path) -> Skipped:
         else "Check the path. Results that appear there are shown.",
         is_profile=False,
     )
+
+
+def not_a_file(path: str, kind: str) -> Skipped:
+    """Something else of the name of a result file."""
+    return Skipped(path, f"Named as a result file, but it is {kind}.", "Put the file itself there, or remove it.")
+
+
+def other_form(path: str) -> Skipped:
+    """A result file in a form that is not read: packed twice, or by another program, or renamed."""
+    return Skipped(
+        path,
+        "Named as a trace of torch.profiler, but its name does not end in .pt.trace.json or .pt.trace.json.gz.",
+        "Unpack it, or give it its own name again.",
+    )
+
+
+def not_a_folder(path: str) -> Skipped:
+    """Not a folder, but its name is that of a result folder."""
+    return Skipped(path, "Named as a result folder, but it is no folder.", "Unpack or copy the result folder itself.")
 
 
 def dangling(path: str) -> Skipped:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.finders import FINDERS
-from tb_npu_plugin.discovery.found import Folder, Found, listed, shown_parts
+from tb_npu_plugin.discovery.found import Folder, Found, Taken, listed, shown_parts
+from tb_npu_plugin.discovery.odd_entries import odd_entries
+from tb_npu_plugin.discovery.patience import FILE_LIMIT, FOLDER_LIMIT, within
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
@@ -54,33 +57,42 @@ class Walk:
                 self.skipped.append(report.too_many(self._label(parts), layout.MAX_FOLDERS))
             return
         try:
-            entries = listed(folder)
+            here, all_taken = within(FOLDER_LIMIT, str(folder), lambda: self._look(folder, parts))
         except FileNotFoundError:
             return  # it went away since its parent was listed
         except OSError as error:
             self.skipped.append(report.unreadable(self._label(parts), error))
             return
-        here = Folder(folder, parts, self._label(parts), entries)
+        entries = here.entries
         before = len(self.found) + len(self.skipped)
         closed: frozenset[str] = frozenset()
-        for finder in FINDERS:
-            taken = finder(here)
-            if taken is None:
-                continue
+        for taken in all_taken:
             self.skipped += taken.skipped
             self.found += taken.found
             if taken.found:
                 self.seen()
-            if taken.whole:
-                return
             closed |= taken.closed
+        if any(taken.whole for taken in all_taken):
+            return
         self._below(parts, [entry for entry in entries if entry.name not in closed], above)
         if len(self.found) + len(self.skipped) > before:
             return
         if layout.is_result_name(here.name):
             self.skipped.append(report.empty(here.label))
 
-    def _below(self, parts: tuple[str, ...], entries: list[os.DirEntry[str]], above: frozenset[Node]) -> None:
+    def _look(self, folder: Path, parts: tuple[str, ...]) -> tuple[Folder, list[Taken]]:
+        """What a folder holds, and what finders make of it, up to one that takes all. Raises OSError."""
+        here = Folder(folder, parts, self._label(parts), listed(folder))
+        all_taken = []
+        for finder in FINDERS:
+            taken = finder(here)
+            if taken is not None:
+                all_taken.append(taken)
+                if taken.whole:
+                    break
+        return here, [*all_taken, Taken(skipped=odd_entries(here, all_taken))]
+
+    def _below(self, parts: tuple[str, ...], entries: Sequence[os.DirEntry[str]], above: frozenset[Node]) -> None:
         """Go into the folders among the entries, links included."""
         for entry in entries:
             place = (*parts, entry.name)
@@ -89,7 +101,7 @@ class Walk:
                     if entry.is_symlink() and not os.path.exists(entry.path):  # noqa: PTH110 (hot loop)
                         self.skipped.append(report.dangling(self._label(place)))
                     continue
-                node = _node(Path(entry.path))
+                node = within(FILE_LIMIT, entry.path, partial(_node, Path(entry.path)))
             except OSError as error:
                 self.skipped.append(report.unreadable(self._label(place), error))
                 continue

@@ -70,7 +70,7 @@ class ByteLines:
             error, self._error = self._error, None
             self._stop()
             if error is not None:
-                self._report.add("file_cut", found=str(error))
+                self._report.cut(error)
             raise StopIteration
         self.at = end
         return line.replace("\0", source.NUL) if "\0" in line else line

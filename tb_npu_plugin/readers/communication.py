@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from tb_npu_plugin.collecting import without_collecting
 from tb_npu_plugin.readers.communication_totals import Totals
 from tb_npu_plugin.readers.figures import Figures, Rows
 from tb_npu_plugin.readers.json_file import complete_objects, load_object, read_text
@@ -34,12 +36,13 @@ class Entry:
     group: str | None
     value: dict[str, Any]
 
-    @property
+    @cached_property
     def where(self) -> str:
         """Place for problems."""
         return f"step {self.step or '?'}, {self.name}"
 
 
+@without_collecting()
 def read_communication(reading: Reading) -> dict[str, Table]:
     """comm_ops, comm_bandwidth and comm_packets of a communication.json; {} when nothing could be read.
 
@@ -63,6 +66,7 @@ def read_communication(reading: Reading) -> dict[str, Table]:
     return _unless_empty(flat.tables(), "comm_ops", whole, report)
 
 
+@without_collecting()
 def read_communication_matrix(reading: Reading) -> dict[str, Table]:
     """comm_links of a communication_matrix.json; {} when nothing could be read. Of a broken file every complete
     entry is kept."""
@@ -176,7 +180,8 @@ class _Flat:
 
     def _add_op(self, entry: Entry, times: dict[str, Any]) -> None:
         def duration(key: str) -> int | None:
-            return self._figures.integer(times.get(key), _MS, f"{entry.where}, {key}")
+            value = times.get(key)
+            return None if value is None else self._figures.integer(value, _MS, f"{entry.where}, {key}")
 
         def ratio(key: str) -> float | None:
             return self._figures.real(times.get(key), f"{entry.where}, {key}")

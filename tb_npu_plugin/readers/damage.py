@@ -14,4 +14,6 @@ def is_damaged(text: str) -> bool:
 
 def repaired(text: str) -> str:
     """Damaged text with U+FFFD in place of what is no text."""
+    if text.isascii():
+        return text
     return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)

@@ -39,7 +39,8 @@ def load_object(text: str, report: FileReport, *, exact: bool, place: str = "") 
     NaN and infinities included; otherwise those are None, and integers of more than 19 digits are text. place: of a text
     that is a part of its file."""
     try:
-        value = _sound(_decoder(exact).decode(text), text)
+        value = _decoder(exact).decode(text)
+        value = _repaired(value) if _has_halves(text) else value
     except json.JSONDecodeError as error:
         where = place or f"line {error.lineno}, character {error.colno}"
         report.add("bad_json", where, found=_rest(text, error.pos))
@@ -60,6 +61,7 @@ def complete_objects(text: str, wanted: Callable[[dict[str, Any]], bool]) -> Ite
     is inside it.
     """
     decoder = _decoder(exact=True)
+    has_halves = _has_halves(text)
     position = 0
     while True:
         found = _OBJECT.search(text, position)
@@ -69,7 +71,7 @@ def complete_objects(text: str, wanted: Callable[[dict[str, Any]], bool]) -> Ite
         key = repaired(_unescaped(found.group(1)))
         try:
             value, end = decoder.raw_decode(text, position)
-            value = _sound(value, text)
+            value = _repaired(value) if has_halves else value
         except RecursionError:
             return  # no result file: looking at every level would take quadratic time
         except json.JSONDecodeError:
@@ -95,12 +97,13 @@ def _unescaped(key: str) -> str:
         return key
 
 
-def _sound(value: Any, text: str) -> Any:
-    """The value with U+FFFD for escapes that are half of a character (\\ud800), which no text may hold."""
-    return _repaired(value) if "\\ud" in text or "\\uD" in text else value
+def _has_halves(text: str) -> bool:
+    """Some JSON may hold escapes that are half of a character (\\ud800)."""
+    return "\\ud" in text or "\\uD" in text
 
 
 def _repaired(value: Any) -> Any:
+    """The value with U+FFFD for halves of characters, which no text may hold."""
     if isinstance(value, str):
         return repaired(value)
     if isinstance(value, dict):

@@ -27,10 +27,18 @@ _WORDS: dict[str, _Words] = {
     "permission_denied": _Words("a file that may be read", "The whole file.", "Allow TensorBoard's user to read it."),
     "not_a_file": _Words("a regular file", "The whole file.", "Remove it, or put the file itself there."),
     "unreadable": _Words("a file that can be read", "The whole file.", "Check the disk, then copy the file again."),
+    "not_a_table": _Words(
+        "a table", "What it shows: a view may compute for ever, so it is not read.",
+        "Make a table of it, or copy the database again.",
+    ),
     "empty_file": _Words("a header and rows", "The whole file.", _PARSE_AGAIN),
     "file_cut": _Words("the rest of the file", "What would have followed.", _PARSE_AGAIN),
     "long_line": _Words("lines of a CSV file", "What follows.", _PARSE_AGAIN),
     "too_large": _Words("a smaller file", "The whole file.", "Record fewer steps at a time."),
+    "too_expensive": _Words(
+        "a file that can be read within its limits", "The whole file.",
+        "Check that the profiler wrote this file; record fewer steps at a time.",
+    ),
     "no_rows": _Words("rows after the header", "Nothing.", "Nothing to do if the capture held no such event.", "info"),
     "missing_column": _Words("a required column", "The whole file.", _PARSE_AGAIN),
     "unknown_headers": _Words(
@@ -110,6 +118,9 @@ _WORDS: dict[str, _Words] = {
     "unknown_file": _Words("a result file that this version reads", "The file.", "Nothing to do.", "info"),
 }  # fmt: skip
 
+#: What SQLite says when the machine fails, not the file.
+_OF_MACHINE = frozenset({"disk I/O error", "database or disk is full", "out of memory", "unable to open database file"})
+
 
 class FileReport:
     """Problems of one file, added to the log of its span."""
@@ -124,6 +135,8 @@ class FileReport:
     ) -> None:
         """Add one occurrence of a defect, or several. `expected` replaces the general wording; `kind` as in
         ProblemLog."""
+        if self._log.repeat(code, self._file, where, count, kind):
+            return
         words = _WORDS[code]
         self._is_cut = self._is_cut or code == "file_cut"
         self._log.add(
@@ -141,9 +154,20 @@ class FileReport:
             kind,
         )
 
+    def cut(self, error: Exception) -> None:
+        """Reading ended early: the file is damaged, or the disk fails."""
+        is_of_disk = isinstance(error, OSError) and error.errno is not None
+        self.add("unreadable" if is_of_disk else "file_cut", found=str(error))
+
+    def no_database(self, error: Exception) -> None:
+        """A file is no database that SQLite opens, or the disk fails."""
+        self.add("unreadable" if str(error) in _OF_MACHINE else "no_database", found=str(error))
+
     def table_damaged(self, table: str, error: Exception) -> None:
         """A table cannot be read to its end. That of a file that was cut is one of the places where it shows."""
-        if self._is_cut:
+        if str(error) in _OF_MACHINE:
+            self.add("unreadable", table, found=str(error))
+        elif self._is_cut:
             self.add("file_cut", table, count=0)
         else:
             self.add("damaged_table", table, found=str(error))

@@ -25,8 +25,13 @@ _BLOCK = 1 << 20
 #: Longest line of a CSV file, in characters: more without a line break is no CSV (zeros after a crash, for instance)
 #: and must not fill the memory.
 MAX_LINE = 1 << 25
-#: Largest JSON file, in bytes: decoding one takes more than ten times its size in memory.
+#: Largest JSON file, in bytes, unpacked.
 MAX_JSON = 1 << 30
+#: Bytes of memory for decoding JSON that each file may take; and for each of its bytes, plain or packed. What profilers
+#: write takes 15 bytes a byte at most by the estimate of `_decoded_bytes`, and packs to a fortieth of its size at most.
+_JSON_MEMORY = 160 << 20
+_JSON_PER_BYTE = 24
+_JSON_PER_PACKED_BYTE = 40 * _JSON_PER_BYTE
 
 
 class _Counting(io.FileIO):
@@ -108,25 +113,48 @@ def text_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
                 return
             yield line.replace("\0", NUL) if "\0" in line else line
     except READ_ERRORS as error:
-        report.add("file_cut", found=str(error))
+        report.cut(error)
 
 
 def read_all(reading: Reading) -> bytes | None:
-    """The whole file; what could be read of a damaged .gz; None after a problem."""
-    report, blocks, size = reading.report, [], 0
+    """The whole JSON file; what could be read of a damaged .gz; None after a problem, also for a file that would take
+    far more memory than others of its size."""
+    report, blocks, size, memory = reading.report, [], 0, 0
     with opened(reading) as stream:
         if stream is None:
             return None
+        allowed = _json_memory(reading.path)
         try:
             for block in iter(lambda: stream.read(_BLOCK), b""):
                 blocks.append(block)
                 size += len(block)
+                memory += _decoded_bytes(block)
                 if size > MAX_JSON:
                     report.add("too_large", expected=f"at most {MAX_JSON} bytes")
                     return None
+                if memory > allowed:
+                    report.add(
+                        "too_expensive",
+                        expected=f"JSON that decodes within {allowed >> 20} MB of memory",
+                        found=f"more than that in the first {size} bytes",
+                    )
+                    return None
         except READ_ERRORS as error:
-            report.add("file_cut", found=str(error))
+            report.cut(error)
     return b"".join(blocks)
+
+
+def _json_memory(path: Path) -> int:
+    """Bytes of memory that decoding a file may take."""
+    per_byte = _JSON_PER_PACKED_BYTE if path.name.endswith(".gz") else _JSON_PER_BYTE
+    return max(_JSON_MEMORY, per_byte * path.stat().st_size)
+
+
+def _decoded_bytes(block: bytes) -> int:
+    """At most so many bytes of memory does some JSON take, as text and decoded: sizes of objects in CPython."""
+    values = block.count(b",") + block.count(b":")
+    brackets = block.count(b"{") + block.count(b"[")
+    return 5 * len(block) + 60 * values + 64 * brackets + 170 * block.count(b'{"')
 
 
 def decoded(data: bytes, report: FileReport) -> str:

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Optional, TypeVar
 
+from tb_npu_plugin.errors import BadSetting
 from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan.columns import Columns, MemoryColumns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents
 from tb_npu_plugin.scan.source import Peeks, Source
+from tb_npu_plugin.scan.threads import THREADS_VARIABLE, asked_threads
 
-__all__ = ["MEMORY", "Into", "Scan", "TraceEvents", "native_or_python", "scan_trace"]
+__all__ = ["MEMORY", "Into", "Scan", "TraceEvents", "check_settings", "native_or_python", "scan_trace"]
 
 T = TypeVar("T")
 
@@ -61,8 +63,7 @@ def scan_trace(path: Path, log: ProblemLog, progress: Callable[[int], None], int
 
     progress: called with the bytes of the file that were read since the last call.
     Whatever is wrong with the file goes to `log`; what could be read is returned. Never raises for a bad file.
-    Raises ValueError when TB_NPU_SCANNER names no scanner or TB_NPU_SCAN_THREADS is no positive number, ImportError
-    when a scanner was asked for that was not built, OSError when `spool` or `blob` cannot be written.
+    Raises BadSetting as check_settings does, OSError when `spool` or `blob` cannot be written.
     """
     with closing(MemoryColumns() if into.spool is None else SpooledColumns(into.spool)) as columns:
         return _chosen()(Source(path, log, progress), into.blob, columns, Peeks(into.peek, into.peek_at))
@@ -71,11 +72,27 @@ def scan_trace(path: Path, log: ProblemLog, progress: Callable[[int], None], int
 _Scanner = Callable[[Source, Optional[IO[bytes]], Columns, Peeks], TraceEvents]
 
 
+def check_settings() -> None:
+    """Raises BadSetting when TB_NPU_SCANNER names no scanner, or one that was not built, or TB_NPU_SCAN_THREADS is no
+    positive number. To be called before anything is read: it is no defect of a file."""
+    _chosen()
+    if os.environ.get(THREADS_VARIABLE):
+        asked_threads()
+
+
 def _chosen() -> _Scanner:
     wanted = os.environ.get(SCANNER_VARIABLE, "")
     if wanted not in ("", "c", "python"):
-        raise ValueError(f"{SCANNER_VARIABLE} is {wanted!r}; it may be c or python")
-    return native_or_python(_in_c, _in_python)
+        raise BadSetting(
+            f"{SCANNER_VARIABLE} is {wanted!r}", f'Set it to "c" or "python", or unset {SCANNER_VARIABLE}.'
+        )
+    try:
+        return native_or_python(_in_c, _in_python)
+    except ImportError as error:
+        raise BadSetting(
+            f"{SCANNER_VARIABLE} is {wanted!r}, but the C code was not built: {error}",
+            f"Unset {SCANNER_VARIABLE} to read in Python, or install a C compiler and install tb-npu-plugin again.",
+        ) from None
 
 
 def _in_c() -> _Scanner:

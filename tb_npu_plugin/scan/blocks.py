@@ -15,9 +15,6 @@ from dataclasses import dataclass
 from tb_npu_plugin.scan import source
 from tb_npu_plugin.scan._native import Walker
 
-THREADS_VARIABLE = "TB_NPU_SCAN_THREADS"
-_MOST_THREADS = 4  # beyond, putting the blocks together is what takes the time
-_LARGE = 64 << 20  # below, threads are not worth their start
 #: So many bytes behind the even places are searched for a beginning.
 SEARCHED = 64 << 10
 
@@ -46,21 +43,6 @@ class Block:
     def read(self, start: int) -> bytes:
         """The file from `start` to the end of the block, read once more."""
         return os.pread(self.file, max(0, self.end - start), start)
-
-
-def thread_count(size: int) -> int:
-    """Threads for a file of so many bytes. Raises ValueError when TB_NPU_SCAN_THREADS is no positive number."""
-    wanted = os.environ.get(THREADS_VARIABLE, "")
-    if wanted:
-        if not wanted.isdecimal() or not int(wanted):
-            raise ValueError(f"{THREADS_VARIABLE} is {wanted!r}; it may be a positive number")
-        return int(wanted)
-    return min(available_cores(), _MOST_THREADS) if size >= _LARGE else 1
-
-
-def available_cores() -> int:
-    """Cores that this process may use; all of the machine's where the system (macOS, Windows) does not say."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Blocks:

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.scan import _native, source
-from tb_npu_plugin.scan.blocks import Block, Blocks, thread_count
+from tb_npu_plugin.scan.blocks import Block, Blocks
 from tb_npu_plugin.scan.columns import Columns
 from tb_npu_plugin.scan.events import TEXT_COLUMNS, TraceEvents
 from tb_npu_plugin.scan.msgspec_events import json_text
 from tb_npu_plugin.scan.msgspec_scanner import MAX_EVENT, Scanner
 from tb_npu_plugin.scan.source import Peeks, Source
+from tb_npu_plugin.scan.threads import thread_count
 from tb_npu_plugin.texts import TextList
 
 # Stop and ArgsMode of native/walker.h.

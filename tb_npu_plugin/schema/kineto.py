@@ -13,6 +13,8 @@ TIME, DUR, BYTES, PERCENT, BANDWIDTH = Kind.TIME, Kind.DURATION, Kind.BYTES, Kin
 
 #: Name of tensorboard_trace_handler: `{host}_{pid}.{ns, older: ms, since the epoch, of the export}.pt.trace.json[.gz]`.
 HANDLER_NAME = re.compile(r"(?P<worker>.+?)(?:\.(?P<stamp>\d{13}|\d{19}))?\.pt\.trace\.json(?:\.gz)?")
+#: What is in all such names.
+HANDLER_END = ".pt.trace.json"
 #: Any name that export_chrome_trace may have been given.
 ANY_NAME = re.compile(r".*\.json")
 

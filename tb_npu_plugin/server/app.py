@@ -100,6 +100,7 @@ class App:
         return respond.json(request, catalog.catalog(self.library))
 
     def _rescan(self, request: Request) -> Response:
+        self.library.retry()
         self._watcher.ask(now=True)
         return self._catalog(request)
 

@@ -15,8 +15,9 @@ logger = logging.getLogger(__name__)
 
 #: What a worker takes before it has read anything: the interpreter, numpy, DuckDB.
 WORKER_BYTES = 150 << 20
-#: Bytes of memory for each byte of a file.
+#: Bytes of memory for each byte of a file; of a table in JSON, which is decoded as a whole.
 PER_BYTE = 0.5
+PER_JSON_BYTE = 8
 #: A packed trace is about this much smaller than what is in it.
 PACKED = 12
 #: Where nothing tells how much there is.
@@ -26,17 +27,33 @@ _MEBIBYTE = 1 << 20
 
 def needed(files: Sequence[FoundFile]) -> int:
     """About how many bytes of memory it takes to read these files."""
-    sizes = (file.size * (PACKED if file.relative.endswith(".gz") else 1) for file in files)
-    return WORKER_BYTES + int(PER_BYTE * sum(sizes))
+    sizes = (unpacked_bytes((file,)) * (PER_JSON_BYTE if _is_decoded(file) else PER_BYTE) for file in files)
+    return WORKER_BYTES + int(sum(sizes))
+
+
+def unpacked_bytes(files: Sequence[FoundFile]) -> int:
+    """About how many bytes are in these files."""
+    return sum(file.size * (PACKED if file.relative.endswith(".gz") else 1) for file in files)
+
+
+def _is_decoded(file: FoundFile) -> bool:
+    """A table in JSON."""
+    return file.relative.endswith((".json", ".json.gz")) and not file.is_trace
+
+
+def asked_memory() -> int | None:
+    """TB_NPU_MEMORY_MB in bytes; None where it is not set, or is no number above 0."""
+    asked = os.environ.get("TB_NPU_MEMORY_MB", "")
+    return int(asked) * _MEBIBYTE if asked.isdecimal() and int(asked) > 0 else None
 
 
 def memory_budget(root: Path = Path("/")) -> int:
     """Bytes that all workers together may take: TB_NPU_MEMORY_MB, else half of what is available now on the machine
     and in the cgroups of this process. `root` holds proc and sys."""
-    asked = os.environ.get("TB_NPU_MEMORY_MB", "")
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked) * _MEBIBYTE
-    if asked:
+    asked = asked_memory()
+    if asked is not None:
+        return asked
+    if os.environ.get("TB_NPU_MEMORY_MB"):
         logger.warning("TB_NPU_MEMORY_MB is no number above 0; using half of the available memory")
     return min([*_of_machine(root), *_of_groups(root)], default=UNKNOWN_BYTES) // 2
 

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.problems import PASSING
 from tb_npu_plugin.store.version import reader_version
 from tb_npu_plugin.user_cache import cache_root
 
@@ -38,6 +39,9 @@ ABANDONED = 24 * 3600.0
 #: Other servers write to the cache as well: how large it is is looked at this often, in seconds. It takes a walk over
 #: all files, too long to do after each entry.
 LOOK_AGAIN = 60.0
+#: An entry of what a stalled disk has given is read again after this, in seconds.
+RETRY_AFTER = 60.0
+YEAR = 365 * 24 * 3600.0
 
 
 @dataclass(frozen=True)
@@ -71,19 +75,49 @@ class Cache:
     def __init__(self, root: Path | None = None, limit: int | None = None) -> None:
         self.root = root or cache_root()
         self.limit = max_bytes() if limit is None else limit
-        self._entries = self.root / "entries"
-        self._building = self.root / "building"
-        for folder in (self.root, self._entries, self._building):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.discard(self.new_folder())  # the folders may be there already, but of another user or read-only
+        #: Entries that came of the state of the machine are good for this process only.
+        self._session = uuid.uuid4().hex
+        self._full: list[Path] = []  # folders of entries where there was no more room
+        self._use(self.root)
         self._clear_abandoned()
         self._lock = threading.Lock()
         #: Bytes to the limit as far as is known here, and when all entries were looked at.
         self._room, self._looked = 0, -math.inf
 
+    def _use(self, root: Path) -> None:
+        """Write below a folder from now on. Raises OSError."""
+        entries, building = root / "entries", root / "building"
+        for folder in (root, entries, building):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.root, self._entries, self._building = root, entries, building
+        self.discard(self.new_folder())  # the folders may be there already, but of another user or read-only
+
+    def fall_back(self, size: int) -> bool:
+        """Where the disk is full: write to a temporary folder until the end, if another disk has room for `size` bytes.
+        What there is stays in use."""
+        with self._lock:
+            try:
+                place = Path(tempfile.gettempdir())
+                if self._full or place.stat().st_dev == self.root.stat().st_dev:
+                    return False
+                if shutil.disk_usage(place).free < size:
+                    return False
+                before, entries = self.root, self._entries
+                self._use(temporary_root())
+            except OSError as error:
+                logger.warning("no temporary cache: %s", error)
+                return False
+            self._full.append(entries)
+            logger.warning("no room in the cache %s; using %s until the end", before, self.root)
+            return True
+
     def get(self, key: str) -> Entry | None:
         """A complete entry, marked as used; None when there is none. One that cannot be read is dropped."""
-        folder = self._entries / key
+        found = (self._get(entries / key) for entries in (self._entries, *self._full))
+        return next(filter(None, found), None)
+
+    def _get(self, folder: Path) -> Entry | None:
+        key = folder.name
         try:
             meta = json.loads((folder / META).read_bytes())
             if not isinstance(meta, dict):
@@ -91,6 +125,9 @@ class Cache:
             for name, size in meta["sizes"].items():
                 if (folder / name).stat().st_size != size:
                     raise ValueError(f"{name} has another size")
+            if not self._is_valid(meta.get("passing")):
+                self.drop(key)
+                return None
         except FileNotFoundError:
             if folder.exists():
                 self.drop(key)
@@ -103,6 +140,12 @@ class Cache:
             os.utime(folder)
         return Entry(folder, meta)
 
+    def _is_valid(self, passing: Any) -> bool:
+        """Whether what came of a state of the machine may still be so. passing: see commit."""
+        if passing is None:
+            return True
+        return bool(passing["session"] == self._session and time.time() < passing["until"])
+
     def new_folder(self) -> Path:
         """An empty folder to build an entry in."""
         folder = self._building / uuid.uuid4().hex
@@ -110,7 +153,12 @@ class Cache:
         return folder
 
     def commit(self, key: str, built: Path, meta: dict[str, Any]) -> Entry | None:
-        """Make a built folder the entry of this key. When another server was first, its entry stays."""
+        """Make a built folder the entry of this key. When another server was first, its entry stays. One with problems of
+        the machine, or of ours, is read again by the next server; after a while where a disk did not answer."""
+        codes = {problem["code"] for problem in meta.get("problems", ())}
+        if codes & PASSING:
+            until = time.time() + (RETRY_AFTER if "stalled" in codes else YEAR)
+            meta = {**meta, "passing": {"session": self._session, "until": until}}
         sizes = {
             str(path.relative_to(built)): path.stat().st_size for path in sorted(built.rglob("*")) if path.is_file()
         }
@@ -144,10 +192,11 @@ class Cache:
     def drop(self, key: str) -> None:
         """Remove an entry."""
         doomed = self._building / uuid.uuid4().hex
-        try:
-            (self._entries / key).rename(doomed)
-        except OSError:
-            doomed = self._entries / key  # another server was first, or it cannot be moved
+        for entries in (self._entries, *self._full):
+            try:
+                (entries / key).rename(doomed)
+            except OSError:
+                shutil.rmtree(entries / key, ignore_errors=True)  # another server was first, or it cannot be moved
         shutil.rmtree(doomed, ignore_errors=True)
 
     def shrink(self, keep: str = "") -> None:
@@ -189,12 +238,18 @@ def _bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+def temporary_root() -> Path:
+    """A folder for a cache of this process only. Raises OSError."""
+    root = Path(tempfile.mkdtemp(prefix="tb-npu-plugin-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    return root
+
+
 def open_cache() -> Cache:
     """The user's cache, or one for this process only where there is no place for it."""
     try:
         return Cache()
     except (OSError, RuntimeError) as error:
-        root = Path(tempfile.mkdtemp(prefix="tb-npu-plugin-"))
-        atexit.register(shutil.rmtree, root, ignore_errors=True)
+        root = temporary_root()
         logger.warning("no cache (%s); using %s until the end", error, root)
         return Cache(root)

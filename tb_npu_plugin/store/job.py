@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,8 @@ from tb_npu_plugin.store.stages import STAGES
 
 #: Before this no rate is told: it would be noise. In seconds.
 RATE_AFTER = 0.5
+#: Files of a span that are left out, at most, when they take too much.
+MOST_SKIPPED = 3
 
 JobState = Literal["waiting", "reading", "ready", "failed", "cancelled"]
 
@@ -47,6 +50,29 @@ class Job:
     preview: Preview | None = None
     format: str = TORCH_NPU.id
     part: str = ""
+    #: Why files were left out that ended the worker, by file.
+    skipped: dict[str, Problem] = field(default_factory=dict)
+    #: When one that failed may be tried again by itself, by time.monotonic.
+    retry_at: float = math.inf
+
+    @property
+    def files_to_read(self) -> tuple[FoundFile, ...]:
+        """All but those that were left out."""
+        return tuple(file for file in self.files if file.relative not in self.skipped)
+
+    def can_skip(self, file: str) -> bool:
+        """Whether a file may be left out: it is one of several, and not too many were."""
+        others = [one.relative for one in self.files_to_read if one.relative != file]
+        return self.stage == "tables" and 0 < len(others) < len(self.files_to_read) and len(self.skipped) < MOST_SKIPPED
+
+    @property
+    def lost(self) -> str:
+        """What is lost when it fails."""
+        return "The trace." if self.stage == "trace" else "Everything but the trace."
+
+    def problem(self, code: str, found: str, action: str) -> Problem:
+        """Why all of it could not be read."""
+        return Problem(code, "", "", "a complete reading", found[:300], self.lost, action)
 
     @property
     def bytes_total(self) -> int:

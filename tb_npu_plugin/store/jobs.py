@@ -9,14 +9,15 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.store.budget import memory_budget, needed
-from tb_npu_plugin.store.cache import Cache
+from tb_npu_plugin.store.budget import memory_budget, needed, unpacked_bytes
+from tb_npu_plugin.store.cache import RETRY_AFTER, Cache
+from tb_npu_plugin.store.failures import failure, is_disk_full, note
 from tb_npu_plugin.store.job import Job, Preview
-from tb_npu_plugin.store.process import Failed, Killed, WorkerProcess
+from tb_npu_plugin.store.process import Failed, Killed, Process, Stopped, WorkerProcess
 from tb_npu_plugin.store.stages import Request, is_settled
+from tb_npu_plugin.store.watchdog import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -26,19 +27,6 @@ IDLE = 20.0
 TRIES = 2
 #: How long the end of the pool waits for its threads to clear up, in seconds.
 CLEARING = 5.0
-
-
-class Process(Protocol):
-    """What the pool needs of a worker process."""
-
-    def run(self, request: Request, say: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-        """Do one request. Raises Failed, Killed."""
-
-    def kill(self) -> None:
-        """End it now."""
-
-    def close(self) -> None:
-        """End it when it is done."""
 
 
 class Pool:
@@ -75,8 +63,12 @@ class Pool:
         self._closed = False
 
     def job(self, key: str) -> Job | None:
-        """The job of this cache key that waits, runs or failed."""
-        return self._jobs.get(key)
+        """The job of this cache key that waits, runs or failed; one that failed goes when it may be tried again."""
+        job = self._jobs.get(key)
+        if job is not None and job.state == "failed" and job.retry_at <= time.monotonic():
+            self.forget(key)
+            return None
+        return job
 
     def jobs(self) -> list[Job]:
         """All of them, in the order of submission."""
@@ -204,30 +196,52 @@ class Pool:
             for attempt in range(1, TRIES + 1):
                 try:
                     process = process or self._start()
-                    self._read(process, job)
-                except Killed as error:
-                    self._forget(process)
-                    process = None
-                    if self._try_again(job, attempt):
+                    process = self._read_without_skipped(process, job)
+                except Exception as error:  # the thread must go on with the next job
+                    if not isinstance(error, Failed):
+                        self._forget(process)
+                        process = None
+                    if self._try_again(job, error, attempt):
                         logger.warning("%s: %s; trying once more", job.folder, error)
                         continue
-                    self._fail(job, "worker_killed", str(error), "Free memory, or set TB_NPU_WORKERS=1; then reload.")
-                except Failed as error:
-                    logger.error("reading %s failed: %s\n%s", job.folder, error, error.trace)
-                    self._fail(job, "reading_failed", str(error), "Report it, with the server's log.")
-                except Exception as error:  # e.g. a full disk; the thread must go on with the next job
-                    logger.exception("reading %s failed", job.folder)
-                    self._forget(process)
-                    process = None
-                    self._fail(job, "reading_failed", f"{type(error).__name__}: {error}", "See the server's log.")
+                    self._fail(job, error)
                 break
             self._finish(job)
         self._forget(process)
 
-    def _try_again(self, job: Job, attempt: int) -> bool:
-        """Begin a job anew whose worker was killed, unless that was meant or has happened before."""
+    def _read_without_skipped(self, process: Process, job: Job) -> Process:
+        """Read a job; where a file takes too much, the others without it. Returns the process that did, or raises."""
+        while True:
+            try:
+                self._read(process, job)
+                return process
+            except Stopped as error:
+                self._forget(process)
+                if not self._skip(job, error.verdict):
+                    raise
+                process = self._start()
+
+    def _skip(self, job: Job, verdict: Verdict) -> bool:
+        """Leave out the file at which a worker had to be ended, if there are others."""
+        with self._changed:
+            file = job.file
+            if not job.can_skip(file) or job.state == "cancelled" or self._closed:
+                return False
+            logger.warning("%s: %s: %s; reading the others", job.folder, file, verdict.found)
+            job.skipped[file] = verdict.problem(file, "Everything in this file.")
+            self._running[job] = None
+            job.begin()
+            return True
+
+    def _try_again(self, job: Job, error: Exception, attempt: int) -> bool:
+        """Begin a job anew whose worker was killed, or for which there is a disk with more room; unless that was meant
+        or has happened before."""
+        if isinstance(error, Stopped) or not (isinstance(error, Killed) or is_disk_full(error)):
+            return False
         with self._changed:
             if attempt == TRIES or self._closed or job.state == "cancelled":
+                return False
+            if is_disk_full(error) and not self._cache.fall_back(unpacked_bytes(job.files_to_read)):
                 return False
             self._running[job] = None
             job.begin()
@@ -271,8 +285,9 @@ class Pool:
         out = self._cache.new_folder()
         settled = is_settled(job.files)
         try:
-            meta = process.run(Request(job.stage, job.folder, job.files, out, job.format, job.part), say)
-            self._cache.commit(job.key, out, {**meta, "settled": settled})
+            meta = process.run(Request(job.stage, job.folder, job.files_to_read, out, job.format, job.part), say)
+            problems = [*(problem.as_json() for problem in job.skipped.values()), *meta.get("problems", ())]
+            self._cache.commit(job.key, out, {**meta, "problems": problems, "settled": settled})
         finally:
             self._cache.discard(out)
 
@@ -293,13 +308,15 @@ class Pool:
         if doomed is not None:
             self._cache.discard(doomed.folder)
 
-    def _fail(self, job: Job, code: str, found: str, action: str) -> None:
+    def _fail(self, job: Job, error: Exception) -> None:
+        note(error, job)
+        problem = failure(error, job, self._cache.root)
         with self._changed:
             if job.state == "cancelled":
                 return
-            job.message = found
-            lost = "The trace." if job.stage == "trace" else "Everything but the trace."
-            job.problems = [Problem(code, "", "", "a complete reading", found[:300], lost, action)]
+            if problem.code == "stalled":
+                job.retry_at = time.monotonic() + RETRY_AFTER
+            job.message, job.problems = problem.found, [problem]
             job.state = "failed"
 
     def _finish(self, job: Job) -> None:

@@ -19,13 +19,14 @@ from tb_npu_plugin.discovery.model import FoundSpan, Place, Scan
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.scan import check_settings
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.store.cache import Cache, Entry, entry_key, open_cache
 from tb_npu_plugin.store.first_look import open_first_look
 from tb_npu_plugin.store.job import Job, Preview
-from tb_npu_plugin.store.jobs import Pool, Process
+from tb_npu_plugin.store.jobs import Pool
 from tb_npu_plugin.store.memory import Memory
-from tb_npu_plugin.store.process import WorkerProcess, worker_count
+from tb_npu_plugin.store.process import Process, WorkerProcess, worker_count
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES, files_of, is_settled, stages_of
 
@@ -50,7 +51,7 @@ class Stand:
 
 
 class Library:
-    """The results below the logdirs. Thread-safe."""
+    """The results below the logdirs. Thread-safe. Raises BadSetting where nothing could be read."""
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class Library:
         workers: int | None = None,
         process: Callable[[], Process] = WorkerProcess,
     ) -> None:
+        check_settings()
         self.watcher = watcher
         self.cache = cache or open_cache()
         self.pool = Pool(self.cache, worker_count() if workers is None else workers, self._finished, process)
@@ -153,17 +155,8 @@ class Library:
         """Queue the reading of a stage; how far it is then."""
         span, stage = place.span, stand.stage
         files = files_of(span, stage)
-        wanted = Job(
-            stand.key,
-            span.token,
-            stage,
-            span.folder,
-            files,
-            urgent,
-            preview=preview,
-            format=span.format,
-            part=span.part,
-        )
+        wanted = Job(stand.key, span.token, stage, span.folder, files, urgent, format=span.format, part=span.part)
+        wanted.preview = preview
         with self._lock:  # a cancel since the look at it counts
             job = self._cancelled.get((span.token, stage)) or self.pool.submit(wanted)
         if job is not wanted:  # somebody else was first
@@ -189,10 +182,12 @@ class Library:
             self.pool.drop_preview(before)  # of the files as they were
 
     def resume(self, places: Sequence[Place], stages: Iterable[Stage]) -> None:
-        """Have read what was cancelled; and once more what has failed."""
+        """Have read what was cancelled; and once more what has failed, or met an error of the machine."""
         for place, stage in itertools.product(places, tuple(stages)):
             stand = self.stand(place, stage)
-            if stand.state not in ("cancelled", "failed"):
+            if stand.entry is not None and "passing" in stand.entry.meta:
+                self._drop([stand.entry])
+            elif stand.state not in ("cancelled", "failed"):
                 continue
             with self._lock:
                 job = self._cancelled.pop((place.span.token, stage), None)
@@ -202,6 +197,12 @@ class Library:
             if job is not None and preview is None:
                 self.pool.drop_preview(job)  # of the file as it was
             self._submit(place, stand, len(places) == 1, preview)  # it is shown until there is a longer one
+
+    def retry(self) -> None:
+        """Let everything be read once more that met an error of the machine, or of ours, when it is asked for."""
+        self._drop([entry for entry in list(self._entries.values()) if "passing" in entry.meta])
+        for job in self.pool.jobs():
+            self.pool.forget(job.key)
 
     def read(
         self, places: Sequence[Place], stages: Sequence[Stage], tell: Callable[[], None] = lambda: None

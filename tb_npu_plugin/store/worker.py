@@ -7,6 +7,7 @@ Protocol: see store/stages.py.
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import shutil
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tb_npu_plugin.discovery.model import modified_ns
-from tb_npu_plugin.errors import BadFile, NoEvents
+from tb_npu_plugin.errors import BadFile, BadSetting, NoEvents
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.first_look import FIRST_LOOK, is_due, write_first_look
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 Say = Callable[[dict[str, Any]], None]
 #: Progress is told at most this often, in seconds.
 INTERVAL = 0.1
+#: Errors of the system that are none of the file that is read: no room where we write, no more files that may be open.
+OURS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 #: Of a folder that is being built: long columns while they are read.
 COLUMNS_FOLDER = "columns"
 
@@ -95,7 +98,8 @@ def main() -> None:
         except BrokenPipeError:
             return  # the server is gone
         except Exception as error:  # the pool turns it into a Problem; this process can go on
-            say({"failed": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()})
+            number = error.errno if isinstance(error, OSError) else None
+            say({"failed": f"{type(error).__name__}: {error}", "trace": traceback.format_exc(), "errno": number})
 
 
 def run(request: Request, say: Say) -> dict[str, Any]:
@@ -304,8 +308,10 @@ def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> boo
     except BrokenPipeError:
         raise
     except OSError as error:
+        if error.errno in OURS:
+            raise
         log.add(_unreadable("unreadable_file", relative, error.strerror or str(error), "Check the file system."))
-    except MemoryError:
+    except (MemoryError, BadSetting):
         raise
     except Exception as error:  # a defect of ours may cost this file, not the others; the log has the traceback
         traceback.print_exc()

@@ -14,7 +14,7 @@ def run(code: str) -> None:
 def test_a_large_trace_is_scanned_on_macos() -> None:
     run(
         "import os; del os.sched_getaffinity\n"
-        "from tb_npu_plugin.scan.blocks import thread_count; assert thread_count(1 << 40) >= 1"
+        "from tb_npu_plugin.scan.threads import thread_count; assert thread_count(1 << 40) >= 1"
     )
 
 

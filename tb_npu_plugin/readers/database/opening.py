@@ -123,7 +123,7 @@ def _connected(path: Path, state: _State, folder: str, report: FileReport) -> sq
         report.add("unreadable", found=error.strerror or type(error).__name__)
         return None
     except sqlite3.Error as error:
-        report.add("no_database", found=str(error))
+        report.no_database(error)
         return None
     connection.text_factory = bytes
     return connection

@@ -91,11 +91,14 @@ class Source:
 
     def _tables(self) -> frozenset[str]:
         try:
-            found = self._connection.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()
+            found = self._connection.execute("SELECT type, name FROM sqlite_master").fetchall()
         except sqlite3.DatabaseError as error:
-            self.report.add("no_database", found=str(error))
+            self.report.no_database(error)
             return frozenset()
-        return frozenset(text_of(name) or "" for (name,) in found)
+        for kind, name in found:
+            if kind == b"view":
+                self.report.add("not_a_table", text_of(name) or "", found="a view")
+        return frozenset(text_of(name) or "" for kind, name in found if kind == b"table")
 
     def has(self, select: Select) -> bool:
         """The table is there with the columns that it must have; a problem where columns are missing."""

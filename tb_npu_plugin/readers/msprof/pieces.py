@@ -126,7 +126,7 @@ def _blocks(stream: IO[bytes], report: FileReport) -> Iterator[bytes]:
         while block := stream.read1(_BLOCK):  # type: ignore[attr-defined]
             yield block
     except READ_ERRORS as error:
-        report.add("file_cut", found=str(error))
+        report.cut(error)
 
 
 def _begin(blocks: Iterator[bytes], report: FileReport) -> bytes | None:

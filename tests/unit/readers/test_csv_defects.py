@@ -269,7 +269,7 @@ def test_a_disk_that_fails_while_reading(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("tb_npu_plugin.readers.source._Counting.readinto", fail)
     tables, problems = read(tmp_path, KERNELS, b"")
     assert names(tables) == ["a", "b"]
-    assert codes(problems) == ["file_cut x1"]
+    assert codes(problems) == ["unreadable x1"]
 
 
 def test_progress_counts_the_bytes_of_the_file(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tb_npu_plugin.errors import BadSetting
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import Into, scan_trace, source
 from tb_npu_plugin.scan.events import TraceEvents
@@ -244,7 +245,7 @@ def test_the_choice_is_told(tmp_path: Path, scanner: str) -> None:
 
 def test_an_unknown_choice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TB_NPU_SCANNER", "fast")
-    with pytest.raises(ValueError, match="'fast'"):
+    with pytest.raises(BadSetting, match="'fast'"):
         scan("[]", tmp_path)
 
 

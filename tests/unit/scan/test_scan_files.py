@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tb_npu_plugin.errors import BadSetting
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import Into, TraceEvents, scan_trace, source
 from tb_npu_plugin.scan.events import DTYPES, TEXT_COLUMNS
@@ -178,5 +179,5 @@ def test_threads_are_a_positive_number(wanted: str, trace: Path, scanner: str, m
     if scanner == "python":  # it has one thread, and asks nobody how many
         assert len(scan_trace(trace, ProblemLog(), lambda _: None)) == COUNT
         return
-    with pytest.raises(ValueError, match=wanted):
+    with pytest.raises(BadSetting, match=wanted):
         scan_trace(trace, ProblemLog(), lambda _: None)

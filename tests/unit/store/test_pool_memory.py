@@ -163,8 +163,8 @@ def test_what_waited_behind_a_cancelled_job_begins_at_once(tmp_path: Path, monke
 
 
 def test_an_estimate_grows_with_the_files_and_with_what_is_packed_in_them() -> None:
-    plain = FoundFile("a/trace_view.json", 1000 * MEBIBYTE, 1)
-    packed = FoundFile("a/trace_view.json.gz", 100 * MEBIBYTE, 1)
+    plain = FoundFile("a/trace_view.json", 1000 * MEBIBYTE, 1, ("trace",))
+    packed = FoundFile("a/trace_view.json.gz", 100 * MEBIBYTE, 1, ("trace",))
     assert needed([]) == WORKER_BYTES
     assert needed([plain]) == WORKER_BYTES + 500 * MEBIBYTE
     assert needed([packed]) > needed([plain])

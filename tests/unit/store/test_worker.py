@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -124,21 +125,28 @@ def test_problems_of_the_trace_tell_where_it_lies(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["read_operators", "write_slices"])
-def test_a_part_of_the_timeline_that_fails_is_told(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Operators are read by a thread of their own."""
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
+def test_a_part_of_the_timeline_that_fails_is_told(
+    part: str, error: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Operators are read by a thread of their own. A full disk of ours is no property of the file."""
 
     def fails(*args: Any) -> None:
-        raise OSError(28, "No space left on device")
+        raise OSError(error, os.strerror(error))
 
     monkeypatch.setattr(timeline_build, part, fails)
     trace = json.dumps([{"ph": "X", "name": "a", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])
     asked = request(tmp_path, trace=trace)
     file = FoundFile("ASCEND_PROFILER_OUTPUT/trace_view.json", len(trace), 0)
     asked = Request("trace", asked.folder, (file,), asked.out)
+    if error == errno.ENOSPC:
+        with pytest.raises(OSError, match="No space left"):
+            worker.run(asked, lambda message: None)
+        return
     meta = worker.run(asked, lambda message: None)
     assert not meta["timeline"]
     told = [(one["code"], one["found"]) for one in meta["problems"] if one["code"] != "file_changed"]
-    assert told == [("unreadable_file", "No space left on device")]
+    assert told == [("unreadable_file", os.strerror(error))]
 
 
 def test_problems_of_a_trace_in_pieces_tell_which_piece(tmp_path: Path) -> None:

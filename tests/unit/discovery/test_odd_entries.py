@@ -1,0 +1,189 @@
+"""Odd files beside good results: each is listed with its reason, none costs the others anything."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.discovery import kineto_head, patience
+from tb_npu_plugin.discovery.model import Scan
+from tb_npu_plugin.discovery.patience import Stalled, within
+from tb_npu_plugin.discovery.scan import scan
+from tests.support.fixtures import FIXTURES
+from tests.unit.discovery.test_watch import until
+
+GOOD = ("level1", "mindinsight_single", "mindspore_two_ranks", "msprof", "kineto_exported")
+#: Names of result files of several formats, outside of result folders.
+NAMES = (
+    "host_1.1700000000000.pt.trace.json",
+    "host_2.1700000000000.pt.trace.json.gz",
+    "kernel_details.csv",
+    "trace_view.json",
+    "communication.json",
+    "op_summary_20250615070512.csv",
+    "cluster_step_trace_time.csv",
+)
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def bound_socket(path: Path) -> None:
+    home = Path.cwd()
+    os.chdir(path.parent)  # the whole path may be too long for a socket
+    try:
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(path.name)
+    finally:
+        os.chdir(home)
+
+
+def device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+def dangling(path: Path) -> None:
+    path.symlink_to(path.parent / "gone")
+
+
+def to_itself(path: Path) -> None:
+    path.symlink_to(path)
+
+
+MAKERS: dict[str, Callable[[Path], None]] = {
+    "a pipe": pipe, "a socket": bound_socket, "a device": device, "a folder": folder,
+    "does not exist": dangling, "symbolic links": to_itself,
+}  # fmt: skip
+PACKED = ("a.pt.trace.json.gz.gz", "b.pt.trace.json.zip", "c.pt.trace.json.zst", "d.pt.trace.json.tmp")
+NO_FOLDERS = ("e_ascend_pt", "f_ascend_ms")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
+    """Good results of several formats, and odd entries: path below the logdir -> a part of the reason."""
+    odd: dict[str, str] = {}
+    for name in GOOD:
+        shutil.copytree(FIXTURES / "results" / name, tmp_path / "good" / name)
+    for number, (reason, make) in enumerate(MAKERS.items()):
+        place = tmp_path / f"odd{number}"
+        place.mkdir()
+        for name in NAMES:
+            make(place / name)
+            odd[f"odd{number}/{name}"] = reason
+    for name in PACKED:
+        (tmp_path / name).write_bytes(b"x")
+        odd[name] = "does not end in"
+    for name in NO_FOLDERS:
+        (tmp_path / name).write_bytes(b"x")
+        odd[name] = "no folder"
+    yield tmp_path, odd
+
+
+def reasons(found: Scan) -> dict[str, str]:
+    """What the scan has to say: path -> reason."""
+    out = {skipped.path: skipped.reason for skipped in found.skipped}
+    for place in found.places():
+        out |= {f"{place.span.path}/{note.file}": note.found for note in place.span.notes}
+    return out
+
+
+def test_each_odd_entry_is_listed_and_the_good_ones_open(tree: tuple[Path, dict[str, str]]) -> None:
+    logdir, odd = tree
+    assert len(odd) >= 40
+    begun = time.monotonic()
+    found = scan({"": logdir})
+    assert time.monotonic() - begun < 2
+    alone = scan({"": logdir / "good"})
+    assert len(found.places()) == len(alone.places()) > 0
+    told = reasons(found)
+    missing = {path: told.get(path) for path, reason in odd.items() if reason not in told.get(path, "")}
+    assert not missing
+
+
+def test_odd_entries_in_result_folders(tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / "results" / "level1", tmp_path / "logs")
+    output = next((tmp_path / "logs").rglob("ASCEND_PROFILER_OUTPUT"))
+    (output / "kernel_details.csv").unlink()
+    os.mkfifo(output / "kernel_details.csv")
+    (output / "trace_view.json").unlink()
+    (output / "trace_view.json").mkdir()
+    found = {note.file.rpartition("/")[2]: note.found for note in scan({"": tmp_path}).places()[0].span.notes}
+    assert found["kernel_details.csv"] == "a pipe" and found["trace_view.json"] == "a folder"
+
+
+@pytest.mark.timeout(60)
+def test_a_settings_file_that_is_a_pipe_stops_nothing(tmp_path: Path) -> None:
+    result = tmp_path / "renamed"
+    (result / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
+    (result / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").write_text("Name,Type\n")
+    os.mkfifo(result / "profiler_info_0.json")
+    assert len(scan({"": tmp_path}).places()) == 1
+
+
+@pytest.mark.timeout(60)
+def test_a_file_that_does_not_answer_is_listed_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(FIXTURES / "results" / "kineto_exported", tmp_path / "good")
+    (tmp_path / "stalled.pt.trace.json").write_text('{"schemaVersion": 1, "traceEvents": []}')
+    gate, looks, real = threading.Event(), [], kineto_head._beginning
+
+    def beginning(path: str) -> bytes:
+        if "stalled" in path:
+            looks.append(path)
+            gate.wait(50)
+        return real(path)
+
+    monkeypatch.setattr(kineto_head, "_beginning", beginning)
+    monkeypatch.setattr(kineto_head, "FILE_LIMIT", 0.3)
+    for _ in range(3):
+        found = scan({"": tmp_path})
+        assert len(found.places()) == 1
+        (skipped,) = found.skipped
+        assert skipped.path.endswith("stalled.pt.trace.json") and "does not answer" in skipped.reason
+    assert len(looks) == 1, "no further thread waits for it"
+    gate.set()
+    assert until(lambda: len(scan({"": tmp_path}).places()) == 2)
+
+
+@pytest.mark.timeout(60)
+def test_a_folder_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tb_npu_plugin.discovery import walk
+
+    shutil.copytree(FIXTURES / "results" / "kineto_exported", tmp_path / "good")
+    (tmp_path / "stalled").mkdir()
+    gate, real = threading.Event(), walk.listed
+
+    def listed(path: Path) -> list[os.DirEntry[str]]:
+        if path.name == "stalled":
+            gate.wait(50)
+        return real(path)
+
+    monkeypatch.setattr(walk, "listed", listed)
+    monkeypatch.setattr(walk, "FOLDER_LIMIT", 0.5)
+    found = scan({"": tmp_path})
+    assert len(found.places()) == 1 and "does not answer" in {one.path: one.reason for one in found.skipped}["stalled"]
+    gate.set()
+    assert until(lambda: not scan({"": tmp_path}).skipped)
+
+
+def test_helpers_are_used_again() -> None:
+    before = threading.active_count()
+    for number in range(200):
+        assert within(5, f"path {number}", lambda number=number: number) == number
+    assert threading.active_count() <= before + 2
+    with pytest.raises(KeyError):
+        within(5, "path", lambda: {}["x"])
+    with pytest.raises(Stalled):
+        within(0.01, "slow", lambda: time.sleep(0.5))
+    assert until(lambda: "slow" not in patience._stuck)

@@ -1,0 +1,127 @@
+"""Workers that take too much or stand still: ended, replaced, told; the other files are read."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers import registry
+from tb_npu_plugin.readers.reading import Reading
+from tb_npu_plugin.store import watchdog
+from tb_npu_plugin.store.cache import Cache
+from tb_npu_plugin.store.job import Job
+from tb_npu_plugin.store.jobs import Pool
+from tb_npu_plugin.store.process import WorkerProcess
+from tb_npu_plugin.store.watchdog import usage_of
+from tests.unit.discovery.test_watch import until
+
+#: A worker that does something else when it comes to communication.json.
+PROGRAM = """
+import time
+from tb_npu_plugin.readers import registry
+read_file = registry.read_file
+def read(reading):
+    if reading.name == "communication.json":
+        {body}
+    return read_file(reading)
+registry.read_file = read
+from tb_npu_plugin.store.worker import main
+main()
+"""
+KERNELS = "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us)\n1,a,MatMul,AI_CORE,1.5,2\n"
+
+
+def read_with(body: str, folder: Path, *names: str) -> tuple[Job, Pool, Cache]:
+    """Read two tables with such a worker."""
+    for name in names:
+        (folder / name).write_text(KERNELS)
+    files = tuple(FoundFile(name, (folder / name).stat().st_size, 1) for name in names)
+    cache, done = Cache(folder / "cache"), list[Job]()
+    pool = Pool(cache, 1, done.append, lambda: WorkerProcess(("-c", PROGRAM.format(body=body))))
+    pool.submit(Job("key", "span", "tables", folder, files))
+    assert until(lambda: bool(done), 60)
+    return done[0], pool, cache
+
+
+@pytest.mark.parametrize(
+    ("limit", "body", "found"),
+    [
+        ("memory", "held = [bytes([1]) * (1 << 20) for _ in range(400)]; time.sleep(60)", "MB"),
+        ("time", "while True: pass", "none"),
+    ],
+)
+def test_a_file_that_takes_too_much_costs_itself(
+    limit: str, body: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if limit == "memory":
+        monkeypatch.setattr(watchdog, "LEAST_MEMORY", 300 << 20)
+        monkeypatch.setattr(watchdog, "MOST_TIMES", 0)
+    else:
+        monkeypatch.setattr(watchdog, "CPU_WITHOUT_PROGRESS", 1.0)
+    job, pool, cache = read_with(body, tmp_path, "communication.json", "kernel_details.csv")
+    pool.close()
+    entry = cache.get("key")
+    assert job.state == "ready" and entry is not None
+    (problem,) = [one for one in entry.meta["problems"] if one["code"] == "too_expensive"]
+    assert problem["file"] == "communication.json" and found in problem["found"]
+    assert entry.meta["rows"]["kernels"] == 1
+    assert Cache(tmp_path / "cache").get("key") is None, "another server tries again"
+
+
+def test_a_disk_that_does_not_answer_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog, "STALLED_AFTER", 1.0)
+    monkeypatch.setattr(watchdog, "CPU_WITHOUT_PROGRESS", 0.5)
+    monkeypatch.setattr("tb_npu_plugin.store.jobs.RETRY_AFTER", 0.5)
+    job, pool, cache = read_with("time.sleep(600)", tmp_path, "communication.json")
+    assert [problem.code for problem in job.problems] == ["stalled"] and cache.get("key") is None
+    assert until(lambda: pool.job("key") is None), "it may be tried again by itself"
+    pool.close()
+
+
+def test_mapped_files_are_no_memory_of_a_worker(tmp_path: Path) -> None:
+    import numpy as np
+
+    path = tmp_path / "mapped"
+    np.ones(8 << 20).tofile(path)
+    before = usage_of(os.getpid()).memory
+    if before is None:
+        pytest.skip("the system does not say")
+    total = float(np.memmap(path, np.float64, "r").sum())
+    after = usage_of(os.getpid()).memory
+    assert total == 8 << 20 and after is not None and after - before < 32 << 20
+
+
+def test_json_that_would_take_far_more_memory_than_its_size(tmp_path: Path) -> None:
+    path = tmp_path / "communication.json.gz"
+    path.write_bytes(gzip.compress(b'{"step1":[' + b"{}," * 4_000_000 + b"{}]}"))
+    assert path.stat().st_size < 20_000
+    log, begun = ProblemLog(), time.process_time()
+    assert registry.read_file(Reading(path, path.name, log)) == {}
+    assert [problem.code for problem in log.list()] == ["too_expensive"]
+    assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [lambda number: b'"op%d@1":{}' % number, lambda number: b'"op%d@1":{"Communication Time Info":{}}' % number],
+    ids=["of nothing", "of little"],
+)
+@pytest.mark.parametrize("end", [b"}}}", b"},]}"], ids=["sound", "broken"])
+def test_many_small_objects_take_time_as_their_number(
+    entry: Callable[[int], bytes], end: bytes, tmp_path: Path
+) -> None:
+    spent = []
+    for count in (20_000, 40_000):
+        path = tmp_path / "communication.json"
+        path.write_bytes(b'{"step1":{"collective":{' + b",".join(map(entry, range(count))) + end)
+        begun = time.process_time()
+        registry.read_file(Reading(path, path.name, ProblemLog()))
+        spent.append(time.process_time() - begun)
+    assert spent[1] <= 3.5 * spent[0]
