@@ -21,7 +21,9 @@ from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 #: How the figures come about: recorded points; the kernels of each step; the figures of step_trace_time.csv alone.
 Method = Literal["points", "kernels", "figures"]
 #: Times of a step that are averaged.
-FIGURES = ("total_ns", "gap_ns", "fp_bp_ns", "tail_ns", "reduce_ns", "preparing_ns")
+FIGURES = (
+    "total_ns", "gap_ns", "fp_bp_ns", "tail_ns", "reduce_ns", "preparing_ns", "exposed_preparing_ns",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def from_iterations(table: Table, reduces: Table | None) -> StepTrace:
 def from_kernels(kernels: Table, figures: Table | None) -> StepTrace:
     """From the kernels of one device. A step has the time that analysis.steps gives it, of `figures` (step_trace) where that
     is known. Forward and backward reach from its first kernel to the end of its last that computes, the tail from there
-    to the end of its last of all, the gap from there to the next step."""
+    to the end of its last of all; the gap is the rest, before the next step."""
     recorded = {} if figures is None else {step.step: step for step in budgets.from_step_trace(figures)}
     own = dict(_by_step(kernels))
     steps: list[StepTimes] = []
@@ -106,17 +108,19 @@ def from_kernels(kernels: Table, figures: Table | None) -> StepTrace:
     for number, one in enumerate(computed):
         step = recorded.get(one.step, one)
         assert one.start_ns is not None and one.stage is not None
-        # Steps of files may end later than the next one starts, by rounding or because it is counted to both.
-        start = one.start_ns if reached is None else max(one.start_ns, reached)
+        # Steps of files may end later than the next one starts, by rounding or as they are cut elsewhere.
+        start = one.start_ns if step.start_ns is None else step.start_ns
+        start = start if reached is None else max(start, reached)
         total = one.stage if step.total_ns is None else step.total_ns
         reached = start + total
         lanes = own[one.step].take(is_communication(own[one.step]))
         found[one.step] = _reduces(lanes, start)
         fp_bp, tail = _course(own[one.step], start, reached)
-        is_last = number == len(computed) - 1
+        gap = None if fp_bp is None or tail is None else total - fp_bp - tail
+        is_last = number == len(computed) - 1  # what follows is unknown
         steps.append(
             StepTimes(
-                one.step, start, total, None if is_last or tail is None else total - (fp_bp or 0) - tail, fp_bp, tail,
+                one.step, start, total, (gap or None) if is_last else gap, fp_bp, tail,
                 step.communication, step.preparing, step.exposed_preparing,
             )
         )  # fmt: skip
@@ -126,12 +130,13 @@ def from_kernels(kernels: Table, figures: Table | None) -> StepTrace:
 def _course(rows: Table, start: int, end: int) -> tuple[int | None, int | None]:
     """Forward and backward, and the tail, of the kernels of a step between two moments; unknown where none computes."""
     rows = rows.take(known(rows.ints("start_ns")) & known(rows.ints("dur_ns")))
+    first = int(np.clip(rows.ints("start_ns").min(initial=end), start, end))
     ends = np.clip(rows.ints("start_ns") + rows.ints("dur_ns"), start, end)
     computes = ~is_communication(rows) & ~is_copy(rows)
     if not computes.any():
         return None, None
     computed = int(ends[computes].max())
-    return computed - start, int(ends.max()) - computed
+    return computed - first, int(ends.max()) - computed
 
 
 def from_figures(figures: Table) -> StepTrace:

@@ -35,7 +35,7 @@ _ROUNDING_NS = 500
 class Step:
     """One device and step. None is unknown; `step` None: the profile has no step marks.
 
-    start_ns: start of its first device task. exposed_preparing: the part of `preparing` in which no other step runs; the
+    start_ns: start on the device; lead_ns: from there to its first task. exposed_preparing: the part of `preparing` that is in no step; the
     rest lies in the step before, which ran on or was free, and must not count again."""
 
     step: Optional[str]
@@ -50,6 +50,7 @@ class Step:
     bubble: Optional[int]
     preparing: Optional[int]
     start_ns: Optional[int] = None
+    lead_ns: Optional[int] = None
     exposed_preparing: Optional[int] = None
 
     @property
@@ -64,12 +65,13 @@ def from_step_trace(table: Table) -> list[Step]:
     """Every row of step_trace_time.csv, as it stands."""
     steps = table.text("step")
     devices, figures = table.ints("device_id"), {name: table.ints(name) for name in FIGURES}
-    starts = table.ints("start_ns")
+    starts, leads = table.ints("start_ns"), table.ints("lead_ns")
     found = [
         Step(
             step=steps[row],
             device_id=_known(devices[row]),
             start_ns=_known(starts[row]),
+            lead_ns=_known(leads[row]),
             **{name: _known(values[row]) for name, values in figures.items()},
         )
         for row in range(len(table))
@@ -91,9 +93,9 @@ def _with_exposed_preparing(steps: Sequence[Step]) -> list[Step]:
                 continue
             if start is None or preparing is None or reached is None:
                 exposed[at] = None
-            else:
-                gap = start - reached
-                exposed[at] = min(preparing, gap) if gap > _ROUNDING_NS else 0
+            else:  # from the mark on the host, as far as it is in no step
+                before = min(preparing - (steps[at].lead_ns or 0), start - reached)
+                exposed[at] = before if before > _ROUNDING_NS else 0
             reached = None if end is None or reached is None else max(reached, end)
     return [replace(step, exposed_preparing=exposed[at]) for at, step in enumerate(steps)]
 
@@ -104,15 +106,15 @@ def _order(step: Step) -> tuple[int, int, str]:
     return step.start_ns or 0, len(name), name
 
 
-def starts_of(kernels: Table) -> dict[tuple[int | None, str | None], int]:
-    """Start of the first device task of each device and step, ns."""
+def extents_of(kernels: Table) -> dict[tuple[int | None, str | None], tuple[int, int]]:
+    """Start of the first and end of the last device task of each device and step, ns."""
+    kernels = kernels.take(known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns")))
     devices, steps, starts = kernels.ints("device_id"), kernels.text("step"), kernels.ints("start_ns")
     groups = Groups([devices, steps], len(kernels))
-    firsts = groups.min(starts).tolist()
+    firsts, lasts = groups.min(starts).tolist(), groups.max(starts + kernels.ints("dur_ns")).tolist()
     return {
-        (_known(devices[row]), steps[int(row)]): first
-        for row, first in zip(groups.first.tolist(), firsts)
-        if first != NULL_INT
+        (_known(devices[row]), steps[int(row)]): extent
+        for row, extent in zip(groups.first.tolist(), zip(firsts, lasts))
     }
 
 

@@ -47,7 +47,7 @@ Then: tensorboard --logdir runs
 _LAST = "What is written"
 #: Headings of --help -> options below them.
 _GROUPS = {
-    "The run": ("model", "ranks", "tp", "pp", "steps", "events", "faults", "chip", "task_queue", "seed"),
+    "The run": ("model", "ranks", "tp", "pp", "steps", "events", "faults", "chip", "task_queue", "no_step_sync", "seed"),
     "Other sizes than the model's": ("layers", "hidden", "heads", "sequence", "batch", "micro"),
     "What the profiler is told": (
         "framework", "level", "aic_metrics", "export_type", "mstx", "l2_cache", "sys_io", "sys_interconnection",
@@ -150,6 +150,7 @@ class _Folder(click.Path):
     metavar="N",
     help="TASK_QUEUE_ENABLE of torch_npu: 0, 1 or 2.",
 )
+@click.option("--no-step-sync", is_flag=True, help="The loss is never read: the host runs ahead of the device.")
 @click.option("--mstx", is_flag=True, help="The marks that torch_npu sets itself: communication, dataloader.")
 @click.option("--l2-cache", is_flag=True, help="l2_cache.csv.")
 @click.option("--sys-io", is_flag=True, help="nic.csv and roce.csv, and their curves.")
@@ -175,7 +176,7 @@ class _Folder(click.Path):
 def mock(
     out: Path, model: str, ranks: int, tp: int, pp: int, steps: int, events: int | None, faults: tuple[str, ...],
     only_ranks: str, chip: str, level: str, aic_metrics: str | None, export_type: str, framework: str, data_process: bool,
-    task_queue: int, mstx: bool, l2_cache: bool, sys_io: bool, sys_interconnection: bool, no_memory: bool, no_stack: bool,
+    task_queue: int, no_step_sync: bool, mstx: bool, l2_cache: bool, sys_io: bool, sys_interconnection: bool, no_memory: bool, no_stack: bool,
     no_shapes: bool, layers: int | None, hidden: int | None, heads: int | None, sequence: int | None,
     batch: int | None, micro: int | None, seed: int, jobs: int,
 ) -> None:  # fmt: skip
@@ -192,7 +193,7 @@ def mock(
     )  # fmt: skip
     sizes = Sizes(layers, hidden, heads, sequence, batch, micro)
     recipe = Recipe(model, ranks, tp, pp, steps, 11, chip, seed, faults, sizes, options, _ranks(only_ranks),
-                    framework=framework, task_queue=task_queue)  # fmt: skip
+                    framework=framework, task_queue=task_queue, step_sync=not no_step_sync)  # fmt: skip
     try:
         with _stopped_by_signals(), _bars() as report:
             if events:

@@ -163,6 +163,7 @@ KINETO_TRACE = ResultFile(
     in_trace=(
         ("kernels", _GPU),
         ("step_trace", _GPU),
+        ("step_marks", _HOST),
         ("operators", _HOST),
         ("memory_record", _MEMORY),
         ("op_memory", _MEMORY),

@@ -69,12 +69,12 @@ PARALLEL_COLUMNS = (
     _AVERAGE,
     Column("computation_ns", DUR, "Computation and idle",
            "Step minus communication alone: computing, and idle time too.", "time", ("computation_time",)),
-    Column("communication_alone_ns", DUR, "Communication alone", "Communication that nothing computes beside.",
+    Column("communication_alone_ns", DUR, "Exposed communication", "Communication that nothing computes beside.",
            "time", ("communication_alone_time",)),
     Column("stage_ns", DUR, "Stage", "Step minus receiving alone.", "time", ("stage_time",)),
-    Column("receive_alone_ns", DUR, "Receive alone", "Receiving from other pipeline stages, nothing else beside.",
+    Column("receive_alone_ns", DUR, "Exposed receive", "Receiving from other pipeline stages, nothing else beside.",
            "time", ("receive_alone_time",)),
-    Column("collective_alone_ns", DUR, "Collective alone", "Collective communication, nothing else beside.", "time",
+    Column("collective_alone_ns", DUR, "Exposed collective communication", "Collective communication, nothing else beside.", "time",
            ("collective_communication_alone_time",)),
 )  # fmt: skip
 

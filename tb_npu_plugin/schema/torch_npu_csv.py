@@ -235,7 +235,8 @@ STEP_TRACE = ResultFile(
     doc="One row per device and step. Headers name no unit: the figures are microseconds.",
 )
 #: What readers add to the table of steps: computed from the kernels, in no file.
-STEP_START = Column("start_ns", TIME, "Start", "Start of the first device task that was launched in the step.", "time")
+STEP_START = Column("start_ns", TIME, "Start", "Start of the step on the device.", "time")
+STEP_LEAD = Column("lead_ns", DUR, "Lead", "From the start of the step to its first device task.", "time")
 COPYING = Column("copying", DUR, "Copying", "Only copies and memory sets run on the device.", "time")
 DATA_PREPROCESS = ResultFile(
     id="data_preprocess",

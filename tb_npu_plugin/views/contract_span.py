@@ -94,6 +94,7 @@ class OverviewJson(TypedDict):
     steps: list[StepJson]
     steps_source: Optional[str]
     steps_computed: bool  # from the kernels (see analysis.steps.from_kernels): the result has no budgets of steps
+    course: Optional[StepTimesJson]  # the mean step, where only points of the steps were recorded
     capture: CaptureJson
 
 

@@ -16,6 +16,7 @@ from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.tables import NULL_INT, IntArray, Question, Table
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import CaptureJson, DatabaseJson, OverviewJson
+from tb_npu_plugin.views.step_trace import mean_course
 from tb_npu_plugin.views.steps import are_computed, steps_of
 
 #: Rows of the tables "kernels" and "operators".
@@ -31,6 +32,7 @@ def build(source: ViewInput) -> ViewResult:
         "steps": steps,
         "steps_source": steps_source,
         "steps_computed": are_computed(span),
+        "course": None if steps else mean_course(span),
         "capture": capture_json(span),
     }
     tables = {}

@@ -25,16 +25,18 @@ def _steps(span: SpanData) -> tuple[list[analysis.Step], str | None]:
     if trace is not None and len(trace):
         return analysis.from_step_trace(trace), span.source("step_trace")
     kernels = span.table("kernels")
-    if kernels is not None and len(kernels):
-        return analysis.from_kernels(kernels), span.source("kernels")
-    return [], None
+    if kernels is None or not len(kernels):
+        return [], None
+    if span.rows("iterations") and not (kernels.text("step").codes >= 0).any():
+        return [], None  # these are of one step, or of some: nothing tells what the device did in the steps
+    return analysis.from_kernels(kernels), span.source("kernels")
 
 
 def are_computed(span: SpanData) -> bool:
     """Steps are known, and no file holds their budgets: traces of GPUs have kernels and marks only."""
     if span.format == KINETO.id:
         return bool(span.rows("step_trace"))
-    return not span.rows("step_trace") and bool(span.rows("kernels"))
+    return not span.rows("step_trace") and bool(_steps(span)[0])
 
 
 def elapsed_steps(span: SpanData) -> int | None:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.oracle.copies import copies_by_operator
 from tests.oracle.raw import Raw
-from tests.support.mock import RUNS, queued, run
+from tests.support.mock import RUNS, at_rest, queued, run
 
 BOTH = [
     pytest.param(folder, id=f"{name}/{folder.name.split('_')[1]}")
@@ -34,7 +34,7 @@ def both(*files: str) -> list[Any]:
 
 
 DEVICE, HOST, MEMORY = both("kernel_details.csv"), both("operator_details.csv"), both("memory_record.csv")
-STEPS = both("kernel_details.csv", "operator_details.csv")
+STEPS = at_rest(both("kernel_details.csv", "operator_details.csv"))
 COMMUNICATION = both("communication.json")
 #: With the rank in its name where that is known.
 PROFILER_DB = "ascend_pytorch_profiler*.db"

@@ -13,7 +13,7 @@ import pytest
 from tests.oracle.operator_tree import operators
 from tests.oracle.raw import Raw, every_result, number, raw
 from tests.support.fixtures import folders
-from tests.support.mock import mock_results, queued
+from tests.support.mock import at_rest, mock_results, queued
 from tests.support.mock_mindspore import results as mindspore_results
 
 
@@ -28,7 +28,7 @@ def all_results(*needs: str) -> list[Any]:
 
 
 NAMES = ("Computing", "Communication", "Communication(Not Overlapped)", "Free")
-STEPS = results("step_trace_time.csv", "trace_view.json")
+STEPS = at_rest(results("step_trace_time.csv", "trace_view.json"))
 KERNELS = all_results("kernel_details.csv", "trace_view.json")
 
 

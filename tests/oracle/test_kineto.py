@@ -66,18 +66,19 @@ def test_kernels(case: tuple[dict[str, Table], list[dict[str, Any]]]) -> None:
         return
     steps = [event for event in _of(events, "user_annotation") if event["name"].startswith("ProfilerStep#")]
     calls = {event["args"]["correlation"]: event for event in _of(events, "cuda_runtime")}
-    reach = 0
+    ended: dict[int, int] = {}
     for row, event in zip(_rows(tables["kernels"]), expected):
         args = event["args"]
         assert (row["name"], row["start_ns"], row["dur_ns"]) == (event["name"], event["start"], event["ns"])
         assert (row["device_id"], row["stream_id"]) == (args["device"], args["stream"])
         assert row["grid"] == (" × ".join(map(str, args["grid"])) if "grid" in args else None)
         launch = calls[args["correlation"]]["start"]
-        step = next(one for one in steps if one["start"] <= launch < one["end"])
-        assert row["step"] == step["name"].split("#")[1]
+        step = next((one["name"].split("#")[1] for one in steps if one["start"] <= launch < one["end"]), None)
+        assert row["step"] == step
+        reach = ended.get(args["device"], 0)
         assert row["wait_ns"] == (max(event["start"] - reach, 0) if reach else NULL_INT)
         assert (row["core"] == "COMMUNICATION") == ("nccl" in event["name"])
-        reach = max(reach, event["end"])
+        ended[args["device"]] = max(reach, event["end"])
     assert len(tables["kernels"]) == len(expected)
 
 

@@ -103,6 +103,7 @@ RUNS: dict[str, Recipe] = {
     "both_mstx_level_none": _with(
         SMALL, level=-1, metrics=METRICS["AiCoreNone"], export=("text", "db"), built_in_marks=_MARKS
     ),
+    "both_not_synced": replace(_with(CLUSTER, export=("text", "db")), step_sync=False, steps=3, only=(3,)),
     "fragmentation_and_leak": replace(ONE, faults=("fragmentation", "memory-leak:3")),
 }
 
@@ -136,6 +137,12 @@ def rank_folder(folder: Path, rank: int) -> Path:
 def queued(folder: Path) -> bool:
     """The result has a task queue: the name of its run does not say that it has none."""
     return "task_queue_0" not in folder.parent.name
+
+
+def at_rest(params: list[Any]) -> list[Any]:
+    """Of test parameters those whose device is at rest when a step ends: rows of the others begin in one step on the host
+    and belong to another (tests/property/test_parts_are_whole.py has them)."""
+    return [param for param in params if "not_synced" not in str(param.values[0])]
 
 
 def mock_results(*needs: str) -> list[Any]:

@@ -339,6 +339,7 @@ export interface OverviewJson {
   steps: StepJson[];
   steps_source: string | null;
   steps_computed: boolean;
+  course: StepTimesJson | null;
   capture: CaptureJson;
 }
 

@@ -43,8 +43,10 @@ class Sizes:
     fused: bool | None = None
 
 
-def workload(model: str, sizes: Sizes, layout: Layout, kernels: KernelFactory, faults: Faults) -> Workload:
-    """A model on the ranks of a layout. Raises BadRequest for names and sizes that do not go."""
+def workload(
+    model: str, sizes: Sizes, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool = True
+) -> Workload:
+    """A model on the ranks of a layout; synced: the host waits for the device at the end of each step. Raises BadRequest for names and sizes that do not go."""
     changes = {key: value for key, value in vars(sizes).items() if value is not None}
     useless = sorted(set(changes) - _SIZES.get(model, set(changes)))
     if useless:
@@ -53,12 +55,12 @@ def workload(model: str, sizes: Sizes, layout: Layout, kernels: KernelFactory, f
         )
     if model == "resnet50":
         blocks = (3, 4, 6, 3) if sizes.layers is None else tuple(max(1, sizes.layers // 4) for _ in range(4))
-        return ResNet(layout, kernels, faults, sizes.batch or 64, blocks)
+        return ResNet(layout, kernels, faults, sizes.batch or 64, blocks, synced)
     if model == "linear":
-        return Linear(layout, kernels, faults)
+        return Linear(layout, kernels, faults, synced)
     if model not in TRANSFORMERS:
         raise BadRequest(f"there is no model {model!r}", f"Models are: {', '.join(MODELS)}.")
     shape = replace(TRANSFORMERS[model], **changes)
     if "micro" not in changes and layout.pp > 1:
         shape = replace(shape, micro=2 * layout.pp)
-    return Transformer(shape, layout, kernels, faults)
+    return Transformer(shape, layout, kernels, faults, synced)

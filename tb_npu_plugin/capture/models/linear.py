@@ -19,12 +19,12 @@ class Linear:
     """A Workload (simulation/cluster.py): a step launches kernels for each kind of core, copies, and allocates. With
     stages, each has such a layer."""
 
-    def __init__(self, layout: Layout, kernels: KernelFactory, faults: Faults) -> None:
+    def __init__(self, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool = True) -> None:
         if layout.tp > 1:
             raise BadRequest("linear cannot be split into tensors", "Leave --tp at 1.")
         if faults.dynamic:
             raise BadRequest("the shapes of linear do not change", "Choose another --model for dynamic-shapes.")
-        self._layout, self._kernels, self._faults = layout, kernels, faults
+        self._layout, self._kernels, self._faults, self._synced = layout, kernels, faults, synced
         self._known: dict[int, Program] = {}
 
     def held(self, stage: int) -> int:
@@ -43,7 +43,7 @@ class Linear:
         return found
 
     def _build(self, stage: int) -> Program:
-        p, layout = Program(self._kernels), self._layout
+        p, layout = Program(self._kernels, self._synced), self._layout
         first, last = stage == 0, stage == layout.pp - 1
         data = self._data(p)
         if not first:
@@ -94,7 +94,5 @@ class Linear:
         """Optimizer, and the loss on the host."""
         with p.op("Optimizer.step#SGD.step"):
             p.run("aten::_foreach_add_", (_WEIGHT, _WEIGHT), (F32, F32), output=False)
-        with p.op("aten::item", [(1,)], [F32]):
-            p.copy(4, to_host=True)
-            p.synchronize()
+        p.read_loss(4, F32)
         p.free(data)

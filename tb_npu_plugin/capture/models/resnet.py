@@ -43,10 +43,12 @@ class ResNet:
         faults: Faults,
         batch: int = 64,
         blocks: tuple[int, ...] = (3, 4, 6, 3),
+        synced: bool = True,
     ) -> None:
         if layout.tp > 1 or layout.pp > 1:
             raise BadRequest("resnet50 is trained data parallel only", "Leave --tp and --pp at 1.")
         self._layout, self._kernels, self._faults, self._batch, self._blocks = layout, kernels, faults, batch, blocks
+        self._synced = synced
         self._known: dict[int, Program] = {}
 
     def held(self, stage: int) -> int:
@@ -62,7 +64,9 @@ class ResNet:
         size = self.size(step)
         found = self._known.get(size)
         if found is None:
-            builder = _Builder(Program(self._kernels), self._layout, self._faults, self._batch, self._blocks)
+            builder = _Builder(
+                Program(self._kernels, self._synced), self._layout, self._faults, self._batch, self._blocks
+            )
             found = self._known[size] = builder.build(size)
         return found
 
@@ -92,9 +96,7 @@ class _Builder:
         p.collect()
         self._backward()
         self._optimizer()
-        with p.op("aten::item", [(1,)], [F32]), p.op("aten::_local_scalar_dense", [(1,)], [F32]):
-            p.copy(4, to_host=True)
-            p.synchronize()
+        p.read_loss(4, F32, ("aten::item", "aten::_local_scalar_dense"))
         p.free(data)
         return p
 

@@ -42,7 +42,8 @@ Report = Callable[[str, float], None]
 @dataclass(frozen=True)
 class Recipe:
     """What to simulate. faults: as on the command line (simulation/faults.py); only: ranks to write, all without;
-    dialect: of which release, the newest without; task_queue: TASK_QUEUE_ENABLE of torch_npu."""
+    dialect: of which release, the newest without; task_queue: TASK_QUEUE_ENABLE of torch_npu; step_sync: the host reads
+    the loss of each step, and so waits for the device."""
 
     model: str = "llama-7b"
     ranks: int = 1
@@ -61,6 +62,7 @@ class Recipe:
     framework: str = "torch"
     dialect: Dialect | None = None
     task_queue: int = 1
+    step_sync: bool = True
 
     def cluster(self) -> Cluster:
         """The run. Raises BadRequest for what does not go together."""
@@ -81,7 +83,7 @@ class Recipe:
         if wrong:
             raise BadRequest(f"there is no rank {wrong[0]}", f"The run has {self.ranks} ranks, from 0.")
         faults = parse_faults(self.faults, self.ranks)
-        model = workload(self.model, self.sizes, layout, KernelFactory(chip), faults)
+        model = workload(self.model, self.sizes, layout, KernelFactory(chip), faults, self.step_sync)
         cluster = Cluster(
             model,
             layout,

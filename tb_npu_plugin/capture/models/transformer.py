@@ -57,7 +57,9 @@ class _Kept:
 class Transformer:
     """A Workload (simulation/cluster.py): the decoder on the ranks of a layout."""
 
-    def __init__(self, shape: Sizes, layout: Layout, kernels: KernelFactory, faults: Faults) -> None:
+    def __init__(
+        self, shape: Sizes, layout: Layout, kernels: KernelFactory, faults: Faults, synced: bool = True
+    ) -> None:
         if shape.layers % layout.pp or shape.heads % layout.tp:
             raise BadRequest(
                 f"{shape.layers} layers and {shape.heads} heads cannot be split into pp {layout.pp} and tp {layout.tp}",
@@ -68,7 +70,7 @@ class Transformer:
                 f"a hidden size of {shape.hidden} cannot be split into {shape.heads} heads",
                 "Choose --hidden as a multiple of --heads.",
             )
-        self.shape, self.layout, self.faults, self._kernels = shape, layout, faults, kernels
+        self.shape, self.layout, self.faults, self._kernels, self._synced = shape, layout, faults, kernels, synced
         self._known: dict[tuple[int, int], Program] = {}
 
     def held(self, stage: int) -> int:
@@ -91,7 +93,8 @@ class Transformer:
         length = self.size(step)
         found = self._known.get((stage, length))
         if found is None:
-            found = self._known[stage, length] = _Stage(self, stage, length, Program(self._kernels)).build()
+            program = Program(self._kernels, self._synced)
+            found = self._known[stage, length] = _Stage(self, stage, length, program).build()
         return found
 
     @property
@@ -303,9 +306,7 @@ class _Stage:
 
     def _loss(self) -> None:
         p = self._p
-        with p.op("aten::item", [(1,)], [BF16]), p.op("aten::_local_scalar_dense", [(1,)], [BF16]):
-            p.copy(2, to_host=True)
-            p.synchronize()
+        p.read_loss(2, BF16, ("aten::item", "aten::_local_scalar_dense"))
         p.free(self._input)
 
 

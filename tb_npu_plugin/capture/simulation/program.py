@@ -8,7 +8,7 @@ the name of the method of the planner (planner.py) that reads them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,10 +35,10 @@ class Transfer:
 
 
 class Program:
-    """Builds the instructions of a step."""
+    """Builds the instructions of a step. synced: the host reads the loss at its end and waits for the device."""
 
-    def __init__(self, kernels: KernelFactory) -> None:
-        self.kernels = kernels
+    def __init__(self, kernels: KernelFactory, synced: bool = True) -> None:
+        self.kernels, self.synced = kernels, synced
         self.instructions: list[Instruction] = []
         self.sequences = 0
         self.slots = 0
@@ -136,6 +136,16 @@ class Program:
         if size:
             with self.op("aten::cat", [(size // 4,)], ["float"]):
                 self.instructions.append(("leak", size))
+
+    def read_loss(self, size: int, type_: str, names: Sequence[str] = ("aten::item",)) -> None:
+        """Copy the loss to the host, inside operators of these names, unless the training never reads it."""
+        if not self.synced:
+            return
+        with ExitStack() as stack:
+            for name in names:
+                stack.enter_context(self.op(name, [(1,)], [type_]))
+            self.copy(size, to_host=True)
+            self.synchronize()
 
     def synchronize(self) -> None:
         """Wait until the device has done everything."""

@@ -126,7 +126,8 @@ class Windows:
         mine = []
         for records in (segment.tasks, segment.comm):
             (acls,) = arrays(records, "acl")
-            mine.append(_intervals(records)[(acls >= step.start) & (acls < step.end) & (acls != 0)])
+            # The task queue may launch after the end of the step what its operators have enqueued.
+            mine.append(_intervals(records)[(acls >= step.start) & (acls != 0)])
         tasks = np.concatenate(mine)
         if len(tasks):
             self.known.append((int(tasks[:, 0].min()), max(step.end, int(tasks[:, 1].max())), step))

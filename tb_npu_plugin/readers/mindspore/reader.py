@@ -53,7 +53,7 @@ def read_file(reading: Reading) -> Tables:
 
 def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """The tables as those of torch_npu are: names, steps and kinds of communication in the same sense."""
-    out = with_known_times(with_l2_rates(minddata.joined(tables)))
+    out = with_known_times(with_l2_rates(minddata.joined(tables)), marked=True)
     kernels = out.get("kernels")
     if kernels is not None:
         report = FileReport(log, f"{OUTPUT_FOLDER}/{files.KERNELS.name}")

@@ -48,6 +48,7 @@ function OverviewView({ selection }: ViewProps) {
               deviceKind={data.capture.device_kind}
               source={data.steps_source}
               isComputed={data.steps_computed}
+              course={data.course}
             />
             <div class={`${hasTops ? "span-8" : "span-6"} stack`}>
               {isFirst && (

@@ -1,10 +1,11 @@
 import { useState } from "preact/hooks";
-import type { StepJson } from "../../api/types.gen";
+import type { StepJson, StepTimesJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t, viewTitle } from "../../i18n";
-import { openView, place } from "../../state/selection";
+import { openView } from "../../state/selection";
 import { budgetParts, Card, Empty, Legend, StackedBar, stepTotal } from "../../widgets";
+import { partsInOrder } from "../step_trace/parts";
 import { chooseStep, chosenStep, hasDevices, stepName } from "./step_choice";
 
 interface Props {
@@ -13,30 +14,22 @@ interface Props {
   deviceKind: string;
   source: string | null;
   isComputed: boolean;
+  /** The mean step, where only points of the steps were recorded. */
+  course: StepTimesJson | null;
 }
 
 /** Bars that are shown at first. */
 const FIRST = 12;
 
 /** The answer first: how long the step took on the device, and on what. */
-export function StepBudget({ steps, deviceKind, source, isComputed }: Props) {
+export function StepBudget({ steps, deviceKind, source, isComputed, course }: Props) {
   const [all, setAll] = useState(false);
-  // Recorders of old gave points of each step instead of what the device did in it.
-  const hasPoints = place.value?.span.views.some((view) => view.id === "step_trace" && view.available) === true;
   const chosen = chosenStep(steps);
   if (!chosen) {
+    if (course) return <CourseBudget course={course} />;
     return (
       <Card title={t("overview.steps")}>
-        <Empty text={t(hasPoints ? "overview.points" : "overview.nosteps")}>
-          {hasPoints && (
-            <>
-              {" "}
-              <button type="button" class="link" onClick={() => openView("step_trace")}>
-                {viewTitle("step_trace")} →
-              </button>
-            </>
-          )}
-        </Empty>
+        <Empty text={t("overview.nosteps")} />
       </Card>
     );
   }
@@ -82,6 +75,33 @@ export function StepBudget({ steps, deviceKind, source, isComputed }: Props) {
       <p class="muted small" style={{ marginTop: "8px" }}>
         {t(isComputed ? "overview.source.kernels" : "overview.source", { file: source ?? "" })}
         {isComputed && chosen.copying !== null && ` ${t("budget.copying.help")}`}
+      </p>
+    </Card>
+  );
+}
+
+/** Recorders of old gave points of each step instead of what the device did in it. */
+function CourseBudget({ course }: { course: StepTimesJson }) {
+  const parts = partsInOrder("points").flatMap(({ id, key, color }) =>
+    course[key] === null
+      ? []
+      : [{ id, label: t(`steps.${id}`), help: t(`steps.${id}.points`), value: course[key], color }],
+  );
+  return (
+    <Card
+      title={t("overview.mean")}
+      subtitle={t("overview.mean.took", { time: format.duration(course.total_ns, 2) })}
+      class="budget-card"
+    >
+      <StackedBar parts={parts} />
+      <div style={{ marginTop: "8px" }}>
+        <Legend parts={parts} hasValues />
+      </div>
+      <p class="muted small" style={{ marginTop: "8px" }}>
+        {t("overview.points")}{" "}
+        <button type="button" class="link" onClick={() => openView("step_trace")}>
+          {viewTitle("step_trace")} →
+        </button>
       </p>
     </Card>
   );

@@ -9,8 +9,9 @@ export const en = {
   "overview.source": "Source: {file}",
   "overview.source.kernels":
     "Computed from the device tasks of {file}: a step lasts from its first task to the first task of the next step, the last one to the end of its last task.",
-  "overview.points":
-    "What the device did in each step was not recorded; its step gap, forward and backward, and tail were.",
+  "overview.mean": "Mean step",
+  "overview.mean.took": "Step time {time}: mean of the steps but the first.",
+  "overview.points": "How much of it the device computed, communicated or was free was not recorded.",
   "overview.nosteps": "The time of a step is not known: the capture has neither times of steps nor kernels.",
   "overview.first": "Preliminary.",
   "overview.first.reading": "The small files are read; the rest follows, and may still change what is shown below.",
@@ -77,7 +78,9 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.source": "来源：{file}",
   "overview.source.kernels":
     "由 {file} 中的设备任务计算：step 从其首个任务开始，到下一个 step 的首个任务为止；最后一个 step 到其最后一个任务结束。",
-  "overview.points": "没有记录设备在每个 step 中的各类时间，但记录了迭代间隙、前反向与拖尾时间。",
+  "overview.mean": "平均 step",
+  "overview.mean.took": "迭代耗时 {time}：除第一个外各 step 的平均。",
+  "overview.points": "没有记录设备在其中计算、通信和空闲的时间。",
   "overview.nosteps": "无法得知 step 时间：该采集结果既没有 step 时间也没有 kernel。",
   "overview.first": "初步结果。",
   "overview.first.reading": "已读取小文件；其余文件仍在读取，下方的数值可能会变化。",

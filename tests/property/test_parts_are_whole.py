@@ -1,0 +1,290 @@
+"""The parts are the whole: what a view splits a time into sums to that time, no moment counts in two parts or in two steps,
+and nothing is longer than the capture. To the ns where times exist, within the rounding of files elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tb_npu_plugin.analysis import step_trace as courses
+from tb_npu_plugin.analysis import steps as analysis
+from tb_npu_plugin.capture.models.catalog import Sizes
+from tb_npu_plugin.capture.models.run import Recipe
+from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.schema.formats import KINETO, MINDSPORE
+from tb_npu_plugin.schema.torch_npu_csv import STEP_START
+from tb_npu_plugin.store.timeline_build import build_timeline
+from tb_npu_plugin.views import data_pipeline, diff, distributed, overview, step_trace
+from tb_npu_plugin.views.base import View, ViewInput
+from tests.support.fixtures import FIXTURES
+from tests.support.mock import written
+from tests.support.span import TestSpan, found_spans, table_of
+
+#: What a file may be wrong by for each figure: torch_npu writes Stage and Preparing in quarters of a microsecond.
+ROUNDING = 500
+TINY = {"sizes": Sizes(layers=1), "options": Options(shapes=False, memory=False, stack=False)}
+#: Recipes of the mock: the device at rest after each step or not, one that waits for data, stages of a pipeline.
+MOCKS = {
+    "plain": Recipe("tiny", 2, steps=3, only=(1,), **TINY),
+    "not_synced": Recipe("tiny", 2, steps=3, only=(1,), step_sync=False, **TINY),
+    "host_ahead": Recipe("llama-7b", 2, steps=3, only=(0,), step_sync=False, **TINY),
+    "slow_loader": Recipe("tiny", steps=3, faults=("slow-loader:0:5",), **TINY),
+    "slow_loader_not_synced": Recipe("tiny", steps=3, faults=("slow-loader:0:5",), step_sync=False, **TINY),
+    "pipeline": Recipe("tiny", 4, tp=1, pp=2, steps=2, only=(0, 3), **{**TINY, "sizes": Sizes(layers=2)}),
+    "mindspore": Recipe("tiny", 2, steps=3, only=(1,), framework="mindspore", **TINY),
+    "mindspore_not_synced": Recipe("tiny", steps=3, framework="mindspore", step_sync=False, **TINY),
+}  # fmt: skip
+RESULTS = sorted(
+    path.name for path in (FIXTURES / "results").iterdir() if path.is_dir() and not path.name.startswith(("metrics_", "kineto"))
+)  # fmt: skip
+
+
+@cache
+def mocked(name: str) -> tuple[TestSpan, ...]:
+    folder, _ = written(MOCKS[name])
+    spans = tuple(found_spans(folder))
+    shutil.rmtree(folder)
+    return spans
+
+
+@cache
+def gpu(path: Path) -> tuple[TestSpan, ...]:
+    import tempfile
+
+    reader = READERS[KINETO.id]
+    with tempfile.TemporaryDirectory() as folder:
+        tables = build_timeline(path, Path(folder), ProblemLog(), lambda _: None, None, reader.scan, reader.derive)
+    return (TestSpan(tables, format=KINETO.id, files=[path.name]),)
+
+
+@cache
+def fixture_spans(name: str) -> tuple[TestSpan, ...]:
+    return tuple(found_spans(FIXTURES / "results" / name))
+
+
+SOURCES: dict[str, Callable[[], tuple[TestSpan, ...]]] = {
+    **{f"results/{name}": lambda name=name: fixture_spans(name) for name in RESULTS},  # type: ignore[misc]
+    **{f"gpu/{path.parent.name}/{path.name[:10]}": lambda path=path: gpu(path)  # type: ignore[misc]
+       for path in sorted((FIXTURES / "results").glob("kineto_*/*")) if path.is_file()},
+    **{f"mock/{name}": lambda name=name: mocked(name) for name in MOCKS},  # type: ignore[misc]
+}  # fmt: skip
+
+
+@pytest.fixture(params=SOURCES)
+def spans(request: pytest.FixtureRequest) -> tuple[TestSpan, ...]:
+    return SOURCES[request.param]()
+
+
+def shown(view: View, *spans: TestSpan, **params: str) -> Any:
+    return view.build(ViewInput(list(spans), {param.name: param.default for param in view.params} | params)).data
+
+
+def whole_of(step: Any) -> int | None:
+    parts = (step["computing"], step["communication_not_overlapped"], step["free"])
+    return None if None in parts else sum(parts) + (step["copying"] or 0)
+
+
+def check_step(step: Any, rounding: int, has_stage: bool) -> None:
+    """A row of Overview or Distributed. has_stage: Stage is the time of the step; that of MindSpore is of its own making."""
+    whole = whole_of(step)
+    if whole is not None and step["stage"] is not None and has_stage:
+        assert abs(whole - step["stage"] - (step["bubble"] or 0)) <= rounding
+    if None not in (step["overlapped"], step["computing"]):
+        assert 0 <= step["overlapped"] <= step["computing"] + rounding
+    if None not in (step["preparing"], step["exposed_preparing"]):
+        assert 0 <= step["exposed_preparing"] <= step["preparing"] or step["exposed_preparing"] == step["preparing"]
+
+
+def test_overview(spans: tuple[TestSpan, ...]) -> None:
+    for span in spans:
+        data = shown(overview.VIEW, span)
+        rounding = 0 if data["steps_computed"] else ROUNDING
+        for step in data["steps"]:
+            check_step(step, rounding, span.format != MINDSPORE.id)
+            if None not in (step["communication"], step["overlapped"]):
+                assert step["communication"] == step["communication_not_overlapped"] + step["overlapped"]
+        check_no_moment_twice(span, data["steps"], rounding)
+
+
+def check_no_moment_twice(span: TestSpan, steps: list[Any], rounding: int) -> None:
+    """All that the bars of a device show fits between its first mark and its last task."""
+    kernels = span.table("kernels")
+    if kernels is None or not len(kernels):
+        return
+    ends = kernels.ints("start_ns") + kernels.ints("dur_ns")
+    for device in {step["device_id"] for step in steps}:
+        own = [step for step in steps if step["device_id"] == device]
+        if any(whole_of(step) is None for step in own):
+            continue
+        extents = analysis.extents_of(kernels)
+        first = min(
+            (start for (one, _), (start, _) in extents.items() if device in (None, one) or one is None), default=None
+        )
+        if first is None:
+            continue
+        before = max((step["preparing"] or 0 for step in own if step["step"] == own[0]["step"]), default=0)
+        counted = sum((whole_of(step) or 0) + (step["exposed_preparing"] or 0) for step in own)
+        assert counted <= int(ends.max()) - first + before + rounding * len(own)
+
+
+def test_step_trace(spans: tuple[TestSpan, ...]) -> None:
+    for span in spans:
+        data = shown(step_trace.VIEW, span)
+        budgets = {(step["device_id"], step["step"]): step for step in shown(overview.VIEW, span)["steps"]}
+        for device in data["devices"] or [None]:
+            view = shown(step_trace.VIEW, span, device="" if data["device"] is None else str(device))
+            check_course(view)
+            for step in view["steps"]:
+                own = [one for (of, name), one in budgets.items() if name == step["step"] and device in (None, of)]
+                if len(own) == 1 and view["method"] != "points":  # the same word, the same figure
+                    assert step["total_ns"] in (None, whole_of(own[0]))
+                    assert step["reduce_ns"] in (None, own[0]["communication"])
+
+
+def check_course(view: Any) -> None:
+    reached = None
+    for step in view["steps"]:
+        parts = [step[key] for key in ("gap_ns", "fp_bp_ns", "tail_ns")]
+        assert all(part is None or part >= 0 for part in parts)
+        if step["total_ns"] is not None:
+            total = sum(part or 0 for part in parts)
+            assert total == step["total_ns"] if None not in parts else total <= step["total_ns"]
+        if view["method"] == "kernels":
+            assert reached is None or step["start_ns"] >= reached
+            reached = step["start_ns"] + step["total_ns"]
+
+
+def test_distributed(spans: tuple[TestSpan, ...]) -> None:
+    if not spans:
+        return
+    computed = all(shown(overview.VIEW, span)["steps_computed"] for span in spans)
+    formats = {span.token: span.format for span in spans}
+    for budget in shown(distributed.VIEW, *spans)["budgets"]:
+        check_step(budget, 0 if computed else ROUNDING, formats[budget["span"]] != MINDSPORE.id)
+        parts = [budget[key] for key in ("transit", "wait", "synchronization", "idle")]
+        if budget["elapse"] is not None and None not in parts and not budget["incomplete"]:
+            assert sum(parts) == budget["elapse"]
+
+
+def test_data_pipeline(spans: tuple[TestSpan, ...]) -> None:
+    for span in spans:
+        loader = shown(data_pipeline.VIEW, span)["loader"]
+        if loader is not None and loader["steps_ns"] is not None:
+            assert loader["longest_ns"] <= loader["total_ns"] <= loader["steps_ns"]
+
+
+def test_diff(spans: tuple[TestSpan, ...]) -> None:
+    """Classes sum to the time of the step, which is that of the Overview."""
+    for span in spans:
+        budgets = defaultdict(list)
+        for step in shown(overview.VIEW, span)["steps"]:
+            budgets[step["step"]].append(whole_of(step))
+        for entry in shown(diff.VIEW, span, span)["steps"]:
+            whole = entry.get("baseline_ns")  # what is compared has no time of its own yet
+            if whole is None:
+                continue
+            assert sum(one["baseline_ns"] for one in entry["classes"]) == whole
+            assert sum(one["difference_ns"] for one in entry["classes"]) == 0
+            if entry["baseline_step"] is not None and len(budgets[entry["baseline_step"]]) == 1:
+                assert budgets[entry["baseline_step"]] == [whole]
+
+
+# -- random tables ----------------------------------------------------------------------------------
+CORES = ("AI_CORE", "HCCL", "MEMCPY", "MEMSET")
+KERNELS = st.lists(
+    st.tuples(
+        st.integers(0, 60), st.integers(0, 25), st.sampled_from(CORES), st.sampled_from((None, "1", "2", "3")),
+        st.integers(0, 1),
+    ),
+    min_size=1, max_size=14,
+)  # fmt: skip
+
+
+def rows_of(found: list[tuple[int, int, str, str | None, int]]) -> list[dict[str, Any]]:
+    keys = ("start_ns", "dur_ns", "core", "step", "device_id")
+    return [{**dict(zip(keys, row)), "name": "k", "stream_id": 1} for row in found]
+
+
+def moments(rows: list[dict[str, Any]], *cores: str) -> set[int]:
+    return {
+        at for row in rows if row["core"] in cores for at in range(row["start_ns"], row["start_ns"] + row["dur_ns"])
+    }
+
+
+def by_device(found: list[tuple[int, int, str, str | None, int]]) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    rows = rows_of(found)
+    for device in {row["device_id"] for row in rows}:
+        yield device, [row for row in rows if row["device_id"] == device]
+
+
+@settings(max_examples=150, deadline=None)
+@given(KERNELS)
+def test_steps_of_random_kernels(found: list[tuple[int, int, str, str | None, int]]) -> None:
+    """Each moment between the first start and the last end belongs to one part of one step."""
+    steps = analysis.from_kernels(table_of("kernels", rows_of(found)))
+    for device, rows in by_device(found):
+        reached = None
+        for step in (one for one in steps if one.device_id == device):
+            assert step.start_ns is not None and step.stage is not None
+            assert reached in (None, step.start_ns)
+            reached = step.start_ns + step.stage
+            inside = set(range(step.start_ns, reached))
+            computing, communication = moments(rows, "AI_CORE") & inside, moments(rows, "HCCL") & inside
+            copying = (moments(rows, "MEMCPY", "MEMSET") & inside) - computing - communication
+            assert step.computing == len(computing) and step.communication == len(communication)
+            assert step.communication_not_overlapped == len(communication - computing)
+            assert step.overlapped == len(communication & computing)
+            assert (step.copying or 0) == len(copying)
+            assert step.free == len(inside - computing - communication - copying)
+            assert step.total_ns == step.stage
+
+
+@settings(max_examples=150, deadline=None)
+@given(KERNELS, st.dictionaries(st.sampled_from("123"), st.tuples(st.integers(0, 80), st.integers(0, 40))))
+def test_courses_of_random_kernels(
+    found: list[tuple[int, int, str, str | None, int]], recorded: dict[str, tuple[int, int]]
+) -> None:
+    """Alone, and with figures of a file that need not agree with the kernels."""
+    for _, rows in by_device(found):
+        kernels = table_of("kernels", rows)
+        figures = [{"step": name, "stage": stage, "preparing": before} for name, (stage, before) in recorded.items()]
+        for table in (None, table_of("step_trace", figures) if figures else None):
+            trace = courses.from_kernels(kernels, table)
+            check_course(
+                {
+                    "method": "kernels",
+                    "steps": [
+                        {key: getattr(step, key) for key in ("start_ns", "total_ns", "gap_ns", "fp_bp_ns", "tail_ns")}
+                        for step in trace.steps
+                    ],
+                }
+            )
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 50_000), st.integers(0, 20_000), st.integers(0, 40_000)), min_size=1, max_size=6)
+)
+def test_exposed_preparing_of_random_steps(found: list[tuple[int, int, int]]) -> None:
+    """With the steps, it covers no moment twice."""
+    rows = [{"step": str(at), "start_ns": start, "stage": stage, "preparing": before}
+            for at, (start, stage, before) in enumerate(found)]  # fmt: skip
+    steps = analysis.from_step_trace(table_of("step_trace", rows, STEP_START))
+    order = sorted(steps, key=lambda step: (step.start_ns or 0, len(step.step or ""), step.step or ""))
+    reached = None
+    for step in order:
+        assert step.start_ns is not None and step.stage is not None and step.exposed_preparing is not None
+        assert step.exposed_preparing <= (step.preparing or 0)
+        if reached is not None and step.exposed_preparing:
+            assert step.start_ns - step.exposed_preparing >= reached
+        reached = max(reached or 0, step.start_ns + step.stage)
