@@ -75,7 +75,6 @@ export const COLUMN_DOCS = {
   "Host time without the operators it calls.": "不含其所调用算子的主机时间。",
   "How many.": "数量。",
   "How often it ran.": "执行次数。",
-  "How often it was called.": "调用次数。",
   "How often it was called, calls within calls of the same operator included.": "调用次数，包括同一算子的嵌套调用。",
   "1: within a call of the same operator; 2: of one with the same input shapes; 0: neither.":
     "1：位于同一算子的调用之内；2：且输入 shape 相同；0：均不是。",
