@@ -60,21 +60,22 @@ export const en = {
   "state.reading.trace": "trace",
   "state.bytes": "{done} of {total}",
   "state.left": "{time} left",
-  "ranks.late": "Computes longer than the others: {rank}, {time}, {share} above the median of the ranks.",
+  "ranks.late": "{rank} is the straggler: it computes for {time}, {share} above the median rank.",
   "ranks.late.stage":
-    "Computes longer than the others of its pipeline stage: {rank}, {time}, {share} above the median of that stage.",
+    "{rank} is the slowest rank of its pipeline stage: {time} of compute, {share} above the stage median.",
   "ranks.awaited":
-    "Communicates shortest: {rank}, {time}. Each other rank communicates {others} or longer: they wait for it.",
+    "{rank} is the last of the profiled ranks at collectives ({time} communicating; every other at least {others}).",
   "ranks.awaited.stage":
-    "Communicates shortest in its pipeline stage: {rank}, {time}. Each other rank of that stage communicates {others} or longer: they wait for it.",
-  "ranks.awaited.longest": "Longest wait for it at one collective: {time}.",
-  "ranks.awaited.idle": "Nothing runs on it for {time} at once: its host comes late.",
+    "{rank} is the last of its pipeline stage's profiled ranks at collectives ({time} communicating; every other at least {others}).",
+  "ranks.awaited.longest": "The others waited up to {time} for it at one collective.",
+  "ranks.awaited.idle":
+    "Its device was idle for {time} in one stretch, longer than every other: its host launched late.",
   "ranks.slower":
-    "Runs the same kernels slower: {rank}, {time} for what takes {expected} on the median of the other ranks, {share} more.",
+    "{rank} runs the same kernels {share} slower: {time} against a median of {expected} on the other ranks.",
   "ranks.idle":
-    "Nothing runs on {rank} for {time} at once. The ranks that do not idle so long each spend {others} or longer in one communication: they wait for it.",
+    "{rank} was idle for {time} in one stretch; every other profiled rank spent at least {others} in one collective.",
   "ranks.idle.sum":
-    "Nothing runs on {rank} for {time}, the longest time of each step added. The ranks that do not idle so long each spend {others} or longer in their longest communications: they wait for it.",
+    "{rank} was idle for {time} (longest stretch of each step, summed); every other profiled rank spent at least {others} in its longest collectives.",
   "ranks.more": "{count} more ranks stand out.",
   "ranks.more.one": "1 more rank stands out.",
   "ranks.open": "Open that rank",
@@ -212,18 +213,16 @@ export const zh: Record<keyof typeof en, string> = {
   "state.reading.trace": "trace",
   "state.bytes": "{done} / {total}",
   "state.left": "剩余 {time}",
-  "ranks.late": "计算耗时比其他 rank 长：{rank}，{time}，比各 rank 的中位数多 {share}。",
-  "ranks.late.stage": "计算耗时比同一流水线阶段的其他 rank 长：{rank}，{time}，比该阶段的中位数多 {share}。",
-  "ranks.awaited": "通信时间最短：{rank}，{time}。其他每个 rank 至少通信 {others}：它们在等它。",
-  "ranks.awaited.stage":
-    "在其流水线阶段中通信时间最短：{rank}，{time}。该阶段其他每个 rank 至少通信 {others}：它们在等它。",
-  "ranks.awaited.longest": "在单次集合通信上等它最久：{time}。",
-  "ranks.awaited.idle": "它的设备连续 {time} 没有任务执行：它的主机侧晚了。",
-  "ranks.slower": "相同的 kernel 执行得更慢：{rank}，用时 {time}，其他 rank 的中位数为 {expected}，多 {share}。",
-  "ranks.idle":
-    "{rank} 的设备连续 {time} 没有任务执行。没有这样空闲的每个 rank 在单次通信中至少花费 {others}：它们在等它。",
+  "ranks.late": "{rank} 是慢卡：计算耗时 {time}，比各 rank 的中位数多 {share}。",
+  "ranks.late.stage": "{rank} 是其流水线阶段中最慢的 rank：计算耗时 {time}，比该阶段的中位数多 {share}。",
+  "ranks.awaited": "{rank} 在已采集的 rank 中最晚到达集合通信（通信 {time}；其余至少 {others}）。",
+  "ranks.awaited.stage": "{rank} 在其流水线阶段已采集的 rank 中最晚到达集合通信（通信 {time}；其余至少 {others}）。",
+  "ranks.awaited.longest": "其他 rank 在单次集合通信中等待它最长 {time}。",
+  "ranks.awaited.idle": "它的设备连续空闲 {time}，长于其余所有 rank：Host 侧下发晚。",
+  "ranks.slower": "{rank} 执行相同 kernel 慢 {share}：用时 {time}，其余 rank 的中位数为 {expected}。",
+  "ranks.idle": "{rank} 连续空闲 {time}；其余每个已采集 rank 在单次集合通信中至少花费 {others}。",
   "ranks.idle.sum":
-    "{rank} 的设备有 {time} 没有任务执行（各 step 最长一段之和）。没有这样空闲的每个 rank 在各 step 最长的通信中至少花费 {others}：它们在等它。",
+    "{rank} 空闲 {time}（各 step 最长一段之和）；其余每个已采集 rank 在各 step 最长的集合通信中至少花费 {others}。",
   "ranks.more": "另有 {count} 个 rank 明显偏离。",
   "ranks.more.one": "另有 1 个 rank 明显偏离。",
   "ranks.open": "打开该 rank",

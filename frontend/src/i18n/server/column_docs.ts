@@ -37,7 +37,8 @@ export const COLUMN_DOCS = {
   "Cycles of the matrix unit by those that all cores had meanwhile.": "矩阵单元的周期数与同期所有核的周期数之比。",
   "Cycles summed over the {1}.": "{1} 的周期数之和。",
   "Data moves, main plane.": "主平面上传输数据的时间。",
-  "Data moves, on the main plane.": "主平面上传输数据的时间。",
+  "Data moves, on the main plane; unknown where the file says 0 though links moved data.":
+    "主平面上传输数据的时间；文件记为 0 而链路上有数据传输时为未知。",
   "Data types of the inputs.": "输入的数据类型。",
   "Data types of the outputs.": "输出的数据类型。",
   "Destination, rank inside the group.": "目标在通信域内的 rank。",
@@ -193,7 +194,8 @@ export const COLUMN_DOCS = {
   "Waiting for peers between moves, without synchronization.": "两次传输之间等待对端的时间，不含同步时间。",
   "Waiting for peers, synchronization included.": "等待对端的时间，含同步时间。",
   "Wall time of the operator.": "算子从开始到结束的时间。",
-  "Wall time: transit + wait + synchronization + idle.": "从开始到结束的时间：传输 + 等待 + 同步 + 空闲。",
+  "Wall time: transit + wait + synchronization + unattributed wait.":
+    "从开始到结束的时间：传输 + 等待 + 同步 + 未归因等待。",
   "When it was allocated.": "分配的时刻。",
   "When it was first reached.": "首次达到的时刻。",
   "When it was recorded.": "记录的时刻。",

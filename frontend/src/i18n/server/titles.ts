@@ -68,6 +68,7 @@ export const TITLES = {
   "Host Self": "主机自身耗时",
   "Host Total": "主机总耗时",
   Idle: "空闲时间",
+  "Unattributed wait": "未归因等待",
   "In range": "范围内",
   "Self in range": "范围内自身",
   Incomplete: "不完整",
