@@ -15,7 +15,8 @@ export const COLUMN_DOCS = {
   "Bandwidth: {0} on the {1}.": "带宽：{1} 上的 {0}。",
   "Blocks launched.": "启动的 block 数。",
   "Blocks of the second core of a MIX kernel.": "MIX kernel 第二种核的 block 数。",
-  "Bytes allocated.": "分配的字节数。",
+  "Bytes allocated; negative for the release of memory that was allocated before the capture.":
+    "分配的字节数；为负表示释放采集之前分配的内存。",
   "Bytes moved.": "传输的字节数。",
   "Bytes moved: {0} on the {1}.": "搬运的字节数：{1} 上的 {0}。",
   "Bytes moved; SDMA is not added to what it contains.": "传输的字节数；SDMA 是汇总，不与其包含的链路重复相加。",
@@ -196,7 +197,7 @@ export const COLUMN_DOCS = {
   "Wall time of the operator.": "算子从开始到结束的时间。",
   "Wall time: transit + wait + synchronization + unattributed wait.":
     "从开始到结束的时间：传输 + 等待 + 同步 + 未归因等待。",
-  "When it was allocated.": "分配的时刻。",
+  "When it was allocated; unknown for what was allocated before the capture.": "分配的时间；采集之前分配的为未知。",
   "When it was first reached.": "首次达到的时刻。",
   "When it was recorded.": "记录的时刻。",
   "When it was sampled.": "采样的时刻。",
