@@ -170,7 +170,7 @@ OP_STATISTIC = ResultFile(
         Column("min_ns", DUR, "Min Time", "Shortest.", "time", ("Min Time(us)",)),
         Column("avg_ns", DUR, "Avg Time", "Mean.", "time", ("Avg Time(us)",)),
         Column("max_ns", DUR, "Max Time", "Longest.", "time", ("Max Time(us)",)),
-        Column("ratio", PERCENT, "Ratio", "Share of the computing kernels' time.", "", ("Ratio(%)",)),
+        Column("ratio", PERCENT, "Share of computing", "Share of the computing kernels' time.", "", ("Ratio(%)",)),
     ),
     doc="Kernels by type and core, communication left out, by total time.",
 )

@@ -177,8 +177,8 @@ export const COLUMN_DOCS = {
   "Time share of MTE2 by the larger of those of matrix and vector unit.":
     "MTE2 的时间占比与矩阵单元、向量单元中较大者之比。",
   "Time that {0} was busy on the {1}.": "{1} 上 {0} 的忙碌时间。",
-  "Total / total of all computing kernels; for communication rows / total of all communication.":
-    "总时间 / 所有计算 kernel 的总时间；通信行为 / 所有通信的总时间。",
+  "Total / total of all computing kernels; communication is no part of it.":
+    "总耗时 / 所有计算 kernel 的总耗时；通信不计入。",
   "Total active after the release.": "释放后的活跃内存总量。",
   "Total active right after.": "分配后的活跃内存总量。",
   "Total active.": "活跃内存总量。",
