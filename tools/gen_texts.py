@@ -54,7 +54,7 @@ CALLS: dict[str, tuple[int | str, ...]] = {
     ),
 }
 #: Functions whose result, or a part of it by place, is a text.
-FUNCTIONS = {"_ending": 0, "_reason": 0, "args": 1}
+FUNCTIONS = {"_ending": 0, "_reason": 0, "_why": 0, "args": 1}
 #: Keys of JSON objects that hold texts.
 KEYS = ("message", "hint", "reason", "text")
 #: Calls whose place is told: "line {0}". One place may have several parts.

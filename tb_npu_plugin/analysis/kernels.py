@@ -33,11 +33,11 @@ COMMUNICATION = Column(
 SHARE = Column(
     "share",
     Kind.RATIO,
-    "Share",
-    "Total / total of all computing kernels; for communication rows / total of all communication.",
+    "Share of computing",
+    "Total / total of all computing kernels; communication is no part of it.",
     "",
 )
-RATIO = Column("ratio", Kind.PERCENT, "Ratio", "Share of the computing kernels' time, 0 to 100.", "")
+RATIO = Column("ratio", Kind.PERCENT, "Share of computing", "Share of the computing kernels' time, 0 to 100.", "")
 
 
 @dataclass(frozen=True)
@@ -135,10 +135,9 @@ def _statistic(kernels: Table, keys: tuple[Column, ...], share: bool) -> Table:
     if not share:
         table = Table((*keys, CALLS, TOTAL, MIN, AVG, MAX), data).take(~communicates)
         total = table.ints("total_ns")
-        return table.with_columns([(RATIO, 100 * _share(total, np.zeros(len(total), dtype=np.int64)))])
-    communication = communicates.astype(np.int64)
-    data["share"] = _share(total, communication)
-    data["communication"] = communication
+        return table.with_columns([(RATIO, 100 * _share(total, np.ones(len(total), dtype=np.bool_)))])
+    data["share"] = _share(total, ~communicates)
+    data["communication"] = communicates.astype(np.int64)
     return Table((*keys, CALLS, TOTAL, MIN, MAX, AVG, SHARE, COMMUNICATION), data)
 
 
@@ -153,12 +152,11 @@ def _communicates(found: Sums) -> NDArray[np.bool_]:
     return summed_text(found, "core").isin(COMMUNICATION_CORES)
 
 
-def _share(total: IntArray, kind: IntArray) -> FloatArray:
-    """Each total over the sum of the totals of its kind; unknown where that sum is 0."""
+def _share(total: IntArray, rows: NDArray[np.bool_]) -> FloatArray:
+    """Each total of these rows over their sum; unknown in other rows, and where that sum is 0."""
     out = np.full(len(total), np.nan)
-    for which in np.unique(kind):
-        rows = (kind == which) & known(total)
-        whole = int(total[rows].sum())
-        if whole:
-            out[rows] = total[rows] / whole
+    rows = rows & known(total)
+    whole = int(total[rows].sum())
+    if whole:
+        out[rows] = total[rows] / whole
     return out

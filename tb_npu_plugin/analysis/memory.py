@@ -122,12 +122,12 @@ def fragmentation(records: Table) -> float | None:
 
 
 def live_at(allocations: Table, moment: int) -> Table:
-    """Allocations held at a moment (ns since the epoch): allocated at or before it and released after it or never.
-    Where only the release of the block is known, that counts."""
+    """Allocations held at a moment (ns since the epoch): allocated at or before it, or before the capture, and released
+    after it or never. Where only the release of the block is known, that counts. Rows of a negative size are releases."""
     released = allocations.ints("release_ns")
     released = np.where(known(released), released, allocations.ints("active_release_ns"))
     held = (allocations.ints("alloc_ns") <= moment) & (~known(released) | (released > moment))
-    return allocations.take(held & known(allocations.ints("alloc_ns")))
+    return allocations.take(held & (allocations.ints("size_bytes") >= 0))
 
 
 def modules(samples: Table) -> Table:

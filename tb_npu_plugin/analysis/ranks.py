@@ -37,21 +37,38 @@ class WorldRanks:
         return ranks[local] if 0 <= local < len(ranks) else self._own.get((group, local))
 
 
-def world_size(captures: Sequence[Capture], link_tables: Sequence[Table | None]) -> int | None:
-    """Ranks of the job: from distributed_args, else from the groups, else the largest group seen in the links
-    (a lower bound); None where nothing tells."""
-    told = [_whole(capture.distributed_args.get("world_size")) for capture in captures]
-    if any(told):
-        return max(value for value in told if value)
-    ranks = {
-        rank for capture in captures for group in capture.groups.values() for rank in _ranks(group) if rank is not None
-    }
-    highest = [max(ranks)] if ranks else []
+def world_size(captures: Sequence[Capture]) -> int | None:
+    """Ranks of the job, as distributed_args or else the groups tell; None where they do not. Never fewer than the
+    captures themselves show."""
+    told = [_whole(capture.distributed_args.get("world_size")) or 0 for capture in captures]
+    grouped = [
+        rank + 1
+        for capture in captures
+        for group in capture.groups.values()
+        for rank in _ranks(group)
+        if rank is not None
+    ]
+    size = max(told, default=0) or max(grouped, default=0)
+    return max(size, _shown(captures)) if size else None
+
+
+def least_world_size(captures: Sequence[Capture], link_tables: Sequence[Table | None]) -> int | None:
+    """The same; where nothing tells it, a lower bound: the captures, and the largest group seen in the links."""
+    size = world_size(captures)
+    if size is not None:
+        return size
+    highest = [_shown(captures) - 1] if _shown(captures) > 1 else []
     for table in link_tables:
         if table is not None:
             ends = np.concatenate([table.ints("src"), table.ints("dst")])
             highest += [int(ends[known(ends)].max())] if known(ends).any() else []
     return max(highest) + 1 if highest else None
+
+
+def _shown(captures: Sequence[Capture]) -> int:
+    """Ranks that captures of a job show that it has: their number, or the highest rank among them."""
+    ranks = {capture.rank for capture in captures if capture.rank is not None}
+    return max(len(ranks), max(ranks, default=-1) + 1)
 
 
 def pipeline_stage(capture: Capture) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +17,7 @@ from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Scan
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.discovery.walk import Walk
 from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema.formats import MINDINSIGHT
 
 #: Two processes that claim one rank are one worker, restarted, only if their captures are further apart than this.
 RESTART_GAP = timedelta(seconds=60)
@@ -38,7 +39,7 @@ def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -
         walk.start(folder)
         skipped += walk.skipped
         by_run: dict[tuple[str, ...], list[FoundSpan]] = defaultdict(list)
-        for found in walk.found:
+        for found in _own_runs(walk.found):
             by_run[found.run].append(_span(name, found))
         for parts, spans in by_run.items():
             # A logdir that is itself a result: the run is the folder around it.
@@ -49,6 +50,20 @@ def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -
             runs.append(FoundRun(run, label, tuple(_workers(run, spans))))
     runs.sort(key=lambda run: natural(run.label))
     return Scan(tuple(runs), tuple(skipped))
+
+
+def _own_runs(found: Sequence[Found]) -> list[Found]:
+    """Folders side by side that each hold several ranks (MindSpore up to 2.2) are one run as long as their ranks differ;
+    where two hold the same rank they are of different jobs, and each is a run of its own."""
+    folders: dict[tuple[str, ...], dict[Path, set[int | None]]] = defaultdict(lambda: defaultdict(set))
+    for one in found:
+        if one.format == MINDINSIGHT.id:
+            folders[one.run][one.folder].add(one.identity.rank)
+    mixed = {run for run, ranks in folders.items() if sum(map(len, ranks.values())) > len(set().union(*ranks.values()))}
+    return [
+        replace(one, run=one.parts[:-1]) if one.run in mixed and one.parts[-2:-1] == (one.folder.name,) else one
+        for one in found
+    ]
 
 
 def natural(text: str) -> list[tuple[bool, int, str]]:

@@ -142,6 +142,20 @@ def entry_of(step: str, kind: str, key: str, value: dict[str, Any]) -> Entry:
     )
 
 
+def _has_moved(links: Any) -> bool:
+    """Some link of an operator took time to move something."""
+    found = [info for info in links.values() if isinstance(info, dict)] if isinstance(links, dict) else []
+    return any(_is_positive(info.get(names.TRANSIT)) and _is_positive(info.get(names.SIZE)) for info in found)
+
+
+def _is_positive(value: Any) -> bool:
+    """A number above 0, or the digits of one."""
+    try:
+        return float(value) > 0
+    except (TypeError, ValueError):
+        return False
+
+
 class _Flat:
     """The three tables of communication.json while they grow."""
 
@@ -163,9 +177,9 @@ class _Flat:
 
     def add(self, entry: Entry) -> None:
         """Take one operator."""
-        times = entry.value.get(names.COMM_TIME_INFO)
+        times, links = (entry.value.get(key) for key in (names.COMM_TIME_INFO, names.COMM_BANDWIDTH_INFO))
         if isinstance(times, dict):
-            self._add_op(entry, times)
+            self._add_op(entry, times, _has_moved(links))
         else:
             self._report_shape(f"{entry.where}, {names.COMM_TIME_INFO}", times)
         bandwidth = entry.value.get(names.COMM_BANDWIDTH_INFO, {})
@@ -178,7 +192,7 @@ class _Flat:
     def _report_shape(self, where: str, found: Any) -> None:
         self._report.add("unexpected_shape", where, expected="an object", found=str(found))
 
-    def _add_op(self, entry: Entry, times: dict[str, Any]) -> None:
+    def _add_op(self, entry: Entry, times: dict[str, Any], has_moved: bool) -> None:
         def duration(key: str) -> int | None:
             value = times.get(key)
             return None if value is None else self._figures.integer(value, _MS, f"{entry.where}, {key}")
@@ -201,6 +215,8 @@ class _Flat:
                 )
             idle = computed
         self._totals.add_times(entry.step, entry.kind, (elapse, transit, wait, sync, idle))
+        if transit == 0 and has_moved:  # the links took time: the file does not know how much of the operator's
+            transit = idle = None
         self.ops.add(
             entry.step, entry.kind, entry.name, entry.group, start, elapse, transit, wait, sync, idle,
             ratio(names.WAIT_RATIO), ratio(names.SYNC_RATIO),

@@ -21,7 +21,8 @@ from tb_npu_plugin.readers.source import opened, text_lines
 from tb_npu_plugin.readers.spool import Spool
 from tb_npu_plugin.schema.core import ResultFile, normalise
 from tb_npu_plugin.schema.torch_npu_csv import NESTED, OPERATORS
-from tb_npu_plugin.tables import Kind, Table
+from tb_npu_plugin.schema.torch_npu_memory_csv import OP_MEMORY
+from tb_npu_plugin.tables import Kind, Table, known
 from tb_npu_plugin.units import number
 
 
@@ -43,7 +44,17 @@ def read_pieces(pieces: Sequence[Reading], spec: ResultFile) -> Table | None:
     table = found.table()
     if table is not None and spec is OPERATORS and table.has("host_self_ns") and table.has("host_total_ns"):
         table = table.with_columns([(NESTED, nesting_of_rows(table))])
+    if table is not None and spec is OP_MEMORY:
+        _report_allocated_before(table, pieces[-1].report)
     return None if table is None else with_numbered_steps(table, spec.id, pieces[-1].report)
+
+
+def _report_allocated_before(allocations: Table, report: FileReport) -> None:
+    """Tell, as information, of memory that was allocated before the capture."""
+    size = allocations.ints("size_bytes")
+    before = int((~known(allocations.ints("alloc_ns")) | (known(size) & (size < 0))).sum())
+    if before:
+        report.add("before_capture", found="no allocation time, or a negative size", count=before)
 
 
 class _Columns:

@@ -89,6 +89,11 @@ _WORDS: dict[str, _Words] = {
         "Which step these belong to: the profiler counts them to the last one; here they belong to none.",
         "Nothing to do: they ran before the step began to which they are counted.", "info",
     ),
+    "before_capture": _Words(
+        "allocations within the capture",
+        "Nothing: the rows are shown. The profiler writes them without an allocation time, or with a negative size, for memory that was allocated before the capture.",
+        "Nothing to do; start the capture earlier to see these allocations.", "info",
+    ),
     "no_settings": _Words(
         "profiler_info.json or profiler_info_<rank>.json", "How it was recorded: level, options, rank.",
         "Copy the file from the result folder of the profiler.", "info",

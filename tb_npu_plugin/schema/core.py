@@ -29,12 +29,14 @@ DEVICE_ID = Column("device_id", Kind.INT, "Device", "Physical device id; not the
 class Condition:
     """When the producer writes a file: what the user must switch on to get it.
 
-    option  the exact setting, e.g. "profiler_level=Level1 or Level2"
+    option  the exact settings as they are typed, e.g. "profile_memory=True, activities=[ProfilerActivity.CPU, ...]"
     text    one sentence
+    always  with these settings it is written, whatever the training does
     """
 
     option: str
     text: str
+    always: bool = True
 
 
 @dataclass(frozen=True)

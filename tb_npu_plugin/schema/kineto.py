@@ -137,9 +137,9 @@ KERNEL_ARGS = {
 }
 
 _MEMORY = Condition("profile_memory=True", "Recorded when memory profiling is on.")
-_GPU = Condition("activities with ProfilerActivity.CUDA", "Recorded when the GPU is profiled.")
-_HOST = Condition("activities with ProfilerActivity.CPU", "Recorded when the host is profiled.")
-_COLLECTIVES = Condition("torch.distributed with NCCL", "Recorded when kernels of NCCL ran.")
+_GPU = Condition("activities=[ProfilerActivity.CUDA, ...]", "Recorded when the GPU is profiled.")
+_HOST = Condition("activities=[ProfilerActivity.CPU, ...]", "Recorded when the host is profiled.")
+_COLLECTIVES = Condition("torch.distributed with NCCL", "Recorded when kernels of NCCL ran.", always=False)
 
 KINETO_TRACE = ResultFile(
     id="kineto_trace",

@@ -100,7 +100,9 @@ DATASET = ResultFile(
     name="dataset.csv",
     title="Dataset operations",
     condition=Condition(
-        "activities with ProfilerActivity.CPU", "Written when the host is profiled and a dataset is used."
+        "activities=[ProfilerActivity.CPU, ...]",
+        "Written when the host is profiled and a dataset is used.",
+        always=False,
     ),
     columns=(
         Column(

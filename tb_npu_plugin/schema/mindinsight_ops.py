@@ -26,7 +26,7 @@ OP_TOTALS_COLUMNS = (
     Column("calls", I, "Calls", "How often it ran in a step, as the recorder counts.", ""),
     Column("total_ns", DUR, "Total", "Mean duration x calls.", "time"),
     Column("avg_ns", DUR, "Avg", "Mean duration, from the file.", "time"),
-    Column("share", RATIO, "Share", "Total / total of all operators.", ""),
+    Column("share", RATIO, "Share of operators", "Total / total of all operators.", ""),
     Column("flops", F, "MFLOPs", "Work of one call, cube and vector, million floating-point operations.", ""),
     Column("flops_rate", F, "GFLOPS", "Floating-point operations per second, cube and vector, 1e9.", ""),
     Column("utilisation", Kind.PERCENT, "FLOPS utilization", "Of what the cores could do, 0 to 100.", ""),

@@ -19,34 +19,37 @@ from tb_npu_plugin.schema.mindspore import (
 )
 from tb_npu_plugin.tables import Column, Kind
 
-LEVEL_1 = Condition("profiler_level=ProfilerLevel.Level1 or Level2", "Written at profiler level 1 and 2.")
+LEVEL_1 = Condition("profiler_level=ProfilerLevel.Level1", "Written at profiler level 1 and 2.")
 LEVEL_1_RANKS = Condition(
-    "profiler_level=ProfilerLevel.Level1 or Level2, more than one rank",
+    "profiler_level=ProfilerLevel.Level1, more than one rank",
     "Written at profiler level 1 and 2 when communication operators ran.",
+    always=False,
 )
-LEVEL_2 = Condition("profiler_level=ProfilerLevel.Level2", "Written at profiler level 2 when AI CPU tasks ran.")
+LEVEL_2 = Condition(
+    "profiler_level=ProfilerLevel.Level2", "Written at profiler level 2 when AI CPU tasks ran.", always=False
+)
 NPU = Condition(
-    "activities with ProfilerActivity.NPU, profiler_level other than LevelNone", "Written when the NPU is profiled."
+    "activities=[ProfilerActivity.NPU, ...], profiler_level other than LevelNone", "Written when the NPU is profiled."
 )
 MEMORY = Condition("profile_memory=True", "Written when memory profiling is on.")
 # Databases hold nothing of these: they need the text export.
 STEPS = Condition(
-    "activities with ProfilerActivity.NPU, export_type with ExportType.Text",
+    "activities=[ProfilerActivity.NPU, ...], export_type=[ExportType.Text]",
     "Written by the text export when the NPU is profiled.",
 )
 MEMORY_TEXT = Condition(
-    "profile_memory=True, export_type with ExportType.Text", "Written by the text export when memory profiling is on."
+    "profile_memory=True, export_type=[ExportType.Text]", "Written by the text export when memory profiling is on."
 )
 OP_MEMORY_SWITCHES = Condition(
-    "profile_memory=True, activities with ProfilerActivity.CPU, export_type with ExportType.Text",
+    "profile_memory=True, activities=[ProfilerActivity.CPU, ...], export_type=[ExportType.Text]",
     "Written by the text export when memory profiling is on and the host is profiled.",
 )
 SHAPES = Condition(
-    "record_shapes=True, activities with ProfilerActivity.CPU, export_type with ExportType.Text",
+    "record_shapes=True, activities=[ProfilerActivity.CPU, ...], export_type=[ExportType.Text]",
     "Written by the text export when shapes are recorded.",
 )
-TEXT = Condition("export_type with ExportType.Text", "Always written by the text export.")
-DATABASE = Condition("export_type with ExportType.Db", "Written when databases are exported.")
+TEXT = Condition("export_type=[ExportType.Text]", "Always written by the text export.")
+DATABASE = Condition("export_type=[ExportType.Db]", "Written when databases are exported.")
 
 #: What the name of a kernel is made of (schema/mindspore.py LAUNCH_SEPARATOR); beside it in the table of kernels.
 FULL_NAME = Column(

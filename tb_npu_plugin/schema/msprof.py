@@ -136,7 +136,7 @@ COMMUNICATION_STATISTIC = ResultFile(
     condition=Condition("--hccl=on, or --task-time=on", "Exported where ranks communicated."),
     columns=(
         *(column for column in OP_STATISTIC.columns if column.key not in ("model_name", "core", "ratio")),
-        Column("ratio", Kind.PERCENT, "Ratio", "Share of the communication time.", "", ("Ratio(%)",)),
+        Column("ratio", Kind.PERCENT, "Share of communication", "Share of the communication time.", "", ("Ratio(%)",)),
     ),
     doc="Communication operators by type, by total time.",
 )

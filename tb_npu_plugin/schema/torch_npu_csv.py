@@ -7,9 +7,9 @@ from tb_npu_plugin.schema.link_files import LINK_FILES
 from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD, MODULE_MEMORY, OP_MEMORY
 from tb_npu_plugin.tables import Column, Kind
 
-LEVEL_1 = Condition("profiler_level=Level1 or Level2", "Written at profiler level 1 and 2.")
-NPU = Condition("activities with ProfilerActivity.NPU", "Written when the NPU is profiled.")
-CPU = Condition("activities with ProfilerActivity.CPU", "Written when the host is profiled.")
+LEVEL_1 = Condition("profiler_level=ProfilerLevel.Level1", "Written at profiler level 1 and 2.")
+NPU = Condition("activities=[ProfilerActivity.NPU, ...]", "Written when the NPU is profiled.")
+CPU = Condition("activities=[ProfilerActivity.CPU, ...]", "Written when the host is profiled.")
 
 T, I, F = Kind.TEXT, Kind.INT, Kind.FLOAT
 TIME, DUR, RATIO, PERCENT = Kind.TIME, Kind.DURATION, Kind.RATIO, Kind.PERCENT
@@ -170,7 +170,7 @@ OP_STATISTIC = ResultFile(
         Column("min_ns", DUR, "Min Time", "Shortest.", "time", ("Min Time(us)",)),
         Column("avg_ns", DUR, "Avg Time", "Mean.", "time", ("Avg Time(us)",)),
         Column("max_ns", DUR, "Max Time", "Longest.", "time", ("Max Time(us)",)),
-        Column("ratio", PERCENT, "Ratio", "Share of the computing kernels' time.", "", ("Ratio(%)",)),
+        Column("ratio", PERCENT, "Share of computing", "Share of the computing kernels' time.", "", ("Ratio(%)",)),
     ),
     doc="Kernels by type and core, communication left out, by total time.",
 )
@@ -242,7 +242,9 @@ DATA_PREPROCESS = ResultFile(
     id="data_preprocess",
     name="data_preprocess.csv",
     title="AI CPU tasks",
-    condition=Condition("profiler_level=Level2", "Written at profiler level 2 when AI CPU tasks ran."),
+    condition=Condition(
+        "profiler_level=ProfilerLevel.Level2", "Written at profiler level 2 when AI CPU tasks ran.", always=False
+    ),
     columns=(
         DEVICE_ID,
         Column("time_ns", TIME, "Time", "Start.", "time", ("Timestamp(us)", "Timestamp"), required=True),

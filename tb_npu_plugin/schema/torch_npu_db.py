@@ -133,7 +133,7 @@ ANALYSIS_TABLES: dict[str, str] = {
     "communication_not_overlapped_and_exclude_receive NUMERIC, preparing NUMERIC",
 }
 
-_DATABASE = Condition("export_type with db", "Written by the database export.")
+_DATABASE = Condition("export_type=[ExportType.Db]", "Written by the database export.")
 #: What databases are asked for that text files do not tell.
 PROFILER_DATABASE = ResultFile(
     id="profiler_db",

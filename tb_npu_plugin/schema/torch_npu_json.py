@@ -8,10 +8,11 @@ from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.tables import Column, Kind
 
 _COMM = Condition(
-    "profiler_level=Level1 or Level2, more than one rank",
+    "profiler_level=ProfilerLevel.Level1, more than one rank",
     "Written at profiler level 1 and 2 when communication operators ran.",
+    always=False,
 )
-_ALWAYS = Condition("export_type with text", "Always written by the text export.")
+_ALWAYS = Condition("export_type=[ExportType.Text]", "Always written by the text export.")
 
 T, I, F = Kind.TEXT, Kind.INT, Kind.FLOAT
 TIME, DUR, TRAFFIC, RATIO, BANDWIDTH = Kind.TIME, Kind.DURATION, Kind.TRAFFIC, Kind.RATIO, Kind.BANDWIDTH

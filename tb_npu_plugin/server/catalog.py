@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+import msgspec
+
 from tb_npu_plugin import __version__
 from tb_npu_plugin.discovery.model import FoundSpan, FoundWorker, Place
 from tb_npu_plugin.installation import scanner_in_use
+from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem, once
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.cache import Entry
@@ -117,7 +120,8 @@ def span_facts(library: Library, place: Place) -> SpanFacts:
         files, problems = [file.relative for file in place.span.files], _problems(place.span, (tables, trace))
         has_timeline = bool(trace and trace.meta["timeline"])
         unusable = unusable_tables(files, named.format, sources, problems, has_timeline)
-    return SpanFacts(frozenset(have), rows, unusable, named.format, frozenset(rebuilt))
+    capture = msgspec.convert(tables.meta["capture"], Capture) if tables else None
+    return SpanFacts(frozenset(have), rows, unusable, named.format, frozenset(rebuilt), capture)
 
 
 def _problems(span: FoundSpan, entries: Iterable[Entry | None]) -> list[Problem]:

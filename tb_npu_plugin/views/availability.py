@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Optional
 
-from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.model import Capture, SpanData
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU, Format
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.views.base import MissingJson, View
 from tb_npu_plugin.views.contract import ViewStateJson
+from tb_npu_plugin.views.recorded_settings import is_recorded, still_to_set
 from tb_npu_plugin.views.registry import VIEWS
 from tb_npu_plugin.views.uses import USES, Use
 
@@ -26,6 +27,7 @@ class SpanFacts:
     unusable  logical tables whose file is there but gave nothing: names of these files
     format    which kind of result it is
     rebuilt   those of `tables` that were rebuilt from the trace, since their own file is not there
+    capture   how it was recorded; None before it is read
     """
 
     tables: frozenset[str]
@@ -33,6 +35,7 @@ class SpanFacts:
     unusable: Mapping[str, str] = field(default_factory=dict)
     format: Format = TORCH_NPU
     rebuilt: frozenset[str] = frozenset()
+    capture: Optional[Capture] = None
 
 
 #: Views that tell what the whole capture lacks.
@@ -56,7 +59,7 @@ def facts_of_span(span: SpanData) -> SpanFacts:
     trace = facts_of_files(span.files, format).tables & {"trace"}
     sources = {table: span.rows_by_file(table) for table in present}
     unusable = unusable_tables(span.files, format, sources, span.problems, span.timeline is not None)
-    return SpanFacts(frozenset(present | trace), rows, unusable, format)
+    return SpanFacts(frozenset(present | trace), rows, unusable, format, capture=span.capture)
 
 
 def unusable_tables(
@@ -117,8 +120,8 @@ def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
                 "file": file.name,
                 "title": file.title,
                 "views": list(use.views),
-                "option": "" if unusable else file.condition.option,
-                "text": f"{use.cost} {UNUSABLE if unusable else file.condition.text}",
+                "option": "" if unusable else _option(file, file.condition, facts),
+                "text": f"{use.cost} {UNUSABLE if unusable else _why(file, file.condition, facts)}",
             }
         )
     for table, use, condition, file in _not_recorded(facts):
@@ -134,6 +137,25 @@ def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
                 }
             )
     return out
+
+
+def _is_lost(file: ResultFile, condition: Condition, facts: SpanFacts) -> bool:
+    """The settings that write the file were on: it is missing all the same."""
+    exported = facts.capture.export_types if facts.capture is not None else None
+    is_text_off = exported is not None and not any(kind.lower() == "text" for kind in exported)
+    return not (is_text_off and not file.is_database) and is_recorded(condition, facts.capture)
+
+
+def _option(file: ResultFile, condition: Condition, facts: SpanFacts) -> str:
+    """What to set to record it; "" where it was set."""
+    return "" if _is_lost(file, condition, facts) else still_to_set(condition, facts.capture)
+
+
+def _why(file: ResultFile, condition: Condition, facts: SpanFacts) -> str:
+    """One sentence: why a file is missing."""
+    if not _is_lost(file, condition, facts):
+        return condition.text
+    return f"It was recorded ({condition.option}), so {file.name} was probably not copied."
 
 
 def _not_recorded(facts: SpanFacts) -> Iterator[tuple[str, Use, Condition, ResultFile]]:
@@ -158,8 +180,11 @@ def _reason(group: tuple[str, ...], facts: SpanFacts) -> tuple[str, str]:
     if not declared:
         return f"Not in results of {facts.format.title}.", ""
     files = list(dict.fromkeys(file.name for file in declared))
-    options = list(dict.fromkeys(file.condition.option for file in declared))
-    reason = f"{files[0]} is not there." if len(files) == 1 else f"None of {', '.join(files)} is there."
+    options = list(dict.fromkeys(_option(file, file.condition, facts) for file in declared))
+    reason = f"{files[0]} not found." if len(files) == 1 else f"None of {', '.join(files)} found."
+    lost = next((file for file in declared if _is_lost(file, file.condition, facts)), None)
+    if lost is not None:
+        return f"{reason} {_why(lost, lost.condition, facts)}", ""
     return reason, "; or ".join(options)
 
 

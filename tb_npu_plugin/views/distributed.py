@@ -9,7 +9,7 @@ from tb_npu_plugin.analysis import communication as analysis
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.link_use import COLUMNS as LINK_USE_COLUMNS
 from tb_npu_plugin.analysis.link_use import link_use
-from tb_npu_plugin.analysis.ranks import WorldRanks, pipeline_stage, world_size
+from tb_npu_plugin.analysis.ranks import WorldRanks, least_world_size, pipeline_stage
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.link_files import LINK_TABLES
 from tb_npu_plugin.schema.registry import file_of
@@ -31,7 +31,7 @@ def build(source: ViewInput) -> ViewResult:
     profiled = [(span.capture, table) for span in spans if (table := span.table("comm_links")) is not None]
     ranks = WorldRanks(profiled)
     links = _links(spans, ranks)
-    size = world_size([span.capture for span in spans], [span.table("comm_links") for span in spans])
+    size = least_world_size([span.capture for span in spans], [span.table("comm_links") for span in spans])
     steps = {budget["step"] for budget in budgets} | {link["step"] for link in links}
     found, more = cluster(spans)
     data: DistributedJson = {
@@ -62,7 +62,7 @@ def _state(span: SpanData) -> RankStateJson:
         "rank": span.capture.rank,
         "pipeline_stage": pipeline_stage(span.capture),
         "state": "ready" if has_some else "missing",
-        "reason": "" if has_some else f"None of these files is there: {files}.",
+        "reason": "" if has_some else f"None of these files found: {files}.",
     }
 
 

@@ -8,7 +8,7 @@ from typing import cast
 from tb_npu_plugin.analysis import kernels as kernel_analysis
 from tb_npu_plugin.analysis import operators as operator_analysis
 from tb_npu_plugin.analysis.grouping import largest_first, summed
-from tb_npu_plugin.analysis.ranks import world_size
+from tb_npu_plugin.analysis.ranks import least_world_size
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.registry import file_of
@@ -55,7 +55,7 @@ def capture_json(span: SpanData) -> CaptureJson:
         "device_kind": FORMATS[span.format].device,
         "rank": capture.rank,
         "rank_source": capture.rank_source,
-        "world_size": world_size([capture], [span.table("comm_links")]),
+        "world_size": least_world_size([capture], [span.table("comm_links")]),
         "ranks_profiled": 1,
         "level": capture.level,
         "aic_metrics": AIC_METRICS.get(capture.aic_metrics, capture.aic_metrics) if capture.aic_metrics else None,

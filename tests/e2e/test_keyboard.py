@@ -73,7 +73,7 @@ def test_a_tooltip_shows_with_the_focus_and_is_read_out(open_plugin: Callable[..
     plugin = open_plugin(demo_server)
     frame = plugin.open("overview")
     table = frame.get_by_role("grid", name="Top kernels")
-    share = table.get_by_role("button", name="Sort by Share")
+    share = table.get_by_role("button", name="Sort by Share of computing")
     table.get_by_role("button", name="Sort by Total").focus()
     plugin.drawn()  # it may have scrolled, which hides a tooltip
     plugin.page.keyboard.press("Tab")

@@ -58,13 +58,13 @@ def test_link_opens_the_same_page(open_plugin: Open, demo_server: str) -> None:
     first.open("kernel")
     choose(first, "WORKER", "rank 1")
     first.ready("kernel")
-    first.frame.get_by_role("tab", name="Type and core").click()
+    first.frame.get_by_role("tab", name="By type").click()
     first.page.wait_for_function("location.hash.includes('worker') && location.hash.includes('kernel.tab')")
     second = open_plugin(demo_server)
     second.page.goto(first.page.url)
     second.ready("kernel")
     expect(second.frame.locator(".crumbs")).to_contain_text("rank 1")
-    expect(second.frame.get_by_role("tab", name="Type and core")).to_have_attribute("aria-selected", "true")
+    expect(second.frame.get_by_role("tab", name="By type")).to_have_attribute("aria-selected", "true")
 
 
 def choose(plugin: Plugin, label: str, option: str) -> None:

@@ -11,7 +11,7 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/; or /g, "；或 "],
   [/, or /g, "，或 "],
   [/ or /g, " 或 "],
-  [/, /g, "，"],
+  [/, (?![^[]*\])/g, "，"],
 ];
 
 /** What records something next time, in Chinese. */

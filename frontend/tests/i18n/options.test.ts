@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { optionInChinese } from "../../src/i18n/options";
 
 test("settings stay as they must be written, the words between are Chinese", () => {
-  expect(optionInChinese("profiler_level=Level1 or Level2, more than one rank")).toBe(
-    "profiler_level=Level1 或 Level2，多于一个 rank",
+  expect(optionInChinese("profiler_level=ProfilerLevel.Level1, more than one rank")).toBe(
+    "profiler_level=ProfilerLevel.Level1，多于一个 rank",
   );
-  expect(optionInChinese("activities with ProfilerActivity.NPU, profiler_level other than LevelNone")).toBe(
-    "activities 含 ProfilerActivity.NPU，profiler_level 不为 LevelNone",
+  expect(optionInChinese("activities=[ProfilerActivity.NPU, ...], profiler_level other than LevelNone")).toBe(
+    "activities=[ProfilerActivity.NPU, ...]，profiler_level 不为 LevelNone",
   );
   expect(optionInChinese("data_process=True, no schedule; or --aicpu=on")).toBe(
     "data_process=True，不设 schedule；或 --aicpu=on",

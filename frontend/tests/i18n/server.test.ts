@@ -23,7 +23,7 @@ describe("translate", () => {
   });
 
   test("what fills the blanks stays, unless it is a text itself", () => {
-    expect(translate("npu_module_mem.csv is not there.")).toBe("npu_module_mem.csv 不存在。");
+    expect(translate("npu_module_mem.csv not found.")).toBe("npu_module_mem.csv 不存在。");
     expect(translate("Not in results of MindSpore Profiler up to 2.2 (MindInsight).")).toBe(
       "MindSpore 2.2 及更早版本的 Profiler（MindInsight） 的结果中没有。",
     );

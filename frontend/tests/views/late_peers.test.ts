@@ -29,7 +29,7 @@ test("a rank that was not recorded is named by the longest wait for it", () => {
     [6, 40, 1],
   ]);
   expect(latePeerTexts(data, "1")[0]).toBe(
-    "Not recorded, but comes last: rank 5. In allReduce_1, rank 0 waits for it for 44.00 ns at once. Recorded ranks that wait for it so: 2.",
+    "rank 5 (not profiled) arrives last: rank 0 waited up to 44.00 ns for it in allReduce_1. Confirmed by 2 of the profiled ranks.",
   );
 });
 
@@ -43,7 +43,7 @@ test("waits of another step, and of little of it, are not told; all steps are th
 test("where nothing tells its number in the world, its group does; several groups may wait for each other", () => {
   const [text] = latePeerTexts(run([wait(0, 3, 30, { peer_rank: null })], ["g", "h"]), "1");
   expect(text).toContain(
-    "comes last: rank 3 of group g, or a rank of another group that it waits for. In allReduce_0, rank 0 waits",
+    "rank 3 of group g (not profiled), or a rank of another group that it waits for, arrives last: rank 0 waited",
   );
 });
 

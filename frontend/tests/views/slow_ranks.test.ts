@@ -186,7 +186,7 @@ describe("what is said of them", () => {
   it("names each once, by the strongest of what shows it", () => {
     const lines = ofRanks([30], [2, { computing: 90, idle_at_once: 28, longest_communication: 2 }], [30]);
     expect(slowRankTexts(lines, "1")).toEqual([
-      "Computes longer than the others: rank 1, 90.00 ms, 50 % above the median of the ranks.",
+      "rank 1 is the straggler: it computes for 90.00 ms, 50 % above the median rank.",
     ]);
   });
 
@@ -194,12 +194,18 @@ describe("what is said of them", () => {
     const held = { idle_at_once: 0, longest_communication: 30, late: 0 };
     const lines = ofRanks([30, held], [2, { idle_at_once: 26, longest_communication: 2, late: 27 }], [30, held]);
     const [one] = slowRankTexts(lines, "1");
-    expect(one).toMatch(
-      /^Communicates shortest: rank 1, 2.00 ms.*Longest wait.*27.00 ms\. Nothing runs on it for 26.00 ms at once/,
-    );
+    expect(one).toMatch(/^rank 1 is the last.*2.00 ms.*waited up to 27.00 ms.*Its device was idle for 26.00 ms/);
     expect(slowRankTexts(lines, "*")).toEqual([
-      "Communicates shortest: rank 1, 2.00 ms. Each other rank communicates 30.00 ms or longer: they wait for it.",
+      "rank 1 is the last of the profiled ranks at collectives (2.00 ms communicating; every other at least 30.00 ms).",
     ]);
+  });
+
+  it("blames no host where another rank idles longer: both wait for somebody who was not recorded", () => {
+    const of = (idle_at_once: number) => ({ idle_at_once, longest_communication: 30 });
+    const lines = ofRanks([86, { ...of(25), late: 0 }], [68, { ...of(19), late: 17 }]);
+    const [one] = slowRankTexts(lines, "1");
+    expect(one).toContain("last of the profiled ranks");
+    expect(one).not.toContain("launched late");
   });
 
   it("counts those beyond the fifth", () => {

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tb_npu_plugin.analysis import communication
-from tb_npu_plugin.analysis.ranks import WorldRanks, pipeline_stage, world_size
+from tb_npu_plugin.analysis.ranks import WorldRanks, least_world_size, pipeline_stage, world_size
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.tables import NULL_INT
@@ -176,7 +176,17 @@ def test_world_size() -> None:
     links = table_of("comm_links", [link("x", 0, 7)])
     group = {"a": {"global_ranks": [0, 15]}}
 
-    assert world_size([Capture(distributed_args={"world_size": 64})], [links]) == 64
-    assert world_size([Capture(groups=group)], [links]) == 16
-    assert world_size([Capture()], [links, None]) == 8
-    assert world_size([Capture()], [None]) is None
+    assert world_size([Capture(distributed_args={"world_size": 64})]) == 64
+    assert world_size([Capture(groups=group)]) == 16
+    assert world_size([Capture()]) is None
+    assert least_world_size([Capture()], [links, None]) == 8
+    assert least_world_size([Capture()], [None]) is None
+
+
+def test_a_world_is_never_smaller_than_its_profiled_ranks() -> None:
+    """ "Rank 0 of 9 (16 profiled)": the largest group in the links is a lower bound alone."""
+    links = table_of("comm_links", [link("x", 0, 8)])
+    ranks = [Capture(rank=rank) for rank in range(16)]
+    assert world_size(ranks) is None
+    assert least_world_size(ranks, [links]) == 16
+    assert world_size([Capture(rank=5, distributed_args={"world_size": 4})]) == 6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,19 @@ def test_a_link_in_place_of_the_rank_table_is_not_followed(tmp_path: Path) -> No
     (folder / "step_trace_raw_0_detail_time.csv").write_text(STEP_TRACE)
     (tmp_path / "run" / "hccl.json").symlink_to(outside)
     assert set(ranks(tmp_path / "run")) == {0}
+
+
+def test_folders_side_by_side_that_hold_the_same_rank_are_different_jobs(tmp_path: Path) -> None:
+    """ "5 of 4 ranks profiled": a rank of another job was judged with them."""
+    shutil.copytree(RESULTS / "mindinsight_cluster" / "profiler", tmp_path / "job" / "cluster_propose")
+    (tmp_path / "job" / "profiler").mkdir()
+    (tmp_path / "job" / "profiler" / "step_trace_raw_0_detail_time.csv").write_text(STEP_TRACE)
+    found = {run.label: [worker.rank for worker in run.workers] for run in runs(tmp_path)}
+    assert found == {"job/cluster_propose": [0, 1, 2, 3], "job/profiler": [0]}
+
+
+def test_folders_side_by_side_of_different_ranks_are_one_run(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        (tmp_path / "job" / f"profiler-{rank}").mkdir(parents=True)
+        (tmp_path / "job" / f"profiler-{rank}" / f"step_trace_raw_{rank}_detail_time.csv").write_text(STEP_TRACE)
+    assert [(run.label, len(run.workers)) for run in runs(tmp_path)] == [("job", 2)]

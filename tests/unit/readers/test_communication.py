@@ -230,3 +230,15 @@ def test_complete_entries_of_a_cut_matrix_are_kept(tmp_path: Path) -> None:
     tables, problems = read(tmp_path, MATRIX, text[:-20])
     assert tables["comm_links"].text("stat").tolist() == ["top1"]
     assert codes(problems) == ["bad_json x1"]
+
+
+@pytest.mark.parametrize(("moved", "transit", "idle"), [(True, NULL_INT, NULL_INT), (False, 0, 2_000_000)])
+def test_a_transit_of_0_is_unknown_where_links_moved_data(tmp_path: Path, moved: bool, transit: int, idle: int) -> None:
+    """622 MB at 19 GB/s stood beside a transfer of 0 ns."""
+    entry = op(**{"Transit Time(ms)": 0, "Idle Time(ms)": 2})
+    if not moved:
+        entry["Communication Bandwidth Info"]["HCCS"].update({"Transit Size(MB)": 0, "Transit Time(ms)": 0})
+        entry["Communication Bandwidth Info"]["SDMA"].update({"Transit Size(MB)": 0, "Transit Time(ms)": 0})
+    tables, _ = read(tmp_path, NAME, content(hcom_a=entry))
+    assert tables["comm_ops"].ints("transit_ns").tolist() == [transit]
+    assert tables["comm_ops"].ints("idle_ns").tolist() == [idle]

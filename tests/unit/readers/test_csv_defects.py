@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tb_npu_plugin.analysis.memory import live_at
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.registry import read_file
@@ -329,3 +330,15 @@ def test_a_last_cell_that_is_open_at_the_end(tmp_path: Path) -> None:
     tables, problems = read(tmp_path, "op_statistic.csv", b'OP Type,Core Type\nA,AI_CORE\nB,"AI_\n')
     assert tables["op_statistic"].text("type").tolist() == ["A"]
     assert codes(problems) == ["bad_quotes x1"]
+
+
+def test_memory_allocated_before_the_capture_is_no_damage(tmp_path: Path) -> None:
+    """The vendor documents both: no allocation time, and releases with a negative size."""
+    rows = ["Name,Size(KB),Allocation Time(us),Release Time(us)", "a,4,,20.5", "b,-8,10.5,", "c,1,11.5,", "d,1,x,"]
+    tables, problems = read(tmp_path, "operator_memory.csv", "\n".join([*rows, ""]).encode())
+    assert tables["op_memory"].text("name").tolist() == ["a", "b", "c", "d"]
+    assert [(p.code, p.severity, p.count) for p in problems] == [
+        ("bad_cell", "error", 1),
+        ("before_capture", "info", 3),
+    ]
+    assert live_at(tables["op_memory"], 12_000).text("name").tolist() == ["a", "c", "d"]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.formats import TORCH_NPU
 from tb_npu_plugin.schema.registry import RESULT_FILES
@@ -31,7 +32,7 @@ def test_a_view_says_which_file_and_option_it_lacks() -> None:
     memory = states([FOLDER + "kernel_details.csv"])["memory"]
 
     assert not memory["available"]
-    assert memory["reason"] == "None of memory_record.csv, operator_memory.csv, npu_module_mem.csv is there."
+    assert memory["reason"] == "None of memory_record.csv, operator_memory.csv, npu_module_mem.csv found."
     assert memory["option"] == "profile_memory=True"
 
 
@@ -65,7 +66,7 @@ def test_missing_of_a_view_and_of_all() -> None:
     assert {entry["table"] for entry in everything} == used - {"kernels", "trace"}
     communication = next(entry for entry in everything if entry["file"] == "communication.json")
     assert communication["views"] == ["distributed"]
-    assert communication["option"].startswith("profiler_level=Level1")
+    assert communication["option"].startswith("profiler_level=ProfilerLevel.Level1")
 
 
 def test_a_file_that_gave_nothing_is_not_blamed_on_an_option() -> None:
@@ -85,7 +86,7 @@ BROKEN = Problem("bad_database", FOLDER + DATABASE, "", "a database", "nothing",
 
 
 @pytest.mark.parametrize(
-    ("problems", "option"), [([], "profiler_level=Level1 or Level2, more than one rank"), ([BROKEN], "")]
+    ("problems", "option"), [([], "profiler_level=ProfilerLevel.Level1, more than one rank"), ([BROKEN], "")]
 )
 def test_what_a_database_beside_text_lacks_was_not_recorded(problems: list[Problem], option: str) -> None:
     """All tables are from text: the database was asked for the others, and has none. Unless it could not be read."""
@@ -97,3 +98,39 @@ def test_what_a_database_beside_text_lacks_was_not_recorded(problems: list[Probl
     (entry,) = (entry for entry in missing(facts_of_span(span)) if entry["table"] == "communication")
     assert entry["option"] == option
     assert ("Nothing in it could be read" in entry["text"]) == bool(problems)
+
+
+@pytest.mark.parametrize(
+    ("capture", "option", "text"),
+    [
+        (Capture(activities=("NPU",)), "activities=[ProfilerActivity.CPU, ...]", "Written when the host is profiled."),
+        (
+            Capture(activities=("CPU", "NPU")),
+            "",
+            "It was recorded (activities=[ProfilerActivity.CPU, ...]), so operator_details.csv was probably not copied.",
+        ),
+        (
+            Capture(activities=("CPU", "NPU"), export_types=("db",)),  # the text file was not asked for
+            "",
+            "Written when the host is profiled.",
+        ),
+    ],
+)
+def test_a_setting_that_was_on_is_not_advised(capture: Capture, option: str, text: str) -> None:
+    """Beside a card that said CPU was recorded: "Recorded with activities with ProfilerActivity.CPU"."""
+    facts = facts_of_span(TestSpan({"kernels": table_of("kernels", [{"name": "k"}])}, capture))
+
+    (entry,) = (entry for entry in missing(facts) if entry["table"] == "operators")
+    assert entry["option"] == option
+    assert entry["text"].endswith(text)
+
+
+def test_settings_that_were_on_leave_the_advice_of_a_file_that_needs_more() -> None:
+    span = TestSpan(
+        {"kernels": table_of("kernels", [{"name": "k"}])}, Capture(level="Level1", switches={"l2_cache": False})
+    )
+
+    found = {entry["table"]: entry["option"] for entry in missing(facts_of_span(span))}
+
+    assert found["communication"] == "more than one rank"
+    assert found["op_memory"] == "profile_memory=True"

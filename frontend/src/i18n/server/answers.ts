@@ -11,8 +11,8 @@ export const ANSWERS = {
   "No split of the communication time, no communication operators.": "没有通信时间的拆分，也没有通信算子。",
   "No table of allocations.": "没有内存分配表。",
   "No timeline.": "没有时间线。",
-  "None of these files is there: {0}.": "以下文件都不存在：{0}。",
-  "None of {0} is there.": "{0} 都不存在。",
+  "None of these files found: {0}.": "以下文件都不存在：{0}。",
+  "None of {0} found.": "{0} 都不存在。",
   "Nothing in it could be read: see the problems.": "其中没有可以读取的内容：请查看问题列表。",
   "Step budgets are computed from the kernels; bubble and preparing are unknown.":
     "step 时间由 kernel 计算得出；气泡和准备时间未知。",
@@ -28,7 +28,8 @@ export const ANSWERS = {
   "Written when the host is profiled.": "采集主机侧时写出。",
   "Written by the database export.": "导出 db 时写出。",
   "Written when there is metadata.": "有元数据时写出。",
-  "{0} is not there.": "{0} 不存在。",
+  "It was recorded ({0}), so {1} was probably not copied.": "采集时已开启（{0}），{1} 很可能没有被拷贝过来。",
+  "{0} not found.": "{0} 不存在。",
   "Not in results of {0}.": "{0} 的结果中没有。",
   "{0} is there. {1}": "{0} 存在。{1}",
 

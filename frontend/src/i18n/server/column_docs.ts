@@ -15,7 +15,8 @@ export const COLUMN_DOCS = {
   "Bandwidth: {0} on the {1}.": "带宽：{1} 上的 {0}。",
   "Blocks launched.": "启动的 block 数。",
   "Blocks of the second core of a MIX kernel.": "MIX kernel 第二种核的 block 数。",
-  "Bytes allocated.": "分配的字节数。",
+  "Bytes allocated; negative for the release of memory that was allocated before the capture.":
+    "分配的字节数；为负表示释放采集之前分配的内存。",
   "Bytes moved.": "传输的字节数。",
   "Bytes moved: {0} on the {1}.": "搬运的字节数：{1} 上的 {0}。",
   "Bytes moved; SDMA is not added to what it contains.": "传输的字节数；SDMA 是汇总，不与其包含的链路重复相加。",
@@ -37,7 +38,8 @@ export const COLUMN_DOCS = {
   "Cycles of the matrix unit by those that all cores had meanwhile.": "矩阵单元的周期数与同期所有核的周期数之比。",
   "Cycles summed over the {1}.": "{1} 的周期数之和。",
   "Data moves, main plane.": "主平面上传输数据的时间。",
-  "Data moves, on the main plane.": "主平面上传输数据的时间。",
+  "Data moves, on the main plane; unknown where the file says 0 though links moved data.":
+    "主平面上传输数据的时间；文件记为 0 而链路上有数据传输时为未知。",
   "Data types of the inputs.": "输入的数据类型。",
   "Data types of the outputs.": "输出的数据类型。",
   "Destination, rank inside the group.": "目标在通信域内的 rank。",
@@ -75,7 +77,6 @@ export const COLUMN_DOCS = {
   "Host time without the operators it calls.": "不含其所调用算子的主机时间。",
   "How many.": "数量。",
   "How often it ran.": "执行次数。",
-  "How often it was called.": "调用次数。",
   "How often it was called, calls within calls of the same operator included.": "调用次数，包括同一算子的嵌套调用。",
   "1: within a call of the same operator; 2: of one with the same input shapes; 0: neither.":
     "1：位于同一算子的调用之内；2：且输入 shape 相同；0：均不是。",
@@ -176,8 +177,8 @@ export const COLUMN_DOCS = {
   "Time share of MTE2 by the larger of those of matrix and vector unit.":
     "MTE2 的时间占比与矩阵单元、向量单元中较大者之比。",
   "Time that {0} was busy on the {1}.": "{1} 上 {0} 的忙碌时间。",
-  "Total / total of all computing kernels; for communication rows / total of all communication.":
-    "总时间 / 所有计算 kernel 的总时间；通信行为 / 所有通信的总时间。",
+  "Total / total of all computing kernels; communication is no part of it.":
+    "总耗时 / 所有计算 kernel 的总耗时；通信不计入。",
   "Total active after the release.": "释放后的活跃内存总量。",
   "Total active right after.": "分配后的活跃内存总量。",
   "Total active.": "活跃内存总量。",
@@ -194,8 +195,9 @@ export const COLUMN_DOCS = {
   "Waiting for peers between moves, without synchronization.": "两次传输之间等待对端的时间，不含同步时间。",
   "Waiting for peers, synchronization included.": "等待对端的时间，含同步时间。",
   "Wall time of the operator.": "算子从开始到结束的时间。",
-  "Wall time: transit + wait + synchronization + idle.": "从开始到结束的时间：传输 + 等待 + 同步 + 空闲。",
-  "When it was allocated.": "分配的时刻。",
+  "Wall time: transit + wait + synchronization + unattributed wait.":
+    "从开始到结束的时间：传输 + 等待 + 同步 + 未归因等待。",
+  "When it was allocated; unknown for what was allocated before the capture.": "分配的时间；采集之前分配的为未知。",
   "When it was first reached.": "首次达到的时刻。",
   "When it was recorded.": "记录的时刻。",
   "When it was sampled.": "采样的时刻。",

@@ -205,4 +205,9 @@ export const PROBLEMS = {
   "See the server's log.": "请查看服务器日志。",
   "Use the file as the profiler wrote it, never saved from a spreadsheet program.":
     "请使用采集工具写出的原始文件，不要用电子表格软件保存。",
+  "allocations within the capture": "采集期间的内存分配",
+  "Nothing: the rows are shown. The profiler writes them without an allocation time, or with a negative size, for memory that was allocated before the capture.":
+    "无：这些行照常显示。对于采集之前分配的内存，profiler 不写分配时间，或写为负的大小。",
+  "Nothing to do; start the capture earlier to see these allocations.": "无需处理；提前开始采集即可看到这些分配。",
+  "no allocation time, or a negative size": "没有分配时间，或大小为负",
 } as const satisfies Partial<Record<ServerText, string>>;

@@ -7,7 +7,7 @@ const PARTS = [
   { id: "transit", color: "var(--c-comm)" },
   { id: "wait", color: "var(--c-wait)" },
   { id: "synchronization", color: "var(--c-mix)" },
-  { id: "idle", color: "var(--c-free)" },
+  { id: "idle", color: "var(--c-prep)" },
 ] as const;
 
 /** The bar's parts of one rank. */

@@ -13,12 +13,12 @@ const EXPLAINS = 0.5;
 export function slowRankTexts(lines: readonly RankLine[], step: string): string[] {
   const found = slowRanks(lines);
   const isStaged = hasStages(lines.map((line) => line.state));
-  const texts = found.slice(0, NAMED).map((one) => textOf(one, isStaged, step === ALL_STEPS));
+  const texts = found.slice(0, NAMED).map((one) => textOf(one, lines, isStaged, step === ALL_STEPS));
   return found.length > NAMED ? [...texts, t("ranks.more", { count: found.length - NAMED })] : texts;
 }
 
 /** isSum: over all steps, where the longest of each are added: they are no longest time any more. */
-function textOf(one: SlowRank, isStaged: boolean, isSum: boolean): string {
+function textOf(one: SlowRank, lines: readonly RankLine[], isStaged: boolean, isSum: boolean): string {
   const rank = rankName(one.line);
   switch (one.kind) {
     case "late":
@@ -35,7 +35,7 @@ function textOf(one: SlowRank, isStaged: boolean, isSum: boolean): string {
         share: format.share(one.taken / one.expected - 1, 0),
       });
     case "awaited":
-      return awaitedText(one, isStaged, isSum);
+      return awaitedText(one, lines, isStaged, isSum);
     case "idle":
       return t(isSum ? "ranks.idle.sum" : "ranks.idle", {
         rank,
@@ -45,7 +45,12 @@ function textOf(one: SlowRank, isStaged: boolean, isSum: boolean): string {
   }
 }
 
-function awaitedText(one: SlowRank & { kind: "awaited" }, isStaged: boolean, isSum: boolean): string {
+function awaitedText(
+  one: SlowRank & { kind: "awaited" },
+  lines: readonly RankLine[],
+  isStaged: boolean,
+  isSum: boolean,
+): string {
   const texts = [
     t(isStaged ? "ranks.awaited.stage" : "ranks.awaited", {
       rank: rankName(one.line),
@@ -56,7 +61,9 @@ function awaitedText(one: SlowRank & { kind: "awaited" }, isStaged: boolean, isS
   if (isSum) return texts.join(" ");
   if (one.late !== null) texts.push(t("ranks.awaited.longest", { time: format.duration(one.late, 2) }));
   const idle = one.line.figures?.idle_at_once ?? 0;
-  if (idle >= EXPLAINS * (one.others - one.communicated)) {
+  // Where another one idles longer, its own host is no reason to wait for this rank.
+  const isLongest = lines.every((line) => line === one.line || (line.figures?.idle_at_once ?? 0) < idle);
+  if (isLongest && idle >= EXPLAINS * (one.others - one.communicated)) {
     texts.push(t("ranks.awaited.idle", { time: format.duration(idle, 2) }));
   }
   return texts.join(" ");

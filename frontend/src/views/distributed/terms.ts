@@ -26,10 +26,10 @@ export const en = {
   "distributed.part.wait": "Wait",
   "distributed.part.wait.help": "Waiting for other ranks, without synchronization",
   "distributed.part.synchronization": "Synchronization",
-  "distributed.part.synchronization.help": "Waiting before the first transfer: the ranks find each other",
-  "distributed.part.idle": "Idle",
+  "distributed.part.synchronization.help": "Waiting for peers before the first transfer",
+  "distributed.part.idle": "Unattributed wait",
   "distributed.part.idle.help":
-    "Elapsed − transfer − wait − synchronization. The files count waits for one neighbour only: most of the time that a rank waits for another one is in here.",
+    "Neither transfer nor a known wait: elapsed − transfer − wait − synchronization. The files count waits for one neighbour only, so most waiting for a late rank is here.",
   "distributed.ops": "Communication operators",
   "distributed.ops.help":
     "Calls of one operator in one group and step. Bytes count each transfer once: SDMA is not added to the HCCS or PCIE that it contains.",
@@ -39,9 +39,9 @@ export const en = {
   "distributed.link_use.help":
     "What the profiler sampled over the whole capture, whatever the step: sys_interconnection records PCIe and HCCS, sys_io the network card and RoCE. Average and peak are those of all traffic of the device; the curves are in the Trace view.",
   "distributed.late_peer":
-    "Not recorded, but comes last: {rank}. In {operator}, {observer} waits for it for {time} at once. Recorded ranks that wait for it so: {count}.",
+    "{rank} (not profiled) arrives last: {observer} waited up to {time} for it in {operator}. Confirmed by {count} of the profiled ranks.",
   "distributed.late_peer.groups":
-    "Not recorded, but comes last: {rank}, or a rank of another group that it waits for. In {operator}, {observer} waits for it for {time} at once. Recorded ranks that wait for it so: {count}.",
+    "{rank} (not profiled), or a rank of another group that it waits for, arrives last: {observer} waited up to {time} for it in {operator}. Confirmed by {count} of the profiled ranks.",
   "distributed.late_peer.local": "rank {peer} of group {group}",
   "distributed.links": "Links",
   "distributed.links.help":
@@ -96,10 +96,10 @@ export const zh: Record<keyof typeof en, string> = {
   "distributed.part.wait": "等待",
   "distributed.part.wait.help": "等待其他 rank，不含同步",
   "distributed.part.synchronization": "同步",
-  "distributed.part.synchronization.help": "首次传输之前的等待：各 rank 互相就绪",
-  "distributed.part.idle": "空闲",
+  "distributed.part.synchronization.help": "首次传输之前对其他 rank 的等待",
+  "distributed.part.idle": "未归因等待",
   "distributed.part.idle.help":
-    "总耗时 − 传输 − 等待 − 同步。文件只统计对一个相邻 rank 的等待：一个 rank 等待其他 rank 的大部分时间都算在这里。",
+    "既不是传输也不是已知等待的时间：总耗时 − 传输 − 等待 − 同步。文件只统计对一个相邻 rank 的等待，因此等待慢卡的大部分时间在这里。",
   "distributed.ops": "通信算子",
   "distributed.ops.help":
     "同一通信域、同一 step 中一个算子的所有调用。每次传输只计一次字节：SDMA 不与它包含的 HCCS 或 PCIE 相加。",
@@ -109,9 +109,9 @@ export const zh: Record<keyof typeof en, string> = {
   "distributed.link_use.help":
     "采集工具在整个采集期间的采样结果，与 step 无关：sys_interconnection 采集 PCIe 和 HCCS，sys_io 采集网卡和 RoCE。平均值和峰值包含设备的全部流量；曲线见 Trace 视图。",
   "distributed.late_peer":
-    "未采集，但到得最晚：{rank}。在 {operator} 中 {observer} 连续等它 {time}。这样等它的已采集 rank 数：{count}。",
+    "{rank}（未采集）到达最晚：{observer} 在 {operator} 中等待它最长 {time}。已由 {count} 个 rank 证实。",
   "distributed.late_peer.groups":
-    "未采集，但到得最晚：{rank}，或它在另一个通信域中等待的 rank。在 {operator} 中 {observer} 连续等它 {time}。这样等它的已采集 rank 数：{count}。",
+    "{rank}（未采集）或它在另一个通信域中等待的 rank 到达最晚：{observer} 在 {operator} 中等待它最长 {time}。已由 {count} 个 rank 证实。",
   "distributed.late_peer.local": "通信域 {group} 内的 rank {peer}",
   "distributed.links": "链路",
   "distributed.links.help":

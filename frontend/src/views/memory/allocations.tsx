@@ -1,4 +1,4 @@
-import { Fragment } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import { useMemo } from "preact/hooks";
 import type { MemoryJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
@@ -103,12 +103,7 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
             }
           />
         }
-        cell={{
-          release_ns: (row, text) => released(row, text, "memory.held"),
-          dur_ns: (row, text) => released(row, text, "memory.held.short"),
-          active_release_ns: (row, text) => released(row, text, "memory.held"),
-          active_dur_ns: (row, text) => released(row, text, "memory.held.short"),
-        }}
+        cell={CELLS}
         details={(row) => <Details row={row} table={shown} baseNs={baseNs} onMoment={(at) => setLive(String(at))} />}
       />
     </Card>
@@ -120,6 +115,21 @@ function released(row: Row, text: string, held: "memory.held" | "memory.held.sho
   const isHeld = NOT_RELEASED.every(({ column }) => row.get(column) === null);
   return isHeld ? <span class="muted">{t(held)}</span> : text;
 }
+
+/** A negative size is the release of memory that was allocated before the capture. */
+function size(row: Row, text: string) {
+  const bytes = row.get("size_bytes");
+  return typeof bytes === "number" && bytes < 0 ? <span data-tip={t("memory.negative")}>{text}</span> : text;
+}
+
+const CELLS: Readonly<Record<string, (row: Row, text: string) => ComponentChildren>> = {
+  size_bytes: size,
+  alloc_ns: (row, text) => (row.get("alloc_ns") === null ? <span class="muted">{t("memory.before")}</span> : text),
+  release_ns: (row, text) => released(row, text, "memory.held"),
+  dur_ns: (row, text) => released(row, text, "memory.held.short"),
+  active_release_ns: (row, text) => released(row, text, "memory.held"),
+  active_dur_ns: (row, text) => released(row, text, "memory.held.short"),
+};
 
 interface ChipProps {
   at: number;

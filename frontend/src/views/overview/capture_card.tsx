@@ -77,7 +77,8 @@ function deviceText({ device, device_ids: ids, device_kind: kind }: CaptureJson)
 
 function rankText({ rank, rank_source: source, world_size: world }: CaptureJson, profiled: number): ComponentChildren {
   if (rank === null) return "";
-  const text = world === null ? String(rank) : t("overview.rank.of", { rank, world });
+  // What the links show of the world is a lower bound, as are the ranks of the run.
+  const text = world === null ? String(rank) : t("overview.rank.of", { rank, world: Math.max(world, profiled) });
   const count = profiled > 1 || world !== null ? ` (${t("overview.rank.profiled", { count: profiled })})` : "";
   return <span data-tip={source ? t("overview.rank.source", { source }) : undefined}>{text + count}</span>;
 }

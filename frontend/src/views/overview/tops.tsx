@@ -27,7 +27,11 @@ export function TopKernels({ table }: { table: TableJson }) {
         ]}
         compared={[["avg_ns", "min_ns", "max_ns"]]}
         bar={{ column: table.columns.some((column) => column.key === "share") ? "share" : "ratio", color: coreOf }}
-        onOpen={(row) => openFiltered("kernel", "kernel.statistic", row.get("type") ?? row.get("name"))}
+        onOpen={(row) =>
+          hasTypes(table)
+            ? openFiltered("kernel", "kernel.types", row.get("type"), "types")
+            : openFiltered("kernel", "kernel.statistic", row.get("name"))
+        }
       />
     </Card>
   );
@@ -71,7 +75,7 @@ function OpenLink({ view }: { view: "kernel" | "operator" }) {
   );
 }
 
-function openFiltered(view: "kernel" | "operator", table: string, name: unknown): void {
+function openFiltered(view: "kernel" | "operator", table: string, name: unknown, tab: string | null = null): void {
   const filter = formatState({ ...parseState(""), filter: String(name ?? "") });
-  openView(view, { [`t.${table}`]: filter, [`${view}.tab`]: null });
+  openView(view, { [`t.${table}`]: filter, [`${view}.tab`]: tab });
 }

@@ -1,0 +1,162 @@
+"""One word, one figure: what views call by the same word of the glossary is the same for the same rank and step."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Union
+
+import pytest
+
+from tb_npu_plugin.views.availability import facts_of_span, is_available
+from tb_npu_plugin.views.base import ViewInput
+from tb_npu_plugin.views.registry import VIEWS
+from tests.oracle.raw import REAL_RUN, raw
+from tests.oracle.shown import rows_of
+from tests.support.fixtures import FIXTURES
+from tests.support.span import TestSpan, found_spans
+
+SHOWN = ("overview", "kernel", "operator", "distributed", "diff", "step_trace")
+#: What is told of, and by which word: ("step 5", "computing").
+Label = tuple[str, str]
+Figure = tuple[str, Label, Union[int, float]]
+#: Files round the sums of a step to 0.25 us, and the parts to the ns.
+ROUNDING_NS = 500
+
+#: Words of the fields of a step, in each contract that has it.
+STEP = {
+    "computing": "computing",
+    "communication_not_overlapped": "exposed communication",
+    "communication": "communication",
+    "overlapped": "overlapped",
+    "copying": "copying",
+    "free": "free",
+    "bubble": "bubble",
+    "preparing": "preparing",
+    "stage": "stage",
+}
+#: Classes of Diff that are no kernels.
+PARTS = {"copying": "copying", "communication": "exposed communication", "bubble": "bubble", "idle": "free"}
+#: Words of the columns of tables.
+KERNELS = {"calls": "calls", "total_ns": "total", "avg_ns": "avg", "min_ns": "min", "max_ns": "max"}
+OPERATORS = {
+    "calls": "calls",
+    "device_self_ns": "device self",
+    "device_total_ns": "device total",
+    "host_self_ns": "host self",
+    "host_total_ns": "host total",
+}
+
+
+def _steps(view: str, rows: list[dict[str, Any]]) -> Iterator[Figure]:
+    for row in rows:
+        subject = f"step {row['step']} device {row['device_id']}"
+        for field, word in STEP.items():
+            if row.get(field) is not None:
+                yield view, (subject, word), row[field]
+        parts = [row["computing"], row["communication_not_overlapped"], row.get("copying") or 0, row["free"]]
+        if None not in parts:
+            yield view, (subject, "step time"), sum(parts)
+
+
+def _diff(data: Any, devices: dict[str | None, Any]) -> Iterator[Figure]:
+    """A span beside itself; the figures of a step on several devices are means."""
+    for step in data["steps"]:
+        if step["baseline_step"] is None or len(devices[step["baseline_step"]]) != 1:
+            continue
+        subject = f"step {step['baseline_step']} device {devices[step['baseline_step']][0]}"
+        times = {entry["id"]: entry["baseline_ns"] for entry in step["classes"]}
+        exposed = times.get("communication", 0) + times.get("bubble", 0)
+        for part, word in PARTS.items():
+            if part in times:
+                yield "diff", (subject, word), exposed if part == "communication" else times[part]
+        yield "diff", (subject, "computing"), sum(time for name, time in times.items() if name not in PARTS)
+        if step["baseline_ns"] is not None:
+            yield "diff", (subject, "step time"), step["baseline_ns"]
+
+
+def _table(view: str, rows: list[dict[str, Any]], keys: tuple[str, ...], words: dict[str, str]) -> Iterator[Figure]:
+    for row in rows:
+        subject = " ".join(str(row[key]) for key in keys)
+        for column, word in words.items():
+            if row.get(column) is not None:
+                yield view, (subject, word), row[column]
+        share = row.get("share", row["ratio"] / 100 if row.get("ratio") is not None else None)
+        if share is not None:
+            yield view, (subject, "share of computing"), share
+
+
+def _figures(spans: list[TestSpan], chosen: TestSpan) -> Iterator[Figure]:
+    built: dict[str, Any] = {}
+    for view in VIEWS:
+        given = {"span": [chosen], "run": spans, "diff": [chosen, chosen]}[view.scope]
+        if view.id in SHOWN and is_available(view, facts_of_span(chosen)):
+            built[view.id] = view.build(ViewInput(given, {}))
+    tables = {(view, name): rows_of(table.table) for view, made in built.items() for name, table in made.tables.items()}
+    steps = built["overview"].data["steps"]
+    devices: dict[str | None, list[Any]] = defaultdict(list)
+    for row in steps:
+        devices[row["step"]].append(row["device_id"])
+    yield from _steps("overview", steps)
+    budgets = built["distributed"].data["budgets"] if "distributed" in built else []
+    own = [row for row in budgets if row["span"] == chosen.token]
+    for row in own:
+        row["device_id"] = row["device_id"] if len(devices[row["step"]]) > 1 else (devices[row["step"]] or [None])[0]
+    yield from _steps("distributed", own)
+    if "diff" in built:
+        yield from _diff(built["diff"].data, devices)
+    for row in built["step_trace"].data["steps"] if "step_trace" in built else ():
+        if len(devices[row["step"]]) == 1 and row["reduce_ns"] is not None:
+            yield (
+                "step_trace",
+                (f"step {row['step']} device {devices[row['step']][0]}", "communication"),
+                row["reduce_ns"],
+            )
+    top = tables.get(("overview", "kernels"), [])
+    by = "type" if top and "type" in top[0] else "name"
+    yield from _table("overview", top, (by, "core"), KERNELS)
+    yield from _table(
+        "kernel", tables.get(("kernel", "types" if by == "type" else "statistic"), []), (by, "core"), KERNELS
+    )
+    yield from _table("overview", tables.get(("overview", "operators"), []), ("name",), OPERATORS)
+    yield from _table("operator", tables.get(("operator", "by_name"), []), ("name",), OPERATORS)
+
+
+@cache
+def _spans(run: Path) -> list[TestSpan]:
+    if run.is_relative_to(REAL_RUN.parent):
+        raw(REAL_RUN)  # skips where the real data are absent
+    return [span for span in found_spans(run) if span.format != "cluster"]
+
+
+RUNS = {
+    "two_ranks": FIXTURES / "results" / "two_ranks",
+    "two_steps": FIXTURES / "results" / "two_steps",
+    "db_only": FIXTURES / "results" / "db_only",
+    "mindspore_db": FIXTURES / "results" / "mindspore_db",
+    "gpu": FIXTURES / "results" / "kineto_gpu",
+    "demo": FIXTURES / "demo" / "transformer_910b",
+    "real_text": REAL_RUN,
+    "real_db": REAL_RUN.parent / "ascend_pt_db_level1",
+}
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_one_word_is_one_figure(run: Path) -> None:
+    spans = _spans(run)
+    for chosen in spans:
+        told: dict[Label, dict[str, Union[int, float]]] = defaultdict(dict)
+        for view, label, value in _figures(spans, chosen):
+            told[label][view] = value
+        for label, by_view in told.items():
+            slack: float = ROUNDING_NS if label[0].startswith("step ") or label[1] == "total" else 1
+            if label[1] == "share of computing":
+                slack = 1e-5  # a file gives it in percent of three digits
+            assert max(by_view.values()) - min(by_view.values()) <= slack, (label, by_view)
+        several = {word for (_, word), by_view in told.items() if len(by_view) > 1}
+        if chosen.tables.get("kernels") is not None:
+            assert {"computing", "exposed communication", "free", "step time", "total"} <= several
+        if chosen.tables.get("operators") is not None:
+            assert {"calls", "host self"} <= several or "mindspore" in run.name
