@@ -18,7 +18,6 @@ from tb_npu_plugin.store.timeline_open import META
 from tb_npu_plugin.store.timeline_rows import Rows
 from tb_npu_plugin.store.timeline_tracks import Track
 
-
 #: Steps that are told of at most.
 MOST_STEPS = 10_000
 

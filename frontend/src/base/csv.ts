@@ -11,3 +11,9 @@ export function csvText(header: readonly string[], rows: Iterable<readonly Field
 function quoted(text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
+
+/** Name of a column in a CSV, with the unit that its figures have there. */
+export function csvHeader({ key, kind }: { key: string; kind: string }): string {
+  const unit = { duration: "_ns", time: "_ns", bytes: "_bytes", traffic: "_bytes" }[kind] ?? "";
+  return key.endsWith(unit) ? key : key + unit;
+}
