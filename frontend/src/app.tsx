@@ -5,11 +5,12 @@ import { t } from "./i18n";
 import { Boundary } from "./shell/boundary";
 import { HelpDialog } from "./shell/help";
 import { NoRuns } from "./shell/no_runs";
+import { NotFound } from "./shell/not_found";
 import { SideBar } from "./shell/side_bar";
 import { TopBar } from "./shell/top_bar";
 import { ViewHost } from "./shell/view_host";
 import { catalog, catalogError, loadCatalog } from "./state/catalog";
-import { openView, pinSelection, selection } from "./state/selection";
+import { missing, openView, pinSelection, selection } from "./state/selection";
 import { ErrorPanel } from "./widgets/states";
 import { TooltipLayer } from "./widgets/tooltip";
 
@@ -87,5 +88,6 @@ function Content() {
       </section>
     );
   }
-  return found.runs.length === 0 ? <NoRuns catalog={found} /> : <ViewHost />;
+  if (found.runs.length === 0) return <NoRuns catalog={found} />;
+  return missing.value ? <NotFound missing={missing.value} catalog={found} /> : <ViewHost />;
 }

@@ -60,9 +60,18 @@ def to_csv(source: ViewTable, base_ns: int, query: TableQuery) -> Iterator[bytes
     table = _chosen(source.table, query)
     whole = dataclasses.replace(query, offset=0, limit=len(source.table))
     rows, _ = page_of(source.table, base_ns, whole, *_order(source, query))
-    head = _csv_lines([[column.key for column in table.columns]])
+    head = _csv_lines([[_csv_header(column) for column in table.columns]])
     pieces = (rows[first : first + CSV_LOADED] for first in range(0, len(rows), CSV_LOADED))
     return chain([head], (lines for piece in pieces for lines in _csv_pieces(table.loaded(piece))))
+
+
+#: What a key ends with that names the unit of its figures.
+_UNITS = {Kind.DURATION: "_ns", Kind.TIME: "_ns", Kind.BYTES: "_bytes", Kind.TRAFFIC: "_bytes"}
+
+
+def _csv_header(column: Column) -> str:
+    unit = _UNITS.get(column.kind, "")
+    return column.key if column.key.endswith(unit) else column.key + unit
 
 
 def _csv_pieces(table: Table) -> Iterator[bytes]:

@@ -17,3 +17,9 @@ function quoted(field: Field): string {
   const safe = typeof field === "string" && FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
+
+/** Name of a column in a CSV, with the unit that its figures have there. */
+export function csvHeader({ key, kind }: { key: string; kind: string }): string {
+  const unit = { duration: "_ns", time: "_ns", bytes: "_bytes", traffic: "_bytes" }[kind] ?? "";
+  return key.endsWith(unit) ? key : key + unit;
+}

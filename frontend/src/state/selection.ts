@@ -14,14 +14,40 @@ export interface Selection {
   experimental: string;
 }
 
-/** What the URL asks for, completed: a token that is not there (any more) falls back to the first of its kind. */
+/** What the address names and is not there (any more). */
+export interface Missing {
+  kind: "view" | "run" | "worker" | "span";
+  /** As the address writes it. */
+  id: string;
+}
+
+/** The first thing that the address names and is not there; null: all of it is, or nothing is known yet. */
+export function missingOf(found: CatalogJson | null, all: ReadonlyMap<string, Place>, wanted: Params): Missing | null {
+  const { view = "", run = "", worker = "", span = "" } = wanted;
+  if (view !== "" && !VIEW_IDS.some((id) => id === view)) return { kind: "view", id: view };
+  if (!found || found.runs.length === 0) return null;
+  const linked = all.get(span);
+  const ofRun = found.runs.find((item) => item.id === run) ?? linked?.run;
+  if (run !== "" && !ofRun) return { kind: "run", id: run };
+  const ofWorker = (ofRun ?? found.runs[0])?.workers.find((item) => item.id === worker) ?? workerOf(ofRun, linked);
+  if (worker !== "" && !ofWorker) return { kind: "worker", id: worker };
+  return span !== "" && !linked ? { kind: "span", id: span } : null;
+}
+
+/**
+ * What the URL asks for, completed: what it does not name is the first of its kind, what it names and is not there is "",
+ * and so is what stands below that.
+ */
 export function resolve(found: CatalogJson | null, all: ReadonlyMap<string, Place>, wanted: Params): Selection {
   const view = VIEW_IDS.find((id) => id === wanted.view) ?? "overview";
-  const runs = found?.runs ?? [];
+  const missing = missingOf(found, all, wanted)?.kind;
+  const runs = missing === "run" ? [] : (found?.runs ?? []);
   const linked = wanted.span ? all.get(wanted.span) : undefined;
   const run = runs.find((item) => item.id === wanted.run) ?? linked?.run ?? runs[0];
-  const worker = run?.workers.find((item) => item.id === wanted.worker) ?? workerOf(run, linked) ?? run?.workers[0];
-  const span = worker?.spans.find((item) => item.id === wanted.span) ?? worker?.spans[0];
+  const workers = missing === "worker" ? [] : (run?.workers ?? []);
+  const worker = workers.find((item) => item.id === wanted.worker) ?? workerOf(run, linked) ?? workers[0];
+  const spans = missing === "span" ? [] : (worker?.spans ?? []);
+  const span = spans.find((item) => item.id === wanted.span) ?? spans[0];
   const chosen = { run: run?.id ?? "", worker: worker?.id ?? "", span: span?.id ?? "" };
   return { view, ...chosen, ...sides(all, chosen.span, wanted) };
 }
@@ -76,6 +102,8 @@ function sides(
 
 export const selection = computed<Selection>(() => resolve(catalog.value, places.value, params.value));
 
+export const missing = computed<Missing | null>(() => missingOf(catalog.value, places.value, params.value));
+
 /** Where the selected span stands; undefined while nothing is selected. */
 export const place = computed<Place | undefined>(() => places.value.get(selection.value.span));
 
@@ -117,7 +145,7 @@ function choose(next: Readonly<Record<string, string | null>>): void {
 /** A link copied from the address bar must mean the same tomorrow: write down what was chosen by default. */
 export function pinSelection(): void {
   const found = catalog.peek();
-  if (!found || found.scanning || found.runs.length === 0) return;
+  if (!found || found.scanning || found.runs.length === 0 || missing.peek()) return;
   const { run, worker, span } = selection.peek();
   setParams({ run, worker, span });
 }

@@ -174,11 +174,19 @@ function addWhole(
   return Math.min(next, to) - Math.max(own, from);
 }
 
+/** How columns become heights. */
+export interface Steps {
+  /** Heights are multiples of it, device pixels. */
+  grain: number;
+  /** Each column in which something is has at least this height; 0: what is too low adds up, see heightsOf. */
+  least: number;
+}
+
 /**
  * Heights of the columns of a row that is `height` pixels high. What a column has too much or too little of a whole
- * pixel goes on to the next one, so that the whole row shows as much as it holds.
+ * step goes on to the next one, so that the whole row shows as much as it holds.
  */
-export function heightsOf(line: Line, height: number): Uint16Array {
+export function heightsOf(line: Line, height: number, { grain, least }: Steps = { grain: 1, least: 0 }): Uint16Array {
   const { fill, rounded } = line;
   const heights = new Uint16Array(fill.length);
   let owed = 0;
@@ -191,9 +199,10 @@ export function heightsOf(line: Line, height: number): Uint16Array {
       continue;
     }
     if (share * height >= height - 0.5) heights[column] = height;
+    else if (least > 0) heights[column] = Math.max(Math.round(share * height), least);
     else {
       owed += share * height;
-      const pixels = Math.max(Math.floor(owed), empty >= LONELY ? 1 : 0);
+      const pixels = Math.max(Math.floor(owed / grain) * grain, empty >= LONELY ? grain : 0);
       heights[column] = pixels;
       owed -= pixels;
     }
@@ -208,10 +217,11 @@ export function stampColumns(
   line: Line,
   [top, bottom]: readonly [number, number],
   [clipTop, clipBottom]: readonly [number, number],
+  steps?: Steps,
 ): void {
   const { colours } = line;
   const width = colours.length;
-  const heights = heightsOf(line, bottom - top);
+  const heights = heightsOf(line, bottom - top, steps);
   const stop = Math.min(bottom, clipBottom, Math.floor(image.length / width));
   for (let y = Math.max(top, clipTop, 0); y < stop; y++) {
     const needed = bottom - y;

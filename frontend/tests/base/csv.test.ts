@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { csvText } from "../../src/base/csv";
+import { csvHeader, csvText } from "../../src/base/csv";
 
 it("disarms formulas, not numbers", () => {
   const cells = ["=1+1", "+cmd", "-x", "@SUM(A1)", "\tx", "-1.5", "a=b", -3];
@@ -19,4 +19,15 @@ it("quotes what needs it, keeps every digit and leaves the unknown empty", () =>
     ],
   );
   expect(text).toBe('a,"b,c"\r\n"x\ny",9007199254740991\r\n"say ""no""",\r\n');
+});
+
+it("names the unit of figures in the header", () => {
+  const columns = [
+    { key: "name", kind: "text" },
+    { key: "total", kind: "duration" },
+    { key: "wait_ns", kind: "duration" },
+    { key: "size", kind: "bytes" },
+    { key: "count", kind: "int" },
+  ];
+  expect(columns.map(csvHeader)).toEqual(["name", "total_ns", "wait_ns", "size_bytes", "count"]);
 });

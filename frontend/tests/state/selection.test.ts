@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { CatalogJson, SpanJson } from "../../src/api/types.gen";
 import type { Place } from "../../src/state/catalog";
-import { resolve } from "../../src/state/selection";
+import { missingOf, resolve } from "../../src/state/selection";
 
 function span(id: string): SpanJson {
   return {
@@ -110,4 +110,20 @@ test("compared with the same rank of the next run in time, of the same profiler 
   add("later", "3000");
   add("next", "2000");
   expect(resolve(CATALOG, all, { baseline: "here" })).toMatchObject({ experimental: "next" });
+});
+
+test("what the address names and is not there is not replaced by another", () => {
+  const look = (wanted: Record<string, string>) => missingOf(CATALOG, PLACES, wanted)?.kind ?? null;
+  expect(look({})).toBeNull();
+  expect(look({ run: "r2", worker: "w3", span: "s4" })).toBeNull();
+  expect(look({ view: "nonsense", run: "gone" })).toBe("view");
+  expect(look({ run: "gone", worker: "w1", span: "gone" })).toBe("run");
+  expect(look({ run: "r1", worker: "gone" })).toBe("worker");
+  expect(look({ run: "r1", worker: "w1", span: "gone" })).toBe("span");
+  expect(look({ span: "gone" })).toBe("span");
+  // A span that is there says in which run.
+  expect(look({ run: "gone", worker: "gone", span: "s4" })).toBeNull();
+  expect(resolve(CATALOG, PLACES, { run: "gone" })).toMatchObject({ run: "", worker: "", span: "", baseline: "" });
+  expect(resolve(CATALOG, PLACES, { run: "r1", worker: "gone" })).toMatchObject({ run: "r1", worker: "", span: "" });
+  expect(resolve(CATALOG, PLACES, { worker: "w2", span: "gone" })).toMatchObject({ worker: "w2", span: "" });
 });

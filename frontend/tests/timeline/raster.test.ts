@@ -142,6 +142,17 @@ test("a lone slice is seen however short it is, a moment in full height", () => 
   ).toEqual([4]);
 });
 
+test("hits are lit in each column, other columns rise in steps", () => {
+  const bars: BarTuple[] = [
+    [10, 25, 0],
+    [110, 125, 0],
+    [200, 293, 0],
+  ];
+  const drawn = line(bars, 0, 100, 4);
+  expect([...heightsOf(drawn, 20, { grain: 1, least: 4 })]).toEqual([4, 4, 19, 0]);
+  expect([...heightsOf(drawn, 20, { grain: 2, least: 0 })]).toEqual([2, 4, 18, 0]);
+});
+
 test("wide bars get an edge on the left, but not where the view cuts them, and straight ends", () => {
   expect(draw([[1, 9, 0]], 0, 1, 10)).toEqual([0, 11, 1, 1, 1, 1, 1, 1, 1, 0]);
   expect(draw([[1, 9, 0]], 2, 1, 8)).toEqual([1, 1, 1, 1, 1, 1, 1, 0]);

@@ -40,3 +40,16 @@ test("bars give way where the figures have no room, and names have some where no
   expect(widths(479)).toEqual([130, 80, 80, 130]);
   expect(widths(419)).toEqual([220, 80, 80, 130]);
 });
+
+test("a copied cell has the unit that it shows; unknown is empty", () => {
+  const format = columnFormat(column("dur"), [102_304_881, 1_234_567_890_000], "0");
+  expect(format.copied(102_304_881)).toBe(`${format.text(102_304_881)} s`);
+  expect(columnFormat(column("dur"), [102_304_881], "0").copied(102_304_881)).toBe("102.305 ms");
+  expect(columnFormat(column("dur"), [1_234_567_000, 500], "0").copied(null)).toBe("");
+  expect(columnFormat({ ...column("n"), kind: "int" }, [1_234_567], "0").copied(1_234_567)).toBe("1234567");
+  expect(columnFormat({ ...column("r"), kind: "ratio" }, [0.125], "0").copied(0.125)).toBe("12.5 %");
+});
+
+test("a column without figures has no unit in its header", () => {
+  expect(columnFormat(column("computing"), [null, null], "0").header).toBe("computing");
+});

@@ -17,6 +17,8 @@ import { TextFitter } from "./text";
 /** Bars narrower than this (CSS pixels) have no label. */
 const LABEL_FROM = 22;
 const LABEL_PAD = 4;
+/** Height (CSS pixels) in which at least a hit of the search is lit: it is looked for. */
+const HIT_LEAST = 4;
 export const TICK_SPACING = 96;
 
 interface Label {
@@ -69,17 +71,18 @@ export class RowPainter {
     }
     const pending = new Uint32Array(blank.length).fill(pixelOf(mix(theme.surface, theme.textColour, 0.03)));
     const line = newLine(view.start, view.scale / ratio, blank.length, LABEL_FROM * ratio);
+    const grain = Math.max(Math.round(ratio), 1);
     const edges: [number, number] = [clip(section.top), clip(section.bottom)];
     for (const bar of barsIn(section.items, from, to)) {
       const y = bar.y + section.shift;
       const place: [number, number] = [Math.round(y * ratio), Math.round((y + BAR) * ratio)];
       const found = this.drawBars(scene, caches.slices, bar, line);
       if (!found) stamp(pixels, pending, clip(y), clip(y + BAR));
-      stampColumns(pixels, line, place, edges);
+      stampColumns(pixels, line, place, edges, { grain, least: 0 });
       for (const label of found ?? []) labels.push({ ...label, y, section });
       if (scene.needle === "") continue;
       this.drawBars(scene, caches.hits, bar, line);
-      stampColumns(pixels, line, place, edges);
+      stampColumns(pixels, line, place, edges, { grain, least: HIT_LEAST * grain });
     }
   }
 

@@ -194,7 +194,7 @@ function TableCell({ shown, row, value, isLink, own }: CellProps) {
       class={`cell ${shown.format.isFigure ? "figure" : ""}`}
       role="gridcell"
       tabIndex={-1}
-      data-copy={shown.format.isFigure ? String(value ?? "") : text}
+      data-copy={shown.format.copied(value)}
       {...tip}
     >
       {content}

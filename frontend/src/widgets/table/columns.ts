@@ -8,6 +8,8 @@ export interface ColumnFormat {
   /** Title and unit, for the header. */
   header: string;
   isFigure: boolean;
+  /** What a copied cell says: as shown, with its unit and without separators of thousands; "" for unknown. */
+  copied: (value: Cell) => string;
   text: (value: Cell) => string;
   /** All digits, for the tooltip. */
   full: (value: Cell) => string;
@@ -26,7 +28,7 @@ export function columnFormat(column: ColumnJson, values: readonly unknown[], bas
   const title = columnTitle(column);
   if (column.kind === "text") {
     const text = (value: Cell) => (value === null || value === "" ? format.UNKNOWN : String(value));
-    return { header: title, isFigure: false, text, full: text };
+    return { header: title, isFigure: false, copied: text, text, full: text };
   }
   const numbers = values as readonly (number | null)[];
   switch (column.kind) {
@@ -87,18 +89,25 @@ function scaled(
 ): ColumnFormat {
   const decimals = format.columnDecimals(values, unit.scale, most);
   const text = (value: format.Maybe) => write(format.isKnown(value) ? value / unit.scale : null, decimals);
-  return figures(unit.name ? `${title} ${unit.name}` : title, text, full);
+  // Without figures, as while they are read, there is nothing that the unit could be of.
+  const name = values.some(format.isKnown) ? unit.name : "";
+  return figures(name ? `${title} ${name}` : title, text, full, name);
 }
 
 function figures(
   header: string,
   text: (value: format.Maybe) => string,
   full: (value: format.Maybe) => string,
+  unit = "",
 ): ColumnFormat {
   const asNumber = (value: Cell) => (typeof value === "number" ? value : null);
   return {
     header,
     isFigure: true,
+    copied: (value) => {
+      const known = asNumber(value);
+      return known === null ? "" : `${text(known).replaceAll("\u202f", "")} ${unit}`.trim();
+    },
     text: (value) => text(asNumber(value)),
     full: (value) => (asNumber(value) === null ? t("table.unknown") : full(asNumber(value))),
   };

@@ -9,7 +9,7 @@ import { TableHeader } from "./header";
 import { fitting, template, totalWidth } from "./layout";
 import { type Filter, NoRows, textFilter } from "./no_rows";
 import type { DataTableProps } from "./props";
-import { isWhole, type RowQuery, useInlineRows, useRemoteRows } from "./rows";
+import { isWhole, type RowQuery, type Rows, useInlineRows, useRemoteRows } from "./rows";
 import { type TableState, useTableState } from "./state";
 import { Tools } from "./tools";
 import { barsOf, shownKeys, useColumns } from "./use_columns";
@@ -23,7 +23,7 @@ const NO_FILTERS: readonly Filter[] = [];
 
 /** A table with sort, filter, column choice, resizing, keyboard, copy and CSV. Its state is in the URL. */
 export function DataTable(props: DataTableProps) {
-  const { table, query, where = NO_WHERE, filters = NO_FILTERS, details, onOpen, hasTools = true } = props;
+  const { table, where = NO_WHERE, filters = NO_FILTERS, details, onOpen, hasTools = true } = props;
   const [state, change] = useTableState(table.id);
   const scroller = useRef<HTMLDivElement>(null);
   const around = useContext(CardTitle);
@@ -31,14 +31,16 @@ export function DataTable(props: DataTableProps) {
   const initial = { key: table.sort, desc: table.desc };
   const order = state.order && table.columns.some((item) => item.key === state.order?.key) ? state.order : initial;
   const asked: RowQuery = { filter: state.filter, where, order };
-  const isRemote = props.remote === true || !isWhole(table);
-  const inline = useInlineRows(table, asked);
-  const remote = useRemoteRows(table, query, asked, isRemote);
-  const rows = isRemote ? remote : inline;
+  const rows = useRows(props, asked);
   const shown = shownKeys(table.columns, props.columns, state);
-  const columns = fitting(useColumns(props, rows.sample, shown, state.widths), useWidth(scroller));
-  const hasDetails = details !== undefined;
-  const choice = useRowChoice({ rows, hasDetails, onOpen, of: table.id + JSON.stringify(where) });
+  const width = useWidth(scroller);
+  const columns = fitting(useColumns(props, rows.sample, shown, state.widths), width);
+  const choice = useRowChoice({
+    rows,
+    hasDetails: details !== undefined,
+    onOpen,
+    of: table.id + JSON.stringify(where),
+  });
 
   const changeRows = (changes: Partial<TableState>) => {
     if (changes.columns === undefined) {
@@ -49,9 +51,8 @@ export function DataTable(props: DataTableProps) {
   };
   const sort = (key: string) => {
     const column = table.columns.find((item) => item.key === key);
-    if (!column) return;
-    const next = nextOrder(order, initial, column);
-    changeRows({ order: next === initial ? null : next });
+    const next = column && nextOrder(order, initial, column);
+    if (next) changeRows({ order: next === initial ? null : next });
   };
   const resize = (key: string, width: number | null) => {
     const { [key]: _, ...others } = state.widths;
@@ -59,14 +60,13 @@ export function DataTable(props: DataTableProps) {
   };
 
   const ofText = textFilter(state.filter, () => changeRows({ filter: "" }));
-
   return (
     <div>
       {hasTools && <Tools {...props} rows={rows} state={state} asked={asked} shown={shown} change={changeRows} />}
       {rows.error && <Failed message={say(rows.error.message)} retry={rows.retry} />}
       <div
         ref={scroller}
-        class={`table-scroll ${(rows.count ?? 0) > VIRTUAL_FROM ? "tall" : ""}`}
+        class={`table-scroll ${shapeOf(rows.count ?? 0, totalWidth(columns) > width)}`}
         role="grid"
         aria-rowcount={rows.count === null ? -1 : rows.count + 1}
         aria-label={props.name ?? (around || viewTitle(table.id.split(".")[0] ?? table.id))}
@@ -88,16 +88,34 @@ export function DataTable(props: DataTableProps) {
             cell={props.cell ?? NO_CELLS}
             at={choice.at}
             open={choice.open}
-            isLink={hasDetails || onOpen !== undefined}
+            isLink={Boolean(details ?? onOpen)}
             details={details}
             scroller={scroller}
           />
         </div>
-        {rows.count === 0 && rows.all === 0 && <Empty text={t("table.empty")} />}
-        {rows.count === 0 && rows.all > 0 && <NoRows filters={[...ofText, ...filters]} />}
+        <Emptiness rows={rows} filters={[...ofText, ...filters]} />
       </div>
     </div>
   );
+}
+
+/** What a table scrolls in: one that must scroll sideways by itself alone, or its header would go with the page. */
+function shapeOf(count: number, isWide: boolean): "tall" | "wide" | "fits" {
+  if (count > VIRTUAL_FROM) return "tall";
+  return isWide ? "wide" : "fits";
+}
+
+/** The rows that are here, or those of the server. */
+function useRows({ table, query, remote }: DataTableProps, asked: RowQuery): Rows {
+  const isRemote = remote === true || !isWhole(table);
+  const inline = useInlineRows(table, asked);
+  const others = useRemoteRows(table, query, asked, isRemote);
+  return isRemote ? others : inline;
+}
+
+function Emptiness({ rows, filters }: { rows: Rows; filters: readonly Filter[] }) {
+  if (rows.count !== 0) return null;
+  return rows.all === 0 ? <Empty text={t("table.empty")} /> : <NoRows filters={filters} />;
 }
 
 function Failed({ message, retry }: { message: string; retry: () => void }) {

@@ -1,11 +1,12 @@
-import { csvText } from "../../base/csv";
+import type { ColumnJson } from "../../api/types.gen";
+import { csvHeader, csvText } from "../../base/csv";
 import type { Rows } from "./rows";
 
-/** All rows as CSV. */
-export function localCsv(rows: Rows, keys: readonly string[]): string {
+/** All rows as CSV, of these columns. */
+export function localCsv(rows: Rows, columns: readonly ColumnJson[]): string {
   const places = Array.from({ length: rows.count ?? 0 }, (_, place) => rows.at(place));
   return csvText(
-    keys,
-    places.filter((row) => row !== null).map((row) => keys.map((key) => row.get(key))),
+    columns.map(csvHeader),
+    places.filter((row) => row !== null).map((row) => columns.map(({ key }) => row.get(key))),
   );
 }

@@ -1,4 +1,5 @@
 import { apiUrl } from "../../api/client";
+import type { ColumnJson, TableJson } from "../../api/types.gen";
 import * as text from "../../base/format";
 import { saveCsv } from "../../base/save";
 import { t } from "../../i18n";
@@ -58,7 +59,7 @@ export function Tools({
             type="button"
             class="control"
             data-tip={t("table.csv")}
-            onClick={() => saveCsv(localCsv(rows, shown), table.id)}
+            onClick={() => saveCsv(localCsv(rows, columnsOf(table, shown)), table.id)}
           >
             CSV ↓
           </button>
@@ -87,4 +88,9 @@ function countText({ count, all }: Rows): string {
   if (count === null) return t("table.loading");
   if (count !== all) return t("table.rows.some", { shown: text.integer(count), all: text.integer(all) });
   return t("table.rows", { count: text.integer(count) });
+}
+
+/** Columns by key, in the order of the keys. */
+function columnsOf(table: TableJson, keys: readonly string[]): ColumnJson[] {
+  return keys.flatMap((key) => table.columns.find((column) => column.key === key) ?? []);
 }
