@@ -45,16 +45,28 @@ CALLS: dict[str, tuple[int | str, ...]] = {
     "add": ("expected", "found"),
     "problem": (2, 3, 4, 5),
     "damaged": (1, 2),
-    "fail": (2, 3),
+    "problem_of": (1, 2),
+    "Verdict": (1, 2, 3),
     "unreadable": (2, 3),
     "gone": (1,),
     "report_shape": (2,),
     **dict.fromkeys(
-        ("BadRequest", "Forbidden", "MethodNotAllowed", "NotFound", "Stale", "NotReady", "BadFile", "NoEvents"), _ERROR
+        (
+            "BadRequest",
+            "Forbidden",
+            "MethodNotAllowed",
+            "NotFound",
+            "Stale",
+            "NotReady",
+            "BadFile",
+            "NoEvents",
+            "BadSetting",
+        ),
+        _ERROR,
     ),
 }
 #: Functions whose result, or a part of it by place, is a text.
-FUNCTIONS = {"_ending": 0, "_reason": 0, "_why": 0, "args": 1}
+FUNCTIONS = {"_ending": 0, "_reason": 0, "_why": 0, "args": 1, "kind_of": 0, "lost": 0}
 #: Keys of JSON objects that hold texts.
 KEYS = ("message", "hint", "reason", "text")
 #: Calls whose place is told: "line {0}". One place may have several parts.

@@ -148,24 +148,17 @@ def found_file(
     return FoundFile(relative, status.st_size, modified_ns(entry.path, status), stages, fallback)
 
 
-#: Kinds of what is neither a file nor a folder.
-_KINDS = (
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISREG, "a file"),
-)
-
-
 def kind_of(entry: os.DirEntry[str]) -> str:
-    """What an entry of a folder is, in words; a link is what it leads to. Raises OSError."""
+    """What an entry is that is no file, in words; a link is what it leads to. Raises OSError."""
     try:
         mode = entry.stat().st_mode
     except FileNotFoundError:
         return "a symbolic link that leads nowhere"
-    return next((kind for is_kind, kind in _KINDS if is_kind(mode)), "no file")
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    return "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
 def unread_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format) -> Unread:

@@ -96,7 +96,7 @@ def unreadable(path: str, error: OSError, is_file: bool = False) -> Skipped:
     if isinstance(error, TimeoutError):
         return Skipped(
             path,
-            f"Skipped for now: {error}.",
+            "Skipped for now: the file system does not answer.",
             "Check the disk or the mount that it is on. It is looked at again by itself.",
         )
     if isinstance(error, PermissionError) and is_file:

@@ -29,7 +29,7 @@ from typing import Any
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import PASSING
 from tb_npu_plugin.store.version import reader_version
-from tb_npu_plugin.user_cache import cache_root
+from tb_npu_plugin.user_cache import cache_root, open_to_others
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class Cache:
         with self._lock:
             try:
                 place = Path(tempfile.gettempdir())
-                if self._full or place.stat().st_dev == self.root.stat().st_dev:
+                if self._full or device_of(place) == device_of(self.root):
                     return False
                 if shutil.disk_usage(place).free < size:
                     return False
@@ -238,6 +238,11 @@ def _bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+def device_of(path: Path) -> int:
+    """The disk, or mount, that a folder is on. Raises OSError."""
+    return path.stat().st_dev
+
+
 def temporary_root() -> Path:
     """A folder for a cache of this process only. Raises OSError."""
     root = Path(tempfile.mkdtemp(prefix="tb-npu-plugin-"))
@@ -248,7 +253,10 @@ def temporary_root() -> Path:
 def open_cache() -> Cache:
     """The user's cache, or one for this process only where there is no place for it."""
     try:
-        return Cache()
+        root = cache_root()
+        if root.exists() and (other := open_to_others(root.resolve())) is not None:
+            raise PermissionError(f"others can change {other}; make it yours alone: chown and chmod 700")
+        return Cache(root)
     except (OSError, RuntimeError) as error:
         root = temporary_root()
         logger.warning("no cache (%s); using %s until the end", error, root)

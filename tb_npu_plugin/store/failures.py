@@ -30,15 +30,17 @@ def failure(error: Exception, job: Job, cache: Path) -> Problem:
     if isinstance(error, Stopped):
         return error.verdict.problem(job.file, job.lost)
     if isinstance(error, Killed):
-        return job.problem("worker_killed", str(error), "Free memory, or set TB_NPU_WORKERS=1; then reload.")
+        return job.problem_of("worker_killed", str(error), "Free memory, or set TB_NPU_WORKERS=1; then reload.")
     if is_disk_full(error):
         return _disk_full(job, cache)
     if isinstance(error, Failed) and str(error).startswith("MemoryError"):
-        return job.problem("worker_killed", "not enough memory", "Free memory, or set TB_NPU_WORKERS=1; then reload.")
+        return job.problem_of(
+            "worker_killed", "not enough memory", "Free memory, or set TB_NPU_WORKERS=1; then reload."
+        )
     if isinstance(error, Failed) and error.errno is None:
-        return job.problem("reading_failed", str(error), "Report it, with the server's log.")
+        return job.problem_of("reading_failed", str(error), "Report it, with the server's log.")
     found = str(error) if isinstance(error, Failed) else f"{type(error).__name__}: {error}"
-    return job.problem("reading_failed", found, "See the server's log.")
+    return job.problem_of("reading_failed", found, "See the server's log.")
 
 
 def note(error: Exception, job: Job) -> None:

@@ -70,7 +70,7 @@ class Job:
         """What is lost when it fails."""
         return "The trace." if self.stage == "trace" else "Everything but the trace."
 
-    def problem(self, code: str, found: str, action: str) -> Problem:
+    def problem_of(self, code: str, found: str, action: str) -> Problem:
         """Why all of it could not be read."""
         return Problem(code, "", "", "a complete reading", found[:300], self.lost, action)
 

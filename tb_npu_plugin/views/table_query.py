@@ -16,6 +16,9 @@ from tb_npu_plugin.texts import natural_key
 OPERATORS = ("eq", "ne", "lt", "le", "gt", "ge", "has")
 DEFAULT_LIMIT = 200
 MAX_LIMIT = 100_000
+#: Each word of the filter and each condition looks at whole columns.
+MAX_WORDS = 32
+MAX_CONDITIONS = 32
 #: Up to so many rows a stored table is asked for its first ones; what lies deeper is found in the loaded column.
 FIRST_ROWS = 10_000
 
@@ -51,11 +54,16 @@ def parse_query(params: Mapping[str, Sequence[str]]) -> TableQuery:
     def one(name: str) -> str:
         return params[name][0] if params.get(name) else ""  # the first of several, as for the parameters of views
 
+    filter, where = one("filter"), params.get("where", ())
+    if len(filter.split()) > MAX_WORDS:
+        raise BadRequest(f"the filter has more than {MAX_WORDS} words", "Filter by fewer words.")
+    if len(where) > MAX_CONDITIONS:
+        raise BadRequest(f"there are more than {MAX_CONDITIONS} conditions", "Give fewer conditions.")
     return TableQuery(
         sort=one("sort") or None,
         desc=one("desc") in ("1", "true"),
-        filter=one("filter"),
-        where=tuple(_where(item) for item in params.get("where", ())),
+        filter=filter,
+        where=tuple(map(_where, where)),
         offset=_natural(one("offset"), "offset", 0),
         limit=min(_natural(one("limit"), "limit", DEFAULT_LIMIT), MAX_LIMIT),
         columns=tuple(name for name in one("columns").split(",") if name),
