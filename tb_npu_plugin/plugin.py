@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Callable
@@ -29,6 +30,9 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
         super().__init__(context)
         flags = context.flags
         self._context = context
+        package = logging.getLogger("tb_npu_plugin")
+        if package.level == logging.NOTSET:  # TensorBoard shows warnings only, unless asked for more
+            package.setLevel(logging.INFO)
         # With --logdir_spec TensorBoard leaves context.logdir empty.
         self._logdir: str = context.logdir or getattr(flags, "logdir", "") or ""
         self._logdir_spec: str = getattr(flags, "logdir_spec", "") or ""

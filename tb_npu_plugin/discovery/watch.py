@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tb_npu_plugin.discovery.model import Place, Scan
+from tb_npu_plugin.discovery.report import printable
 from tb_npu_plugin.discovery.scan import scan
 
 logger = logging.getLogger(__name__)
@@ -110,6 +111,7 @@ class Watcher:
             if found != self._scan:
                 # The places first: who has seen the scan asks for what is in it, and takes no lock for that.
                 self._places = {place.span.token: place for place in found.places()}
+                self._log_news(found)
                 self._scan = found
                 self.generation += 1
             self._seen = bool(found.runs) or any(item.is_profile for item in found.skipped)
@@ -118,6 +120,17 @@ class Watcher:
         self._first.set()
         self._known.set()
         return found
+
+    def _log_news(self, found: Scan) -> None:
+        """A line for each run that is new or has other captures."""
+        before = {run.token: run for run in self._scan.runs}
+        for run in found.runs:
+            if run != before.get(run.token):
+                spans = [span for worker in run.workers for span in worker.spans]
+                logger.info(
+                    "found run %s: %d workers, %d captures, %.1f MB",
+                    printable(run.label), len(run.workers), len(spans), sum(span.bytes for span in spans) / 1e6,
+                )  # fmt: skip
 
     def _note(self) -> None:
         self._seen = True

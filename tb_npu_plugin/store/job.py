@@ -50,6 +50,7 @@ class Job:
     preview: Preview | None = None
     format: str = TORCH_NPU.id
     part: str = ""
+    worker: str = ""
     #: Why files were left out that ended the worker, by file.
     skipped: dict[str, Problem] = field(default_factory=dict)
     #: When one that failed may be tried again by itself, by time.monotonic.

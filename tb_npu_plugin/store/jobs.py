@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tb_npu_plugin.discovery.report import printable
 from tb_npu_plugin.store.budget import memory_budget, needed, unpacked_bytes
 from tb_npu_plugin.store.cache import RETRY_AFTER, Cache
 from tb_npu_plugin.store.failures import failure, is_disk_full, note
@@ -288,6 +289,10 @@ class Pool:
             meta = process.run(Request(job.stage, job.folder, job.files_to_read, out, job.format, job.part), say)
             problems = [*(problem.as_json() for problem in job.skipped.values()), *meta.get("problems", ())]
             self._cache.commit(job.key, out, {**meta, "problems": problems, "settled": settled})
+            rows = sum(count or 0 for count in meta["rows"].values())
+            seconds = time.monotonic() - job.started
+            where = printable(f"{job.worker} ({job.folder})")
+            logger.info("loaded %s of %s: %d rows, %.1f s", job.stage, where, rows, seconds)
         finally:
             self._cache.discard(out)
 

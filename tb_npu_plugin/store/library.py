@@ -155,8 +155,10 @@ class Library:
         """Queue the reading of a stage; how far it is then."""
         span, stage = place.span, stand.stage
         files = files_of(span, stage)
-        wanted = Job(stand.key, span.token, stage, span.folder, files, urgent, format=span.format, part=span.part)
-        wanted.preview = preview
+        wanted = Job(
+            stand.key, span.token, stage, span.folder, files, urgent, preview=preview, format=span.format,
+            part=span.part, worker=place.worker.label,
+        )  # fmt: skip
         with self._lock:  # a cancel since the look at it counts
             job = self._cancelled.get((span.token, stage)) or self.pool.submit(wanted)
         if job is not wanted:  # somebody else was first

@@ -67,6 +67,16 @@ def test_the_tab_is_active_where_it_can_help(
     assert plugin._app is None, "no store, no pool, no cache for this"
 
 
+def test_the_console_tells_of_each_run_found_and_of_what_was_loaded(
+    browser: Browser, caplog: pytest.LogCaptureFixture
+) -> None:
+    span = browser.spans()[0]
+    browser.view("overview", span=span)
+    found = [record.getMessage() for record in caplog.records if record.levelname == "INFO"]
+    assert any(text.startswith("found run run: 2 workers, 2 captures, ") for text in found)
+    assert any(text.startswith("loaded tables of rank 0") and " rows, " in text and NAME in text for text in found)
+
+
 def test_metadata(browser: Browser) -> None:
     metadata = browser.plugin.frontend_metadata()
     assert metadata.tab_name == "NPU Profiler" and metadata.es_module_path == "/static/index.js"

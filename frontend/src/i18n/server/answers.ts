@@ -168,6 +168,8 @@ export const ANSWERS = {
   "{0} is no number": "{0} 不是数字",
   "{0} is not answered here": "这里不支持 {0}",
   "{0} is out of range": "{0} 超出范围",
+  "Give 1 to switch it on.": "设为 1 即可打开。",
+  "{0}={1} is neither 0 nor 1": "{0}={1} 既不是 0 也不是 1",
   "{0}={1} is no choice": "{0}={1} 不是可选值",
   "{0}={1} is no whole number": "{0}={1} 不是整数",
 } as const satisfies Partial<Record<ServerText, string>>;

@@ -3,7 +3,6 @@ import type { ServerText } from "./texts.gen";
 /** What is wrong with a file or a folder: what was expected and found, what is lost, what to do. */
 export const PROBLEMS = {
   // Expected, found.
-  TB_NPU_SCANNER: "TB_NPU_SCANNER",
   TB_NPU_SCAN_THREADS: "TB_NPU_SCAN_THREADS",
   "Check that the profiler wrote this file. To allow more, set TB_NPU_MEMORY_MB and reload.":
     "请检查该文件是否由采集工具写出。如需允许更多内存，请设置 TB_NPU_MEMORY_MB 后重新加载。",
