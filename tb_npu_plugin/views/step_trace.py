@@ -67,7 +67,7 @@ def mean_course(span: SpanData) -> StepTimesJson | None:
     iterations = span.table("iterations")
     if iterations is None or not len(iterations):
         return None
-    trace = analysis.from_iterations(iterations, None)
+    trace = analysis.from_iterations(iterations, span.table("iteration_reduces"))
     return _times(analysis.mean([trace.steps[number] for number in trace.averaged]), 0) if trace.steps else None
 
 

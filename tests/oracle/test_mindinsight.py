@@ -13,8 +13,10 @@ import pytest
 
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.distributed import VIEW as DISTRIBUTED
+from tb_npu_plugin.views.overview import VIEW as OVERVIEW
 from tb_npu_plugin.views.step_trace import VIEW as STEP_TRACE
 from tests.conftest import real_data
+from tests.support.fixtures import FIXTURES
 from tests.support.span import TestSpan, found_spans
 
 RANKS = range(4)
@@ -186,3 +188,13 @@ def test_a_single_device_opens() -> None:
     assert statistic.floats("ratio").tolist() == pytest.approx(
         sorted((100 * ms / sum(types.values()) for ms in types.values()), reverse=True)
     )
+
+
+def test_overview_says_the_recorded_step_time_where_kernels_know_no_step() -> None:
+    """Kernels of one step, 5.21 ms of them, are no step of a run whose steps take 72 ms."""
+    (span,) = found_spans(FIXTURES / "results" / "mindinsight_single")
+    assert span.rows("kernels")
+    data = OVERVIEW.build(ViewInput([span], {})).data
+    assert data["steps"] == [] and not data["steps_computed"]
+    assert data["course"] == STEP_TRACE.build(ViewInput([span], {})).data["mean"]
+    assert round(data["course"]["total_ns"] / 1e6, 2) == 72.32

@@ -74,7 +74,7 @@ export function StepBudget({ steps, deviceKind, source, isComputed, course }: Pr
       )}
       <p class="muted small" style={{ marginTop: "8px" }}>
         {t(isComputed ? "overview.source.kernels" : "overview.source", { file: source ?? "" })}
-        {isComputed && chosen.copying !== null && ` ${t("budget.copying.help")}`}
+        {isComputed && chosen.copying !== null && ` ${t("overview.copying")}`}
       </p>
     </Card>
   );

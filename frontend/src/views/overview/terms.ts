@@ -9,6 +9,8 @@ export const en = {
   "overview.source": "Source: {file}",
   "overview.source.kernels":
     "Computed from the device tasks of {file}: a step lasts from its first task to the first task of the next step, the last one to the end of its last task.",
+  "overview.copying":
+    "Copying is no free time: HolisticTraceAnalysis counts it, with exposed communication, as non-compute time.",
   "overview.mean": "Mean step",
   "overview.mean.took": "Step time {time}: mean of the steps but the first.",
   "overview.points": "How much of it the device computed, communicated or was free was not recorded.",
@@ -78,6 +80,7 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.source": "来源：{file}",
   "overview.source.kernels":
     "由 {file} 中的设备任务计算：step 从其首个任务开始，到下一个 step 的首个任务为止；最后一个 step 到其最后一个任务结束。",
+  "overview.copying": "拷贝不是空闲：HolisticTraceAnalysis 将其与未被掩盖的通信一起计入 non-compute 时间。",
   "overview.mean": "平均 step",
   "overview.mean.took": "迭代耗时 {time}：除第一个外各 step 的平均。",
   "overview.points": "没有记录设备在其中计算、通信和空闲的时间。",

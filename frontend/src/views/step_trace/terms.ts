@@ -20,7 +20,7 @@ export const en = {
     "The parts of a step on the device, and below it what communicates meanwhile, by stream. Means leave out the step whose gap is unknown: the first where the gap is before the step, else the last.",
   "steps.method.points": "Recorded points of each step; the mean is computed from the steps, not read.",
   "steps.method.kernels":
-    "Computed from the kernels of each step: this profiler records no FP_POINT and BP_POINT, and the parameter update computes as well. A step lasts until the next one starts on the device; preparing is no part of it.",
+    "Computed from the kernels of each step: this profiler records no FP_POINT and BP_POINT, and the parameter update computes as well. Preparing is no part of the step time.",
   "steps.method.figures": "From {source}: without kernels nothing tells where forward and backward end.",
   "steps.recorded": "The file's own average is of other steps than it holds, and is not used: {figures}.",
   "steps.point.unknown": "not recorded",
@@ -53,7 +53,7 @@ export const zh: Record<keyof typeof en, string> = {
     "step 在设备上的各部分，下方按 stream 显示同时进行的通信。平均值不包含间隙未知的 step：间隙在 step 之前时为第一个，否则为最后一个。",
   "steps.method.points": "每个 step 记录的分界点；平均值由各 step 算出，不取自文件。",
   "steps.method.kernels":
-    "由每个 step 的 kernel 算出：该采集工具不记录 FP_POINT 和 BP_POINT，参数更新也属于计算。step 持续到下一个 step 在设备上开始；不含准备。",
+    "由每个 step 的 kernel 算出：该采集工具不记录 FP_POINT 和 BP_POINT，参数更新也属于计算。迭代耗时不含准备。",
   "steps.method.figures": "取自 {source}：没有 kernel 就无法得知前向和反向的结束。",
   "steps.recorded": "文件自带的平均值对应的 step 与文件中的不同，未采用：{figures}。",
   "steps.point.unknown": "未记录",
