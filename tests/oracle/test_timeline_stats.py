@@ -95,7 +95,11 @@ def test_statistics_of_a_range(folder: Path, share: tuple[float, float]) -> None
     shown = _shown(folder, table["data"])
     assert shown == {key: expected[key] for key in shown}
     text = b"".join(ask(folder, "stats", t0=t0, t1=t1, format="csv")).decode()
-    rows = list(csv.DictReader(io.StringIO(text)))
+    # The header names the unit of the figures.
+    rows = [
+        {k[:-3] if k.endswith("_ns") else k: v for k, v in row.items()} for row in csv.DictReader(io.StringIO(text))
+    ]
+    assert rows == [] or "total_ns" in text.splitlines()[0]
     assert _shown(folder, {key: [row[key] for row in rows] for key in (rows[0] if rows else table["data"])}) == expected
     own: dict[tuple[str, str], int] = defaultdict(int)
     for row in rows:
