@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,10 @@ from tb_npu_plugin.store.timeline_slices import Slices
 from tb_npu_plugin.tables import IntArray
 
 Index = NDArray[np.int64]
+#: Up to so many slices, and tracks, are written together.
+_TOGETHER = 1 << 15
+#: As far as times may be moved.
+_FURTHEST = 1 << 62
 
 
 def write_slices(
@@ -35,12 +39,24 @@ def write_slices(
     bounds = np.searchsorted(track[order], np.arange(tracks + 1, dtype=track.dtype))
     with ExitStack() as stack:
         writer = _Writer(folder, events, chosen_packing(), stack)
-        for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist()):
-            chosen = order[low:high]
-            writer.track(slices.event[chosen], *slices.times(events, slices.event[chosen]), place[chosen], base)
+        for first, last in _batches(bounds):
+            chosen = order[bounds[first] : bounds[last]]
+            start, dur = slices.times(events, slices.event[chosen])
+            ends = bounds[first + 1 : last + 1] - bounds[first]
+            writer.tracks(slices.event[chosen], start - base, dur, place[chosen], ends)
     save(folder, "row_first", np.array(writer.first, dtype=np.int64))
     save(folder, "track_row", np.array(writer.track_row, dtype=np.int64))
     return Rows(*(load(folder, name) for name in ROWS)), writer.hidden
+
+
+def _batches(bounds: Index) -> Iterator[tuple[int, int]]:
+    """Tracks [first, last) that are written together: small ones, which would take longer to call for than to write."""
+    first, count = 0, len(bounds) - 1
+    while first < count:
+        last = int(np.searchsorted(bounds, bounds[first] + _TOGETHER, side="right")) - 1
+        last = min(max(last, first + 1), first + _TOGETHER, count)
+        yield first, last
+        first = last
 
 
 def by_start(start: IntArray, dur: IntArray) -> Callable[[NDArray[Any]], NDArray[Any]]:
@@ -58,6 +74,31 @@ def by_start(start: IntArray, dur: IntArray) -> Callable[[NDArray[Any]], NDArray
     ties = np.flatnonzero(tie)
     order[ties] = order[ties][np.lexsort((-dur[ties], start[ties]))]
     return lambda column: column[order]
+
+
+def _one_after_the_other(start: IntArray, dur: IntArray, ends: IntArray) -> IntArray | None:
+    """Times in which tracks follow each other, so that they can be packed as one; None where they do not fit."""
+    if len(ends) == 1 or not len(start):
+        return start
+    span = int((start + dur).max()) - int(start.min()) + 1
+    if span * len(ends) > _FURTHEST:
+        return None
+    return start + np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)) * span
+
+
+def _rows(depth: NDArray[Any], ends: IntArray) -> tuple[Index, Index, Index]:
+    """What is not hidden, by track and depth; how many slices each row has, and how many rows each track."""
+    hidden = int(np.count_nonzero(depth < 0))
+    if len(ends) == 1:
+        final = np.argsort(depth.astype(np.int16), kind="stable")[hidden:]  # a radix sort; what is hidden (-1) first
+        counts = np.bincount(depth[final])
+        return final, counts, np.array([len(counts)])
+    of = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+    row = of * (int(depth.max(initial=0)) + 1) + depth
+    row[depth < 0] = -1
+    final = np.argsort(row, kind="stable")[hidden:]
+    begins = np.flatnonzero(np.diff(row[final], prepend=-1))
+    return final, np.diff(begins, append=len(final)), np.bincount(of[final][begins], minlength=len(ends))
 
 
 class _Writer:
@@ -78,19 +119,21 @@ class _Writer:
         self._busy = np.zeros(1, dtype=np.int64)  # ns of all slices written so far
         self._files["busy"].append(self._busy)
 
-    def track(self, event: Index, start: IntArray, dur: IntArray, name: NDArray[np.int32], base: int) -> None:
-        """Append the slices of the next track."""
-        start = start - base
-        sort = by_start(start, dur)
-        event, start, dur, name = sort(event), sort(start), sort(dur), sort(name)
-        depth, parent = self._packing.pack(start, dur)
-        own = self._packing.self_time(start, dur, parent)
-        final = np.argsort(depth.astype(np.int16), kind="stable")  # a radix sort; what is hidden (-1) first
-        hidden = int(np.count_nonzero(depth < 0))
-        final = final[hidden:]
+    def tracks(self, event: Index, start: IntArray, dur: IntArray, name: NDArray[np.int32], of: IntArray) -> None:
+        """Append the slices of the next tracks. of: for each track, where it ends among these slices."""
+        moved = _one_after_the_other(start, dur, of)
+        if moved is None:
+            for low, high in zip([0, *of[:-1].tolist()], of.tolist()):
+                self.tracks(event[low:high], start[low:high], dur[low:high], name[low:high], np.array([high - low]))
+            return
+        sort = by_start(moved, dur)
+        event, start, dur, name, moved = sort(event), sort(start), sort(dur), sort(name), sort(moved)
+        depth, parent = self._packing.pack(moved, dur)
+        own = self._packing.self_time(moved, dur, parent)
+        final, counts, rows = _rows(depth, of)
+        hidden = len(depth) - len(final)
         place = np.full(len(depth) + 1, -1, dtype=np.int32)  # the last stands for "no parent"
         place[final] = np.arange(len(final), dtype=np.int32) + self.first[-1]
-        counts = np.bincount(depth[final])
         columns: dict[str, NDArray[Any]] = {"start": start, "dur": dur, "self": own, "name": name}
         for key, values in columns.items():
             self._files[key].append(values[final])
@@ -102,5 +145,5 @@ class _Writer:
         for key in ("category", "args_offset", "args_length"):
             self._files[key].append(getattr(self._events, key)[event[final]])
         self.first += (self.first[-1] + np.cumsum(counts)).tolist()
-        self.track_row.append(self.track_row[-1] + len(counts))
+        self.track_row += (self.track_row[-1] + np.cumsum(rows)).tolist()
         self.hidden += hidden

@@ -26,6 +26,14 @@ TABLE = from_lists(
 SOURCE = ViewTable(TABLE, sort="calls", desc=True)
 
 
+def test_words_and_conditions_have_limits() -> None:
+    parse_query({"filter": ["a " * 32], "where": ["x:eq:1"] * 32})
+    for params in ({"filter": ["a " * 33]}, {"where": ["x:eq:1"] * 33}):
+        with pytest.raises(BadRequest, match="more than 32") as raised:
+            parse_query(params)
+        assert raised.value.hint and raised.value.status == 400
+
+
 def page(query: TableQuery) -> dict[str, list[object]]:
     return table_json("kernel.all", SOURCE, BASE, query)["data"]
 
