@@ -50,6 +50,8 @@ RUNTIME = (
     "cuda_runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "xpu_driver", "privateuse1_runtime",
     "privateuse1_driver", "Runtime",
 )  # fmt: skip
+#: How the categories of MTIA devices begin, whose events this version does not read.
+MTIA = "mtia"
 #: Functions of Python and modules, with with_stack=True.
 PYTHON_FUNCTION = ("python_function",)
 MEMORY_EVENT = "[memory]"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Optional, TypedDict
 
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.formats import FORMATS, KINETO
 from tb_npu_plugin.tables import Table
 
 #: Rows up to which a table travels whole inside its view; above, pages come from /api/table.
@@ -135,3 +136,8 @@ class View:
     early: bool = False
     from_trace: tuple[str, ...] = ()
     with_trace: bool = False
+
+
+def device_kind(span: SpanData) -> str:
+    """What people call the device of a span; "" for a trace of torch.profiler in which no GPU ran."""
+    return "" if span.format == KINETO.id and span.table("kernels") is None else FORMATS[span.format].device

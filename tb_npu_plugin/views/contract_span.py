@@ -43,7 +43,7 @@ class DynamicWindowJson(TypedDict):
 
 class CaptureJson(TypedDict):
     """How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known.
-    `device_kind`: "NPU" or "GPU". `ranks_profiled` counts this span's rank only: /api/ranks has those of the run."""
+    `device_kind`: "NPU", "GPU", or "" where no device was recorded. `ranks_profiled` counts this span's rank only: /api/ranks has those of the run."""
 
     producer: str
     device: Optional[str]

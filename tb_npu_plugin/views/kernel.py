@@ -8,9 +8,8 @@ from tb_npu_plugin.analysis import kernels as analysis
 from tb_npu_plugin.analysis import op_totals
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.tables import Table
-from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable, device_kind
 from tb_npu_plugin.views.contract import CoreShareJson, KernelJson
 from tb_npu_plugin.views.recorded import recorded_tables
 
@@ -41,7 +40,7 @@ def build(source: ViewInput) -> ViewResult:
         "communication_ns": sum(core.total_ns for core in cores if core.communication),
         "source": span.source("kernels"),
         "types_source": span.source("kernels" if statistic is None else "op_statistic"),
-        "device_kind": FORMATS[span.format].device,
+        "device_kind": device_kind(span),
     }
     return ViewResult(data, {**_tables(kernels, types), **recorded_tables("kernel", span)}, span.base_ns)
 
@@ -69,7 +68,7 @@ def _summed_up(span: SpanData, totals: Table | None) -> ViewResult:
         "communication_ns": None,
         "source": span.source(next(name for name, table in there.items() if table is not None)),
         "types_source": span.source("op_statistic" if statistic is not None else "op_totals"),
-        "device_kind": FORMATS[span.format].device,
+        "device_kind": device_kind(span),
     }
     tables = {"types": ViewTable(types, "total_ns")}
     if totals is not None:

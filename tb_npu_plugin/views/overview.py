@@ -14,7 +14,7 @@ from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.tables import NULL_INT, IntArray, Question, Table
-from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable, device_kind
 from tb_npu_plugin.views.contract import CaptureJson, DatabaseJson, OverviewJson
 from tb_npu_plugin.views.step_trace import mean_course
 from tb_npu_plugin.views.steps import are_computed, steps_of
@@ -52,7 +52,7 @@ def capture_json(span: SpanData) -> CaptureJson:
         "producer": FORMATS[span.format].title,
         "device": capture.device_name,
         "device_ids": _device_ids(span),
-        "device_kind": FORMATS[span.format].device,
+        "device_kind": device_kind(span),
         "rank": capture.rank,
         "rank_source": capture.rank_source,
         "world_size": least_world_size([capture], [span.table("comm_links")]),

@@ -14,6 +14,7 @@ from tb_npu_plugin.readers.kineto.picked import Index, Picked, looked_up
 from tb_npu_plugin.readers.kineto.steps import Steps, budgets
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile
+from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
 
@@ -21,6 +22,8 @@ def tables_of(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -> di
     """The logical tables that a trace holds; those without rows are left out."""
     picked = Picked.of(events, args)
     operators = Operators(picked)
+    if any(category.startswith(kineto.MTIA) for category in events.categories):
+        log.add(_of_mtia())
     out: dict[str, Table] = {}
     owner = np.zeros(0, dtype=np.int64)
     device_ns = np.zeros(0, dtype=np.int64)
@@ -68,4 +71,12 @@ def _not_owned(count: int) -> Problem:
     return Problem(
         "no_operator", "", "", "kernels that an operator launched", f"{count} that none did", "Their part of the operators' device time.",
         "Nothing: graphs and libraries launch kernels of their own.", count=count, severity="info",
+    )  # fmt: skip
+
+
+def _of_mtia() -> Problem:
+    return Problem(
+        "other_device", "", "", "device events of a GPU", "those of an MTIA device",
+        "Its kernels: they are in the timeline only.", "Nothing: this version reads kernels of NPUs and GPUs.",
+        severity="warning",
     )  # fmt: skip

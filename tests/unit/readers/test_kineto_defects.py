@@ -15,6 +15,8 @@ from tb_npu_plugin.scan import MEMORY
 from tb_npu_plugin.schema.formats import KINETO
 from tb_npu_plugin.store.timeline_build import build_timeline
 from tb_npu_plugin.tables import Table
+from tb_npu_plugin.views.base import device_kind
+from tests.support.span import TestSpan
 
 
 def slice_(cat: str, name: str, tid: int, ts: float, dur: float, **args: Any) -> dict[str, Any]:
@@ -121,3 +123,11 @@ def test_shapes_that_no_number_holds_are_unknown(tmp_path: Path) -> None:
     tables = build_timeline(tmp_path / "node_1.pt.trace.json", tmp_path / "timeline", ProblemLog(), lambda _: None, None,
                             reader.scan, reader.derive)  # fmt: skip
     assert tables["operators"].text("input_shapes").tolist() == [None, None]
+
+
+def test_a_trace_of_an_mtia_device_is_no_gpus(tmp_path: Path) -> None:
+    events = [slice_("cpu_op", "aten::add", 1, 0, 10), slice_("mtia_ccp_events", "k", 7, 5, 9)]
+    tables, problems = read(tmp_path, events)
+    assert "kernels" not in tables
+    assert [(problem.code, problem.found) for problem in problems] == [("other_device", "those of an MTIA device")]
+    assert device_kind(TestSpan(tables, format=KINETO.id)) == ""

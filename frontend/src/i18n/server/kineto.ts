@@ -2,6 +2,10 @@ import type { ServerText } from "./texts.gen";
 
 /** Traces of torch.profiler on GPUs. */
 export const KINETO = {
+  "device events of a GPU": "GPU 的设备侧事件",
+  "those of an MTIA device": "MTIA 设备的事件",
+  "Its kernels: they are in the timeline only.": "其 kernel：只出现在时间线中。",
+  "Nothing: this version reads kernels of NPUs and GPUs.": "无需处理：本版本只读取 NPU 和 GPU 的 kernel。",
   Activity: "活动",
   Block: "Block",
   Bytes: "字节数",
