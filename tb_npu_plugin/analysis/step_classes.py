@@ -51,7 +51,7 @@ def class_times(step: Mapping[str, Optional[int]], kernels: Table | None) -> Cla
     exposed, bubble = step["communication_not_overlapped"], step["bubble"]
     bubble = min(bubble or 0, exposed or 0)
     parts = {
-        COPYING: step.get(COPYING) or 0,
+        COPYING: step.get(COPYING) or 0,  # unknown: no part of its own
         COMMUNICATION: None if exposed is None else exposed - bubble,
         BUBBLE: bubble,
         IDLE: step["free"],

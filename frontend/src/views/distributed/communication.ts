@@ -5,9 +5,9 @@ import type { Figures } from "./ranks";
 /** Parts of the elapsed time of all communication operators in the order of the bar; they sum to it. */
 const PARTS = [
   { id: "transit", color: "var(--c-comm)" },
-  { id: "wait", color: "var(--c-wait)" },
+  { id: "wait", color: "var(--c-prep)" },
   { id: "synchronization", color: "var(--c-mix)" },
-  { id: "idle", color: "var(--c-prep)" },
+  { id: "idle", color: "var(--c-wait)" },
 ] as const;
 
 /** The bar's parts of one rank. */
