@@ -31,7 +31,7 @@ export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {
   doctor: "Doctor",
 };
 
-/** How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known. `device_kind`: "NPU" or "GPU". `ranks_profiled` counts this span's rank only: /api/ranks has those of the run. */
+/** How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known. `device_kind`: "NPU", "GPU", or "" where no device was recorded. `ranks_profiled` counts this span's rank only: /api/ranks has those of the run. */
 export interface CaptureJson {
   producer: string;
   device: string | null;
