@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.kernels import is_communication
 from tb_npu_plugin.analysis.operator_classes import CLASSES, classes
@@ -41,9 +42,12 @@ class ClassDifference:
     running_ns: int
 
 
-def class_times(step: Mapping[str, Optional[int]], kernels: Table | None) -> ClassTimes:
+def class_times(
+    step: Mapping[str, Optional[int]], kernels: Table | None, window: tuple[int, int] | None = None
+) -> ClassTimes:
     """Classes of one step and device. `step`: its computing, communication_not_overlapped, bubble, free and, where
-    copies are a part of their own, copying. `kernels`: those of the step; None leaves computing in one piece.
+    copies are a part of their own, copying. `kernels`: those of the step; None leaves computing in one piece. window:
+    start and end (ns) of a step whose kernels are all that run then: what of them lies outside does not count.
 
     Communication counts as far as nothing computes meanwhile. Of kernels that compute at the same time the moment belongs
     to the one that started first.
@@ -56,7 +60,7 @@ def class_times(step: Mapping[str, Optional[int]], kernels: Table | None) -> Cla
         BUBBLE: bubble,
         IDLE: step["free"],
     }
-    times, calls = _computing(step["computing"], step.get(COPYING) is not None, kernels)
+    times, calls = _computing(step["computing"], step.get(COPYING) is not None, kernels, window)
     complete = step["computing"] is not None and None not in parts.values()
     for name, time in parts.items():
         if time or (time == 0 and name == IDLE):
@@ -103,18 +107,21 @@ def by_class(baseline: ClassTimes, experimental: ClassTimes) -> list[ClassDiffer
     return out
 
 
-def _computing(total: int | None, has_copying: bool, kernels: Table | None) -> tuple[dict[str, int], dict[str, float]]:
-    """Computing time by class, in sum the given total; and the calls of all kernels."""
+def _computing(
+    total: int | None, has_copying: bool, kernels: Table | None, window: tuple[int, int] | None
+) -> tuple[dict[str, int], dict[str, float]]:
+    """Computing time by class, in sum the given total; and the calls of all kernels, of those that start in the window."""
     if kernels is None or not len(kernels):
         return ({COMPUTING: total} if total else {}), {}
     own = classes(kernels)
-    calls = {CLASSES[kind]: float(count) for kind, count in enumerate(np.bincount(own).tolist()) if count}
+    called = own if window is None else own[starts_in(kernels, window)]
+    calls = {CLASSES[kind]: float(count) for kind, count in enumerate(np.bincount(called).tolist()) if count}
     chosen = known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns")) & ~is_communication(kernels)
     if has_copying:
         chosen &= own != CLASSES.index(COPYING)
     start, dur = kernels.ints("start_ns")[chosen], kernels.ints("dur_ns")[chosen]
     taken = np.zeros(len(CLASSES), dtype=np.int64)
-    np.add.at(taken, own[chosen], first_come(start, start + dur))
+    np.add.at(taken, own[chosen], first_come(start, start + dur, window))
     times = {CLASSES[kind]: time for kind, time in enumerate(taken.tolist()) if time}
     rest = 0 if total is None else total - sum(times.values())
     if rest and times and abs(rest) < ROUNDING:
@@ -124,12 +131,26 @@ def _computing(total: int | None, has_copying: bool, kernels: Table | None) -> t
     return times, calls
 
 
-def first_come(start: IntArray, end: IntArray) -> IntArray:
-    """What of each interval no earlier one covers, ns; in sum the length of their union."""
+def starts_in(kernels: Table, window: tuple[int, int]) -> NDArray[np.bool_]:
+    """Which kernels start in a window (start and end, ns)."""
+    start = kernels.ints("start_ns")
+    return (window[0] <= start) & (start < window[1])
+
+
+def runs_in(kernels: Table, window: tuple[int, int]) -> NDArray[np.bool_]:
+    """Which kernels run at some time of a window."""
+    start, dur = kernels.ints("start_ns"), kernels.ints("dur_ns")
+    return known(start) & known(dur) & (start < window[1]) & (start + dur >= window[0])
+
+
+def first_come(start: IntArray, end: IntArray, window: tuple[int, int] | None = None) -> IntArray:
+    """What of each interval no earlier one covers, of that what lies in the window, ns; in sum the length of their union."""
     out = np.zeros(len(start), dtype=np.int64)
     order = np.argsort(start, kind="stable")
     begin, until = start[order], end[order]
     reach = np.maximum.accumulate(until) if len(until) else until
     begin[1:] = np.maximum(begin[1:], reach[:-1])
+    if window is not None:
+        begin, until = np.clip(begin, *window), np.clip(until, *window)
     out[order] = np.maximum(until - begin, 0)
     return out

@@ -55,21 +55,18 @@ class Reduce:
 
 @dataclass(frozen=True)
 class StepTrace:
-    """All steps with their communication operators; `recorded`: the recorder's own average."""
+    """All steps of a device with their communication operators; `recorded`: the recorder's own average."""
 
     method: Method
+    source: budgets.StepSource
     steps: list[StepTimes]
     reduces: dict[Optional[str], list[Reduce]]
     recorded: Optional[StepTimes] = None
 
     @property
-    def averaged(self) -> range:
-        """Numbers of the steps that a mean is taken of. Left out is the step whose gap is unknown: the first, where the gap
-        is before the step, else the last. A lone one stands."""
-        count = len(self.steps)
-        if count < 2:
-            return range(count)
-        return range(1, count) if self.method == "points" else range(count - 1)
+    def averaged(self) -> list[StepTimes]:
+        """Steps that the mean is taken of."""
+        return [self.steps[at] for at in budgets.averaged([None] * len(self.steps), self.source)]
 
 
 def from_iterations(table: Table, reduces: Table | None) -> StepTrace:
@@ -92,12 +89,12 @@ def from_iterations(table: Table, reduces: Table | None) -> StepTrace:
         own = lanes.get(name)
         found[name] = [] if own is None or start is None else _reduces(own, start)
         steps.append(StepTimes(name, start, total, gap, fp_bp, tail, None if own is None else _busy(own)))
-    return StepTrace("points", steps, found, recorded)
+    return StepTrace("points", "points", steps, found, recorded)
 
 
-def from_kernels(kernels: Table, figures: Table | None) -> StepTrace:
+def from_kernels(kernels: Table, figures: Table | None, are_computed: bool) -> StepTrace:
     """From the kernels of one device. A step has the time that analysis.steps gives it, of `figures` (step_trace) where that
-    is known. Forward and backward reach from its first kernel to the end of its last that computes, the tail from there
+    is known; are_computed: those were computed from the kernels. Forward and backward reach from its first kernel to the end of its last that computes, the tail from there
     to the end of its last of all; the gap is the rest, before the next step."""
     recorded = {} if figures is None else {step.step: step for step in budgets.from_step_trace(figures)}
     own = dict(_by_step(kernels))
@@ -124,7 +121,8 @@ def from_kernels(kernels: Table, figures: Table | None) -> StepTrace:
                 step.communication, step.preparing, step.exposed_preparing,
             )
         )  # fmt: skip
-    return StepTrace("kernels", steps, found)
+    has_times = not are_computed and any(step.total_ns is not None for step in recorded.values())
+    return StepTrace("kernels", "recorded" if has_times else "computed", steps, found)
 
 
 def _course(rows: Table, start: int, end: int) -> tuple[int | None, int | None]:
@@ -147,7 +145,7 @@ def from_figures(figures: Table) -> StepTrace:
         )
         for step in budgets.from_step_trace(figures)
     ]
-    return StepTrace("figures", steps, {})
+    return StepTrace("figures", "recorded", steps, {})
 
 
 def mean(steps: Sequence[StepTimes]) -> StepTimes:

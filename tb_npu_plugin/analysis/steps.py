@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Optional
+from typing import Literal, Optional
 
 import numpy as np
 
@@ -27,6 +27,8 @@ FIGURES = (
     "bubble",
     "preparing",
 )
+#: Where the times of steps come from: the profiler's own figures, the device tasks, recorded points of each step.
+StepSource = Literal["recorded", "computed", "points"]
 #: Files give Stage and Preparing in quarters of a microsecond: less is no time.
 _ROUNDING_NS = 500
 
@@ -104,6 +106,21 @@ def _order(step: Step) -> tuple[int, int, str]:
     """By start; where that is unknown, by number."""
     name = step.step or ""
     return step.start_ns or 0, len(name), name
+
+
+def averaged(devices: Sequence[int | None], source: StepSource) -> list[int]:
+    """Indices of the steps that a mean step is taken of, given the device of each step; the steps of a device by time.
+
+    Recorded times count all. The last computed step of a device is incomplete: it ends with its last task. The first one
+    with recorded points has no gap before it. An only step counts.
+    """
+    out = []
+    for device in dict.fromkeys(devices):
+        own = [at for at, one in enumerate(devices) if one == device]
+        if len(own) > 1 and source != "recorded":
+            own = own[1:] if source == "points" else own[:-1]
+        out += own
+    return sorted(out)
 
 
 def extents_of(kernels: Table) -> dict[tuple[int | None, str | None], tuple[int, int]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Optional
 
 from tb_npu_plugin.analysis.step_trace import round_mean
+from tb_npu_plugin.analysis.steps import averaged
 from tb_npu_plugin.tables import NULL_INT, Table
 
 #: Where the figures of a row come from: our mean of the steps but the first; the average in the file; one step.
@@ -55,7 +56,7 @@ def course(rank: int | None, stage: int | None, iterations: Table | None, parall
         Row("step", names[at] if at < len(names) else str(at + 1), 1, _merged([_at(steps, at) for steps, _ in both]))
         for at in range(count)
     ]
-    used = steps[1:] if len(steps) > 1 else steps
+    used = [steps[at] for at in averaged([None] * count, "points")]
     means = {key: round_mean([row.figures.get(key) for row in used]) for key in FIGURES}
     rows = [Row("mean", None, len(used), means)]
     recorded = _merged([average for _, average in both if average])

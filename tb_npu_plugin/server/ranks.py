@@ -52,7 +52,7 @@ def steps(library: Library, run: str) -> list[RankStepJson]:
                 "pipeline_stage": pipeline_stage(span.capture) if span is not None else None,
                 "state": "missing" if state == "new" else _rank_state(state),
                 "steps": found,
-                "course": mean_course(span) if span is not None and not found else None,
+                "course": mean_course(span)[0] if span is not None and not found else None,
             }
         )
     return out

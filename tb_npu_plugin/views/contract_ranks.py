@@ -174,11 +174,14 @@ class DiffClassJson(TypedDict):
 class DiffStepJson(TypedDict):
     """One pair of steps (the n-th step of each side; id: the baseline's), or without names "mean", the mean step of each
     side, or "*", the whole captures. `baseline_ns`, `experimental_ns`: time of the step on the device, to which the classes
-    sum exactly; null where a part is unknown, and there is no class "idle" then. On several devices: their mean."""
+    sum exactly; null where a part is unknown, and there is no class "idle" then. On several devices: their mean. `X_count`:
+    number of steps of a side; the mean step leaves out an incomplete last one (see analysis.steps.averaged)."""
 
     id: str
     baseline_step: Optional[str]
     experimental_step: Optional[str]
+    baseline_count: int
+    experimental_count: int
     baseline_ns: Optional[int]
     experimental_ns: Optional[int]
     classes: list[DiffClassJson]

@@ -95,6 +95,7 @@ class OverviewJson(TypedDict):
     steps_source: Optional[str]
     steps_computed: bool  # from the kernels (see analysis.steps.from_kernels): the result has no budgets of steps
     course: Optional[StepTimesJson]  # the mean step, where only points of the steps were recorded
+    course_steps: int  # the number of steps that it is the mean of
     capture: CaptureJson
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Optional, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tb_npu_plugin.analysis import diff as analysis
 from tb_npu_plugin.analysis.kernels import of_step
-from tb_npu_plugin.analysis.step_classes import ClassTimes, by_class, class_times, mean
+from tb_npu_plugin.analysis.step_classes import ClassTimes, by_class, class_times, mean, runs_in, starts_in
+from tb_npu_plugin.analysis.steps import Step
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
-from tb_npu_plugin.tables import Table
+from tb_npu_plugin.tables import NULL_INT, Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
-from tb_npu_plugin.views.contract import DiffClassJson, DiffJson, DiffSideJson, DiffStepJson, StepJson
-from tb_npu_plugin.views.steps import steps_of
+from tb_npu_plugin.views.contract import DiffClassJson, DiffJson, DiffSideJson, DiffStepJson
+from tb_npu_plugin.views.steps import are_computed, averaged, budgets_of
 
 #: Ids of what is no pair of steps.
 MEAN, WHOLE = "mean", "*"
@@ -27,45 +31,69 @@ class _Side:
     """Steps of one side, one row for each device, and its kernels."""
 
     span: SpanData
-    steps: list[StepJson]
+    steps: list[Step]
     kernels: Table | None
 
     @cached_property
     def names(self) -> list[str]:
         """Each named step once, also where several devices have it."""
-        return list(dict.fromkeys(step["step"] for step in self.steps if step["step"] is not None))
+        return list(dict.fromkeys(step.step for step in self.steps if step.step is not None))
 
-    def rows(self, step: str | None) -> list[StepJson]:
-        """Those of one step; None: of all."""
-        return [row for row in self.steps if step is None or row["step"] == step]
+    @cached_property
+    def averaged(self) -> list[Step]:
+        """Rows that the mean step is taken of."""
+        return averaged(self.span, self.steps)
 
-    def kernels_of(self, step: str | None) -> Table:
-        """Kernels of one step; None: of all steps. Where no kernel belongs to any of these steps: all kernels."""
+    def rows(self, step: str) -> list[Step]:
+        """Those of one step."""
+        return [row for row in self.steps if row.step == step]
+
+    def kernels_of(self, rows: Sequence[Step]) -> Table:
+        """Kernels of steps. Where none belongs to any of them: all kernels."""
         assert self.kernels is not None
-        names = self.names if step is None else [step]
-        chosen = self.kernels.text("step").isin(names)
+        if self.is_computed:
+            chosen = np.zeros(len(self.kernels), dtype=np.bool_)
+            for row in rows:
+                chosen |= self._is_on(row) & starts_in(self.kernels, _window(row))
+        else:
+            chosen = self.kernels.text("step").isin([row.step for row in rows if row.step is not None])
         return self.kernels.take(chosen) if chosen.any() else self.kernels
 
     @cached_property
-    def classes(self) -> list[tuple[StepJson, ClassTimes]]:
+    def classes(self) -> dict[tuple[str | None, int | None], ClassTimes]:
         """Of each row of `steps`."""
-        return [(row, class_times(_parts(row), self._kernels_of_row(row))) for row in self.steps]
+        return {(row.step, row.device_id): self._classes_of(row) for row in self.steps}
 
-    def _kernels_of_row(self, row: StepJson) -> Table | None:
+    def _classes_of(self, row: Step) -> ClassTimes:
         if self.kernels is None:
-            return None
-        of_one = self.kernels if row["step"] is None else of_step(self.kernels, row["step"])
-        devices = of_one.ints("device_id")
-        own = devices == row["device_id"]
-        return of_one.take(own) if row["device_id"] is not None and own.any() else of_one
+            return class_times(asdict(row), None)
+        if self.is_computed:
+            return class_times(
+                asdict(row), self.kernels.take(self._is_on(row) & runs_in(self.kernels, _window(row))), _window(row)
+            )
+        of_one = self.kernels if row.step is None else of_step(self.kernels, row.step)
+        own = of_one.ints("device_id") == row.device_id
+        return class_times(asdict(row), of_one.take(own) if row.device_id is not None and own.any() else of_one)
+
+    @cached_property
+    def is_computed(self) -> bool:
+        """In a computed step counts what runs in its time, whichever step launched it."""
+        return are_computed(self.span)
+
+    def _is_on(self, row: Step) -> NDArray[np.bool_]:
+        assert self.kernels is not None
+        device = NULL_INT if row.device_id is None else row.device_id
+        return np.asarray(self.kernels.ints("device_id") == device, dtype=np.bool_)
 
 
 @dataclass(frozen=True)
 class _Shown:
-    """One thing that can be compared: step names of both sides (None: of all steps) and by what sums are divided."""
+    """One thing that can be compared: step names of both sides (None: of several steps), the rows of both, and by what
+    their sums are divided."""
 
     id: str
     pair: tuple[Optional[str], Optional[str]]
+    rows: tuple[list[Step], list[Step]]
     by: analysis.Divisors
 
 
@@ -74,7 +102,7 @@ def build(source: ViewInput) -> ViewResult:
     tables = [span.table("kernels") for span in source.spans]
     both = all(table is not None for table in tables)
     before, after = (
-        _Side(span, steps_of(span)[0], table if both else None) for span, table in zip(source.spans, tables)
+        _Side(span, budgets_of(span), table if both else None) for span, table in zip(source.spans, tables)
     )
     choices = _choices(before, after)
     shown = _chosen(choices, source.params.get("step", ""))
@@ -90,13 +118,17 @@ def build(source: ViewInput) -> ViewResult:
 def _choices(before: _Side, after: _Side) -> list[_Shown]:
     """The mean step and the n-th steps of both sides; whole captures where a side has no marks of steps."""
     if not (before.names and after.names):
-        return [_Shown(WHOLE, (None, None), analysis.SUMS)]
+        return [_Shown(WHOLE, (None, None), (before.steps, after.steps), analysis.SUMS)]
     pairs = [
-        _Shown(one, (one, other), (len(before.rows(one)), len(after.rows(other))))
+        _per_step(one, (one, other), (before.rows(one), after.rows(other)))
         for one, other in zip(before.names, after.names)
     ]
-    mean = _Shown(MEAN, (None, None), (len(before.steps), len(after.steps)))
+    mean = _per_step(MEAN, (None, None), (before.averaged, after.averaged))
     return pairs if len(before.names) == len(after.names) == 1 else [mean, *pairs]
+
+
+def _per_step(id: str, pair: tuple[Optional[str], Optional[str]], rows: tuple[list[Step], list[Step]]) -> _Shown:
+    return _Shown(id, pair, rows, (len(rows[0]), len(rows[1])))
 
 
 def _chosen(choices: Sequence[_Shown], step: str) -> _Shown:
@@ -108,21 +140,26 @@ def _chosen(choices: Sequence[_Shown], step: str) -> _Shown:
 
 def _step_json(choice: _Shown, before: _Side, after: _Side) -> DiffStepJson:
     sides = [
-        mean([times for row, times in side.classes if step is None or row["step"] == step], by)
-        for side, step, by in zip((before, after), choice.pair, choice.by)
+        mean([side.classes[row.step, row.device_id] for row in rows], by)
+        for side, rows, by in zip((before, after), choice.rows, choice.by)
     ]
+    counts = [len({row.step for row in rows}) for rows in choice.rows]
     return {
         "id": choice.id,
         "baseline_step": choice.pair[0],
         "experimental_step": choice.pair[1],
+        "baseline_count": counts[0],
+        "experimental_count": counts[1],
         "baseline_ns": sides[0].total,
         "experimental_ns": sides[1].total,
         "classes": [cast(DiffClassJson, asdict(entry)) for entry in by_class(*sides)],
     }
 
 
-def _parts(step: StepJson) -> Mapping[str, int | None]:
-    return {name: value for name, value in step.items() if name != "step"}  # type: ignore[misc]
+def _window(step: Step) -> tuple[int, int]:
+    """Start and end of a computed step, ns."""
+    assert step.start_ns is not None and step.stage is not None
+    return step.start_ns, step.start_ns + step.stage
 
 
 def _tables(before: _Side, after: _Side, shown: _Shown) -> dict[str, ViewTable]:
@@ -133,7 +170,7 @@ def _tables(before: _Side, after: _Side, shown: _Shown) -> dict[str, ViewTable]:
         counts = (len(before.names), len(after.names))
         tables["operators"] = _operators(first, second, counts if all(counts) else analysis.SUMS)
     if before.kernels is not None:
-        chosen = [side.kernels_of(step) for side, step in zip((before, after), shown.pair)]
+        chosen = [side.kernels_of(rows) for side, rows in zip((before, after), shown.rows)]
         by_type = before.span.format != after.span.format  # other recorders and devices name kernels in other ways
         tables["kernels"] = ViewTable(analysis.kernels(chosen[0], chosen[1], by_type, shown.by), "difference_ns")
     return tables

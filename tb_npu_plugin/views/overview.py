@@ -28,11 +28,13 @@ def build(source: ViewInput) -> ViewResult:
     """See OverviewJson."""
     span = source.spans[0]
     steps, steps_source = steps_of(span)
+    course, course_steps = (None, 0) if steps else mean_course(span)
     data: OverviewJson = {
         "steps": steps,
         "steps_source": steps_source,
         "steps_computed": are_computed(span),
-        "course": None if steps else mean_course(span),
+        "course": course,
+        "course_steps": course_steps,
         "capture": capture_json(span),
     }
     tables = {}

@@ -12,6 +12,7 @@ from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, Question, Table, from_lists
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import ReduceJson, StepTimesJson, StepTraceJson
+from tb_npu_plugin.views.steps import are_computed
 
 COLUMNS = (
     Column("step", Kind.TEXT, "Step", "Step number; unknown without step marks.", "identity"),
@@ -36,7 +37,7 @@ def build(source: ViewInput) -> ViewResult:
         )
     device = None if len(devices) < 2 else int(asked or devices[0])
     trace, file = _trace(span, device)
-    counted = [trace.steps[number] for number in trace.averaged]
+    counted = trace.averaged
     wanted = source.params.get("step", "")
     chosen = next((step for step in trace.steps if wanted and step.step == wanted), None)
     if wanted and chosen is None:
@@ -62,13 +63,13 @@ def build(source: ViewInput) -> ViewResult:
     return ViewResult(data, {"steps": ViewTable(_table(trace.steps), "start_ns", desc=False)}, span.base_ns)
 
 
-def mean_course(span: SpanData) -> StepTimesJson | None:
-    """The mean step of a span whose steps have recorded points; None where it has none."""
+def mean_course(span: SpanData) -> tuple[StepTimesJson | None, int]:
+    """The mean step of a span whose steps have recorded points, and the number of its steps; None where it has none."""
     iterations = span.table("iterations")
     if iterations is None or not len(iterations):
-        return None
+        return None, 0
     trace = analysis.from_iterations(iterations, span.table("iteration_reduces"))
-    return _times(analysis.mean([trace.steps[number] for number in trace.averaged]), 0) if trace.steps else None
+    return (_times(analysis.mean(trace.averaged), 0) if trace.steps else None), len(trace.averaged)
 
 
 def _devices(span: SpanData) -> list[int]:
@@ -93,10 +94,10 @@ def _trace(span: SpanData, device: int | None) -> tuple[analysis.StepTrace, str]
         return analysis.from_iterations(iterations, span.table("iteration_reduces")), span.source("iterations")
     kernels, figures = (_of_device(table, device) for table in (kernels, figures))
     if kernels is not None and len(kernels):
-        return analysis.from_kernels(kernels, figures), span.source("kernels")
+        return analysis.from_kernels(kernels, figures, are_computed(span)), span.source("kernels")
     if figures is not None:
         return analysis.from_figures(figures), span.source("step_trace")
-    return analysis.StepTrace("figures", [], {}), span.source("step_trace")
+    return analysis.StepTrace("figures", "recorded", [], {}), span.source("step_trace")
 
 
 def _of_device(table: Table | None, device: int | None) -> Table | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import cast
 
@@ -18,6 +19,17 @@ def steps_of(span: SpanData) -> tuple[list[StepJson], str | None]:
     """Step budgets and the file they come from: step_trace_time.csv, else computed from the kernels."""
     steps, source = _steps(span)
     return [_step_json(step) for step in steps], source
+
+
+def budgets_of(span: SpanData) -> list[analysis.Step]:
+    """Step budgets, those of a device by time."""
+    return _steps(span)[0]
+
+
+def averaged(span: SpanData, steps: Sequence[analysis.Step]) -> list[analysis.Step]:
+    """Those of `steps`, all of a span, that its mean step is taken of."""
+    source: analysis.StepSource = "computed" if are_computed(span) else "recorded"
+    return [steps[at] for at in analysis.averaged([step.device_id for step in steps], source)]
 
 
 def _steps(span: SpanData) -> tuple[list[analysis.Step], str | None]:

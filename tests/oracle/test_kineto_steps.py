@@ -9,19 +9,18 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.schema.formats import KINETO
-from tb_npu_plugin.store.timeline_build import build_timeline
-from tb_npu_plugin.views import data_pipeline, overview, step_trace
+from tb_npu_plugin.views import data_pipeline, diff, overview, step_trace
 from tb_npu_plugin.views.base import View, ViewInput
 from tests.support.fixtures import FIXTURES
-from tests.support.span import REAL_DATA, TestSpan
+from tests.support.span import REAL_DATA, TestSpan, tables_of_trace
 
 TRACES = sorted(path for path in (FIXTURES / "results").glob("kineto_*/*") if path.is_file())
 REAL = sorted((REAL_DATA / "gpu_kineto").glob("*/*.json.gz"))
@@ -115,13 +114,17 @@ def parts_of(tasks: list[Task], start: int, end: int) -> dict[str, int]:
     return out
 
 
-@pytest.fixture(scope="module", params=[*TRACES, *REAL], ids=lambda path: f"{path.parent.name}/{path.name[:10]}")
-def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[TestSpan, list[Any]]:
-    reader, out = READERS[KINETO.id], tmp_path_factory.mktemp("timeline")
+@cache
+def read(path: Path) -> tuple[TestSpan, list[Any]]:
     log = ProblemLog()
-    tables = build_timeline(request.param, out, log, lambda _: None, None, reader.scan, reader.derive)
+    tables = tables_of_trace(path, log)
     assert not [problem for problem in log.list() if problem.severity != "info"]
-    return TestSpan(tables, format=KINETO.id, files=[request.param.name]), events_of(request.param)
+    return TestSpan(tables, format=KINETO.id, files=[path.name]), events_of(path)
+
+
+@pytest.fixture(scope="module", params=[*TRACES, *REAL], ids=lambda path: f"{path.parent.name}/{path.name[:10]}")
+def case(request: pytest.FixtureRequest) -> tuple[TestSpan, list[Any]]:
+    return read(request.param)
 
 
 def shown(view: View, span: TestSpan, **params: str) -> Any:
@@ -167,6 +170,62 @@ def test_step_trace(case: tuple[TestSpan, list[Any]]) -> None:
         lengths = [end - start for start, end in bounds.values()]
         lengths = lengths[:-1] or lengths
         assert abs(data["mean"]["total_ns"] - sum(lengths) / len(lengths)) <= 0.5
+
+
+def shown_diff(before: TestSpan, after: TestSpan) -> Any:
+    return diff.VIEW.build(ViewInput([before, after], {"step": ""})).data
+
+
+def mean_of(events: list[Any]) -> tuple[float, dict[str, float], int]:
+    """The mean step of the complete steps of all devices: its time, its parts, and the number of steps."""
+    steps = []
+    for tasks in tasks_of(events).values():
+        bounds = list(bounds_of(tasks).values())
+        steps += [(end - start, parts_of(tasks, start, end)) for start, end in bounds[:-1] or bounds]
+    parts = {part: sum(own[part] for _, own in steps) / len(steps) for part in PARTS}
+    return sum(length for length, _ in steps) / len(steps), parts, len(steps)
+
+
+def test_diff(case: tuple[TestSpan, list[Any]]) -> None:
+    """The headline is the mean of the complete steps; its classes are what runs in them, whichever step launched it."""
+    span, events = case
+    length, parts, _ = mean_of(events)
+    entry = shown_diff(span, span)["steps"][0]
+    lengths = [len(bounds_of(tasks)) for tasks in tasks_of(events).values()]
+    assert entry["id"] == ("mean" if max(lengths) > 1 else "*")
+    assert entry["baseline_count"] == max(max(lengths) - 1, 1)
+    assert abs(entry["baseline_ns"] - length) <= 1
+    times = {one["id"]: one["baseline_ns"] for one in entry["classes"]}
+    assert sum(times.values()) == entry["baseline_ns"] and "computing" not in times
+    named = {"copying": "copying", "communication": "communication_not_overlapped", "idle": "free"}
+    for name, part in named.items():
+        assert abs(times.pop(name, 0) - parts[part]) <= 1
+    assert abs(sum(times.values()) - parts["computing"]) <= len(times)
+
+
+def test_diff_of_each_step(case: tuple[TestSpan, list[Any]]) -> None:
+    span, events = case
+    by_device = list(tasks_of(events).values())
+    if len(by_device) > 1:
+        return
+    bounds = bounds_of(by_device[0])
+    found = {one["baseline_step"]: one for one in shown_diff(span, span)["steps"] if one["baseline_step"] is not None}
+    assert list(found) == [name for name in bounds if name is not None]
+    for name, entry in found.items():
+        start, end = bounds[name]
+        assert entry["baseline_ns"] == end - start
+        started = [task for task in by_device[0] if start <= task.start < end]
+        assert sum(one["baseline_calls"] for one in entry["classes"]) == len(started)
+
+
+@pytest.mark.skipif(len(REAL) < 3, reason=f"real traces not found at {REAL_DATA} (set NPU_REAL_DATA)")
+def test_diff_of_real_traces() -> None:
+    before, after = (read(path) for name in ("num_workers_0", "num_workers_4") for path in REAL if name in str(path))
+    entry = shown_diff(before[0], after[0])["steps"][0]
+    for side, (_, events), known in (("baseline", before, 175.79), ("experimental", after, 136.34)):
+        length, _, count = mean_of(events)
+        assert (abs(entry[f"{side}_ns"] - length) <= 1000, entry[f"{side}_count"]) == (True, count)
+        assert entry[f"{side}_ns"] / 1e6 == pytest.approx(known, abs=0.005)
 
 
 def test_data_pipeline(case: tuple[TestSpan, list[Any]]) -> None:

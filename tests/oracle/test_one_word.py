@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
+from operator import mul
 from pathlib import Path
 from typing import Any, Union
 
@@ -12,7 +13,7 @@ import pytest
 
 from tb_npu_plugin.views.availability import facts_of_span, is_available
 from tb_npu_plugin.views.base import ViewInput
-from tb_npu_plugin.views.registry import VIEWS
+from tb_npu_plugin.views.registry import VIEWS, find_view
 from tests.oracle.raw import REAL_RUN, raw
 from tests.oracle.shown import rows_of
 from tests.support.fixtures import FIXTURES
@@ -77,6 +78,26 @@ def _diff(data: Any, devices: dict[str | None, Any]) -> Iterator[Figure]:
             yield "diff", (subject, "step time"), step["baseline_ns"]
 
 
+def _mean_steps(built: dict[str, Any], chosen: TestSpan) -> Iterator[Figure]:
+    """The mean step of each view that has one."""
+    course = built["overview"].data["course"]
+    if course is not None:
+        yield "overview", ("mean", "step time"), course["total_ns"]
+        yield "overview", ("mean", "number of steps"), built["overview"].data["course_steps"]
+    if "step_trace" in built and built["step_trace"].data["steps"]:
+        devices = built["step_trace"].data["devices"]
+        asked = [{"device": str(device)} for device in devices] if len(devices) > 1 else [{}]
+        means = [find_view("step_trace").build(ViewInput([chosen], one)).data for one in asked]
+        counts = [len(data["averaged"]) for data in means]
+        times = [data["mean"]["total_ns"] for data in means]
+        yield "step_trace", ("mean", "step time"), sum(map(mul, times, counts)) / sum(counts)
+        yield "step_trace", ("mean", "number of steps"), len({step for data in means for step in data["averaged"]})
+    entry = next(iter(built["diff"].data["steps"]), None) if "diff" in built else None
+    if entry is not None and entry["baseline_ns"] is not None:
+        yield "diff", ("mean", "step time"), entry["baseline_ns"]
+        yield "diff", ("mean", "number of steps"), entry["baseline_count"]
+
+
 def _table(view: str, rows: list[dict[str, Any]], keys: tuple[str, ...], words: dict[str, str]) -> Iterator[Figure]:
     for row in rows:
         subject = " ".join(str(row[key]) for key in keys)
@@ -114,6 +135,7 @@ def _figures(spans: list[TestSpan], chosen: TestSpan) -> Iterator[Figure]:
                 (f"step {row['step']} device {devices[row['step']][0]}", "communication"),
                 row["reduce_ns"],
             )
+    yield from _mean_steps(built, chosen)
     top = tables.get(("overview", "kernels"), [])
     by = "type" if top and "type" in top[0] else "name"
     yield from _table("overview", top, (by, "core"), KERNELS)
@@ -122,6 +144,12 @@ def _figures(spans: list[TestSpan], chosen: TestSpan) -> Iterator[Figure]:
     )
     yield from _table("overview", tables.get(("overview", "operators"), []), ("name",), OPERATORS)
     yield from _table("operator", tables.get(("operator", "by_name"), []), ("name",), OPERATORS)
+
+
+def _names(span: TestSpan) -> set[str | None]:
+    """Steps of a span."""
+    data = find_view("overview").build(ViewInput([span], {})).data
+    return {step["step"] for step in data["steps"]}
 
 
 @cache
@@ -137,6 +165,8 @@ RUNS = {
     "db_only": FIXTURES / "results" / "db_only",
     "mindspore_db": FIXTURES / "results" / "mindspore_db",
     "gpu": FIXTURES / "results" / "kineto_gpu",
+    "gpu_host_ahead": FIXTURES / "results" / "kineto_ahead",
+    "mindinsight": FIXTURES / "results" / "mindinsight_single",
     "demo": FIXTURES / "demo" / "transformer_910b",
     "real_text": REAL_RUN,
     "real_db": REAL_RUN.parent / "ascend_pt_db_level1",
@@ -156,7 +186,8 @@ def test_one_word_is_one_figure(run: Path) -> None:
                 slack = 1e-5  # a file gives it in percent of three digits
             assert max(by_view.values()) - min(by_view.values()) <= slack, (label, by_view)
         several = {word for (_, word), by_view in told.items() if len(by_view) > 1}
-        if chosen.tables.get("kernels") is not None:
+        assert {"number of steps"} <= several or len(_names(chosen)) < 2
+        if chosen.tables.get("kernels") is not None and run.name != "mindinsight_single":
             assert {"computing", "exposed communication", "free", "step time", "total"} <= several
         if chosen.tables.get("operators") is not None:
             assert {"calls", "host self"} <= several or "mindspore" in run.name

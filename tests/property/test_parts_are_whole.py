@@ -20,15 +20,13 @@ from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.schema.formats import KINETO, MINDSPORE
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START
-from tb_npu_plugin.store.timeline_build import build_timeline
 from tb_npu_plugin.views import data_pipeline, diff, distributed, overview, step_trace
 from tb_npu_plugin.views.base import View, ViewInput
 from tests.support.fixtures import FIXTURES
 from tests.support.mock import written
-from tests.support.span import TestSpan, found_spans, table_of
+from tests.support.span import TestSpan, found_spans, table_of, tables_of_trace
 
 #: What a file may be wrong by for each figure: torch_npu writes Stage and Preparing in quarters of a microsecond.
 ROUNDING = 500
@@ -59,12 +57,7 @@ def mocked(name: str) -> tuple[TestSpan, ...]:
 
 @cache
 def gpu(path: Path) -> tuple[TestSpan, ...]:
-    import tempfile
-
-    reader = READERS[KINETO.id]
-    with tempfile.TemporaryDirectory() as folder:
-        tables = build_timeline(path, Path(folder), ProblemLog(), lambda _: None, None, reader.scan, reader.derive)
-    return (TestSpan(tables, format=KINETO.id, files=[path.name]),)
+    return (TestSpan(tables_of_trace(path, ProblemLog()), format=KINETO.id, files=[path.name]),)
 
 
 @cache
@@ -184,19 +177,31 @@ def test_data_pipeline(spans: tuple[TestSpan, ...]) -> None:
 
 
 def test_diff(spans: tuple[TestSpan, ...]) -> None:
-    """Classes sum to the time of the step, which is that of the Overview."""
+    """Classes sum to the time of the step on both sides, which is that of the Overview; what computes has a class."""
+    for before, after in zip(spans, [*spans[1:], *spans[:1]]):
+        budgets: dict[str, dict[str | None, list[int | None]]] = {}
+        for side, span in (("baseline", before), ("experimental", after)):
+            budgets[side] = defaultdict(list)
+            for step in shown(overview.VIEW, span)["steps"]:
+                budgets[side][step["step"]].append(whole_of(step))
+        for entry in shown(diff.VIEW, before, after)["steps"]:
+            for side, own in budgets.items():
+                whole, name = entry[f"{side}_ns"], entry[f"{side}_step"]
+                if whole is not None and None not in (entry["baseline_ns"], entry["experimental_ns"]):
+                    assert sum(one[f"{side}_ns"] for one in entry["classes"]) == whole
+                if name is not None and len(own[name]) == 1:
+                    assert own[name] == [whole]
+            if None not in (entry["baseline_ns"], entry["experimental_ns"]):
+                change = entry["experimental_ns"] - entry["baseline_ns"]
+                assert sum(one["difference_ns"] for one in entry["classes"]) == change
+
+
+def test_what_computes_in_a_computed_step_has_a_class(spans: tuple[TestSpan, ...]) -> None:
+    """Whichever step launched it."""
     for span in spans:
-        budgets = defaultdict(list)
-        for step in shown(overview.VIEW, span)["steps"]:
-            budgets[step["step"]].append(whole_of(step))
-        for entry in shown(diff.VIEW, span, span)["steps"]:
-            whole = entry.get("baseline_ns")  # what is compared has no time of its own yet
-            if whole is None:
-                continue
-            assert sum(one["baseline_ns"] for one in entry["classes"]) == whole
-            assert sum(one["difference_ns"] for one in entry["classes"]) == 0
-            if entry["baseline_step"] is not None and len(budgets[entry["baseline_step"]]) == 1:
-                assert budgets[entry["baseline_step"]] == [whole]
+        if shown(overview.VIEW, span)["steps_computed"] and span.table("kernels") is not None:
+            for entry in shown(diff.VIEW, span, span)["steps"]:
+                assert "computing" not in [one["id"] for one in entry["classes"]]
 
 
 # -- random tables ----------------------------------------------------------------------------------
@@ -259,7 +264,7 @@ def test_courses_of_random_kernels(
         kernels = table_of("kernels", rows)
         figures = [{"step": name, "stage": stage, "preparing": before} for name, (stage, before) in recorded.items()]
         for table in (None, table_of("step_trace", figures) if figures else None):
-            trace = courses.from_kernels(kernels, table)
+            trace = courses.from_kernels(kernels, table, table is not None)
             check_course(
                 {
                     "method": "kernels",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from tb_npu_plugin.model import NO_UNREAD, Capture, Unread
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.schema.formats import FORMATS, KINETO
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES, file_of
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 from tb_npu_plugin.tables import Column, Kind, Table, from_lists, known
@@ -93,8 +94,8 @@ def span_of(folder: Path) -> TestSpan:
 
 
 def found_spans(logdir: Path) -> list[TestSpan]:
-    """Every span below a folder in the order of the catalog, found and read as the worker does it; the trace but for
-    what tables need of it."""
+    """Every span below a folder in the order of the catalog, found and read as the worker does it; the trace as far as
+    tables need it."""
     from tb_npu_plugin.discovery.scan import scan
     from tb_npu_plugin.readers.formats import READERS
     from tb_npu_plugin.readers.reading import Reading
@@ -111,12 +112,24 @@ def found_spans(logdir: Path) -> list[TestSpan]:
                 sources.update(dict.fromkeys(new, file.name))
         names = [file.relative for file in found.files]
         capture = reader.capture(found.folder, names, log)
+        if place.span.format == KINETO.id:
+            tables = tables_of_trace(found.folder / names[0], log)
         tables = reader.finish(tables, capture, log)
         problems = [*found.notes, *log.list()]
         span = TestSpan(tables, capture, names, problems, found.token, format=found.format, sources=sources)
         span.label, span.worker_label, span.run_label = found.label, place.worker.label, place.run.label
         out.append(span)
     return out
+
+
+def tables_of_trace(path: Path, log: ProblemLog) -> dict[str, Table]:
+    """Tables of a trace of Kineto, which has no other file."""
+    from tb_npu_plugin.readers.formats import READERS
+    from tb_npu_plugin.store.timeline_build import build_timeline
+
+    reader = READERS[KINETO.id]
+    with tempfile.TemporaryDirectory() as folder:
+        return build_timeline(path, Path(folder), log, lambda _: None, None, reader.scan, reader.derive)
 
 
 def real_folder(rank: int) -> Path:

@@ -156,11 +156,13 @@ export interface DiffSideJson {
   step_count: number;
 }
 
-/** One pair of steps (the n-th step of each side; id: the baseline's), or without names "mean", the mean step of each side, or "*", the whole captures. `baseline_ns`, `experimental_ns`: time of the step on the device, to which the classes sum exactly; null where a part is unknown, and there is no class "idle" then. On several devices: their mean. */
+/** One pair of steps (the n-th step of each side; id: the baseline's), or without names "mean", the mean step of each side, or "*", the whole captures. `baseline_ns`, `experimental_ns`: time of the step on the device, to which the classes sum exactly; null where a part is unknown, and there is no class "idle" then. On several devices: their mean. `X_count`: number of steps of a side; the mean step leaves out an incomplete last one (see analysis.steps.averaged). */
 export interface DiffStepJson {
   id: string;
   baseline_step: string | null;
   experimental_step: string | null;
+  baseline_count: number;
+  experimental_count: number;
   baseline_ns: number | null;
   experimental_ns: number | null;
   classes: DiffClassJson[];
@@ -340,6 +342,7 @@ export interface OverviewJson {
   steps_source: string | null;
   steps_computed: boolean;
   course: StepTimesJson | null;
+  course_steps: number;
   capture: CaptureJson;
 }
 

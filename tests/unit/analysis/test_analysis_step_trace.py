@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tb_npu_plugin.analysis import step_trace as analysis
+from tb_npu_plugin.analysis import steps
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START
 from tests.support.span import table_of
 
@@ -33,13 +36,9 @@ REDUCES = table_of(
 )
 
 
-def averaged(trace: analysis.StepTrace) -> list[analysis.StepTimes]:
-    return [trace.steps[number] for number in trace.averaged]
-
-
 def test_means_leave_out_the_first_step_and_the_recorded_average() -> None:
     trace = analysis.from_iterations(ITERATIONS, REDUCES)
-    counted = averaged(trace)
+    counted = trace.averaged
     assert [step.step for step in counted] == ["2", "3"]
     mean = analysis.mean(counted)
     assert (mean.gap_ns, mean.fp_bp_ns, mean.tail_ns, mean.total_ns) == (32, 105, 15, 152)  # 31.5 goes to even
@@ -50,14 +49,14 @@ def test_means_leave_out_the_first_step_and_the_recorded_average() -> None:
 
 def test_a_lone_step_is_its_own_mean() -> None:
     trace = analysis.from_iterations(ITERATIONS.take(ITERATIONS.text("step").equals("1")), None)
-    assert analysis.mean(averaged(trace)).fp_bp_ns == 100
+    assert analysis.mean(trace.averaged).fp_bp_ns == 100
     assert trace.steps[0].reduce_ns is None  # not recorded is not none
 
 
 def test_operators_are_placed_after_the_start_of_their_step() -> None:
     trace = analysis.from_iterations(ITERATIONS, REDUCES)
     assert [(one.name, one.offset_ns) for one in trace.reduces["2"]] == [("a", 40), ("b", 50)]
-    found = analysis.mean_reduces(trace, averaged(trace))
+    found = analysis.mean_reduces(trace, trace.averaged)
     assert [(one.stream_id, one.name, one.offset_ns, one.dur_ns) for one in found] == [
         (3, "a", 45, 25),
         (4, "b", 50, 20),
@@ -77,14 +76,31 @@ KERNELS = table_of(
 
 def test_kernels_tell_steps_of_other_profilers() -> None:
     figures = table_of("step_trace", [{"step": "7", "preparing": 40}])
-    trace = analysis.from_kernels(KERNELS, figures)
+    trace = analysis.from_kernels(KERNELS, figures, False)
     seven, eight = trace.steps
     # Step 7 lasts until step 8 starts; its preparing is told and no part of it.
     assert (seven.step, seven.start_ns, seven.total_ns, seven.preparing_ns) == ("7", 100, 100, 40)
     assert (seven.fp_bp_ns, seven.tail_ns, seven.gap_ns) == (50, 0, 50)
     assert (eight.total_ns, eight.fp_bp_ns, eight.tail_ns, eight.gap_ns, eight.reduce_ns) == (90, 70, 20, None, 30)
     assert trace.reduces["8"] == [analysis.Reduce(9, "hcom_allReduce_", 60, 30)]
-    assert [step.step for step in averaged(trace)] == ["7"]
+    assert [step.step for step in trace.averaged] == ["7"]
+
+
+@pytest.mark.parametrize(("are_computed", "averaged"), [(True, ["7"]), (False, ["7", "8"])])
+def test_means_leave_out_the_last_step_where_times_are_computed(are_computed: bool, averaged: list[str]) -> None:
+    """What is recorded is complete; the last computed step ends with its last task. The gap is of the steps that know it."""
+    figures = table_of("step_trace", [{"step": "7", "stage": 100}, {"step": "8", "stage": 90}])
+    trace = analysis.from_kernels(KERNELS, figures, are_computed)
+    assert [step.step for step in trace.averaged] == averaged
+    mean = analysis.mean(trace.averaged)
+    assert (mean.total_ns, mean.gap_ns) == (100 if are_computed else 95, 50)
+
+
+def test_a_mean_step_of_several_devices_leaves_out_the_last_of_each() -> None:
+    devices = [0, 0, 0, 1, 2, 2]
+    assert steps.averaged(devices, "computed") == [0, 1, 3, 4]
+    assert steps.averaged(devices, "points") == [1, 2, 3, 5]
+    assert steps.averaged(devices, "recorded") == list(range(6))
 
 
 def test_a_host_that_runs_ahead_makes_no_gap() -> None:
@@ -99,7 +115,7 @@ def test_a_host_that_runs_ahead_makes_no_gap() -> None:
         {"step": "8", "preparing": 55, "start_ns": 160, "stage": 40},
     ]
     table = table_of("step_trace", figures, STEP_START)
-    seven, eight = analysis.from_kernels(table_of("kernels", rows), table).steps
+    seven, eight = analysis.from_kernels(table_of("kernels", rows), table, True).steps
     assert (seven.total_ns, seven.fp_bp_ns, seven.tail_ns, seven.gap_ns) == (60, 50, 10, 0)
     assert (eight.start_ns, eight.total_ns, eight.fp_bp_ns) == (160, 40, 40)
     assert (seven.exposed_preparing_ns, eight.preparing_ns, eight.exposed_preparing_ns) == (30, 55, 0)

@@ -43,6 +43,11 @@ function stepCount(count: number): string {
   return count === 0 ? t("diff.head.steps.none") : String(count);
 }
 
+/** How many steps the mean is taken of: "mean of 5 steps", or "mean of 5 → 4 steps". */
+export function averagedOf({ baseline_count: before, experimental_count: after }: DiffStepJson): string {
+  return t("diff.averaged", { count: before === after ? before : `${before} → ${after}` });
+}
+
 interface TimesProps {
   before: number;
   after: number;
@@ -51,7 +56,7 @@ interface TimesProps {
 
 function Times({ before, after, pair }: TimesProps) {
   const change = after - before;
-  const figures = { before: format.duration(before, 2), after: format.duration(after, 2) };
+  const figures = { before: format.duration(before, 2), after: format.duration(after, 2), of: averagedOf(pair) };
   const step = pair.experimental_step ?? "";
   const text = isPair(pair) ? "diff.head.step" : pair.id === WHOLE ? "diff.head.whole" : "diff.head.mean";
   return (

@@ -49,6 +49,7 @@ function OverviewView({ selection }: ViewProps) {
               source={data.steps_source}
               isComputed={data.steps_computed}
               course={data.course}
+              courseSteps={data.course_steps}
             />
             <div class={`${hasTops ? "span-8" : "span-6"} stack`}>
               {isFirst && (

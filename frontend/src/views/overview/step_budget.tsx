@@ -16,17 +16,19 @@ interface Props {
   isComputed: boolean;
   /** The mean step, where only points of the steps were recorded. */
   course: StepTimesJson | null;
+  /** The number of steps that it is the mean of. */
+  courseSteps: number;
 }
 
 /** Bars that are shown at first. */
 const FIRST = 12;
 
 /** The answer first: how long the step took on the device, and on what. */
-export function StepBudget({ steps, deviceKind, source, isComputed, course }: Props) {
+export function StepBudget({ steps, deviceKind, source, isComputed, course, courseSteps }: Props) {
   const [all, setAll] = useState(false);
   const chosen = chosenStep(steps);
   if (!chosen) {
-    if (course) return <CourseBudget course={course} />;
+    if (course) return <CourseBudget course={course} count={courseSteps} />;
     return (
       <Card title={t("overview.steps")}>
         <Empty text={t("overview.nosteps")} />
@@ -81,7 +83,7 @@ export function StepBudget({ steps, deviceKind, source, isComputed, course }: Pr
 }
 
 /** Recorders of old gave points of each step instead of what the device did in it. */
-function CourseBudget({ course }: { course: StepTimesJson }) {
+function CourseBudget({ course, count }: { course: StepTimesJson; count: number }) {
   const parts = partsInOrder("points").flatMap(({ id, key, color }) =>
     course[key] === null
       ? []
@@ -90,7 +92,7 @@ function CourseBudget({ course }: { course: StepTimesJson }) {
   return (
     <Card
       title={t("overview.mean")}
-      subtitle={t("overview.mean.took", { time: format.duration(course.total_ns, 2) })}
+      subtitle={t("overview.mean.took", { time: format.duration(course.total_ns, 2), count })}
       class="budget-card"
     >
       <StackedBar parts={parts} />

@@ -12,7 +12,7 @@ export const en = {
   "overview.copying":
     "Copying is no free time: HolisticTraceAnalysis counts it, with exposed communication, as non-compute time.",
   "overview.mean": "Mean step",
-  "overview.mean.took": "Step time {time}: mean of the steps but the first.",
+  "overview.mean.took": "Step time {time}: mean of {count} steps. The first is left out: it has no gap before it.",
   "overview.points": "How much of it the device computed, communicated or was free was not recorded.",
   "overview.nosteps": "The time of a step is not known: the capture has neither times of steps nor kernels.",
   "overview.first": "Preliminary.",
@@ -82,7 +82,7 @@ export const zh: Record<keyof typeof en, string> = {
     "由 {file} 中的设备任务计算：step 从其首个任务开始，到下一个 step 的首个任务为止；最后一个 step 到其最后一个任务结束。",
   "overview.copying": "拷贝不是空闲：HolisticTraceAnalysis 将其与未被掩盖的通信一起计入 non-compute 时间。",
   "overview.mean": "平均 step",
-  "overview.mean.took": "迭代耗时 {time}：除第一个外各 step 的平均。",
+  "overview.mean.took": "迭代耗时 {time}：{count} 个 step 的平均值。第一个 step 之前没有间隙，不计入。",
   "overview.points": "没有记录设备在其中计算、通信和空闲的时间。",
   "overview.nosteps": "无法得知 step 时间：该采集结果既没有 step 时间也没有 kernel。",
   "overview.first": "初步结果。",

@@ -15,9 +15,10 @@ export const en = {
   "steps.mean.one": "step {step} alone",
   "steps.capture": "This capture",
   "steps.rest": "Rest of the step",
-  "steps.mean.of": "steps {first} to {last}, n = {count}",
+  "steps.mean.of": "mean of {count} steps ({first} to {last})",
+  "steps.mean.gaps": "step gap: mean of {count}",
   "steps.help":
-    "The parts of a step on the device, and below it what communicates meanwhile, by stream. Means leave out the step whose gap is unknown: the first where the gap is before the step, else the last.",
+    "The parts of a step on the device, and below it what communicates meanwhile, by stream. Means leave out what is incomplete: the first step where points were recorded (no gap before it), the last where step times are computed (it ends with its last task).",
   "steps.method.points": "Recorded points of each step; the mean is computed from the steps, not read.",
   "steps.method.kernels":
     "Computed from the kernels of each step: this profiler records no FP_POINT and BP_POINT, and the parameter update computes as well. Preparing is no part of the step time.",
@@ -48,9 +49,10 @@ export const zh: Record<keyof typeof en, string> = {
   "steps.mean.one": "仅 step {step}",
   "steps.capture": "本次采集",
   "steps.rest": "step 的其余部分",
-  "steps.mean.of": "step {first} 到 {last}，n = {count}",
+  "steps.mean.of": "{count} 个 step 的平均值（{first} 到 {last}）",
+  "steps.mean.gaps": "迭代间隙：{count} 个 step 的平均值",
   "steps.help":
-    "step 在设备上的各部分，下方按 stream 显示同时进行的通信。平均值不包含间隙未知的 step：间隙在 step 之前时为第一个，否则为最后一个。",
+    "step 在设备上的各部分，下方按 stream 显示同时进行的通信。平均值不包含不完整的 step：记录了分界点时为第一个（之前没有间隙），迭代耗时由计算得出时为最后一个（止于其最后一个任务）。",
   "steps.method.points": "每个 step 记录的分界点；平均值由各 step 算出，不取自文件。",
   "steps.method.kernels":
     "由每个 step 的 kernel 算出：该采集工具不记录 FP_POINT 和 BP_POINT，参数更新也属于计算。迭代耗时不含准备。",

@@ -88,12 +88,7 @@ function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes
   const rest = restOf(step);
   const own = rest === null ? known : [...known, { ...REST, label: t("steps.rest"), value: rest }];
   const parts = step.exposed_preparing_ns ? [preparingPart(step.exposed_preparing_ns), ...own] : own;
-  const counted = data.averaged;
-  const [first, last] = [counted[0] ?? "–", counted[counted.length - 1] ?? "–"];
-  const mean =
-    counted.length === 1
-      ? t("steps.mean.one", { step: first })
-      : t("steps.mean.of", { first, last, count: counted.length });
+  const mean = meanOf(data);
   return (
     <Card
       title={isMean ? t("steps.mean") : step.step === null ? t("steps.capture") : stepName(step)}
@@ -146,6 +141,16 @@ function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes
       {isMean && data.recorded && isOtherAverage(data.mean, data.recorded) && <Recorded step={data.recorded} />}
     </Card>
   );
+}
+
+/** "mean of 5 steps (5 to 9)", and of how many the gap, where it is not known of all. */
+function meanOf(data: StepTraceJson): string {
+  const counted = data.averaged;
+  const [first, last] = [counted[0] ?? "–", counted[counted.length - 1] ?? "–"];
+  if (counted.length === 1) return t("steps.mean.one", { step: first });
+  const text = t("steps.mean.of", { first, last, count: counted.length });
+  const gaps = data.steps.filter((step) => counted.includes(step.step) && step.gap_ns !== null).length;
+  return gaps === 0 || gaps === counted.length ? text : `${text}; ${t("steps.mean.gaps", { count: gaps })}`;
 }
 
 /** More streams than this are drawn closer together. */
