@@ -51,6 +51,8 @@ def scaled(text: str, factor: int) -> int | None:
         digits = text[:-4] + text[-3:]
         if digits.isdigit() and digits.isascii() and len(digits) < 19:
             return int(digits)
+    if len(text) < 10 and text.isdigit() and text.isascii():
+        return int(text) * factor
     if "_" in text:  # Python reads 1_000 as a number
         return None
     try:

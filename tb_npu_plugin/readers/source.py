@@ -32,6 +32,10 @@ MAX_JSON = 1 << 30
 _JSON_MEMORY = 160 << 20
 _JSON_PER_BYTE = 24
 _JSON_PER_PACKED_BYTE = 40 * _JSON_PER_BYTE
+#: So many objects and lists may any JSON file hold. Of more, each takes this many bytes of the text at least, as it costs
+#: the time of some Python: those that profilers write take 58 and more.
+_JSON_OBJECTS = 400_000
+_BYTES_PER_OBJECT = 45
 
 
 class _Counting(io.FileIO):
@@ -118,8 +122,8 @@ def text_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
 
 def read_all(reading: Reading) -> bytes | None:
     """The whole JSON file; what could be read of a damaged .gz; None after a problem, also for a file that would take
-    far more memory than others of its size."""
-    report, blocks, size, memory = reading.report, [], 0, 0
+    far more memory or time than others of its size."""
+    report, blocks, size, memory, objects = reading.report, [], 0, 0, 0
     with opened(reading) as stream:
         if stream is None:
             return None
@@ -129,19 +133,23 @@ def read_all(reading: Reading) -> bytes | None:
                 blocks.append(block)
                 size += len(block)
                 memory += _decoded_bytes(block)
+                objects += _objects(block)
                 if size > MAX_JSON:
                     report.add("too_large", expected=f"at most {MAX_JSON} bytes")
                     return None
                 if memory > allowed:
-                    report.add(
-                        "too_expensive",
-                        expected=f"JSON that decodes within {allowed >> 20} MB of memory",
-                        found=f"more than that in the first {size} bytes",
-                    )
+                    _refuse(report, f"JSON that decodes within {allowed >> 20} MB of memory", size)
+                    return None
+                if objects > max(_JSON_OBJECTS, size // _BYTES_PER_OBJECT):
+                    _refuse(report, f"at most {_JSON_OBJECTS} objects and lists of a few bytes each", size)
                     return None
         except READ_ERRORS as error:
             report.cut(error)
     return b"".join(blocks)
+
+
+def _refuse(report: FileReport, expected: str, size: int) -> None:
+    report.add("too_expensive", expected=expected, found=f"more than that in the first {size} bytes")
 
 
 def _json_memory(path: Path) -> int:
@@ -153,8 +161,12 @@ def _json_memory(path: Path) -> int:
 def _decoded_bytes(block: bytes) -> int:
     """At most so many bytes of memory does some JSON take, as text and decoded: sizes of objects in CPython."""
     values = block.count(b",") + block.count(b":")
-    brackets = block.count(b"{") + block.count(b"[")
-    return 5 * len(block) + 60 * values + 64 * brackets + 170 * block.count(b'{"')
+    return 5 * len(block) + 60 * values + 64 * _objects(block) + 170 * block.count(b'{"')
+
+
+def _objects(block: bytes) -> int:
+    """At most so many objects and lists begin in some JSON."""
+    return block.count(b"{") + block.count(b"[")
 
 
 def decoded(data: bytes, report: FileReport) -> str:

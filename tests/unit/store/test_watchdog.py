@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers import registry
+from tb_npu_plugin.readers import registry, source
 from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.store import watchdog
 from tb_npu_plugin.store.cache import Cache
@@ -20,6 +21,7 @@ from tb_npu_plugin.store.job import Job
 from tb_npu_plugin.store.jobs import Pool
 from tb_npu_plugin.store.process import WorkerProcess
 from tb_npu_plugin.store.watchdog import usage_of
+from tests.support.fixtures import FIXTURES
 from tests.unit.discovery.test_watch import until
 
 #: A worker that does something else when it comes to communication.json.
@@ -106,6 +108,67 @@ def test_json_that_would_take_far_more_memory_than_its_size(tmp_path: Path) -> N
     assert registry.read_file(Reading(path, path.name, log)) == {}
     assert [problem.code for problem in log.list()] == ["too_expensive"]
     assert time.process_time() - begun < 5
+
+
+def test_a_bomb_costs_its_worker_little(tmp_path: Path) -> None:
+    folder = tmp_path / "x_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
+    folder.mkdir(parents=True)
+    (folder / "kernel_details.csv").write_text(KERNELS)
+    (folder / "communication.json.gz").write_bytes(gzip.compress(b'{"step1":[' + b"{}," * 19_000_000 + b"{}]}"))
+    assert 50_000 < (folder / "communication.json.gz").stat().st_size < 70_000
+    files = tuple(
+        FoundFile(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(folder.iterdir())
+    )
+    worker, log = WorkerProcess(), list[int]()
+    ended = threading.Event()
+    watching = threading.Thread(target=lambda: _watch(worker._child.pid, ended, log))
+    watching.start()
+    begun = time.monotonic()
+    cache, done = Cache(tmp_path / "cache"), list[Job]()
+    pool = Pool(cache, 1, done.append, lambda: worker)
+    pool.submit(Job("key", "span", "tables", folder, files))
+    assert until(lambda: bool(done), 60)
+    took = time.monotonic() - begun
+    ended.set()
+    watching.join()
+    pool.close()
+    entry = cache.get("key")
+    assert entry is not None and entry.meta["rows"]["kernels"] == 1
+    assert "too_expensive" in [problem["code"] for problem in entry.meta["problems"]]
+    assert took < 10
+    assert 0 < max(log) <= 300 << 20
+
+
+def _watch(pid: int, ended: threading.Event, log: list[int]) -> None:
+    while not ended.wait(0.02):
+        log.append(usage_of(pid).memory or 0)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"step1":{"collective":{' + b",".join(b'"op%d@1":{}' % number for number in range(500_000)) + b"}}}",
+        b'{"step1":{"collective":{"op@1":{"x":{' + b",".join(b'"%d":[1,1]' % n for n in range(500_000)) + b"}}}}},]",
+    ],
+    ids=["operators of nothing", "many sizes, broken"],
+)
+def test_very_many_small_objects_are_refused_early(content: bytes, tmp_path: Path) -> None:
+    path, log = tmp_path / "communication.json", ProblemLog()
+    path.write_bytes(content)
+    begun = time.process_time()
+    assert registry.read_file(Reading(path, path.name, log)) == {}
+    assert time.process_time() - begun < 1
+    assert [problem.code for problem in log.list()] == ["too_expensive"]
+
+
+def test_objects_as_long_as_profilers_write_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "_JSON_OBJECTS", 0)
+    paths = list((FIXTURES / "results").rglob("communication.json"))
+    for path in paths:
+        log = ProblemLog()
+        registry.read_file(Reading(path, path.name, log))
+        assert "too_expensive" not in [problem.code for problem in log.list()]
+    assert len(paths) > 10
 
 
 @pytest.mark.parametrize(

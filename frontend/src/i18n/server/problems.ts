@@ -15,6 +15,7 @@ export const PROBLEMS = {
   "Free some space there, or set TB_NPU_CACHE_DIR to a folder on another disk; then read it again.":
     "请在该处释放空间，或将 TB_NPU_CACHE_DIR 设为其他磁盘上的目录，然后重新读取。",
   "Give fewer conditions.": "请减少条件。",
+  "at most {0} objects and lists of a few bytes each": "最多 {0} 个仅占几个字节的对象和列表",
   "JSON that decodes within {0} MB of memory": "解码内存不超过 {0} MB 的 JSON",
   "Make a table of it, or copy the database again.": "请将其改为数据表，或重新复制数据库。",
   "Named as a result file, but it is {0}.": "名称是结果文件，但实际是{0}。",

@@ -343,7 +343,6 @@ export type ServerText =
   | "Its columns: {0}."
   | "Its kernels: they are in the timeline only."
   | "Its tables: {0}."
-  | "JSON that decodes within {0} MB of memory"
   | "KERNEL, MEMCPY, MEMSET, or COMMUNICATION: kernels of NCCL."
   | "Keep one capture in a folder."
   | "Keep the name that the profiler gave."
