@@ -173,7 +173,7 @@ class DiffClassJson(TypedDict):
 
 class DiffStepJson(TypedDict):
     """One pair of steps (the n-th step of each side; id: the baseline's), or without names "mean", the mean step of each
-    side, or "*", the whole captures. `baseline_ns`, `experimental_ns`: time of the step on the device, to which the classes
+    side (without the last of several, whose gap is unknown), or "*", the whole captures. `baseline_ns`, `experimental_ns`: time of the step on the device, to which the classes
     sum exactly; null where a part is unknown, and there is no class "idle" then. On several devices: their mean."""
 
     id: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Optional, cast
+from typing import cast
 
 from tb_npu_plugin.analysis import diff as analysis
 from tb_npu_plugin.analysis.kernels import of_step
@@ -35,14 +35,23 @@ class _Side:
         """Each named step once, also where several devices have it."""
         return list(dict.fromkeys(step["step"] for step in self.steps if step["step"] is not None))
 
-    def rows(self, step: str | None) -> list[StepJson]:
-        """Those of one step; None: of all."""
-        return [row for row in self.steps if step is None or row["step"] == step]
+    @cached_property
+    def averaged(self) -> list[str]:
+        """Names of the steps that the mean step is of, as in Step Trace: all but the last, whose gap to the next step is
+        unknown. A lone one stands."""
+        return self.names[:-1] or self.names
 
-    def kernels_of(self, step: str | None) -> Table:
-        """Kernels of one step; None: of all steps. Where no kernel belongs to any of these steps: all kernels."""
+    def rows(self, names: Sequence[str]) -> list[StepJson]:
+        """Those of some steps; none: of all."""
+        return [row for row in self.steps if not names or row["step"] in names]
+
+    def mean(self, names: Sequence[str], by: int) -> ClassTimes:
+        """Classes of some steps (none: of all), divided by `by`."""
+        return mean([times for row, times in self.classes if not names or row["step"] in names], by)
+
+    def kernels_of(self, names: Sequence[str]) -> Table:
+        """Kernels of some steps. Where no kernel belongs to any of these steps: all kernels."""
         assert self.kernels is not None
-        names = self.names if step is None else [step]
         chosen = self.kernels.text("step").isin(names)
         return self.kernels.take(chosen) if chosen.any() else self.kernels
 
@@ -62,10 +71,10 @@ class _Side:
 
 @dataclass(frozen=True)
 class _Shown:
-    """One thing that can be compared: step names of both sides (None: of all steps) and by what sums are divided."""
+    """One thing that can be compared: names of steps on both sides (none: whole captures), and by what sums are divided."""
 
     id: str
-    pair: tuple[Optional[str], Optional[str]]
+    names: tuple[Sequence[str], Sequence[str]]
     by: analysis.Divisors
 
 
@@ -90,12 +99,13 @@ def build(source: ViewInput) -> ViewResult:
 def _choices(before: _Side, after: _Side) -> list[_Shown]:
     """The mean step and the n-th steps of both sides; whole captures where a side has no marks of steps."""
     if not (before.names and after.names):
-        return [_Shown(WHOLE, (None, None), analysis.SUMS)]
+        return [_Shown(WHOLE, ((), ()), analysis.SUMS)]
     pairs = [
-        _Shown(one, (one, other), (len(before.rows(one)), len(after.rows(other))))
+        _Shown(one, ([one], [other]), (len(before.rows([one])), len(after.rows([other]))))
         for one, other in zip(before.names, after.names)
     ]
-    mean = _Shown(MEAN, (None, None), (len(before.steps), len(after.steps)))
+    averaged = before.averaged, after.averaged
+    mean = _Shown(MEAN, averaged, (len(before.rows(averaged[0])), len(after.rows(averaged[1]))))
     return pairs if len(before.names) == len(after.names) == 1 else [mean, *pairs]
 
 
@@ -107,14 +117,12 @@ def _chosen(choices: Sequence[_Shown], step: str) -> _Shown:
 
 
 def _step_json(choice: _Shown, before: _Side, after: _Side) -> DiffStepJson:
-    sides = [
-        mean([times for row, times in side.classes if step is None or row["step"] == step], by)
-        for side, step, by in zip((before, after), choice.pair, choice.by)
-    ]
+    sides = [side.mean(names, by) for side, names, by in zip((before, after), choice.names, choice.by)]
+    pair = (None, None) if choice.id in (MEAN, WHOLE) else (choice.names[0][0], choice.names[1][0])
     return {
         "id": choice.id,
-        "baseline_step": choice.pair[0],
-        "experimental_step": choice.pair[1],
+        "baseline_step": pair[0],
+        "experimental_step": pair[1],
         "baseline_ns": sides[0].total,
         "experimental_ns": sides[1].total,
         "classes": [cast(DiffClassJson, asdict(entry)) for entry in by_class(*sides)],
@@ -133,7 +141,7 @@ def _tables(before: _Side, after: _Side, shown: _Shown) -> dict[str, ViewTable]:
         counts = (len(before.names), len(after.names))
         tables["operators"] = _operators(first, second, counts if all(counts) else analysis.SUMS)
     if before.kernels is not None:
-        chosen = [side.kernels_of(step) for side, step in zip((before, after), shown.pair)]
+        chosen = [side.kernels_of(names) for side, names in zip((before, after), shown.names)]
         by_type = before.span.format != after.span.format  # other recorders and devices name kernels in other ways
         tables["kernels"] = ViewTable(analysis.kernels(chosen[0], chosen[1], by_type, shown.by), "difference_ns")
     return tables

@@ -31,7 +31,7 @@ export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {
   doctor: "Doctor",
 };
 
-/** How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known. `device_kind`: "NPU" or "GPU". `ranks_profiled` counts this span's rank only: /api/ranks has those of the run. */
+/** How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known. `device_kind`: "NPU", "GPU", or "" where no device was recorded. `ranks_profiled` counts this span's rank only: /api/ranks has those of the run. */
 export interface CaptureJson {
   producer: string;
   device: string | null;
@@ -156,7 +156,7 @@ export interface DiffSideJson {
   step_count: number;
 }
 
-/** One pair of steps (the n-th step of each side; id: the baseline's), or without names "mean", the mean step of each side, or "*", the whole captures. `baseline_ns`, `experimental_ns`: time of the step on the device, to which the classes sum exactly; null where a part is unknown, and there is no class "idle" then. On several devices: their mean. */
+/** One pair of steps (the n-th step of each side; id: the baseline's), or without names "mean", the mean step of each side (without the last of several, whose gap is unknown), or "*", the whole captures. `baseline_ns`, `experimental_ns`: time of the step on the device, to which the classes sum exactly; null where a part is unknown, and there is no class "idle" then. On several devices: their mean. */
 export interface DiffStepJson {
   id: string;
   baseline_step: string | null;
