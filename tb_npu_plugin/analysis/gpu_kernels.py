@@ -14,30 +14,40 @@ from tb_npu_plugin.tables import Text
 RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.IGNORECASE))
     for name, pattern in (
-        ("ConvBackward", r"dgrad|wgrad|conv\w*(backward|bprop|_bwd)|[shi]cudnn_\w*stridedB"),
-        ("Attention", r"flash|fmha|attention|rotary|rope"),
-        ("ConvForward", r"fprop|implicit_?(gemm|convolve)|conv(?!ert)|winograd|[shi]cudnn_"),
+        ("ConvBackward", r"dgrad|wgrad|conv\w*(backward|bprop|_bwd|_grad)|igemm_(bwd|wrw)|[shi]cudnn_\w*stridedB"),
+        ("Attention", r"flash|fmha|attention|rotary|rope|(decode|prefill)with\w*kv"),
+        ("ConvForward", r"fprop|igemm_fwd|implicit_?(gemm|convolve)|conv(?!ert)|winograd|[shi]cudnn_"),
         ("Embedding", r"embedding"),
         ("ApplyOptimizer", r"multi_tensor_apply|adam|adagrad|sgd|momentum|foreach"),
-        ("MatMul", r"(?<!fb)gemm|gemv|cutlass|nvjet|cijk_|_xmma_|splitk|mat_?mul|(^|_)(add|b)?mm(_|$)"),
-        ("Norm", r"norm|(^|_)bn_|batchnorm"),
+        (
+            "MatMul",
+            r"(?<!fb)gemm|gemv|cutlass|nvjet|cijk_|_xmma_|splitk|mat_?mul|(^|_)(add|b)?mm(_|$)|marlin|(^|_)moe_kernel",
+        ),
+        ("Norm", r"norm|(^|_)(bn|ln)_|gammabeta|rowwisemoments"),
         ("Softmax", r"softmax"),
         ("Transpose", r"nchwtonhwc|nhwctonchw|transpose|permute"),
-        ("Concat", r"catarray|concat|splitwithsizes|chunk_cat"),
+        ("Concat", r"(^|_)cat(_|$)|catarray|concat|splitwithsizes|chunk_cat"),
+        ("Sort", r"sort|topk|radix"),
         ("Index", r"index(?!_elementwise)|gather|scatter|take_along"),
         ("Pad", r"(^|_)(constant_)?pad"),
         ("Fill", r"fill(functor|_|$)|memset|arange"),
-        ("Cast", r"copy_kernel|direct_copy|bfloat16_copy|float16_copy|loadwithcast|(^|_)copy_"),
+        ("Cast", r"copy_kernel|direct_copy|bfloat16_copy|float16_copy|loadwithcast|(^|_)copy(_|$)"),
         ("Random", r"distribution_|philox|rand|dropout|bernoulli"),
         ("Pooling", r"pool"),
-        ("Sort", r"sort|topk|radix"),
         ("Reduce", r"reduce|(^|_)(sum|mean|argmax|argmin)(_|$)|scan(_|kernel|$)"),
         ("Elementwise", r"elementwise|triton_poi|pointwise"),
     )
 )
 #: Functions that run what their template arguments name.
 _WRAPPER = re.compile(
-    r"kernel2?|device_kernel|elementwise_kernel\w*|\w+_elementwise_kernel\w*|_kernel_agent", re.IGNORECASE
+    r"kernel2?|device_kernel|kentry|elementwise_kernel\w*|\w+_elementwise_kernel\w*|_kernel_agent", re.IGNORECASE
+)
+#: Kernels that Inductor fuses: the operators in such a name contribute what is element by element or a reduction. Their
+#: products and convolutions ran in kernels of their own, and their copies cost nothing beside other operators.
+_FUSED = re.compile(r"triton_(?P<kind>poi|red|per)_fused_(?P<operators>\w+?)(_\d+)?")
+_NOT_FUSED = re.compile(
+    r"(^|_)(to_copy|clone|view|permute|transpose|(add|badd|b)?mm|convolution(_backward)?"
+    r"|scaled_dot_product(_\w+?)?_attention(_backward)?)(?=_|$)"
 )
 _WORD = re.compile(r"[A-Za-z_]\w*(?!\w|\s*::)")
 _NAMED = re.compile(r"\(anonymous namespace\)::|\{lambda[^{}]*\}(::)?")
@@ -46,10 +56,21 @@ _NAMED = re.compile(r"\(anonymous namespace\)::|\{lambda[^{}]*\}(::)?")
 def type_of(name: str) -> str | None:
     """Type of one kernel; None where its name does not tell."""
     own, rest = own_name(name)
+    if fused := _FUSED.fullmatch(own):
+        return _type_of_fused(fused["kind"], fused["operators"])
     found = _type(own)
     if _WRAPPER.fullmatch(own):
         inner = (_type(word) for word in _WORD.findall(rest))
         return next((kind for kind in inner if kind not in (None, "Elementwise")), found)
+    return found
+
+
+def _type_of_fused(kind: str, operators: str) -> str | None:
+    """Type of a kernel of Inductor."""
+    left = _NOT_FUSED.sub("", operators).strip("_")
+    found = _type(left or operators)
+    if found in (None, "Reduce", "Elementwise") and left:
+        return "Elementwise" if kind == "poi" else "Reduce"
     return found
 
 

@@ -61,7 +61,7 @@ REST = "vector"
 
 
 def class_of(label: str, core: str | None) -> str:
-    """Class of one kernel; `label`: its type, or its name where no type is known."""
+    """Class of one kernel; `label`: its type, or its name where no type is known and it is none of a GPU."""
     if core in CORES:
         return CORES[core]
     return next((name for name, pattern in RULES if pattern.search(label)), REST)
@@ -71,7 +71,8 @@ def classes(kernels: Table) -> IntArray:
     """Index into CLASSES of each kernel."""
     types, names, cores = (kernels.text(key) for key in ("type", "name", "core"))
     by_label = _rule_of(types)[types.codes]
-    unknown = types.codes < 0
+    # The name of a GPU's kernel gave its type, or does not tell: namespaces and arguments in it name other work.
+    unknown = (types.codes < 0) & ~cores.equals(kineto.KERNEL_KIND)
     if unknown.any():
         by_label[unknown] = _rule_of(names)[names.codes[unknown]]
     core_class = [CLASSES.index(CORES[core]) if core in CORES else -1 for core in cores.values] + [-1]

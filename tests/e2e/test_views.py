@@ -125,7 +125,7 @@ def test_dark_and_chinese(open_plugin: Open, demo_server: str, shot, view: str, 
         background = plugin.frame.locator("body").evaluate("body => getComputedStyle(body).backgroundColor")
         assert background == "rgb(20, 24, 29)"
     else:
-        expect(plugin.frame.locator("nav.side")).to_contain_text("概览")
+        expect(plugin.frame.locator("nav.side")).to_contain_text("总览")
     shot(plugin, f"{view}-{theme}-{locale}")
 
 

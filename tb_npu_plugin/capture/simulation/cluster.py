@@ -274,7 +274,7 @@ class _Run:
             yield from self.host.run(program, cluster.first_step + step)
             self._note()
             if self.keep:
-                self.host.process.end = self.host.now
+                self.host.process.end = self.host.stopped()
                 segment = self.host.take()
                 if step == cluster.steps - 1:
                     segment.until = 1 << 63

@@ -247,6 +247,10 @@ class Host:
             self._step.comm.append(found)
             self.device.meters.count_communication(found)
 
+    def stopped(self) -> int:
+        """When the profiler has stopped, if it does so now: it waits for the device first."""
+        return max(self.now, self.device.busy_until()) if self.process.npu else self.now
+
     def take(self) -> Segment:
         """The segment of the step that has just been run, complete."""
         step, self._step = self._step, None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tb_npu_plugin.analysis.gpu_kernels import type_of
-from tb_npu_plugin.analysis.operator_classes import class_of
+from tb_npu_plugin.analysis.operator_classes import CLASSES, class_of, classes
+from tb_npu_plugin.schema.kineto import KERNEL_COLUMNS
+from tb_npu_plugin.tables import from_lists
 
 AT = "at::native::"
 NAMES = {
@@ -41,6 +43,19 @@ NAMES = {
     "void (anonymous namespace)::softmax_warp_forward<float, float, float, 9, true, false>(float*)": "Softmax",
     f"void {AT}(anonymous namespace)::vectorized_layer_norm_kernel<float, float>(int, float)": "Norm",
     "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfEEEEvT1_": "Reduce",
+    f"void {AT}(anonymous namespace)::RowwiseMomentsCUDAKernel<float>(long)": "Norm",
+    f"void {AT}(anonymous namespace)::conv_depthwise2d_grad_weight_kernel<float>(P)": "ConvBackward",
+    f"void {AT}sbtopk::gatherTopK<float, unsigned int, 2, false>(T)": "Sort",
+    # MIOpen, Composable Kernel, apex, Transformer Engine, vLLM, FlashInfer
+    "igemm_fwd_gtcx2_nhwc_fp16_bx0_ex1_bt256x128x32": "ConvForward",
+    "igemm_wrw_gtcx2_nhwc_fp16_bx0": "ConvBackward",
+    "igemm_bwd_gtcx2_nhwc_fp16": "ConvBackward",
+    "void ck_tile::kentry<256, 2, ck_tile::FmhaFwdKernel<X>>(P)": "Attention",
+    "void cuComputePartGradGammaBeta<float, float>(P)": "Norm",
+    "void transformer_engine::normalization::ln_fwd_tuned_kernel<X>(P)": "Norm",
+    "fused_moe_kernel": "MatMul",
+    "void marlin::Marlin<__half, 256, 1>(P)": "MatMul",
+    "void flashinfer::BatchDecodeWithPagedKVCacheKernel<X>(P)": "Attention",
     # fbgemm, TorchRec
     "void fbgemm_gpu::permute_2D_sparse_data_kernel<false, long, long, std::nullptr_t>(int, int)": "Transpose",
     "split_embedding_codegen_forward_unweighted_v2_kernel<float, float, long, true>(float*)": "Embedding",
@@ -56,6 +71,14 @@ NAMES = {
     "triton_red_fused_native_layer_norm_1": "Norm",
     "triton_per_fused__softmax_2": "Softmax",
     "triton_tem_fused_mm_3": "MatMul",
+    "triton_tem_fused_convolution_2": "ConvForward",
+    "triton_poi_fused_convolution_relu_3": "Elementwise",
+    "triton_poi_fused_addmm_relu_2": "Elementwise",
+    "triton_poi_fused_cat_3": "Concat",
+    "triton_poi_fused__to_copy_0": "Cast",
+    "triton_poi_fused__to_copy_add_mul_9": "Elementwise",
+    "triton_red_fused__to_copy_mean_pow_rsqrt_0": "Reduce",
+    "triton_red_fused__to_copy_native_layer_norm_backward_12": "Norm",
     "trt_ampere_h16816gemm_128x64_ldg8_stages_64x6_tn_v1": "MatMul",
 }
 
@@ -73,3 +96,10 @@ def test_names_that_are_cut_or_broken_are_no_error() -> None:
 def test_types_are_filed_with_the_operators_of_an_npu() -> None:
     kinds = {"MatMul": "matmul", "Embedding": "vector", "ConvBackward": "conv_backward", "Norm": "normalisation"}
     assert {kind: class_of(kind, "KERNEL") for kind in kinds} == kinds
+
+
+def test_the_name_of_a_kernel_without_a_type_decides_its_class_on_an_npu_only() -> None:
+    name = "void fbgemm_gpu::bounds_check_indices_kernel<long>(P)"
+    rows = {"name": [name, "MatMulV2"], "type": [None, None], "core": ["KERNEL", "AI_CORE"]}
+    columns = [column for column in KERNEL_COLUMNS if column.key in rows]
+    assert [CLASSES[code] for code in classes(from_lists(columns, rows)).tolist()] == ["vector", "matmul"]

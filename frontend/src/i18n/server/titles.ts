@@ -111,7 +111,7 @@ export const TITLES = {
   "Output Formats": "输出 Format",
   "Output Shapes": "输出 Shape",
   Overlapped: "重叠",
-  Overview: "概览",
+  Overview: "总览",
   Packet: "数据包",
   Packets: "包数",
   Peak: "峰值",

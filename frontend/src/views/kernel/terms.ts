@@ -78,7 +78,7 @@ export const zh: Record<keyof typeof en, string> = {
   "kernel.tab.statistic.tip": "每个 kernel 名称：调用次数、总时间、平均、最短、最长",
   "kernel.tab.types": "按类型",
   "kernel.tab.types.gpu": "按类型",
-  "kernel.tab.types.tip": "每个核上的每种类型，与概览一致；来自 {source}",
+  "kernel.tab.types.tip": "每个核上的每种类型，与总览一致；来自 {source}",
   "kernel.tab.all": "全部",
   "kernel.tab.all.tip": "{source} 的每一行及其全部列",
   "kernel.tab.task_time": "任务",
