@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from rich.console import Console
@@ -73,10 +73,12 @@ def print_view(console: Console, found: Mapping[str, Any]) -> None:
         if isinstance(value, list) and value and isinstance(value[0], dict):
             _print_table(console, _title(key), len(value), _columns_of(value[:SHOWN_ROWS]))
         elif isinstance(value, dict):
-            figures = [f"{_title(name)} {_single(name, item)}" for name, item in value.items() if _is_plain(item)]
+            figures = [
+                f"{_title(name)} {_single(name, item, value)}" for name, item in value.items() if _is_plain(item)
+            ]
             console.print(f"{_title(key)}: {escape(', '.join(figures))}")
         elif not isinstance(value, list):
-            console.print(f"{_title(key)}: {escape(_single(key, value))}")
+            console.print(f"{_title(key)}: {escape(_single(key, value, {}))}")
     for name, table in found["tables"].items():
         columns = [
             PrintedColumn(column["title"], Kind(column["kind"]), table["data"][column["key"]][:SHOWN_ROWS])
@@ -105,10 +107,11 @@ def _print_table(console: Console, title: str, rows: int, columns: Iterable[Prin
     console.print(table)
 
 
-def _single(key: str, value: Any) -> str:
-    """A figure that stands alone, with its unit."""
+def _single(key: str, value: Any, beside: Mapping[str, Any]) -> str:
+    """A figure that stands alone, with its unit; beside: those around it."""
     if key == "start_ns":
-        return f"{datetime.fromtimestamp(int(value) / 1e9).astimezone():%Y-%m-%d %H:%M:%S %Z}"
+        zone = timezone(timedelta(minutes=beside.get("utc_offset_minutes", 0)))
+        return f"{datetime.fromtimestamp(int(value) / 1e9, zone):%Y-%m-%d %H:%M:%S %Z}"
     if key == "pid":
         return str(value)
     column = PrintedColumn("", _kind(key), [value])

@@ -35,6 +35,9 @@ class Capture:
     device_name: Optional[str] = None
     start_ns: Optional[int] = None
     end_ns: Optional[int] = None
+    utc_offset_minutes: int = (
+        0  # of the clock that times of day are shown by: the recorder's where it is known, else UTC
+    )
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)  # parallel_group_info
     distributed_args: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)

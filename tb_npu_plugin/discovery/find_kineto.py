@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any
 
 from tb_npu_plugin.discovery import layout, report
@@ -96,12 +96,12 @@ def _rank(parts: tuple[str, ...], name: str, head: Mapping[str, Any]) -> tuple[i
 
 
 def _stamp(digits: str) -> str:
-    """Digits of the local time of a moment in ms or ns since the epoch, as names of results have them."""
+    """Digits of the time (UTC) of a moment in ms or ns since the epoch, as names of results have them."""
     if not digits:
         return ""
     seconds, rest = divmod(int(digits), 10 ** (len(digits) - 10))
     try:
-        moment = datetime.fromtimestamp(seconds)
+        moment = datetime.fromtimestamp(seconds, timezone.utc)
     except (ValueError, OverflowError, OSError):
         return ""
     return f"{moment:%Y%m%d%H%M%S}{rest // 10 ** (len(digits) - 13):03d}"

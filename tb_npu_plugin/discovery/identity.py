@@ -28,7 +28,7 @@ class Identity:
 
     rank_source   "profiler_info_3.json", "rank_id", "folder name" or ""
     worker_name   "{host}_{pid}" as the profiler wrote it
-    stamp         digits of the local time in the name, 14 to 17
+    stamp         digits of the recorder's local time in the name (UTC where it is a number of ms), 14 to 17
     node          folded folders that number a host, e.g. "node1"
     device        physical device id, where it had to be read to tell processes of one rank apart
     window        first and last step of the dynamic profiling that made it, from a folder's name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any
 
 from tb_npu_plugin.discovery.model import FoundSpan
@@ -12,19 +12,30 @@ from tb_npu_plugin.discovery.model import FoundSpan
 _DATED_NS = 946_684_800 * 10**9
 
 
+def utc_offset_minutes(local: datetime | None, start_ns: int | None) -> int:
+    """UTC offset of the host that recorded: of the local time that names the result, which is taken about when the capture
+    starts, against the start itself, to a quarter of an hour. 0, which is UTC, where it cannot be derived."""
+    if local is None or start_ns is None or start_ns < _DATED_NS:
+        return 0
+    ahead = local.replace(tzinfo=timezone.utc).timestamp() - start_ns / 1e9
+    minutes = 15 * round(ahead / 900)
+    return minutes if -12 * 60 <= minutes <= 14 * 60 else 0
+
+
 def span_label(span: FoundSpan, meta: Mapping[str, Any] | None) -> str:
     """Local time of the capture and its steps as far as they are known ("15:48:04 · step 50"), else its name.
     A window of dynamic profiling is named by itself: its numbers are those of the training, those of the steps are the
     profiler's marks, which count anew in each window ("15:48:04 · window 2-5 · steps 0-3").
 
     meta: of the tables stage, None while it is not read. The time in the folder's name is local to the host that
-    recorded; without one, the first event is given in the local time of this host.
+    recorded (see utc_offset_minutes); without one, the first event is given in UTC.
     """
-    time = span.identity.time
+    time, zone = span.identity.time, ""
     if time is None and meta is not None and (meta.get("start_ns") or 0) >= _DATED_NS:
-        time = datetime.fromtimestamp(int(meta["start_ns"]) / 1e9)
+        zone = " UTC"
+        time = datetime.fromtimestamp(int(meta["start_ns"]) / 1e9, timezone.utc)
     steps = _steps(meta["steps"]) if meta is not None else ""
-    name = span.label if time is None else time.strftime("%Y-%m-%d %H:%M:%S")
+    name = span.label if time is None else f"{time:%Y-%m-%d %H:%M:%S}{zone}"
     return " · ".join(filter(None, (name, _window(span), steps)))
 
 

@@ -16,7 +16,7 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem, once
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.store.cache import Entry
-from tb_npu_plugin.store.labels import span_label
+from tb_npu_plugin.store.labels import span_label, utc_offset_minutes
 from tb_npu_plugin.store.memory import Memory
 from tb_npu_plugin.store.short_tables import read_short
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER
@@ -193,6 +193,7 @@ class Span:
             worker_name=capture.worker_name or identity.worker_name,
             host=capture.host or worker.host,
             pid=worker.pid if capture.pid is None else capture.pid,
+            utc_offset_minutes=utc_offset_minutes(identity.time, capture.start_ns or self.base_ns),
         )
 
 

@@ -43,7 +43,8 @@ class DynamicWindowJson(TypedDict):
 
 class CaptureJson(TypedDict):
     """How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known.
-    `device_kind`: "NPU", "GPU", or "" where no device was recorded. `ranks_profiled` counts this span's rank only: /api/ranks has those of the run."""
+    `device_kind`: "NPU", "GPU", or "" where no device was recorded. `utc_offset_minutes`: of the
+    clock that times of day are shown by, the recorder's where it is known, else 0. `ranks_profiled` counts this span's rank only: /api/ranks has those of the run."""
 
     producer: str
     device: Optional[str]
@@ -63,6 +64,7 @@ class CaptureJson(TypedDict):
     jit_level: Optional[str]
     versions: dict[str, str]
     start_ns: Optional[str]
+    utc_offset_minutes: int
     duration_ns: Optional[int]
     host: Optional[str]
     pid: Optional[int]
@@ -219,10 +221,13 @@ class TraceStepJson(TypedDict):
 class TraceJson(TypedDict):
     """The timeline's rows; slices come from /api/timeline. times: ns after base_ns (int, < 2^53). `version`: which
     reading this is; while the trace is read there is one after the other of its beginning, each longer. `partial`:
-    bytes of the file that it shows, null: all."""
+    bytes of the file that it shows, null: all. `zero`: the moment that all views of the span count from (ns after this
+    view's base_ns), from which times are shown to people here, too."""
 
     version: str
     partial: Optional[int]
+    zero: int
+    utc_offset_minutes: int  # see CaptureJson
     processes: list[ProcessJson]
     start: int
     end: int

@@ -69,6 +69,7 @@ def capture_json(span: SpanData) -> CaptureJson:
         "jit_level": capture.jit_level,
         "versions": capture.versions,
         "start_ns": None if times[0] is None else str(times[0]),
+        "utc_offset_minutes": capture.utc_offset_minutes,
         "duration_ns": None if times[0] is None or times[1] is None else times[1] - times[0],
         "host": capture.host,
         "pid": capture.pid,

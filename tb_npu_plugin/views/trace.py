@@ -10,7 +10,8 @@ from tb_npu_plugin.views.contract import ProcessJson, ThreadJson, TraceJson
 
 
 def build(source: ViewInput) -> ViewResult:
-    """See TraceJson. Offsets count from the timeline's own base: the first slice or counter value of the trace."""
+    """See TraceJson. Offsets, which links keep, count from the timeline's own base: the first slice or counter value of the
+    trace."""
     timeline = source.spans[0].timeline
     if timeline is None:
         raise NotReady("the trace is not read", "Ask again.")
@@ -18,6 +19,8 @@ def build(source: ViewInput) -> ViewResult:
     data: TraceJson = {
         "version": source.spans[0].trace_version,
         "partial": timeline.partial,
+        "zero": source.spans[0].base_ns - timeline.base_ns,
+        "utc_offset_minutes": source.spans[0].capture.utc_offset_minutes,
         "processes": _processes(timeline.tracks),
         "start": timeline.start_ns - timeline.base_ns,
         "end": timeline.end_ns - timeline.base_ns,

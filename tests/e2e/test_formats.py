@@ -73,7 +73,7 @@ KINDS = {
         "rank 0",
         {
             "overview": "MindSpore Profiler up to 2.2",
-            "step_trace": "steps 2 to 6, n = 5",
+            "step_trace": "mean of 5 steps (2 to 6)",
             "distributed": "Link 0→1 by SDMA, recorded by rank 1",
             "doctor": "step_trace_raw_0_detail_time.csv",
         },
@@ -90,7 +90,7 @@ KINDS = {
             "doctor": "framework_raw_0.csv",
         },
     ),
-    "mindinsight_hosts": Kind("mindinsight_hosts", "rank 0 · host 2", {"step_trace": "steps 2 to 6, n = 5"}),
+    "mindinsight_hosts": Kind("mindinsight_hosts", "rank 0 · host 2", {"step_trace": "mean of 5 steps (2 to 6)"}),
     "mindinsight_broken": Kind(
         "mindinsight_broken", "rank 0", {"step_trace": "n = 4", "distributed": "AllReduce-op700"}
     ),

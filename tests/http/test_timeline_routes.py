@@ -36,3 +36,12 @@ def test_a_span_without_a_trace_has_no_timeline(browser: Browser) -> None:
     span = browser.spans()[1]
     assert browser.view("trace", span=span)["state"] == "missing"
     assert browser.ask("/api/timeline/slice", span=span, id="0").status_code == 404
+
+
+def test_trace_shows_times_from_the_zero_of_all_views(browser: Browser) -> None:
+    """A kernel starts as long after the zero in Trace as in Kernel, also where the trace begins at another moment; links keep
+    what counts from the trace's own base."""
+    span = browser.spans()[0]
+    kernel = browser.view("kernel", span=span)
+    trace = browser.view("trace", span=span)
+    assert int(trace["base_ns"]) + trace["data"]["zero"] == int(kernel["base_ns"]) != int(trace["base_ns"])

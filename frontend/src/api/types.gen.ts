@@ -31,7 +31,7 @@ export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {
   doctor: "Doctor",
 };
 
-/** How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known. `device_kind`: "NPU", "GPU", or "" where no device was recorded. `ranks_profiled` counts this span's rank only: /api/ranks has those of the run. */
+/** How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known. `device_kind`: "NPU", "GPU", or "" where no device was recorded. `utc_offset_minutes`: of the clock that times of day are shown by, the recorder's where it is known, else 0. `ranks_profiled` counts this span's rank only: /api/ranks has those of the run. */
 export interface CaptureJson {
   producer: string;
   device: string | null;
@@ -51,6 +51,7 @@ export interface CaptureJson {
   jit_level: string | null;
   versions: Record<string, string>;
   start_ns: string | null;
+  utc_offset_minutes: number;
   duration_ns: number | null;
   host: string | null;
   pid: number | null;
@@ -574,10 +575,12 @@ export interface ThreadJson {
   max_value: number | null;
 }
 
-/** The timeline's rows; slices come from /api/timeline. times: ns after base_ns (int, < 2^53). `version`: which reading this is; while the trace is read there is one after the other of its beginning, each longer. `partial`: bytes of the file that it shows, null: all. */
+/** The timeline's rows; slices come from /api/timeline. times: ns after base_ns (int, < 2^53). `version`: which reading this is; while the trace is read there is one after the other of its beginning, each longer. `partial`: bytes of the file that it shows, null: all. `zero`: the moment that all views of the span count from (ns after this view's base_ns), from which times are shown to people here, too. */
 export interface TraceJson {
   version: string;
   partial: number | null;
+  zero: number;
+  utc_offset_minutes: number;
   processes: ProcessJson[];
   start: number;
   end: number;

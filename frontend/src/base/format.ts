@@ -214,14 +214,19 @@ export function absoluteNs(baseNs: string, offset: Maybe): string | null {
   return isKnown(offset) ? (BigInt(baseNs) + BigInt(Math.round(offset))).toString() : null;
 }
 
-/** A moment (ns since the epoch, decimal string) as local date and time. */
-export function moment(epochNs: string | null): string {
+/** "UTC", "UTC+8", "UTC−3:30". */
+function zoneName(minutes: number): string {
+  if (minutes === 0) return "UTC";
+  const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
+  return `UTC${minutes < 0 ? MINUS : "+"}${hours}${rest ? `:${String(rest).padStart(2, "0")}` : ""}`;
+}
+
+/** A moment (ns since the epoch, decimal string) as date and time of the clock that recorded, whatever the browser's is. */
+export function moment(epochNs: string | null, utcOffsetMinutes: number): string {
   if (epochNs === null || !/^-?\d+$/.test(epochNs)) return UNKNOWN;
-  const date = new Date(Number(BigInt(epochNs) / 1_000_000n));
+  const date = new Date(Number(BigInt(epochNs) / 1_000_000n) + utcOffsetMinutes * 60_000);
   if (Number.isNaN(date.getTime())) return UNKNOWN;
-  const two = (figure: number) => String(figure).padStart(2, "0");
-  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  return `${date.toISOString().slice(0, 19).replace("T", " ")} ${zoneName(utcOffsetMinutes)}`;
 }
 
 /** Shorten in the middle, where names of kernels differ least. */

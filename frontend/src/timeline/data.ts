@@ -26,6 +26,8 @@ export interface TimelineData {
   processes: readonly ProcessJson[];
   flowKinds: readonly string[];
   limits: Limits;
+  /** The time that people's times count from. */
+  zero: number;
   /** From the first to the last slice: the view to begin with. Counters may run longer. */
   home: Range;
   /** Epoch time (ns) that all times count from. */

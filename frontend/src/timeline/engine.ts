@@ -44,7 +44,7 @@ export class TimelineEngine {
     start: Range | null,
     readonly events: TimelineEvents,
   ) {
-    const { processes, limits, flowKinds } = data;
+    const { processes, limits, zero, flowKinds } = data;
     this.surface = makeSurface(root);
     this.loader = new Loader(
       data.source,
@@ -54,7 +54,11 @@ export class TimelineEngine {
       (error) => events.failed(error),
     );
     this.wantedView = start && { start: start.start, scale: start.end - start.start };
-    this.scene = newScene({ processes, limits, flowKinds, caches: this.loader.caches }, layoutState, readTheme(root));
+    this.scene = newScene(
+      { processes, limits, zero, flowKinds, caches: this.loader.caches },
+      layoutState,
+      readTheme(root),
+    );
     this.painters = new Painters(this.surface);
     this.pointer = new Pointer(this);
     this.surface.scroller.addEventListener("scroll", () => {

@@ -75,12 +75,13 @@ export class Renewal {
 
 /** The scene with another reading in it. */
 export function sceneOf(scene: Scene, change: Change, loader: Loader, view: View): Scene {
-  const { processes, limits, flowKinds } = change.data;
+  const { processes, limits, zero, flowKinds } = change.data;
   const layoutState = change.layoutState();
   return {
     ...scene,
     processes,
     limits,
+    zero,
     flowKinds,
     layoutState,
     layout: layOut(processes, layoutState),

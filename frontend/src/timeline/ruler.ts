@@ -4,6 +4,7 @@ import { fixed, TIME_UNITS, unitFor } from "../base/format";
 import { timeAt, type View } from "./viewport";
 
 export interface Tick {
+  /** From the zero. */
   time: number;
   x: number;
   /** Empty on minor ticks. */
@@ -27,17 +28,18 @@ export function tickLabel(time: number, step: number, unitStep = step): string {
   return `${fixed(time / unit.scale, decimals)} ${unit.name}`;
 }
 
-/** Ticks in sight; labelled ones are at least `spacing` pixels apart, with four parts between. */
-export function ticks(view: View, width: number, spacing: number): Tick[] {
+/** Ticks in sight, counted from `zero`; labelled ones are at least `spacing` pixels apart, with four parts between. */
+export function ticks(view: View, width: number, spacing: number, zero = 0): Tick[] {
   if (width <= 0) return [];
   const step = niceStep(view.scale * spacing);
   const minor = step >= 5 ? step / 5 : step;
-  const last = timeAt(view, width);
+  const start = view.start - zero;
+  const last = timeAt(view, width) - zero;
   const result: Tick[] = [];
-  for (let index = Math.floor(view.start / minor); index * minor <= last; index++) {
+  for (let index = Math.floor(start / minor); index * minor <= last; index++) {
     const time = index * minor;
     const labelled = minor === step || index % 5 === 0;
-    result.push({ time, x: (time - view.start) / view.scale, label: labelled ? tickLabel(time, step) : "" });
+    result.push({ time, x: (time - start) / view.scale, label: labelled ? tickLabel(time, step) : "" });
   }
   return result;
 }

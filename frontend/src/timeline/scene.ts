@@ -68,6 +68,8 @@ export interface Caches {
 export interface Scene {
   processes: readonly ProcessJson[];
   limits: Limits;
+  /** The time that the ruler counts from. */
+  zero: number;
   layoutState: LayoutState;
   layout: Layout;
   caches: Caches;
@@ -103,7 +105,7 @@ export interface Scene {
 export const GUTTER = 210;
 
 /** What a scene takes from the trace. */
-export type TraceParts = Pick<Scene, "processes" | "limits" | "flowKinds" | "caches">;
+export type TraceParts = Pick<Scene, "processes" | "limits" | "zero" | "flowKinds" | "caches">;
 
 /** A scene before it has a size. */
 export function newScene(trace: TraceParts, layoutState: LayoutState, theme: Theme): Scene {

@@ -67,7 +67,10 @@ describe("units", () => {
 test("absolute times keep every digit", () => {
   expect(format.absoluteNs("1736408883573957920", 1)).toBe("1736408883573957921");
   expect(format.absoluteNs("1736408883573957920", null)).toBeNull();
-  expect(format.moment("not a time")).toBe("–");
+  expect(format.moment("not a time", 0)).toBe("–");
+  expect(format.moment("1736408883573957920", 480)).toBe("2025-01-09 15:48:03 UTC+8");
+  expect(format.moment("1736408883573957920", -210)).toBe("2025-01-09 04:18:03 UTC−3:30");
+  expect(format.moment("1736408883573957920", 0)).toBe("2025-01-09 07:48:03 UTC");
 });
 
 test("time left is coarse", () => {

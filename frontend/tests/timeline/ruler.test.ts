@@ -26,3 +26,13 @@ test("labelled ticks are at least the spacing apart and cover the view", () => {
   }
   expect(ticks({ start: 0, scale: 1 }, 0, 90)).toEqual([]);
 });
+
+test("labels count from the zero, ticks stay where their moment is", () => {
+  const labelled = ticks({ start: 0, scale: 10 }, 400, 90, 70).filter((tick) => tick.label);
+  expect(labelled.map(({ label, x }) => [label, x])).toEqual([
+    ["0 µs", 7],
+    ["1 µs", 107],
+    ["2 µs", 207],
+    ["3 µs", 307],
+  ]);
+});

@@ -147,7 +147,7 @@ export class RowPainter {
 function blankLine(scene: Scene, width: number): Uint32Array {
   const line = new Uint32Array(width).fill(pixelOf(scene.theme.surface));
   const grid = pixelOf(scene.theme.grid);
-  for (const tick of ticks(scene.view, timeWidth(scene), TICK_SPACING)) {
+  for (const tick of ticks(scene.view, timeWidth(scene), TICK_SPACING, scene.zero)) {
     const x = Math.round(tick.x * scene.ratio);
     if (tick.label && x >= 0 && x < width) line[x] = grid;
   }

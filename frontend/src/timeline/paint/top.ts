@@ -124,7 +124,7 @@ export class TopPainter {
     context.textAlign = "left";
     const pointer = this.pointerLabel(scene);
     const labels = [...this.markLabels(scene), ...(pointer ? [pointer] : [])];
-    for (const tick of ticks(view, width, TICK_SPACING)) {
+    for (const tick of ticks(view, width, TICK_SPACING, scene.zero)) {
       const x = Math.round(gutter + tick.x);
       context.fillStyle = theme.line;
       context.fillRect(x, tick.label ? MINIMAP_HEIGHT : TOP_HEIGHT - 5, 1, tick.label ? RULER_HEIGHT : 5);
@@ -166,7 +166,7 @@ export class TopPainter {
     const { pointer, gutter, view } = scene;
     if (!pointer || pointer.x < gutter) return null;
     const step = niceStep(view.scale);
-    const time = timeAt(view, pointer.x - gutter);
+    const time = timeAt(view, pointer.x - gutter) - scene.zero;
     const text = tickLabel(Math.round(time / step) * step, step, niceStep(view.scale * TICK_SPACING));
     const width = this.context.measureText(text).width + 8;
     const left = Math.min(pointer.x + 1, scene.width - width);

@@ -6,7 +6,7 @@ import { integer } from "../../base/format";
 import { t } from "../../i18n";
 import { findTrack, trackLabel } from "../../timeline/rows";
 import { DataTable, Empty, Help } from "../../widgets";
-import { duration, exactDuration, offset } from "./format";
+import { duration, exactDuration } from "./format";
 import { zoomToArea } from "./keyboard";
 import type { TraceSession } from "./session";
 
@@ -24,7 +24,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
     <div>
       <div class="trace-title">
         <h2 data-tip={exactDuration(length)}>
-          {t("trace.area.title", { duration: duration(length), start: offset(area.start) })}
+          {t("trace.area.title", { duration: duration(length), start: session.shownTime(area.start) })}
         </h2>
         <span class="muted ellipsis" data-tip-cut>
           {rows}

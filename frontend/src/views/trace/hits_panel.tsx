@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type { ColumnJson, TableJson } from "../../api/types.gen";
-import { integer } from "../../base/format";
+import { absoluteNs, integer } from "../../base/format";
 import { t } from "../../i18n";
 import { findTrack, trackLabel } from "../../timeline/rows";
 import { DataTable, Empty } from "../../widgets";
@@ -34,7 +34,7 @@ export function HitsPanel({ session }: { session: TraceSession }) {
       <DataTable
         table={table}
         query={{}}
-        baseNs={session.base}
+        baseNs={absoluteNs(session.base, session.data.zero) ?? ""}
         hasTools={false}
         columns={["name", "start", "duration", "process", "thread"]}
         onOpen={(row) => session.openHit(Number(row.get("hit")))}
@@ -64,7 +64,7 @@ function tableOf(session: TraceSession): TableJson {
     ],
     data: {
       name: hits.map((hit) => names[hit[5]] ?? ""),
-      start: hits.map((hit) => hit[1]),
+      start: hits.map((hit) => hit[1] - session.data.zero),
       duration: hits.map((hit) => hit[2]),
       process: hits.map((hit) => places.get(hit[3])?.[0] ?? ""),
       thread: hits.map((hit) => places.get(hit[3])?.[1] ?? ""),

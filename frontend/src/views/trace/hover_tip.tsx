@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { integer, shareOf } from "../../base/format";
 import { t } from "../../i18n";
 import type { HoverBar } from "../../timeline/scene";
-import { duration, offset } from "./format";
+import { duration } from "./format";
 import type { TraceSession } from "./session";
 
 const AWAY = 14;
@@ -30,7 +30,7 @@ export function HoverTip({ session }: { session: TraceSession }) {
       </div>
       <div>
         {duration(bar.longest)}
-        {bar.merged === 1 && ` · ${offset(Math.round(bar.start))}`}
+        {bar.merged === 1 && ` · ${session.shownTime(Math.round(bar.start))}`}
       </div>
     </div>
   );

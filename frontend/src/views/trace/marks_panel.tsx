@@ -2,7 +2,7 @@
 
 import { t } from "../../i18n";
 import type { Mark } from "../../timeline/scene";
-import { duration, exactDuration, offset } from "./format";
+import { duration, exactDuration } from "./format";
 import type { TraceSession } from "./session";
 
 export function MarksPanel({ session }: { session: TraceSession }) {
@@ -60,7 +60,7 @@ function MarkRow({ session, mark, index, before }: RowProps) {
           onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()}
         />
       </td>
-      <td class="figure mono">{offset(start)}</td>
+      <td class="figure mono">{session.shownTime(start)}</td>
       <td class="figure mono" data-tip={exactDuration(end - start)}>
         {end > start ? duration(end - start) : ""}
       </td>

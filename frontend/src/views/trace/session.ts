@@ -11,7 +11,7 @@ import type { Area, HoverBar, Range } from "../../timeline/scene";
 import type { View } from "../../timeline/viewport";
 import { TimelineApi } from "./api";
 import { AreaStats } from "./area_stats";
-import { messageOf } from "./format";
+import { messageOf, offset } from "./format";
 import { formatArea, formatLayout, formatRange, KEYS, type LinkState } from "./link";
 import { checkLink } from "./link_notice";
 import { Marks } from "./marks";
@@ -96,6 +96,11 @@ export class TraceSession {
   /** Epoch time (ns) that all times count from. */
   get base(): string {
     return this.reading.value.base;
+  }
+
+  /** A time as it is shown: "+52 148.220 µs" from the zero of all views of the span. */
+  shownTime(ns: number): string {
+    return offset(ns - this.data.zero);
   }
 
   attach(root: HTMLElement): void {

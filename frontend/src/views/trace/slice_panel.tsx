@@ -8,7 +8,7 @@ import { say, t } from "../../i18n";
 import { Empty } from "../../widgets";
 import type { KernelFacts, SliceDetail } from "./api";
 import { ChainColumn, FlowList } from "./chain_column";
-import { argument, duration, exactDuration, offset } from "./format";
+import { argument, duration, exactDuration } from "./format";
 import { focus } from "./keyboard";
 import type { Selected } from "./selection";
 import type { TraceSession } from "./session";
@@ -122,9 +122,9 @@ interface FactsProps {
 function Facts({ session, selected, detail }: FactsProps) {
   const gap = useGap(session, detail);
   const epoch = t("trace.slice.epoch", {
-    exact: integer(detail.start),
+    exact: integer(detail.start - session.data.zero),
     epoch: detail.start_epoch_ns,
-    moment: moment(detail.start_epoch_ns),
+    moment: moment(detail.start_epoch_ns, session.data.utc_offset_minutes),
   });
   return (
     <dl class="facts">
@@ -133,7 +133,7 @@ function Facts({ session, selected, detail }: FactsProps) {
       )}
       <Fact name={t("trace.slice.start")}>
         <span class="mono" data-tip={epoch}>
-          {offset(detail.start)}
+          {session.shownTime(detail.start)}
         </span>
       </Fact>
       <Fact name={t("trace.slice.duration")}>

@@ -16,6 +16,7 @@ export function timelineData({ data, base }: Reading, api: TimelineApi): Timelin
     processes: data.processes,
     flowKinds: data.flow_kinds,
     limits: { start: data.start, end: data.end },
+    zero: data.zero,
     home: homeRange(data),
     base,
     source: api.source,
