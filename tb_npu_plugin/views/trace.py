@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tb_npu_plugin.errors import NotReady
+from tb_npu_plugin.store.timeline_meta import MAX_TRACKS
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.contract import ProcessJson, ThreadJson, TraceJson
 
@@ -18,7 +19,7 @@ def build(source: ViewInput) -> ViewResult:
     data: TraceJson = {
         "version": source.spans[0].trace_version,
         "partial": timeline.partial,
-        "processes": _processes(timeline.tracks),
+        "processes": _processes(timeline.tracks[:MAX_TRACKS]),
         "start": timeline.start_ns - timeline.base_ns,
         "end": timeline.end_ns - timeline.base_ns,
         "slices_start": first,
