@@ -138,18 +138,22 @@ def read_all(reading: Reading) -> bytes | None:
                     report.add("too_large", expected=f"at most {MAX_JSON} bytes")
                     return None
                 if memory > allowed:
-                    _refuse(report, f"JSON that decodes within {allowed >> 20} MB of memory", size)
+                    report.add(
+                        "too_expensive",
+                        expected=f"JSON that decodes within {allowed >> 20} MB of memory",
+                        found=f"more than that in the first {size} bytes",
+                    )
                     return None
                 if objects > max(_JSON_OBJECTS, size // _BYTES_PER_OBJECT):
-                    _refuse(report, f"at most {_JSON_OBJECTS} objects and lists of a few bytes each", size)
+                    report.add(
+                        "too_expensive",
+                        expected=f"at most {_JSON_OBJECTS} objects and lists of a few bytes each",
+                        found=f"more than that in the first {size} bytes",
+                    )
                     return None
         except READ_ERRORS as error:
             report.cut(error)
     return b"".join(blocks)
-
-
-def _refuse(report: FileReport, expected: str, size: int) -> None:
-    report.add("too_expensive", expected=expected, found=f"more than that in the first {size} bytes")
 
 
 def _json_memory(path: Path) -> int:

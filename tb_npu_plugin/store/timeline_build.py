@@ -25,7 +25,7 @@ from tb_npu_plugin.store.timeline_files import save
 from tb_npu_plugin.store.timeline_flows import Flows, make_flows
 from tb_npu_plugin.store.timeline_layout import write_slices
 from tb_npu_plugin.store.timeline_levels import save_levels
-from tb_npu_plugin.store.timeline_meta import Origin, shown_tracks, write_meta
+from tb_npu_plugin.store.timeline_meta import MAX_TRACKS, Origin, shown_tracks, write_meta
 from tb_npu_plugin.store.timeline_open import ARGS_BLOB
 from tb_npu_plugin.store.timeline_operators import read_operators, write_operators
 from tb_npu_plugin.store.timeline_previews import Previews
@@ -189,6 +189,8 @@ class _Builder:
         made(0.55)
         if hidden:
             self._log.add(_too_deep(file, hidden))
+        if len(tracks) > MAX_TRACKS:
+            self._log.add(_too_many_tracks(file, len(tracks)))
 
         def track_of(points: Index) -> Index:
             wanted = track_keys(events, points)
@@ -257,4 +259,16 @@ def _too_deep(file: str, count: int) -> Problem:
         lost="The slices beyond.",
         action="Look for threads that share one id.",
         count=count,
+    )
+
+
+def _too_many_tracks(file: str, count: int) -> Problem:
+    return Problem(
+        code="too_many_tracks",
+        file=file,
+        where="",
+        expected=f"at most {MAX_TRACKS} threads and counters",
+        found=str(count),
+        lost="The timeline's rows beyond. Sums over the whole trace have them.",
+        action="Check the thread ids of the trace.",
     )

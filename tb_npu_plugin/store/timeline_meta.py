@@ -21,6 +21,9 @@ from tb_npu_plugin.store.timeline_tracks import Track
 #: Steps that are told of at most.
 MOST_STEPS = 10_000
 
+#: So many tracks does the page list at most: traces of large hosts have thousands; each is a row of the page.
+MAX_TRACKS = 20_000
+
 
 @dataclass(frozen=True)
 class Origin:

@@ -150,7 +150,8 @@ class Watchdog:
 def _bytes(folder: Path) -> int:
     """Size of what lies in a folder."""
     total = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):  # it went away meanwhile
-            total += path.stat().st_size
+    for place, _, names in os.walk(folder):  # leaves out folders that went away meanwhile, as pathlib does not
+        for name in names:
+            with suppress(OSError):  # it went away meanwhile
+                total += Path(place, name).stat().st_size
     return total

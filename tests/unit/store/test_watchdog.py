@@ -87,6 +87,20 @@ def test_a_disk_that_does_not_answer_is_no_damage(tmp_path: Path, monkeypatch: p
     pool.close()
 
 
+def test_folders_that_go_away_end_no_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "file").write_bytes(b"1234")
+    real = os.scandir
+
+    def scandir(path: str | Path) -> object:
+        if Path(path).name == "gone":
+            raise FileNotFoundError(path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert watchdog._bytes(tmp_path) == 4
+
+
 def test_mapped_files_are_no_memory_of_a_worker(tmp_path: Path) -> None:
     import numpy as np
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.store import timeline_layout
+from tb_npu_plugin.store import timeline_build, timeline_layout
 from tb_npu_plugin.store.timeline import build_timeline
+from tb_npu_plugin.store.timeline_open import Timeline
+from tb_npu_plugin.views import trace as trace_view
 
 
 def build(trace: Path, out: Path) -> dict[str, bytes]:
@@ -50,3 +54,18 @@ def test_the_number_of_writes_does_not_grow_with_that_of_tracks(
     trace.write_text(json.dumps([{"ph": "X", "name": "a", "pid": 1, "tid": n, "ts": n, "dur": 1} for n in range(5000)]))
     build(trace, tmp_path / "out")
     assert len(calls) == 1
+
+
+def test_the_page_lists_so_many_tracks_and_tells_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (timeline_build, trace_view):
+        monkeypatch.setattr(module, "MAX_TRACKS", 30)
+    trace, log = tmp_path / "trace_view.json", ProblemLog()
+    trace.write_text(json.dumps([{"ph": "X", "name": "a", "pid": 1, "tid": n, "ts": n, "dur": 1} for n in range(40)]))
+    (tmp_path / "out").mkdir()
+    build_timeline(trace, tmp_path / "out", log, lambda count: None)
+    (problem,) = log.list()
+    assert (problem.code, problem.found) == ("too_many_tracks", "40")
+    span = SimpleNamespace(timeline=Timeline.open(tmp_path / "out", trace), trace_version="")
+    data = trace_view.build(cast("Any", SimpleNamespace(spans=[span]))).data
+    assert [len(process["threads"]) for process in data["processes"]] == [30]
+    assert data["slices"] == 40
