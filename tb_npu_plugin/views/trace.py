@@ -20,13 +20,9 @@ def build(source: ViewInput) -> ViewResult:
     data: TraceJson = {
         "version": source.spans[0].trace_version,
         "partial": timeline.partial,
-<<<<<<< HEAD
         "zero": source.spans[0].base_ns - timeline.base_ns,
         "utc_offset_minutes": source.spans[0].capture.utc_offset_minutes,
-        "processes": _processes(timeline.tracks),
-=======
         "processes": _processes(timeline.tracks[:MAX_TRACKS]),
->>>>>>> h4
         "start": timeline.start_ns - timeline.base_ns,
         "end": timeline.end_ns - timeline.base_ns,
         "slices_start": first,
