@@ -39,6 +39,9 @@ SHARE = Column(
 )
 RATIO = Column("ratio", Kind.PERCENT, "Share of computing", "Share of the computing kernels' time, 0 to 100.", "")
 
+#: What `core` says of copies and memory sets in traces of GPUs; they compute nothing.
+COPIES = (kineto.MEMCPY_KIND, kineto.MEMSET_KIND)
+
 
 @dataclass(frozen=True)
 class CoreTime:
@@ -57,7 +60,7 @@ def is_communication(kernels: Table) -> NDArray[np.bool_]:
 
 def is_copy(kernels: Table) -> NDArray[np.bool_]:
     """Mask of the copies and memory sets, which traces of GPUs list among the kernels."""
-    return kernels.text("core").isin((kineto.MEMCPY_KIND, kineto.MEMSET_KIND))
+    return kernels.text("core").isin(COPIES)
 
 
 def steps_of(table: Table) -> list[str | None]:
@@ -132,11 +135,11 @@ def _statistic(kernels: Table, keys: tuple[Column, ...], share: bool) -> Table:
         "max_ns": found.most["dur_ns"],
         "avg_ns": divide_half_even(total, found.known["dur_ns"]),
     }
+    shares = _share(total, ~communicates & ~summed_text(found, "core").isin(COPIES))
     if not share:
         table = Table((*keys, CALLS, TOTAL, MIN, AVG, MAX), data).take(~communicates)
-        total = table.ints("total_ns")
-        return table.with_columns([(RATIO, 100 * _share(total, np.ones(len(total), dtype=np.bool_)))])
-    data["share"] = _share(total, ~communicates)
+        return table.with_columns([(RATIO, 100 * shares[~communicates])])
+    data["share"] = shares
     data["communication"] = communicates.astype(np.int64)
     return Table((*keys, CALLS, TOTAL, MIN, MAX, AVG, SHARE, COMMUNICATION), data)
 

@@ -343,10 +343,8 @@ def _problems(span: FoundSpan, stand: Stand) -> Sequence[Problem]:
     if not stand.growing:
         return ()
     names = ", ".join(file.relative for file in files_of(span, stand.stage) if not is_settled((file,)))
-    return (
-        Problem(
-            "still_written", names, "", "files that do not change any more", "changed a moment ago",
-            "What is written from now on, until it is read again.", "Nothing: it is read again when it has settled.",
-            severity="info",
-        ),
-    )  # fmt: skip
+    return (Problem(
+        "still_written", names, "", "files that do not change any more", "changed a moment ago",
+        "What is written from now on, until it is read again.", "Nothing: it is read again when it has settled.",
+        severity="info",
+    ),)  # fmt: skip

@@ -145,7 +145,7 @@ def test_what_ran_while_the_device_was_idle(open_plugin: Open, demo_server: str)
     plugin = trace(open_plugin, demo_server)
     find(plugin, "Free")
     start, dur = copied_time(plugin)
-    panel(plugin).get_by_text("What ran meanwhile").click()
+    panel(plugin).get_by_text("What ran during this slice").click()
     table = plugin.frame.locator('[data-table="trace.range"]')
     meanwhile = [one for one in slices() if one["ts"] < start + dur and one["ts"] + one["dur"] > start]
     names = {(one["pid"], one["tid"], one["name"]) for one in meanwhile}

@@ -274,7 +274,7 @@ export const zh: Record<keyof typeof en, string> = {
   "problem.more": "另有 {count} 处",
 
   simulated: "模拟设备",
-  "simulated.tip": "模拟设备：设备侧数值不是实测值",
+  "simulated.tip": "模拟设备：Device 侧数值不是实测值",
 
   "missing.view": "没有该视图",
   "missing.run": "未找到运行",

@@ -70,3 +70,10 @@ def test_kernels_of_no_duration_have_no_share() -> None:
     table = kernels.by_name(table_of("kernels", [{"name": "k", "core": "AI_CORE", "start_ns": 0, "dur_ns": 0}]))
 
     assert math.isnan(table.floats("share")[0])
+
+
+def test_copies_have_no_share_of_computing() -> None:
+    rows = [{"name": "k", "core": "KERNEL", "dur_ns": 6}, {"name": "c", "core": "MEMCPY", "dur_ns": 4}]
+    for table in (kernels.by_name(table_of("kernels", rows)), kernels.top_computing(table_of("kernels", rows), 9)):
+        assert dict(zip(table.text("core").tolist(), table.floats("share").tolist()))["KERNEL"] == 1.0
+        assert np.isnan(table.floats("share")).sum() == 1

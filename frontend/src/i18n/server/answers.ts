@@ -15,7 +15,7 @@ export const ANSWERS = {
   "None of {0} found.": "{0} 都不存在。",
   "Nothing in it could be read: see the problems.": "其中没有可以读取的内容：请查看问题列表。",
   "Step budgets are computed from the kernels; bubble and preparing are unknown.":
-    "step 时间由 kernel 计算得出；气泡和准备时间未知。",
+    "step 时间由 kernel 计算得出；空泡和准备时间未知。",
   "Time by type and core is computed from the kernels.": "按类型和核统计的时间由 kernel 计算得出。",
   "Times by operator are rebuilt from the trace, where that is there.": "有 trace 时，按算子统计的时间由 trace 重建。",
   "Written at profiler level 1 and 2 when communication operators ran.":
@@ -25,7 +25,7 @@ export const ANSWERS = {
   "Written when L2 cache sampling is on.": "开启 L2 cache 采集时写出。",
   "Written when memory profiling is on.": "开启内存采集时写出。",
   "Written when the NPU is profiled.": "采集 NPU 时写出。",
-  "Written when the host is profiled.": "采集主机侧时写出。",
+  "Written when the host is profiled.": "采集 Host 侧时写出。",
   "Written by the database export.": "导出 db 时写出。",
   "Written when there is metadata.": "有元数据时写出。",
   "It was recorded ({0}), so {1} was probably not copied.": "采集时已开启（{0}），{1} 很可能没有被拷贝过来。",

@@ -2,7 +2,7 @@ import type { ServerText } from "./texts.gen";
 
 /** Traces of torch.profiler on GPUs. */
 export const KINETO = {
-  "device events of a GPU": "GPU 的设备侧事件",
+  "device events of a GPU": "GPU 的 Device 侧事件",
   "those of an MTIA device": "MTIA 设备的事件",
   "Its kernels: they are in the timeline only.": "其 kernel：只出现在时间线中。",
   "Nothing: this version reads kernels of NPUs and GPUs.": "无需处理：本版本只读取 NPU 和 GPU 的 kernel。",
@@ -32,14 +32,14 @@ export const KINETO = {
   "Shared memory of a block.": "每个 block 的共享内存。",
   "Since everything before it on this GPU, any stream, has ended.": "距该 GPU 上（任意流）之前的活动全部结束的时间。",
   "Start on the GPU.": "在 GPU 上的开始时间。",
-  "Step that launched it, by the host time of the launch.": "下发它的 step，按主机侧下发时间判断。",
+  "Step that launched it, by the host time of the launch.": "下发它的 step，按 Host 侧下发时间判断。",
   "Threads of a block in each dimension.": "block 各维度的线程数。",
   "Time on the GPU.": "在 GPU 上的时间。",
   "Warps / multiprocessors.": "warp 数 / 多处理器数。",
   "Recorded when kernels of NCCL ran.": "有 NCCL 的 kernel 运行时记录。",
   "Recorded when memory profiling is on.": "开启内存采集时记录。",
   "Recorded when the GPU is profiled.": "采集 GPU 时记录。",
-  "Recorded when the host is profiled.": "采集主机侧时记录。",
+  "Recorded when the host is profiled.": "采集 Host 侧时记录。",
   "Written when a trace is exported.": "导出 trace 时写出。",
   "kernels that an operator launched": "由算子下发的 kernel",
   "{0} that none did": "{0} 个不由任何算子下发",

@@ -67,7 +67,7 @@ export const MINDDATA = {
   Workers: "线程数",
   "Written when the data pipeline is profiled, which a schedule switches off.":
     "采集数据管道时写出；设置 schedule 会关闭它。",
-  "Written when the host is profiled and a dataset is used.": "采集主机侧且使用数据集时写出。",
+  "Written when the host is profiled and a dataset is used.": "采集 Host 侧且使用数据集时写出。",
   "host: between pipeline and device; device: on the device.": "host：管道与设备之间；device：设备上。",
   "machine, process or op.": "machine、process 或 op。",
   "warning, suggestion, cpu or queue.": "warning、suggestion、cpu 或 queue。",

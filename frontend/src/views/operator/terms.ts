@@ -42,9 +42,9 @@ export const en = {
 };
 
 export const zh: Record<keyof typeof en, string> = {
-  "operator.device_self": "设备自身耗时",
+  "operator.device_self": "Device 侧自身耗时",
   "operator.device_self.help": "算子自身下发的 kernel 在设备上的时间，不含子算子。",
-  "operator.device_total": "设备总耗时",
+  "operator.device_total": "Device 侧总耗时",
   "operator.device_total.help":
     "算子及其调用的全部内容在 Device 侧的时间；同一算子的嵌套调用只计一次。子算子会在父算子中重复计入，因此总和大于 Device 侧时间。",
   "operator.host_self": "Host 自身耗时",

@@ -19,7 +19,7 @@ function stepTable(steps: readonly StepJson[]): TableJson {
   const columns: ColumnJson[] = [
     { ...column("step", t("step.label"), ""), kind: "text" },
     { ...column("device_id", t("overview.col.device"), ""), kind: "int" },
-    column("total", t("step.time"), t("overview.steps.help")),
+    column("step_time", t("step.time"), t("overview.steps.help")),
     column("computing", t("step.computing"), t("step.computing.help")),
     column("overlapped", t("budget.overlapped"), t("budget.overlapped.help")),
     column("communication_not_overlapped", t("budget.communication"), t("budget.communication.help")),
@@ -30,7 +30,7 @@ function stepTable(steps: readonly StepJson[]): TableJson {
     column("preparing", t("step.preparing"), t("step.preparing.help")),
     column("stage", t("overview.col.stage"), ""),
   ];
-  const data: TableJson["data"] = { total: steps.map(stepTotal) };
+  const data: TableJson["data"] = { step_time: steps.map(stepTotal) };
   for (const { key } of columns) data[key] ??= steps.map((step) => step[key as keyof StepJson]);
   const isThere = (key: string, value: unknown) => value !== null && !(key === "bubble" && value === 0);
   const known = columns.filter(({ key }) => key === "step" || data[key]?.some((value) => isThere(key, value)));

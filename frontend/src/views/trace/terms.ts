@@ -91,7 +91,7 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.empty": "该 trace 没有事件。",
   "trace.loading": "正在加载",
   "trace.download": "下载原始 trace 文件",
-  "trace.keys": "W S 缩放 · A D 平移 · F 定位 · M 标记 · K 旗标 · ? 快捷键",
+  "trace.keys": "W S 缩放 · A D 平移 · F 定位 · M 标记 · K 时刻标记 · ? 快捷键",
   "trace.keys.tip": "全部快捷键",
   "trace.events": "{count} 个事件",
 
