@@ -261,7 +261,8 @@ export const PROBLEMS = {
     "无：这些行照常显示。对于采集之前分配的内存，profiler 不写分配时间，或写为负的大小。",
   "Nothing to do; start the capture earlier to see these allocations.": "无需处理；提前开始采集即可看到这些分配。",
   "at most {0} threads and counters": "最多 {0} 个线程和计数器",
-  "The timeline's rows beyond. Sums over the whole trace have them.": "超出部分的时间线行；整条 trace 的合计仍包含它们。",
+  "The timeline's rows beyond. Sums over the whole trace have them.":
+    "超出部分的时间线行；整条 trace 的合计仍包含它们。",
   "Check the thread ids of the trace.": "请检查该 trace 的线程 id。",
   "no allocation time, or a negative size": "没有分配时间，或大小为负",
 } as const satisfies Partial<Record<ServerText, string>>;
