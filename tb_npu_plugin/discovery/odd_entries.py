@@ -33,15 +33,15 @@ def odd_entries(folder: Folder, taken: Sequence[Taken]) -> list[Skipped]:
 def _odd(entry: os.DirEntry[str], label: str) -> Skipped | None:
     """Raises OSError."""
     name = entry.name
-    is_trace = kineto.HANDLER_END in name
+    is_trace = kineto.HANDLER_NAME.fullmatch(name) is not None
     if layout.is_result_name(name):
         return None if entry.is_dir() or _leads_nowhere(entry) else report.not_a_folder(label)
     is_known = is_trace or any(format.file(name) is not None for format in FORMATS.values())
-    if not is_known or _leads_nowhere(entry):
+    if _leads_nowhere(entry):
         return None
     if not entry.is_file():
-        return report.not_a_file(label, kind_of(entry))
-    return report.other_form(label) if is_trace and not kineto.HANDLER_NAME.fullmatch(name) else None
+        return report.not_a_file(label, kind_of(entry)) if is_known else None
+    return report.other_form(label) if kineto.HANDLER_END in name and not is_trace else None
 
 
 def _leads_nowhere(entry: os.DirEntry[str]) -> bool:

@@ -204,7 +204,7 @@ FOLDERS: tuple[Row, ...] = (
     ("older kernels", "level1", "`kernel_details.csv` of a release of 2023", older_kernels, ""),
     ("mixed releases", "level1", "every other CSV file of a newer release", newer_everything, ""),
     ("strangers", "level1", "files of other people everywhere", strangers, ""),
-    ("without output", "level1", f"no `{OUTPUT}` around the files", without_output, "without output"),
+    ("without output", "level1", f"no `{OUTPUT}` around the files", without_output, ""),
     ("empty output", "level1", f"an empty `{OUTPUT}`", empty_output, "empty output"),
     ("raw only", "level1", "raw data only", only_raw, "raw only"),
     ("output is a file", "level1", f"`{OUTPUT}` is a file", output_is_file, "output is a file"),
