@@ -1,5 +1,12 @@
 import { computed } from "@preact/signals";
-import { type CatalogJson, type RunJson, VIEW_IDS, type ViewId, type WorkerJson } from "../api/types.gen";
+import {
+  type CatalogJson,
+  type RunJson,
+  type SpanJson,
+  VIEW_IDS,
+  type ViewId,
+  type WorkerJson,
+} from "../api/types.gen";
 import { catalog, type Place, places } from "./catalog";
 import { params, setParams } from "./params";
 import type { Params } from "./url";
@@ -70,8 +77,10 @@ export function counterpart(all: ReadonlyMap<string, Place>, span: string): stri
   const rest = [...all.values()].filter((place) => place.span.id !== span && place.span.format === from.span.format);
   const peers = rest.filter((place) => place.run !== from.run && isPeer(place, from));
   const own = rest.filter((place) => place.worker === from.worker);
-  const distance = (place: Place) => timeBetween(place.span.start_ns, from.span.start_ns);
-  return (peers.length > 0 ? peers : own).sort((a, b) => distance(a) - distance(b))[0]?.span.id ?? "";
+  const near = (peers.length > 0 ? peers : own).map((place) => ({ place, ms: msFrom(from.span, place.span) }));
+  const far = ({ ms }: { ms: number }) => (Number.isNaN(ms) ? Number.MAX_VALUE : Math.abs(ms));
+  near.sort((a, b) => far(a) - far(b));
+  return near[0]?.place.span.id ?? "";
 }
 
 /** The same rank of a run of as many ranks, or the one worker of each run. */
@@ -80,8 +89,16 @@ function isPeer(one: Place, other: Place): boolean {
   return one.run.workers.length === count && (one.worker.rank === other.worker.rank || count === 1);
 }
 
-function timeBetween(one: string | null, other: string | null): number {
-  return one === null || other === null ? Infinity : Math.abs(Number(BigInt(one) - BigInt(other)));
+/** From one capture to another: by the labels, which are known before a capture is read, else by the starts; NaN. */
+function msFrom(one: SpanJson, other: SpanJson): number {
+  const ms = msOfLabel(other.label) - msOfLabel(one.label);
+  if (!Number.isNaN(ms) || one.start_ns === null || other.start_ns === null) return ms;
+  return Number(BigInt(other.start_ns) - BigInt(one.start_ns)) / 1e6;
+}
+
+/** Labels begin with the time of the capture, "2025-06-15 07:00:00"; NaN for others. */
+function msOfLabel(label: string): number {
+  return Date.parse(`${label.slice(0, 19).replace(" ", "T")}Z`);
 }
 
 /** Both sides of Diff. What was recorded first is the baseline unless somebody chose. */
@@ -95,8 +112,8 @@ function sides(
   if (baseline) return { baseline, experimental: experimental ?? counterpart(all, baseline) };
   if (experimental) return { baseline: counterpart(all, experimental), experimental };
   const pair = [span, counterpart(all, span)];
-  const starts = pair.map((id) => BigInt(all.get(id)?.span.start_ns ?? 0));
-  if (starts[0] && starts[1] && starts[1] < starts[0]) pair.reverse();
+  const [one, other] = pair.map((id) => all.get(id)?.span);
+  if (one && other && msFrom(one, other) < 0) pair.reverse();
   return { baseline: pair[0] ?? "", experimental: pair[1] ?? "" };
 }
 

@@ -66,6 +66,22 @@ test("what was recorded first is the baseline", () => {
   expect(resolve(CATALOG, dated, {})).toMatchObject({ span: "s1", baseline: "s2", experimental: "s1" });
 });
 
+test("the pair is the same before and after the captures are read", () => {
+  const labels = {
+    a: "2025-06-15 07:00:00",
+    b: "no time",
+    c: "2025-06-18 07:00:00",
+    d: "2025-06-14 07:00:00 · steps 1-2",
+  };
+  const all = new Map<string, Place>();
+  for (const [id, label] of Object.entries(labels)) {
+    const own = { ...worker("w", 0, []), spans: [{ ...span(id), label }] };
+    all.set(id, { run: { id: `r${id}`, label: id, workers: [own] }, worker: own, span: own.spans[0] as SpanJson });
+  }
+  const catalog = { ...CATALOG, runs: [...all.values()].map((place) => place.run) };
+  expect(resolve(catalog, all, { span: "a" })).toMatchObject({ baseline: "d", experimental: "a" });
+});
+
 test("a span alone finds its run and worker", () => {
   expect(resolve(CATALOG, PLACES, { span: "s4", view: "trace" })).toMatchObject({
     view: "trace",

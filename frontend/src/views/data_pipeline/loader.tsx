@@ -21,7 +21,7 @@ export function LoaderCard({ loader }: { loader: LoaderJson }) {
     <Card title={t("data.loader")} subtitle={t("data.source", { file: loader.source })}>
       {part !== null && (
         <p class={`data-verdict ${part >= MUCH ? "bad" : ""}`}>
-          {t("data.loader.head", { mean, share: format.share(part) })}
+          {t(part >= MUCH ? "data.loader.bound" : "data.loader.head", { mean, share: format.share(part) })}
         </p>
       )}
       {part !== null && part >= MUCH && <p>{t("data.loader.todo")}</p>}
