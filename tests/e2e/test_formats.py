@@ -92,7 +92,7 @@ KINDS = {
     ),
     "mindinsight_hosts": Kind("mindinsight_hosts", "rank 0 · host 2", {"step_trace": "mean of 5 steps (2 to 6)"}),
     "mindinsight_broken": Kind(
-        "mindinsight_broken", "rank 0", {"step_trace": "n = 4", "distributed": "AllReduce-op700"}
+        "mindinsight_broken", "rank 0", {"step_trace": "mean of 4 steps", "distributed": "AllReduce-op700"}
     ),
     "mindspore": Kind(
         "mindspore_two_ranks",
