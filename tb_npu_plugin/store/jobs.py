@@ -289,7 +289,7 @@ class Pool:
             meta = process.run(Request(job.stage, job.folder, job.files_to_read, out, job.format, job.part), say)
             problems = [*(problem.as_json() for problem in job.skipped.values()), *meta.get("problems", ())]
             self._cache.commit(job.key, out, {**meta, "problems": problems, "settled": settled})
-            rows = sum(count or 0 for count in meta["rows"].values())
+            rows = sum(count or 0 for count in meta.get("rows", {}).values())
             seconds = time.monotonic() - job.started
             where = printable(f"{job.worker} ({job.folder})")
             logger.info("loaded %s of %s: %d rows, %.1f s", job.stage, where, rows, seconds)

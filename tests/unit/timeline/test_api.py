@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady
+from tb_npu_plugin.model import Capture
 from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.store.timeline import Timeline
 from tb_npu_plugin.views.base import ViewInput
@@ -46,7 +47,9 @@ def columns(data: bytes) -> tuple[dict[str, Any], dict[str, list[Any]]]:
 
 
 def test_the_trace_view_lists_the_rows(timeline: Timeline) -> None:
-    result = VIEW.build(ViewInput([SimpleNamespace(timeline=timeline, trace_version="1")], {}))  # type: ignore[list-item]
+    span = SimpleNamespace(timeline=timeline, trace_version="1", base_ns=1_000_500, capture=Capture())
+    result = VIEW.build(ViewInput([span], {}))  # type: ignore[list-item]
+    assert result.data["zero"] == 500
     assert result.base_ns == 1_000_000
     assert (result.data["start"], result.data["end"], result.data["slices"]) == (0, 300_000, 4)
     assert (result.data["slices_start"], result.data["slices_end"]) == (0, 210_000), "counters run longer"

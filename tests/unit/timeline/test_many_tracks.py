@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.store import timeline_build, timeline_layout
 from tb_npu_plugin.store.timeline import build_timeline
@@ -65,7 +66,8 @@ def test_the_page_lists_so_many_tracks_and_tells_the_rest(tmp_path: Path, monkey
     build_timeline(trace, tmp_path / "out", log, lambda count: None)
     (problem,) = log.list()
     assert (problem.code, problem.found) == ("too_many_tracks", "40")
-    span = SimpleNamespace(timeline=Timeline.open(tmp_path / "out", trace), trace_version="")
+    timeline = Timeline.open(tmp_path / "out", trace)
+    span = SimpleNamespace(timeline=timeline, trace_version="", base_ns=timeline.base_ns, capture=Capture())
     data = trace_view.build(cast("Any", SimpleNamespace(spans=[span]))).data
     assert [len(process["threads"]) for process in data["processes"]] == [30]
     assert data["slices"] == 40
