@@ -66,7 +66,7 @@ def test_a_file_that_takes_too_much_costs_itself(
         monkeypatch.setattr(watchdog, "LEAST_MEMORY", 300 << 20)
         monkeypatch.setattr(watchdog, "MOST_TIMES", 0)
     else:
-        monkeypatch.setattr(watchdog, "CPU_WITHOUT_PROGRESS", 4.0)
+        monkeypatch.setattr(watchdog, "CPU_WITHOUT_PROGRESS", 2.5)
     job, pool, cache = read_with(body, tmp_path, "communication.json", "kernel_details.csv")
     pool.close()
     entry = cache.get("key")
