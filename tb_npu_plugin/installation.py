@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +16,8 @@ SCANNER_VARIABLE = "TB_NPU_SCANNER"
 
 def is_c_built() -> bool:
     """The C scanner was compiled when the package was installed. Imports nothing."""
-    return any((Path(__file__).parent / "scan").glob("_native.*.so"))
+    folder = Path(__file__).parent / "scan"
+    return any((folder / f"_native{suffix}").exists() for suffix in EXTENSION_SUFFIXES)
 
 
 def scanner_in_use() -> Literal["c", "python"]:
