@@ -116,7 +116,7 @@ class Cache:
         found = (self._get(entries / key) for entries in (self._entries, *self._full))
         return next(filter(None, found), None)
 
-    def _get(self, folder: Path) -> Entry | None:
+    def _get(self, folder: Path, again: bool = False) -> Entry | None:
         key = folder.name
         try:
             meta = json.loads((folder / META).read_bytes())
@@ -129,8 +129,11 @@ class Cache:
                 self.drop(key)
                 return None
         except FileNotFoundError:
-            if folder.exists():
-                self.drop(key)
+            if not folder.exists():
+                return None
+            if not again:  # it may have been committed between the two looks
+                return self._get(folder, again=True)
+            self.drop(key)
             return None
         except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
             logger.warning("dropping the damaged cache entry %s: %s", key, error)

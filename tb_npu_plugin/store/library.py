@@ -121,12 +121,10 @@ class Library:
         settled = is_settled(files)
         self._note_growth((span.token, stage), not settled)
         key = self._key(span, stage, settled)
-        # The job before the entry: one that has ended since has left its entry.
+        # The job before the entry: one that is ready has left its entry.
         job = self._cancelled.get((span.token, stage)) or self.pool.job(key)
-        entry = self._entry(key)
         state = job.state if job else "new"
-        if state == "ready":
-            entry = self._entry(key)
+        entry = self._entry(key)
         if entry is not None:
             with self._lock:
                 self._shown[span.token, stage] = entry
@@ -136,6 +134,7 @@ class Library:
         before = None if settled else self._shown.get((span.token, stage))
         if before is not None:
             return Stand(stage, "ready", key, before, job, growing=True)
+        state = "new" if state == "ready" else state  # its entry has gone since
         return Stand(stage, state, key, None, job, growing=not settled)
 
     def want(self, place: Place, stages: Iterable[Stage], urgent: bool = True) -> list[Stand]:
@@ -163,9 +162,10 @@ class Library:
             job = self._cancelled.get((span.token, stage)) or self.pool.submit(wanted)
         if job is not wanted:  # somebody else was first
             self.pool.drop_preview(wanted)
-        if job.state == "ready":  # it ended between the two looks
+        state = job.state
+        if state == "ready":  # it ended between the two looks
             return self.stand(place, stage)
-        return Stand(stage, job.state, stand.key, None, job, stand.growing)
+        return Stand(stage, state, stand.key, None, job, stand.growing)
 
     def jobs(self) -> list[Job]:
         """Work that is under way, cancelled or failed."""

@@ -5,6 +5,7 @@ docs/mutilated.md is the summary; UPDATE_CORPUS=1 writes it.
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -118,7 +119,9 @@ def test_the_page_lists_them(opened: dict[Case, Opened]) -> None:
     text = HEAD + "\n".join(lines) + "\n"
     if os.environ.get("UPDATE_CORPUS"):
         PAGE.write_text(text, encoding="utf-8")
-    assert Path(PAGE).read_text(encoding="utf-8") == text
+    page = Path(PAGE).read_text(encoding="utf-8")
+    changes = list(difflib.unified_diff(page.splitlines(), text.splitlines(), lineterm="", n=0))
+    assert not changes, "\n".join(changes)
 
 
 def _told(found: Opened) -> str:

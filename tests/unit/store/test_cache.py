@@ -85,6 +85,21 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert list((tmp_path / "entries").iterdir()) == []
 
 
+def test_an_entry_that_is_committed_while_it_is_looked_for_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = Cache(tmp_path)
+    read = Path.read_bytes
+
+    def too_early(self: Path) -> bytes:
+        monkeypatch.setattr(Path, "read_bytes", read)
+        fill(cache, "k")
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_bytes", too_early)
+    assert cache.get("k") is not None and cache.get("k") is not None
+
+
 def test_only_the_user_can_look_into_it(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "new")
     fill(cache, "k")
