@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import codecs
 import re
-from array import array
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 #: Where reading may go on after a damaged event, which need not have its closing brace.
 RESUME = re.compile(rb",[ \t\r\n]*(?=\{[ \t\r\n]*\")")
 
 STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
-#: What may stand between strings and brackets in JSON (and NaN, Infinity, N/A).
-_BETWEEN = rb"[ \t\r\n,:0-9+\-.eEtrufalsnNIiyA/]*"
-#: Over some strings up to the next brackets: some that open values, or one that closes one.
-_TO_BRACKETS = re.compile(_BETWEEN + rb"(?:" + STRING + _BETWEEN + rb"){0,32}(?:([{\[]+)|([}\]]))?", re.DOTALL)
-_OPENING, _CLOSING = 1, 2
 _BLANK = re.compile(rb"[ \t\r\n,]*")
 _SCALAR = re.compile(rb"(?:" + STRING + rb"|[-+.\w]+)[ \t\r\n]*(?=[,\]])", re.DOTALL)
 #: For no number, of Python, of C++, and of older versions of Kineto.
@@ -38,46 +33,78 @@ UNFINISHED, NONSENSE = -1, -2
 _INT32_MAX = (1 << 31) - 1
 
 
-class Ends:
-    """Where values with brackets end.
+def _is_one_of(chars: bytes) -> NDArray[np.bool_]:
+    """By character code."""
+    table = np.zeros(256, dtype=np.bool_)
+    table[list(chars)] = True
+    return table
 
-    One walk finds the ends of all brackets that it meets. Only a walk that began inside what another one takes for a
-    string sees other tokens, and a third would see those of one of the two: so no byte is walked over more than twice,
-    however many ends are asked for.
+
+_QUOTE, _BACKSLASH = b'"\\'
+_IS_OPENING = _is_one_of(b"{[")
+_IS_BRACKET = _is_one_of(b"{[}]")
+#: No character outside of strings in JSON (nor in NaN, Infinity, N/A).
+_IS_NONSENSE = ~_is_one_of(b' \t\r\n,:0123456789+-.eEtrufalsnNIiyA/"{[}]')
+
+
+class Ends:
+    """Where values with brackets end, by a bracket that stands outside of strings.
+
+    The quotes before it say which ones do: those with as many before them, or an even number more or fewer. So there are
+    two ways to read the data, and each is found once, for all brackets, however many ends are asked for.
     """
 
     def __init__(self, data: bytes) -> None:
-        self._data = data
+        self._codes = np.frombuffer(data, dtype=np.uint8)
         #: By the bracket's place; 0 where it is not known yet.
-        self._known = np.zeros(len(data), dtype=np.int32 if len(data) <= _INT32_MAX else np.int64).data
+        self._ends = np.zeros(len(data), dtype=np.int32 if len(data) <= _INT32_MAX else np.int64)
+        self._known = self._ends.data
+        self._is_odd: NDArray[np.uint8] | None = None
 
     def of(self, start: int) -> int:
         """End of the value that begins with the bracket at `start`; UNFINISHED or NONSENSE where it has none."""
         if not self._known[start]:
-            self._walk(start)
-        return int(self._known[start])
+            self._find(start)
+        return self._known[start]
 
-    def _walk(self, start: int) -> None:
-        data, known = self._data, self._known
-        match_at = _TO_BRACKETS.match
-        opened = array("q")
-        position, before = start, -1
-        while position != before:
-            match = match_at(data, position)
-            assert match is not None  # all of it may be absent
-            before, position = position, match.end()
-            if match.lastindex == _OPENING:
-                opened.extend(range(match.start(_OPENING), position))
-            elif match.lastindex == _CLOSING:
-                begin = opened.pop()
-                # The codes of { and } and of [ and ] differ by 2.
-                known[begin] = position if data[begin] + 2 == data[position - 1] else NONSENSE
-                if not opened:
-                    return
-        # No whole token stands here: an unfinished number or string is what the end of the data leaves.
-        outcome = UNFINISHED if position == len(data) or data.startswith(b'"', position) else NONSENSE
-        for begin in opened:
-            known[begin] = outcome
+    def _find(self, start: int) -> None:
+        """Ends of all brackets outside of strings, if the one at `start` is."""
+        ends = self._ends
+        if self._is_odd is None:
+            self._is_odd = np.cumsum(_unescaped_quotes(self._codes), dtype=np.uint8) & 1  # so far; 256 is even
+        is_outside = self._is_odd == self._is_odd[start]
+        nonsense = np.flatnonzero(is_outside & _IS_NONSENSE[self._codes])
+        places = np.flatnonzero(is_outside & _IS_BRACKET[self._codes]).astype(ends.dtype)
+        codes = self._codes[places]
+        is_opening = _IS_OPENING[codes]
+        level = np.cumsum(np.where(is_opening, 1, -1), dtype=np.int32) + ~is_opening
+        # On each level, opening and closing brackets take turns.
+        order = np.argsort(level, kind="stable")
+        before, after = order[:-1], order[1:]
+        is_pair = is_opening[before] & (level[before] == level[after])
+        before, after = before[is_pair], after[is_pair]
+        ends[places[is_opening]] = UNFINISHED
+        # The codes of { and } and of [ and ] differ by 2.
+        ends[places[before]] = np.where(codes[before] + 2 == codes[after], places[after] + 1, NONSENSE)
+        if len(nonsense):
+            openings = places[is_opening]
+            following = np.append(nonsense, len(self._codes))[np.searchsorted(nonsense, openings)]
+            found = ends[openings]
+            is_broken = (following < len(self._codes)) & ((found < 0) | (following < found))
+            ends[openings[is_broken]] = NONSENSE
+
+
+def _unescaped_quotes(codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Where strings begin or end: quotes without an odd number of backslashes before them."""
+    is_quote = codes == _QUOTE
+    backslashes = np.flatnonzero(codes == _BACKSLASH)
+    if len(backslashes):
+        index = np.arange(len(backslashes))
+        is_first = np.diff(backslashes, prepend=-2) != 1
+        is_escape = (index - np.maximum.accumulate(np.where(is_first, index, 0))) % 2 == 0
+        escaped = backslashes[is_escape] + 1
+        is_quote[escaped[escaped < len(codes)]] = False
+    return is_quote
 
 
 class Stretch:

@@ -27,15 +27,8 @@ class Counter:
         self._pattern = pattern
         self.looked = 0
 
-    def match(self, data: bytes, *part: int) -> Any:
-        found = self._pattern.match(data, *part)
-        return self._count(found, data, part)
-
     def search(self, data: bytes, *part: int) -> Any:
         found = self._pattern.search(data, *part)
-        return self._count(found, data, part)
-
-    def _count(self, found: Any, data: bytes, part: tuple[int, ...]) -> Any:
         end = part[1] if len(part) > 1 else len(data)
         self.looked += (found.end() if found else end) - (part[0] if part else 0)
         return found
@@ -46,21 +39,25 @@ def cost(data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[
     path, log = tmp_path / "trace_view.json", ProblemLog()
     path.write_bytes(data)
     with monkeypatch.context() as patch:
-        counters = [Counter(tokens._TO_BRACKETS), Counter(tokens.RESUME)]
-        decoded = [0]
+        resume = Counter(tokens.RESUME)
+        walked, decoded = [0], [0]
+
+        def find(ends: tokens.Ends, start: int, real: Any = tokens.Ends._find) -> None:
+            walked[0] += len(ends._codes)
+            real(ends, start)
 
         def decode(decoder: Any, piece: bytes, real: Any = msgspec_scanner.decode) -> Any:
             decoded[0] += len(piece)
             return real(decoder, piece)
 
-        patch.setattr(tokens, "_TO_BRACKETS", counters[0])
-        patch.setattr(tokens, "RESUME", counters[1])
+        patch.setattr(tokens.Ends, "_find", find)
+        patch.setattr(tokens, "RESUME", resume)
         patch.setattr(msgspec_scanner, "decode", decode)
         patch.setattr(source, "CHUNK", 4 << 10)
         for module in (msgspec_scanner, native_scanner):
             patch.setattr(module, "MAX_EVENT", 8 << 10)
         events = scan_trace(path, log, lambda count: None)
-    return sum(counter.looked for counter in counters) + decoded[0], events, log
+    return resume.looked + walked[0] + decoded[0], events, log
 
 
 @pytest.mark.parametrize(
