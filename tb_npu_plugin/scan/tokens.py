@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,9 +58,9 @@ class Ends:
     def __init__(self, data: bytes) -> None:
         self._codes = np.frombuffer(data, dtype=np.uint8)
         #: By the bracket's place; 0 where it is not known yet.
-        self._ends = np.zeros(len(data), dtype=np.int32 if len(data) <= _INT32_MAX else np.int64)
+        self._ends: NDArray[Any] = np.zeros(len(data), dtype=np.int32 if len(data) <= _INT32_MAX else np.int64)
         self._known = self._ends.data
-        self._is_odd: NDArray[np.uint8] | None = None
+        self._is_odd: NDArray[Any] | None = None
 
     def of(self, start: int) -> int:
         """End of the value that begins with the bracket at `start`; UNFINISHED or NONSENSE where it has none."""
@@ -96,7 +97,7 @@ class Ends:
 
 def _unescaped_quotes(codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Where strings begin or end: quotes without an odd number of backslashes before them."""
-    is_quote = codes == _QUOTE
+    is_quote: NDArray[np.bool_] = codes == _QUOTE
     backslashes = np.flatnonzero(codes == _BACKSLASH)
     if len(backslashes):
         index = np.arange(len(backslashes))
