@@ -98,7 +98,8 @@ function msFrom(one: SpanJson, other: SpanJson): number {
 
 /** Labels begin with the time of the capture, "2025-06-15 07:00:00"; NaN for others. */
 function msOfLabel(label: string): number {
-  return Date.parse(`${label.slice(0, 19).replace(" ", "T")}Z`);
+  const [, day, time] = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)/.exec(label) ?? [];
+  return day ? Date.parse(`${day}T${time}Z`) : Number.NaN; // it takes "rank 3" for a day of March
 }
 
 /** Both sides of Diff. What was recorded first is the baseline unless somebody chose. */

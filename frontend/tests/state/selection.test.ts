@@ -128,6 +128,17 @@ test("compared with the same rank of the next run in time, of the same profiler 
   expect(resolve(CATALOG, all, { baseline: "here" })).toMatchObject({ experimental: "next" });
 });
 
+test("a rank is compared with the same rank", () => {
+  const all = new Map<string, Place>();
+  for (const id of ["one", "two"]) {
+    const workers = [0, 1].map((rank) => worker(`${id}.${rank}`, rank, []));
+    const run = { id, label: id, workers };
+    for (const [rank, of] of workers.entries())
+      all.set(`${id}.${rank}`, { run, worker: of, span: { ...span(`${id}.${rank}`), start_ns: "1000" } });
+  }
+  expect(resolve(CATALOG, all, { baseline: "one.1" })).toMatchObject({ experimental: "two.1" });
+});
+
 test("what the address names and is not there is not replaced by another", () => {
   const look = (wanted: Record<string, string>) => missingOf(CATALOG, PLACES, wanted)?.kind ?? null;
   expect(look({})).toBeNull();

@@ -153,6 +153,8 @@ describe("a rank that idles long at once", () => {
     const lines = ofRanks([30, idle(3, 28)], [30, idle(25, 4)], [30, idle(3, 28)]);
     expect(named(lines)).toEqual(["idle 1"]);
     expect(named([...lines.slice(0, 2), { ...lines[2], figures: null } as RankLine])).toEqual([]);
+    const unknown = { ...idle(3, 28), computing: null };
+    expect(named(ofRanks([30, idle(3, 28)], [30, idle(25, 4)], [30, unknown]))).toEqual([]);
   });
 
   it("is held against one step of a capture that repeats its work and marks no steps", () => {
