@@ -128,6 +128,17 @@ def test_a_damaged_entry_is_dropped_and_can_be_built_again(tmp_path: Path, damag
     assert cache.get("k") is not None
 
 
+@pytest.mark.parametrize(("code", "is_kept"), [("stalled", False), ("worker_killed", True)])
+def test_only_a_stalled_disk_is_tried_again_by_the_same_server(
+    code: str, is_kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, now = Cache(tmp_path), time.time()
+    cache.commit("k", cache.new_folder(), {"problems": [{"code": code}]})
+    assert cache.get("k") is not None
+    monkeypatch.setattr(time, "time", lambda: now + 90)
+    assert (cache.get("k") is not None) == is_kept
+
+
 def test_of_two_builds_the_first_stays(tmp_path: Path) -> None:
     one, two = Cache(tmp_path), Cache(tmp_path)
     first, second = one.new_folder(), two.new_folder()
