@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-import msgspec
-
 from tb_npu_plugin import __version__
 from tb_npu_plugin.discovery.model import FoundSpan, FoundWorker, Place
 from tb_npu_plugin.installation import scanner_in_use
-from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem, once
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.cache import Entry
 from tb_npu_plugin.store.job import Job
 from tb_npu_plugin.store.labels import span_label
 from tb_npu_plugin.store.library import Library, Stand
-from tb_npu_plugin.store.span import NAMED_ONLY
+from tb_npu_plugin.store.span import NAMED_ONLY, recorded_capture
 from tb_npu_plugin.store.stages import STAGES, files_of, stages_of
 from tb_npu_plugin.views.availability import SpanFacts, facts_of_files, unusable_tables, view_states
 from tb_npu_plugin.views.base import ProgressJson
@@ -120,7 +117,7 @@ def span_facts(library: Library, place: Place) -> SpanFacts:
         files, problems = [file.relative for file in place.span.files], _problems(place.span, (tables, trace))
         has_timeline = bool(trace and trace.meta["timeline"])
         unusable = unusable_tables(files, named.format, sources, problems, has_timeline)
-    capture = msgspec.convert(tables.meta["capture"], Capture) if tables else None
+    capture = recorded_capture(tables) if tables else None
     return SpanFacts(frozenset(have), rows, unusable, named.format, frozenset(rebuilt), capture)
 
 

@@ -184,7 +184,7 @@ class Span:
 
     def _capture(self) -> Capture:
         """How it was recorded; what the files do not tell is taken from the folders' names."""
-        capture = msgspec.convert(self._tables.meta["capture"], Capture) if self._tables else Capture()
+        capture = recorded_capture(self._tables) if self._tables else Capture()
         worker, identity = self.place.worker, self.place.span.identity
         return dataclasses.replace(
             capture,
@@ -195,6 +195,15 @@ class Span:
             pid=worker.pid if capture.pid is None else capture.pid,
             utc_offset_minutes=utc_offset_minutes(identity.time, capture.start_ns or self.base_ns),
         )
+
+
+def recorded_capture(tables: Entry) -> Capture:
+    """How a span was recorded, as its files say."""
+    return msgspec.convert(tables.meta["capture"], Capture)
+
+
+# The first conversion to a class prepares it, and crashes when two threads do so at once (msgspec 0.22).
+msgspec.convert({}, Capture)
 
 
 def _damaged(table: str, found: str) -> Problem:
