@@ -38,8 +38,8 @@ GROUP = """
 import sys, time
 from pathlib import Path
 from tb_npu_plugin.analysis.grouping import summed
-from tb_npu_plugin.store.memory import Memory
-from tb_npu_plugin.store.tables_db import read_table
+from tb_npu_plugin.store.cache.memory import Memory
+from tb_npu_plugin.store.tables.database import read_table
 from tb_npu_plugin.tables import Question
 table = read_table(Path(sys.argv[1]), "kernels", Memory())
 for _ in range(5):

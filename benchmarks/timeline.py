@@ -44,14 +44,14 @@ def usable(trace: Path, out: Path) -> dict[str, float]:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     from tb_npu_plugin.discovery.model import FoundFile
-    from tb_npu_plugin.store.stages import TIMELINE_FOLDER, Request
+    from tb_npu_plugin.store.pool.stages import TIMELINE_FOLDER, Request
 
     status = trace.stat()
     file = FoundFile(trace.name, status.st_size, status.st_mtime_ns)
     request = Request("trace", trace.parent, (file,), out)
     reopened(trace, out)  # the server has imported what it needs long before
     start = time.perf_counter()
-    command = [sys.executable, "-m", "tb_npu_plugin.store.worker"]
+    command = [sys.executable, "-m", "tb_npu_plugin.store.pool.worker"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
         assert worker.stdin and worker.stdout
         worker.stdin.write(json.dumps(request.as_json()) + "\n")
@@ -71,8 +71,8 @@ def usable(trace: Path, out: Path) -> dict[str, float]:
 def reopened(trace: Path, out: Path) -> float:
     """Seconds to open a timeline and make the payload of its full span; nothing where there is none."""
     from tb_npu_plugin.server.timeline_api import slices
-    from tb_npu_plugin.store.stages import TIMELINE_FOLDER
-    from tb_npu_plugin.store.timeline import Timeline
+    from tb_npu_plugin.store.pool.stages import TIMELINE_FOLDER
+    from tb_npu_plugin.store.timeline.open import Timeline
 
     folder = out / TIMELINE_FOLDER
     if not folder.exists():

@@ -9,21 +9,22 @@ from typing import Optional
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers import capture, minddata, registry
+from tb_npu_plugin.readers import registry
 from tb_npu_plugin.readers.cluster import reader as cluster
 from tb_npu_plugin.readers.database import settings
 from tb_npu_plugin.readers.database.events.scan import scan_database
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.kineto import head as kineto_head
 from tb_npu_plugin.readers.kineto import tables as kineto_tables
-from tb_npu_plugin.readers.l2_cache import with_l2_rates
 from tb_npu_plugin.readers.mindinsight import capture as mindinsight_capture
 from tb_npu_plugin.readers.mindinsight import registry as mindinsight
 from tb_npu_plugin.readers.mindspore import capture as mindspore_capture
 from tb_npu_plugin.readers.mindspore import reader as mindspore
 from tb_npu_plugin.readers.msprof import reader as msprof
-from tb_npu_plugin.readers.reading import Progress, Reading, Tables
-from tb_npu_plugin.readers.steps import with_known_times
+from tb_npu_plugin.readers.shared.reading import Progress, Reading, Tables
+from tb_npu_plugin.readers.text import capture, minddata
+from tb_npu_plugin.readers.text.l2_cache import with_l2_rates
+from tb_npu_plugin.readers.text.steps import with_known_times
 from tb_npu_plugin.scan import Into, Scan, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.schema.core import DATABASE_SUFFIX

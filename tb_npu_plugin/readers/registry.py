@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.readers.communication import read_communication, read_communication_matrix
-from tb_npu_plugin.readers.csv_reader import read_csv
-from tb_npu_plugin.readers.reading import Reading, Tables
+from tb_npu_plugin.readers.shared.csv_reader import read_csv
+from tb_npu_plugin.readers.shared.reading import Reading, Tables
+from tb_npu_plugin.readers.text.communication import read_communication, read_communication_matrix
 from tb_npu_plugin.schema.torch_npu_csv import CSV_FILES
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION, COMMUNICATION_MATRIX
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from tb_npu_plugin.analysis.ranks import pipeline_stage
+from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.library import Library, StageState, Stand
-from tb_npu_plugin.store.stages import files_of
+from tb_npu_plugin.store.pool.stages import files_of
 from tb_npu_plugin.views.contract import RankStateJson, RankStepJson
 from tb_npu_plugin.views.step_trace import mean_course
 from tb_npu_plugin.views.steps import steps_of

@@ -9,13 +9,13 @@ from tb_npu_plugin.errors import BadRequest, check_choice
 from tb_npu_plugin.server import timeline_params as read
 from tb_npu_plugin.server.timeline_binary import Scale, encode
 from tb_npu_plugin.server.timeline_params import Params
-from tb_npu_plugin.store.timeline import Timeline
-from tb_npu_plugin.store.timeline_chain import chain as trace_back
-from tb_npu_plugin.store.timeline_matches import matching_bars
-from tb_npu_plugin.store.timeline_matches import search as search_names
-from tb_npu_plugin.store.timeline_stats import find as find_slice
-from tb_npu_plugin.store.timeline_stats import stats as statistics
-from tb_npu_plugin.store.timeline_window import bars, shift_of
+from tb_npu_plugin.store.timeline.chain import chain as trace_back
+from tb_npu_plugin.store.timeline.matches import matching_bars
+from tb_npu_plugin.store.timeline.matches import search as search_names
+from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.stats import find as find_slice
+from tb_npu_plugin.store.timeline.stats import stats as statistics
+from tb_npu_plugin.store.timeline.window import bars, shift_of
 from tb_npu_plugin.views.base import ViewTable
 from tb_npu_plugin.views.table_query import TableQuery
 from tb_npu_plugin.views.tables_json import table_json, to_csv

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.errors import BadRequest, NotFound
-from tb_npu_plugin.store.timeline import Timeline
+from tb_npu_plugin.store.timeline.open import Timeline
 
 #: A row's number is track * ROW_STEP + depth.
 ROW_STEP = 4096

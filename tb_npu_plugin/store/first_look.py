@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.store.cache import META, Entry
-from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS
+from tb_npu_plugin.store.cache.disk import META, Entry
+from tb_npu_plugin.store.pool.stages import SHORT_FILE, SHORT_ROWS
 from tb_npu_plugin.tables import Table
 
 #: Tables that answer the first question: where the time of a step went.
@@ -30,7 +30,7 @@ def is_due(tables: Mapping[str, Table], left: Sequence[int]) -> bool:
 
 def write_first_look(folder: Path, tables: Mapping[str, Table], facts: Mapping[str, Any]) -> None:
     """Write the answers into a new folder. facts: as in the meta.json of an entry. Raises OSError."""
-    from tb_npu_plugin.store.short_tables import write_short
+    from tb_npu_plugin.store.tables.short import write_short
 
     answers = {name: tables[name] for name in ANSWERS}
     folder.mkdir()

@@ -15,16 +15,16 @@ from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem, once
 from tb_npu_plugin.schema.registry import file_of
-from tb_npu_plugin.store.cache import Entry
+from tb_npu_plugin.store.cache.disk import Entry
+from tb_npu_plugin.store.cache.memory import Memory
 from tb_npu_plugin.store.labels import span_label, utc_offset_minutes
-from tb_npu_plugin.store.memory import Memory
-from tb_npu_plugin.store.short_tables import read_short
-from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER
-from tb_npu_plugin.store.tables_db import read_table
+from tb_npu_plugin.store.pool.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER
+from tb_npu_plugin.store.tables.database import read_table
+from tb_npu_plugin.store.tables.short import read_short
 from tb_npu_plugin.tables import Table
 
 if TYPE_CHECKING:
-    from tb_npu_plugin.store.timeline import Timeline
+    from tb_npu_plugin.store.timeline.open import Timeline
 
 #: Logical table of calls of operators without times.
 NAMED_ONLY = "operator_shapes"
@@ -149,7 +149,7 @@ class Span:
     def timeline(self) -> Timeline | None:
         """The timeline; of the trace's beginning while it is read. None when there is no trace, or nothing of it is
         read, or it could not be."""
-        from tb_npu_plugin.store.timeline import Timeline
+        from tb_npu_plugin.store.timeline.open import Timeline
 
         if self._trace is not None and self._trace.meta["timeline"]:
             folder = self._trace.folder / TIMELINE_FOLDER

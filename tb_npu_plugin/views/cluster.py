@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Optional, cast
 
-from tb_npu_plugin.analysis import cluster_rules as rules
-from tb_npu_plugin.analysis import trajectory as analysis
+from tb_npu_plugin.analysis.ranks import cluster_rules as rules
+from tb_npu_plugin.analysis.steps import trajectory as analysis
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS, PARALLEL_COLUMNS
 from tb_npu_plugin.schema.torch_npu_json import LOCAL

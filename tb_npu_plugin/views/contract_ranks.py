@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Optional, TypedDict
 
-from tb_npu_plugin.analysis.cluster_rules import Rule
+from tb_npu_plugin.analysis.ranks.cluster_rules import Rule
 
 
 class RankBudgetJson(TypedDict):
@@ -15,7 +15,7 @@ class RankBudgetJson(TypedDict):
     idle_at_once: the longest time for which nothing ran on the device, before its first kernel of the capture included; null
     where no rank idles for a tenth of the longest step, or it is not known. longest_communication: the longest
     operator. same_kernels, same_kernels_expected: what the kernels took that other ranks ran, too, and what they take
-    on the median of those ranks; null where ranks can be compared by all they compute (see analysis/same_kernels.py).
+    on the median of those ranks; null where ranks can be compared by all they compute (see analysis/kernels/same_kernels.py).
     device_id: null where the span has one device. repeats: how often a capture without steps repeats its work; null where
     there are steps, or that cannot be told. idle_at_once and longest_communication are then those that come back in half
     of the repeats, unless one alone is a tenth of the capture."""
@@ -158,7 +158,7 @@ class DiffSideJson(TypedDict):
 
 
 class DiffClassJson(TypedDict):
-    """One class of a step's time (ids: analysis/operator_classes.py CLASSES), in a fixed order. Every moment counts once:
+    """One class of a step's time (ids: analysis/kernels/classes.py CLASSES), in a fixed order. Every moment counts once:
     communication only where nothing computes, "idle" is the free time and has no calls. "computing": what no kernel
     explains. Difference: experimental minus baseline; and its running sum."""
 

@@ -10,10 +10,10 @@ from typing import Optional, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis import diff as analysis
-from tb_npu_plugin.analysis.kernels import of_step
-from tb_npu_plugin.analysis.step_classes import ClassTimes, by_class, class_times, mean, runs_in, starts_in
-from tb_npu_plugin.analysis.steps import Step
+from tb_npu_plugin.analysis.comparison import diff as analysis
+from tb_npu_plugin.analysis.comparison.step_classes import ClassTimes, by_class, class_times, mean, runs_in, starts_in
+from tb_npu_plugin.analysis.kernels.statistics import of_step
+from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS

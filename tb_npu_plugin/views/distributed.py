@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from tb_npu_plugin.analysis import communication as analysis
+from tb_npu_plugin.analysis.communication import statistics as analysis
+from tb_npu_plugin.analysis.communication.links import COLUMNS as LINK_USE_COLUMNS
+from tb_npu_plugin.analysis.communication.links import link_use
 from tb_npu_plugin.analysis.joining import concat
-from tb_npu_plugin.analysis.link_use import COLUMNS as LINK_USE_COLUMNS
-from tb_npu_plugin.analysis.link_use import link_use
-from tb_npu_plugin.analysis.ranks import WorldRanks, least_world_size, pipeline_stage
+from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size, pipeline_stage
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.link_files import LINK_TABLES
 from tb_npu_plugin.schema.registry import file_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tb_npu_plugin.analysis import kernels as analysis
-from tb_npu_plugin.analysis import op_totals
+from tb_npu_plugin.analysis.kernels import statistics as analysis
+from tb_npu_plugin.analysis.operators import totals as op_totals
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table

@@ -7,8 +7,8 @@ from typing import Any, Optional
 
 import numpy as np
 
-from tb_npu_plugin.analysis.late_peers import Tasks, longest_first_waits
-from tb_npu_plugin.analysis.ranks import WorldRanks
+from tb_npu_plugin.analysis.communication.late_peers import Tasks, longest_first_waits
+from tb_npu_plugin.analysis.ranks.world import WorldRanks
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 from tb_npu_plugin.schema.trace_events import GROUP, NOTIFY_WAIT, PEER, PLANE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.analysis import operators as analysis
+from tb_npu_plugin.analysis.operators import statistics as analysis
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import cast
 
-from tb_npu_plugin.analysis import kernels as kernel_analysis
-from tb_npu_plugin.analysis import operators as operator_analysis
 from tb_npu_plugin.analysis.grouping import largest_first, summed
-from tb_npu_plugin.analysis.ranks import least_world_size
+from tb_npu_plugin.analysis.kernels import statistics as kernel_analysis
+from tb_npu_plugin.analysis.operators import statistics as operator_analysis
+from tb_npu_plugin.analysis.ranks.world import least_world_size
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.registry import file_of

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Optional
 
-from tb_npu_plugin.analysis import communication
-from tb_npu_plugin.analysis.idle_at_once import idle_at_once, nth_idle, nth_largest
-from tb_npu_plugin.analysis.kernels import by_step, is_communication, longest_communication
-from tb_npu_plugin.analysis.lateness import collectives_of, lateness
-from tb_npu_plugin.analysis.ranks import pipeline_stage
-from tb_npu_plugin.analysis.repeats import repeats
-from tb_npu_plugin.analysis.same_kernels import LEAST_RANKS, same_kernels
+from tb_npu_plugin.analysis.communication import statistics as communication
+from tb_npu_plugin.analysis.communication.lateness import collectives_of, lateness
+from tb_npu_plugin.analysis.kernels.same_kernels import LEAST_RANKS, same_kernels
+from tb_npu_plugin.analysis.kernels.statistics import by_step, is_communication, longest_communication
+from tb_npu_plugin.analysis.ranks.world import pipeline_stage
+from tb_npu_plugin.analysis.steps.idle_at_once import idle_at_once, nth_idle, nth_largest
+from tb_npu_plugin.analysis.steps.repeats import repeats
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.contract import RankBudgetJson, StepJson

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import cast
 
-from tb_npu_plugin.analysis import step_trace as analysis
 from tb_npu_plugin.analysis.grouping import summed
+from tb_npu_plugin.analysis.steps import step_trace as analysis
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, Question, Table, from_lists

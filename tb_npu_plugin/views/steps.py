@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from tb_npu_plugin.analysis import steps as analysis
+from tb_npu_plugin.analysis.steps import partition as analysis
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import KINETO
 from tb_npu_plugin.schema.trace import STEP_MARK

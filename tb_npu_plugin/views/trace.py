@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tb_npu_plugin.errors import NotReady
-from tb_npu_plugin.store.timeline_meta import MAX_TRACKS
+from tb_npu_plugin.store.timeline.meta import MAX_TRACKS
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.contract import ProcessJson, ThreadJson, TraceJson
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from werkzeug.serving import make_server
 
-from tb_npu_plugin.store import timeline_stats
+from tb_npu_plugin.store.timeline import stats as timeline_stats
 from tests.http.conftest import PREFIX, Browser
 from tests.unit.discovery.test_watch import until
 

@@ -10,7 +10,7 @@ import pytest
 
 from tb_npu_plugin.plugin import NpuPlugin
 from tb_npu_plugin.server.app import App
-from tb_npu_plugin.store.cache import Cache
+from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library
 from tests.http.conftest import Browser, context
 from tests.unit.discovery.test_watch import until

@@ -14,7 +14,7 @@ import pytest
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.schema.formats import KINETO
-from tb_npu_plugin.store.timeline_build import build_timeline
+from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.tables import NULL_INT, Table
 from tests.support.fixtures import FIXTURES
 

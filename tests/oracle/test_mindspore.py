@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.store.timeline import Timeline, build_timeline
+from tb_npu_plugin.store.timeline.build import build_timeline
+from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.registry import VIEWS
 from tests.oracle.figures import us, whole

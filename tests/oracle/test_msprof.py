@@ -16,7 +16,7 @@ from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.formats import READERS
-from tb_npu_plugin.readers.reading import Reading
+from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.torch_npu_json import ROLLUP_TRANSPORTS
 from tb_npu_plugin.tables import Table

@@ -11,7 +11,8 @@ import pytest
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.formats import READERS
-from tb_npu_plugin.store.timeline import Timeline, build_timeline
+from tb_npu_plugin.store.timeline.build import build_timeline
+from tb_npu_plugin.store.timeline.open import Timeline
 from tests.oracle.test_msprof import read
 from tests.support.fixtures import FIXTURES
 

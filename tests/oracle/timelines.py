@@ -11,7 +11,8 @@ from typing import Any
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.server.timeline_api import ROUTES
-from tb_npu_plugin.store.timeline import Timeline, build_timeline
+from tb_npu_plugin.store.timeline.build import build_timeline
+from tb_npu_plugin.store.timeline.open import Timeline
 from tests.oracle.raw import raw
 
 MAGIC = 0x5542504E

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_npu_plugin.analysis import step_trace as courses
-from tb_npu_plugin.analysis import steps as analysis
+from tb_npu_plugin.analysis.steps import partition as analysis
+from tb_npu_plugin.analysis.steps import step_trace as courses
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.writers.dialect import Options

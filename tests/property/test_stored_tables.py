@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_npu_plugin.analysis.grouping import summed
-from tb_npu_plugin.store.memory import Memory
-from tb_npu_plugin.store.tables_db import read_table, write_tables
+from tb_npu_plugin.store.cache.memory import Memory
+from tb_npu_plugin.store.tables.database import read_table, write_tables
 from tb_npu_plugin.tables import Column, Kind, Question, Sums, Table, Text, from_lists
 from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import ViewTable
@@ -70,7 +70,7 @@ rows_of = st.lists(row, min_size=1, max_size=40)
 def _every_way() -> Iterator[None]:
     """Limits so low that short tables take the ways of long ones."""
     with (
-        mock.patch("tb_npu_plugin.store.stored_table.SHORT_WORDS", 3),
+        mock.patch("tb_npu_plugin.store.tables.stored.SHORT_WORDS", 3),
         mock.patch("tb_npu_plugin.views.table_query.FIRST_ROWS", 6),
         mock.patch("tb_npu_plugin.views.tables_json.CSV_LOADED", 7),
     ):

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_npu_plugin.server.timeline_api import arrows
-from tb_npu_plugin.store import timeline_arrows
-from tb_npu_plugin.store.timeline import Timeline
+from tb_npu_plugin.store.timeline import arrows as timeline_arrows
+from tb_npu_plugin.store.timeline.open import Timeline
 from tests.property.test_timeline_window import decode
 from tests.support.trace import event, flow, open_trace
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_npu_plugin.server.timeline_api import counter
-from tb_npu_plugin.store import timeline_curves
+from tb_npu_plugin.store.timeline import curves as timeline_curves
 from tests.property.test_timeline_window import decode
 from tests.support.trace import open_trace
 

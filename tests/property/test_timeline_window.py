@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from tb_npu_plugin.server.timeline_api import slices, stats
 from tb_npu_plugin.server.timeline_binary import Scale
-from tb_npu_plugin.store import timeline_levels, timeline_matches, timeline_stats
-from tb_npu_plugin.store.timeline import Timeline
-from tb_npu_plugin.store.timeline_window import BAR_BYTES, ONE_ROW, bars
+from tb_npu_plugin.store.timeline import levels as timeline_levels
+from tb_npu_plugin.store.timeline import matches as timeline_matches
+from tb_npu_plugin.store.timeline import stats as timeline_stats
+from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.window import BAR_BYTES, ONE_ROW, bars
 from tests.support.trace import event, open_trace
 
 TINY = settings(max_examples=60)

@@ -75,9 +75,9 @@ class TestSpan:
 
 def span_of(folder: Path) -> TestSpan:
     """Every table of a `*_ascend_pt` folder, through the readers."""
-    from tb_npu_plugin.readers.capture import read_capture
-    from tb_npu_plugin.readers.reading import Reading
     from tb_npu_plugin.readers.registry import read_file
+    from tb_npu_plugin.readers.shared.reading import Reading
+    from tb_npu_plugin.readers.text.capture import read_capture
 
     log = ProblemLog()
     tables: dict[str, Table] = {}
@@ -98,7 +98,7 @@ def found_spans(logdir: Path) -> list[TestSpan]:
     tables need it."""
     from tb_npu_plugin.discovery.scan import scan
     from tb_npu_plugin.readers.formats import READERS
-    from tb_npu_plugin.readers.reading import Reading
+    from tb_npu_plugin.readers.shared.reading import Reading
 
     out = []
     for place in scan({"": logdir}).places():
@@ -125,7 +125,7 @@ def found_spans(logdir: Path) -> list[TestSpan]:
 def tables_of_trace(path: Path, log: ProblemLog) -> dict[str, Table]:
     """Tables of a trace of Kineto, which has no other file."""
     from tb_npu_plugin.readers.formats import READERS
-    from tb_npu_plugin.store.timeline_build import build_timeline
+    from tb_npu_plugin.store.timeline.build import build_timeline
 
     reader = READERS[KINETO.id]
     with tempfile.TemporaryDirectory() as folder:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.store.timeline import Timeline, build_timeline
+from tb_npu_plugin.store.timeline.build import build_timeline
+from tb_npu_plugin.store.timeline.open import Timeline
 
 
 def event(name: str, start: float, dur: float, tid: int = 1, pid: int = 1, **more: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.process_memory import descendants
-from tb_npu_plugin.store.cache import META
+from tb_npu_plugin.store.cache.disk import META
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, write_result
 from tests.unit.test_cli import run

@@ -10,7 +10,7 @@ from tb_npu_plugin.capture.simulation.faults import FAULTS
 from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import ROOT
 
-#: Calls and the place of the code among their arguments; readers/report.py has its words under the code.
+#: Calls and the place of the code among their arguments; readers/shared/report.py has its words under the code.
 CALLS = {"Problem": 0, "problem": 0, "damaged": 0, "unreadable": 0, "problem_of": 0, "Verdict": 0}
 CODE = re.compile(r"[a-z_]+")
 

@@ -128,7 +128,7 @@ export interface DatabaseJson {
   tables: string[];
 }
 
-/** One class of a step's time (ids: analysis/operator_classes.py CLASSES), in a fixed order. Every moment counts once: communication only where nothing computes, "idle" is the free time and has no calls. "computing": what no kernel explains. Difference: experimental minus baseline; and its running sum. */
+/** One class of a step's time (ids: analysis/kernels/classes.py CLASSES), in a fixed order. Every moment counts once: communication only where nothing computes, "idle" is the free time and has no calls. "computing": what no kernel explains. Difference: experimental minus baseline; and its running sum. */
 export interface DiffClassJson {
   id: string;
   baseline_calls: number;
@@ -417,7 +417,7 @@ export interface ProgressJson {
   message: string;
 }
 
-/** One rank and step: budget of the step and split of the communication time, all ns. transit + wait (without synchronization) + synchronization + idle = elapse, but for the `incomplete` operators that lack one of these times in the file: the sums skip it. late: the longest that all others of a group waited for this rank at one collective; null where the others are not known or names do not tell the collectives apart. idle_at_once: the longest time for which nothing ran on the device, before its first kernel of the capture included; null where no rank idles for a tenth of the longest step, or it is not known. longest_communication: the longest operator. same_kernels, same_kernels_expected: what the kernels took that other ranks ran, too, and what they take on the median of those ranks; null where ranks can be compared by all they compute (see analysis/same_kernels.py). device_id: null where the span has one device. repeats: how often a capture without steps repeats its work; null where there are steps, or that cannot be told. idle_at_once and longest_communication are then those that come back in half of the repeats, unless one alone is a tenth of the capture. */
+/** One rank and step: budget of the step and split of the communication time, all ns. transit + wait (without synchronization) + synchronization + idle = elapse, but for the `incomplete` operators that lack one of these times in the file: the sums skip it. late: the longest that all others of a group waited for this rank at one collective; null where the others are not known or names do not tell the collectives apart. idle_at_once: the longest time for which nothing ran on the device, before its first kernel of the capture included; null where no rank idles for a tenth of the longest step, or it is not known. longest_communication: the longest operator. same_kernels, same_kernels_expected: what the kernels took that other ranks ran, too, and what they take on the median of those ranks; null where ranks can be compared by all they compute (see analysis/kernels/same_kernels.py). device_id: null where the span has one device. repeats: how often a capture without steps repeats its work; null where there are steps, or that cannot be told. idle_at_once and longest_communication are then those that come back in half of the repeats, unless one alone is a tenth of the capture. */
 export interface RankBudgetJson {
   span: string;
   worker: string;

@@ -13,7 +13,7 @@ from tb_npu_plugin.readers.database.opening import opened_database
 from tb_npu_plugin.readers.database.progress import Steps, size_of
 from tb_npu_plugin.readers.database.source import Rows, Source
 from tb_npu_plugin.readers.database.steps import step_table
-from tb_npu_plugin.readers.reading import Reading, Tables
+from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.schema import cluster
 from tb_npu_plugin.schema.torch_npu_db_reading import Select
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_TOTAL

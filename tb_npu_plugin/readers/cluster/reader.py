@@ -12,12 +12,12 @@ import numpy as np
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.cluster.database import of_ranks, read_database
-from tb_npu_plugin.readers.communication import Entry, entry_of, flat_tables, links_table
-from tb_npu_plugin.readers.csv_reader import read_csv
-from tb_npu_plugin.readers.json_file import read_object
-from tb_npu_plugin.readers.json_shapes import members, object_members
-from tb_npu_plugin.readers.reading import Reading, Tables
-from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.shared.csv_reader import read_csv
+from tb_npu_plugin.readers.shared.json_file import read_object
+from tb_npu_plugin.readers.shared.json_shapes import members, object_members
+from tb_npu_plugin.readers.shared.reading import Reading, Tables
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.text.communication import Entry, entry_of, flat_tables, links_table
 from tb_npu_plugin.schema import cluster
 from tb_npu_plugin.schema.formats import CLUSTER
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE

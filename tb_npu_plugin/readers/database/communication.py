@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tb_npu_plugin.readers.database.source import Rows
-from tb_npu_plugin.readers.figures import Rows as Collected
+from tb_npu_plugin.readers.shared.figures import Rows as Collected
 from tb_npu_plugin.schema import torch_npu_json as names
 from tb_npu_plugin.tables import NULL_INT, Table
 from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS, scaled

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.source import Rows, Source, kept
 from tb_npu_plugin.readers.database.strings import Strings, places
-from tb_npu_plugin.readers.reading import Show, unseen
-from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.readers.shared.reading import Show, unseen
+from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import NULL_INT, IntArray

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.operator_tree import OperatorEvents, launched_by
+from tb_npu_plugin.analysis.operators.tree import OperatorEvents, launched_by
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.source import Rows
 from tb_npu_plugin.readers.database.strings import places

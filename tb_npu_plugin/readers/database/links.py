@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.source import Rows
-from tb_npu_plugin.readers.figures import Rows as Collected
+from tb_npu_plugin.readers.shared.figures import Rows as Collected
 from tb_npu_plugin.schema import link_files as files
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.core import ResultFile

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema.core import LOG_SUFFIXES
 
 _MAGIC = b"SQLite format 3\0"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_npu_plugin.analysis.operator_nesting import codes, nesting
-from tb_npu_plugin.analysis.operator_tree import nested
+from tb_npu_plugin.analysis.operators.nesting import codes, nesting
+from tb_npu_plugin.analysis.operators.tree import nested
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.copies import find_copies
 from tb_npu_plugin.readers.database.source import Rows, kept

@@ -13,8 +13,8 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.opening import opened_database
 from tb_npu_plugin.readers.database.source import Source
-from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema import torch_npu_json as names
 from tb_npu_plugin.schema.core import ResultFile

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.collecting import without_collecting
-from tb_npu_plugin.readers.damage import is_damaged, repaired
 from tb_npu_plugin.readers.database.cells import Mask, floats_of, ints_of, text_of
 from tb_npu_plugin.readers.database.recording import Place, Recording
-from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.spool import IN_MEMORY, Growing, Spool
+from tb_npu_plugin.readers.shared.damage import is_damaged, repaired
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.spool import IN_MEMORY, Growing, Spool
 from tb_npu_plugin.schema.torch_npu_db_reading import END, MOMENTS, SELECTS, START, Content, Field, Select
 from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
-from tb_npu_plugin.readers.figures import Rows as Collected
+from tb_npu_plugin.readers.shared.figures import Rows as Collected
 from tb_npu_plugin.schema.torch_npu_csv import API_STATISTIC, OP_STATISTIC
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.readers.damage import is_damaged, repaired
 from tb_npu_plugin.readers.database.source import Source, kept
-from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.readers.shared.damage import is_damaged, repaired
+from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
 from tb_npu_plugin.schema.torch_npu_db_reading import Select
 from tb_npu_plugin.tables import NULL_INT, IntArray, Text

@@ -14,7 +14,7 @@ from tb_npu_plugin.readers.database.operators import read_operators
 from tb_npu_plugin.readers.database.progress import Steps, size_of
 from tb_npu_plugin.readers.database.source import Rows, Source
 from tb_npu_plugin.readers.database.steps import read_step_trace
-from tb_npu_plugin.readers.reading import Reading, Tables
+from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.link_files import NIC, ROCE
 from tb_npu_plugin.schema.torch_npu_db_reading import Select

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.readers.figures import TOO_LONG
 from tb_npu_plugin.readers.kineto.picked import Index, Picked
+from tb_npu_plugin.readers.shared.figures import TOO_LONG
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import Table, from_lists

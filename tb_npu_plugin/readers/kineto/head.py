@@ -16,8 +16,8 @@ from tb_npu_plugin.discovery.identity import MAX_RANK
 from tb_npu_plugin.discovery.kineto_head import kineto_head
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import READ_ERRORS
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.source import READ_ERRORS
 from tb_npu_plugin.scan import MEMORY, Into, TraceEvents, scan_trace
 from tb_npu_plugin.scan.source import unpacked_limit
 from tb_npu_plugin.schema import kineto

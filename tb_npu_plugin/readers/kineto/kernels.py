@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis import gpu_kernels
+from tb_npu_plugin.analysis.kernels import gpu as gpu_kernels
 from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.picked import Index, Picked, looked_up
 from tb_npu_plugin.readers.kineto.steps import Steps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_npu_plugin.analysis.operator_tree import enclosing
+from tb_npu_plugin.analysis.operators.tree import enclosing
 from tb_npu_plugin.readers.kineto.picked import Index, Picked
 from tb_npu_plugin.tables import IntArray
 

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 from msgspec import Raw, Struct, field
 
-from tb_npu_plugin.analysis.operator_nesting import codes, nesting
-from tb_npu_plugin.analysis.operator_tree import with_children, without_children
+from tb_npu_plugin.analysis.operators.nesting import codes, nesting
+from tb_npu_plugin.analysis.operators.tree import with_children, without_children
 from tb_npu_plugin.readers.kineto.nesting import Nest
 from tb_npu_plugin.readers.kineto.picked import Index, Picked
 from tb_npu_plugin.readers.kineto.stacks import FRAME_END, call_stacks

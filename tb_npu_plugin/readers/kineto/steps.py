@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from tb_npu_plugin.analysis import steps as analysis
-from tb_npu_plugin.analysis.operator_tree import enclosing
+from tb_npu_plugin.analysis.operators.tree import enclosing
+from tb_npu_plugin.analysis.steps import partition as analysis
 from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.picked import Index, Picked
 from tb_npu_plugin.schema.mindspore_files import STEP_MARKS_COLUMNS

@@ -10,9 +10,9 @@ from tb_npu_plugin.discovery.find_mindinsight import FILE_NAMES, hosts_of, rank_
 from tb_npu_plugin.discovery.rank_table import read_rank_table
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.json_file import read_object
-from tb_npu_plugin.readers.reading import Reading
-from tb_npu_plugin.readers.settings import known_versions
+from tb_npu_plugin.readers.shared.json_file import read_object
+from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.text.settings import known_versions
 from tb_npu_plugin.schema.mindinsight_ops import INFO
 from tb_npu_plugin.schema.mindinsight_steps import CLUSTER_ANALYSE
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers import minddata
 from tb_npu_plugin.readers.mindinsight import hccl, ops, side, steps
 from tb_npu_plugin.readers.mindinsight.capture import group_name
-from tb_npu_plugin.readers.reading import Reading, Tables
+from tb_npu_plugin.readers.shared.reading import Reading, Tables
+from tb_npu_plugin.readers.text import minddata
 from tb_npu_plugin.schema.formats import MINDINSIGHT
 from tb_npu_plugin.tables import Table, Text
 

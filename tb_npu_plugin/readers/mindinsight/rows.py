@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tb_npu_plugin.readers.csv_rows import RowReader
-from tb_npu_plugin.readers.damage import is_damaged, repaired
-from tb_npu_plugin.readers.figures import Figures
-from tb_npu_plugin.readers.json_file import load_object
-from tb_npu_plugin.readers.reading import Reading
-from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import opened, text_lines
+from tb_npu_plugin.readers.shared.csv_rows import RowReader
+from tb_npu_plugin.readers.shared.damage import is_damaged, repaired
+from tb_npu_plugin.readers.shared.figures import Figures
+from tb_npu_plugin.readers.shared.json_file import load_object
+from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.source import opened, text_lines
 
 
 class Lines:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tb_npu_plugin.readers.figures import Figures, Rows
-from tb_npu_plugin.readers.json_file import read_object
-from tb_npu_plugin.readers.reading import Reading
+from tb_npu_plugin.readers.shared.figures import Figures, Rows
+from tb_npu_plugin.readers.shared.json_file import read_object
+from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.schema import mindinsight_ops as names
 from tb_npu_plugin.tables import Column, Kind, Table
 from tb_npu_plugin.units import SIZE_UNITS

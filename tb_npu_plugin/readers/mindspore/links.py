@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from tb_npu_plugin.analysis.joining import concat
-from tb_npu_plugin.readers.figures import Rows
+from tb_npu_plugin.readers.shared.figures import Rows
 from tb_npu_plugin.schema.torch_npu_json import COMM_LINKS_COLUMNS, TOTAL
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table
 

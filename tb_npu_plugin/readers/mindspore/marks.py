@@ -6,9 +6,9 @@ import json
 import re
 from typing import Any
 
-from tb_npu_plugin.readers.figures import Figures, Rows
-from tb_npu_plugin.readers.reading import Reading
-from tb_npu_plugin.readers.source import READ_ERRORS, opened
+from tb_npu_plugin.readers.shared.figures import Figures, Rows
+from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.shared.source import READ_ERRORS, opened
 from tb_npu_plugin.schema.mindspore_files import STEP_MARKS_COLUMNS
 from tb_npu_plugin.schema.trace import STEP_MARK
 from tb_npu_plugin.tables import Table

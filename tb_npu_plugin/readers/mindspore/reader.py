@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers import minddata
-from tb_npu_plugin.readers.communication import read_communication, read_communication_matrix
-from tb_npu_plugin.readers.csv_reader import read_csv
 from tb_npu_plugin.readers.database.tables import read_database
-from tb_npu_plugin.readers.l2_cache import with_l2_rates
 from tb_npu_plugin.readers.mindspore import communication, links, memory, steps
 from tb_npu_plugin.readers.mindspore.kernels import with_short_names
 from tb_npu_plugin.readers.mindspore.marks import read_marks
-from tb_npu_plugin.readers.reading import Reading, Tables
-from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.steps import with_known_times
+from tb_npu_plugin.readers.shared.csv_reader import read_csv
+from tb_npu_plugin.readers.shared.reading import Reading, Tables
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.text import minddata
+from tb_npu_plugin.readers.text.communication import read_communication, read_communication_matrix
+from tb_npu_plugin.readers.text.l2_cache import with_l2_rates
+from tb_npu_plugin.readers.text.steps import with_known_times
 from tb_npu_plugin.schema import minddata as minddata_files
 from tb_npu_plugin.schema import mindspore_files as files
 from tb_npu_plugin.schema.formats import MINDSPORE

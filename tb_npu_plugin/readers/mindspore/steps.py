@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.readers.mindspore.kernels import recoded
-from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.tables import Table, Text
 
 #: What files say where no step is marked.

@@ -14,9 +14,9 @@ from typing import IO
 import numpy as np
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.reading import Reading
-from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.source import READ_ERRORS, opened
+from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.source import READ_ERRORS, opened
 from tb_npu_plugin.scan import MEMORY, Into, TraceEvents, scan_trace
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import MSPROF

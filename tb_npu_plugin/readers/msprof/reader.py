@@ -7,14 +7,14 @@ from pathlib import Path
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.csv_reader import read_pieces
 from tb_npu_plugin.readers.database import settings
 from tb_npu_plugin.readers.database.events.scan import scan_database
 from tb_npu_plugin.readers.database.tables import read_database
-from tb_npu_plugin.readers.l2_cache import with_l2_rates
 from tb_npu_plugin.readers.msprof.iterations import placed, read_iterations
 from tb_npu_plugin.readers.msprof.pieces import pieces_of, scan_pieces
-from tb_npu_plugin.readers.reading import Progress, Reading, Tables
+from tb_npu_plugin.readers.shared.csv_reader import read_pieces
+from tb_npu_plugin.readers.shared.reading import Progress, Reading, Tables
+from tb_npu_plugin.readers.text.l2_cache import with_l2_rates
 from tb_npu_plugin.scan import Into, Scan, TraceEvents
 from tb_npu_plugin.schema.core import DATABASE_SUFFIX
 from tb_npu_plugin.schema.formats import MSPROF

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tb_npu_plugin.analysis.cluster_rules import Finding, LinkFigures, RankFigures, findings
-from tb_npu_plugin.analysis.trajectory import course, stage_of
+from tb_npu_plugin.analysis.ranks.cluster_rules import Finding, LinkFigures, RankFigures, findings
+from tb_npu_plugin.analysis.steps.trajectory import course, stage_of
 from tests.support.span import table_of
 
 RANK = RankFigures(0, 1, 1000, 800, 200, 50, 150, 100.0, 10.0)

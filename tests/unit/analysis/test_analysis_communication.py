@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tb_npu_plugin.analysis import communication
-from tb_npu_plugin.analysis.ranks import WorldRanks, least_world_size, pipeline_stage, world_size
+from tb_npu_plugin.analysis.communication import statistics as communication
+from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size, pipeline_stage, world_size
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.tables import NULL_INT

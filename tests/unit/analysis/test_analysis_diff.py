@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from tb_npu_plugin.analysis import diff
-from tb_npu_plugin.analysis.operator_classes import class_of
+from tb_npu_plugin.analysis.comparison import diff
+from tb_npu_plugin.analysis.kernels.classes import class_of
 from tb_npu_plugin.tables import NULL_INT, Table
 from tests.support.span import table_of
 

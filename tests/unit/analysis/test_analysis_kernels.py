@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from tb_npu_plugin.analysis import kernels
+from tb_npu_plugin.analysis.kernels import statistics as kernels
 from tests.support.span import table_of
 
 ROWS = [

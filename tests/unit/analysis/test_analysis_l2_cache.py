@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_npu_plugin.analysis.l2_cache import with_l2
+from tb_npu_plugin.analysis.kernels.l2_cache import with_l2
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, L2_CACHE
 from tb_npu_plugin.tables import Table, from_lists
 from tests.support.span import found_spans

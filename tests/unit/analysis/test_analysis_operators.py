@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import math
 
-from tb_npu_plugin.analysis import operators
-from tb_npu_plugin.analysis.operator_nesting import nesting_of_rows
+from tb_npu_plugin.analysis.operators import statistics as operators
+from tb_npu_plugin.analysis.operators.nesting import nesting_of_rows
 from tb_npu_plugin.schema.torch_npu_csv import NESTED
 from tb_npu_plugin.tables import NULL_INT
 from tests.support.span import table_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tb_npu_plugin.analysis import step_trace as analysis
-from tb_npu_plugin.analysis import steps
+from tb_npu_plugin.analysis.steps import partition as steps
+from tb_npu_plugin.analysis.steps import step_trace as analysis
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START
 from tests.support.span import table_of
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tb_npu_plugin.analysis.steps import Step, from_kernels, from_step_trace
+from tb_npu_plugin.analysis.steps.partition import Step, from_kernels, from_step_trace
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START
 from tests.support.span import table_of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tb_npu_plugin.analysis.gpu_kernels import type_of
-from tb_npu_plugin.analysis.operator_classes import CLASSES, class_of, classes
+from tb_npu_plugin.analysis.kernels.classes import CLASSES, class_of, classes
+from tb_npu_plugin.analysis.kernels.gpu import type_of
 from tb_npu_plugin.schema.kineto import KERNEL_COLUMNS
 from tb_npu_plugin.tables import from_lists
 

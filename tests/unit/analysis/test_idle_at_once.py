@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.analysis.idle_at_once import idle_at_once, nth_idle
+from tb_npu_plugin.analysis.steps.idle_at_once import idle_at_once, nth_idle
 from tb_npu_plugin.tables import Table
 from tests.support.span import table_of
 

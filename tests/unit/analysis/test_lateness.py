@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_npu_plugin.analysis.lateness import collectives_of, lateness
+from tb_npu_plugin.analysis.communication.lateness import collectives_of, lateness
 from tb_npu_plugin.tables import Table
 from tests.support.span import table_of
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.analysis.link_use import link_use
+from tb_npu_plugin.analysis.communication.links import link_use
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.link_files import HCCS, NIC, PCIE, ROCE
 from tb_npu_plugin.tables import NULL_INT, Table, from_lists

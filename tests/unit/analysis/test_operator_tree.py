@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_npu_plugin.analysis.operator_tree import FRACTION, OperatorEvents, rebuild, with_children
+from tb_npu_plugin.analysis.operators.tree import FRACTION, OperatorEvents, rebuild, with_children
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
-from tb_npu_plugin.store.timeline_operators import load_operators, read_operators, write_operators
+from tb_npu_plugin.store.timeline.operators import load_operators, read_operators, write_operators
 from tb_npu_plugin.tables import NULL_INT
 
 REAL = Path(os.environ.get("NPU_REAL_DATA") or Path(__file__).parents[4] / "shared" / "real-data")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_npu_plugin.analysis.repeats import repeats
+from tb_npu_plugin.analysis.steps.repeats import repeats
 from tb_npu_plugin.tables import Table
 from tests.support.span import table_of
 

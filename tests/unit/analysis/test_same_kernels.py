@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_npu_plugin.analysis.same_kernels import SameKernels, same_kernels
+from tb_npu_plugin.analysis.kernels.same_kernels import SameKernels, same_kernels
 from tb_npu_plugin.tables import Table
 from tests.support.span import table_of
 

@@ -7,8 +7,8 @@ from typing import Optional
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_npu_plugin.analysis import steps
-from tb_npu_plugin.analysis.step_classes import by_class, class_times, mean
+from tb_npu_plugin.analysis.comparison.step_classes import by_class, class_times, mean
+from tb_npu_plugin.analysis.steps import partition as steps
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.tables import Table
 from tests.support.span import table_of

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
-from tb_npu_plugin.readers.reading import Reading
-from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import Table
 

@@ -9,7 +9,7 @@ import pytest
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.readers.capture import read_capture
+from tb_npu_plugin.readers.text.capture import read_capture
 from tests.unit.readers.files import codes
 
 INFO: dict[str, Any] = {

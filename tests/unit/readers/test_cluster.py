@@ -11,7 +11,7 @@ import pytest
 
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.cluster.reader import read_file, select
-from tb_npu_plugin.readers.reading import Reading
+from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.tables import NULL_INT, Table
 
 RECORDED = Path(__file__).parents[3] / "fixtures" / "recorded"

@@ -139,7 +139,7 @@ def test_a_name_of_ten_thousand_characters_and_a_cell_of_a_megabyte(tmp_path: Pa
 
 
 def test_text_of_large_files_is_coded_across_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tb_npu_plugin.readers.csv_rows.CHUNK_ROWS", 3)
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.csv_rows.CHUNK_ROWS", 3)
     rows = [kernel_row(f"k{n % 4}", start=f"{n}.5", duration=str(n)) for n in range(20)]
     table = read(tmp_path, KERNELS, kernels(*rows))[0]["kernels"]
     assert table.text("name").values == ["k0", "k1", "k2", "k3"]

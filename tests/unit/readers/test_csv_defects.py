@@ -11,8 +11,8 @@ import pytest
 
 from tb_npu_plugin.analysis.memory import live_at
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.reading import Reading
 from tb_npu_plugin.readers.registry import read_file
+from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.tables import NULL_INT
 from tests.support.scanners import both_scanners
 from tests.unit.readers.files import KERNEL_HEADER, KERNELS, codes, kernel_row, kernels, read, read_path
@@ -160,7 +160,7 @@ def test_a_cut_that_leaves_the_right_number_of_cells(tmp_path: Path) -> None:
 def test_a_quote_that_is_never_closed_costs_its_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk_rows: int
 ) -> None:
-    monkeypatch.setattr("tb_npu_plugin.readers.csv_rows.CHUNK_ROWS", chunk_rows)
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.csv_rows.CHUNK_ROWS", chunk_rows)
     shaped = '50,"q,r",Conv2D,AI_CORE,1,2,0,32'
     tables, problems = read(tmp_path, KERNELS, kernels(A, '50,"bad,Conv2D,AI_CORE,1,2,0,32', B, shaped, C, C, C))
     assert names(tables) == ["a", "b", "q,r", "c", "c", "c"]
@@ -178,7 +178,7 @@ def test_a_quote_that_is_never_closed_before_cells_of_several_lines(tmp_path: Pa
 
 
 def test_a_quote_that_is_never_closed_in_a_long_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tb_npu_plugin.readers.csv_rows.MAX_CELL", 1000)
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.csv_rows.MAX_CELL", 1000)
     import csv
 
     limit = csv.field_size_limit(1000)
@@ -250,7 +250,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def refuse(*args: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("tb_npu_plugin.readers.source._Counting.__init__", refuse)  # root may read everything
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.source._Counting.__init__", refuse)  # root may read everything
     tables, problems = read(tmp_path, KERNELS, kernels(A))
     assert tables == {}
     assert codes(problems) == ["permission_denied x1"]
@@ -267,7 +267,7 @@ def test_a_disk_that_fails_while_reading(tmp_path: Path, monkeypatch: pytest.Mon
         buffer[: len(content)] = content
         return len(content)
 
-    monkeypatch.setattr("tb_npu_plugin.readers.source._Counting.readinto", fail)
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.source._Counting.readinto", fail)
     tables, problems = read(tmp_path, KERNELS, b"")
     assert names(tables) == ["a", "b"]
     assert codes(problems) == ["unreadable x1"]
@@ -319,7 +319,7 @@ def test_line_numbers_count_the_lines_of_cells(tmp_path: Path) -> None:
 
 
 def test_a_long_broken_row_is_one_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tb_npu_plugin.readers.csv_rows._MAX_RESTARTS", 1)
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.csv_rows._MAX_RESTARTS", 1)
     content = 'Name,Call Stack,Host Total Duration(us)\na,"1\n2\n3\n4\n5"\nb,,1\n'
     tables, problems = read(tmp_path, "operator_details.csv", content.encode())
     assert tables["operators"].text("name").tolist() == ["b"]

@@ -12,8 +12,8 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.settings import completed
 from tb_npu_plugin.readers.database.tables import read_database
-from tb_npu_plugin.readers.reading import Reading
-from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema import torch_npu_db as written
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_db_reading import SELECTS
@@ -47,7 +47,7 @@ def test_only_what_is_wanted(database: Path) -> None:
 
 def test_long_columns_go_to_files(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _ = read(database)
-    monkeypatch.setattr("tb_npu_plugin.readers.spool.IN_MEMORY", 64)
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.spool.IN_MEMORY", 64)
     monkeypatch.setattr("tb_npu_plugin.readers.database.source.IN_MEMORY", 64)
     monkeypatch.setattr("tb_npu_plugin.readers.database.source.CHUNK_ROWS", 7)
     (tmp_path / "spool").mkdir()

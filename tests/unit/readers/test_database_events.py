@@ -19,7 +19,8 @@ import pytest
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.schema.formats import TORCH_NPU
-from tb_npu_plugin.store.timeline import Timeline, build_timeline
+from tb_npu_plugin.store.timeline.build import build_timeline
+from tb_npu_plugin.store.timeline.open import Timeline
 from tests.support.mock import RUNS, run
 
 #: Without kernels and host there is nothing to show.

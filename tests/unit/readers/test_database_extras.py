@@ -12,10 +12,11 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.formats import READERS
-from tb_npu_plugin.readers.reading import Reading
+from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.scan import MEMORY
-from tb_npu_plugin.store.timeline import Timeline, build_timeline
-from tb_npu_plugin.store.timeline_files import load
+from tb_npu_plugin.store.timeline.build import build_timeline
+from tb_npu_plugin.store.timeline.files import load
+from tb_npu_plugin.store.timeline.open import Timeline
 
 BASE = """
 CREATE TABLE STRING_IDS (id, value);

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tb_npu_plugin.readers.json_file import complete_objects
+from tb_npu_plugin.readers.shared.json_file import complete_objects
 
 
 def test_a_wanted_object_comes_whole_and_once() -> None:

@@ -13,7 +13,7 @@ from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.scan import MEMORY
 from tb_npu_plugin.schema.formats import KINETO
-from tb_npu_plugin.store.timeline_build import build_timeline
+from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import device_kind
 from tests.support.span import TestSpan

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.analysis.steps import Step, from_step_trace
+from tb_npu_plugin.analysis.steps.partition import Step, from_step_trace
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.schema.formats import KINETO
-from tb_npu_plugin.store.timeline_build import build_timeline
+from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.tables import Table
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.schema.formats import KINETO
-from tb_npu_plugin.store.timeline_build import build_timeline
+from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.tables import Table
 
 

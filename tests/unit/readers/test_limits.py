@@ -25,12 +25,12 @@ def test_gzip_that_unpacks_to_more_than_any_result(tmp_path: Path, monkeypatch: 
 
 def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A crash leaves files full of zeros: one line, read as a whole.
-    monkeypatch.setattr("tb_npu_plugin.readers.source.MAX_LINE", 1000)
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.source.MAX_LINE", 1000)
     tables, problems = read(tmp_path, KERNELS, kernels(kernel_row("a")) + b"\0" * 5000)
     assert tables["kernels"].text("name").tolist() == ["a"] and codes(problems) == ["long_line x1"]
 
 
 def test_a_json_file_that_is_too_large_to_decode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tb_npu_plugin.readers.source.MAX_JSON", 1000)
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.source.MAX_JSON", 1000)
     tables, problems = read(tmp_path, "communication.json", b" " * 1001 + b"{}")
     assert tables == {} and codes(problems) == ["too_large x1"]

@@ -12,9 +12,9 @@ import pytest
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.formats import READERS
-from tb_npu_plugin.readers.reading import Reading
+from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.schema.link_files import LINK_TABLES
-from tb_npu_plugin.store.timeline_files import load
+from tb_npu_plugin.store.timeline.files import load
 from tb_npu_plugin.tables import Table
 from tests.support.scanners import both_scanners
 from tests.unit.readers.files import codes, read

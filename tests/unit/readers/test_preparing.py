@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_npu_plugin.analysis.step_trace import from_figures
+from tb_npu_plugin.analysis.steps.step_trace import from_figures
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.formats import READERS

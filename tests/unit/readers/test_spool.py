@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_npu_plugin.readers.spool import IN_MEMORY, Spool
+from tb_npu_plugin.readers.shared.spool import IN_MEMORY, Spool
 
 
 def test_long_columns_are_whole_whatever_a_write_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

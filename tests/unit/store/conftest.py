@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from tb_npu_plugin.discovery.watch import Watcher
-from tb_npu_plugin.store import jobs, process
-from tb_npu_plugin.store.cache import Cache
+from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.store.pool import pool as jobs
+from tb_npu_plugin.store.pool import process
 from tests.unit.store.slow_worker import Holding
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tb_npu_plugin.store.process import WorkerProcess
+from tb_npu_plugin.store.pool.process import WorkerProcess
 
 #: Waits before reading a file whose name is in <folder>/hold, and after a preview ("preview-1") whose name is, until it
 #: is taken out; says so in <folder>/at. Previews begin after a few kB.
@@ -18,10 +18,11 @@ def hold(path):
         time.sleep(0.01)
 from tb_npu_plugin.readers import registry
 from tb_npu_plugin.scan import source
-from tb_npu_plugin.store import first_look, timeline, timeline_previews
+from tb_npu_plugin.store import first_look
+from tb_npu_plugin.store.timeline import build, previews
 first_look.REST = {rest}
-timeline_previews.FIRST = source.CHUNK = 8192
-read_file, build_timeline = registry.read_file, timeline.build_timeline
+previews.FIRST = source.CHUNK = 8192
+read_file, build_timeline = registry.read_file, build.build_timeline
 def slow_read(reading):
     hold(reading.path)
     return read_file(reading)
@@ -31,8 +32,8 @@ def slow_build(path, out, log, progress, preview, *rest):
         preview(folder)
         hold(folder)
     return build_timeline(path, out, log, progress, shown, *rest)
-registry.read_file, timeline.build_timeline = slow_read, slow_build
-from tb_npu_plugin.store.worker import main
+registry.read_file, build.build_timeline = slow_read, slow_build
+from tb_npu_plugin.store.pool.worker import main
 main()
 """
 

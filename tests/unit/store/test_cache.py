@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tb_npu_plugin.discovery.model import FoundFile
-from tb_npu_plugin.store import cache as cache_module
-from tb_npu_plugin.store.cache import Cache, entry_key, max_bytes, open_cache
+from tb_npu_plugin.store.cache import disk as cache_module
+from tb_npu_plugin.store.cache.disk import Cache, entry_key, max_bytes, open_cache
 from tb_npu_plugin.user_cache import cache_root
 
 FILES = (FoundFile("a.csv", 10, 1000), FoundFile("b.csv", 20, 2000))

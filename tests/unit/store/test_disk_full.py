@@ -15,12 +15,12 @@ from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.errors import BadSetting
 from tb_npu_plugin.problems import PASSING, Problem
 from tb_npu_plugin.scan import check_settings
-from tb_npu_plugin.store import cache as cache_module
-from tb_npu_plugin.store.cache import Cache, open_cache
-from tb_npu_plugin.store.job import Job
-from tb_npu_plugin.store.jobs import Pool
-from tb_npu_plugin.store.process import Failed
-from tb_npu_plugin.store.stages import Request
+from tb_npu_plugin.store.cache import disk as cache_module
+from tb_npu_plugin.store.cache.disk import Cache, open_cache
+from tb_npu_plugin.store.pool.job import Job
+from tb_npu_plugin.store.pool.pool import Pool
+from tb_npu_plugin.store.pool.process import Failed
+from tb_npu_plugin.store.pool.stages import Request
 from tests.unit.discovery.test_watch import until
 
 

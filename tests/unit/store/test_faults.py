@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tb_npu_plugin.discovery.model import Place
-from tb_npu_plugin.store.cache import META, Cache
+from tb_npu_plugin.store.cache.disk import META, Cache
 from tb_npu_plugin.store.library import Library
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import KERNELS, NAME, settle, write_result

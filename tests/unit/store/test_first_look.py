@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.analysis.steps import from_kernels, from_step_trace
+from tb_npu_plugin.analysis.steps.partition import from_kernels, from_step_trace
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.server.service import Service
-from tb_npu_plugin.store import first_look, worker
-from tb_npu_plugin.store.cache import Cache
+from tb_npu_plugin.store import first_look
+from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.first_look import open_first_look
 from tb_npu_plugin.store.library import Library
-from tb_npu_plugin.store.short_tables import read_short
-from tb_npu_plugin.store.stages import SHORT_FILE, Request, files_of
+from tb_npu_plugin.store.pool import worker
+from tb_npu_plugin.store.pool.stages import SHORT_FILE, Request, files_of
+from tb_npu_plugin.store.tables.short import read_short
 from tests.support.mock import run
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, write_result

@@ -12,13 +12,13 @@ import pytest
 
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.schema.core import Stage
-from tb_npu_plugin.store import job as job_module
-from tb_npu_plugin.store import jobs as jobs_module
-from tb_npu_plugin.store.cache import Cache
-from tb_npu_plugin.store.job import Job
-from tb_npu_plugin.store.jobs import Pool
-from tb_npu_plugin.store.process import Failed, Killed
-from tb_npu_plugin.store.stages import Request
+from tb_npu_plugin.store.cache.disk import Cache
+from tb_npu_plugin.store.pool import job as job_module
+from tb_npu_plugin.store.pool import pool as jobs_module
+from tb_npu_plugin.store.pool.job import Job
+from tb_npu_plugin.store.pool.pool import Pool
+from tb_npu_plugin.store.pool.process import Failed, Killed
+from tb_npu_plugin.store.pool.stages import Request
 from tests.unit.discovery.test_watch import until
 
 

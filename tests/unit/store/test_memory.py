@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_npu_plugin.store.memory import Kept, table_bytes
+from tb_npu_plugin.store.cache.memory import Kept, table_bytes
 from tb_npu_plugin.tables import Column, Kind, Table, Text
 
 COLUMN = Column("n", Kind.INT)

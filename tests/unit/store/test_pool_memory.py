@@ -11,12 +11,13 @@ import pytest
 
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.schema.core import Stage
-from tb_npu_plugin.store import budget, jobs
-from tb_npu_plugin.store.budget import WORKER_BYTES, memory_budget, needed
-from tb_npu_plugin.store.cache import Cache
-from tb_npu_plugin.store.job import Job
-from tb_npu_plugin.store.jobs import Pool
-from tb_npu_plugin.store.stages import Request
+from tb_npu_plugin.store.cache.disk import Cache
+from tb_npu_plugin.store.pool import budget
+from tb_npu_plugin.store.pool import pool as jobs
+from tb_npu_plugin.store.pool.budget import WORKER_BYTES, memory_budget, needed
+from tb_npu_plugin.store.pool.job import Job
+from tb_npu_plugin.store.pool.pool import Pool
+from tb_npu_plugin.store.pool.stages import Request
 from tests.unit.discovery.test_watch import until
 
 MEBIBYTE = 1 << 20

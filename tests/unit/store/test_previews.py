@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tb_npu_plugin.discovery.model import Place
-from tb_npu_plugin.store.cache import Cache
+from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library
 from tests.support.trace import event, metadata
 from tests.unit.discovery.test_watch import until

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_npu_plugin.store.short_tables import read_short, write_short
+from tb_npu_plugin.store.tables.short import read_short, write_short
 from tb_npu_plugin.tables import Column, Kind, Table, Text, empty, from_lists
 from tests.unit.store.test_tables_db import COLUMNS, LISTS
 

@@ -8,8 +8,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from tb_npu_plugin.store.memory import Memory
-from tb_npu_plugin.store.tables_db import read_table, write_tables
+from tb_npu_plugin.store.cache.memory import Memory
+from tb_npu_plugin.store.tables.database import read_table, write_tables
 from tb_npu_plugin.tables import NULL_INT, Column, Kind, Table, Text, empty, from_lists
 
 COLUMNS = (

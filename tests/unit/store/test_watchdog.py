@@ -13,14 +13,15 @@ import pytest
 
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers import registry, source
-from tb_npu_plugin.readers.reading import Reading
-from tb_npu_plugin.store import watchdog
-from tb_npu_plugin.store.cache import Cache
-from tb_npu_plugin.store.job import Job
-from tb_npu_plugin.store.jobs import Pool
-from tb_npu_plugin.store.process import WorkerProcess
-from tb_npu_plugin.store.watchdog import usage_of
+from tb_npu_plugin.readers import registry
+from tb_npu_plugin.readers.shared import source
+from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.store.cache.disk import Cache
+from tb_npu_plugin.store.pool import watchdog
+from tb_npu_plugin.store.pool.job import Job
+from tb_npu_plugin.store.pool.pool import Pool
+from tb_npu_plugin.store.pool.process import WorkerProcess
+from tb_npu_plugin.store.pool.watchdog import usage_of
 from tests.support.fixtures import FIXTURES
 from tests.unit.discovery.test_watch import until
 
@@ -34,7 +35,7 @@ def read(reading):
         {body}
     return read_file(reading)
 registry.read_file = read
-from tb_npu_plugin.store.worker import main
+from tb_npu_plugin.store.pool.worker import main
 main()
 """
 KERNELS = "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us)\n1,a,MatMul,AI_CORE,1.5,2\n"
@@ -82,7 +83,7 @@ def test_a_disk_that_does_not_answer_is_no_damage(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(
         watchdog, "CPU_WITHOUT_PROGRESS", 4.0
     )  # the start of a worker takes 0.5, on a busy machine more
-    monkeypatch.setattr("tb_npu_plugin.store.jobs.RETRY_AFTER", 0.5)
+    monkeypatch.setattr("tb_npu_plugin.store.pool.pool.RETRY_AFTER", 0.5)
     job, pool, cache = read_with("time.sleep(600)", tmp_path, "communication.json")
     assert [problem.code for problem in job.problems] == ["stalled"] and cache.get("key") is None
     assert until(lambda: pool.job("key") is None), "it may be tried again by itself"

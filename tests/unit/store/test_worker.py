@@ -21,13 +21,15 @@ from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers import capture, registry
-from tb_npu_plugin.readers.reading import Reading
-from tb_npu_plugin.store import timeline_build, worker
-from tb_npu_plugin.store.process import Failed, Killed, WorkerProcess
-from tb_npu_plugin.store.short_tables import read_short
-from tb_npu_plugin.store.stages import Request, files_of
-from tb_npu_plugin.store.version import reader_version
+from tb_npu_plugin.readers import registry
+from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.text import capture
+from tb_npu_plugin.store.cache.version import reader_version
+from tb_npu_plugin.store.pool import worker
+from tb_npu_plugin.store.pool.process import Failed, Killed, WorkerProcess
+from tb_npu_plugin.store.pool.stages import Request, files_of
+from tb_npu_plugin.store.tables.short import read_short
+from tb_npu_plugin.store.timeline import build as timeline_build
 from tests.support.fixtures import FIXTURES
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, write_result
@@ -236,7 +238,7 @@ def test_a_failure_is_told_with_its_traceback_and_the_process_goes_on(tmp_path: 
 
 def test_a_worker_ends_with_a_server_that_was_killed(tmp_path: Path) -> None:
     server = (
-        "from tb_npu_plugin.store.process import WorkerProcess; import time\n"
+        "from tb_npu_plugin.store.pool.process import WorkerProcess; import time\n"
         "print(WorkerProcess()._child.pid, flush=True); time.sleep(600)"
     )
     killed = subprocess.Popen([sys.executable, "-c", server], stdout=subprocess.PIPE, text=True)
@@ -286,7 +288,7 @@ def test_what_prints_does_not_get_between_the_lines(tmp_path: Path) -> None:
         "import tb_npu_plugin.readers.registry as r; old = r.read_file\n"
         "def read_file(*a): print('noise'); import os; os.write(1, b'raw noise'); return old(*a)\n"
         "r.read_file = read_file\n"
-        "from tb_npu_plugin.store.worker import main; main()"
+        "from tb_npu_plugin.store.pool.worker import main; main()"
     )
     line = json.dumps(request(tmp_path).as_json()) + "\n"
     done = subprocess.run([sys.executable, "-c", noisy], input=line, capture_output=True, text=True, check=True)
@@ -314,7 +316,7 @@ def test_the_version_follows_the_sources_that_read(tmp_path: Path, monkeypatch: 
         "schema/core.py",
         "units.py",
         "readers/registry.py",
-        "store/tables_db.py",
+        "store/tables/database.py",
         "analysis/packing.py",
         "discovery/identity.py",
     ):

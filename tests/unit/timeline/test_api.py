@@ -14,7 +14,7 @@ import pytest
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.server.timeline_api import ROUTES
-from tb_npu_plugin.store.timeline import Timeline
+from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.trace import VIEW
 from tests.support.trace import event, metadata, open_trace

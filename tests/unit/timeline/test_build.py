@@ -12,7 +12,8 @@ import pytest
 
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.store.timeline import Timeline, build_timeline
+from tb_npu_plugin.store.timeline.build import build_timeline
+from tb_npu_plugin.store.timeline.open import Timeline
 from tests.support.trace import event, flow, metadata, open_trace
 
 

@@ -12,9 +12,10 @@ import pytest
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.store import timeline_build, timeline_layout
-from tb_npu_plugin.store.timeline import build_timeline
-from tb_npu_plugin.store.timeline_open import Timeline
+from tb_npu_plugin.store.timeline import build as timeline_build
+from tb_npu_plugin.store.timeline import layout as timeline_layout
+from tb_npu_plugin.store.timeline.build import build_timeline
+from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views import trace as trace_view
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.store import timeline_previews
-from tb_npu_plugin.store.timeline import Timeline, build_timeline
+from tb_npu_plugin.store.timeline import previews as timeline_previews
+from tb_npu_plugin.store.timeline.build import build_timeline
+from tb_npu_plugin.store.timeline.open import Timeline
 from tests.support.scanners import both_scanners
 from tests.support.trace import event, metadata
 

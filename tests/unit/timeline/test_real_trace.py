@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.store.timeline import Timeline, build_timeline
+from tb_npu_plugin.store.timeline.build import build_timeline
+from tb_npu_plugin.store.timeline.open import Timeline
 
 
 @pytest.fixture(scope="module", params=[0, 1])

@@ -7,9 +7,9 @@ import tracemalloc
 import pytest
 
 from tb_npu_plugin.errors import ClientGone
-from tb_npu_plugin.store import timeline_stats
-from tb_npu_plugin.store.timeline import Timeline
-from tb_npu_plugin.store.timeline_stats import stats
+from tb_npu_plugin.store.timeline import stats as timeline_stats
+from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.stats import stats
 from tests.support.trace import event, open_trace
 
 SLICES = 40_000

@@ -15,7 +15,7 @@ export interface SlowLink {
   opType: string;
 }
 
-/** As the rules for MindSpore up to 2.2 have it (analysis/cluster_rules.py). */
+/** As the rules for MindSpore up to 2.2 have it (analysis/ranks/cluster_rules.py). */
 const DIFFERS = 0.2;
 const SPREAD = 3 * 1.4826;
 const LEAST_PEERS = 3;

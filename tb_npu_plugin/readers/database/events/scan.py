@@ -20,8 +20,8 @@ from tb_npu_plugin.readers.database.events.tasks import Tasks
 from tb_npu_plugin.readers.database.opening import opened_database
 from tb_npu_plugin.readers.database.progress import Steps
 from tb_npu_plugin.readers.database.source import Source
-from tb_npu_plugin.readers.report import FileReport
-from tb_npu_plugin.readers.spool import Spool
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.scan import MEMORY, Into
 from tb_npu_plugin.scan.columns import MemoryColumns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents

@@ -11,7 +11,7 @@ import pytest
 from tb_npu_plugin.capture import pytorch as profiler
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.formats import READERS
-from tb_npu_plugin.readers.reading import Reading
+from tb_npu_plugin.readers.shared.reading import Reading
 from tests.oracle import test_invariants as invariants
 from tests.oracle.raw import Raw, ns
 

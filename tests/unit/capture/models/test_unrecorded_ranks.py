@@ -12,7 +12,7 @@ from tb_npu_plugin.capture.models.run import Recipe, write_run
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.server.service import Service
-from tb_npu_plugin.store.cache import Cache
+from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library
 from tests.support.span import REAL_DATA
 from tests.unit.store.results import settle

@@ -11,8 +11,8 @@ import pytest
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.mindspore import communication, kernels, links, marks, memory, steps
-from tb_npu_plugin.readers.reading import Reading
-from tb_npu_plugin.readers.report import FileReport
+from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.tables import NULL_INT, Table
 from tests.support.span import table_of
 

@@ -1,0 +1,1 @@
+"""Collectives, links and who waits for whom."""

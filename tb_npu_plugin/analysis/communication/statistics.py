@@ -1,0 +1,300 @@
+"""Communication of one rank: split of the time, operators, transports, links."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+
+from tb_npu_plugin.analysis.grouping import Groups, known_sum, ratio
+from tb_npu_plugin.analysis.ranks.world import WorldRanks
+from tb_npu_plugin.schema.torch_npu_json import TOTAL
+from tb_npu_plugin.tables import NULL_INT, Column, FloatArray, IntArray, Kind, Table, Text, known
+
+#: "hcom_allReduce__586_0_1" -> "hcom_allReduce": the digits number the communicator, the call and the stream.
+_NUMBERS = re.compile(r"_*(_\d+)+$")
+#: Of names of operators, but not of those of their links.
+_PREFIX = "hcom_"
+
+SPLIT = ("transit_ns", "wait_ns", "sync_ns", "idle_ns")
+RANK = Column("rank", Kind.INT, "Rank", "Rank of the process; unknown where no file tells.", "identity")
+STEP = Column("step", Kind.TEXT, "Step", "Step number; unknown without step marks.", "identity")
+KIND = Column("kind", Kind.TEXT, "Kind", "collective or p2p.", "identity")
+NAME = Column("name", Kind.TEXT, "Name", "Communication operator, without the numbers of the single call.", "identity")
+GROUP = Column("group", Kind.TEXT, "Group", "Communicator, as a hash.", "identity")
+TRANSPORT = Column(
+    "transport", Kind.TEXT, "Transport", "HCCS, PCIE, RDMA, SIO; SDMA where no part is given.", "identity"
+)
+SIZE = Column("size_bytes", Kind.TRAFFIC, "Size", "Bytes moved; SDMA is not added to what it contains.", "")
+OPS_COLUMNS = (
+    RANK,
+    STEP,
+    KIND,
+    NAME,
+    GROUP,
+    Column("calls", Kind.INT, "Calls", "How often it ran.", ""),
+    SIZE,
+    Column("avg_size_bytes", Kind.TRAFFIC, "Avg Size", "Mean size of a call, rounded to the byte.", ""),
+    Column(
+        "elapse_ns",
+        Kind.DURATION,
+        "Elapsed",
+        "Wall time: transit + wait + synchronization + unattributed wait.",
+        "time",
+    ),
+    Column("avg_elapse_ns", Kind.DURATION, "Avg Elapsed", "Elapsed / calls, rounded to the nanosecond.", "time"),
+    Column(
+        "transit_ns",
+        Kind.DURATION,
+        "Transit",
+        "Data moves, on the main plane; unknown where the file says 0 though links moved data.",
+        "time",
+    ),
+    Column("avg_transit_ns", Kind.DURATION, "Avg Transit", "Transit / calls, rounded to the nanosecond.", "time"),
+    Column("wait_ns", Kind.DURATION, "Wait", "Waiting for peers between moves, without synchronization.", "time"),
+    Column("sync_ns", Kind.DURATION, "Synchronization", "Waiting for peers before the first data moves.", "time"),
+    Column("idle_ns", Kind.DURATION, "Unattributed wait", "Elapsed minus transit, wait and synchronization.", "time"),
+    Column(
+        "bandwidth",
+        Kind.BANDWIDTH,
+        "Bandwidth",
+        "Size / sum of the link times; bytes per ns = 1e9 bytes per second.",
+        "",
+    ),
+    Column("incomplete", Kind.INT, "Incomplete", "Calls that lack a time in the file: sums and means skip it.", ""),
+)
+TRANSPORT_COLUMNS = (
+    RANK,
+    STEP,
+    TRANSPORT,
+    SIZE,
+    Column("time_ns", Kind.DURATION, "Transit", "Sum over the tasks of all links; links run side by side.", "time"),
+    Column("bandwidth", Kind.BANDWIDTH, "Bandwidth", "Size / time, 1e9 bytes per second.", ""),
+    Column(
+        "large_packet_ratio",
+        Kind.RATIO,
+        "Large packets",
+        "Share of the packets, by number, that are larger than 32 MB (RDMA: 0.5 MB), as the profiler counts them; mean of the operators weighted by size. Smaller packets use less of a link; 0 % is usual for small gradients.",
+        "",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Communication time of one step, ns: transit + wait + synchronization + idle = elapse. None is unknown.
+
+    incomplete  operators that lack one of the times in the file: the sums skip it, and the equation then leaves a rest
+    longest     elapsed time of the longest operator
+    """
+
+    elapse: Optional[int]
+    transit: Optional[int]
+    wait: Optional[int]
+    synchronization: Optional[int]
+    idle: Optional[int]
+    incomplete: int
+    longest: Optional[int]
+
+
+#: Of a step in which nothing is known to have communicated.
+UNKNOWN_SPLIT = Split(None, None, None, None, None, incomplete=0, longest=None)
+
+
+@dataclass(frozen=True)
+class Link:
+    """Traffic of one link, ns and bytes. `src`, `dst` inside the group; `src_rank`, `dst_rank` in the world. calls: how many
+    operators moved it."""
+
+    step: Optional[str]
+    group: Optional[str]
+    op_type: Optional[str]
+    src: int
+    dst: int
+    src_rank: Optional[int]
+    dst_rank: Optional[int]
+    transport: Optional[str]
+    size_bytes: Optional[int]
+    time_ns: Optional[int]
+    bandwidth: Optional[float]
+    calls: Optional[int]
+
+
+def stem(name: str) -> str:
+    """Name of a communication operator without the numbers of the single call."""
+    return _NUMBERS.sub("", name) or name
+
+
+def parts(ops: Table) -> dict[str, IntArray]:
+    """elapse_ns and its four parts of each operator, which sum to it exactly. The file's Wait contains
+    Synchronization; here they are apart, unless no operator tells them apart. Idle is computed, as the file rounds it
+    on its own."""
+    elapse, transit, wait, sync = (ops.ints(key) for key in ("elapse_ns", "transit_ns", "wait_ns", "sync_ns"))
+    if not known(sync).any() and known(wait).any():
+        certain, alone = known(elapse) & known(transit) & known(wait), wait
+    else:
+        certain = known(elapse) & known(transit) & known(wait) & known(sync)
+        alone = np.where(known(wait) & known(sync), wait - sync, NULL_INT)
+    return {
+        "elapse_ns": elapse,
+        "transit_ns": transit,
+        "wait_ns": alone,
+        "sync_ns": sync,
+        "idle_ns": np.where(certain, elapse - transit - wait, NULL_INT),
+    }
+
+
+def split(ops: Table) -> Split:
+    """Sums over the given operators."""
+    values = parts(ops)
+    elapse, transit, wait, sync, idle = (known_sum(values[key]) for key in ("elapse_ns", *SPLIT))
+    longest = int(values["elapse_ns"].max(initial=NULL_INT))
+    incomplete = int(_incomplete(values).sum())
+    return Split(elapse, transit, wait, sync, idle, incomplete, longest=None if longest == NULL_INT else longest)
+
+
+def leaves(bandwidth: Table) -> Table:
+    """Rows of comm_bandwidth that contain no other: a rollup (SDMA) only counts for an operator where nothing else
+    was moved, as an older file may give it alone."""
+    moved = np.where(known(bandwidth.ints("size_bytes")), bandwidth.ints("size_bytes"), 0) > 0
+    rollup = bandwidth.ints("rollup") == 1
+    groups = Groups([bandwidth.text(key) for key in ("step", "kind", "name", "group")], len(bandwidth))
+    leaf_moved = np.bincount(groups.of_row[moved & ~rollup], minlength=len(groups)) > 0
+    only_rollup = ~leaf_moved & (np.bincount(groups.of_row[moved & rollup], minlength=len(groups)) > 0)
+    return bandwidth.take(rollup == only_rollup[groups.of_row])
+
+
+def operators(ops: Table, bandwidth: Table | None, rank: int | None) -> Table:
+    """One row per step, kind, operator and group (OPS_COLUMNS)."""
+    keys: list[Text] = [ops.text("step"), ops.text("kind"), _stems(ops.text("name")), ops.text("group")]
+    groups = Groups(keys, len(ops))
+    times = parts(ops)
+    size, link_time = _traffic_of(ops, bandwidth)
+    sizes = groups.sum(size)
+    text = [key.take(groups.first) for key in keys]
+    return Table(
+        OPS_COLUMNS,
+        {
+            "rank": _constant(rank, len(groups)),
+            **dict(zip(("step", "kind", "name", "group"), text)),
+            "calls": groups.count(),
+            "size_bytes": sizes,
+            "avg_size_bytes": groups.mean(size),
+            **{key: groups.sum(values) for key, values in times.items()},
+            "avg_elapse_ns": groups.mean(times["elapse_ns"]),
+            "avg_transit_ns": groups.mean(times["transit_ns"]),
+            "bandwidth": ratio(sizes, groups.sum(link_time)),
+            "incomplete": groups.sum(_incomplete(times)),
+        },
+    )
+
+
+def transports(bandwidth: Table, rank: int | None) -> Table:
+    """One row per step and transport that moved something (TRANSPORT_COLUMNS)."""
+    rows = leaves(bandwidth)
+    rows = rows.take(known(rows.ints("size_bytes")) & (rows.ints("size_bytes") > 0))
+    groups = Groups([rows.text("step"), rows.text("transport")], len(rows))
+    sizes, times = groups.sum(rows.ints("size_bytes")), groups.sum(rows.ints("time_ns"))
+    return Table(
+        TRANSPORT_COLUMNS,
+        {
+            "rank": _constant(rank, len(groups)),
+            "step": rows.text("step").take(groups.first),
+            "transport": rows.text("transport").take(groups.first),
+            "size_bytes": sizes,
+            "time_ns": times,
+            "bandwidth": ratio(sizes, times),
+            "large_packet_ratio": _weighted(rows, groups),
+        },
+    )
+
+
+def links(table: Table, ranks: WorldRanks, ops: Table | None) -> list[Link]:
+    """Rows with statistic "total" of communication_matrix.json. A link to itself has transport LOCAL. ops: comm_ops of the same
+    rank; the calls are unknown without."""
+    table = table.take(table.text("stat").equals(TOTAL))
+    table = table.take(known(table.ints("src")) & known(table.ints("dst")))
+    text = {key: table.text(key).tolist() for key in ("step", "group", "op_type", "transport")}
+    size, time = _plain(table.ints("size_bytes")), _plain(table.ints("time_ns"))
+    src, dst = table.ints("src").tolist(), table.ints("dst").tolist()
+    speed = ratio(table.ints("size_bytes"), table.ints("time_ns")).tolist()
+    calls = {} if ops is None else _calls(ops)
+    return [
+        Link(
+            step=text["step"][row],
+            group=text["group"][row],
+            op_type=text["op_type"][row],
+            src=src[row],
+            dst=dst[row],
+            src_rank=ranks.of(text["group"][row], src[row]),
+            dst_rank=ranks.of(text["group"][row], dst[row]),
+            transport=text["transport"][row],
+            size_bytes=size[row],
+            time_ns=time[row],
+            bandwidth=None if np.isnan(speed[row]) else speed[row],
+            calls=calls.get((text["step"][row], text["group"][row], _type(text["op_type"][row] or ""))),
+        )
+        for row in range(len(table))
+    ]
+
+
+def _calls(ops: Table) -> dict[tuple[str | None, str | None, str], int]:
+    """Operators of each step, group and type."""
+    names = {name: _type(stem(name)) for name in set(ops.text("name").tolist()) if name is not None}
+    columns = (ops.text(key).tolist() for key in ("step", "group", "name"))
+    return Counter((step, group, names[name]) for step, group, name in zip(*columns) if name is not None)
+
+
+def _type(name: str) -> str:
+    """Operators are hcom_allReduce_, their links allreduce."""
+    return name.lower().replace(_PREFIX, "").strip("_")
+
+
+def _traffic_of(ops: Table, bandwidth: Table | None) -> tuple[IntArray, IntArray]:
+    """Bytes and link time of each row of `ops`; unknown where communication.json has no bandwidth for it."""
+    size, time = (np.full(len(ops), NULL_INT, dtype=np.int64) for _ in range(2))
+    if bandwidth is None or not len(bandwidth):
+        return size, time
+    rows = leaves(bandwidth)
+    keys = ("step", "kind", "name", "group")
+    groups = Groups([rows.text(key) for key in keys], len(rows))
+    sizes, times = groups.sum(rows.ints("size_bytes")), groups.sum(rows.ints("time_ns"))
+    places = list(zip(*(rows.text(key).take(groups.first).tolist() for key in keys)))
+    index = {place: group for group, place in enumerate(places)}
+    for row, place in enumerate(zip(*(ops.text(key).tolist() for key in keys))):
+        group = index.get(place)
+        if group is not None:
+            size[row], time[row] = sizes[group], times[group]
+    return size, time
+
+
+def _incomplete(times: dict[str, IntArray]) -> IntArray:
+    """1 for each operator of which a time is unknown, else 0. Idle is unknown as soon as one of them is."""
+    return (~known(times["idle_ns"])).astype(np.int64)
+
+
+def _stems(names: Text) -> Text:
+    index: dict[str, int] = {}
+    lookup = [index.setdefault(stem(name), len(index)) for name in names.values] + [-1]
+    return Text(np.asarray(lookup, dtype=np.int32)[names.codes], list(index))
+
+
+def _weighted(rows: Table, groups: Groups) -> FloatArray:
+    ratios, sizes = rows.floats("large_packet_ratio"), rows.ints("size_bytes")
+    certain = ~np.isnan(ratios)
+    weight = np.bincount(groups.of_row[certain], weights=sizes[certain], minlength=len(groups))
+    total = np.bincount(groups.of_row[certain], weights=(ratios * sizes)[certain], minlength=len(groups))
+    out = np.full(len(groups), np.nan)
+    np.divide(total, weight, out=out, where=weight > 0)
+    return out
+
+
+def _constant(value: int | None, rows: int) -> IntArray:
+    return np.full(rows, NULL_INT if value is None else value, dtype=np.int64)
+
+
+def _plain(values: IntArray) -> list[int | None]:
+    return [None if value == NULL_INT else value for value in values.tolist()]

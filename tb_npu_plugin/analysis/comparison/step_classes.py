@@ -1,0 +1,156 @@
+"""Time of a step by class of work. Every moment counts once, so that the classes sum to the step exactly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.analysis.kernels.classes import CLASSES, classes
+from tb_npu_plugin.analysis.kernels.statistics import is_communication
+from tb_npu_plugin.tables import IntArray, Table, known
+
+COMPUTING, COPYING, COMMUNICATION, BUBBLE, IDLE = "computing", "copying", "communication", "bubble", "idle"
+#: Figures of files are rounded: what they and the kernels differ by, up to this (ns), belongs to no class of its own.
+ROUNDING = 1000
+
+
+@dataclass(frozen=True)
+class ClassTimes:
+    """Time (ns) and calls of the classes of a step that occur, by id; calls are no whole numbers in a mean. total: time
+    of the step, the sum of `times`; None where a part of the step is unknown."""
+
+    times: dict[str, int]
+    calls: Mapping[str, float]
+    total: Optional[int]
+
+
+@dataclass(frozen=True)
+class ClassDifference:
+    """One class on both sides, ns. `running_ns`: sum of the differences down to this class."""
+
+    id: str
+    baseline_calls: float
+    experimental_calls: float
+    baseline_ns: int
+    experimental_ns: int
+    difference_ns: int
+    running_ns: int
+
+
+def class_times(
+    step: Mapping[str, Optional[int]], kernels: Table | None, window: tuple[int, int] | None = None
+) -> ClassTimes:
+    """Classes of one step and device. `step`: its computing, communication_not_overlapped, bubble, free and, where
+    copies are a part of their own, copying. `kernels`: those of the step; None leaves computing in one piece. window:
+    start and end (ns) of a step whose kernels are all that run then: what of them lies outside does not count.
+
+    Communication counts as far as nothing computes meanwhile. Of kernels that compute at the same time the moment belongs
+    to the one that started first.
+    """
+    exposed, bubble = step["communication_not_overlapped"], step["bubble"]
+    bubble = min(bubble or 0, exposed or 0)
+    parts = {
+        COPYING: step.get(COPYING) or 0,  # unknown: no part of its own
+        COMMUNICATION: None if exposed is None else exposed - bubble,
+        BUBBLE: bubble,
+        IDLE: step["free"],
+    }
+    times, calls = _computing(step["computing"], step.get(COPYING) is not None, kernels, window)
+    complete = step["computing"] is not None and None not in parts.values()
+    for name, time in parts.items():
+        if time or (time == 0 and name == IDLE):
+            times[name] = times.get(name, 0) + time
+    return ClassTimes(times, calls, sum(times.values()) if complete else None)
+
+
+def mean(steps: Sequence[ClassTimes], count: int) -> ClassTimes:
+    """Sums of steps divided by `count`, to the ns. Rounding keeps the sum: the classes sum to the total exactly."""
+    totals = [step.total for step in steps if step.total is not None]
+    complete = len(totals) == len(steps) > 0
+    sums = Counter[str]()
+    calls = Counter[str]()
+    for step in steps:
+        sums.update(step.times)
+        calls.update(step.calls)
+    times: dict[str, int] = {}
+    before = reach = 0
+    for name in (name for name in CLASSES if name in sums and (complete or name != IDLE)):
+        reach += sums[name]
+        times[name] = divided(reach, count) - before
+        before += times[name]
+    means = {name: number / count for name, number in calls.items()}
+    return ClassTimes(times, means, sum(times.values()) if complete else None)
+
+
+def divided(time: int, by: int) -> int:
+    """A time in ns, to the nearest."""
+    return (2 * time + by) // (2 * by)
+
+
+def by_class(baseline: ClassTimes, experimental: ClassTimes) -> list[ClassDifference]:
+    """Classes that occur on either side, in the order of CLASSES. Idle time is left out unless both sides know all parts."""
+    skipped = {IDLE} if baseline.total is None or experimental.total is None else set()
+    out: list[ClassDifference] = []
+    running = 0
+    for name in CLASSES:
+        before, after = baseline.times.get(name, 0), experimental.times.get(name, 0)
+        calls = baseline.calls.get(name, 0), experimental.calls.get(name, 0)
+        if name in skipped or not (before or after or any(calls)):
+            continue
+        running += after - before
+        out.append(ClassDifference(name, *calls, before, after, after - before, running))
+    return out
+
+
+def _computing(
+    total: int | None, has_copying: bool, kernels: Table | None, window: tuple[int, int] | None
+) -> tuple[dict[str, int], dict[str, float]]:
+    """Computing time by class, in sum the given total; and the calls of all kernels, of those that start in the window."""
+    if kernels is None or not len(kernels):
+        return ({COMPUTING: total} if total else {}), {}
+    own = classes(kernels)
+    called = own if window is None else own[starts_in(kernels, window)]
+    calls = {CLASSES[kind]: float(count) for kind, count in enumerate(np.bincount(called).tolist()) if count}
+    chosen = known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns")) & ~is_communication(kernels)
+    if has_copying:
+        chosen &= own != CLASSES.index(COPYING)
+    start, dur = kernels.ints("start_ns")[chosen], kernels.ints("dur_ns")[chosen]
+    taken = np.zeros(len(CLASSES), dtype=np.int64)
+    np.add.at(taken, own[chosen], first_come(start, start + dur, window))
+    times = {CLASSES[kind]: time for kind, time in enumerate(taken.tolist()) if time}
+    rest = 0 if total is None else total - sum(times.values())
+    if rest and times and abs(rest) < ROUNDING:
+        times[max(times, key=times.__getitem__)] += rest
+    elif rest:
+        times[COMPUTING] = rest
+    return times, calls
+
+
+def starts_in(kernels: Table, window: tuple[int, int]) -> NDArray[np.bool_]:
+    """Which kernels start in a window (start and end, ns)."""
+    start = kernels.ints("start_ns")
+    return (window[0] <= start) & (start < window[1])
+
+
+def runs_in(kernels: Table, window: tuple[int, int]) -> NDArray[np.bool_]:
+    """Which kernels run at some time of a window."""
+    start, dur = kernels.ints("start_ns"), kernels.ints("dur_ns")
+    return known(start) & known(dur) & (start < window[1]) & (start + dur >= window[0])
+
+
+def first_come(start: IntArray, end: IntArray, window: tuple[int, int] | None = None) -> IntArray:
+    """What of each interval no earlier one covers, of that what lies in the window, ns; in sum the length of their union."""
+    out = np.zeros(len(start), dtype=np.int64)
+    order = np.argsort(start, kind="stable")
+    begin, until = start[order], end[order]
+    reach = np.maximum.accumulate(until) if len(until) else until
+    begin[1:] = np.maximum(begin[1:], reach[:-1])
+    if window is not None:
+        begin, until = np.clip(begin, *window), np.clip(until, *window)
+    out[order] = np.maximum(until - begin, 0)
+    return out

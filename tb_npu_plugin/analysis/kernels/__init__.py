@@ -1,0 +1,1 @@
+"""Device kernels: statistics, classes, cache use."""

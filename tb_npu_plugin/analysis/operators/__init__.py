@@ -1,0 +1,1 @@
+"""Host operators: statistics, nesting, call trees."""

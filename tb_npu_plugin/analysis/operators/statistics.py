@@ -1,0 +1,161 @@
+"""Host operators: host and device time by name, by name and shape, by call stack."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.analysis.grouping import Groups, known_sum, ratio, summed, summed_text
+from tb_npu_plugin.analysis.operators.nesting import SAME_NAME, SAME_SHAPES
+from tb_npu_plugin.schema.torch_npu_csv import NESTED as NESTED_COLUMN
+from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Question, Sums, Table, Text, known
+
+#: Operators that only communicate, by the start of their name: those of HCCL (HcclAllreduce, hcom_allReduce_...), of
+#: NCCL and of torch.distributed (c10d::allreduce_, record_param_comms). Their device time is that of collectives and would drown all other.
+COMMUNICATION_NAME = re.compile(r"hccl|hcom|nccl|record_param_comms|_?c10d(_functional)?::", re.IGNORECASE)
+
+TIMES = ("device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns")
+AICORE = ("device_self_aicore_ns", "device_total_aicore_ns")
+
+NESTED = NESTED_COLUMN.key
+NAME = Column("name", Kind.TEXT, "Name", "Operator name.", "identity")
+SHAPES = Column("input_shapes", Kind.TEXT, "Input Shapes", "Shapes of the inputs.", "shape")
+STACK = Column("call_stack", Kind.TEXT, "Call Stack", "Frames, innermost first, one a line.", "identity")
+CALLS = Column(
+    "calls", Kind.INT, "Calls", "How often it was called, calls within calls of the same operator included.", ""
+)
+STACKS = Column("stacks", Kind.INT, "Call Stacks", "Different call stacks; 0 where none was recorded.", "")
+COMMUNICATION = Column(
+    "communication",
+    Kind.INT,
+    "Communication",
+    "1 for operators of HCCL, NCCL and torch.distributed, by name.",
+    "identity",
+)
+TIME_COLUMNS = (
+    Column("device_self_ns", Kind.DURATION, "Device Self", "Device time of the tasks it launched itself.", "time"),
+    Column(
+        "device_total_ns",
+        Kind.DURATION,
+        "Device Total",
+        "Device time with that of the operators it calls. A call within a call of the same row counts once.",
+        "time",
+    ),
+    Column("host_self_ns", Kind.DURATION, "Host Self", "Host time without the operators it calls.", "time"),
+    Column(
+        "host_total_ns",
+        Kind.DURATION,
+        "Host Total",
+        "Host time with the operators it calls. A call within a call of the same row counts once.",
+        "time",
+    ),
+)
+SHARE_COLUMNS = (
+    Column(
+        "aicore_self_share",
+        Kind.RATIO,
+        "AI Core Self",
+        "Part of Device Self that ran as task type AI_CORE; unknown without device time.",
+        "",
+    ),
+    Column(
+        "aicore_total_share",
+        Kind.RATIO,
+        "AI Core Total",
+        "Part of Device Total that ran as task type AI_CORE; unknown without device time.",
+        "",
+    ),
+)
+INCOMPLETE = Column("incomplete", Kind.INT, "Incomplete", "Calls that lack a time in the file: sums skip it.", "")
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Times of all calls by column, and the device self time of those that only communicate, ns. None: unknown."""
+
+    times: dict[str, Optional[int]]
+    communication_self_ns: Optional[int]
+
+
+def is_communication(operators: Table) -> NDArray[np.bool_]:
+    """Mask of the operators that only communicate, by name (COMMUNICATION_NAME)."""
+    names = operators.text("name")
+    return names.isin(name for name in names.values if COMMUNICATION_NAME.match(name))
+
+
+def by_name(operators: Table) -> Table:
+    """One row per name."""
+    return _grouped(operators, (NAME,))
+
+
+def by_shape(operators: Table) -> Table:
+    """One row per name and input shapes."""
+    return _grouped(operators, (NAME, SHAPES))
+
+
+def by_stack(operators: Table) -> Table:
+    """One row per call stack of the given rows: calls and times."""
+    found = summed(operators, Question(("call_stack",), TIMES))
+    stacks = [
+        None if stack is None else _one_frame_a_line(stack) for stack in summed_text(found, "call_stack").tolist()
+    ]
+    return Table(
+        (STACK, CALLS, *TIME_COLUMNS),
+        {
+            "call_stack": Text.of(stacks),
+            "calls": found.count,
+            **{key: found.total[key] for key in TIMES},
+        },
+    )
+
+
+def _one_frame_a_line(stack: str) -> str:
+    """The file ends each frame with ";" and a line break of its own kind."""
+    return "\n".join(frame.strip().rstrip(";") for frame in stack.splitlines())
+
+
+def totals(operators: Table) -> Totals:
+    """Sums over all calls; of total times over those in no call of the same operator, as in `by_name`."""
+    found = summed(operators, Question(("name", NESTED), TIMES))
+    communicates = is_communication(Table((NAME,), {"name": summed_text(found, "name")}))
+    return Totals(
+        {key: known_sum(_counted(found, key, SAME_NAME)) for key in TIMES},
+        known_sum(found.total["device_self_ns"][communicates]),
+    )
+
+
+def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
+    """A call within one of the same group adds to self times and to the calls, not to total times."""
+    names = tuple(key.key for key in keys)
+    inner = SAME_NAME if len(keys) == 1 else SAME_SHAPES
+    complete = tuple(key for key in TIMES if operators.has(key))
+    found = summed(operators, Question((*names, NESTED), (*TIMES, *AICORE), complete=complete))
+    stacks = summed(operators, Question(names, distinct=("call_stack",)))
+    texts = [summed_text(found, name) for name in names]
+    groups = Groups(texts, len(found.first))
+    sums = {key: groups.sum(_counted(found, key, inner)) for key in (*TIMES, *AICORE)}
+    first = {name: text.take(groups.first) for name, text in zip(names, texts)}
+    data: dict[str, Text | IntArray | FloatArray] = {
+        **first,
+        "calls": groups.sum(found.count),
+        **{key: sums[key] for key in TIMES},
+        "aicore_self_share": ratio(sums["device_self_aicore_ns"], sums["device_self_ns"]),
+        "aicore_total_share": ratio(sums["device_total_aicore_ns"], sums["device_total_ns"]),
+        "communication": is_communication(Table((NAME,), {"name": first["name"]})).astype(np.int64),
+        "stacks": stacks.distinct["call_stack"],
+        "incomplete": groups.sum(found.incomplete),
+    }
+    shares = SHARE_COLUMNS if operators.has(AICORE[0]) or operators.has(AICORE[1]) else ()
+    return Table((*keys, CALLS, *TIME_COLUMNS, *shares, COMMUNICATION, STACKS, INCOMPLETE), data)
+
+
+def _counted(found: Sums, key: str, inner: int) -> IntArray:
+    """Sums of a time; 0 for the total times of calls that are nested so far."""
+    nested = found.keys[NESTED]
+    if "total" not in key or isinstance(nested, Text):  # hand-made tables may lack the column
+        return found.total[key]
+    return np.where((nested >= inner) & known(found.total[key]), 0, found.total[key])

@@ -1,0 +1,1 @@
+"""Ranks of a job: their numbers and what stands out among them."""

@@ -1,0 +1,102 @@
+"""Numbers of ranks: inside a communicator (as communication_matrix.json has them) and in the world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tb_npu_plugin.analysis.steps.trajectory import stage_of
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.schema.communicators import group_hash
+from tb_npu_plugin.schema.torch_npu_json import PIPELINE, STAGES
+from tb_npu_plugin.tables import Table, known
+
+
+class WorldRanks:
+    """Maps ranks of a group, as communication_matrix.json has them, to ranks of the world.
+
+    parallel_group_info of a capture tells; without it, the profiled ranks are known still: each is the one source of
+    all its links of a group.
+    """
+
+    def __init__(self, profiled: Sequence[tuple[Capture, Table]]) -> None:
+        self._ranks: dict[str, list[int | None]] = {}
+        self._own: dict[tuple[str | None, int], int | None] = {}
+        for capture, links in profiled:
+            for name, group in capture.groups.items():
+                if ranks := _ranks(group):
+                    self._ranks.update({name: ranks, group_hash(name): ranks})
+            for place in _sources(links):
+                self._own[place] = capture.rank
+
+    def of(self, group: str | None, local: int) -> int | None:
+        """Rank in the world; None where nothing tells."""
+        ranks = self._ranks.get(group or "", [])
+        return ranks[local] if 0 <= local < len(ranks) else self._own.get((group, local))
+
+
+def world_size(captures: Sequence[Capture]) -> int | None:
+    """Ranks of the job, as distributed_args or else the groups tell; None where they do not. Never fewer than the
+    captures themselves show."""
+    told = [_whole(capture.distributed_args.get("world_size")) or 0 for capture in captures]
+    grouped = [
+        rank + 1
+        for capture in captures
+        for group in capture.groups.values()
+        for rank in _ranks(group)
+        if rank is not None
+    ]
+    size = max(told, default=0) or max(grouped, default=0)
+    return max(size, _shown(captures)) if size else None
+
+
+def least_world_size(captures: Sequence[Capture], link_tables: Sequence[Table | None]) -> int | None:
+    """The same; where nothing tells it, a lower bound: the captures, and the largest group seen in the links."""
+    size = world_size(captures)
+    if size is not None:
+        return size
+    highest = [_shown(captures) - 1] if _shown(captures) > 1 else []
+    for table in link_tables:
+        if table is not None:
+            ends = np.concatenate([table.ints("src"), table.ints("dst")])
+            highest += [int(ends[known(ends)].max())] if known(ends).any() else []
+    return max(highest) + 1 if highest else None
+
+
+def _shown(captures: Sequence[Capture]) -> int:
+    """Ranks that captures of a job show that it has: their number, or the highest rank among them."""
+    ranks = {capture.rank for capture in captures if capture.rank is not None}
+    return max(len(ranks), max(ranks, default=-1) + 1)
+
+
+def pipeline_stage(capture: Capture) -> int | None:
+    """Stage of a rank in the pipeline, from 1: its place in the group of the pipeline, else from distributed_args (Megatron
+    numbers the ranks of one stage in a row). None where neither tells.
+
+    A group of that name with fewer ranks than there are stages joins two neighbours only: a place in it tells no stage."""
+    told = capture.distributed_args
+    stages = _whole(told.get(STAGES))
+    for group in capture.groups.values():
+        if group.get("group_name") == PIPELINE and not 0 < len(_ranks(group)) < (stages or 0):
+            place = _whole(group.get("group_rank"))
+            return None if place is None else place + 1
+    return stage_of(capture.rank, _whole(told.get("world_size")), stages)
+
+
+def _sources(links: Table) -> list[tuple[str | None, int]]:
+    """Group and rank inside it of the process that recorded the links, for groups where all start at one rank."""
+    sources: dict[str | None, set[int]] = {}
+    for group, source in zip(links.text("group").tolist(), links.ints("src").tolist()):
+        sources.setdefault(group, set()).add(source)
+    return [(group, min(found)) for group, found in sources.items() if len(found) == 1]
+
+
+def _ranks(group: Mapping[str, Any]) -> list[int | None]:
+    ranks = group.get("global_ranks")
+    return [_whole(rank) for rank in ranks] if isinstance(ranks, list) else []
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,1 @@
+"""Step times and what they consist of."""

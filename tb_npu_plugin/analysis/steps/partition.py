@@ -1,0 +1,207 @@
+"""Where the time of a step goes on the device: from step_trace_time.csv, or computed from the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Optional
+
+import numpy as np
+
+from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.analysis.intervals import Intervals
+from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy
+from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
+
+#: Figures of a step, ns. computing + communication_not_overlapped + copying + free = stage + bubble (within 0.5 us in
+#: files).
+FIGURES = (
+    "computing",
+    "communication_not_overlapped",
+    "overlapped",
+    "communication",
+    "copying",
+    "free",
+    "stage",
+    "bubble",
+    "preparing",
+)
+#: Where the times of steps come from: the profiler's own figures, the device tasks, recorded points of each step.
+StepSource = Literal["recorded", "computed", "points"]
+#: Files give Stage and Preparing in quarters of a microsecond: less is no time.
+_ROUNDING_NS = 500
+
+
+@dataclass(frozen=True)
+class Step:
+    """One device and step. None is unknown; `step` None: the profile has no step marks.
+
+    start_ns: start on the device; lead_ns: from there to its first task. exposed_preparing: the part of `preparing` that is in no step; the
+    rest lies in the step before, which ran on or was free, and must not count again."""
+
+    step: Optional[str]
+    device_id: Optional[int]
+    computing: Optional[int]
+    communication_not_overlapped: Optional[int]
+    overlapped: Optional[int]
+    communication: Optional[int]
+    copying: Optional[int]
+    free: Optional[int]
+    stage: Optional[int]
+    bubble: Optional[int]
+    preparing: Optional[int]
+    start_ns: Optional[int] = None
+    lead_ns: Optional[int] = None
+    exposed_preparing: Optional[int] = None
+
+    @property
+    def total_ns(self) -> int | None:
+        """Step time: the sum of its parts; Stage leaves out the bubble, and files round it."""
+        if self.computing is None or self.communication_not_overlapped is None or self.free is None:
+            return None if self.stage is None else self.stage + (self.bubble or 0)
+        return self.computing + self.communication_not_overlapped + (self.copying or 0) + self.free
+
+
+def from_step_trace(table: Table) -> list[Step]:
+    """Every row of step_trace_time.csv, as it stands."""
+    steps = table.text("step")
+    devices, figures = table.ints("device_id"), {name: table.ints(name) for name in FIGURES}
+    starts, leads = table.ints("start_ns"), table.ints("lead_ns")
+    found = [
+        Step(
+            step=steps[row],
+            device_id=_known(devices[row]),
+            start_ns=_known(starts[row]),
+            lead_ns=_known(leads[row]),
+            **{name: _known(values[row]) for name, values in figures.items()},
+        )
+        for row in range(len(table))
+    ]
+    return _with_exposed_preparing(found)
+
+
+def _with_exposed_preparing(steps: Sequence[Step]) -> list[Step]:
+    """Nothing is known before the first step of a device: all of its preparing is exposed."""
+    exposed: dict[int, int | None] = {}
+    for device in {step.device_id for step in steps}:
+        own = [at for at, step in enumerate(steps) if step.device_id == device]
+        reached: int | None = None  # end of the steps before; None is unknown
+        for number, at in enumerate(sorted(own, key=lambda at: _order(steps[at]))):
+            start, length, preparing = steps[at].start_ns, steps[at].total_ns, steps[at].preparing
+            end = None if start is None or length is None else start + length
+            if number == 0:
+                exposed[at], reached = preparing, end
+                continue
+            if start is None or preparing is None or reached is None:
+                exposed[at] = None
+            else:  # from the mark on the host, as far as it is in no step
+                before = min(preparing - (steps[at].lead_ns or 0), start - reached)
+                exposed[at] = before if before > _ROUNDING_NS else 0
+            reached = None if end is None or reached is None else max(reached, end)
+    return [replace(step, exposed_preparing=exposed[at]) for at, step in enumerate(steps)]
+
+
+def _order(step: Step) -> tuple[int, int, str]:
+    """By start; where that is unknown, by number."""
+    name = step.step or ""
+    return step.start_ns or 0, len(name), name
+
+
+def averaged(devices: Sequence[int | None], source: StepSource) -> list[int]:
+    """Indices of the steps that a mean step is taken of, given the device of each step; the steps of a device by time.
+
+    Recorded times count all. The last computed step of a device is incomplete: it ends with its last task. The first one
+    with recorded points has no gap before it. An only step counts.
+    """
+    out = []
+    for device in dict.fromkeys(devices):
+        own = [at for at, one in enumerate(devices) if one == device]
+        if len(own) > 1 and source != "recorded":
+            own = own[1:] if source == "points" else own[:-1]
+        out += own
+    return sorted(out)
+
+
+def extents_of(kernels: Table) -> dict[tuple[int | None, str | None], tuple[int, int]]:
+    """Start of the first and end of the last device task of each device and step, ns."""
+    kernels = kernels.take(known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns")))
+    devices, steps, starts = kernels.ints("device_id"), kernels.text("step"), kernels.ints("start_ns")
+    groups = Groups([devices, steps], len(kernels))
+    firsts, lasts = groups.min(starts).tolist(), groups.max(starts + kernels.ints("dur_ns")).tolist()
+    return {
+        (_known(devices[row]), steps[int(row)]): extent
+        for row, extent in zip(groups.first.tolist(), zip(firsts, lasts))
+    }
+
+
+def from_kernels(kernels: Table) -> list[Step]:
+    """The same figures from the kernels, by device.
+
+    A step lasts from the start of its first kernel to that of the next step on the device, the last one to the end of its
+    own last kernel, so that steps share no moment. In it counts whatever runs on any stream, whichever step launched it.
+    Copying is the time in which only copies run; it is unknown where no copy was recorded. Bubble and preparing are
+    unknown. Without any step, the capture is one.
+    """
+    kernels = kernels.take(known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns")))
+    has_steps = bool((kernels.text("step").codes >= 0).any())
+    out: list[Step] = []
+    for rows in Groups([kernels.ints("device_id")], len(kernels)).rows():
+        out += _of_device(kernels.take(rows), has_steps)
+    return out
+
+
+def _of_device(kernels: Table, has_steps: bool) -> list[Step]:
+    named = kernels.take(kernels.text("step").codes >= 0) if has_steps else kernels
+    if not len(named):
+        return []
+    steps, start = named.text("step"), named.ints("start_ns")
+    groups = Groups([steps], len(named))
+    firsts = groups.min(start)
+    order = np.argsort(firsts, kind="stable")
+    last_end = groups.max(start + named.ints("dur_ns"))[order[-1]]
+    bounds = np.append(firsts[order], last_end)
+    figures = _figures(kernels, bounds)
+    device = _known(named.ints("device_id")[0])
+    return [
+        Step(
+            step=steps[int(groups.first[group])],
+            device_id=device,
+            **{key: int(values[at]) for key, values in figures.items() if values is not None},
+            **{key: None for key, values in figures.items() if values is None},
+            bubble=None,
+            preparing=None,
+            start_ns=int(bounds[at]),
+        )
+        for at, group in enumerate(order.tolist())
+    ]
+
+
+def _figures(kernels: Table, bounds: IntArray) -> dict[str, IntArray | None]:
+    """Times between neighbouring bounds, ns."""
+    start = kernels.ints("start_ns")
+    end = start + kernels.ints("dur_ns")
+    communicates, copies = is_communication(kernels), is_copy(kernels)
+
+    def between(found: Intervals) -> IntArray:
+        return np.diff(intervals.covered_until(found, bounds))
+
+    computes = ~communicates & ~copies
+    computing = intervals.union(start[computes], end[computes])
+    communication = intervals.union(start[communicates], end[communicates])
+    works = between(intervals.merge(computing, communication))
+    busy = between(intervals.union(start, end))
+    overlapped = between(intervals.overlap(communication, computing))
+    return {
+        "computing": between(computing),
+        "communication_not_overlapped": between(communication) - overlapped,
+        "overlapped": overlapped,
+        "communication": between(communication),
+        "copying": busy - works if copies.any() else None,
+        "free": np.diff(bounds) - busy,
+        "stage": np.diff(bounds),
+    }
+
+
+def _known(value: np.int64) -> int | None:
+    return None if value == NULL_INT else int(value)

@@ -1,0 +1,46 @@
+"""How often the work of a capture without steps repeats: its kernels tell."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.analysis.kernels.statistics import is_communication
+from tb_npu_plugin.tables import Table, known
+
+#: A type of kernels that a training step has more often than this is not what tells the steps apart.
+_MOST_A_STEP = 16
+
+
+def repeats(kernels: Table) -> int:
+    """Times that the sequence of types of the computing kernels of the busiest stream occurs whole, one after the other; 1
+    where it is no such sequence.
+
+    A training step has forward, backward and the update of the parameters, so that a part of it is not taken for the
+    whole; nor are the layers of a single step. Types and not shapes: these may change with the input.
+    """
+    codes = _sequence(kernels)
+    if not len(codes):
+        return 1
+    count = np.bincount(codes)
+    rarest = np.flatnonzero(codes == np.where(count > 0, count, len(codes) + 1).argmin())
+    for number in range(1, min(_MOST_A_STEP, len(rarest) - 1) + 1):
+        period = int(rarest[number] - rarest[0])
+        if np.array_equal(codes[period:], codes[:-period]):
+            return max(len(codes) // period, 1)
+    return 1
+
+
+def _sequence(kernels: Table) -> NDArray[np.int64]:
+    """Numbers of the types, of the names where no type is known, by start."""
+    rows = kernels.take(~is_communication(kernels) & known(kernels.ints("start_ns")))
+    types = rows.text("type")
+    words = types if (types.codes >= 0).any() else rows.text("name")
+    rows, words = rows.take(words.codes >= 0), words.take(words.codes >= 0)
+    streams = Groups([rows.ints("stream_id")], len(rows))
+    if not len(streams):
+        return np.zeros(0, dtype=np.int64)
+    own = streams.of_row == streams.count().argmax()
+    order = np.argsort(rows.ints("start_ns")[own], kind="stable")
+    return np.asarray(words.codes[own][order], dtype=np.int64)

@@ -1,0 +1,208 @@
+"""The course of each step on the device: forward and backward, parameter update, the gap to the next step, all-reduces.
+
+From the points that MindSpore up to 2.2 records, whose gap is before the step; else from the kernels. Source: specs/mindspore.md 3.2, 4.1, 4.10.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Optional
+
+import numpy as np
+
+from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy
+from tb_npu_plugin.analysis.steps import partition as budgets
+from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
+
+#: How the figures come about: recorded points; the kernels of each step; the figures of step_trace_time.csv alone.
+Method = Literal["points", "kernels", "figures"]
+#: Times of a step that are averaged.
+FIGURES = (
+    "total_ns", "gap_ns", "fp_bp_ns", "tail_ns", "reduce_ns", "preparing_ns", "exposed_preparing_ns",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """One step, ns; None is unknown. gap + fp_bp + tail = total where all are known. The gap is the first of them where
+    points were recorded, else the last, and unknown of the last step. reduce: time in which anything communicates, whatever
+    happens beside. preparing, exposed_preparing: see analysis.steps; no part of the total."""
+
+    step: Optional[str]
+    start_ns: Optional[int]
+    total_ns: Optional[int]
+    gap_ns: Optional[int]
+    fp_bp_ns: Optional[int]
+    tail_ns: Optional[int]
+    reduce_ns: Optional[int]
+    preparing_ns: Optional[int] = None
+    exposed_preparing_ns: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """A communication operator of a step, ns; offset: after the step's start."""
+
+    stream_id: Optional[int]
+    name: Optional[str]
+    offset_ns: int
+    dur_ns: int
+
+
+@dataclass(frozen=True)
+class StepTrace:
+    """All steps of a device with their communication operators; `recorded`: the recorder's own average."""
+
+    method: Method
+    source: budgets.StepSource
+    steps: list[StepTimes]
+    reduces: dict[Optional[str], list[Reduce]]
+    recorded: Optional[StepTimes] = None
+
+    @property
+    def averaged(self) -> list[StepTimes]:
+        """Steps that the mean is taken of."""
+        return [self.steps[at] for at in budgets.averaged([None] * len(self.steps), self.source)]
+
+
+def from_iterations(table: Table, reduces: Table | None) -> StepTrace:
+    """From step_trace_raw."""
+    lanes = {} if reduces is None else dict(_by_step(reduces))
+    steps: list[StepTimes] = []
+    found: dict[str | None, list[Reduce]] = {}
+    recorded = None
+    columns = {
+        key: table.ints(key) for key in ("start_ns", "total_ns", "interval_ns", "fp_bp_ns", "tail_ns", "average")
+    }
+    names = table.text("step").tolist()
+    for row, name in enumerate(names):
+        start, total, gap, fp_bp, tail, average = (_known(values[row]) for values in columns.values())
+        if average:
+            recorded = StepTimes(None, None, total, gap, fp_bp, tail, None)
+            continue
+        if not steps and gap == 0:
+            gap = None  # the first step has no end of a step before it
+        own = lanes.get(name)
+        found[name] = [] if own is None or start is None else _reduces(own, start)
+        steps.append(StepTimes(name, start, total, gap, fp_bp, tail, None if own is None else _busy(own)))
+    return StepTrace("points", "points", steps, found, recorded)
+
+
+def from_kernels(kernels: Table, figures: Table | None, are_computed: bool) -> StepTrace:
+    """From the kernels of one device. A step has the time that analysis.steps gives it, of `figures` (step_trace) where that
+    is known; are_computed: those were computed from the kernels. Forward and backward reach from its first kernel to the end of its last that computes, the tail from there
+    to the end of its last of all; the gap is the rest, before the next step."""
+    recorded = {} if figures is None else {step.step: step for step in budgets.from_step_trace(figures)}
+    own = dict(_by_step(kernels))
+    steps: list[StepTimes] = []
+    found: dict[str | None, list[Reduce]] = {}
+    reached: int | None = None
+    computed = budgets.from_kernels(kernels)
+    for number, one in enumerate(computed):
+        step = recorded.get(one.step, one)
+        assert one.start_ns is not None and one.stage is not None
+        # Steps of files may end later than the next one starts, by rounding or as they are cut elsewhere.
+        start = one.start_ns if step.start_ns is None else step.start_ns
+        start = start if reached is None else max(start, reached)
+        total = one.stage if step.total_ns is None else step.total_ns
+        reached = start + total
+        lanes = own[one.step].take(is_communication(own[one.step]))
+        found[one.step] = _reduces(lanes, start)
+        fp_bp, tail = _course(own[one.step], start, reached)
+        gap = None if fp_bp is None or tail is None else total - fp_bp - tail
+        is_last = number == len(computed) - 1  # what follows is unknown
+        steps.append(
+            StepTimes(
+                one.step, start, total, (gap or None) if is_last else gap, fp_bp, tail,
+                step.communication, step.preparing, step.exposed_preparing,
+            )
+        )  # fmt: skip
+    has_times = not are_computed and any(step.total_ns is not None for step in recorded.values())
+    return StepTrace("kernels", "recorded" if has_times else "computed", steps, found)
+
+
+def _course(rows: Table, start: int, end: int) -> tuple[int | None, int | None]:
+    """Forward and backward, and the tail, of the kernels of a step between two moments; unknown where none computes."""
+    rows = rows.take(known(rows.ints("start_ns")) & known(rows.ints("dur_ns")))
+    first = int(np.clip(rows.ints("start_ns").min(initial=end), start, end))
+    ends = np.clip(rows.ints("start_ns") + rows.ints("dur_ns"), start, end)
+    computes = ~is_communication(rows) & ~is_copy(rows)
+    if not computes.any():
+        return None, None
+    computed = int(ends[computes].max())
+    return computed - first, int(ends.max()) - computed
+
+
+def from_figures(figures: Table) -> StepTrace:
+    """From step_trace_time.csv alone: nothing tells where forward and backward end."""
+    steps = [
+        StepTimes(
+            step.step, None, step.total_ns, None, None, None, step.communication, step.preparing, step.exposed_preparing
+        )
+        for step in budgets.from_step_trace(figures)
+    ]
+    return StepTrace("figures", "recorded", steps, {})
+
+
+def mean(steps: Sequence[StepTimes]) -> StepTimes:
+    """Mean of each figure over the steps that know it, rounded to the nanosecond."""
+    values = {key: round_mean([getattr(step, key) for step in steps]) for key in FIGURES}
+    return StepTimes(None, None, **values)
+
+
+def mean_reduces(trace: StepTrace, steps: Iterable[StepTimes]) -> list[Reduce]:
+    """Mean place and duration of each communication operator over steps: the n-th call of a name on a stream."""
+    places: dict[tuple[int | None, str | None, int], list[Reduce]] = defaultdict(list)
+    for step in steps:
+        calls: dict[tuple[int | None, str | None], int] = defaultdict(int)
+        for reduce in trace.reduces.get(step.step, ()):
+            key = reduce.stream_id, reduce.name
+            places[(*key, calls[key])].append(reduce)
+            calls[key] += 1
+    return [
+        Reduce(
+            stream, name, round_mean([one.offset_ns for one in own]) or 0, round_mean([one.dur_ns for one in own]) or 0
+        )
+        for (stream, name, _), own in places.items()
+    ]
+
+
+def _by_step(table: Table) -> list[tuple[str | None, Table]]:
+    """Rows of each step; those of none are left out where others have one."""
+    steps = table.text("step")
+    if (steps.codes >= 0).any():
+        table = table.take(steps.codes >= 0)
+        steps = table.text("step")
+    return [(steps[int(rows[0])], table.take(rows)) for rows in Groups([steps], len(table)).rows()]
+
+
+def _reduces(rows: Table, begin: int) -> list[Reduce]:
+    streams, names = rows.ints("stream_id").tolist(), rows.text("name").tolist()
+    found = zip(streams, names, rows.ints("start_ns").tolist(), rows.ints("dur_ns").tolist())
+    return [
+        Reduce(None if stream == NULL_INT else stream, name, start - begin, dur)
+        for stream, name, start, dur in found
+        if NULL_INT not in (start, dur)
+    ]
+
+
+def _busy(rows: Table) -> int:
+    start: IntArray = rows.ints("start_ns")
+    return intervals.union(start, start + rows.ints("dur_ns")).total
+
+
+def round_mean(values: Sequence[int | None]) -> int | None:
+    """Mean of the known values, rounded half to even, without floats."""
+    certain = [value for value in values if value is not None]
+    if not certain:
+        return None
+    whole, rest = divmod(sum(certain), len(certain))
+    return whole + (2 * rest > len(certain) or (2 * rest == len(certain) and whole % 2 == 1))
+
+
+def _known(value: np.int64) -> int | None:
+    return None if value == NULL_INT else int(value)

@@ -1,0 +1,91 @@
+"""Finds the columns of a result file by their header texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.schema.core import ResultFile, base_of, folded, normalise
+from tb_npu_plugin.schema.metrics import Guess, metric_column
+from tb_npu_plugin.tables import Column, Kind
+from tb_npu_plugin.units import BANDWIDTH_UNITS, SIZE_UNITS, TIME_UNITS, unit_of
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column of a file.
+
+    index    position in the file
+    column   what it holds
+    factor   what its figures are multiplied by to be ns, bytes or 1e9 bytes per second
+    guess    what of the kind shows only when all cells were read
+    """
+
+    index: int
+    column: Column
+    factor: float = 1
+    guess: Guess = Guess.NOTHING
+
+
+def fields_of(header: Sequence[str], spec: ResultFile, report: FileReport) -> list[Field] | None:
+    """The columns of a file that are read, in the file's order; None (a problem) when a required one is missing."""
+    known = {folded(spelling): column for column in spec.columns for spelling in column.headers}
+    found: dict[str, Field] = {}
+    unknown: list[tuple[int, str]] = []
+    for index, text in enumerate(map(normalise, header)):
+        column = known.get(folded(text))
+        if column is None:
+            unknown.append((index, text))
+        elif column.key in found:
+            report.add("duplicate_header", "line 1", found=text)
+        else:
+            found[column.key] = Field(index, column, _factor(text, column, spec, report))
+    missing = [column.headers[0] for column in spec.columns if column.required and column.key not in found]
+    if missing or not found:
+        expected = ", ".join(missing) if missing else "at least one known column"
+        report.add("missing_column", "line 1", expected=expected, found=", ".join(header))
+        return None
+    fields = list(found.values())
+    if spec.extra == "metric":
+        fields += _metrics(unknown, spec, report)
+    elif any(text for _, text in unknown):
+        report.add("unknown_headers", "line 1", found=", ".join(text for _, text in unknown if text))
+    return sorted(fields, key=lambda field: field.index)
+
+
+def _metrics(unknown: Sequence[tuple[int, str]], spec: ResultFile, report: FileReport) -> list[Field]:
+    """Undeclared columns as metrics, each with a key of its own."""
+    taken = {column.key for column in spec.columns}
+    fields = []
+    for index, text in unknown:
+        if not text:
+            continue
+        column, guess = metric_column(text)
+        key = column.key
+        number = 2
+        while key in taken:
+            key = f"{column.key}_{number}"
+            number += 1
+        taken.add(key)
+        fields.append(Field(index, replace(column, key=key), _factor(text, column, spec, report), guess))
+    return fields
+
+
+def _factor(text: str, column: Column, spec: ResultFile, report: FileReport) -> float:
+    """What the header's unit means."""
+    if column.kind in (Kind.TIME, Kind.DURATION):
+        units: dict[str, float] = dict(TIME_UNITS)
+    elif column.kind is Kind.BYTES:
+        units = {**SIZE_UNITS, **dict(spec.sizes)}
+    elif column.kind is Kind.BANDWIDTH:
+        units = {**BANDWIDTH_UNITS, **{f"{unit}/s": size / 1e9 for unit, size in spec.sizes}}
+    else:
+        return 1
+    unit = unit_of(text)
+    if unit in units:
+        return units[unit]
+    declared = spec.unit or unit_of(column.headers[0])
+    if not spec.unit and text not in column.headers:
+        report.add("unit_assumed", "line 1", expected=column.headers[0], found=base_of(text), kind=column.key)
+    return units[declared]

@@ -1,0 +1,181 @@
+"""Reads a CSV result file into a Table, led by its declaration in schema/."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import IO
+
+import numpy as np
+
+from tb_npu_plugin.analysis.operators.nesting import nesting_of_rows
+from tb_npu_plugin.collecting import without_collecting
+from tb_npu_plugin.readers.shared import native_rows
+from tb_npu_plugin.readers.shared.byte_lines import ByteLines
+from tb_npu_plugin.readers.shared.cells import Cells, Mask, NumberCells, TextCells, cells_for
+from tb_npu_plugin.readers.shared.csv_header import fields_of
+from tb_npu_plugin.readers.shared.csv_rows import Chunk, RowReader
+from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.source import opened, text_lines
+from tb_npu_plugin.readers.shared.spool import Spool
+from tb_npu_plugin.readers.text.numbered_steps import with_numbered_steps
+from tb_npu_plugin.schema.core import ResultFile, normalise
+from tb_npu_plugin.schema.torch_npu_csv import NESTED, OPERATORS
+from tb_npu_plugin.schema.torch_npu_memory_csv import OP_MEMORY
+from tb_npu_plugin.tables import Kind, Table, known
+from tb_npu_plugin.units import number
+
+
+def read_csv(reading: Reading, spec: ResultFile) -> Table | None:
+    """The table of a CSV file; None (and problems in the log) when it cannot be used at all.
+
+    Columns are those of the file, in its order, under the schema's keys. Raises nothing for bad data.
+    """
+    return read_pieces([reading], spec)
+
+
+def read_pieces(pieces: Sequence[Reading], spec: ResultFile) -> Table | None:
+    """The table of a CSV file that was cut into pieces, each with the same header, in this order. See read_csv."""
+    found = _Columns(spec, pieces[0].spool)
+    for piece in pieces:
+        with opened(piece) as stream:
+            if stream is not None:
+                found.take(stream, piece.report)
+    table = found.table()
+    if table is not None and spec is OPERATORS and table.has("host_self_ns") and table.has("host_total_ns"):
+        table = table.with_columns([(NESTED, nesting_of_rows(table))])
+    if table is not None and spec is OP_MEMORY:
+        _report_allocated_before(table, pieces[-1].report)
+    return None if table is None else with_numbered_steps(table, spec.id, pieces[-1].report)
+
+
+def _report_allocated_before(allocations: Table, report: FileReport) -> None:
+    """Tell, as information, of memory that was allocated before the capture."""
+    size = allocations.ints("size_bytes")
+    before = int((~known(allocations.ints("alloc_ns")) | (known(size) & (size < 0))).sum())
+    if before:
+        report.add("before_capture", found="no allocation time, or a negative size", count=before)
+
+
+class _Columns:
+    """The columns of a table, to which the rows of its pieces are added."""
+
+    def __init__(self, spec: ResultFile, spool: Spool) -> None:
+        self._spec = spec
+        self._spool = spool
+        self._header: list[str] = []
+        self._columns: list[Cells] = []
+
+    def take(self, stream: IO[bytes], report: FileReport) -> None:
+        """Add the rows of a piece."""
+        lines = ByteLines(stream, report) if native_rows.is_wanted() else text_lines(stream, report)
+        reader = RowReader(lines, report)
+        header = reader.header()
+        if header is None:
+            report.add("empty_file")
+            return
+        if not self._begin(header, report):
+            return
+        native = None
+        if isinstance(lines, ByteLines) and native_rows.can_take(self._columns):
+            native = native_rows.NativeRows(lines, header, self._columns)
+        with without_collecting():
+            rows = _take_all(reader, self._columns, report, native)
+        if rows == 0:
+            report.add("no_rows")
+
+    def _begin(self, header: list[str], report: FileReport) -> bool:
+        """Take the header of a piece; False where its rows cannot be taken."""
+        if self._columns:
+            for column in self._columns:
+                if isinstance(column, TextCells):
+                    column.forget_indices()  # they were those of the piece before
+            if list(map(normalise, header)) != self._header:
+                report.add("other_header", "line 1", expected=", ".join(self._header), found=", ".join(header))
+                return False
+            return True
+        fields = fields_of(header, self._spec, report)
+        self._header = list(map(normalise, header))
+        self._columns = [cells_for(field, self._spool) for field in fields or ()]
+        return bool(self._columns)
+
+    def table(self) -> Table | None:
+        """What was read; None where no piece could be."""
+        if not self._columns:
+            return None
+        results = [column.result() for column in self._columns]
+        return Table(tuple(column for column, _ in results), {column.key: data for column, data in results})
+
+
+def _take_all(
+    reader: RowReader, columns: list[Cells], report: FileReport, native: native_rows.NativeRows | None
+) -> int:
+    """Convert all rows, those that C does not take chunk by chunk; the number of those that were good."""
+    total = 0
+    chunks = reader.chunks()
+    while True:
+        if native is not None:
+            total += native.take(reader)
+        chunk = next(chunks, None)
+        if chunk is None:
+            return total
+        total += _take(chunk, columns, report)
+
+
+def _take(chunk: Chunk, columns: list[Cells], report: FileReport) -> int:
+    """Convert one chunk; the number of rows that were good."""
+    if not chunk.rows:
+        return 0
+    by_index = list(zip(*chunk.rows))
+    lost = np.zeros(len(chunk.rows), dtype=np.bool_)
+    for column in columns:
+        cells = by_index[column.field.index]
+        unknown, bad = column.add(cells)
+        if column.field.column.required:
+            lost |= unknown
+        if bad.any() or (unknown.any() and column.field.column.required):
+            _report_cells(column, cells, unknown, bad, chunk, report)
+        if column.field.column.kind is Kind.TIME:
+            _report_rounded(column, cells, chunk, report)
+    if lost.any():
+        for column in columns:
+            column.drop(lost)
+    return len(chunk.rows) - int(lost.sum())
+
+
+def _report_cells(
+    column: Cells, cells: tuple[str, ...], unknown: Mask, bad: Mask, chunk: Chunk, report: FileReport
+) -> None:
+    """Report the cells of a chunk that have no valid value though they should."""
+    declared = column.field.column
+    name = declared.headers[0]
+    for row in np.flatnonzero(bad | unknown if declared.required else bad).tolist():
+        cell = cells[row]
+        if not isinstance(column, NumberCells):
+            code = "bad_bytes" if bad[row] else "bad_required_cell"
+        elif declared.required:
+            code = "bad_required_cell"
+        else:
+            code = "bad_cell" if number(cell) is not None or not _is_float(cell) else "not_a_number"
+        report.add(code, f"line {chunk.lines[row]}, {name}", found=cell.strip(), kind=declared.key)
+
+
+def _is_float(cell: str) -> bool:
+    """The cell says nan or inf."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _report_rounded(column: Cells, cells: tuple[str, ...], chunk: Chunk, report: FileReport) -> None:
+    """Report times that a spreadsheet program turned into 1.69512E+15."""
+    joined = "".join(cells)
+    if "E" not in joined and "e" not in joined:
+        return
+    declared = column.field.column
+    for row, cell in enumerate(cells):
+        if "e" in cell.lower() and number(cell) is not None:
+            where = f"line {chunk.lines[row]}, {declared.headers[0]}"
+            report.add("precision_lost", where, found=cell.strip(), kind=declared.key)

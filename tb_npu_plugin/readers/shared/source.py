@@ -1,0 +1,188 @@
+"""Opens result files: plain or gzip, counting the bytes read, with every failure as a problem."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from tb_npu_plugin.readers.shared.damage import is_damaged, repaired
+from tb_npu_plugin.readers.shared.reading import Progress, Reading
+from tb_npu_plugin.readers.shared.report import MAX_FOUND, FileReport
+from tb_npu_plugin.scan.source import BOMB, unpacked_limit
+
+#: What reading an opened file may raise: a failing disk, a cut or damaged gzip file.
+READ_ERRORS = (OSError, EOFError, zlib.error)
+#: Stands for a NUL byte in decoded text: a lone surrogate, as undecodable bytes are.
+NUL = "\udc00"
+_BLOCK = 1 << 20
+#: Longest line of a CSV file, in characters: more without a line break is no CSV (zeros after a crash, for instance)
+#: and must not fill the memory.
+MAX_LINE = 1 << 25
+#: Largest JSON file, in bytes, unpacked.
+MAX_JSON = 1 << 30
+#: Bytes of memory for decoding JSON that each file may take; and for each of its bytes, plain or packed. What profilers
+#: write takes 15 bytes a byte at most by the estimate of `_decoded_bytes`, and packs to a fortieth of its size at most.
+_JSON_MEMORY = 160 << 20
+_JSON_PER_BYTE = 24
+_JSON_PER_PACKED_BYTE = 40 * _JSON_PER_BYTE
+#: So many objects and lists may any JSON file hold. Of more, each takes this many bytes of the text at least, as it costs
+#: the time of some Python: those that profilers write take 58 and more.
+_JSON_OBJECTS = 400_000
+_BYTES_PER_OBJECT = 45
+
+
+class _Counting(io.FileIO):
+    """A file that reports how many bytes were read from it."""
+
+    def __init__(self, path: Path, progress: Progress) -> None:
+        super().__init__(path, "r")
+        self._progress = progress
+
+    def readinto(self, buffer: bytearray | memoryview) -> int | None:  # type: ignore[override]
+        """Fill the buffer and report the count."""
+        count = super().readinto(buffer)
+        if count:
+            self._progress(count)
+        return count
+
+
+class _Gunzip(gzip.GzipFile):
+    """Unpacks a gzip file of `size` bytes. Raises OSError when it unpacks to more than any result file does."""
+
+    def __init__(self, packed: IO[bytes], size: int) -> None:
+        super().__init__(fileobj=packed, mode="rb")
+        self._left = unpacked_limit(size)
+
+    def read(self, size: int | None = -1) -> bytes:
+        """As that of GzipFile."""
+        return self._checked(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        """As that of GzipFile."""
+        return self._checked(super().read1(size))
+
+    def _checked(self, data: bytes) -> bytes:
+        self._left -= len(data)
+        if self._left < 0:
+            raise OSError(BOMB)
+        return data
+
+
+@contextmanager
+def opened(reading: Reading) -> Iterator[IO[bytes] | None]:
+    """The file's bytes, unpacked if its name ends in .gz; None after a problem. Never waits on a pipe."""
+    path, report = reading.path, reading.report
+    try:
+        mode = path.stat().st_mode
+        raw = _Counting(path, reading.progress) if stat.S_ISREG(mode) else None
+    except FileNotFoundError:
+        report.add("missing_file")
+        yield None
+        return
+    except PermissionError:
+        report.add("permission_denied")
+        yield None
+        return
+    except OSError as error:
+        report.add("unreadable", found=error.strerror or type(error).__name__)
+        yield None
+        return
+    if raw is None:
+        report.add("not_a_file")
+        yield None
+        return
+    with io.BufferedReader(raw, _BLOCK) as buffered:
+        if path.name.endswith(".gz"):
+            with _Gunzip(buffered, os.fstat(raw.fileno()).st_size) as unpacked:
+                yield cast("IO[bytes]", unpacked)
+        else:
+            yield buffered
+
+
+def text_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
+    """Lines with their line breaks as they are. Bytes that are no UTF-8 and NUL become lone surrogates, so that
+    `is_damaged` finds the cells that hold them. A failure in the middle ends the lines with a problem."""
+    wrapper = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
+    try:
+        while line := wrapper.readline(MAX_LINE):
+            if len(line) == MAX_LINE:
+                report.add("long_line", found=line[:MAX_FOUND])
+                return
+            yield line.replace("\0", NUL) if "\0" in line else line
+    except READ_ERRORS as error:
+        report.cut(error)
+
+
+def read_all(reading: Reading) -> bytes | None:
+    """The whole JSON file; what could be read of a damaged .gz; None after a problem, also for a file that would take
+    far more memory or time than others of its size."""
+    report, blocks, size, memory, objects = reading.report, [], 0, 0, 0
+    with opened(reading) as stream:
+        if stream is None:
+            return None
+        allowed = _json_memory(reading.path)
+        try:
+            for block in iter(lambda: stream.read(_BLOCK), b""):
+                blocks.append(block)
+                size += len(block)
+                memory += _decoded_bytes(block)
+                objects += _objects(block)
+                if size > MAX_JSON:
+                    report.add("too_large", expected=f"at most {MAX_JSON} bytes")
+                    return None
+                if memory > allowed:
+                    report.add(
+                        "too_expensive",
+                        expected=f"JSON that decodes within {allowed >> 20} MB of memory",
+                        found=f"more than that in the first {size} bytes",
+                    )
+                    return None
+                if objects > max(_JSON_OBJECTS, size // _BYTES_PER_OBJECT):
+                    report.add(
+                        "too_expensive",
+                        expected=f"at most {_JSON_OBJECTS} objects and lists of a few bytes each",
+                        found=f"more than that in the first {size} bytes",
+                    )
+                    return None
+        except READ_ERRORS as error:
+            report.cut(error)
+    return b"".join(blocks)
+
+
+def _json_memory(path: Path) -> int:
+    """Bytes of memory that decoding a file may take."""
+    per_byte = _JSON_PER_PACKED_BYTE if path.name.endswith(".gz") else _JSON_PER_BYTE
+    return max(_JSON_MEMORY, per_byte * path.stat().st_size)
+
+
+def _decoded_bytes(block: bytes) -> int:
+    """At most so many bytes of memory does some JSON take, as text and decoded: sizes of objects in CPython."""
+    values = block.count(b",") + block.count(b":")
+    return 5 * len(block) + 60 * values + 64 * _objects(block) + 170 * block.count(b'{"')
+
+
+def _objects(block: bytes) -> int:
+    """At most so many objects and lists begin in some JSON."""
+    return block.count(b"{") + block.count(b"[")
+
+
+def decoded(data: bytes, report: FileReport) -> str:
+    """The bytes as text. What is no UTF-8, and NUL, becomes U+FFFD with a problem."""
+    text = data.decode("utf-8-sig", "surrogateescape").replace("\0", NUL)
+    if not is_damaged(text):
+        return text
+    report.add("bad_bytes", f"byte {_first_damage(text)}")
+    return repaired(text)
+
+
+def _first_damage(text: str) -> int:
+    """How many bytes stand before the first damaged one."""
+    sound = next(index for index, char in enumerate(text) if is_damaged(char))
+    return len(text[:sound].encode("utf-8"))

@@ -1,0 +1,65 @@
+"""Events of traces whose times cannot be right are lost: they would stretch every view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.analysis.recording import Window, is_short, window_of
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.spool import Spool
+from tb_npu_plugin.scan.events import DTYPES, TraceEvents
+from tb_npu_plugin.tables import NULL_INT
+
+Mask = NDArray[np.bool_]
+#: Phases of events that happen at a time. Metadata may have one that says nothing.
+_TIMED = "XBEiICstf"
+#: Events that are looked at at once: their columns may lie in files.
+_PIECE = 1 << 20
+
+
+def without_strays(events: TraceEvents, file: str, log: ProblemLog, folder: Path) -> TraceEvents:
+    """The events without those that begin or end at no time of the recording; themselves where there are none. Long
+    columns of what is left go to new files in `folder`."""
+    if is_short(events.ts, events.dur):
+        return events
+    window = window_of([events.ts])
+    if window is None or not any(wrong.any() for wrong in _wrong(events, window)):
+        return events
+    window = window_of([np.where(_timed(events.phase), events.ts, NULL_INT)])
+    if window is None:
+        return events
+    wrong = np.concatenate(list(_wrong(events, window)))
+    if not wrong.any():
+        return events
+    row = int(np.flatnonzero(wrong)[0])
+    begins = bool(window.strays(events.ts[row : row + 1])[0])
+    found = f"begin {int(events.ts[row])} ns" if begins else f"duration {int(events.dur[row])} ns"
+    FileReport(log, file).add("outside_recording", f"event {row}", found=found, count=int(wrong.sum()), kind="event")
+    spool = Spool(folder)
+    columns: dict[str, Any] = {}
+    for key, dtype in DTYPES.items():
+        column, values = spool.column(dtype), getattr(events, key)
+        for first in range(0, len(events), _PIECE):
+            column.append(values[first : first + _PIECE][~wrong[first : first + _PIECE]])
+        columns[key] = column.values()
+    return replace(events, **columns)
+
+
+def _wrong(events: TraceEvents, window: Window) -> Iterator[Mask]:
+    """Masks of the events, piece by piece, that begin or end outside."""
+    for first in range(0, len(events), _PIECE):
+        piece = slice(first, first + _PIECE)
+        start, dur, phase = events.ts[piece], events.dur[piece], events.phase[piece]
+        wrong = window.strays(start) | (window.late_ends(start, dur) & (phase == ord("X")))
+        yield wrong & _timed(phase) if wrong.any() else wrong
+
+
+def _timed(phase: NDArray[np.uint8]) -> Mask:
+    return np.isin(phase, [ord(letter) for letter in _TIMED])

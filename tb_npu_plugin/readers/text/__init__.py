@@ -1,0 +1,1 @@
+"""Text results of torch_npu and MindSpore: CSV, JSON and settings."""

@@ -1,0 +1,78 @@
+"""How a span was recorded: profiler_info*.json, profiler_metadata.json and the names of the folders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.discovery.identity import identify
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.text import settings
+from tb_npu_plugin.readers.text.settings import integer_of, known_versions, object_of, text_of
+from tb_npu_plugin.schema import torch_npu_json as names
+
+
+def read_capture(folder: Path, log: ProblemLog) -> Capture:
+    """The capture of a result folder. What is not recorded is unknown; what is broken is a problem in the log.
+
+    The rank comes from the name of profiler_info_<rank>.json, then its rank_id, then the folder's name, then the
+    name of the folder around it. Start and end are wall-clock ns: end is collectionTimeEnd, and start is
+    collectionTimeEnd - (MonotonicTimeEnd - start_monotonic).
+    """
+    files = settings.listing(folder, log)
+    name, info = settings.profiler_info(folder, files, log)
+    report = FileReport(log, name or names.PROFILER_INFO.name)
+    metadata = settings.metadata(folder, files, log)
+    config = object_of(info, "config", report)
+    common = object_of(config, "common_config", report)
+    experimental = object_of(config, "experimental_config", report)
+    named = identify(folder, folder.parts[-2:], ())
+    rank, source = settings.rank_of(name, info, named, report)
+    start, end = _start_end(info, report)
+    return Capture(
+        rank=rank,
+        rank_source=source,
+        worker_name=named.worker_name,
+        host=named.host,
+        pid=named.pid,
+        level=text_of(experimental.get("_profiler_level")),
+        aic_metrics=text_of(experimental.get("_aic_metrics")),
+        activities=settings.activities_of(common, report),
+        schedule=settings.schedule_of(common, report),
+        switches=_switches(common, experimental),
+        export_types=settings.export_types_of(experimental, "_export_type", report),
+        versions=known_versions(info, {"torch_npu": "torch_npu_version", "CANN": "cann_version"}),
+        start_ns=start,
+        end_ns=end,
+        **metadata,
+    )
+
+
+def _start_end(info: Mapping[str, Any], report: FileReport) -> tuple[int | None, int | None]:
+    """Wall-clock ns of start and end; the start through the monotonic clock, read at both ends."""
+    start_info, end_info = object_of(info, "start_info", report), object_of(info, "end_info", report)
+    end = integer_of(end_info.get("collectionTimeEnd"))
+    monotonic_end = integer_of(end_info.get("MonotonicTimeEnd"))
+    monotonic_start = integer_of(start_info.get("start_monotonic"))
+    if end is None or end <= 0:
+        return None, None
+    if monotonic_end is None or monotonic_start is None:
+        return None, end
+    if not 0 <= monotonic_end - monotonic_start <= end:
+        report.add(
+            "inconsistent",
+            "start_monotonic",
+            expected=f"at most MonotonicTimeEnd {monotonic_end}",
+            found=str(monotonic_start),
+        )
+        return None, end
+    return end - (monotonic_end - monotonic_start), end
+
+
+def _switches(common: Mapping[str, Any], experimental: Mapping[str, Any]) -> dict[str, bool]:
+    """Everything that is on or off, without leading underscores."""
+    both = {**common, **experimental}
+    return {key.lstrip("_"): value for key, value in both.items() if isinstance(value, bool)}

@@ -1,0 +1,78 @@
+"""Checks the rollup entry of communication.json against the sums of the operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Optional
+
+from tb_npu_plugin.readers.shared.figures import Figures
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.schema import torch_npu_json as names
+from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS
+
+_TIME_KEYS = (names.ELAPSE, names.TRANSIT, names.WAIT, names.SYNC, names.IDLE)
+_MS, _MB = TIME_UNITS["ms"], DECIMAL_SIZE_UNITS["MB"]
+#: ns or bytes that a sum may differ by: each operator is rounded on its own, the file adds floats.
+_TOLERANCE = 1_000
+
+_Key = tuple[Optional[str], str, str, str]  # step, kind, transport or "", figure
+
+
+class Totals:
+    """Sums the operators of a file and compares them with what the file says the sums are."""
+
+    def __init__(self, report: FileReport) -> None:
+        self._report = report
+        self._figures = Figures(report)
+        self._sums: dict[_Key, int] = {}
+        self._unknown: set[_Key] = set()
+        self._expected: dict[_Key, int] = {}
+
+    def add_times(self, step: str | None, kind: str, values: Sequence[int | None]) -> None:
+        """The elapsed, transit, wait, synchronization and idle time of one operator (ns)."""
+        for name, value in zip(_TIME_KEYS, values):
+            self._add((step, kind, "", name), value)
+
+    def add_transport(self, step: str | None, kind: str, transport: str, values: Sequence[int | None]) -> None:
+        """The bytes that one operator moved over a transport, and the time (ns)."""
+        for name, value in zip((names.SIZE, names.TRANSIT), values):
+            self._add((step, kind, transport, name), value)
+
+    def _add(self, key: _Key, value: int | None) -> None:
+        if value is None:
+            self._unknown.add(key)
+        else:
+            self._sums[key] = self._sums.get(key, 0) + value
+
+    def expect(self, step: str | None, kind: str, rollup: dict[str, Any]) -> None:
+        """Take the rollup entry of a step and kind."""
+        for name in _TIME_KEYS:
+            self._expect((step, kind, "", name), rollup.get(names.COMM_TIME_INFO), _MS)
+        transports = rollup.get(names.COMM_BANDWIDTH_INFO)
+        for transport, info in transports.items() if isinstance(transports, dict) else ():
+            self._expect((step, kind, transport, names.SIZE), info, _MB)
+            self._expect((step, kind, transport, names.TRANSIT), info, _MS)
+
+    def _expect(self, key: _Key, info: Any, factor: int) -> None:
+        figure = info.get(key[3]) if isinstance(info, dict) else None
+        value = self._figures.integer(figure, factor, f"{_place(key)}, {key[3]}")
+        if value is not None:
+            self._expected[key] = value
+
+    def check(self) -> None:
+        """Report every sum that the file states otherwise. Sums with an unknown summand are not compared."""
+        for key, stated in self._expected.items():
+            computed = self._sums.get(key, 0)
+            if key not in self._unknown and abs(stated - computed) > _TOLERANCE:
+                self._report.add(
+                    "inconsistent",
+                    f"{_place(key)}, {key[3]}",
+                    expected=f"{computed}, the sum of the operators",
+                    found=str(stated),
+                    kind="total",
+                )
+
+
+def _place(key: _Key) -> str:
+    step, kind, transport, _ = key
+    return ", ".join(part for part in (f"step {step or '?'}", kind, names.COMM_TOTAL, transport) if part)

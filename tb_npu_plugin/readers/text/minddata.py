@@ -1,0 +1,196 @@
+"""The files of MindSpore's data pipeline, which legacy results and those of 2.5 and later share. Source:
+specs/mindspore.md 2.6, 3.1."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tb_npu_plugin.readers.mindinsight.rows import Rows, opened_rows, text
+from tb_npu_plugin.readers.shared.figures import Rows as TableRows
+from tb_npu_plugin.readers.shared.json_file import read_object
+from tb_npu_plugin.readers.shared.json_shapes import member, objects, whole
+from tb_npu_plugin.readers.shared.reading import Reading, Tables
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.text.minddata_batches import DEVICE, HOST, read_device_queue, read_device_wait, with_batches
+from tb_npu_plugin.readers.text.minddata_cpu import read_cpu
+from tb_npu_plugin.readers.text.minddata_summary import read_summary, with_summary
+from tb_npu_plugin.schema import minddata as files
+from tb_npu_plugin.schema import minddata_tables as names
+from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.tables import Table
+from tb_npu_plugin.units import TIME_UNITS, scaled
+
+_MS = TIME_UNITS["ms"]
+#: Columns of minddata_ops that only the summary knows.
+_SUMMARY_ONLY = 5
+
+
+def read_pipeline_raw(reading: Reading) -> Tables:
+    """`minddata_ops` and `minddata_queues` of minddata_pipeline_raw. A row without a number of its own is lost."""
+    ops, queues = TableRows(names.MINDDATA_OPS_COLUMNS), TableRows(names.MINDDATA_QUEUES_COLUMNS)
+    seen: set[int] = set()
+    with opened_rows(reading) as rows:
+        if rows is None:
+            return {}
+        place = {column.key: rows.first_of(column.headers) for column in names.MINDDATA_OPS_COLUMNS if column.headers}
+        sizes_place = rows.first_of((files.RAW_SIZES,))
+        if place["op_id"] is None or place["name"] is None:
+            rows.report.add("missing_column", "line 1", expected="op_id, op_type", found=", ".join(rows.header))
+            return {}
+        rows.tell_unknown(files.RAW_HEADER)
+        for line, cells in rows.lines:
+            op_id, capacity = (rows.integer(cells, place[key], 1, line) for key in ("op_id", "queue_capacity"))
+            if not _is_new(op_id, seen):
+                where = f"line {line}, {files.OP_ID}"
+                rows.report.add("bad_required_cell", where, expected=_OWN, found=cells[place["op_id"]])
+                continue
+            interval = rows.integer(cells, place["sample_interval_ns"], _MS, line)
+            sizes = _sizes(rows, text(cells, sizes_place), line)
+            average = rows.real(cells, place["queue_average"], line)
+            ops.add(
+                op_id, text(cells, place["name"]), rows.integer(cells, place["workers"], 1, line),
+                rows.integer(cells, place["parent_id"], 1, line), capacity, *_usage(sizes, capacity, average),
+                interval, *[None] * _SUMMARY_ONLY,
+            )  # fmt: skip
+            _add_queue(queues, op_id, interval, sizes)
+    return _pipeline(ops, queues)
+
+
+#: What is wrong with an operator that others cannot refer to.
+_OWN = "the operator's number, once"
+
+
+def _is_new(op_id: int | None, seen: set[int]) -> bool:
+    """A number that no operator before has; it is taken then."""
+    if op_id is None or op_id < 0 or op_id in seen:
+        return False
+    seen.add(op_id)
+    return True
+
+
+def _pipeline(ops: TableRows, queues: TableRows) -> Tables:
+    """Nothing without operators: another file may tell of them."""
+    found = ops.table()
+    return {"minddata_ops": found, "minddata_queues": queues.table()} if len(found) else {}
+
+
+def _sizes(rows: Rows, cell: str | None, line: int) -> list[int]:
+    if cell is None:
+        return []
+    try:
+        values = json.loads(cell)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, list) or not all(_is_size(value) for value in values):
+        rows.report.add("unexpected_shape", f"line {line}, {files.RAW_SIZES}", expected="a list", found=cell)
+        return []
+    return values
+
+
+def _is_size(value: Any) -> bool:
+    size = whole(value)
+    return size is not None and size >= 0
+
+
+def _usage(sizes: Sequence[int], capacity: int | None, stated: float | None) -> tuple[float | None, float | None]:
+    """Average and usage of a queue, from its samples where they are there; unknown without a queue."""
+    average = sum(sizes) / len(sizes) if sizes else stated
+    return average, None if average is None or capacity is None or capacity <= 0 else average / capacity
+
+
+def _add_queue(out: TableRows, op_id: int | None, interval: int | None, sizes: Sequence[int | None]) -> None:
+    for number, size in enumerate(sizes):
+        out.add(op_id, None if interval is None else number * interval, size)
+
+
+def read_pipeline_profiling(reading: Reading) -> Tables:
+    """The same of pipeline_profiling, where children stand instead of parents."""
+    report = reading.report
+    value = read_object(reading, exact=False)
+    if value is None:
+        return {}
+    interval = _interval(report, value.get(files.RAW_INTERVAL))
+    seen: set[int] = set()
+    found = []
+    for item in objects(report, value, files.RAW_OPS):
+        if _is_new(whole(item.get(files.OP_ID)), seen):
+            found.append(item)
+        else:
+            report.add("bad_required_cell", files.OP_ID, expected=_OWN, found=str(item.get(files.OP_ID)))
+    parents = {child: whole(item[files.OP_ID]) for item in found for child in _children(report, item)}
+    ops, queues = TableRows(names.MINDDATA_OPS_COLUMNS), TableRows(names.MINDDATA_QUEUES_COLUMNS)
+    for item in found:
+        queue = member(report, member(report, item, files.RAW_METRICS, dict), files.RAW_QUEUE, dict)
+        samples = [size if _is_size(size) else None for size in member(report, queue, files.QUEUE_SIZES, list)]
+        sizes = [size for size in samples if size is not None]
+        if len(sizes) < len(samples):
+            report.add("bad_cell", files.QUEUE_SIZES, count=len(samples) - len(sizes), kind=files.QUEUE_SIZES)
+        op_id, capacity = int(item[files.OP_ID]), whole(queue.get(files.QUEUE_LENGTH))
+        name = item.get(files.OP_TYPE)
+        ops.add(op_id, None if name is None else str(name) or None, whole(item.get(files.OP_WORKERS)), parents.get(op_id),
+                capacity, *_usage(sizes, capacity, None), interval, *[None] * _SUMMARY_ONLY)  # fmt: skip
+        _add_queue(queues, op_id, interval, samples)
+    if not found:
+        report.add("no_rows")
+    return _pipeline(ops, queues)
+
+
+def _interval(report: FileReport, value: Any) -> int | None:
+    """ns between two samples; unknown where the file does not tell, or tells no number: a problem."""
+    found = scaled(str(value), _MS)
+    if found is None and value is not None:
+        report.add("not_a_number", files.RAW_INTERVAL, found=str(value))
+    return found
+
+
+def _children(report: FileReport, item: dict[str, Any]) -> list[int]:
+    """Numbers of the operators whose output an operator takes."""
+    out = []
+    for child in member(report, item, files.OP_CHILDREN, list):
+        number = whole(child)
+        if number is None:
+            report.add("bad_cell", files.OP_CHILDREN, found=str(child), kind=files.OP_CHILDREN)
+        else:
+            out.append(number)
+    return out
+
+
+_READERS: dict[str, Callable[[Reading], Tables]] = {
+    files.PIPELINE.id: read_pipeline_raw,
+    files.PIPELINE_PROFILING.id: read_pipeline_profiling,
+    files.SUMMARY.id: read_summary,
+    files.BATCHES.id: read_device_queue,
+    files.DEVICE_WAIT.id: read_device_wait,
+    files.CPU.id: read_cpu,
+}
+
+
+def read_minddata(spec: ResultFile, reading: Reading) -> Tables | None:
+    """The logical tables of a file of the data pipeline, or what `joined` makes them of; None for other files.
+    Of two files that tell the same the better one stands, whichever comes first."""
+    reader = _READERS.get(spec.id)
+    if reader is None:
+        return None
+    return {} if _is_told_better(spec, reading.name, reading.before) else reader(reading)
+
+
+def _is_told_better(spec: ResultFile, name: str, before: Mapping[str, Table]) -> bool:
+    """What a file holds was read of one that says the same and more: JSON instead of CSV, which a cut leaves readable,
+    minddata_pipeline_raw instead of what it is made of, and the queue to the device."""
+    if spec is files.SUMMARY:
+        return "minddata_remarks" in before and ".csv" in name
+    if spec is files.PIPELINE_PROFILING:
+        return "minddata_ops" in before
+    queues = {files.BATCHES.id: HOST, files.DEVICE_WAIT.id: DEVICE}
+    return name.startswith(files.SECOND_CHOICE) and queues.get(spec.id) in before
+
+
+#: Tables that `joined` makes others of.
+PARTS = {HOST: "minddata_batches", DEVICE: "minddata_batches"}
+
+
+def joined(tables: Tables) -> Tables:
+    """The tables with what several files say together."""
+    return with_batches(with_summary(tables))

@@ -1,0 +1,119 @@
+"""The queues at the end of MindSpore's data pipeline, batch by batch. Source: specs/mindspore.md 3.1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO
+
+from tb_npu_plugin.analysis.joining import concat
+from tb_npu_plugin.readers.shared.damage import is_damaged
+from tb_npu_plugin.readers.shared.figures import Rows
+from tb_npu_plugin.readers.shared.reading import Reading, Tables
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.source import opened, text_lines
+from tb_npu_plugin.schema import minddata as files
+from tb_npu_plugin.schema import minddata_tables as names
+from tb_npu_plugin.units import TIME_UNITS, scaled
+
+#: Batches of one queue on their way into minddata_batches; no logical tables.
+HOST, DEVICE = "_host_batches", "_device_batches"
+_MS, _US = TIME_UNITS["ms"], TIME_UNITS["us"]
+_TIMES = {files.GET: "get_ns", files.PUSH: "push_ns", files.TOTAL: "total_ns"}
+_FIGURES = ("capacity", "size", "get_ns", "push_ns", "total_ns")
+_MEANT = "0, kind, batch and ms, or 1, capacity, batch and size"
+
+
+def read_device_queue(reading: Reading) -> Tables:
+    """The host's queue, of device_queue_profiling or dataset_iterator_profiling: lines of 5 figures (4 in old files),
+    `0 subtype batch ms [timestamp]` and `1 capacity batch size [timestamp]`. A batch that is told of again is another
+    one: some count anew in each epoch."""
+    report = reading.report
+    batches: list[tuple[int, dict[str, int]]] = []
+    latest: dict[int, dict[str, int]] = {}
+    with opened(reading) as stream:
+        if stream is None:
+            return {}
+        for line, content in enumerate(_whole_lines(stream, report), 1):
+            cells = content.split()
+            if not cells:
+                continue
+            told = _told(cells)
+            if told is None:
+                report.add("short_row", f"line {line}", expected=_MEANT, found=content.strip())
+                continue
+            batch, figures = told
+            if batch not in latest or latest[batch].keys() & figures.keys():
+                latest[batch] = {}
+                batches.append((batch, latest[batch]))
+            latest[batch].update(figures)
+    rows = Rows(names.MINDDATA_BATCHES_COLUMNS)
+    for batch, figures in sorted(batches, key=lambda entry: entry[0]):
+        rows.add(names.QUEUE_HOST, batch, *(figures.get(key) for key in _FIGURES))
+    return _unless_empty(HOST, rows, report)
+
+
+def _told(cells: list[str]) -> tuple[int, dict[str, int]] | None:
+    """(batch, figures) of a line; None where it is none."""
+    if not 4 <= len(cells) <= 5 or not all(cell.isdecimal() and len(cell) < 16 for cell in cells[:3]):
+        return None
+    kind, second, batch = map(int, cells[:3])
+    value = scaled(cells[3], _MS if kind == files.TIME_RECORD else 1)
+    if value is None or value < 0:
+        return None
+    if kind == files.QUEUE_RECORD:
+        return batch, {"capacity": second, "size": value}
+    return (batch, {_TIMES[second]: value}) if kind == files.TIME_RECORD and second in _TIMES else None
+
+
+def read_device_wait(reading: Reading) -> Tables:
+    """The device's queue, of minddata_aicpu (us) or minddata_getnext_profiling (ns): lines `name start end queue_size`.
+    Those of other operators than GetNext take no batch."""
+    report = reading.report
+    unit = _US if "aicpu" in reading.name else 1
+    rows = Rows(names.MINDDATA_BATCHES_COLUMNS)
+    batch = 0
+    with opened(reading) as stream:
+        if stream is None:
+            return {}
+        for line, content in enumerate(_whole_lines(stream, report), 1):
+            cells = content.split()
+            if not cells or cells[0] == files.WAIT_HEADER:
+                continue
+            start, end = (scaled(cell, unit) for cell in (cells[1:3] if len(cells) > 2 else ("", "")))
+            size = scaled(cells[3], 1) if len(cells) > 3 else None
+            is_batch = cells[0].startswith(files.WAIT)
+            is_told = start is not None and end is not None and size is not None and start <= end and size >= 0
+            # The recorder writes zeros where it could not tell what its raw data mean.
+            if start is None or end is None or not is_told or (is_batch and not start):
+                report.add("short_row", f"line {line}", expected="name start end size", found=content.strip())
+            elif is_batch:
+                batch += 1
+                rows.add(names.QUEUE_DEVICE, batch, None, size, end - start, None, end - start)
+    return _unless_empty(DEVICE, rows, report)
+
+
+def _whole_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
+    """The lines, and a reservation about the last one where it may have been cut."""
+    content = "\n"
+    for line, content in enumerate(text_lines(stream, report), 1):
+        if is_damaged(content):
+            report.add("bad_bytes", f"line {line}")
+        yield content
+    if not content.endswith(("\n", "\r")):
+        report.add("no_final_line_break", found=content)
+
+
+def _unless_empty(table: str, rows: Rows, report: FileReport) -> Tables:
+    """Nothing where there are no rows: another file may tell of the same queue."""
+    found = rows.table()
+    if len(found):
+        return {table: found}
+    report.add("no_rows")
+    return {}
+
+
+def with_batches(tables: Tables) -> Tables:
+    """The tables with minddata_batches, made of what was read of each queue."""
+    found = [tables[name] for name in (HOST, DEVICE) if name in tables]
+    out = {name: table for name, table in tables.items() if name not in (HOST, DEVICE)}
+    return {**out, "minddata_batches": concat(found[0].columns, found)} if found else out

@@ -1,0 +1,69 @@
+"""CPU of MindSpore's data pipeline over time: minddata_cpu_utilization. Source: specs/mindspore.md 3.1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tb_npu_plugin.readers.shared.figures import Figures, Rows
+from tb_npu_plugin.readers.shared.json_file import read_object
+from tb_npu_plugin.readers.shared.json_shapes import member, objects
+from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.schema import minddata as files
+from tb_npu_plugin.schema import minddata_tables as names
+from tb_npu_plugin.tables import Table
+from tb_npu_plugin.units import TIME_UNITS, number
+
+
+def read_cpu(reading: Reading) -> dict[str, Table]:
+    """`minddata_cpu`, of the machine 0 to 100, of process and operators percent of one core. The first stamp is the
+    base of what is measured: values are one fewer, or the first of them is zero, as no sample came before it."""
+    report = reading.report
+    value = read_object(reading, exact=True)
+    if value is None:
+        return {}
+    found = _Samples(report, member(report, value, files.CPU_STAMPS, list))
+    machine = member(report, value, files.CPU_DEVICE, dict)
+    found.watch(machine)
+    found.add(names.CPU_MACHINE, None, machine)
+    found.add(names.CPU_PROCESS, None, member(report, value, files.CPU_PROCESS, dict))
+    for item in objects(report, value, files.CPU_OPS):
+        op_id = found.figures.integer(item.get(files.OP_ID), 1, files.OP_ID)
+        known = op_id if op_id is not None and op_id >= 0 else None
+        found.add(names.CPU_OP, known, member(report, item, files.CPU_METRICS, dict))
+    return {"minddata_cpu": found.rows.table()}
+
+
+class _Samples:
+    """Rows while they are collected. stamps: of the samples, ms as text."""
+
+    def __init__(self, report: FileReport, stamps: list[Any]) -> None:
+        self._report = report
+        self.figures = Figures(report)
+        self._stamps = [self.figures.integer(stamp, TIME_UNITS["ms"], files.CPU_STAMPS) for stamp in stamps]
+        self._has_base = False
+        self.rows = Rows(names.MINDDATA_CPU_COLUMNS)
+
+    def watch(self, machine: dict[str, Any]) -> None:
+        """Whether the first sample is the base: the shares of the machine's time add up to 100 in a real one."""
+        first = [values[0] for values in self._series(machine).values() if values]
+        self._has_base = bool(first) and all(isinstance(one, str) and number(one) == 0 for one in first)
+
+    def add(self, scope: str, op_id: int | None, info: dict[str, Any]) -> None:
+        """The series of one scope."""
+        series = self._series(info)
+        length = max(len(values) for values in series.values())
+        before = len(self._stamps) - length
+        if before < 0:
+            self._report.add("unexpected_shape", f"{scope}, {files.CPU_STAMPS}", expected=f"{length} stamps",
+                             found=str(len(self._stamps)), kind=files.CPU_STAMPS)  # fmt: skip
+        base = self._stamps[0] if self._stamps else None
+        for row in range(int(self._has_base and before == 0), length):
+            stamp = self._stamps[before + row] if before >= 0 else None
+            # A series that is shorter lacks its first values.
+            each = (values[row - length] if length - row <= len(values) else None for values in series.values())
+            self.rows.add(scope, op_id, None if stamp is None or base is None else stamp - base,
+                          *(self.figures.real(one, f"value {row}, {scope}") for one in each))  # fmt: skip
+
+    def _series(self, info: dict[str, Any]) -> dict[str, list[Any]]:
+        return {key: member(self._report, info, name, list) for key, name in files.CPU_FIGURES.items()}

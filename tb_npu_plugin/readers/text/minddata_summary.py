@@ -1,0 +1,119 @@
+"""minddata_pipeline_summary: what MindSpore itself made of the pipeline, as JSON, or as CSV where a line is a key and
+its values. Source: specs/mindspore.md 2.6."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import numpy as np
+
+from tb_npu_plugin.readers.shared.csv_rows import MAX_CELL
+from tb_npu_plugin.readers.shared.figures import Figures, Rows
+from tb_npu_plugin.readers.shared.json_file import load_object, read_text
+from tb_npu_plugin.readers.shared.reading import Reading, Tables
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.schema import minddata as files
+from tb_npu_plugin.schema import minddata_tables as names
+from tb_npu_plugin.tables import NULL_INT, Column, Data, Kind, Table, from_lists
+from tb_npu_plugin.units import TIME_UNITS
+
+#: Figures by operator on their way into minddata_ops; no logical table.
+FIGURES = "minddata_summary"
+_KINDS = ("cpu", "queue", "warning", "suggestion")
+_COLUMNS = tuple(
+    column
+    for column in names.MINDDATA_OPS_COLUMNS
+    if column.key in ("op_id", *files.SUMMARY_FIGURES, *files.SUMMARY_TIMES)
+)
+_MS = TIME_UNITS["ms"]
+
+
+def read_summary(reading: Reading) -> Tables:
+    """`minddata_remarks`, and figures of operators that `with_summary` puts into minddata_ops."""
+    report = reading.report
+    text = read_text(reading)
+    if text is None:
+        return {}
+    is_csv = ".csv" in reading.path.suffixes
+    content = _transposed(text, report) if is_csv else load_object(text, report, exact=True)
+    if content is None:
+        return {}
+    remarks = Rows(names.MINDDATA_REMARKS_COLUMNS)
+    for key, kind in sorted(zip(files.REMARKS, _KINDS), key=lambda pair: _KINDS.index(pair[1]) < 2):
+        for item in _listed(content.get(key)):
+            if isinstance(item, str) and item.strip():
+                remarks.add(kind, item.strip())
+    if files.SUMMARY_IDS not in content:
+        report.add("unexpected_shape", files.SUMMARY_IDS, found=", ".join(map(str, content)))
+        return {"minddata_remarks": remarks.table()} if len(remarks.table()) else {}
+    return {"minddata_remarks": remarks.table(), FIGURES: _figures(content, report, not is_csv or _ends_a_line(text))}
+
+
+def _transposed(text: str, report: FileReport) -> dict[str, Any]:
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_CELL))
+    out: dict[str, Any] = {}
+    try:
+        for row in csv.reader(io.StringIO(text, newline="")):
+            if row:
+                out[row[0]] = row[1:]
+    except csv.Error as error:
+        report.add("bad_quotes", found=str(error))
+    if not _ends_a_line(text):
+        report.add("no_final_line_break", found=text.splitlines()[-1])
+    return out
+
+
+def _ends_a_line(text: str) -> bool:
+    return text.endswith(("\n", "\r"))
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _figures(content: dict[str, Any], report: FileReport, is_whole: bool) -> Table:
+    """One row an operator. -1 is unknown; what is said once is said of the end of the pipeline, the first operator.
+    is_whole: the file was not cut, and no list is short for that."""
+    figures = Figures(report)
+    ids = [figures.integer(item, 1, files.SUMMARY_IDS) for item in _listed(content.get(files.SUMMARY_IDS))]
+    lists: dict[str, list[Any]] = {"op_id": ids}
+    for column in _COLUMNS[1:]:
+        key = files.SUMMARY_FIGURES.get(column.key) or files.SUMMARY_TIMES[column.key]
+        items = _listed(content.get(key))
+        if is_whole and key in content and column.key in files.SUMMARY_FIGURES and len(items) != len(ids):
+            report.add("unexpected_shape", key, expected=f"{len(ids)} figures", found=str(len(items)), kind=key)
+            items = []  # whose they are is not known
+        values = [_figure(column, item, figures, key) for item in items][: len(ids)]
+        lists[column.key] = values + [None] * (len(ids) - len(values))
+    return from_lists(_COLUMNS, lists)
+
+
+def _figure(column: Column, item: Any, figures: Figures, key: str) -> int | float | None:
+    value = figures.integer(item, _MS, key) if column.kind is Kind.DURATION else figures.real(item, key)
+    return None if value is None or value < 0 else value
+
+
+def with_summary(tables: Tables) -> Tables:
+    """The tables with what the summary says of operators in minddata_ops, where both were read."""
+    summary, ops = tables.get(FIGURES), tables.get("minddata_ops")
+    out = {name: table for name, table in tables.items() if name != FIGURES}
+    if summary is None or ops is None:
+        return out
+    place = {op_id: row for row, op_id in enumerate(summary.ints("op_id").tolist()) if op_id != NULL_INT}
+    rows = [place.get(op_id, -1) for op_id in ops.ints("op_id").tolist()]
+    there = np.flatnonzero(np.asarray(rows) >= 0)
+    picked = np.asarray(rows, dtype=np.int64)[there]
+    data: dict[str, Data] = dict(ops.data)
+    for column in _COLUMNS[1:]:
+        if column.kind.is_int:
+            times = ops.ints(column.key).copy()
+            times[there] = summary.ints(column.key)[picked]
+            data[column.key] = times
+        else:
+            figures = ops.floats(column.key).copy()
+            figures[there] = summary.floats(column.key)[picked]
+            data[column.key] = figures
+    out["minddata_ops"] = Table(ops.columns, data)
+    return out

@@ -1,0 +1,34 @@
+"""Steps are told by their number; anything else in their column is damage. Source: specs/ascend_pt.md 4.1, 4.9."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
+from tb_npu_plugin.tables import Table, Text
+
+_NUMBER = re.compile(r"[0-9]+(\.0)?")
+_EXPECTED = "the number of a step, or nothing"
+
+
+def with_numbered_steps(table: Table, id: str, report: FileReport) -> Table:
+    """The table `id` without steps that are no number: in step_trace such a row is lost, as it would be shown as one
+    step more; a row of anything else belongs to no step then."""
+    if not table.has("step") or not isinstance(table.data["step"], Text):
+        return table
+    steps = table.text("step")
+    wrong = steps.isin(value for value in steps.values if not _NUMBER.fullmatch(value))
+    count = int(wrong.sum())
+    if not count:
+        return table
+    found = steps[int(np.flatnonzero(wrong)[0])] or ""
+    is_lost = id == STEP_TRACE.id
+    code = "bad_required_cell" if is_lost else "bad_cell"
+    report.add(code, table.column("step").title, expected=_EXPECTED, found=found, count=count, kind="step")
+    if is_lost:
+        return table.take(~wrong)
+    codes = np.where(wrong, -1, steps.codes).astype(np.int32)
+    return Table(table.columns, {**table.data, "step": Text(codes, steps.values)})

@@ -1,0 +1,157 @@
+"""What the files of settings have in common, whichever profiler wrote them: profiler_info*.json and
+profiler_metadata.json."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.discovery.identity import MAX_RANK, Identity
+from tb_npu_plugin.discovery.layout import INFO_NAME
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.shared.json_file import read_object
+from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.schema import torch_npu_json as names
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
+
+
+def listing(folder: Path, log: ProblemLog) -> list[str]:
+    """Names in the folder."""
+    try:
+        return sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        FileReport(log, ".").add("unreadable", found=error.strerror or type(error).__name__)
+        return []
+
+
+def profiler_info(folder: Path, files: list[str], log: ProblemLog) -> tuple[str, dict[str, Any]]:
+    """Name and content of the profiler_info file; "" and {} without one."""
+    report = FileReport(log, names.PROFILER_INFO.name)
+    found = [name for name in files if names.PROFILER_INFO.matches(name)]
+    if not found:
+        report.add("no_settings")
+        return "", {}
+    if len(found) > 1:
+        report.add("several_settings", found=", ".join(found))
+    name = next((name for name in found if _suffix(name) is not None), found[0])
+    return name, load(folder / name, log)
+
+
+def load(path: Path, log: ProblemLog) -> dict[str, Any]:
+    """The object in a file of settings; {} after a problem."""
+    return read_object(Reading(path, path.name, log), exact=False) or {}
+
+
+def _suffix(name: str) -> int | None:
+    """The rank in profiler_info_<rank>.json."""
+    found = INFO_NAME.fullmatch(name)
+    return int(found.group("rank")) if found and found.group("rank") else None
+
+
+def rank_of(name: str, info: Mapping[str, Any], named: Identity, report: FileReport) -> tuple[int | None, str]:
+    """Rank and where it comes from. rank_id is an int, text when it came from $RANK, -1 or absent when unknown."""
+    suffix, value = _suffix(name), info.get("rank_id")
+    stated = integer_of(value)
+    if value is not None and (stated is None or stated >= MAX_RANK):
+        report.add("not_a_number", "rank_id", found=str(value))
+    if stated is not None and not 0 <= stated < MAX_RANK:
+        stated = None
+    if suffix is not None:
+        if stated not in (None, suffix):
+            report.add("inconsistent", "rank_id", expected=f"{suffix}, as in the file name", found=str(stated))
+        return suffix, name
+    return (named.rank, named.rank_source) if stated is None else (stated, "rank_id")
+
+
+def metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, Any]:
+    """The fields of Capture that profiler_metadata.json fills."""
+    path = folder / names.PROFILER_METADATA.name
+    content = load(path, log) if path.name in files else {}
+    report = FileReport(log, path.name)
+    groups = object_of(content, names.GROUPS, report)
+    for name, group in groups.items():
+        if not isinstance(group, dict):
+            report_shape(report, f"{names.GROUPS}, {name}", "an object", group)
+    environment = object_of(content, names.ENVIRONMENT, report)
+    taken = (names.GROUPS, names.ENVIRONMENT, names.DISTRIBUTED, names.SIMULATED)
+    return {
+        "groups": {name: group for name, group in groups.items() if isinstance(group, dict)},
+        "distributed_args": object_of(content, names.DISTRIBUTED, report),
+        "environment": {name: str(value) for name, value in environment.items()},
+        "simulated": bool(content.get(names.SIMULATED, False)),
+        "metadata": {key: value for key, value in content.items() if key not in taken},
+    }
+
+
+def object_of(content: Mapping[str, Any], key: str, report: FileReport) -> dict[str, Any]:
+    """An object inside an object; {} where it is absent or, a problem, something else."""
+    value = content.get(key)
+    if isinstance(value, dict):
+        return value
+    if value is not None:
+        report_shape(report, key, "an object", value)
+    return {}
+
+
+def report_shape(report: FileReport, key: str, expected: str, found: Any) -> None:
+    """Report a value of another kind than expected."""
+    report.add("unexpected_shape", key, expected=expected, found=str(found), kind=key)
+
+
+def activities_of(common: Mapping[str, Any], report: FileReport) -> tuple[str, ...] | None:
+    """("CPU", "NPU") from ["ProfilerActivity.NPU", "ProfilerActivity.CPU"]: the file's order is that of a set."""
+    value = common.get("activities")
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        report_shape(report, "activities", "a list", value)
+        return None
+    return tuple(sorted(str(item).rpartition(".")[2] for item in value))
+
+
+def schedule_of(common: Mapping[str, Any], report: FileReport) -> dict[str, int] | None:
+    """The schedule's numbers; None without a schedule. Dumps of 2023 write _wait for wait."""
+    schedule = {}
+    for key, value in object_of(common, "schedule", report).items():
+        number = integer_of(value)
+        if number is None:
+            report_shape(report, f"schedule, {key}", "an integer", value)
+        else:
+            schedule[key.lstrip("_")] = number
+    return schedule or None
+
+
+def export_types_of(content: Mapping[str, Any], key: str, report: FileReport) -> tuple[str, ...] | None:
+    """The export types: a list, in dumps of before 2025 one text."""
+    value = content.get(key)
+    items = [value] if isinstance(value, str) else value
+    if isinstance(items, list):
+        return tuple(str(item).lower() for item in items) or None
+    if value is not None:
+        report_shape(report, key, "a list or a text", value)
+    return None
+
+
+def known_versions(info: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, str]:
+    """What is known of the versions of these programs. `keys`: {program: key of its version}."""
+    found = {program: text_of(info.get(key)) for program, key in keys.items()}
+    return {program: version for program, version in found.items() if version is not None}
+
+
+def text_of(value: Any) -> str | None:
+    """A text that says something."""
+    return value if isinstance(value, str) and value else None
+
+
+def integer_of(value: Any) -> int | None:
+    """An int, or text that is one of usual size."""
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        return None
+    if isinstance(value, int):
+        return value
+    text = value.strip()
+    return int(text) if _WHOLE.fullmatch(text) else None

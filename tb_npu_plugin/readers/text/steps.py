@@ -1,0 +1,83 @@
+"""What readers add to the table of steps, and what they take from it. Source: specs/ascend_pt.md 4.9."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_npu_plugin.analysis.steps.partition import extents_of, from_step_trace
+from tb_npu_plugin.schema.torch_npu_csv import STEP_LEAD, STEP_START
+from tb_npu_plugin.tables import NULL_INT, Table
+
+
+def with_known_times(tables: dict[str, Table], marked: bool = False) -> dict[str, Table]:
+    """The tables; in step_trace with the start of each step on the device and on the host, and without preparing that is
+    none. marked: steps are cut by their marks on the host, as MindSpore does, not by what they launched."""
+    steps, kernels = tables.get("step_trace"), tables.get("kernels")
+    if steps is None:
+        return tables
+    steps = _with_known_preparing(steps)
+    if kernels is not None and not steps.has(STEP_START.key):
+        steps = _with_starts(steps, kernels, marked)
+    return {**tables, "step_trace": steps}
+
+
+def _with_known_preparing(steps: Table) -> Table:
+    """The preparation of a step that neither computed nor communicated is unknown. torch_npu counts it to -1 us after 1970
+    then: it took minus 50 years, and steps with it began 50 years late."""
+    if not all(map(steps.has, ("computing", "communication", "preparing"))):
+        return steps
+    idle = (steps.ints("computing") == 0) & (steps.ints("communication") == 0)
+    if not idle.any():
+        return steps
+    return Table(steps.columns, {**steps.data, "preparing": np.where(idle, NULL_INT, steps.ints("preparing"))})
+
+
+def _with_starts(steps: Table, kernels: Table, marked: bool) -> Table:
+    """With the columns start_ns and lead_ns, from the kernels."""
+    names, devices = steps.text("step").tolist(), steps.ints("device_id").tolist()
+    totals = [step.total_ns for step in from_step_trace(steps)]
+    preparing = steps.ints("preparing").tolist()
+    extents = extents_of(kernels)
+    any_device = {step: extent for (_, step), extent in sorted(extents.items(), key=lambda item: -item[1][0])}
+    starts, leads = [NULL_INT] * len(steps), [NULL_INT] * len(steps)
+    for device in set(devices):
+        found = [
+            (*extent, row)
+            for row in range(len(steps))
+            if devices[row] == device
+            and (extent := extents.get((device, names[row])) or any_device.get(names[row])) is not None
+        ]
+        found.sort()
+        own = [first for first, _, _ in found]
+        if marked:  # nothing is free before the first task of all
+            own[1:] = [first - max(0, preparing[row]) for first, _, row in found[1:]]
+        else:
+            own = _begins([(first, last, totals[row]) for first, last, row in found])
+        for (first, _, row), start in zip(found, own):
+            starts[row], leads[row] = start, first - start
+    return steps.with_columns(
+        [(STEP_START, np.array(starts, dtype=np.int64)), (STEP_LEAD, np.array(leads, dtype=np.int64))]
+    )
+
+
+def _begins(steps: Sequence[tuple[int, int, int | None]]) -> list[int]:
+    """Where the steps of a device begin, of (start of the first task, end of the last, time of the step).
+
+    Free time between two steps counts as a whole: to the first of them, to the second where the device ran on when the
+    first one ended on the host, or to none. What a step has more than its tasks tells which.
+    """
+    out: list[int] = []
+    is_taken = True  # the time before the step, by the one before
+    for at, (first, last, total) in enumerate(steps):
+        before = 0 if is_taken else max(0, first - steps[at - 1][1])
+        behind = max(0, steps[at + 1][0] - last) if at + 1 < len(steps) else 0
+        more = 0 if total is None else total - (last - first)
+        leads, trails = min(
+            ((lead, trail) for lead in (False, True) for trail in (False, True)),
+            key=lambda choice: abs(more - before * choice[0] - behind * choice[1]),
+        )
+        out.append(first - before if leads else first)
+        is_taken = trails
+    return out

@@ -1,0 +1,1 @@
+"""The cache: entries on disk, and what is kept in memory."""

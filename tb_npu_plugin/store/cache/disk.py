@@ -1,0 +1,266 @@
+"""What was read, on disk: one folder an entry, complete or not there at all.
+
+<cache>/entries/<key>/   meta.json and what the stage wrote
+<cache>/building/        entries while they are built, and those being removed
+
+Several servers may share a cache: an entry is built under a name of its own and renamed into place, and removed the
+other way round. Whoever has files of a removed entry open keeps reading them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import logging
+import math
+import os
+import shutil
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.problems import PASSING
+from tb_npu_plugin.store.cache.version import reader_version
+from tb_npu_plugin.user_cache import cache_root, open_to_others
+
+logger = logging.getLogger(__name__)
+
+META = "meta.json"
+#: Remains of interrupted builds older than this are removed, in seconds.
+ABANDONED = 24 * 3600.0
+#: Other servers write to the cache as well: how large it is is looked at this often, in seconds. It takes a walk over
+#: all files, too long to do after each entry.
+LOOK_AGAIN = 60.0
+#: An entry of what a stalled disk has given is read again after this, in seconds.
+RETRY_AFTER = 60.0
+YEAR = 365 * 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A complete entry: its folder and its meta.json."""
+
+    folder: Path
+    meta: dict[str, Any]
+
+
+def max_bytes() -> int:
+    """TB_NPU_CACHE_MAX_GB (default 20) in bytes."""
+    try:
+        return int(float(os.environ.get("TB_NPU_CACHE_MAX_GB", "20")) * 1e9)
+    except ValueError:
+        logger.warning("TB_NPU_CACHE_MAX_GB is no number; using 20")
+        return 20_000_000_000
+
+
+def entry_key(folder: Path, stage: str, files: Sequence[FoundFile], part: str = "") -> str:
+    """Key of what one stage reads from files of a result folder: where they are, how large, when changed, and
+    what reads them. `part`: of the files, where several spans share them."""
+    parts = [str(folder), stage, part, reader_version()]
+    parts += [f"{file.relative}:{file.size}:{file.mtime_ns}" for file in files]
+    return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+
+
+class Cache:
+    """The entries below `root`. Thread-safe and safe between processes. Raises OSError where it cannot be written."""
+
+    def __init__(self, root: Path | None = None, limit: int | None = None) -> None:
+        self.root = root or cache_root()
+        self.limit = max_bytes() if limit is None else limit
+        #: Entries that came of the state of the machine are good for this process only.
+        self._session = uuid.uuid4().hex
+        self._full: list[Path] = []  # folders of entries where there was no more room
+        self._use(self.root)
+        self._clear_abandoned()
+        self._lock = threading.Lock()
+        #: Bytes to the limit as far as is known here, and when all entries were looked at.
+        self._room, self._looked = 0, -math.inf
+
+    def _use(self, root: Path) -> None:
+        """Write below a folder from now on. Raises OSError."""
+        entries, building = root / "entries", root / "building"
+        for folder in (root, entries, building):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.root, self._entries, self._building = root, entries, building
+        self.discard(self.new_folder())  # the folders may be there already, but of another user or read-only
+
+    def fall_back(self, size: int) -> bool:
+        """Where the disk is full: write to a temporary folder until the end, if another disk has room for `size` bytes.
+        What there is stays in use."""
+        with self._lock:
+            try:
+                place = Path(tempfile.gettempdir())
+                if self._full or device_of(place) == device_of(self.root):
+                    return False
+                if shutil.disk_usage(place).free < size:
+                    return False
+                before, entries = self.root, self._entries
+                self._use(temporary_root())
+            except OSError as error:
+                logger.warning("no temporary cache: %s", error)
+                return False
+            self._full.append(entries)
+            logger.warning("no room in the cache %s; using %s until the end", before, self.root)
+            return True
+
+    def get(self, key: str) -> Entry | None:
+        """A complete entry, marked as used; None when there is none. One that cannot be read is dropped."""
+        found = (self._get(entries / key) for entries in (self._entries, *self._full))
+        return next(filter(None, found), None)
+
+    def _get(self, folder: Path, again: bool = False) -> Entry | None:
+        key = folder.name
+        try:
+            meta = json.loads((folder / META).read_bytes())
+            if not isinstance(meta, dict):
+                raise ValueError("meta.json is no object")
+            for name, size in meta["sizes"].items():
+                if (folder / name).stat().st_size != size:
+                    raise ValueError(f"{name} has another size")
+            if not self._is_valid(meta.get("passing")):
+                self.drop(key)
+                return None
+        except FileNotFoundError:
+            if not folder.exists():
+                return None
+            if not again:  # it may have been committed between the two looks
+                return self._get(folder, again=True)
+            self.drop(key)
+            return None
+        except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+            logger.warning("dropping the damaged cache entry %s: %s", key, error)
+            self.drop(key)
+            return None
+        with suppress(OSError):
+            os.utime(folder)
+        return Entry(folder, meta)
+
+    def _is_valid(self, passing: Any) -> bool:
+        """Whether what came of a state of the machine may still be so. passing: see commit."""
+        if passing is None:
+            return True
+        return bool(passing["session"] == self._session and time.time() < passing["until"])
+
+    def new_folder(self) -> Path:
+        """An empty folder to build an entry in."""
+        folder = self._building / uuid.uuid4().hex
+        folder.mkdir(mode=0o700)
+        return folder
+
+    def commit(self, key: str, built: Path, meta: dict[str, Any]) -> Entry | None:
+        """Make a built folder the entry of this key. When another server was first, its entry stays. One with problems of
+        the machine, or of ours, is read again by the next server; after a while where a disk did not answer."""
+        codes = {problem["code"] for problem in meta.get("problems", ())}
+        if codes & PASSING:
+            until = time.time() + (RETRY_AFTER if "stalled" in codes else YEAR)
+            meta = {**meta, "passing": {"session": self._session, "until": until}}
+        sizes = {
+            str(path.relative_to(built)): path.stat().st_size for path in sorted(built.rglob("*")) if path.is_file()
+        }
+        (built / META).write_text(json.dumps({**meta, "sizes": sizes}), encoding="utf-8")
+        target = self._entries / key
+        try:
+            built.rename(target)
+        except OSError:
+            if self.get(key) is None:  # nobody was first: folders cannot be moved here, as in some network file systems
+                _copy(built, target)
+            self.discard(built)
+        entry = self.get(key)
+        with self._lock:
+            self._room -= sum(sizes.values())
+            is_due = self._room < 0 or time.monotonic() - self._looked > LOOK_AGAIN
+        if is_due:
+            self.shrink(keep=key)
+        return entry
+
+    def take(self, built: Path) -> Path:
+        """Move a folder that lies within one of `new_folder` out of it, so that it does not go with that one. Returns
+        where it is now. Raises OSError."""
+        taken = self._building / uuid.uuid4().hex
+        built.rename(taken)
+        return taken
+
+    def discard(self, built: Path) -> None:
+        """Remove a folder of `new_folder` or `take` that became no entry; nothing when it did."""
+        shutil.rmtree(built, ignore_errors=True)
+
+    def drop(self, key: str) -> None:
+        """Remove an entry."""
+        doomed = self._building / uuid.uuid4().hex
+        for entries in (self._entries, *self._full):
+            try:
+                (entries / key).rename(doomed)
+            except OSError:
+                shutil.rmtree(entries / key, ignore_errors=True)  # another server was first, or it cannot be moved
+        shutil.rmtree(doomed, ignore_errors=True)
+
+    def shrink(self, keep: str = "") -> None:
+        """Remove the entries that were not used for longest until the rest fits the limit."""
+        found = []
+        for folder in self._entries.iterdir():
+            with suppress(OSError):
+                found.append((folder.stat().st_mtime, _bytes(folder), folder.name))
+        total = sum(size for _, size, _ in found)
+        for _, size, key in sorted(found):
+            if total <= self.limit:
+                break
+            if key != keep:
+                self.drop(key)
+                total -= size
+        with self._lock:
+            self._room, self._looked = self.limit - total, time.monotonic()
+
+    def _clear_abandoned(self, now: Callable[[], float] = time.time) -> None:
+        for folder in self._building.iterdir():
+            with suppress(OSError):
+                if now() - folder.stat().st_mtime > ABANDONED:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _copy(built: Path, target: Path) -> None:
+    """Make a folder that cannot be moved an entry: META last, so that it is none before it is complete."""
+    meta = (built / META).read_bytes()
+    (built / META).unlink()
+    try:
+        shutil.copytree(built, target)
+        (target / META).write_bytes(meta)
+    except OSError:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
+
+
+def _bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def device_of(path: Path) -> int:
+    """The disk, or mount, that a folder is on. Raises OSError."""
+    return path.stat().st_dev
+
+
+def temporary_root() -> Path:
+    """A folder for a cache of this process only. Raises OSError."""
+    root = Path(tempfile.mkdtemp(prefix="tb-npu-plugin-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    return root
+
+
+def open_cache() -> Cache:
+    """The user's cache, or one for this process only where there is no place for it."""
+    try:
+        root = cache_root()
+        if root.exists() and (other := open_to_others(root.resolve())) is not None:
+            raise PermissionError(f"others can change {other}; make it yours alone: chown and chmod 700")
+        return Cache(root)
+    except (OSError, RuntimeError) as error:
+        root = temporary_root()
+        logger.warning("no cache (%s); using %s until the end", error, root)
+        return Cache(root)

@@ -1,0 +1,1 @@
+"""Worker processes that read result files, and the queue in front of them."""

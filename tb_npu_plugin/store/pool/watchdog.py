@@ -1,0 +1,157 @@
+"""Ends a worker process that takes more memory than its files can need, or makes no progress."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.store.pool.budget import asked_memory, needed, unpacked_bytes
+
+#: How often a worker is looked at, in seconds.
+INTERVAL = 0.2
+#: A worker may always take this much memory, and this many times what its files need by estimate.
+LEAST_MEMORY = 1 << 30
+MOST_TIMES = 3
+#: CPU seconds without progress, and one more for each so many bytes of the files: building follows reading.
+CPU_WITHOUT_PROGRESS = 20.0
+BYTES_PER_SECOND = 4 << 20
+#: Seconds without progress in which a worker hardly computes: it waits for a disk, or was stopped.
+STALLED_AFTER = 120.0
+#: Share of the time that a waiting process computes at most.
+WAITING = 0.05
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a process has used: CPU seconds, and bytes of memory without mapped files. None: the system does not say."""
+
+    cpu: float | None
+    memory: int | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Why a worker was ended: code of the problem, what was expected and found, what to do."""
+
+    code: str
+    expected: str
+    found: str
+    action: str
+
+    def problem(self, file: str, lost: str) -> Problem:
+        """For the user. file: at which the worker was ended."""
+        return Problem(self.code, file, "", self.expected, self.found, lost, self.action)
+
+
+def usage_of(pid: int, root: Path = Path("/proc")) -> Usage:
+    """What a process uses now."""
+    if sys.platform == "darwin":
+        return Usage(None, _footprint(pid))
+    cpu = memory = None
+    with suppress(OSError, ValueError, IndexError):
+        fields = (root / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    with suppress(OSError):
+        found = re.search(r"^RssAnon:\s+(\d+) kB", (root / str(pid) / "status").read_text(), re.MULTILINE)
+        memory = int(found.group(1)) << 10 if found else None
+    return Usage(cpu, memory)
+
+
+def _footprint(pid: int) -> int | None:
+    """Of macOS: ri_phys_footprint of rusage_info_v0, behind a UUID and seven other numbers of 8 bytes."""
+    values = (ctypes.c_uint64 * 16)()
+    try:
+        libproc = ctypes.CDLL("/usr/lib/libproc.dylib")
+        return int(values[9]) if libproc.proc_pid_rusage(pid, 0, ctypes.byref(values)) == 0 else None
+    except (OSError, AttributeError):
+        return None
+
+
+class Watchdog:
+    """Watches one request of a worker process from its making to `stop`, and kills it where it must. `out`: folder that
+    the request writes into: when files grow there, that is progress."""
+
+    def __init__(self, pid: int, files: Sequence[FoundFile], out: Path, kill: Callable[[], None]) -> None:
+        self.verdict: Verdict | None = None
+        self._pid, self._out, self._kill = pid, out, kill
+        self._memory = max(LEAST_MEMORY, MOST_TIMES * needed(files), asked_memory() or 0)
+        self._cpu_limit = CPU_WITHOUT_PROGRESS + unpacked_bytes(files) / BYTES_PER_SECOND
+        self._stopped = threading.Event()
+        self._seen: Any = None
+        self._told: dict[str, Any] = {}
+        self._thread = threading.Thread(target=self._run, name="npu-watchdog", daemon=True)
+        self._thread.start()
+
+    def note(self, message: dict[str, Any]) -> None:
+        """What the worker says of its progress."""
+        self._told = message
+
+    def stop(self) -> Verdict | None:
+        """The request has ended; why it was ended, if so."""
+        self._stopped.set()
+        self._thread.join()
+        return self.verdict
+
+    def _run(self) -> None:
+        begun, cpu = time.monotonic(), usage_of(self._pid).cpu
+        while not self._stopped.wait(INTERVAL):
+            now, usage = time.monotonic(), usage_of(self._pid)
+            if self._has_moved():
+                begun, cpu = now, usage.cpu
+            used = None if usage.cpu is None or cpu is None else usage.cpu - cpu
+            self.verdict = self._judge(usage.memory, now - begun, used)
+            if self.verdict is not None:
+                self._kill()
+                return
+
+    def _has_moved(self) -> bool:
+        """Whether there is progress since the last look."""
+        seen = (self._told.get("file"), self._told.get("bytes"), self._told.get("preview"), _bytes(self._out))
+        before, self._seen = self._seen, seen
+        return bool(seen != before)
+
+    def _judge(self, memory: int | None, waited: float, used: float | None) -> Verdict | None:
+        if memory is not None and memory > self._memory:
+            return Verdict(
+                "too_expensive",
+                f"at most {self._memory >> 20} MB of memory for files of this size",
+                f"more than that: {memory >> 20} MB",
+                "Check that the profiler wrote this file. To allow more, set TB_NPU_MEMORY_MB and reload.",
+            )
+        if used is not None and used > self._cpu_limit:
+            return Verdict(
+                "too_expensive",
+                f"progress within {self._cpu_limit:.0f} s of computing",
+                "none",
+                "Check that the profiler wrote this file; record fewer steps at a time.",
+            )
+        is_waiting = used is None or used < WAITING * waited
+        if waited > STALLED_AFTER and is_waiting and waited > self._cpu_limit:
+            return Verdict(
+                "stalled",
+                "a disk that answers",
+                f"no progress for {waited:.0f} s",
+                "Check the disk or the mount. It is tried again by itself.",
+            )
+        return None
+
+
+def _bytes(folder: Path) -> int:
+    """Size of what lies in a folder."""
+    total = 0
+    for place, _, names in os.walk(folder):  # leaves out folders that went away meanwhile, as pathlib does not
+        for name in names:
+            with suppress(OSError):  # it went away meanwhile
+                total += Path(place, name).stat().st_size
+    return total

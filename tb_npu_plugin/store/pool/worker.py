@@ -1,0 +1,349 @@
+"""Reads one stage of one span at a time, in a process of its own: `python -m tb_npu_plugin.store.pool.worker`.
+
+A process, so that a defect, a lack of memory or a kill costs this stage only, and so that all cores are used.
+Protocol: see store/pool/stages.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from copy import copy
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tb_npu_plugin.discovery.model import modified_ns
+from tb_npu_plugin.errors import BadFile, BadSetting, NoEvents
+from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.store.first_look import FIRST_LOOK, is_due, write_first_look
+from tb_npu_plugin.store.pool.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER, Request
+
+if TYPE_CHECKING:
+    from tb_npu_plugin.tables import IntArray, Table
+
+Say = Callable[[dict[str, Any]], None]
+#: Progress is told at most this often, in seconds.
+INTERVAL = 0.1
+#: Errors of the system that are none of the file that is read: no room where we write, no more files that may be open.
+OURS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+#: Of a folder that is being built: long columns while they are read.
+COLUMNS_FOLDER = "columns"
+
+
+class Progress:
+    """Counts the bytes read and tells them now and then."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._done = 0
+        self._told = 0.0
+        self._file = ""
+        self._start = 0
+
+    def begin(self, file: str) -> None:
+        """The next file; tells at once."""
+        self._file = file
+        self._start = self._done
+        self._tell()
+
+    def end(self, size: int) -> None:
+        """The file is done, whatever its reader counted."""
+        self._done = self._start + size
+
+    def __call__(self, count: int) -> None:
+        """`count` more bytes of the file are read."""
+        self._done += count
+        if time.monotonic() - self._told >= INTERVAL:
+            self._tell()
+
+    def show(self, preview: Path) -> None:
+        """There is something to look at while the file is read. Tells how far it is as well."""
+        self._tell()
+        self._say({"preview": str(preview)})
+
+    def _tell(self) -> None:
+        self._told = time.monotonic()
+        self._say({"file": self._file, "bytes": self._done})
+
+
+def main() -> None:
+    """Serve requests until stdin ends."""
+    # Whatever prints must not get between the lines of the protocol.
+    protocol = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    # A terminal sends ^C to all processes of the server; this one ends with its input, without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(OSError):
+        os.nice(5)  # the server that answers requests goes first
+
+    def say(message: dict[str, Any]) -> None:
+        protocol.write(json.dumps(message) + "\n")
+        protocol.flush()
+
+    for line in sys.stdin:
+        request = Request.from_json(json.loads(line))
+        try:
+            say({"meta": run(request, say)})
+        except BrokenPipeError:
+            return  # the server is gone
+        except Exception as error:  # the pool turns it into a Problem; this process can go on
+            number = error.errno if isinstance(error, OSError) else None
+            say({"failed": f"{type(error).__name__}: {error}", "trace": traceback.format_exc(), "errno": number})
+
+
+def run(request: Request, say: Say) -> dict[str, Any]:
+    """Do one request and return the entry's meta.json: problems, and facts that lists need without the tables."""
+    log = ProblemLog()
+    progress = Progress(say)
+    facts = _tables(request, log, progress) if request.stage == "tables" else _trace(request, log, progress)
+    changed = [file.relative for file in request.files if _changed(request.folder / file.relative, file.mtime_ns)]
+    told = {problem.file for problem in log.list() if problem.code == "file_changed"}
+    log.extend([_file_changed(relative) for relative in changed if relative not in told])
+    return {**facts, "problems": [problem.as_json() for problem in log.list()], "changed": changed}
+
+
+class _Tables:
+    """The tables stage: what is read so far of the small files."""
+
+    def __init__(self, request: Request, log: ProblemLog, progress: Progress) -> None:
+        from tb_npu_plugin.model import Capture
+        from tb_npu_plugin.readers.formats import READERS
+        from tb_npu_plugin.readers.shared.spool import Spool
+
+        self._request, self._log, self._progress = request, log, progress
+        self._reader = READERS[request.format]
+        self._spool = Spool(request.out / COLUMNS_FOLDER)
+        self._capture = Capture()
+        self._files: dict[str, str] = {}
+        self._is_looked_at = False
+        self._part_rows: dict[str, int] = {}
+        self.tables: dict[str, Table] = {}
+
+    def read_settings(self, relative: str) -> None:
+        """How it was recorded."""
+        files = [file.relative for file in self._request.files]
+        self._capture = self._reader.capture(self._request.folder, files, self._log)
+
+    def read(self, relative: str, left: Sequence[int]) -> None:
+        """One file. left: its size, and those of the files that follow."""
+        from tb_npu_plugin.readers.shared.reading import Reading
+
+        def show(make: Callable[[], dict[str, Table]]) -> None:
+            if self._is_looked_at:
+                return
+            more, seen = make(), copy(self)
+            seen.tables = {**more, **self.tables}
+            seen._files = {**dict.fromkeys(more, relative), **self._files}
+            seen.look(left)
+            self._is_looked_at = seen._is_looked_at
+
+        path = self._request.folder / relative
+        reading = Reading(path, relative, self._log, self._progress, self._spool, self.tables, show)
+        found = self._reader.tables(reading)
+        self.tables.update(found)
+        self._files.update(dict.fromkeys(found, relative))
+        self._part_rows.update({name: len(table) for name, table in found.items() if name in self._reader.parts})
+
+    def finish(self, relative: str) -> None:
+        """What is made of several files, and of those of several ranks what is this one's."""
+        from tb_npu_plugin.readers.shared.recording import without_strays
+
+        self.tables = without_strays(self.tables, self._files, self._log)
+        self.tables = self._reader.finish(self.tables, self._capture, self._log)
+        if self._request.part and self._reader.select is not None:
+            self.tables = self._reader.select(self.tables, self._request.part)
+
+    def look(self, left: Sequence[int]) -> None:
+        """Show what there is, once, where that is worth it: files of `left` bytes are still to be read. Ranks that share
+        files are told apart at the end."""
+        if self._is_looked_at or self._request.part or not is_due(self.tables, left):
+            return
+        folder = self._request.out / FIRST_LOOK
+        with suppress(OSError):  # no room on the disk: no loss
+            problems = [problem.as_json() for problem in self._log.list()]
+            write_first_look(folder, self.tables, {**self.facts(), "problems": problems})
+            self._progress.show(folder)
+        self._is_looked_at = True
+
+    def facts(self) -> dict[str, Any]:
+        """What lists need without the tables."""
+        import msgspec
+
+        from tb_npu_plugin.readers.shared.recording import times_within
+
+        parts = self._parts()
+        first = {name: next(iter(files)) for name, files in parts.items()}
+        sources = {name: _name(file) for name, file in self._files.items() if name in self.tables}
+        return {
+            "capture": msgspec.to_builtins(self._capture),
+            "rows": {name: len(table) for name, table in self.tables.items()},
+            "sources": {**first, **sources},
+            "parts": parts,
+            "start_ns": _first(times_within(self.tables)),
+            "steps": _steps(self.tables.get("step_trace")),
+        }
+
+    def _parts(self) -> dict[str, dict[str, int]]:
+        """Rows that each file gave, of tables that are made of several."""
+        out: dict[str, dict[str, int]] = {}
+        for part, name in self._reader.parts.items():
+            if part in self._part_rows and name in self.tables:
+                out.setdefault(name, {})[_name(self._files[part])] = self._part_rows[part]
+        return out
+
+
+def _name(relative: str) -> str:
+    return relative.rpartition("/")[2]
+
+
+def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, Any]:
+    """All small files: short tables into one plain file, long ones into a DuckDB file."""
+    columns = request.out / COLUMNS_FOLDER
+    columns.mkdir()
+    found, format = _Tables(request, log, progress), FORMATS[request.format]
+    _guarded(_settings_file(request), log, found.read_settings)
+    for number, file in enumerate(request.files):
+        progress.begin(file.relative)
+        spec, left = format.file(file.name), [other.size for other in request.files[number:]]
+        if spec is None or not spec.settings:
+            _guarded(file.relative, log, partial(found.read, left=left))
+        progress.end(file.size)
+        found.look(left[1:])
+    _guarded("", log, found.finish)
+    _write(request.out, found.tables)
+    shutil.rmtree(columns)  # what is mapped stays readable
+    return found.facts()
+
+
+def _write(out: Path, tables: dict[str, Table]) -> None:
+    """Tables of a cache entry."""
+    from tb_npu_plugin.store.tables.short import write_short
+
+    long = {name: table for name, table in tables.items() if len(table) > SHORT_ROWS}
+    write_short(out / SHORT_FILE, {name: table for name, table in tables.items() if name not in long})
+    if long:
+        from tb_npu_plugin.store.tables.database import write_tables
+
+        write_tables(out / TABLES_FILE, long)
+
+
+def _settings_file(request: Request) -> str:
+    """Which file problems of the settings name: the first one that is there."""
+    format = FORMATS[request.format]
+    known = [(format.file(file.name), file.relative) for file in request.files]
+    return next((relative for spec, relative in known if spec is not None and spec.settings), "")
+
+
+def _first(columns: Iterable[IntArray]) -> int | None:
+    """The earliest time, ns since the epoch."""
+    real = [times[times > 0] for times in columns]  # 0 is what broken rows hold
+    return min((int(times.min()) for times in real if len(times)), default=None)
+
+
+def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, Any]:
+    """The trace into the timeline's arrays."""
+    from tb_npu_plugin.readers.formats import READERS
+    from tb_npu_plugin.store.timeline.build import build_timeline
+    from tb_npu_plugin.store.timeline.open import Timeline
+
+    file = request.files[0]
+    out = request.out / TIMELINE_FOLDER
+    out.mkdir()
+    progress.begin(file.relative)
+
+    found = ProblemLog()
+    reader = READERS[request.format]
+    tables: dict[str, Table] = {}
+    is_empty = False
+
+    def build(relative: str) -> None:
+        nonlocal is_empty
+        trace = request.folder / relative
+        try:
+            size = sum(one.size for one in request.files)
+            tables.update(build_timeline(trace, out, found, progress, progress.show, reader.scan, reader.derive, size))
+        except NoEvents:
+            is_empty = True
+            if not any(problem.severity == "error" for problem in found.list()):
+                raise  # else these say why
+
+    built = _guarded(file.relative, log, build) and not is_empty
+    # The builder knows the trace, or its pieces, by their names only; problems tell where they lie, as those of other
+    # files do.
+    places = {one.name: one.relative for one in request.files}
+    log.extend([dataclasses.replace(one, file=places.get(one.file, file.relative)) for one in found.list()])
+    if not built:
+        return {"timeline": False, "rows": {}, "stored": False, "base_ns": None}
+    timeline = Timeline.open(out, request.folder / file.relative)
+    stored = reader.derive is not None
+    if not stored:
+        rows = {"operators": timeline.operator_count} if timeline.operator_count else {}
+    else:
+        _write(request.out, tables)
+        rows = {name: len(table) for name, table in tables.items()}
+    return {"timeline": True, "rows": rows, "stored": stored, "base_ns": timeline.base_ns}
+
+
+def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> bool:
+    """Read one file; one that cannot be read at all costs itself and becomes a Problem."""
+    try:
+        read(relative)
+        return True
+    except BadFile as error:
+        log.add(_unreadable("bad_file", relative, error.message, error.hint or "Export the result again."))
+    except PermissionError:
+        log.add(_unreadable("no_permission", relative, "no permission to read it", "Give read access to the file."))
+    except FileNotFoundError:
+        log.add(_unreadable("missing_file", relative, "it is gone since the folder was listed", "Restore the file."))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.errno in OURS:
+            raise
+        log.add(_unreadable("unreadable_file", relative, error.strerror or str(error), "Check the file system."))
+    except (MemoryError, BadSetting):
+        raise
+    except Exception as error:  # a defect of ours may cost this file, not the others; the log has the traceback
+        traceback.print_exc()
+        found = f"{type(error).__name__}: {error}"[:200]
+        log.add(_unreadable("reader_defect", relative, found, "Report it, with the server's log."))
+    return False
+
+
+def _file_changed(relative: str) -> Problem:
+    return Problem(
+        "file_changed", relative, "", "files that do not change any more", "changed a moment ago",
+        "What is written from now on, until it is read again.", "Nothing: it is read again when it has settled.",
+        severity="info",
+    )  # fmt: skip
+
+
+def _unreadable(code: str, relative: str, found: str, action: str) -> Problem:
+    return Problem(code, relative, "", "a readable result file", found, "Everything in this file.", action)
+
+
+def _steps(table: Table | None) -> list[str]:
+    """Step numbers for the span's label."""
+    return [] if table is None else list(dict.fromkeys(step for step in table.text("step").tolist() if step))
+
+
+def _changed(path: Path, mtime_ns: int) -> bool:
+    try:
+        return modified_ns(str(path), path.stat()) != mtime_ns
+    except OSError:
+        return True
+
+
+if __name__ == "__main__":
+    main()

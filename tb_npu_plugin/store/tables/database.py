@@ -1,0 +1,154 @@
+"""Long tables in a DuckDB file.
+
+Schema `raw` holds the columns as they are in memory, text as codes with a dictionary beside it, in natural order:
+sorting by code sorts by text. Schema `main` has a view of each table with the text filled in, for people with SQL.
+Unknown is NULL in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.store.cache.memory import Memory
+from tb_npu_plugin.store.tables.sql import SETTINGS, Settings, dictionary_name, quoted, stored_sql
+from tb_npu_plugin.store.tables.stored import FileColumns, ask
+from tb_npu_plugin.tables import Column, Kind, Table, Text
+from tb_npu_plugin.texts import natural_key
+
+#: Every table takes a block at least. Small ones make the file of a usual rank 13 times smaller (1.4 against 17 MB);
+#: large ones pack long tables better.
+_SMALL_BLOCK, _LARGE_BLOCK = 1 << 14, 1 << 18
+_SMALL_ROWS = 100_000
+#: Rows, and texts, that are handed to the database at once.
+_ROWS_AT_ONCE = 1 << 20
+_WORDS_AT_ONCE = 1 << 15
+_COLUMNS = """create table raw."columns" (table_id varchar, position integer, key varchar, kind varchar, title varchar,
+    doc varchar, group_name varchar, texts bigint)"""
+
+
+def write_tables(path: Path, tables: Mapping[str, Table]) -> None:
+    """Write all tables into a new file. What does not fit the memory goes beside it meanwhile. Raises duckdb.Error,
+    OSError."""
+    rows = sum(len(table) for table in tables.values())
+    config: Settings = {
+        **SETTINGS,
+        "default_block_size": _SMALL_BLOCK if rows < _SMALL_ROWS else _LARGE_BLOCK,
+        "temp_directory": f"{path}.tmp",
+    }
+    with duckdb.connect(str(path), config=config) as connection:
+        connection.execute("begin")  # one for all: each waits for the disk
+        connection.execute("create schema raw")
+        connection.execute(_COLUMNS)
+        for table_id, table in tables.items():
+            if table.columns:
+                _write(connection, table_id, table)
+        connection.execute("commit")
+
+
+def read_table(path: Path, table_id: str, memory: Memory) -> Table | None:
+    """One table, of which nothing is loaded yet; None when the file does not have it. Raises duckdb.Error for a
+    damaged file."""
+
+    def question(cursor: duckdb.DuckDBPyConnection) -> tuple[list[Any], int]:
+        asked = """select key, kind, title, doc, group_name, texts from raw."columns" where table_id = ?
+            order by position"""
+        declared = cursor.execute(asked, [table_id]).fetchall()
+        if not declared:
+            return [], 0
+        ((rows,),) = cursor.execute(f"select count(*) from raw.{quoted(table_id)}").fetchall()
+        return declared, rows
+
+    declared, rows = ask(memory, path, question)
+    if not declared:
+        return None
+    columns = tuple(Column(key, Kind(kind), title, doc, group) for key, kind, title, doc, group, _ in declared)
+    sizes = {key: texts for key, kind, _, _, _, texts in declared if kind == Kind.TEXT.value}
+    return Table(columns, FileColumns(memory, path, table_id, columns, sizes, rows))
+
+
+def _write(connection: duckdb.DuckDBPyConnection, table_id: str, table: Table) -> None:
+    shown, joins = [], []
+    codes: dict[str, NDArray[np.int32]] = {}  # of each text column, new code of each old one
+    for position, column in enumerate(table.columns):
+        data = table.data[column.key]
+        key = quoted(column.key)
+        if isinstance(data, Text):
+            dictionary = f"raw.{dictionary_name(table_id, column.key)}"
+            codes[column.key] = _write_dictionary(connection, dictionary, data.values)
+            joins.append(f"left join {dictionary} d{position} on d{position}.code = t.{key}")
+            shown.append(f"d{position}.value as {key}")
+        else:
+            shown.append(f"t.{key}")
+        connection.execute(
+            'insert into raw."columns" values (?, ?, ?, ?, ?, ?, ?, ?)',
+            [table_id, position, column.key, column.kind.value, column.title, column.doc, column.group,
+             len(data.values) if isinstance(data, Text) else None],
+        )  # fmt: skip
+    name = quoted(table_id)
+    for start in range(0, max(len(table), 1), _ROWS_AT_ONCE):
+        how = f"insert into raw.{name}" if start else f"create table raw.{name} as"
+        part = {column.key: _part(table, column.key, start, codes) for column in table.columns}
+        _fill(connection, how, part, [stored_sql(column) for column in table.columns])
+    connection.execute(f"create view {name} as select {', '.join(shown)} from raw.{name} t {' '.join(joins)}")
+
+
+def _part(table: Table, key: str, start: int, codes: Mapping[str, NDArray[np.int32]]) -> NDArray[Any]:
+    data = table.data[key]
+    if not isinstance(data, Text):
+        return np.ascontiguousarray(data[start : start + _ROWS_AT_ONCE])
+    return codes[key][data.codes[start : start + _ROWS_AT_ONCE]]
+
+
+def _fill(connection: duckdb.DuckDBPyConnection, how: str, source: dict[str, Any], selected: Sequence[str]) -> None:
+    """Put numpy arrays into a table."""
+    connection.register("source", source)
+    connection.execute(f"{how} select {', '.join(selected)} from source")
+    connection.unregister("source")
+    if len(next(iter(source.values()))) >= _WORDS_AT_ONCE:
+        # What was registered stays in memory until the transaction ends: millions of names took gigabytes.
+        connection.execute("commit")
+        connection.execute("begin")
+
+
+def _write_dictionary(connection: duckdb.DuckDBPyConnection, name: str, values: Sequence[str]) -> NDArray[np.int32]:
+    """Write texts in natural order. The place of each; and of -1, unknown, at the end, itself."""
+    connection.execute("create temp table words (old integer, value varchar, key varchar)")
+    start = 0
+    for words in _pieces(values):
+        part = {
+            "old": np.arange(start, start + len(words), dtype=np.int32),
+            "value": _objects(words),
+            "key": _objects([natural_key(word) for word in words]),
+        }
+        _fill(connection, "insert into words", part, ["old", "value::varchar", "key::varchar"])
+        start += len(words)
+    connection.execute("create temp table sorted as select old, value from words order by key, old")
+    connection.execute(
+        f"create table {name} as select (row_number() over () - 1)::integer as code, value,"
+        " bit_length(value) = 8 * length(value) as is_plain from sorted"
+    )
+    old = connection.execute("select old from sorted").fetchnumpy()["old"]
+    connection.execute("drop table words; drop table sorted")
+    codes = np.full(len(values) + 1, -1, dtype=np.int32)
+    codes[old] = np.arange(len(values), dtype=np.int32)
+    return codes
+
+
+def _pieces(values: Sequence[str]) -> Iterator[list[str]]:
+    """Texts, some at a time; half surrogates, which are no text, replaced."""
+    left = iter(values)
+    while words := [word.encode("utf-8", "replace").decode() for word in islice(left, _WORDS_AT_ONCE)]:
+        yield words
+
+
+def _objects(words: Sequence[str]) -> NDArray[np.object_]:
+    out = np.empty(len(words), dtype=object)
+    out[:] = words
+    return out

@@ -1,0 +1,72 @@
+"""SQL of the table files (store/tables/database.py): names, and how "unknown" becomes NULL and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Union
+
+from tb_npu_plugin.tables import NULL_INT, Column, Kind, Question
+
+Settings = dict[str, Union[str, bool, int, float, list[str]]]
+
+SETTINGS: Settings = {"memory_limit": "256MB", "threads": 2}
+READ_SETTINGS: Settings = {**SETTINGS, "enable_external_access": "false"}
+_UNKNOWN = f"'{NULL_INT}'::bigint"  # quoted: SQL reads a bare -n as the negative of n, which is out of range here
+
+
+def quoted(name: str) -> str:
+    """A name."""
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def dictionary_name(table_id: str, key: str) -> str:
+    """Of the table with the texts of a column."""
+    return quoted(f"{table_id}/{key}")
+
+
+def stored_sql(column: Column) -> str:
+    """A column of arrays with NULL for "unknown"."""
+    key = quoted(column.key)
+    if column.kind is Kind.TEXT:
+        return f"nullif({key}, -1) as {key}"
+    if column.kind.is_int:
+        return f"nullif({key}, {_UNKNOWN}) as {key}"
+    return f"case when isnan({key}) then null else {key} end as {key}"
+
+
+def column_sql(column: Column) -> str:
+    """Inverse of `stored_sql`, of the table t."""
+    key = f"t.{quoted(column.key)}"
+    if column.kind is Kind.TEXT:
+        return f"coalesce({key}, -1)::integer"
+    return f"coalesce({key}, {_UNKNOWN if column.kind.is_int else _NAN})"
+
+
+_NAN = "'nan'::double"
+
+
+def sums_sql(table: str, question: Question, columns: Mapping[str, Column]) -> str:
+    """One row for each group, in the order of their first rows; see tables.Sums."""
+    keys = [key for key in question.keys if key in columns]
+    selected = [f"{column_sql(columns[key])} as {quoted(f'key {key}')}" for key in keys]
+    selected += [f"-1 as {quoted(f'key {key}')}" for key in question.keys if key not in columns]
+    selected += ["min(t.rowid) as first", "count(*) as count", *_measures(question, columns)]
+    groups = f"group by {', '.join(f't.{quoted(key)}' for key in keys)}" if keys else ""
+    return f"select {', '.join(selected)} from {table} t {groups} order by first"
+
+
+def _measures(question: Question, columns: Mapping[str, Column]) -> Iterator[str]:
+    def of(key: str) -> str:
+        return f"t.{quoted(key)}" if key in columns else "null::bigint"
+
+    for key in dict.fromkeys((*question.totals, *question.ranges)):
+        yield f"coalesce(try_cast(sum({of(key)}) as bigint), {_UNKNOWN}) as {quoted(f'total {key}')}"
+    for key in question.ranges:
+        yield f"count({of(key)}) as {quoted(f'known {key}')}"
+        yield f"coalesce(min({of(key)}), {_UNKNOWN}) as {quoted(f'least {key}')}"
+        yield f"coalesce(max({of(key)}), {_UNKNOWN}) as {quoted(f'most {key}')}"
+    for key in question.distinct:
+        yield f"count(distinct {of(key)}) as {quoted(f'distinct {key}')}"
+    lacks = " or ".join(f"{of(key)} is null" for key in question.complete)
+    yield f"{f'count(*) filter ({lacks})' if lacks else '0'} as incomplete"

@@ -1,0 +1,176 @@
+"""All arrows of a kind of flow, with levels of detail: those between the same two bins are one.
+
+A level of 2^shift ns joins the arrows of one kind that start in the same row and bin and end in the same row and bin.
+An arrow starts and ends at the start of its slices. Each level is kept by source, and in which order it is by target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.store.timeline.columns import ColumnFile
+from tb_npu_plugin.store.timeline.files import load
+from tb_npu_plugin.store.timeline.flows import Flows
+from tb_npu_plugin.store.timeline.levels import EVERYTHING
+from tb_npu_plugin.store.timeline.rows import Rows
+
+Index = NDArray[Any]
+
+#: Bin sizes of the levels that are kept beside the arrows themselves: 2^shift ns.
+SHIFTS = tuple(range(12, 50, 2))
+#: A level is kept when it has at most this share of the arrows of the level below.
+_WORTH = 0.6
+#: Arrows of one answer, whatever the client asks.
+MOST = 10_000
+#: Arrows of a level that are read for one answer, in MOST; more, and a coarser level is taken.
+_READ = 8
+_FILES = {
+    "arrow_from": np.uint32, "arrow_to": np.uint32, "arrow_count": np.uint32, "arrow_by_to": np.uint32,
+    "arrow_from_time": np.int64, "arrow_to_time": np.int64,
+}  # fmt: skip
+
+
+@dataclass
+class Arrows:
+    """Arrows of one kind by source and then target. source, target: slices; count: arrows joined; bin: ns that the bins
+    of both ends are wide; left_out: arrows that there was no room for."""
+
+    source: Index
+    target: Index
+    count: Index
+    bin: int = 1
+    left_out: int = 0
+
+
+def _merged(arrows: Arrows, rows: Rows, shift: int) -> Arrows:
+    """Join arrows whose ends start in the same rows and bins of 2^shift ns; the first one stands for all of them."""
+    from_bin, to_bin = _bins(rows, arrows.source, shift), _bins(rows, arrows.target, shift)
+    key = from_bin * (int(to_bin.max(initial=0)) + 1) + to_bin
+    order = np.argsort(key, kind="stable")
+    heads = np.flatnonzero(np.append(True, np.diff(key[order]) > 0)) if len(key) else order
+    first = order[heads]
+    count = np.add.reduceat(arrows.count[order], heads, dtype=np.uint32) if len(heads) else arrows.count
+    return Arrows(arrows.source[first], arrows.target[first], count, 1 << shift)
+
+
+def _bins(rows: Rows, ids: Index, shift: int) -> NDArray[np.int64]:
+    """A number for row and bin of each slice, as they ascend; numbers stay below that of the slices."""
+    distinct, place = np.unique(ids, return_inverse=True)
+    row, start = rows.row_of(distinct), rows.start[distinct] >> shift
+    fresh = np.append(False, (row[1:] != row[:-1]) | (start[1:] != start[:-1]))[: len(distinct)]
+    return np.asarray(np.cumsum(fresh)[place])
+
+
+def save_arrows(folder: Path, flows: Flows, rows: Rows) -> list[list[tuple[int, int]]]:
+    """Write the levels of every kind, one behind the other; returns for each kind the shift, 0 for the arrows
+    themselves, and the number of arrows of each level."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(closing(ColumnFile(folder, name, dtype))) for name, dtype in _FILES.items()]
+        return [_save_kind(files, flows, kind, rows) for kind in np.unique(flows.kind).tolist()]
+
+
+def _save_kind(files: Sequence[ColumnFile], flows: Flows, kind: int, rows: Rows) -> list[tuple[int, int]]:
+    mine = np.flatnonzero(flows.kind == kind)
+    source, target = flows.source[mine].astype(np.uint32), flows.target[mine].astype(np.uint32)
+    arrows = Arrows(source, target, np.ones(len(mine), dtype=np.uint32))
+    kept = []
+    for shift in (0, *SHIFTS):
+        if shift:
+            worth = _WORTH * len(arrows.source)
+            if _sources(rows, arrows.source, shift) > worth:
+                continue
+            merged = _merged(arrows, rows, shift)
+            if len(merged.source) > worth:
+                continue
+            arrows = merged
+        kept.append((shift, len(arrows.source)))
+        for file, column in zip(files, _columns(arrows, rows)):
+            file.append(column)
+    return kept
+
+
+def _sources(rows: Rows, ids: Index, shift: int) -> int:
+    """Bins in which ascending ids start, at least: so many arrows there will be."""
+    start = rows.start[ids] >> shift
+    return int(np.count_nonzero(start[1:] != start[:-1]))
+
+
+def _columns(arrows: Arrows, rows: Rows) -> tuple[Index, ...]:
+    """The columns of _FILES."""
+    from_time, to_time = rows.start[arrows.source], rows.start[arrows.target]
+    order = np.argsort(from_time, kind="stable")
+    by_to = np.argsort(to_time[order], kind="stable")
+    ids = (arrows.source[order], arrows.target[order], arrows.count[order], by_to)
+    return (*ids, from_time[order], to_time[order][by_to])
+
+
+@dataclass
+class _Level:
+    """Columns of a level as _FILES names them."""
+
+    source: Index
+    target: Index
+    count: Index
+    by_to: Index
+    from_time: NDArray[np.int64]
+    to_time: NDArray[np.int64]
+
+    def within(self, t0: int, t1: int) -> tuple[slice, slice]:
+        """Places by source, and by target, of what starts or ends in [t0, t1)."""
+        by_from = np.searchsorted(self.from_time, [t0, t1])
+        by_to = np.searchsorted(self.to_time, [t0, t1])
+        return slice(int(by_from[0]), int(by_from[1])), slice(int(by_to[0]), int(by_to[1]))
+
+    def read(self, by_from: slice, by_to: slice) -> Arrows:
+        """The arrows at these places, each once."""
+        places = np.unique(np.concatenate([np.arange(by_from.start, by_from.stop), self.by_to[by_to]]))
+        source, target, count = self.source[places], self.target[places], self.count[places]
+        order = np.lexsort((target, source))
+        return Arrows(source[order], target[order], count[order])
+
+
+class ArrowLevels:
+    """The arrows of a timeline folder. kept: what save_arrows returned."""
+
+    def __init__(self, folder: Path, kept: Sequence[Sequence[tuple[int, int]]]) -> None:
+        columns = [load(folder, name) for name in _FILES]
+        self._levels: list[dict[int, _Level]] = []
+        start = 0
+        for levels in kept:
+            self._levels.append({})
+            for shift, count in levels:
+                self._levels[-1][shift] = _Level(*(column[start : start + count] for column in columns))
+                start += count
+
+    def arrows(self, rows: Rows, kind: int, t0: int, t1: int, shift: int, most: int = MOST) -> Arrows:
+        """The arrows of a kind that start or end in [t0, t1), those between the same bins of 2^shift ns joined.
+
+        Bins are whole: what shares both with an arrow is joined in though it neither starts nor ends in the window.
+        They are wider where there would be more than `most` arrows; when that does not help, the thickest are given.
+        """
+        levels = self._levels[kind]
+        while True:
+            level = max(one for one in levels if one <= shift)
+            coarser = min((one for one in levels if one > shift), default=EVERYTHING)
+            spans = levels[level].within(t0 >> shift << shift, -(-t1 >> shift) << shift)
+            if sum(span.stop - span.start for span in spans) <= _READ * most or shift >= EVERYTHING:
+                found = _merged(levels[level].read(*spans), rows, shift)
+                if len(found.source) <= most or shift >= EVERYTHING:
+                    return _thickest(found, most)
+            shift = coarser
+
+
+def _thickest(arrows: Arrows, most: int) -> Arrows:
+    """Those of the arrows that most are joined into."""
+    if len(arrows.source) <= most:
+        return arrows
+    chosen = np.sort(np.argsort(-arrows.count.astype(np.int64), kind="stable")[:most])
+    left_out = int(arrows.count.sum(dtype=np.int64) - arrows.count[chosen].sum(dtype=np.int64))
+    return Arrows(arrows.source[chosen], arrows.target[chosen], arrows.count[chosen], arrows.bin, left_out)

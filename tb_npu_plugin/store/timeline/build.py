@@ -1,0 +1,274 @@
+"""Makes the timeline folder of a span from its trace."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Optional
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.analysis import packing
+from tb_npu_plugin.errors import NoEvents
+from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.shared.strays import without_strays
+from tb_npu_plugin.scan import Into, Scan, TraceEvents, scan_trace
+from tb_npu_plugin.scan.args import ArgsFile
+from tb_npu_plugin.store.timeline.arrows import save_arrows
+from tb_npu_plugin.store.timeline.counters import Counters, read_counters
+from tb_npu_plugin.store.timeline.curves import save_curves
+from tb_npu_plugin.store.timeline.files import save
+from tb_npu_plugin.store.timeline.flows import Flows, make_flows
+from tb_npu_plugin.store.timeline.layout import write_slices
+from tb_npu_plugin.store.timeline.levels import save_levels
+from tb_npu_plugin.store.timeline.meta import MAX_TRACKS, Origin, shown_tracks, write_meta
+from tb_npu_plugin.store.timeline.open import ARGS_BLOB
+from tb_npu_plugin.store.timeline.operators import read_operators, write_operators
+from tb_npu_plugin.store.timeline.previews import Previews
+from tb_npu_plugin.store.timeline.slices import Slices, make_slices
+from tb_npu_plugin.store.timeline.tracks import Track, distinct_tracks, ordered, read_names, track_keys, track_of_key
+from tb_npu_plugin.tables import Table
+
+Index = NDArray[np.int64]
+#: Makes logical tables of the events of a trace and their args.
+Derive = Callable[[TraceEvents, Optional[ArgsFile], ProblemLog], dict[str, Table]]
+_SPOOL = "spool"
+#: Of a folder that is being built: events that are left when those of no time of the recording are gone.
+_KEPT = "kept"
+#: Reading the file takes about this share of the whole time.
+_READING = 0.35
+
+
+class Steps:
+    """Tells progress in bytes of the file: some of them count while it is read, the rest as the timeline is made."""
+
+    def __init__(self, size: int, tell: Callable[[int], None]) -> None:
+        self._size, self._tell = size, tell
+        self._read = self._told = 0
+
+    def read(self, count: int) -> None:
+        """So many more bytes of the file were read."""
+        self._read += count
+        self._to(_READING * self._read)
+
+    def made(self, share: float) -> None:
+        """So much of the timeline was made, 0 to 1."""
+        self._to(self._size * (_READING + (1 - _READING) * share))
+
+    def _to(self, reached: float) -> None:
+        if reached > self._told:
+            count = int(reached) - self._told
+            self._told += count
+            self._tell(count)
+
+
+def _ignored(share: float) -> None:
+    """Nobody wants to know."""
+
+
+def build_timeline(
+    trace: Path,
+    out: Path,
+    log: ProblemLog,
+    progress: Callable[[int], None],
+    preview: Callable[[Path], None] | None = None,
+    scan: Scan = scan_trace,
+    derive: Derive | None = None,
+    size: int | None = None,
+) -> dict[str, Table]:
+    """Read a trace and write its timeline into the folder `out`, which must exist and be empty. Returns the tables that
+    `derive` makes of the events; without it, the operators are rebuilt and written with the timeline.
+
+    progress: bytes of the file dealt with since the last call: in part when they are read, the rest when the timeline
+    is made. size: bytes of all files of a trace that is in pieces. scan: reads the events. preview: called with a
+    timeline folder beside `out` whenever one of the beginning of the trace was made while the rest is being read. Defects
+    go to `log`. Raises BadFile when the file holds nothing to show; OSError when `out` cannot be written.
+    """
+    origin = Origin.of(trace)
+    spool = out / _SPOOL  # what the scan reads stays on disk: a large trace must not fill the memory
+    spool.mkdir()
+    blob = out / ARGS_BLOB
+    size = origin.size if size is None else size
+    steps = Steps(size, progress)
+    try:
+        with blob.open("wb") as args:
+            previews = Previews(out, origin, args, _write_preview, preview)
+
+            def count(done: int) -> None:
+                previews.progress(done)
+                steps.read(done)
+
+            positions = previews.positions(size)
+            events = scan(trace, log, count, Into(args, spool, previews.make, positions))
+        if not len(events):
+            raise NoEvents(f"{trace.name} holds no events", "Export the trace again.")
+        if events.args_path is not None:
+            blob.unlink()
+        tables = write_timeline(out, events, events.args_path or blob, origin, log, steps.made, derive)
+        del events
+        return tables
+    finally:
+        shutil.rmtree(spool, ignore_errors=True)
+
+
+def write_timeline(
+    out: Path,
+    events: TraceEvents,
+    args: Path,
+    origin: Origin,
+    log: ProblemLog,
+    made: Callable[[float], None] = _ignored,
+    derive: Derive | None = None,
+) -> dict[str, Table]:
+    """Write the timeline of some events, whose args are in the file `args`. `made` is told which share of it is
+    there. See build_timeline."""
+    tables: dict[str, Table] = {}
+    try:
+        with args.open("rb"):
+            there: Path | None = args
+    except OSError as error:
+        log.add(_no_args(origin.name, error))
+        there = None
+    kept = out / _KEPT
+    kept.mkdir()
+    events = without_strays(events, origin.name, log, kept)
+    if derive is None:
+        # The args of the operators are read beside the rest: that reads the file once more, and takes little memory.
+        with _opened(there) as file, _opened(there) as own, ThreadPoolExecutor(1, "npu-operators") as beside:
+            read = beside.submit(read_operators, out, events, own)
+            _Builder(out, log, events, file, origin).build(made)
+            write_operators(out, events, read.result())
+    else:
+        with _opened(there) as file:
+            _Builder(out, log, events, file, origin).build(made)
+        with _opened(there) as file:
+            tables = derive(events, file, log)
+    shutil.rmtree(kept)  # what is mapped stays readable
+    made(1)
+    return tables
+
+
+def _write_preview(out: Path, events: TraceEvents, args: Path, origin: Origin, log: ProblemLog) -> None:
+    """A timeline without tables: only the trace view shows it."""
+    write_timeline(out, events, args, origin, log, derive=lambda *_: {})
+
+
+@contextmanager
+def _opened(args: Path | None) -> Iterator[ArgsFile | None]:
+    if args is None:
+        yield None
+        return
+    with ArgsFile(args) as file:
+        yield file
+
+
+class _Builder:
+    """One build: columns of events in, files out."""
+
+    def __init__(self, out: Path, log: ProblemLog, events: TraceEvents, args: ArgsFile | None, origin: Origin) -> None:
+        self._out, self._log, self._origin = out, log, origin
+        self._events, self._args = events, args
+
+    def build(self, made: Callable[[float], None]) -> None:
+        """Everything but the operators, in order; columns are given up as soon as they are written."""
+        events, file = self._events, self._origin.name
+        slices = make_slices(events, file, self._log)
+        counters = read_counters(events, self._args, file, self._log)
+        base, end = self._extent(slices, counters)
+        keys, code = distinct_tracks(events, slices.event)
+        tracks, number = self._tracks(keys, counters)
+        track = number[code].astype(np.uint16 if len(tracks) < 2**16 else np.uint32)
+        del code
+        made(0.15)
+        rows, hidden = write_slices(self._out, events, slices, track, len(tracks), base)
+        del slices, track
+        made(0.55)
+        if hidden:
+            self._log.add(_too_deep(file, hidden))
+        if len(tracks) > MAX_TRACKS:
+            self._log.add(_too_many_tracks(file, len(tracks)))
+
+        def track_of(points: Index) -> Index:
+            wanted = track_keys(events, points)
+            place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            return np.where(keys[place] == wanted, number[place], -1) if len(keys) else np.full(len(points), -1)
+
+        flows = make_flows(events, rows, base, track_of)
+        self._save_flows(flows)
+        made(0.7)
+        time = counters.time - base
+        save(self._out, "counter_time", time)
+        save(self._out, "counter_value", counters.value)
+        write_meta(
+            self._out, self._origin, events, rows, flows, base_ns=base, end_ns=end,
+            levels=save_levels(self._out, rows), arrows=save_arrows(self._out, flows, rows),
+            curves=save_curves(self._out, time, counters.value, counters.ends),
+            tracks=shown_tracks(events, tracks, counters, rows),
+        )  # fmt: skip
+        made(0.9)  # the operators may take longer
+
+    def _extent(self, slices: Slices, counters: Counters) -> tuple[int, int]:
+        """First and last moment of everything that is shown, ns since the epoch."""
+        start, dur = slices.times(self._events, slices.event)
+        if not len(start) and not len(counters.time):
+            raise NoEvents(f"{self._origin.name} holds no slices and no counters", "Export the trace again.")
+        moments = [(int(start.min()), int((start + dur).max()))] if len(start) else []
+        if len(counters.time):
+            moments.append((int(counters.time.min()), int(counters.time.max())))
+        return min(first for first, _ in moments), max(last for _, last in moments)
+
+    def _tracks(self, keys: Index, counters: Counters) -> tuple[list[tuple[Track, dict[str, Any]]], Index]:
+        """Tracks in display order, and the number of the track that each of the keys means."""
+        events = self._events
+        found = [track_of_key(events, key) for key in keys.tolist()]
+        curves = dict.fromkeys(Track("counter", pid, -1, events.names[name]) for pid, name, _ in counters.series)
+        tracks = ordered([*found, *curves], read_names(events, self._args), events.pids, events.tids)
+        number = {track: index for index, (track, _) in enumerate(tracks)}
+        return tracks, np.array([number[track] for track in found], dtype=np.int64)
+
+    def _save_flows(self, flows: Flows) -> None:
+        save(self._out, "flow_source", flows.source)
+        save(self._out, "flow_target", flows.target)
+        save(self._out, "flow_kind", flows.kind)
+        save(self._out, "flow_by_target", np.argsort(flows.target, kind="stable"))
+
+
+def _no_args(file: str, error: OSError) -> Problem:
+    return Problem(
+        code="unreadable_file",
+        file=file,
+        where="",
+        expected="the file that was just read",
+        found=error.strerror or str(error),
+        lost="Names of processes and threads, counters, and the details of slices.",
+        action="Open the trace again.",
+    )
+
+
+def _too_deep(file: str, count: int) -> Problem:
+    return Problem(
+        code="too_deep",
+        file=file,
+        where="",
+        expected=f"at most {packing.MAX_DEPTH} slices at a time on one thread",
+        found="more",
+        lost="The slices beyond.",
+        action="Look for threads that share one id.",
+        count=count,
+    )
+
+
+def _too_many_tracks(file: str, count: int) -> Problem:
+    return Problem(
+        code="too_many_tracks",
+        file=file,
+        where="",
+        expected=f"at most {MAX_TRACKS} threads and counters",
+        found=str(count),
+        lost="The timeline's rows beyond. Sums over the whole trace have them.",
+        action="Check the thread ids of the trace.",
+    )

@@ -1,0 +1,167 @@
+"""Curves of counters, with levels of detail: per bin the time of its first point, the extremes and the last value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.store.timeline.columns import ColumnFile
+from tb_npu_plugin.store.timeline.files import load
+from tb_npu_plugin.store.timeline.levels import EVERYTHING
+from tb_npu_plugin.tables import IntArray
+
+Floats = NDArray[np.float64]
+Index = NDArray[Any]
+
+#: Bin sizes of the levels that are kept: 2^shift ns.
+SHIFTS = tuple(range(10, 50))
+#: A level is kept when it has at most this share of the points of the level below.
+_WORTH = 0.6
+#: Points of one series in an answer, about, whatever the client asks.
+MOST = 8_000
+_FILES = {"curve_first": np.int64, "curve_low": np.float64, "curve_high": np.float64, "curve_series": np.int64}
+
+
+@dataclass
+class _Bins:
+    """Consecutive points of one or more series, joined. first: the first point of each bin; its extremes."""
+
+    first: Index
+    low: Floats
+    high: Floats
+
+    def part(self, start: int, stop: int) -> _Bins:
+        return _Bins(self.first[start:stop], self.low[start:stop], self.high[start:stop])
+
+
+def _merge(bins: _Bins, time: IntArray, shift: int, fresh: Index | None = None, most: float = np.inf) -> _Bins:
+    """Join what starts in the same bin of 2^shift ns, unless more than `most` are left. fresh: first points of series."""
+    if not len(bins.first):
+        return bins
+    number = time[bins.first] >> shift
+    starts = np.append(True, number[1:] != number[:-1])
+    if fresh is not None:
+        starts[np.searchsorted(bins.first, fresh)] = True
+    heads = np.flatnonzero(starts)
+    if len(heads) == len(number) or len(heads) > most:
+        return bins
+    return _Bins(bins.first[heads], np.minimum.reduceat(bins.low, heads), np.maximum.reduceat(bins.high, heads))
+
+
+def save_curves(folder: Path, time: IntArray, value: Floats, ends: Index) -> list[tuple[int, int]]:
+    """Write the levels of all series, one behind the other; returns the shift and the number of bins of each.
+
+    time, value: the points by series, then time; ends: end of each series, which are not empty.
+    """
+    starts = np.append(0, ends[:-1])[: len(ends)]
+    bins = _Bins(np.arange(len(time)), value, value)
+    kept = []
+    with ExitStack() as stack:
+        files = [stack.enter_context(closing(ColumnFile(folder, name, dtype))) for name, dtype in _FILES.items()]
+        for shift in SHIFTS:
+            before = len(bins.first)
+            merged = _merge(bins, time, shift, starts, _WORTH * before)
+            if len(merged.first) == before:
+                continue
+            bins = merged
+            kept.append((shift, len(bins.first)))
+            bounds = np.searchsorted(bins.first, np.append(starts, len(time)))
+            for file, column in zip(files, (bins.first, bins.low, bins.high, bounds)):
+                file.append(column)
+    return kept
+
+
+@dataclass
+class Curve:
+    """One series of a counter in a window: per non-empty bin the time of its first point, and the extremes and last
+    value."""
+
+    name: str
+    time: IntArray
+    low: Floats
+    high: Floats
+    last: Floats
+
+
+class Curves:
+    """The counters of a timeline folder. kept: what save_curves returned."""
+
+    def __init__(self, folder: Path, kept: Sequence[tuple[int, int]]) -> None:
+        self.time, self.value = load(folder, "counter_time"), load(folder, "counter_value")
+        first, low, high, bounds = (load(folder, name) for name in _FILES)
+        width = len(bounds) // max(len(kept), 1)
+        self._levels: dict[int, tuple[_Bins, Index]] = {}
+        start = 0
+        for number, (shift, count) in enumerate(kept):
+            bins = _Bins(first, low, high).part(start, start + count)
+            self._levels[shift] = bins, bounds[number * width : (number + 1) * width]
+            start += count
+
+    def curves(
+        self, series: Sequence[tuple[str, int, int, int]], t0: int, t1: int, shift: int, most: int = MOST
+    ) -> tuple[list[Curve], int]:
+        """Some series, (name, number, first point, end), in [t0, t1) by bins of 2^shift ns, each with the value in
+        force at t0 before; and the shift of the bins: larger where a series would have more than `most` bins."""
+        while True:
+            found = [self._bins(one, t0, t1, shift, 2 * most) for one in series]
+            if all(bins is not None and len(bins.first) <= most for bins in found) or shift >= EVERYTHING:
+                break
+            shift = min((level for level in self._levels if level > shift), default=EVERYTHING)
+        return [self._curve(one, bins, t1) for one, bins in zip(series, found) if bins is not None], shift
+
+    def _curve(self, series: tuple[str, int, int, int], bins: _Bins, t1: int) -> Curve:
+        name, _, start, end = series
+        stop = start + int(np.searchsorted(self.time[start:end], t1, side="left"))
+        last = np.append(bins.first[1:], stop)[: len(bins.first)] - 1
+        return Curve(name, self.time[bins.first], bins.low, bins.high, self.value[last])
+
+    def _bins(self, series: tuple[str, int, int, int], t0: int, t1: int, shift: int, most: int) -> _Bins | None:
+        """The bins of a series in a window, the value in force at t0 as one of its own; None when they are far more
+        than `most`, unless all is one bin."""
+        _, number, start, end = series
+        times = self.time[start:end]
+        force = start + int(np.searchsorted(times, t0, side="right")) - 1
+        first, stop = force + 1, start + int(np.searchsorted(times, t1, side="left"))
+        parts = [self._raw(force, min(force + 1, stop))] if force >= start else []
+        if first < stop:
+            # The bins at both ends are cut by the window: their points are looked at one by one.
+            inner = min(start + self._at(times, ((int(self.time[first]) >> shift) + 1) << shift), stop)
+            outer = max(start + self._at(times, int(self.time[stop - 1]) >> shift << shift), inner)
+            whole = self._whole(number, inner, outer, shift)
+            if len(whole.first) > most and shift < EVERYTHING:
+                return None
+            parts += [_one(self._raw(first, inner)), _merge(whole, self.time, shift), _one(self._raw(outer, stop))]
+        if not parts:
+            return self._raw(start, start)
+        return _Bins(*(np.concatenate([getattr(part, key) for part in parts]) for key in ("first", "low", "high")))
+
+    @staticmethod
+    def _at(times: IntArray, moment: int) -> int:
+        return int(np.searchsorted(times, moment, side="left"))
+
+    def _raw(self, start: int, stop: int) -> _Bins:
+        value = self.value[start:stop]
+        return _Bins(np.arange(start, max(start, stop)), value, value)
+
+    def _whole(self, number: int, start: int, stop: int, shift: int) -> _Bins:
+        """Bins of at most 2^shift ns of the points [start, stop), which are those of whole bins of 2^shift ns."""
+        level = max((one for one in self._levels if one <= shift), default=None)
+        if level is None or start >= stop:
+            return self._raw(start, stop)
+        bins, bounds = self._levels[level]
+        low, high = int(bounds[number]), int(bounds[number + 1])
+        part = bins.part(low, high)
+        return part.part(*np.searchsorted(part.first, [start, stop]).tolist())
+
+
+def _one(bins: _Bins) -> _Bins:
+    """All as one bin; none of none."""
+    if not len(bins.first):
+        return bins
+    return _Bins(bins.first[:1], bins.low.min(keepdims=True), bins.high.max(keepdims=True))

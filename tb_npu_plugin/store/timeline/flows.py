@@ -1,0 +1,101 @@
+"""Flows of a trace: arrows from slice to slice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.analysis.recording import in_time
+from tb_npu_plugin.scan import TraceEvents
+from tb_npu_plugin.store.timeline.rows import Rows
+
+Index = NDArray[np.int64]
+#: Points that are joined together at least: fewer, and many small categories cost their number.
+_BATCH = 1 << 18
+
+
+@dataclass
+class Flows:
+    """Pairs of slice ids, by `source`. kind: index into the categories of the trace. unmatched: ends without the
+    other end or without a slice, by category."""
+
+    source: Index
+    target: Index
+    kind: NDArray[np.int32]
+    unmatched: dict[int, int]
+
+
+def make_flows(events: TraceEvents, rows: Rows, base: int, track_of: Callable[[Index], Index]) -> Flows:
+    """Join flow events by category and id, and find the slices that they start and end in.
+
+    base: what slice times count from. track_of: event rows to track numbers, -1 without a track.
+    A step ("t") ends one arrow and starts the next; each "f" ends one that begins at the latest start before it.
+    """
+    points = events.of_phase("stf")
+    points = points[in_time(events.ts[points]) & (events.flow[points] >= 0)]
+    points = points[np.argsort(events.category[points], kind="stable")]
+    parts = [_join(events, rows, base, track_of(part), part) for part in _batches(events, points)]
+    source, target, kind, last = (np.concatenate([part.arrows[i] for part in parts]) for i in range(4))
+    by_source = np.lexsort((last, source))
+    kinds, counts = np.unique(np.concatenate([part.alone for part in parts]), return_counts=True)
+    unmatched = dict(zip(kinds.tolist(), counts.tolist()))
+    return Flows(source[by_source], target[by_source], kind[by_source], unmatched)
+
+
+def _batches(events: TraceEvents, points: Index) -> Iterator[Index]:
+    """Points, which come by category, in pieces of whole categories that are large enough to pay; at least one."""
+    kind = events.category[points]
+    heads = np.append(np.flatnonzero(np.append(True, kind[1:] != kind[:-1])), len(points))
+    first = 0
+    for end in heads[1:].tolist():
+        if end - first >= _BATCH or end == len(points):
+            yield points[first:end]
+            first = end
+    if not len(points):
+        yield points
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """arrows: source, target, kind and last event of each arrow; alone: kinds of the points without an arrow."""
+
+    arrows: tuple[Index, Index, NDArray[np.int32], Index]
+    alone: NDArray[np.int32]
+
+
+def _join(events: TraceEvents, rows: Rows, base: int, track: Index, points: Index) -> _Joined:
+    """The arrows among the points of some categories. track: of each point."""
+    key = events.category[points].astype(np.int64) * (len(events.flows) + 1) + events.flow[points]
+    rank = np.select([events.phase[points] == ord("s"), events.phase[points] == ord("t")], [0, 1], 2)
+    order = np.lexsort((rank, events.ts[points], key))
+    points, key, rank, track = points[order], key[order], rank[order], track[order]
+    begin, end = _pair(key, rank)
+    enclosing = (events.enclosing[points] != 0) | (rank < 2)
+    slices = rows.find(track, events.ts[points] - base, enclosing)
+    matched = (slices[begin] >= 0) & (slices[end] >= 0)
+    begin, end = begin[matched], end[matched]
+    alone = np.ones(len(points), dtype=bool)
+    alone[begin] = alone[end] = False
+    kind = events.category[points]
+    return _Joined((slices[begin], slices[end], kind[begin], points[end]), kind[alone])
+
+
+def _pair(key: Index, rank: Index) -> tuple[Index, Index]:
+    """(begin, end) positions of arrows in points sorted by (key, time, rank): rank 0 starts, 1 goes on, 2 ends."""
+    position = np.arange(len(key))
+    latest = np.maximum.accumulate(np.where(rank < 2, position, -1)) if len(key) else position
+    before = np.append(-1, latest[:-1])[: len(key)]  # strictly before each point
+    ends = np.flatnonzero(rank > 0)
+    begin = before[ends]
+    other = (begin < 0) | (key[np.maximum(begin, 0)] != key[ends])
+    # The start of an arrow into the past stands after its end: take the first start of that key.
+    starts = np.flatnonzero(rank == 0)
+    place = np.searchsorted(key[starts], key[ends])
+    later = starts[np.minimum(place, max(len(starts) - 1, 0))] if len(starts) else np.zeros(len(ends), dtype=np.int64)
+    exists = (place < len(starts)) & (key[later] == key[ends]) if len(starts) else np.zeros(len(ends), dtype=bool)
+    begin = np.where(other, np.where(exists, later, -1), begin)
+    good = begin >= 0
+    return begin[good], ends[good]

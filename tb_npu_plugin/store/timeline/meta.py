@@ -1,0 +1,106 @@
+"""What meta.json of a timeline folder says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tb_npu_plugin.scan import TraceEvents
+from tb_npu_plugin.schema.trace import STEP_MARK
+from tb_npu_plugin.store.timeline.counters import Counters, track_fields
+from tb_npu_plugin.store.timeline.files import Texts, load
+from tb_npu_plugin.store.timeline.flows import Flows
+from tb_npu_plugin.store.timeline.open import META
+from tb_npu_plugin.store.timeline.rows import Rows
+from tb_npu_plugin.store.timeline.tracks import Track
+
+#: Steps that are told of at most.
+MOST_STEPS = 10_000
+
+#: So many tracks does the page list at most: traces of large hosts have thousands; each is a row of the page.
+MAX_TRACKS = 20_000
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The file that a timeline is made from. partial: bytes of it that were read; None: all."""
+
+    name: str
+    size: int
+    mtime_ns: int
+    partial: int | None = None
+
+    @staticmethod
+    def of(trace: Path) -> Origin:
+        """As the file is now; a file that cannot be asked has no size."""
+        try:
+            status = trace.stat()
+        except OSError:
+            return Origin(trace.name, 0, 0)
+        return Origin(trace.name, status.st_size, status.st_mtime_ns)
+
+
+def write_meta(folder: Path, origin: Origin, events: TraceEvents, rows: Rows, flows: Flows, **more: Any) -> None:
+    """Write it; it is the last file of a timeline."""
+    meta = {
+        **more,
+        "events": len(events),
+        "slices": len(rows.start),
+        "scanner": events.scanner,
+        "source": origin.name,
+        "source_size": origin.size,
+        "source_mtime_ns": origin.mtime_ns,
+        "partial": origin.partial,
+        "args_blob": events.args_path is None,
+        "steps": _steps(folder, rows),
+        "flow_kinds": [_kind(events, kind) for kind in np.unique(flows.kind).tolist()],
+        "flows_unmatched": {_kind(events, kind): lost for kind, lost in flows.unmatched.items()},
+    }
+    (folder / META).write_text(json.dumps(meta), encoding="utf-8")
+
+
+def _kind(events: TraceEvents, category: int) -> str:
+    return events.categories[category] if category >= 0 else ""
+
+
+def _steps(folder: Path, rows: Rows) -> list[tuple[str, int, int]]:
+    """(step, start, end) of the marks of the training loop, by start; of a step that several threads mark the first."""
+    texts, name = Texts(folder, "names"), load(folder, "name")
+    marks = [index for index in range(len(texts)) if texts[index].startswith(STEP_MARK)]
+    ids = np.flatnonzero(np.isin(name, marks)) if marks else np.zeros(0, dtype=np.int64)
+    found: dict[str, tuple[str, int, int]] = {}
+    for one in ids[np.argsort(rows.start[ids], kind="stable")].tolist():
+        step = texts[int(name[one])][len(STEP_MARK) :]
+        found.setdefault(step, (step, int(rows.start[one]), int(rows.start[one] + rows.dur[one])))
+    return list(found.values())[:MOST_STEPS]
+
+
+def shown_tracks(
+    events: TraceEvents, tracks: list[tuple[Track, dict[str, Any]]], counters: Counters, rows: Rows
+) -> list[dict[str, Any]]:
+    """Tracks as meta.json keeps them; a counter with its series and their places."""
+    series_of: dict[Track, list[tuple[str, int, int, int]]] = {}
+    start = 0
+    for number, ((pid, name, key), end) in enumerate(zip(counters.series, counters.ends.tolist())):
+        track = Track("counter", pid, -1, events.names[name])
+        series_of.setdefault(track, []).append((key, number, start, end))
+        start = end
+    out = []
+    for index, (track, shown) in enumerate(tracks):
+        series = series_of.get(track, [])
+        first, last = int(rows.track_row[index]), int(rows.track_row[index + 1])
+        values = np.concatenate([np.zeros(0), *(counters.value[a:b] for _, _, a, b in series)])
+        out.append(
+            {
+                **shown,
+                **track_fields([key for key, *_ in series], values),
+                "rows": last - first if track.kind == "slices" else 1,
+                "slices": int(rows.first[last] - rows.first[first]),
+                "series": series,
+            }
+        )
+    return out

@@ -1,0 +1,206 @@
+"""A timeline folder opened for questions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.scan.args import ArgsFile, decode
+from tb_npu_plugin.schema import trace as words
+from tb_npu_plugin.store.timeline.arrows import ArrowLevels
+from tb_npu_plugin.store.timeline.curves import Curves
+from tb_npu_plugin.store.timeline.files import Texts, load
+from tb_npu_plugin.store.timeline.levels import Levels
+from tb_npu_plugin.store.timeline.operators import count_operators, load_operators
+from tb_npu_plugin.store.timeline.rows import ROWS, Rows
+from tb_npu_plugin.tables import Table
+
+META = "meta.json"
+ARGS_BLOB = "args.bin"
+
+Index = NDArray[np.int64]
+
+
+class Timeline:
+    """Read-only and thread-safe. Times are int ns after `base_ns`, slices are known by id: their place in row order.
+
+    base_ns, start_ns, end_ns   ns since the epoch: origin of all offsets (the first event), first and last moment
+    tracks                      what /api/view/trace shows of each track, by track number
+    rows                        slice times and the row table
+    busy                        ns of all slices before each one in row order, and of all of them at the end
+    steps                       (step, start, end) of the marks of the training loop, by start
+    partial                     bytes of the file that were read; None: all
+    """
+
+    def __init__(self, folder: Path, trace: Path, meta: dict[str, Any]) -> None:
+        self._folder, self._trace, self._meta = folder, trace, meta
+        self.base_ns = self.start_ns = int(meta["base_ns"])
+        self.end_ns = int(meta["end_ns"])
+        self.tracks: list[dict[str, Any]] = meta["tracks"]
+        self.event_count, self.slice_count = int(meta["events"]), int(meta["slices"])
+        self.flow_kinds: list[str] = meta["flow_kinds"]
+        self.steps: list[tuple[str, int, int]] = [tuple(step) for step in meta["steps"]]
+        self.scanner, self.source = str(meta["scanner"]), str(meta["source"])
+        self.partial: int | None = meta.get("partial")
+        self.rows = Rows(*(load(folder, name) for name in ROWS))
+        self.busy = load(folder, "busy")
+        self.name, self.category = load(folder, "name"), load(folder, "category")
+        self.parent, self.self_time = load(folder, "parent"), load(folder, "self")
+        self.names, self._categories = Texts(folder, "names"), Texts(folder, "categories")
+        #: Masks of names by the text searched for: that of the last search.
+        self.searched: dict[str, NDArray[np.bool_]] = {}
+        self.levels = Levels(folder, meta["levels"])
+        self.arrows, self.curves = ArrowLevels(folder, meta["arrows"]), Curves(folder, meta["curves"])
+        self._args_offset, self._args_length = load(folder, "args_offset"), load(folder, "args_length")
+        self._flow_source, self._flow_target = load(folder, "flow_source"), load(folder, "flow_target")
+        self._flow_kind, self._flow_by_target = load(folder, "flow_kind"), load(folder, "flow_by_target")
+
+    @staticmethod
+    def open(folder: Path, trace: Path) -> Timeline:
+        """Open what build_timeline wrote. `trace`: the original file, for args; it may be gone.
+
+        Raises OSError, ValueError or KeyError when the folder is damaged.
+        """
+        return Timeline(folder, trace, json.loads((folder / META).read_text(encoding="utf-8")))
+
+    @cached_property
+    def flows_unmatched(self) -> dict[str, int]:
+        """Flow events that found no other end or no slice, by kind."""
+        return dict(self._meta["flows_unmatched"])
+
+    def operators(self) -> Table:
+        """The logical table "operators" as rebuilt from the trace."""
+        return load_operators(self._folder)
+
+    @property
+    def operator_count(self) -> int:
+        """Rows of that table."""
+        return count_operators(self._folder)
+
+    @cached_property
+    def slice_bounds(self) -> tuple[int, int] | None:
+        """(start of the first slice, end of the last), ns after base_ns; None without slices. Counters may run longer."""
+        if not self.slice_count:
+            return None
+        heads, ends = self.rows.first[:-1], self.rows.first[1:] - 1  # within a row starts and ends both grow
+        last = self.rows.start[ends] + self.rows.dur[ends]
+        return int(self.rows.start[heads].min()), int(last.max())
+
+    def place(self, slice_id: int) -> tuple[int, int]:
+        """(track, depth) of a slice."""
+        row = int(self.rows.row_of(np.array([slice_id]))[0])
+        track = int(self.rows.track_of_row(np.array([row]))[0])
+        return track, row - int(self.rows.track_row[track])
+
+    def row_number(self, track: int, depth: int) -> int:
+        """Row of the row table; -1 where the track has no such depth."""
+        if not 0 <= track < len(self.tracks):
+            return -1
+        row = int(self.rows.track_row[track]) + depth
+        return row if depth >= 0 and row < int(self.rows.track_row[track + 1]) else -1
+
+    def brief(self, slice_id: int) -> dict[str, Any]:
+        """Where and when a slice is: one end of FlowJson."""
+        track, depth = self.place(slice_id)
+        shown = self.tracks[track]
+        return {
+            "id": slice_id,
+            "name": self.names[int(self.name[slice_id])],
+            "track": track,
+            "depth": depth,
+            "start": int(self.rows.start[slice_id]),
+            "dur": int(self.rows.dur[slice_id]),
+            "process": shown["process"],
+            "thread": shown["name"],
+        }
+
+    def category_of(self, slice_id: int) -> str:
+        """Category of a slice; "" where it has none."""
+        category = int(self.category[slice_id])
+        return self._categories[category] if category >= 0 else ""
+
+    def detail(self, slice_id: int) -> dict[str, Any]:
+        """SliceDetail of docs/http_api.md. `slice_id` must be valid."""
+        out = self.brief(slice_id)
+        track = out["track"]
+        row = self.row_number(track, out["depth"])
+        first, end = self.rows.bounds(row)
+        low = int(self.rows.first[self.rows.track_row[track]])
+        high = int(self.rows.first[self.rows.track_row[track + 1]])
+        parent = int(self.parent[slice_id])
+        args, error = self.args(slice_id)
+        return {
+            **out,
+            "category": self.category_of(slice_id),
+            "start_epoch_ns": str(self.base_ns + out["start"]),
+            "self": int(self.self_time[slice_id]),
+            "parent": {"id": parent, "name": self.names[int(self.name[parent])]} if parent >= 0 else None,
+            "children": int(np.count_nonzero(self.parent[low:high] == slice_id)),
+            "args": args,
+            "args_error": error,
+            "stack": _stack(args),
+            "previous": slice_id - 1 if slice_id > first else None,
+            "next": slice_id + 1 if slice_id + 1 < end else None,
+        }
+
+    def args(self, slice_id: int) -> tuple[dict[str, Any] | None, str]:
+        """(args, "") of a slice, or (None, why they cannot be told)."""
+        offset, length = int(self._args_offset[slice_id]), int(self._args_length[slice_id])
+        if offset < 0:
+            return {}, ""
+        blob = bool(self._meta["args_blob"])
+        try:
+            with ArgsFile(self._folder / ARGS_BLOB if blob else self._trace) as file:
+                if not blob and file.stamp() != (self._meta["source_size"], self._meta["source_mtime_ns"]):
+                    return None, f"{self.source} has changed since it was read"
+                found = decode(file.read(offset, length))
+        except OSError as error:
+            return None, f"{self.source} cannot be read: {error.strerror}"
+        return found, "" if found is not None else f"no valid JSON at byte {offset} of {self.source}"
+
+    def flows(self, slice_id: int) -> list[dict[str, Any]]:
+        """FlowJson of the arrows that start or end at a slice, by start of the other end."""
+        low, high = np.searchsorted(self._flow_source, [slice_id, slice_id + 1])
+        targets = self._flow_target
+        order = self._flow_by_target
+        first = _lower_bound(targets, order, slice_id)
+        last = _lower_bound(targets, order, slice_id + 1)
+        which = np.unique(np.concatenate([np.arange(low, high), order[first:last]]))
+        return [
+            {
+                "kind": self._categories[int(self._flow_kind[flow])] if self._flow_kind[flow] >= 0 else "",
+                "from": self.brief(int(self._flow_source[flow])),
+                "to": self.brief(int(targets[flow])),
+            }
+            for flow in which.tolist()
+        ]
+
+    def tracks_of(self, kind: str) -> Sequence[int]:
+        """Numbers of the tracks of a kind: "slices" or "counter"."""
+        return [index for index, track in enumerate(self.tracks) if track["kind"] == kind]
+
+
+def _lower_bound(values: Index, order: Index, wanted: int) -> int:
+    """First place in `order`, which sorts `values`, whose value is not below `wanted`."""
+    low, high = 0, len(order)
+    while low < high:
+        middle = (low + high) // 2
+        if values[order[middle]] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _stack(args: dict[str, Any] | None) -> list[str] | None:
+    """Frames of the call stack, innermost first; None where it was not recorded."""
+    text = (args or {}).get(words.CALL_STACK)
+    if not isinstance(text, str):
+        return None
+    return [frame.strip() for frame in text.split(words.FRAME_SEPARATOR) if frame.strip()]

@@ -1,0 +1,218 @@
+"""The operators table rebuilt from a trace, for captures without operator_details.csv."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.analysis.operators.nesting import nesting
+from tb_npu_plugin.analysis.operators.tree import FRACTION, OperatorEvents, rebuild, rebuild_by_thread
+from tb_npu_plugin.scan import TraceEvents
+from tb_npu_plugin.scan.args import ArgsFile
+from tb_npu_plugin.scan.args_columns import Key, read_columns
+from tb_npu_plugin.schema import trace
+from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.store.timeline.files import Texts, compact, load, save, save_texts, texts_path
+from tb_npu_plugin.store.timeline.launches import launches
+from tb_npu_plugin.store.timeline.tracks import read_names
+from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, Text
+from tb_npu_plugin.texts import TextList
+
+Index = NDArray[np.int64]
+#: Longer tasks, ns, are broken; FRACTIONs of them would leave int64.
+_LONGEST = 2**52
+#: Columns that are texts in the args of the operators, and their keys there.
+_FROM_ARGS = {"input_shapes": trace.INPUT_DIMS, "call_stack": trace.CALL_STACK}
+_TEXTS = ("name", *_FROM_ARGS)
+_TIMES = {
+    "host_self_ns": "host_self",
+    "host_total_ns": "host_total",
+    "device_self_ns": "device_self",
+    "device_total_ns": "device_total",
+    "device_self_aicore_ns": "device_self_aicore",
+    "device_total_aicore_ns": "device_total_aicore",
+}
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """The events that the table is made from. ops: by start; launch, task: as `launches` gives them; by_thread: the
+    operators of each thread nest for themselves."""
+
+    ops: Index
+    enqueue: Index
+    dequeue: Index
+    launch: Index
+    task: Index
+    by_thread: bool
+
+    @staticmethod
+    def of(events: TraceEvents, args: ArgsFile | None) -> _Chosen:
+        ops = _slices(events, trace.CPU_OP)
+        own = np.zeros(0, dtype=np.int64) if len(ops) else _framework_slices(events, args)
+        order = (
+            np.lexsort((-events.dur[own], events.ts[own])) if len(own) else np.argsort(events.ts[ops], kind="stable")
+        )
+        return _Chosen(
+            own[order] if len(own) else ops[order],
+            _slices(events, trace.ENQUEUE),
+            _slices(events, trace.DEQUEUE),
+            *launches(events, every=len(own) > 0),
+            by_thread=len(own) > 0,
+        )
+
+
+def _framework_slices(events: TraceEvents, args: ArgsFile | None) -> Index:
+    """Complete events of the framework's process, but for frames of Python."""
+    named = read_names(events, args).processes
+    pids = [pid for pid, process in named.items() if process.name in trace.FRAMEWORK]
+    if not pids:
+        return np.zeros(0, dtype=np.int64)
+    wanted = np.isin(events.pid, pids)
+    if trace.PYTHON_FUNCTION in events.categories:
+        wanted &= events.category != events.categories.index(trace.PYTHON_FUNCTION)
+    return _complete(events, np.flatnonzero(wanted))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Values of the args of some events, whose numbers are `rows`, by key. ends: of the texts of each key."""
+
+    rows: dict[str, Index]
+    columns: dict[str, IntArray]
+    ends: dict[str, IntArray]
+
+    def values(self, key: str, rows: Index) -> IntArray:
+        """The values at these events, which must have been read."""
+        return np.asarray(self.columns[key][np.searchsorted(self.rows[key], rows)])
+
+
+def _read_args(
+    events: TraceEvents, chosen: _Chosen, ops: Index, args: ArgsFile | None, sinks: Mapping[str, BinaryIO]
+) -> _Found:
+    """What is needed of the args, read in one go through the file. ops: the operators of the table."""
+    types = BytesIO()
+    keys = {name: Key(word, sinks[name]) for name, word in _FROM_ARGS.items()}
+    keys[trace.CORRELATION_ID] = Key(trace.CORRELATION_ID)
+    keys[trace.TASK_TYPE] = Key(trace.TASK_TYPE, types)
+    bits = {name: np.uint8(1 << number) for number, name in enumerate(keys)}
+    wanted = np.zeros(len(events), dtype=np.uint8)
+    for name in _FROM_ARGS:
+        wanted[ops] |= bits[name]
+    for entries in (chosen.enqueue, chosen.dequeue):
+        wanted[entries] |= bits[trace.CORRELATION_ID]
+    wanted[chosen.task] |= bits[trace.TASK_TYPE]
+    found = read_columns(args, events.args_offset, events.args_length, wanted, list(keys.values()))
+    columns = dict(zip(keys, found.values))
+    ends = dict(zip(keys, found.ends))
+    aicore = [
+        code for code, text in enumerate(TextList(types.getvalue(), ends[trace.TASK_TYPE])) if text == trace.AI_CORE
+    ]
+    columns[trace.TASK_TYPE] = np.isin(columns[trace.TASK_TYPE], aicore).astype(np.int64)
+    return _Found({name: np.flatnonzero(wanted & bit) for name, bit in bits.items()}, columns, ends)
+
+
+@dataclass(frozen=True)
+class ReadOperators:
+    """What read_operators has read. rows: which of the chosen operators are rows of the table."""
+
+    chosen: _Chosen
+    rows: Index
+    found: _Found
+
+
+def read_operators(folder: Path, events: TraceEvents, args: ArgsFile | None) -> ReadOperators:
+    """The first half of the logical table "operators": choose its events and read their args. Its texts go from the
+    trace to their files in a timeline folder; they may be a fifth of the trace. May run beside the rest of the build: it
+    works mostly outside of the interpreter's lock and takes little memory."""
+    chosen = _Chosen.of(events, args)
+    used, name = compact(events.name[chosen.ops], len(events.names))
+    names = events.names.take(used)
+    marks = np.array([trace.STEP_MARK in text for text in names], dtype=bool)
+    rows = np.flatnonzero(~marks[name])
+    save(folder, "operators_name", name[rows])
+    save_texts(folder, "operators_name_texts", names)
+    ops = chosen.ops[rows]
+    with ExitStack() as stack:
+        sinks = {key: stack.enter_context(_texts_path(folder, key).open("wb")) for key in _FROM_ARGS}
+        found = _read_args(events, chosen, ops, args, sinks)
+    for key in _FROM_ARGS:
+        codes = found.values(key, ops)
+        save(folder, f"operators_{key}", np.where(codes == NULL_INT, -1, codes).astype(np.int32))
+        save(folder, f"operators_{key}_texts_ends", found.ends[key])
+    return ReadOperators(chosen, rows, found)
+
+
+def write_operators(folder: Path, events: TraceEvents, read: ReadOperators) -> None:
+    """The second half: the times. One row per host operator call, in start order, without step marks."""
+    inputs = _operator_events(events, read.chosen, read.found)
+    if read.chosen.by_thread:
+        times = rebuild_by_thread(inputs, events.tid[read.chosen.launch].astype(np.int64))
+    else:
+        times = rebuild(inputs)
+    for key, column in _TIMES.items():
+        save(folder, f"operators_{key}", getattr(times, column)[read.rows])
+    shapes = np.full(len(read.chosen.ops), -1, dtype=np.int64)
+    shapes[read.rows] = load(folder, "operators_input_shapes")
+    names = events.name[read.chosen.ops].astype(np.int64)
+    save(folder, "operators_nested", nesting(times.parent, names, shapes)[read.rows])
+
+
+def _operator_events(events: TraceEvents, chosen: _Chosen, found: _Found) -> OperatorEvents:
+    """What the rebuild needs."""
+    ops, enqueue, dequeue, launch, task = chosen.ops, chosen.enqueue, chosen.dequeue, chosen.launch, chosen.task
+    return OperatorEvents(
+        events.ts[ops],
+        events.dur[ops],
+        events.tid[ops].astype(np.int64),
+        events.ts[enqueue],
+        events.tid[enqueue].astype(np.int64),
+        found.values(trace.CORRELATION_ID, enqueue),
+        events.ts[dequeue],
+        events.dur[dequeue],
+        found.values(trace.CORRELATION_ID, dequeue),
+        events.ts[launch],
+        np.minimum(events.dur[task], _LONGEST) * FRACTION + np.rint(events.dur_rest[task] * FRACTION).astype(np.int64),
+        found.values(trace.TASK_TYPE, task) == 1,
+    )
+
+
+def _slices(events: TraceEvents, category: str) -> Index:
+    """Complete events of a category."""
+    if category not in events.categories:
+        return np.zeros(0, dtype=np.int64)
+    return _complete(events, np.flatnonzero(events.category == events.categories.index(category)))
+
+
+def _complete(events: TraceEvents, rows: Index) -> Index:
+    """Those of the events that are slices with a name and times."""
+    good = (events.phase[rows] == ord("X")) & (events.name[rows] >= 0)
+    good &= (events.dur[rows] != NULL_INT) & (events.ts[rows] != NULL_INT)
+    return np.asarray(rows[good], dtype=np.int64)
+
+
+def _texts_path(folder: Path, key: str) -> Path:
+    return texts_path(folder, f"operators_{key}_texts")
+
+
+def count_operators(folder: Path) -> int:
+    """Rows of the table that `write_operators` wrote."""
+    return len(load(folder, "operators_name"))
+
+
+def load_operators(folder: Path) -> Table:
+    """Read what `write_operators` wrote."""
+    data: dict[str, Data] = {}
+    for key in _TEXTS:
+        texts = Texts(folder, f"operators_{key}_texts")
+        data[key] = Text(np.array(load(folder, f"operators_{key}")), [texts[i] for i in range(len(texts))])
+    for key in (*_TIMES, "nested"):
+        data[key] = np.array(load(folder, f"operators_{key}"))
+    return Table(TABLES["operators"], data)

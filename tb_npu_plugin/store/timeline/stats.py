@@ -1,0 +1,196 @@
+"""The slice that a record means, and statistics of a time range from raw slices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.analysis.packing import self_time
+from tb_npu_plugin.errors import ClientGone
+from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.tables import Column, Kind, Table, Text
+
+Index = NDArray[np.int64]
+#: Slices that are in memory at a time.
+TILE = 1 << 17
+
+STATS_COLUMNS = (
+    Column("name", Kind.TEXT, "Name", "Name of the slices.", "identity"),
+    Column("track", Kind.INT, "Track", "Number of the track.", "identity"),
+    Column("process", Kind.TEXT, "Process", "Process of the track.", "identity"),
+    Column("thread", Kind.TEXT, "Thread", "Name of the track.", "identity"),
+    Column("count", Kind.INT, "Count", "Slices that overlap the range."),
+    Column("total", Kind.DURATION, "Total", "Sum of the whole durations.", "time"),
+    Column("self", Kind.DURATION, "Self", "Sum of the durations without slices nested in them.", "time"),
+    Column("avg", Kind.DURATION, "Average", "Mean of the whole durations.", "time"),
+    Column("min", Kind.DURATION, "Min", "Shortest.", "time"),
+    Column("max", Kind.DURATION, "Max", "Longest.", "time"),
+    Column("clipped", Kind.DURATION, "In range", "Sum of the parts of the durations inside the range.", "time"),
+    Column(
+        "clipped_self",
+        Kind.DURATION,
+        "Self in range",
+        "Time inside the range in which no slice nested in them ran: what the range was spent on.",
+        "time",
+    ),
+)
+
+
+def find(timeline: Timeline, name: str, moment: int) -> int | None:
+    """The slice of exactly this name that a record of a table means: the one that starts at the moment (within a ns,
+    the rounding of the files), else the last to start that is open then, else the nearest. None without any."""
+    ids = np.flatnonzero(timeline.names.equal(name)[timeline.name])
+    if not len(ids):
+        return None
+    start = timeline.rows.start[ids]
+    away = np.abs(start - moment)
+    is_open = (start <= moment) & (moment <= start + timeline.rows.dur[ids])
+    rank = np.where(away <= 1, 0, np.where(is_open, 1, 2))
+    return int(ids[np.lexsort((away, rank))[0]])
+
+
+@dataclass
+class Stats:
+    """Statistics of a range: `table` has the `len(table)` rows with the most time of their own in the range, of the `total`
+    there are."""
+
+    table: Table
+    total: int
+    slices: int
+
+
+def stats(
+    timeline: Timeline,
+    t0: int,
+    t1: int,
+    tracks: Sequence[int],
+    limit: int | None = None,
+    is_gone: Callable[[], bool] = lambda: False,
+) -> Stats:
+    """One row per track and name of the slices that overlap [t0, t1), by their own time in it: what encloses the range
+    whole says little of it. Columns: STATS_COLUMNS.
+
+    limit: rows at most, None for all; names are read for the rows that are given only. The range is taken in tiles of
+    some TILE slices, whose sums add up, so that memory does not grow with it. is_gone: whether nobody waits for the answer
+    any more, asked before each tile; then ClientGone is raised.
+    """
+    table = timeline.rows.track_row
+    rows = [row for track in tracks for row in range(int(table[track]), int(table[track + 1]))]
+    sums = _Sums()
+    for begin, end in _tiles(timeline, rows, t0, t1):
+        if is_gone():
+            raise ClientGone("the client closed the connection", "Ask again.")
+        sums.add(*_tile(timeline, rows, begin, end, begin == t0))
+    return Stats(_table(timeline, sums, limit), len(sums.key), int(sums.count.sum()))
+
+
+def _tiles(timeline: Timeline, rows: Sequence[int], t0: int, t1: int) -> Iterator[tuple[int, int]]:
+    """[t0, t1) in parts, in order, of at most TILE slices each as far as that can be."""
+    parts = [(t0, t1)]
+    while parts:
+        begin, end = parts.pop()
+        count = sum(high - low for low, high in (timeline.rows.overlapping(row, begin, end) for row in rows))
+        if count <= TILE or end - begin < 2 or count <= 2 * len(rows):
+            yield begin, end
+            continue
+        middle = (begin + end) // 2
+        parts += [(middle, end), (begin, middle)]
+
+
+class _Sums:
+    """Sums by track and name. key: track * names + name, ascending."""
+
+    ADDED, LEAST, MOST = ("count", "total", "self", "clipped", "own"), ("min",), ("max",)
+
+    def __init__(self) -> None:
+        none = np.zeros(0, dtype=np.int64)
+        self.key = self.count = none
+        self.columns: dict[str, Index] = dict.fromkeys((*self.ADDED, *self.LEAST, *self.MOST), none)
+
+    def add(self, key: Index, columns: dict[str, Index]) -> None:
+        """Add the sums of a tile."""
+        self.key, place = np.unique(np.concatenate([self.key, key]), return_inverse=True)
+        for names, start, join in (
+            (self.ADDED, 0, np.add),
+            (self.LEAST, np.iinfo(np.int64).max, np.minimum),
+            (self.MOST, 0, np.maximum),
+        ):
+            for name in names:
+                out = np.full(len(self.key), start, dtype=np.int64)
+                join.at(out, place, np.concatenate([self.columns[name], columns[name]]))
+                self.columns[name] = out
+        self.count = self.columns["count"]
+
+
+def _tile(
+    timeline: Timeline, rows: Sequence[int], begin: int, end: int, is_first: bool
+) -> tuple[Index, dict[str, Index]]:
+    """Sums of the slices that overlap [begin, end), by key. A slice counts where it starts, or in the first tile."""
+    spans = [timeline.rows.overlapping(row, begin, end) for row in rows]
+    ids = np.concatenate([np.zeros(0, dtype=np.int64), *(np.arange(low, high) for low, high in spans if low < high)])
+    start, dur = timeline.rows.start[ids], timeline.rows.dur[ids]
+    order = np.argsort(start, kind="stable")
+    ids, start, dur = ids[order], start[order], dur[order]
+    inside = np.maximum(start, begin)
+    clipped = np.maximum(np.minimum(start + dur, end) - inside, 0)
+    own = self_time(inside, clipped, _parents(timeline, ids))
+    track = timeline.rows.track_of_row(timeline.rows.row_of(ids))
+    key = track * max(len(timeline.names), 1) + timeline.name[ids]
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    is_new = ((start >= begin) | is_first)[order]
+    heads = np.flatnonzero(np.append(True, key[1:] != key[:-1])) if len(key) else np.zeros(0, dtype=np.int64)
+    dur, whole_own = dur[order], timeline.self_time[ids][order]
+    least = np.where(is_new, dur, np.iinfo(np.int64).max)
+    return key[heads], {
+        "count": _sums(is_new.astype(np.int64), heads),
+        "total": _sums(np.where(is_new, dur, 0), heads),
+        "self": _sums(np.where(is_new, whole_own, 0), heads),
+        "clipped": _sums(clipped[order], heads),
+        "own": _sums(own[order], heads),
+        "min": np.minimum.reduceat(least, heads) if len(heads) else heads,
+        "max": np.maximum.reduceat(np.where(is_new, dur, 0), heads) if len(heads) else heads,
+    }
+
+
+def _table(timeline: Timeline, sums: _Sums, limit: int | None) -> Table:
+    """The rows with the most time of their own."""
+    own, total = sums.columns["own"], sums.columns["total"]
+    top = np.lexsort((-total, -own))[:limit]
+    track, name = np.divmod(sums.key[top], max(len(timeline.names), 1))
+    used, code = np.unique(name, return_inverse=True)
+    shown = timeline.tracks
+    chosen = {key: column[top] for key, column in sums.columns.items()}
+    return Table(
+        STATS_COLUMNS,
+        {
+            "name": Text(code.astype(np.int32), [timeline.names[index] for index in used.tolist()]),
+            "track": track,
+            "process": Text(track.astype(np.int32), [one["process"] for one in shown]),
+            "thread": Text(track.astype(np.int32), [one["name"] for one in shown]),
+            "count": chosen["count"],
+            "total": chosen["total"],
+            "self": chosen["self"],
+            "avg": np.rint(chosen["total"] / np.maximum(chosen["count"], 1)).astype(np.int64),
+            "min": chosen["min"],
+            "max": chosen["max"],
+            "clipped": chosen["clipped"],
+            "clipped_self": chosen["own"],
+        },
+    )
+
+
+def _parents(timeline: Timeline, ids: Index) -> NDArray[np.int32]:
+    """Where the slice that encloses each one stands in `ids`; -1 where none does."""
+    by_id = np.argsort(ids)
+    parent = timeline.parent[ids].astype(np.int64)
+    place = np.minimum(np.searchsorted(ids, parent, sorter=by_id), max(len(ids) - 1, 0))
+    found = by_id[place] if len(ids) else place
+    return np.where((parent >= 0) & (ids[found] == parent), found, -1).astype(np.int32)
+
+
+def _sums(values: Index, heads: Index) -> Index:
+    return np.add.reduceat(values, heads) if len(heads) else np.zeros(0, dtype=np.int64)

@@ -1,0 +1,160 @@
+"""Processes and threads of a trace: who they are and in which order they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.scan import TraceEvents
+from tb_npu_plugin.scan.args import ArgsFile, read_object
+from tb_npu_plugin.schema import trace
+from tb_npu_plugin.store.timeline.files import compact
+from tb_npu_plugin.units import scaled
+
+Index = NDArray[np.int64]
+#: Pairs of process and thread, up to which a table of all of them is made.
+_DENSE = 1 << 22
+_LAST = float("inf")
+
+
+@dataclass
+class Named:
+    """What metadata events say about a process or thread."""
+
+    name: str = ""
+    label: str = ""
+    sort: float = _LAST
+
+
+@dataclass
+class Names:
+    """Metadata of a trace; keys are the interned pid, and (pid, tid)."""
+
+    processes: dict[int, Named] = field(default_factory=dict)
+    threads: dict[tuple[int, int], Named] = field(default_factory=dict)
+
+    def process(self, pid: int) -> Named:
+        """What is known about a process."""
+        return self.processes.setdefault(pid, Named())
+
+    def thread(self, pid: int, tid: int) -> Named:
+        """What is known about a thread."""
+        return self.threads.setdefault((pid, tid), Named())
+
+
+def read_names(events: TraceEvents, args: ArgsFile | None) -> Names:
+    """Read all metadata events."""
+    out = Names()
+    rows = events.of_phase("M")
+    if args is None:
+        return out
+    for row, data in zip(rows.tolist(), args.each(events.args_offset[rows], events.args_length[rows])):
+        value = read_object(data)
+        if value is None or events.name[row] < 0:
+            continue
+        kind = events.names[events.name[row]]
+        pid, tid = int(events.pid[row]), int(events.tid[row])
+        if kind == trace.PROCESS_NAME[0]:
+            out.process(pid).name = str(value.get(trace.PROCESS_NAME[1], ""))
+        elif kind == trace.PROCESS_LABELS[0]:
+            out.process(pid).label = str(value.get(trace.PROCESS_LABELS[1], ""))
+        elif kind == trace.PROCESS_SORT_INDEX[0]:
+            out.process(pid).sort = _sort_index(value.get(trace.PROCESS_SORT_INDEX[1]))
+        elif kind == trace.THREAD_NAME[0]:
+            out.thread(pid, tid).name = str(value.get(trace.THREAD_NAME[1], ""))
+        elif kind == trace.THREAD_SORT_INDEX[0]:
+            out.thread(pid, tid).sort = _sort_index(value.get(trace.THREAD_SORT_INDEX[1]))
+    return out
+
+
+def _sort_index(value: Any) -> float:
+    number = scaled(str(value), 1)
+    return _LAST if number is None else number
+
+
+@dataclass(frozen=True)
+class Track:
+    """One row group before it has its number. kind "slices": (pid, tid); "counter": (pid, counter name)."""
+
+    kind: str
+    pid: int
+    tid: int
+    name: str
+
+
+def ordered(
+    tracks: Iterable[Track], names: Names, pids: Sequence[str], tids: Sequence[str]
+) -> list[tuple[Track, dict[str, Any]]]:
+    """Tracks in display order, each with what the view shows of it. Processes that hold nothing do not appear."""
+    listed = list(tracks)
+    busy = {track.pid for track in listed if track.kind == "slices"}
+
+    def key(track: Track) -> tuple[Any, ...]:
+        process = names.processes.get(track.pid, Named())
+        thread = names.threads.get((track.pid, track.tid), Named())
+        tid = _text(tids, track.tid)
+        return (
+            _place(process.name, track.pid in busy),
+            process.sort,
+            _natural(_text(pids, track.pid)),
+            track.kind == "counter",
+            thread.sort,
+            _natural(tid),
+            track.name,
+        )
+
+    return [(track, _shown(track, names, pids, tids)) for track in sorted(listed, key=key)]
+
+
+def _shown(track: Track, names: Names, pids: Sequence[str], tids: Sequence[str]) -> dict[str, Any]:
+    process = names.processes.get(track.pid, Named())
+    pid, tid = _text(pids, track.pid), _text(tids, track.tid)
+    named = names.threads.get((track.pid, track.tid), Named()).name
+    return {
+        "process": process.name or f"pid {pid}",
+        "pid": pid,
+        "label": process.label,
+        "name": track.name if track.kind == "counter" else named or f"tid {tid}",
+        "tid": "" if track.kind == "counter" else tid,
+        "kind": track.kind,
+    }
+
+
+def _place(process: str, busy: bool) -> int:
+    for index, spellings in enumerate(trace.PROCESS_ORDER):
+        if process in spellings:
+            return index
+    return len(trace.PROCESS_ORDER) + (0 if busy else 1)
+
+
+def _natural(text: str) -> tuple[int, int, str]:
+    """Numbers by size, of any length, before other texts."""
+    digits = text.lstrip("0")
+    return (0, len(digits), digits) if text.isascii() and text.isdigit() else (1, 0, text)
+
+
+def _text(texts: Sequence[str], code: int) -> str:
+    return texts[code] if code >= 0 else ""
+
+
+def track_keys(events: TraceEvents, rows: Index) -> Index:
+    """A number for process and thread of each of these events: (pid + 1) * (len(tids) + 1) + tid + 1."""
+    return np.asarray((events.pid[rows].astype(np.int64) + 1) * (len(events.tids) + 1) + events.tid[rows] + 1)
+
+
+def distinct_tracks(events: TraceEvents, rows: Index) -> tuple[Index, Index]:
+    """(the numbers of track_keys that occur, ascending; for each event the place of its own among them)."""
+    keys = track_keys(events, rows)
+    most = (len(events.pids) + 1) * (len(events.tids) + 1)
+    found = compact(keys, most) if most <= _DENSE else np.unique(keys, return_inverse=True)
+    return found[0], np.asarray(found[1])
+
+
+def track_of_key(events: TraceEvents, key: int) -> Track:
+    """The track of slices that a number of track_keys means."""
+    pid, tid = divmod(key, len(events.tids) + 1)
+    return Track("slices", pid - 1, tid - 1, "")
