@@ -6,11 +6,11 @@ import { integer } from "../../base/format";
 import { type Key, t } from "../../i18n";
 import { store, stored } from "../../state/storage";
 import { Segments } from "../../widgets";
-import { AreaPanel } from "./area_panel";
-import { HitsPanel } from "./hits_panel";
-import { MarksPanel } from "./marks_panel";
+import { MarksPanel } from "./marks/marks_panel";
+import { AreaPanel } from "./range/area_panel";
+import { HitsPanel } from "./search/hits_panel";
+import { SlicePanel } from "./selection/slice_panel";
 import type { PanelId, TraceSession } from "./session";
-import { SlicePanel } from "./slice_panel";
 
 const HEIGHT = 190;
 const LEAST = 96;

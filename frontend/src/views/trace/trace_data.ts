@@ -4,7 +4,7 @@ import type { TraceJson } from "../../api/types.gen";
 import type { TimelineData } from "../../timeline/data";
 import type { Range } from "../../timeline/scene";
 import type { TimelineApi } from "./api";
-import type { Reading } from "./migrate_selection";
+import type { Reading } from "./selection/migrate_selection";
 
 /** From the first slice to the end of the last. */
 export function homeRange(data: TraceJson): Range {

@@ -6,16 +6,16 @@ import { t } from "../../i18n";
 import { param, params, parentDocument, setParams } from "../../state/params";
 import { theme } from "../../state/theme";
 import { ProblemBanner } from "../../widgets";
+import { listenKeys } from "./help/keyboard";
+import { KeysHelp } from "./help/keys_help";
 import { HoverTip } from "./hover_tip";
-import { listenKeys } from "./keyboard";
-import { KeysHelp } from "./keys_help";
-import { KEYS, parseLink, parseMoment } from "./link";
-import { foreignNote, outdatedNote } from "./link_notice";
+import { KEYS, parseLink, parseMoment } from "./link/link";
+import { foreignNote, outdatedNote } from "./link/link_notice";
+import { enterSpan, spanChanges } from "./link/span_state";
 import { Panel } from "./panel";
 import { ReadingBanner } from "./reading_banner";
 import { TraceSession } from "./session";
-import { enterSpan, spanChanges } from "./span_state";
-import { Toolbar } from "./toolbar";
+import { Toolbar } from "./toolbar/toolbar";
 
 interface Props {
   span: string;

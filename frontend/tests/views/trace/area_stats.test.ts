@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { TimelineApi } from "../../../src/views/trace/api";
-import { AreaStats } from "../../../src/views/trace/area_stats";
+import { AreaStats } from "../../../src/views/trace/range/area_stats";
 
 const API = new TimelineApi("span", "1", () => {});
 const AREA = { start: 0, end: 10, tracks: null };

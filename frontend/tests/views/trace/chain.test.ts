@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ChainLink, FlowEnd, FlowJson } from "../../../src/views/trace/api";
-import { causeOf, hiddenLinks } from "../../../src/views/trace/chain";
+import { causeOf, hiddenLinks } from "../../../src/views/trace/selection/chain";
 
 function end(id: number): FlowEnd {
   return { id, name: `s${id}`, track: 0, depth: 0, start: id, dur: 1, process: "", thread: "" };

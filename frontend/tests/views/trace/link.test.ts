@@ -10,8 +10,8 @@ import {
   parseMarks,
   parseMoment,
   parseRange,
-} from "../../../src/views/trace/link";
-import { shortened } from "../../../src/views/trace/marks";
+} from "../../../src/views/trace/link/link";
+import { shortened } from "../../../src/views/trace/marks/marks";
 
 test("a range survives the link; nonsense does not", () => {
   expect(parseRange(formatRange({ start: 12.3456, end: 99 }))).toEqual({ start: 12.35, end: 99 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ProcessJson, TraceJson } from "../../../src/api/types.gen";
-import { migrateSelection } from "../../../src/views/trace/migrate_selection";
+import { migrateSelection } from "../../../src/views/trace/selection/migrate_selection";
 import { process, thread } from "../../timeline/build";
 
 function trace(...processes: ProcessJson[]): TraceJson {

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import type { Hit } from "../../../src/views/trace/api";
 import { TimelineApi } from "../../../src/views/trace/api";
-import { SearchState } from "../../../src/views/trace/search_state";
+import { SearchState } from "../../../src/views/trace/search/search_state";
 
 const API = new TimelineApi("span", "1", () => {});
 const HITS: Hit[] = [

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
-import { KEYS } from "../../../src/views/trace/link";
-import { enterSpan, keepSpan, migrateWindow, spanChanges } from "../../../src/views/trace/span_state";
+import { KEYS } from "../../../src/views/trace/link/link";
+import { enterSpan, keepSpan, migrateWindow, spanChanges } from "../../../src/views/trace/link/span_state";
 
 const OF_A = {
   view: "trace",

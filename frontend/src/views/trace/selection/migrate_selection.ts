@@ -1,9 +1,9 @@
 /** What goes over from one reading of a trace to the next: tracks by their threads, times by the epoch. Pure functions. */
 
-import type { ProcessJson, TraceJson } from "../../api/types.gen";
-import { originOf } from "../../timeline/decode";
-import { type LayoutState, processKey, threadKey } from "../../timeline/rows";
-import type { Area, FlowCurve, Range, SliceMark } from "../../timeline/scene";
+import type { ProcessJson, TraceJson } from "../../../api/types.gen";
+import { originOf } from "../../../timeline/decode";
+import { type LayoutState, processKey, threadKey } from "../../../timeline/rows";
+import type { Area, FlowCurve, Range, SliceMark } from "../../../timeline/scene";
 
 export interface Reading {
   data: TraceJson;

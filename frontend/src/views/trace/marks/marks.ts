@@ -1,10 +1,10 @@
 /** Ranges and moments that the user named. */
 
 import { type Signal, signal } from "@preact/signals";
-import { t } from "../../i18n";
-import type { Mark } from "../../timeline/scene";
-import { formatMarks, KEYS } from "./link";
-import type { TraceSession } from "./session";
+import { t } from "../../../i18n";
+import type { Mark } from "../../../timeline/scene";
+import { formatMarks, KEYS } from "../link/link";
+import type { TraceSession } from "../session";
 
 /** Letters of a mark's name: it goes into the link, which must stay usable. */
 const NAME = 60;

@@ -1,4 +1,4 @@
-import { Lru } from "../../base/lru";
+import { Lru } from "../../../base/lru";
 
 /** Answers by id, asked for once. A failure is forgotten, so the next wish asks again. */
 export class Memo<T> {

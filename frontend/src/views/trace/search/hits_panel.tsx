@@ -1,13 +1,13 @@
 /** What the search found, by start. */
 
 import { useMemo } from "preact/hooks";
-import type { ColumnJson, TableJson } from "../../api/types.gen";
-import { absoluteNs, integer } from "../../base/format";
-import { t } from "../../i18n";
-import { findTrack, trackLabel } from "../../timeline/rows";
-import { DataTable, Empty } from "../../widgets";
-import { CsvLink } from "./csv_link";
-import type { TraceSession } from "./session";
+import type { ColumnJson, TableJson } from "../../../api/types.gen";
+import { absoluteNs, integer } from "../../../base/format";
+import { t } from "../../../i18n";
+import { findTrack, trackLabel } from "../../../timeline/rows";
+import { DataTable, Empty } from "../../../widgets";
+import { CsvLink } from "../csv_link";
+import type { TraceSession } from "../session";
 
 function column(key: string, kind: ColumnJson["kind"], title: string): ColumnJson {
   return { key, kind, title, doc: "", group: "" };

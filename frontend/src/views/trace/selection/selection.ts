@@ -1,16 +1,16 @@
 /** The selected slice: its details, its flows, and the ways from it to others. */
 
 import { signal } from "@preact/signals";
-import { Latest } from "../../base/async";
-import { t } from "../../i18n";
-import { findTrack, layOut, processKey } from "../../timeline/rows";
-import type { FlowCurve, HoverBar, SliceMark } from "../../timeline/scene";
-import type { FlowEnd, FlowJson, SliceDetail, TimelineApi } from "./api";
-import { messageOf } from "./format";
-import { KEYS } from "./link";
+import { Latest } from "../../../base/async";
+import { t } from "../../../i18n";
+import { findTrack, layOut, processKey } from "../../../timeline/rows";
+import type { FlowCurve, HoverBar, SliceMark } from "../../../timeline/scene";
+import type { FlowEnd, FlowJson, SliceDetail, TimelineApi } from "../api";
+import { messageOf } from "../format";
+import { KEYS } from "../link/link";
+import type { TraceSession } from "../session";
 import { Memo } from "./memo";
 import type { SelectionMigration } from "./migrate_selection";
-import type { TraceSession } from "./session";
 
 /** Slices whose details are kept. */
 const KEPT = 500;

@@ -1,8 +1,8 @@
 /** All keys of the timeline, and what the mouse does. */
 
-import { type Key, t } from "../../i18n";
-import { helpRows } from "../../timeline/keys";
-import { Dialog } from "../../widgets";
+import { type Key, t } from "../../../i18n";
+import { helpRows } from "../../../timeline/keys";
+import { Dialog } from "../../../widgets";
 
 const MOUSE: readonly [Key, Key][] = [
   ["trace.help.m.click", "trace.help.m.click.does"],

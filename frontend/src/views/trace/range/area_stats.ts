@@ -1,10 +1,10 @@
 /** Statistics of the dragged range. */
 
 import { signal } from "@preact/signals";
-import { Latest } from "../../base/async";
-import type { Area } from "../../timeline/scene";
-import type { StatsAnswer, TimelineApi } from "./api";
-import { messageOf } from "./format";
+import { Latest } from "../../../base/async";
+import type { Area } from "../../../timeline/scene";
+import type { StatsAnswer, TimelineApi } from "../api";
+import { messageOf } from "../format";
 
 export class AreaStats {
   readonly area = signal<Area | null>(null);

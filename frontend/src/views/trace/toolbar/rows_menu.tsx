@@ -1,9 +1,9 @@
 /** Folding, pinning and filtering rows without the mouse on the canvas. */
 
 import { useEffect, useRef } from "preact/hooks";
-import { t } from "../../i18n";
-import { layOut, type ProcessItem, processLabel, type TrackItem, trackLabel } from "../../timeline/rows";
-import type { TraceSession } from "./session";
+import { t } from "../../../i18n";
+import { layOut, type ProcessItem, processLabel, type TrackItem, trackLabel } from "../../../timeline/rows";
+import type { TraceSession } from "../session";
 
 /** Threads listed at most; the filter finds the others. */
 const MOST = 200;

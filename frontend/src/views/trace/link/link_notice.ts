@@ -1,12 +1,12 @@
 /** What a link asks for that is not shown, in words. */
 
-import type { TraceJson } from "../../api/types.gen";
-import { t } from "../../i18n";
-import { places, workerName } from "../../state/catalog";
-import { setParams } from "../../state/params";
-import { findTrack } from "../../timeline/rows";
+import type { TraceJson } from "../../../api/types.gen";
+import { t } from "../../../i18n";
+import { places, workerName } from "../../../state/catalog";
+import { setParams } from "../../../state/params";
+import { findTrack } from "../../../timeline/rows";
+import type { Note } from "../session";
 import { KEYS, type LinkState, parseLink } from "./link";
-import type { Note } from "./session";
 import type { ForeignState } from "./span_state";
 
 /** "a slice, 2 pinned rows, 3 marks"; "" where there is nothing of that kind. */

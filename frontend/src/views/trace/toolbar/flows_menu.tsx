@@ -1,9 +1,9 @@
 /** Which arrows are drawn: those of the selected slice, or all of a kind. */
 
-import { type Key, t, tOr } from "../../i18n";
-import { flowToken } from "../../timeline/flow_kinds";
-import { Popover } from "../../widgets";
-import type { TraceSession } from "./session";
+import { type Key, t, tOr } from "../../../i18n";
+import { flowToken } from "../../../timeline/flow_kinds";
+import { Popover } from "../../../widgets";
+import type { TraceSession } from "../session";
 import { Face } from "./toolbar";
 
 export function FlowsMenu({ session }: { session: TraceSession }) {

@@ -1,8 +1,8 @@
 /** The search: its text, what was found, and where in it the user is. */
 
 import { signal } from "@preact/signals";
-import { Latest } from "../../base/async";
-import type { Hit, TimelineApi } from "./api";
+import { Latest } from "../../../base/async";
+import type { Hit, TimelineApi } from "../api";
 
 export class SearchState {
   readonly text = signal("");

@@ -1,14 +1,14 @@
 /** Rows, flows, search, and the original file. */
 
 import type { RefObject } from "preact";
-import { integer } from "../../base/format";
-import { t } from "../../i18n";
-import { Popover } from "../../widgets";
-import { downloadUrl } from "./api";
+import { integer } from "../../../base/format";
+import { t } from "../../../i18n";
+import { Popover } from "../../../widgets";
+import { downloadUrl } from "../api";
+import { SearchBox } from "../search/search_box";
+import type { TraceSession } from "../session";
 import { FlowsMenu } from "./flows_menu";
 import { RowsMenu } from "./rows_menu";
-import { SearchBox } from "./search_box";
-import type { TraceSession } from "./session";
 
 interface Props {
   session: TraceSession;

@@ -1,6 +1,6 @@
 /** Which links of a chain to show: the frames nearest to the operator, then all the way to the device. */
 
-import type { ChainLink, FlowJson } from "./api";
+import type { ChainLink, FlowJson } from "../api";
 
 /** Kinds of flow that lead to a device task; the nearest cause first. Backward links are no cause. */
 const CAUSES = ["HostToDevice", "async_task_queue", "async_mindspore", "async_npu"];

@@ -2,10 +2,10 @@
 
 import type { RefObject } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { debounce } from "../../base/async";
-import { integer } from "../../base/format";
-import { t } from "../../i18n";
-import type { TraceSession } from "./session";
+import { debounce } from "../../../base/async";
+import { integer } from "../../../base/format";
+import { t } from "../../../i18n";
+import type { TraceSession } from "../session";
 
 const TYPING_MS = 250;
 

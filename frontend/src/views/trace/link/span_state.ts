@@ -3,9 +3,9 @@
  * on show, and comes back with it. It stays as long as the browser's tab.
  */
 
-import type { TraceStepJson } from "../../api/types.gen";
-import { originOf } from "../../timeline/decode";
-import type { Range } from "../../timeline/scene";
+import type { TraceStepJson } from "../../../api/types.gen";
+import { originOf } from "../../../timeline/decode";
+import type { Range } from "../../../timeline/scene";
 import { KEYS } from "./link";
 
 type Params = Readonly<Record<string, string>>;

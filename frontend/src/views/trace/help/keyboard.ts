@@ -1,7 +1,7 @@
 /** Keys of the timeline (table in timeline/keys.ts) and what they do. */
 
-import { type Action, actionOf, isHeld, takesText } from "../../timeline/keys";
-import type { TraceSession } from "./session";
+import { type Action, actionOf, isHeld, takesText } from "../../../timeline/keys";
+import type { TraceSession } from "../session";
 
 export interface KeyTargets {
   focusSearch(): void;

@@ -1,14 +1,14 @@
 /** How the slice came to be, and its flows as links. */
 
 import { useEffect, useState } from "preact/hooks";
-import { integer } from "../../base/format";
-import { t } from "../../i18n";
-import { flowToken } from "../../timeline/flow_kinds";
-import type { ChainJson, FlowJson, SliceDetail } from "./api";
+import { integer } from "../../../base/format";
+import { t } from "../../../i18n";
+import { flowToken } from "../../../timeline/flow_kinds";
+import type { ChainJson, FlowJson, SliceDetail } from "../api";
+import { duration, exactDuration } from "../format";
+import type { TraceSession } from "../session";
 import { causeOf, hiddenLinks } from "./chain";
-import { duration, exactDuration } from "./format";
 import type { Selected } from "./selection";
-import type { TraceSession } from "./session";
 import { SliceLink } from "./slice_panel";
 
 interface Props {

@@ -1,14 +1,14 @@
 /** Statistics of the dragged range, from the raw slices. */
 
 import { useMemo } from "preact/hooks";
-import type { ColumnJson, TableJson } from "../../api/types.gen";
-import { integer } from "../../base/format";
-import { t } from "../../i18n";
-import { findTrack, trackLabel } from "../../timeline/rows";
-import { DataTable, Empty, Help } from "../../widgets";
-import { duration, exactDuration } from "./format";
-import { zoomToArea } from "./keyboard";
-import type { TraceSession } from "./session";
+import type { ColumnJson, TableJson } from "../../../api/types.gen";
+import { integer } from "../../../base/format";
+import { t } from "../../../i18n";
+import { findTrack, trackLabel } from "../../../timeline/rows";
+import { DataTable, Empty, Help } from "../../../widgets";
+import { duration, exactDuration } from "../format";
+import { zoomToArea } from "../help/keyboard";
+import type { TraceSession } from "../session";
 
 const COLUMNS = ["name", "clipped_self", "clipped", "count", "total", "avg", "min", "max", "row"];
 

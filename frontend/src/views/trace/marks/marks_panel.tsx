@@ -1,9 +1,9 @@
 /** The marks: named, in order, with the time from one to the next. */
 
-import { t } from "../../i18n";
-import type { Mark } from "../../timeline/scene";
-import { duration, exactDuration } from "./format";
-import type { TraceSession } from "./session";
+import { t } from "../../../i18n";
+import type { Mark } from "../../../timeline/scene";
+import { duration, exactDuration } from "../format";
+import type { TraceSession } from "../session";
 
 export function MarksPanel({ session }: { session: TraceSession }) {
   const marks = session.marks.all.value;

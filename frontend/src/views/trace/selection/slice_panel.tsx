@@ -2,16 +2,16 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { copyText } from "../../base/clipboard";
-import { integer, moment } from "../../base/format";
-import { say, t } from "../../i18n";
-import { Empty } from "../../widgets";
-import type { KernelFacts, SliceDetail } from "./api";
+import { copyText } from "../../../base/clipboard";
+import { integer, moment } from "../../../base/format";
+import { say, t } from "../../../i18n";
+import { Empty } from "../../../widgets";
+import type { KernelFacts, SliceDetail } from "../api";
+import { argument, duration, exactDuration } from "../format";
+import { focus } from "../help/keyboard";
+import type { TraceSession } from "../session";
 import { ChainColumn, FlowList } from "./chain_column";
-import { argument, duration, exactDuration } from "./format";
-import { focus } from "./keyboard";
 import type { Selected } from "./selection";
-import type { TraceSession } from "./session";
 import { tensors } from "./tensors";
 
 const COPIED_MS = 1200;

@@ -1,7 +1,7 @@
 /** The part of the view that its link carries. */
 
-import type { LayoutState } from "../../timeline/rows";
-import type { Area, Mark, Range } from "../../timeline/scene";
+import type { LayoutState } from "../../../timeline/rows";
+import type { Area, Mark, Range } from "../../../timeline/scene";
 
 /** Keys of the parameters, all under "trace." so that no other view meets them. */
 export const KEYS = {
