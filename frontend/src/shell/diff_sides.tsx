@@ -3,7 +3,7 @@ import { catalog, places, workerName } from "../state/catalog";
 import { setParams } from "../state/params";
 import { openView, selection } from "../state/selection";
 import { Select } from "../widgets/select";
-import { RunSelect, SpanSelect, WorkerSelect } from "./side_bar";
+import { RunSelect, SpanSelect, WorkerSelect } from "./selects";
 
 type Side = "baseline" | "experimental";
 

@@ -1,17 +1,10 @@
-import {
-  type RunJson,
-  type SpanJson,
-  VIEW_IDS,
-  type ViewId,
-  type ViewStateJson,
-  type WorkerJson,
-} from "../api/types.gen";
+import { type SpanJson, VIEW_IDS, type ViewId, type ViewStateJson } from "../api/types.gen";
 import * as format from "../base/format";
 import { say, sayOption, t, viewTitle } from "../i18n";
-import { catalog, workerName } from "../state/catalog";
+import { catalog } from "../state/catalog";
 import { chooseRun, chooseSpan, chooseWorker, openView, place, selection } from "../state/selection";
-import { type Option, Select } from "../widgets/select";
 import { CompareWith, DiffSides } from "./diff_sides";
+import { RunSelect, SpanSelect, WorkerSelect } from "./selects";
 import { SkippedList } from "./skipped";
 
 /** Run, views, worker, span, what to compare with, and what was not opened. */
@@ -39,53 +32,6 @@ export function SideBar() {
       )}
       <SkippedList skipped={found.skipped} />
     </nav>
-  );
-}
-
-interface ChoiceProps {
-  value: string;
-  placeholder?: string;
-  onChange: (id: string) => void;
-}
-
-export function RunSelect({ runs, ...choice }: ChoiceProps & { runs: readonly RunJson[] }) {
-  const options = runs.map((run) => ({ id: run.id, label: run.label, note: String(run.workers.length) }));
-  return <Labelled label={t("side.run")} options={options} {...choice} />;
-}
-
-export function WorkerSelect({ workers, ...choice }: ChoiceProps & { workers: readonly WorkerJson[] }) {
-  const sorted = [...workers].sort(
-    (a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity) || a.label.localeCompare(b.label),
-  );
-  return <Labelled label={t("side.worker")} options={sorted.map(workerOption)} {...choice} />;
-}
-
-function workerOption(worker: WorkerJson): Option {
-  const isFailed = worker.spans.some((span) => span.state === "failed");
-  const problems = worker.spans.reduce((sum, span) => sum + span.problems, 0);
-  const note = isFailed ? "✕" : problems > 0 ? `⚠ ${problems}` : undefined;
-  return {
-    id: worker.id,
-    label: workerName(worker),
-    ...(note === undefined ? {} : { note, tip: t("side.problemCount", { count: problems }) }),
-  };
-}
-
-export function SpanSelect({ spans, ...choice }: ChoiceProps & { spans: readonly SpanJson[] }) {
-  const options = spans.map((span) => ({
-    id: span.id,
-    label: span.label,
-    note: span.state === "failed" ? "✕" : format.bytes(span.bytes, 1),
-  }));
-  return <Labelled label={t("side.span")} options={options} {...choice} />;
-}
-
-function Labelled({ label, ...choice }: ChoiceProps & { label: string; options: readonly Option[] }) {
-  return (
-    <>
-      <h2>{label}</h2>
-      <Select label={label} {...choice} />
-    </>
   );
 }
 

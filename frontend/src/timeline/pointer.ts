@@ -1,11 +1,12 @@
 /** Mouse, pen and wheel. */
 
-import type { TimelineEngine } from "./engine";
+import type { TimelineEvents } from "./data";
 import { tracksBetween } from "./hit";
 import { PIN_WIDTH } from "./paint/gutter";
 import { MINIMAP_HEIGHT, minimapView } from "./paint/top";
 import type { Item, TrackItem } from "./rows";
-import type { Area } from "./scene";
+import type { Area, Range, Scene } from "./scene";
+import type { Surface } from "./surface";
 import type { Under } from "./under";
 import { pan, timeAt, type View, xAt, zoom } from "./viewport";
 
@@ -33,15 +34,30 @@ function wheelPixels(event: WheelEvent, delta: number): number {
   return event.deltaMode === WheelEvent.DOM_DELTA_LINE ? delta * LINE_PIXELS : delta;
 }
 
+/** What the pointer needs of the timeline's engine. */
+interface PointerEngine {
+  readonly root: HTMLElement;
+  readonly surface: Surface;
+  readonly scene: Scene;
+  readonly events: TimelineEvents;
+  readonly width: number;
+  barUnder(x: number, y: number): Under;
+  draw(isAll: boolean): void;
+  follow(view: View): void;
+  goTo(range: Range, margin?: number): void;
+  releaseAll(): void;
+  reset(): void;
+}
+
 /** Handles everything the pointer does on the timeline. */
 export class Pointer {
-  private readonly surface: TimelineEngine["surface"];
-  private readonly scene: TimelineEngine["scene"];
-  private readonly events: TimelineEngine["events"];
+  private readonly surface: Surface;
+  private readonly scene: Scene;
+  private readonly events: TimelineEvents;
   private drag: Drag | null = null;
   private readonly undo: (() => void)[] = [];
 
-  constructor(private readonly engine: TimelineEngine) {
+  constructor(private readonly engine: PointerEngine) {
     this.surface = engine.surface;
     this.scene = engine.scene;
     this.events = engine.events;

@@ -12,7 +12,7 @@ import type { View } from "../../timeline/viewport";
 import { TimelineApi } from "./api";
 import { messageOf, offset } from "./format";
 import { formatArea, formatLayout, formatRange, KEYS, type LinkState } from "./link/link";
-import { checkLink } from "./link/link_notice";
+import { checkLink, type Note } from "./link/link_notice";
 import { PendingLink } from "./link/pending_link";
 import { carriedWindow, keepSpan, rememberWindow } from "./link/span_state";
 import { Marks } from "./marks/marks";
@@ -23,14 +23,6 @@ import { Selection } from "./selection/selection";
 import { homeRange, timelineData } from "./trace_data";
 
 export type PanelId = "slice" | "area" | "hits" | "marks";
-
-export interface Note {
-  text: string;
-  /** Goes with whatever the user does next. */
-  isPassing: boolean;
-  /** What the user can do about it; of an error: try again. */
-  action: { label: string; run: () => void; isError?: boolean } | null;
-}
 
 export interface Hovered {
   bar: HoverBar;

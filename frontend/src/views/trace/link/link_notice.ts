@@ -5,9 +5,16 @@ import { t } from "../../../i18n";
 import { places, workerName } from "../../../state/catalog";
 import { setParams } from "../../../state/params";
 import { findTrack } from "../../../timeline/rows";
-import type { Note } from "../session";
 import { KEYS, type LinkState, parseLink } from "./link";
 import type { ForeignState } from "./span_state";
+
+export interface Note {
+  text: string;
+  /** Goes with whatever the user does next. */
+  isPassing: boolean;
+  /** What the user can do about it; of an error: try again. */
+  action: { label: string; run: () => void; isError?: boolean } | null;
+}
 
 /** "a slice, 2 pinned rows, 3 marks"; "" where there is nothing of that kind. */
 function contents({ slice, area, marks, layout }: Pick<LinkState, "slice" | "area" | "marks" | "layout">): string {

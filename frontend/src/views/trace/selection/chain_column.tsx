@@ -9,7 +9,7 @@ import { duration, exactDuration } from "../format";
 import type { TraceSession } from "../session";
 import { causeOf, hiddenLinks } from "./chain";
 import type { Selected } from "./selection";
-import { SliceLink } from "./slice_panel";
+import { SliceLink } from "./slice_link";
 
 interface Props {
   session: TraceSession;

@@ -12,6 +12,7 @@ import { focus } from "../help/keyboard";
 import type { TraceSession } from "../session";
 import { ChainColumn, FlowList } from "./chain_column";
 import type { Selected } from "./selection";
+import { SliceLink } from "./slice_link";
 import { tensors } from "./tensors";
 
 const COPIED_MS = 1200;
@@ -194,14 +195,6 @@ function Fact({ name, tip, children }: { name: string; tip?: string; children: C
       <dt {...(tip ? { "data-tip": tip } : {})}>{name}</dt>
       <dd>{children}</dd>
     </>
-  );
-}
-
-export function SliceLink({ session, id, name }: { session: TraceSession; id: number; name: string }) {
-  return (
-    <button type="button" class="link" onClick={() => void session.selection.select(id, "sight")}>
-      {name}
-    </button>
   );
 }
 

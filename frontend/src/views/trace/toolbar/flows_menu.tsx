@@ -4,7 +4,7 @@ import { type Key, t, tOr } from "../../../i18n";
 import { flowToken } from "../../../timeline/flow_kinds";
 import { Popover } from "../../../widgets";
 import type { TraceSession } from "../session";
-import { Face } from "./toolbar";
+import { Face } from "./face";
 
 export function FlowsMenu({ session }: { session: TraceSession }) {
   const kinds = session.data.flow_kinds;

@@ -7,6 +7,7 @@ import { Popover } from "../../../widgets";
 import { downloadUrl } from "../api";
 import { SearchBox } from "../search/search_box";
 import type { TraceSession } from "../session";
+import { Face } from "./face";
 import { FlowsMenu } from "./flows_menu";
 import { RowsMenu } from "./rows_menu";
 
@@ -53,17 +54,5 @@ export function Toolbar({ session, field, onHelp }: Props) {
         ⤓
       </a>
     </div>
-  );
-}
-
-/** Face of a button that opens a menu. */
-export function Face({ text }: { text: string }) {
-  return (
-    <>
-      <span class="caption ellipsis trace-face">{text}</span>
-      <span class="arrow" aria-hidden="true">
-        ▾
-      </span>
-    </>
   );
 }

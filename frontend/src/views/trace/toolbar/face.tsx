@@ -1,0 +1,11 @@
+/** Face of a button that opens a menu. */
+export function Face({ text }: { text: string }) {
+  return (
+    <>
+      <span class="caption ellipsis trace-face">{text}</span>
+      <span class="arrow" aria-hidden="true">
+        ▾
+      </span>
+    </>
+  );
+}
