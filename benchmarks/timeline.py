@@ -44,7 +44,7 @@ def usable(trace: Path, out: Path) -> dict[str, float]:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     from tb_npu_plugin.discovery.model import FoundFile
-    from tb_npu_plugin.store.pool.stages import TIMELINE_FOLDER, Request
+    from tb_npu_plugin.store.stages import TIMELINE_FOLDER, Request
 
     status = trace.stat()
     file = FoundFile(trace.name, status.st_size, status.st_mtime_ns)
@@ -71,7 +71,7 @@ def usable(trace: Path, out: Path) -> dict[str, float]:
 def reopened(trace: Path, out: Path) -> float:
     """Seconds to open a timeline and make the payload of its full span; nothing where there is none."""
     from tb_npu_plugin.server.timeline_api import slices
-    from tb_npu_plugin.store.pool.stages import TIMELINE_FOLDER
+    from tb_npu_plugin.store.stages import TIMELINE_FOLDER
     from tb_npu_plugin.store.timeline.open import Timeline
 
     folder = out / TIMELINE_FOLDER

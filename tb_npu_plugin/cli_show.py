@@ -20,7 +20,7 @@ from tb_npu_plugin.server.choice import OPENS, choose_place, choose_run
 from tb_npu_plugin.server.encoding import encode_json
 from tb_npu_plugin.server.service import Service
 from tb_npu_plugin.store.library import Library, Stand
-from tb_npu_plugin.store.pool.stages import STAGES
+from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.views import doctor as doctor_view
 from tb_npu_plugin.views.availability import facts_of_span, missing
 from tb_npu_plugin.views.base import ViewInput

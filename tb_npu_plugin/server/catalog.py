@@ -14,8 +14,8 @@ from tb_npu_plugin.store.cache.disk import Entry
 from tb_npu_plugin.store.labels import span_label
 from tb_npu_plugin.store.library import Library, Stand
 from tb_npu_plugin.store.pool.job import Job
-from tb_npu_plugin.store.pool.stages import STAGES, files_of, stages_of
 from tb_npu_plugin.store.span import NAMED_ONLY, recorded_capture
+from tb_npu_plugin.store.stages import STAGES, files_of, stages_of
 from tb_npu_plugin.views.availability import SpanFacts, facts_of_files, unusable_tables, view_states
 from tb_npu_plugin.views.base import ProgressJson
 from tb_npu_plugin.views.contract import CatalogJson, RunJson, SpanJson, WorkerJson

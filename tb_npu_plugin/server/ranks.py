@@ -9,7 +9,7 @@ from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.library import Library, StageState, Stand
-from tb_npu_plugin.store.pool.stages import files_of
+from tb_npu_plugin.store.stages import files_of
 from tb_npu_plugin.views.contract import RankStateJson, RankStepJson
 from tb_npu_plugin.views.step_trace import mean_course
 from tb_npu_plugin.views.steps import steps_of

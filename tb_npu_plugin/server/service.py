@@ -16,8 +16,8 @@ from tb_npu_plugin.schema.formats import FORMATS, Format
 from tb_npu_plugin.server import catalog, ranks
 from tb_npu_plugin.store.cache.memory import Kept, table_bytes
 from tb_npu_plugin.store.library import Library, Stand
-from tb_npu_plugin.store.pool.stages import STAGES, stages_of
 from tb_npu_plugin.store.span import Span
+from tb_npu_plugin.store.stages import STAGES, stages_of
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views.availability import SpanFacts, facts_of_span, is_available, missing
 from tb_npu_plugin.views.base import MissingJson, ProgressJson, View, ViewInput, ViewResult, ViewTable

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.store.cache.disk import META, Entry
-from tb_npu_plugin.store.pool.stages import SHORT_FILE, SHORT_ROWS
+from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS
 from tb_npu_plugin.tables import Table
 
 #: Tables that answer the first question: where the time of a step went.

@@ -27,8 +27,8 @@ from tb_npu_plugin.store.first_look import open_first_look
 from tb_npu_plugin.store.pool.job import Job, Preview
 from tb_npu_plugin.store.pool.pool import Pool
 from tb_npu_plugin.store.pool.process import Process, WorkerProcess, worker_count
-from tb_npu_plugin.store.pool.stages import STAGES, files_of, is_settled, stages_of
 from tb_npu_plugin.store.span import Span
+from tb_npu_plugin.store.stages import STAGES, files_of, is_settled, stages_of
 
 #: Spans that stay open. They are small: their tables are kept apart, by size.
 OPEN_SPANS = 4096

@@ -18,7 +18,7 @@ from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.store.cache.disk import Entry
 from tb_npu_plugin.store.cache.memory import Memory
 from tb_npu_plugin.store.labels import span_label, utc_offset_minutes
-from tb_npu_plugin.store.pool.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER
+from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER
 from tb_npu_plugin.store.tables.database import read_table
 from tb_npu_plugin.store.tables.short import read_short
 from tb_npu_plugin.tables import Table

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.discovery.scan import scan
-from tb_npu_plugin.store.pool.stages import Request, files_of, stages_of
 from tb_npu_plugin.store.pool.worker import run
+from tb_npu_plugin.store.stages import Request, files_of, stages_of
 from tests.support.fixtures import FIXTURES
 
 TRACE = next((FIXTURES / "results" / "kineto_gpu").glob("*.json"))

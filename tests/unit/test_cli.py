@@ -16,8 +16,8 @@ from tb_npu_plugin import __version__
 from tb_npu_plugin.cli import cli
 from tb_npu_plugin.cli_print import STATES, _problems, _size
 from tb_npu_plugin.installation import describe_scanner
+from tb_npu_plugin.store import stages
 from tb_npu_plugin.store.library import Library
-from tb_npu_plugin.store.pool import stages
 from tb_npu_plugin.views.contract import DoctorFileJson
 from tests.conftest import FIXTURES, ROOT
 from tests.unit.store.results import NAME, settle, write_result

@@ -9,7 +9,7 @@ import numpy as np
 from tb_npu_plugin.analysis.steps import partition as steps
 from tb_npu_plugin.readers.database.communication import step_of
 from tb_npu_plugin.readers.database.source import Rows, Source
-from tb_npu_plugin.readers.text.numbered_steps import with_numbered_steps
+from tb_npu_plugin.readers.shared.numbered_steps import with_numbered_steps
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START, STEP_TRACE, STEP_TRACE_UNIT
 from tb_npu_plugin.tables import NULL_INT, Data, Kind, Table, Text, from_lists

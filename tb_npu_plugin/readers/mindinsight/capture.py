@@ -12,7 +12,7 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.json_file import read_object
 from tb_npu_plugin.readers.shared.reading import Reading
-from tb_npu_plugin.readers.text.settings import known_versions
+from tb_npu_plugin.readers.shared.settings import known_versions
 from tb_npu_plugin.schema.mindinsight_ops import INFO
 from tb_npu_plugin.schema.mindinsight_steps import CLUSTER_ANALYSE
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tb_npu_plugin.readers.mindinsight.rows import Rows, opened_rows, text
 from tb_npu_plugin.readers.shared.figures import Figures
 from tb_npu_plugin.readers.shared.figures import Rows as TableRows
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.text_rows import Rows, opened_rows, text
 from tb_npu_plugin.schema import mindinsight_ops as names
 from tb_npu_plugin.schema import mindinsight_steps as steps
 from tb_npu_plugin.schema import torch_npu_json as tables

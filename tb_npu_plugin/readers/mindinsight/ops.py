@@ -12,10 +12,10 @@ import numpy as np
 
 from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, largest_first
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.mindinsight.rows import opened_rows, text
 from tb_npu_plugin.readers.shared.figures import Rows as TableRows
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.text_rows import opened_rows, text
 from tb_npu_plugin.schema import mindinsight_ops as names
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC
 from tb_npu_plugin.tables import Column, IntArray, Kind, Table, Text, known

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.readers.mindinsight.rows import Rows, is_number, opened_rows, text
 from tb_npu_plugin.readers.shared.figures import Rows as TableRows
 from tb_npu_plugin.readers.shared.json_file import load_object, read_text
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.text_rows import Rows, is_number, opened_rows, text
 from tb_npu_plugin.schema import mindinsight_steps as names
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import TIME_UNITS, scaled

@@ -9,9 +9,9 @@ from tb_npu_plugin.discovery.identity import identify
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.settings import completed
+from tb_npu_plugin.readers.shared import settings
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.text import settings
-from tb_npu_plugin.readers.text.settings import integer_of, known_versions, object_of, text_of
+from tb_npu_plugin.readers.shared.settings import integer_of, known_versions, object_of, text_of
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema.mindspore_files import PROFILER_DATABASE
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_INFO

@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Optional
 
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.readers.mindinsight.rows import Rows, is_number, opened_rows, text
 from tb_npu_plugin.readers.shared.figures import Rows as TableRows
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
+from tb_npu_plugin.readers.shared.text_rows import Rows, is_number, opened_rows, text
 from tb_npu_plugin.schema import msprof as names
 from tb_npu_plugin.schema.core import folded
 from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS, REDUCES_COLUMNS

@@ -14,11 +14,11 @@ from tb_npu_plugin.readers.shared.byte_lines import ByteLines
 from tb_npu_plugin.readers.shared.cells import Cells, Mask, NumberCells, TextCells, cells_for
 from tb_npu_plugin.readers.shared.csv_header import fields_of
 from tb_npu_plugin.readers.shared.csv_rows import Chunk, RowReader
+from tb_npu_plugin.readers.shared.numbered_steps import with_numbered_steps
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.source import opened, text_lines
 from tb_npu_plugin.readers.shared.spool import Spool
-from tb_npu_plugin.readers.text.numbered_steps import with_numbered_steps
 from tb_npu_plugin.schema.core import ResultFile, normalise
 from tb_npu_plugin.schema.torch_npu_csv import NESTED, OPERATORS
 from tb_npu_plugin.schema.torch_npu_memory_csv import OP_MEMORY

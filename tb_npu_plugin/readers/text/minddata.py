@@ -7,12 +7,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tb_npu_plugin.readers.mindinsight.rows import Rows, opened_rows, text
 from tb_npu_plugin.readers.shared.figures import Rows as TableRows
 from tb_npu_plugin.readers.shared.json_file import read_object
 from tb_npu_plugin.readers.shared.json_shapes import member, objects, whole
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.text_rows import Rows, opened_rows, text
 from tb_npu_plugin.readers.text.minddata_batches import DEVICE, HOST, read_device_queue, read_device_wait, with_batches
 from tb_npu_plugin.readers.text.minddata_cpu import read_cpu
 from tb_npu_plugin.readers.text.minddata_summary import read_summary, with_summary

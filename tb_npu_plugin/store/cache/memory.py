@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from tb_npu_plugin.store.pool.stages import TABLES_FILE
+from tb_npu_plugin.store.stages import TABLES_FILE
 from tb_npu_plugin.tables import Data, StoredColumns, Table, TakenColumns, Text, Words
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import TORCH_NPU
-from tb_npu_plugin.store.pool.stages import STAGES
+from tb_npu_plugin.store.stages import STAGES
 
 #: Before this no rate is told: it would be noise. In seconds.
 RATE_AFTER = 0.5

@@ -17,8 +17,8 @@ from tb_npu_plugin.store.pool.budget import memory_budget, needed, unpacked_byte
 from tb_npu_plugin.store.pool.failures import failure, is_disk_full, note
 from tb_npu_plugin.store.pool.job import Job, Preview
 from tb_npu_plugin.store.pool.process import Failed, Killed, Process, Stopped, WorkerProcess
-from tb_npu_plugin.store.pool.stages import Request, is_settled
 from tb_npu_plugin.store.pool.watchdog import Verdict
+from tb_npu_plugin.store.stages import Request, is_settled
 
 logger = logging.getLogger(__name__)
 

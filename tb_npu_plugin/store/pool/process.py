@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 import tb_npu_plugin
 from tb_npu_plugin.scan.threads import available_cores
-from tb_npu_plugin.store.pool.stages import Request
 from tb_npu_plugin.store.pool.watchdog import Verdict, Watchdog
+from tb_npu_plugin.store.stages import Request
 
 #: How long a worker process may take to end when its input has, in seconds; then it is killed.
 ENDING = 5.0

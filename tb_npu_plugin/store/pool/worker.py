@@ -1,7 +1,7 @@
 """Reads one stage of one span at a time, in a process of its own: `python -m tb_npu_plugin.store.pool.worker`.
 
 A process, so that a defect, a lack of memory or a kill costs this stage only, and so that all cores are used.
-Protocol: see store/pool/stages.py.
+Protocol: see store/stages.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tb_npu_plugin.errors import BadFile, BadSetting, NoEvents
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.first_look import FIRST_LOOK, is_due, write_first_look
-from tb_npu_plugin.store.pool.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER, Request
+from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER, Request
 
 if TYPE_CHECKING:
     from tb_npu_plugin.tables import IntArray, Table

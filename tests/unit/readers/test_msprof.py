@@ -21,7 +21,7 @@ from tb_npu_plugin.readers.msprof import pieces
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.scan import MEMORY, scan_trace
 from tb_npu_plugin.store.pool import worker
-from tb_npu_plugin.store.pool.stages import Request, files_of
+from tb_npu_plugin.store.stages import Request, files_of
 from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views import doctor, step_trace

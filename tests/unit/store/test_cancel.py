@@ -9,10 +9,10 @@ import pytest
 
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.schema.core import Stage
+from tb_npu_plugin.store import stages
 from tb_npu_plugin.store.cache.disk import Cache, Entry
 from tb_npu_plugin.store.library import Library, Stand
-from tb_npu_plugin.store.pool import stages
-from tb_npu_plugin.store.pool.stages import STAGES
+from tb_npu_plugin.store.stages import STAGES
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import KERNELS, NAME, settle, write_result
 from tests.unit.store.slow_worker import Holding

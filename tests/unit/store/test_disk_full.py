@@ -20,7 +20,7 @@ from tb_npu_plugin.store.cache.disk import Cache, open_cache
 from tb_npu_plugin.store.pool.job import Job
 from tb_npu_plugin.store.pool.pool import Pool
 from tb_npu_plugin.store.pool.process import Failed
-from tb_npu_plugin.store.pool.stages import Request
+from tb_npu_plugin.store.stages import Request
 from tests.unit.discovery.test_watch import until
 
 

@@ -18,7 +18,7 @@ from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.first_look import open_first_look
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.pool import worker
-from tb_npu_plugin.store.pool.stages import SHORT_FILE, Request, files_of
+from tb_npu_plugin.store.stages import SHORT_FILE, Request, files_of
 from tb_npu_plugin.store.tables.short import read_short
 from tests.support.mock import run
 from tests.unit.discovery.test_watch import until

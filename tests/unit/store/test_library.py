@@ -12,10 +12,10 @@ import pytest
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import NotFound
+from tb_npu_plugin.store import stages
 from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library, Stand
-from tb_npu_plugin.store.pool import stages
-from tb_npu_plugin.store.pool.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE
+from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE
 from tb_npu_plugin.store.timeline.open import Timeline
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import KERNELS, NAME, settle, write_result

@@ -17,7 +17,7 @@ from tb_npu_plugin.store.pool import pool as jobs
 from tb_npu_plugin.store.pool.budget import WORKER_BYTES, memory_budget, needed
 from tb_npu_plugin.store.pool.job import Job
 from tb_npu_plugin.store.pool.pool import Pool
-from tb_npu_plugin.store.pool.stages import Request
+from tb_npu_plugin.store.stages import Request
 from tests.unit.discovery.test_watch import until
 
 MEBIBYTE = 1 << 20

@@ -10,7 +10,7 @@ import pytest
 
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.store.pool import worker
-from tb_npu_plugin.store.pool.stages import SHORT_FILE, Request
+from tb_npu_plugin.store.stages import SHORT_FILE, Request
 from tb_npu_plugin.store.tables.short import read_short
 from tb_npu_plugin.tables import NULL_INT, Table
 from tests.unit.store.results import KERNELS

@@ -27,7 +27,7 @@ from tb_npu_plugin.readers.text import capture
 from tb_npu_plugin.store.cache.version import reader_version
 from tb_npu_plugin.store.pool import worker
 from tb_npu_plugin.store.pool.process import Failed, Killed, WorkerProcess
-from tb_npu_plugin.store.pool.stages import Request, files_of
+from tb_npu_plugin.store.stages import Request, files_of
 from tb_npu_plugin.store.tables.short import read_short
 from tb_npu_plugin.store.timeline import build as timeline_build
 from tests.support.fixtures import FIXTURES

@@ -17,8 +17,8 @@ import pytest
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library
-from tb_npu_plugin.store.pool.stages import stages_of
 from tb_npu_plugin.store.span import Span
+from tb_npu_plugin.store.stages import stages_of
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.availability import facts_of_span, is_available
 from tb_npu_plugin.views.base import View, ViewInput

@@ -18,8 +18,8 @@ from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library
-from tb_npu_plugin.store.pool.stages import stages_of
 from tb_npu_plugin.store.span import Span
+from tb_npu_plugin.store.stages import stages_of
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.registry import VIEWS
 from tests.oracle.shown import Shown, rows_of
