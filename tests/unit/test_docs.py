@@ -14,6 +14,8 @@ from tests.conftest import ROOT
 #: Calls and the place of the code among their arguments; readers/shared/report.py has its words under the code.
 CALLS = {"Problem": 0, "problem": 0, "damaged": 0, "unreadable": 0, "problem_of": 0, "Verdict": 0}
 CODE = re.compile(r"[a-z_]+")
+#: A file or folder of the sources as docs/architecture.md names it.
+SOURCE = re.compile(r"`((?:[\w.-]+/)+[\w.*-]*|[\w-]+\.(?:py|tsx?))`")
 #: A document as texts name it: docs/trace.md, ../README.md; a folder of documents that is not in the repository.
 DOCUMENT = re.compile(r"(?<![\w./:-])((?:\.{1,2}/)*[\w-]+(?:/[\w-]+)*\.md\b|specs/\w+)")
 #: A cited fact: the page, and what begins with a title of it. Docstrings and comments break lines.
@@ -121,3 +123,12 @@ def test_every_cited_fact_exists() -> None:
     assert [fact for fact in cited if not fact[2].startswith(titles[fact[1]])] == []
     uncited = [title for own in titles.values() for title in own if not any(title in found for _, _, found in cited)]
     assert uncited == []
+
+
+def test_every_source_that_the_architecture_names_exists() -> None:
+    pages = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("architecture.md", "glossary.md")]
+    named = {source for page in pages for source in SOURCE.findall(page)}
+    assert len(named) > 100
+    assert [
+        one for one in sorted(named) if not any(next(at.glob(one), None) for at in (ROOT, ROOT / "tb_npu_plugin"))
+    ] == []
