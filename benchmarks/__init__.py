@@ -1,1 +1,1 @@
-"""The bars of specs/performance.md, one script each; see README.md here."""
+"""The performance bars, one script each; see benchmarks/README.md."""

@@ -1,6 +1,6 @@
 """Where the data pipeline of MindSpore is held up: usage of its queues, CPU of its operators, batches at its end.
 
-Source: specs/mindspore.md 4.4, 4.5, 4.9. What is unknown takes no part in a rule.
+Source: docs/facts/mindinsight.md, Data preparation, Rules with thresholds. What is unknown takes no part in a rule.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""profiler_info[_rank].json and profiler_metadata.json (specs/ascend_pt.md 3.3, 3.4): their content and their names."""
+"""Content and names of profiler_info[_rank].json and profiler_metadata.json.
+Source: docs/facts/ascend_pt.md, profiler_info.json, profiler_metadata.json."""
 
 from __future__ import annotations
 

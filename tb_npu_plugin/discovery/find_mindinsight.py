@@ -1,5 +1,5 @@
 """Legacy MindSpore results (up to 2.2): flat `profiler/` folders with the files of all ranks, and the old cluster
-layout of cluster_profiler/<host>/profiler. Source: specs/mindspore.md 3.1, 3.3."""
+layout of cluster_profiler/<host>/profiler. Source: docs/facts/mindinsight.md, Files, Cluster folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What result folders look like, as data. Source: specs/ascend_pt.md 3.1, 3.2; specs/mindspore.md 1.11."""
+"""What result folders look like, as data.
+Source: docs/facts/ascend_pt.md, Folder name, Folder contents; docs/facts/ascend_ms.md, Folder name."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Which rank a device of a host had: hccl.json and host_ips_mapping.txt of the old cluster layout.
-Source: specs/mindspore.md 3.3 B."""
+Source: docs/facts/mindinsight.md, Cluster folders."""
 
 from __future__ import annotations
 

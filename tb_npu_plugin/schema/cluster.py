@@ -1,5 +1,5 @@
 """What `msprof-analyze cluster` writes: cluster_analysis_output, figures of all ranks of a run. Source: msprof-analyze
-26.2.0, run on results of `tb-npu mock`; specs/analysis.md 2.1."""
+26.2.0, run on results of `tb-npu mock`; docs/facts/analysis.md, msprof-analyze cluster."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """What went over the links of a device: CSV files that hold one figure for a whole capture; the curves are in the trace
-and in databases. Source: specs/ascend_pt.md 3.5, 4.8; specs/mindspore.md 2.2; the vendor's reference of msprof's files
-(nic, roce, pcie, hccs) and the public source of msprof, which fills them.
+and in databases.
+Source: docs/facts/ascend_pt.md, Files and when they are written, Files copied from msprof; docs/facts/ascend_ms.md,
+Files of the output folder; the vendor's reference of msprof's files (nic, roce, pcie, hccs) and
+the public source of msprof, which fills them.
 
 A MB is 1024 * 1024 bytes here: msprof multiplies by that to get the bytes of its databases.
 """

@@ -1,5 +1,5 @@
 """The metric columns that each aic_metrics brings to kernel_details.csv: header texts in file order, by kind of chip.
-Source: specs/ascend_pt.md 4.1.1, 4.1.2. Readers tell the columns by their headers (schema/metrics.py)."""
+Source: docs/facts/ascend_pt.md, Metric columns. Readers tell the columns by their headers (schema/metrics.py)."""
 
 from __future__ import annotations
 

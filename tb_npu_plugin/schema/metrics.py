@@ -1,5 +1,5 @@
 """AI Core metrics of kernel_details.csv: columns that depend on aic_metrics and on the chip, so they are not listed
-but told by their headers. Source: specs/ascend_pt.md 4.1.2."""
+but told by their headers. Source: docs/facts/ascend_pt.md, Metric columns."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The files of MindSpore's data pipeline, of the profiler of today and of that before 2.3. Source: specs/mindspore.md
-2.2, 2.6, 3.1."""
+"""The files of MindSpore's data pipeline, of the profiler of today and of that before 2.3.
+Source: docs/facts/ascend_ms.md, Files of the output folder, Data pipeline files; docs/facts/mindinsight.md, Files."""
 
 from __future__ import annotations
 

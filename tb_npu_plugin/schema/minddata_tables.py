@@ -1,4 +1,5 @@
-"""Logical tables of MindSpore's data pipeline (MindData). Source: specs/mindspore.md 2.6, 3.1."""
+"""Logical tables of MindSpore's data pipeline (MindData).
+Source: docs/facts/ascend_ms.md, Data pipeline files; docs/facts/mindinsight.md, Files."""
 
 from __future__ import annotations
 

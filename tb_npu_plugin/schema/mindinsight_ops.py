@@ -1,4 +1,5 @@
-"""Operators and communication of legacy MindSpore results. Source: specs/mindspore.md 3.1, 3.2."""
+"""Operators and communication of legacy MindSpore results.
+Source: docs/facts/mindinsight.md, Files, Units and definitions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Step traces and cluster figures of legacy MindSpore results (flat `profiler/` folders, up to 2.2).
-Source: specs/mindspore.md 3.1, 3.2."""
+Source: docs/facts/mindinsight.md, Files, Units and definitions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """`*_ascend_ms` results (mindspore.profiler.profile, MindSpore 2.5 and newer): what they consist of, and the words in
-them. Files that are those of torch_npu are declared there. Source: specs/mindspore.md 1.11, 2."""
+them. Files that are those of torch_npu are declared there. Source: docs/facts/ascend_ms.md, Folder name."""
 
 from __future__ import annotations
 

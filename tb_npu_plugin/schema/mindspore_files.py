@@ -1,5 +1,5 @@
 """The files of `*_ascend_ms` results: those of torch_npu where they are the same, and in what they differ.
-Source: specs/mindspore.md 2.2, 2.3."""
+Source: docs/facts/ascend_ms.md, Files of the output folder, Kernel names and steps."""
 
 from __future__ import annotations
 

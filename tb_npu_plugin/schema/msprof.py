@@ -1,5 +1,6 @@
 """Results of plain msprof runs: mindstudio_profiler_output of a PROF_* folder, and a database beside it. The files are
-those that torch_npu copies from there under other names, with CANN's own headers. Source: specs/ascend_pt.md 4, 6."""
+those that torch_npu copies from there under other names, with CANN's own headers.
+Source: docs/facts/ascend_pt.md; docs/facts/databases.md."""
 
 from __future__ import annotations
 

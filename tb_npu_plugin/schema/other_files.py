@@ -1,5 +1,6 @@
-"""Files that profilers write and that are not read, so that people are told what they are. Source:
-specs/ascend_pt.md 3.5, 4.8, and the vendor's reference of msprof's files for what stands in the trace as well."""
+"""Files that profilers write and that are not read, so that people are told what they are.
+Source: docs/facts/ascend_pt.md, Files and when they are written, Files copied from msprof, and the vendor's reference of
+msprof's files for what stands in the trace as well."""
 
 from __future__ import annotations
 

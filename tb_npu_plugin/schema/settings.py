@@ -1,4 +1,4 @@
-"""Values of profiler settings as profiler_info.json stores them. Source: specs/ascend_pt.md 1.1."""
+"""Values of profiler settings as profiler_info.json stores them. Source: docs/facts/torch_npu_api.md, Enumerations."""
 
 from __future__ import annotations
 

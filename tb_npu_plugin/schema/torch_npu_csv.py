@@ -1,4 +1,4 @@
-"""The CSV files of ASCEND_PROFILER_OUTPUT (torch_npu.profiler, text export). Source: specs/ascend_pt.md 4."""
+"""The CSV files of ASCEND_PROFILER_OUTPUT (torch_npu.profiler, text export). Source: docs/facts/ascend_pt.md."""
 
 from __future__ import annotations
 

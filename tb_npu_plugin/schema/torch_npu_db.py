@@ -1,4 +1,4 @@
-"""The databases of a `*_ascend_pt` result: tables and columns. Source: specs/ascend_pt.md 6.
+"""The databases of a `*_ascend_pt` result: tables and columns. Source: docs/facts/databases.md.
 
 Times are ns since the epoch and sizes bytes in the profiler's database, us and ms in analysis.db. Texts of the
 profiler's database are ids of STRING_IDS.

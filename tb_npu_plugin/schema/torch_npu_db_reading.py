@@ -1,4 +1,5 @@
-"""What is read of the databases: tables and columns by their names, newest first. Source: specs/ascend_pt.md 6, 9.
+"""What is read of the databases: tables and columns by their names, newest first.
+Source: docs/facts/databases.md; docs/facts/ascend_pt.md, Differences between versions.
 
 The tables themselves are declared in torch_npu_db.py, as the newest release writes them. Readers know a column by
 its key here, so that a name that changed is changed in one place.

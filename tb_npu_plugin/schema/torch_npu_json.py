@@ -1,4 +1,6 @@
-"""The JSON files of a `*_ascend_pt` result. Source: specs/ascend_pt.md 3.3, 3.4, 4.10, 4.11, 5."""
+"""The JSON files of a `*_ascend_pt` result.
+Source: docs/facts/ascend_pt.md, profiler_info.json, profiler_metadata.json, communication.json,
+communication_matrix.json, trace_view.json."""
 
 from __future__ import annotations
 

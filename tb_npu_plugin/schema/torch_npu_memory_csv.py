@@ -1,4 +1,4 @@
-"""The memory files of ASCEND_PROFILER_OUTPUT. Source: specs/ascend_pt.md 4.3 to 4.5."""
+"""The memory files of ASCEND_PROFILER_OUTPUT. Source: docs/facts/ascend_pt.md, Memory files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Words of trace_view.json (torch_npu.profiler, MindSpore's profiler). Sources: specs/ascend_pt.md 5,
-specs/mindspore.md 2.4."""
+"""Words of trace_view.json (torch_npu.profiler, MindSpore's profiler).
+Sources: docs/facts/ascend_pt.md, trace_view.json; docs/facts/ascend_ms.md, trace_view.json of MindSpore."""
 
 from __future__ import annotations
 

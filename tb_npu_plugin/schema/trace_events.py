@@ -1,5 +1,5 @@
-"""What trace_view.json calls its events, for what writes them and for what makes the same events of a database. Source:
-specs/ascend_pt.md 5."""
+"""What trace_view.json calls its events, for what writes them and for what makes the same events of a database.
+Source: docs/facts/ascend_pt.md, trace_view.json."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Which versions of each kind of result are known, what tells them, and what that knowledge rests on.
 
-Source: specs/ascend_pt.md 9, specs/mindspore.md 0, 1.11, 3.
+Source: docs/facts/ascend_pt.md, Differences between versions; docs/facts/ascend_ms.md, Generations, Folder name;
+docs/facts/mindinsight.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Which operators launched the copies in a database: specs/ascend_pt.md 4.2, by the rows of 7; nothing of the package.
+"""Which operators launched the copies in a database, by the standard library alone.
+Source: docs/facts/ascend_pt.md, operator_details.csv; docs/facts/databases.md, Joins.
 
 call of the copy -> element of the task queue that was executed then -> the operator that ran when it was put in.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Optional, Union
 
-#: The step budgets of the real data as specs/analysis.md 2.7 prints them, us.
+#: The step budgets of the real data, us: docs/facts/analysis.md, Reference figures of step times.
 REAL_BUDGETS = {
     0: {"computing": "8873.756", "communication_not_overlapped": "101963.203", "overlapped": "4028.675",
         "communication": "105991.878", "free": "25744.050", "stage": "136581.0", "preparing": "17902.5"},

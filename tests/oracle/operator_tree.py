@@ -1,4 +1,5 @@
-"""operator_details.csv from the trace alone, as specs/ascend_pt.md 4.2 words it; shares no code with the package."""
+"""operator_details.csv from the trace alone; shares no code with the package.
+Source: docs/facts/ascend_pt.md, operator_details.csv."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A real database export: its tables by the queries of specs/ascend_pt.md 7, and the figures of specs/analysis.md 2.7.
+"""A real database export: its tables, and the step times.
+Source: docs/facts/databases.md, Joins; docs/facts/analysis.md, Reference figures of step times.
 
 The oracle reads with sqlite3 alone.
 """

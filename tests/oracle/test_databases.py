@@ -1,6 +1,6 @@
-"""Section 8, 15 and 16: databases that the mock writes agree with themselves and with the text files of the same run.
+"""Databases that the mock writes agree with themselves and with the text files of the same run.
 
-The queries are those of specs/ascend_pt.md 7. Nothing of tb_npu_plugin reads here.
+Source: docs/facts/ascend_pt.md, Invariants, 15 and 16; docs/facts/databases.md, Joins. Nothing of tb_npu_plugin reads here.
 """
 
 from __future__ import annotations

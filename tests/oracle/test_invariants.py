@@ -1,4 +1,5 @@
-"""Section 8 of specs/ascend_pt.md: what must hold between the files of one result, and between ranks."""
+"""What must hold between the files of one result, and between ranks.
+Source: docs/facts/ascend_pt.md, Invariants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Section 8 of specs/ascend_pt.md, 12 and 17: communication of one rank, and of those that communicate."""
+"""Communication of one rank, and of ranks that communicate with each other.
+Source: docs/facts/ascend_pt.md, Invariants, 12 and 17."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Figures of recorded legacy results against the standard library. Source of the gold: specs/mindspore.md 4.9."""
+"""Figures of recorded legacy results against the standard library.
+Source of the expected figures: docs/facts/mindinsight.md, Rules with thresholds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The operators rebuilt from the trace are the rows of operator_details.csv (specs/ascend_pt.md 8.9), to the ns."""
+"""The operators rebuilt from the trace are the rows of operator_details.csv (docs/facts/ascend_pt.md, Invariants), to
+the ns."""
 
 from __future__ import annotations
 

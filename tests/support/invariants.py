@@ -1,4 +1,4 @@
-"""All invariants of section 8 of specs/ascend_pt.md on one result of torch_npu's form, text and database."""
+"""All invariants (docs/facts/ascend_pt.md, Invariants) on one result of torch_npu's form, text and database."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ DATABASE: dict[Callable[[Path], None], tuple[str, ...]] = {
 
 
 def check_all(folder: Path) -> set[str]:
-    """The same for any result with text and databases: those whose files are there. Gives the numbers of section 8 that were
+    """The same for any result with text and databases: those whose files are there. Gives the numbers of the invariants that were
     held against it ("01" to "16"); the others have no file to be seen in."""
     held = [one for one, files in {**TEXT, **DATABASE}.items() if Raw(folder).has(*files)]
     for one in held:

@@ -1,4 +1,5 @@
-"""Headers of kernel_details.csv, as specs/ascend_pt.md 4.1 and 4.1.2 list them; no word of it comes from the package."""
+"""Headers of kernel_details.csv as recorded; no word of it comes from the package.
+Source: docs/facts/ascend_pt.md, kernel_details.csv, Metric columns."""
 
 from __future__ import annotations
 

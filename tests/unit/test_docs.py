@@ -1,9 +1,10 @@
-"""The documents name every problem, key and environment variable that there is."""
+"""The documents name every problem, key and environment variable; no text names a document that is missing."""
 
 from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
 
 from tb_npu_plugin.capture.simulation.faults import FAULTS
@@ -13,6 +14,16 @@ from tests.conftest import ROOT
 #: Calls and the place of the code among their arguments; readers/shared/report.py has its words under the code.
 CALLS = {"Problem": 0, "problem": 0, "damaged": 0, "unreadable": 0, "problem_of": 0, "Verdict": 0}
 CODE = re.compile(r"[a-z_]+")
+#: A file or folder of the sources as docs/architecture.md names it.
+SOURCE = re.compile(r"`((?:[\w.-]+/)+[\w.*-]*|[\w-]+\.(?:py|tsx?))`")
+#: A document as texts name it: docs/trace.md, ../README.md; a folder of documents that is not in the repository.
+DOCUMENT = re.compile(r"(?<![\w./:-])((?:\.{1,2}/)*[\w-]+(?:/[\w-]+)*\.md\b|specs/\w+)")
+#: A cited fact: the page, and what begins with a title of it. Docstrings and comments break lines.
+FACT = re.compile(r"(docs/facts/\w+\.md), ([^\"]{1,80})")
+LINE_BREAK = re.compile(r"\n\s*(?:#:? )?")
+#: Endings of the files that people write, but for fixtures and what the frontend's build writes.
+WRITTEN = (".py", ".pyi", ".c", ".h", ".cpp", ".ts", ".tsx", ".css", ".md", ".sh", ".toml", ".yml", ".in", "Makefile")
+DATA = re.compile(r"fixtures/(?!generator/).*/|tb_npu_plugin/static/")
 
 
 def used() -> set[str]:
@@ -75,3 +86,49 @@ def test_readme_has_the_environment_variables() -> None:
     assert len(read) > 2
     for name in ("README.md", "README.zh-CN.md"):
         assert set(re.findall(r"`(TB_NPU_\w+)`", (ROOT / name).read_text(encoding="utf-8"))) == read
+
+
+def written() -> Iterator[tuple[str, str]]:
+    """(path, text) of the tracked files that people write, fixtures aside."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    for name in listed.split("\0"):
+        if name.endswith(WRITTEN) and not DATA.match(name):
+            yield name, (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_every_document_that_a_text_names_exists() -> None:
+    texts = dict(written())
+    assert len(texts) > 1000
+    places = {name: (ROOT, ROOT / "docs", (ROOT / name).parent) for name in texts}
+    lines = [
+        (name, line) for name, text in texts.items() for line in text.split("\n") if ".md" in line or "specs/" in line
+    ]
+    named = {(name, document) for name, line in lines for document in DOCUMENT.findall(line)}
+    assert len(named) > 200
+    assert {(name, found) for name, found in named if not any((at / found).is_file() for at in places[name])} == set()
+
+
+def test_every_cited_fact_exists() -> None:
+    titles = {
+        path.relative_to(ROOT).as_posix(): tuple(re.findall(r"^## (.+)$", path.read_text(encoding="utf-8"), re.M))
+        for path in (ROOT / "docs" / "facts").glob("*.md")
+    }
+    cited = [
+        (name, page, title)
+        for name, text in written()
+        if name.endswith(".py")
+        for page, title in FACT.findall(LINE_BREAK.sub(" ", text))
+    ]
+    assert len(cited) > 100
+    assert [fact for fact in cited if not fact[2].startswith(titles[fact[1]])] == []
+    uncited = [title for own in titles.values() for title in own if not any(title in found for _, _, found in cited)]
+    assert uncited == []
+
+
+def test_every_source_that_the_architecture_names_exists() -> None:
+    pages = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("architecture.md", "glossary.md")]
+    named = {source for page in pages for source in SOURCE.findall(page)}
+    assert len(named) > 100
+    assert [
+        one for one in sorted(named) if not any(next(at.glob(one), None) for at in (ROOT, ROOT / "tb_npu_plugin"))
+    ] == []

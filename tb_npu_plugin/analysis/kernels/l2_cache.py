@@ -1,4 +1,4 @@
-"""L2 rates beside the kernels that they were measured of. Source: specs/ascend_pt.md 4.8."""
+"""L2 rates beside the kernels that they were measured of. Source: docs/facts/ascend_pt.md, Files copied from msprof."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Operator times rebuilt from trace events, as operator_details.csv has them. Source: specs/ascend_pt.md 4.2."""
+"""Operator times rebuilt from trace events, as operator_details.csv has them.
+Source: docs/facts/ascend_pt.md, operator_details.csv."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What stands out among the ranks of a MindSpore job up to 2.2: the rules of MindInsight, with their figures, and a
-better criterion beside each. Source: specs/mindspore.md 4.9.
+better criterion beside each. Source: docs/facts/mindinsight.md, Rules with thresholds.
 
 MindInsight compares with the mean of all ranks. That fires where stages of a pipeline differ by design, and one bad rank
 moves the mean. So each finding also tells the median and the spread of the ranks that can be compared (those of the

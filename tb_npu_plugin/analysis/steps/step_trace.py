@@ -1,6 +1,7 @@
 """The course of each step on the device: forward and backward, parameter update, the gap to the next step, all-reduces.
 
-From the points that MindSpore up to 2.2 records, whose gap is before the step; else from the kernels. Source: specs/mindspore.md 3.2, 4.1, 4.10.
+From the points that MindSpore up to 2.2 records, whose gap is before the step; else from the kernels.
+Source: docs/facts/mindinsight.md, Units and definitions, Step trace.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The course of the steps of all ranks of a MindSpore job up to 2.2, side by side. Source: specs/mindspore.md 3.2, 4.8."""
+"""The course of the steps of all ranks of a MindSpore job up to 2.2, side by side.
+Source: docs/facts/mindinsight.md, Units and definitions, Cluster page."""
 
 from __future__ import annotations
 

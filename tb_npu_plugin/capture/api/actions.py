@@ -1,4 +1,5 @@
-"""What happens between two steps (specs/ascend_pt.md 1.3): the transition table as data, and what runs its rows."""
+"""What happens between two steps: the transition table as data, and what runs its rows.
+Source: docs/facts/torch_npu_api.md, Transitions between actions."""
 
 from __future__ import annotations
 

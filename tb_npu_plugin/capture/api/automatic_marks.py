@@ -1,5 +1,5 @@
 """Ranges that torch_npu makes by itself while mstx is on: "dataloader" around each batch, "save_checkpoint" around
-torch.save (specs/ascend_pt.md 1.8).
+torch.save (docs/facts/torch_npu_api.md, mstx).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Enumerations of the API (specs/ascend_pt.md 1.1). All but the first two are classes of plain strings."""
+"""Enumerations of the API. All but the first two are classes of plain strings.
+Source: docs/facts/torch_npu_api.md, Enumerations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""_ExperimentalConfig and its rules (specs/ascend_pt.md 1.6): data, applied in order, each a message and a fallback."""
+"""_ExperimentalConfig and its rules: data, applied in order, each a message and a fallback.
+Source: docs/facts/torch_npu_api.md, _ExperimentalConfig."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""export_chrome_trace, export_stacks, export_memory_timeline (specs/ascend_pt.md 1.3)."""
+"""export_chrome_trace, export_stacks, export_memory_timeline (docs/facts/torch_npu_api.md, profile)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Garbage collections of Python that take long (specs/ascend_pt.md 1.7)."""
+"""Garbage collections of Python that take long (docs/facts/torch_npu_api.md, Garbage collection)."""
 
 from __future__ import annotations
 

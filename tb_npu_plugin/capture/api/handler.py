@@ -1,4 +1,4 @@
-"""tensorboard_trace_handler (specs/ascend_pt.md 1.4)."""
+"""tensorboard_trace_handler (docs/facts/torch_npu_api.md, tensorboard_trace_handler)."""
 
 from __future__ import annotations
 

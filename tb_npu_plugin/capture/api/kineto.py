@@ -1,4 +1,5 @@
-"""_KinetoProfile: a capture between start() and stop(), without schedule and handler (specs/ascend_pt.md 1.3)."""
+"""_KinetoProfile: a capture between start() and stop(), without schedule and handler.
+Source: docs/facts/torch_npu_api.md, profile."""
 
 from __future__ import annotations
 

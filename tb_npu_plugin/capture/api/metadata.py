@@ -1,4 +1,4 @@
-"""What add_metadata and add_metadata_json accept (specs/ascend_pt.md 1.3)."""
+"""What add_metadata and add_metadata_json accept (docs/facts/torch_npu_api.md, profile)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""mstx: marks and ranges of the user (specs/ascend_pt.md 1.8). Never raises; a wrong argument is a Python warning."""
+"""mstx: marks and ranges of the user (docs/facts/torch_npu_api.md, mstx). Never raises; a wrong argument is a Python
+warning."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """dynamic_profile without a change of the script, by the environment: PROF_CONFIG_PATH=<folder>, or the dynolog daemon
-(specs/ascend_pt.md 2.1)."""
+(docs/facts/torch_npu_api.md, Dynamic profiles)."""
 
 from __future__ import annotations
 

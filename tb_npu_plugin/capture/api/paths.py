@@ -1,4 +1,4 @@
-"""Where result folders are made and what they are called (specs/ascend_pt.md 3.1)."""
+"""Where result folders are made and what they are called (docs/facts/ascend_pt.md, Folder name)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""profile: captures by schedule (specs/ascend_pt.md 1.3)."""
+"""profile: captures by schedule (docs/facts/torch_npu_api.md, profile)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Which rank this process is, and its communicators (specs/ascend_pt.md 3.3, 3.4)."""
+"""Which rank this process is, and its communicators.
+Source: docs/facts/ascend_pt.md, profiler_info.json, profiler_metadata.json."""
 
 from __future__ import annotations
 

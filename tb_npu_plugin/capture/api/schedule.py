@@ -1,4 +1,4 @@
-"""Which step does what (specs/ascend_pt.md 1.2)."""
+"""Which step does what (docs/facts/torch_npu_api.md, schedule)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arguments of a profile, checked (specs/ascend_pt.md 1.3), and the Settings of its captures."""
+"""The arguments of a profile, checked (docs/facts/torch_npu_api.md, profile), and the Settings of its captures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""TASK_QUEUE_ENABLE of the recorded process, as torch_npu reads it (specs/ascend_pt.md 2.2)."""
+"""TASK_QUEUE_ENABLE of the recorded process, as torch_npu reads it.
+Source: docs/facts/torch_npu_api.md, Environment variables."""
 
 from __future__ import annotations
 

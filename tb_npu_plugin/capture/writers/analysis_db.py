@@ -1,4 +1,4 @@
-"""analysis.db: steps and communication, worked out. Source: specs/ascend_pt.md 6.2."""
+"""analysis.db: steps and communication, worked out. Source: docs/facts/databases.md, analysis.db."""
 
 from __future__ import annotations
 

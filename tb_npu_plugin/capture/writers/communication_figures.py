@@ -1,5 +1,5 @@
-"""Figures of communication operators, as communication.json and communication_matrix.json have them. Source:
-specs/ascend_pt.md 4.10, 4.11."""
+"""Figures of communication operators, as communication.json and communication_matrix.json have them.
+Source: docs/facts/ascend_pt.md, communication.json, communication_matrix.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The device's tables of the profiler's database. Source: specs/ascend_pt.md 6.1."""
+"""The device's tables of the profiler's database. Source: docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
 

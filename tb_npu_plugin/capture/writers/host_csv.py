@@ -1,4 +1,5 @@
-"""operator_details.csv and api_statistic.csv: what the host did. Source: specs/ascend_pt.md 4.2, 4.7."""
+"""operator_details.csv and api_statistic.csv: what the host did.
+Source: docs/facts/ascend_pt.md, operator_details.csv, Statistics files."""
 
 from __future__ import annotations
 

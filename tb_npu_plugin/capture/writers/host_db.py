@@ -1,4 +1,5 @@
-"""The framework's tables of the profiler's database, but for its memory. Source: specs/ascend_pt.md 6.1."""
+"""The framework's tables of the profiler's database, but for its memory.
+Source: docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
 

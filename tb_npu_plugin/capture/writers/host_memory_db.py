@@ -1,4 +1,5 @@
-"""The framework's memory in the profiler's database: MEMORY_RECORD, OP_MEMORY, NPU_OP_MEM. Source: specs/ascend_pt.md 6.1."""
+"""The framework's memory in the profiler's database: MEMORY_RECORD, OP_MEMORY, NPU_OP_MEM.
+Source: docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
 

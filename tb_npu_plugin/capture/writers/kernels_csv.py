@@ -1,4 +1,4 @@
-"""kernel_details.csv and op_statistic.csv. Source: specs/ascend_pt.md 4.1, 4.6."""
+"""kernel_details.csv and op_statistic.csv. Source: docs/facts/ascend_pt.md, kernel_details.csv, Statistics files."""
 
 from __future__ import annotations
 

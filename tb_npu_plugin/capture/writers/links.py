@@ -1,5 +1,7 @@
-"""What went over the links, for the trace, the CSV files and the database. Source: specs/ascend_pt.md 4.8, 5.4, 6.1; the
-vendor's reference of msprof's files, and the public source of msprof for what is added up how.
+"""What went over the links, for the trace, the CSV files and the database.
+Source: docs/facts/ascend_pt.md, Files copied from msprof, Events of the trace; docs/facts/databases.md,
+ascend_pytorch_profiler.db; the vendor's reference of msprof's files, and the public
+source of msprof for what is added up how.
 
 The use of a port is written in percent, as the header and the reference say. msprof's source works out a share of 1, with
 the port's speed taken for Mbit/s; no recorded sample is known that would settle it.

@@ -1,4 +1,4 @@
-"""operator_memory.csv, memory_record.csv, npu_module_mem.csv. Source: specs/ascend_pt.md 4.3 to 4.5."""
+"""operator_memory.csv, memory_record.csv, npu_module_mem.csv. Source: docs/facts/ascend_pt.md, Memory files."""
 
 from __future__ import annotations
 

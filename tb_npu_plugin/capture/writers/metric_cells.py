@@ -1,4 +1,4 @@
-"""What the counters of one kernel show, from what it does. Source: specs/ascend_pt.md 4.1.2."""
+"""What the counters of one kernel show, from what it does. Source: docs/facts/ascend_pt.md, Metric columns."""
 
 from __future__ import annotations
 

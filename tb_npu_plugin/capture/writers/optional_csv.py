@@ -1,4 +1,5 @@
-"""The CSV files that a switch, a level or a new release adds. Source: specs/ascend_pt.md 4.8."""
+"""The CSV files that a switch, a level or a new release adds.
+Source: docs/facts/ascend_pt.md, Files copied from msprof."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the vendor's parser works out of device times: overlap rows and step windows (specs/ascend_pt.md 4.9, 5.6)."""
+"""What the vendor's parser works out of device times: overlap rows and step windows (docs/facts/ascend_pt.md,
+step_trace_time.csv, Overlap Analysis)."""
 
 from __future__ import annotations
 

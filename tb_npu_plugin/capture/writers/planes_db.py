@@ -1,5 +1,5 @@
-"""The tasks of communication operators in the profiler's database: TASK and COMMUNICATION_TASK_INFO. Source:
-specs/ascend_pt.md 6.1.
+"""The tasks of communication operators in the profiler's database: TASK and COMMUNICATION_TASK_INFO.
+Source: docs/facts/databases.md, ascend_pytorch_profiler.db.
 
 An operator has dozens of tasks, and operators of one pattern differ in little but times. So a statement writes many tasks
 of an operator at once, and what they share stands in it: SQLite takes a seventh of the time for such rows.

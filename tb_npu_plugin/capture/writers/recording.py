@@ -1,5 +1,5 @@
 """What a capture keeps of a run: the halves that its activities and its level record, and what its switches sample.
-Source: specs/ascend_pt.md 3.5."""
+Source: docs/facts/ascend_pt.md, Files and when they are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The database export of one capture: ascend_pytorch_profiler_N.db and analysis.db. Source: specs/ascend_pt.md 6."""
+"""The database export of one capture: ascend_pytorch_profiler_N.db and analysis.db. Source: docs/facts/databases.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The name of a result folder, profiler_info.json and profiler_metadata.json. Source: specs/ascend_pt.md 3.1, 3.3, 3.4."""
+"""The name of a result folder, profiler_info.json and profiler_metadata.json.
+Source: docs/facts/ascend_pt.md, Folder name, profiler_info.json, profiler_metadata.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""step_trace_time.csv. Source: specs/ascend_pt.md 4.9."""
+"""step_trace_time.csv. Source: docs/facts/ascend_pt.md, step_trace_time.csv."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells and numbers as the vendor's files hold them. Source: specs/ascend_pt.md 4.0."""
+"""Cells and numbers as the vendor's files hold them. Source: docs/facts/ascend_pt.md, CSV dialect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Pieces of trace_view.json: numbers, names and the parts of the file. Source: specs/ascend_pt.md 5."""
+"""Pieces of trace_view.json: numbers, names and the parts of the file.
+Source: docs/facts/ascend_pt.md, trace_view.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The tables of communication, from analysis.db. Source: specs/ascend_pt.md 4.10, 4.11, 6.2."""
+"""The tables of communication, from analysis.db.
+Source: docs/facts/ascend_pt.md, communication.json, communication_matrix.json; docs/facts/databases.md, analysis.db."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Which operators copies belong to. Databases link kernels and communication to operators, and no copies; but they tell
-what text exports find it out from. Source: specs/ascend_pt.md 4.2, 7."""
+what text exports find it out from.
+Source: docs/facts/ascend_pt.md, operator_details.csv; docs/facts/databases.md, Joins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The table "kernels": computing tasks and communication operators by start. Source: specs/ascend_pt.md 4.1, 7."""
+"""The table "kernels": computing tasks and communication operators by start.
+Source: docs/facts/ascend_pt.md, kernel_details.csv; docs/facts/databases.md, Joins."""
 
 from __future__ import annotations
 

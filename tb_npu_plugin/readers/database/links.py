@@ -1,5 +1,6 @@
-"""The tables "nic", "roce", "pcie" and "hccs": what text exports add up of the samples in a database. Source:
-specs/ascend_pt.md 4.8, 6.1, and the public source of msprof for what is added up how."""
+"""The tables "nic", "roce", "pcie" and "hccs": what text exports add up of the samples in a database.
+Source: docs/facts/ascend_pt.md, Files copied from msprof; docs/facts/databases.md,
+ascend_pytorch_profiler.db, and the public source of msprof for what is added up how."""
 
 from __future__ import annotations
 

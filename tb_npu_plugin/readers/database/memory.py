@@ -1,4 +1,5 @@
-"""The tables "op_memory", "memory_record" and "module_memory". Source: specs/ascend_pt.md 4.3 to 4.5, 7."""
+"""The tables "op_memory", "memory_record" and "module_memory".
+Source: docs/facts/ascend_pt.md, Memory files; docs/facts/databases.md, Joins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""AI Core metrics of kernels. Source: specs/ascend_pt.md 4.1.2, 6.1."""
+"""AI Core metrics of kernels.
+Source: docs/facts/ascend_pt.md, Metric columns; docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Opens a SQLite file so that nothing is ever written beside it. Source: specs/ascend_pt.md 6.1."""
+"""Opens a SQLite file so that nothing is ever written beside it.
+Source: docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
 

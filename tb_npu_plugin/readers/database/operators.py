@@ -1,4 +1,4 @@
-"""The table "operators". Source: specs/ascend_pt.md 4.2, 7."""
+"""The table "operators". Source: docs/facts/ascend_pt.md, operator_details.csv; docs/facts/databases.md, Joins."""
 
 from __future__ import annotations
 

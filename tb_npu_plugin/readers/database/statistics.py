@@ -1,4 +1,4 @@
-"""The tables "op_statistic" and "api_statistic". Source: specs/ascend_pt.md 4.6, 4.7."""
+"""The tables "op_statistic" and "api_statistic". Source: docs/facts/ascend_pt.md, Statistics files."""
 
 from __future__ import annotations
 

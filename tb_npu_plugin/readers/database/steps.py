@@ -1,4 +1,5 @@
-"""The table "step_trace", from analysis.db or the kernels. Source: specs/ascend_pt.md 4.9, 6.2."""
+"""The table "step_trace", from analysis.db or the kernels.
+Source: docs/facts/ascend_pt.md, step_trace_time.csv; docs/facts/databases.md, analysis.db."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The framework's task queue. Source: specs/ascend_pt.md 6.1."""
+"""The framework's task queue. Source: docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
 

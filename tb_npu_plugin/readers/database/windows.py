@@ -1,4 +1,4 @@
-"""Steps on the device. Source: specs/ascend_pt.md 4.9."""
+"""Steps on the device. Source: docs/facts/ascend_pt.md, step_trace_time.csv."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Communication of legacy results: hccl_raw. Source: specs/mindspore.md 3.2."""
+"""Communication of legacy results: hccl_raw. Source: docs/facts/mindinsight.md, Units and definitions."""
 
 from __future__ import annotations
 

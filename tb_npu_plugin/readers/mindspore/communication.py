@@ -1,5 +1,5 @@
 """Sends and receives: the profiler finds "Send" and "Receive" in names, not hcom_send_ and hcom_receive_, which it puts
-under collective. Source: specs/mindspore.md 2.3, 6."""
+under collective. Source: docs/facts/ascend_ms.md, Communication of MindSpore."""
 
 from __future__ import annotations
 

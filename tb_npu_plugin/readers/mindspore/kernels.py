@@ -1,5 +1,5 @@
 """Names of kernels: "Kernel::KernelLaunch::Default/net/MatMul-op1/aclnnMatmul" is the kernel aclnnMatmul, launched in
-the scope Default/net/MatMul-op1. Source: specs/mindspore.md 2.3, 1."""
+the scope Default/net/MatMul-op1. Source: docs/facts/ascend_ms.md, Kernel names and steps."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Links by type of operator. Of operators whose type the profiler does not recognise (hcom_send_, hcom_receive_) the
 matrix names each one, and databases name every one; here they are counted by type, as all others are.
-Source: specs/mindspore.md 2.5."""
+Source: docs/facts/ascend_ms.md, Communication of MindSpore."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What the memory files write though they do not know it: 0 for what the process allocated in memory_record.csv, N/A
-in two columns of operator_memory.csv. Source: specs/mindspore.md 2.3, 4 and 5."""
+in two columns of operator_memory.csv. Source: docs/facts/ascend_ms.md, Memory files of MindSpore."""
 
 from __future__ import annotations
 

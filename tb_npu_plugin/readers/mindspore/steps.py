@@ -1,4 +1,5 @@
-"""To which steps rows belong. Source: specs/mindspore.md 2.3, 2 and 3.
+"""To which steps rows belong.
+Source: docs/facts/ascend_ms.md, Kernel names and steps, step_trace_time.csv of MindSpore.
 
 A kernel belongs to the step in which it was launched; what was launched outside of all steps, the profiler counts to
 the last one. Without marks there are no steps, but files call the whole capture step 0.

@@ -1,4 +1,5 @@
-"""Steps are told by their number; anything else in their column is damage. Source: specs/ascend_pt.md 4.1, 4.9."""
+"""Steps are told by their number; anything else in their column is damage.
+Source: docs/facts/ascend_pt.md, kernel_details.csv, step_trace_time.csv."""
 
 from __future__ import annotations
 

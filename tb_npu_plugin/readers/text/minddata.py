@@ -1,5 +1,5 @@
-"""The files of MindSpore's data pipeline, which legacy results and those of 2.5 and later share. Source:
-specs/mindspore.md 2.6, 3.1."""
+"""The files of MindSpore's data pipeline, which legacy results and those of 2.5 and later share.
+Source: docs/facts/ascend_ms.md, Data pipeline files; docs/facts/mindinsight.md, Files."""
 
 from __future__ import annotations
 

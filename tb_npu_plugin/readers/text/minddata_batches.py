@@ -1,4 +1,4 @@
-"""The queues at the end of MindSpore's data pipeline, batch by batch. Source: specs/mindspore.md 3.1."""
+"""The queues at the end of MindSpore's data pipeline, batch by batch. Source: docs/facts/mindinsight.md, Files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CPU of MindSpore's data pipeline over time: minddata_cpu_utilization. Source: specs/mindspore.md 3.1."""
+"""CPU of MindSpore's data pipeline over time: minddata_cpu_utilization. Source: docs/facts/mindinsight.md, Files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """minddata_pipeline_summary: what MindSpore itself made of the pipeline, as JSON, or as CSV where a line is a key and
-its values. Source: specs/mindspore.md 2.6."""
+its values. Source: docs/facts/ascend_ms.md, Data pipeline files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What readers add to the table of steps, and what they take from it. Source: specs/ascend_pt.md 4.9."""
+"""What readers add to the table of steps, and what they take from it.
+Source: docs/facts/ascend_pt.md, step_trace_time.csv."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ print(json.dumps([checked, wrong]))
 
 
 def test_the_twin_has_the_signatures_of_the_stand_in() -> None:
-    """The stand-in is written from specs/ascend_pt.md 1 and the vendor's documentation."""
+    """The stand-in is written from docs/facts/torch_npu_api.md and the vendor's documentation."""
     done = _run(TWINS, TB_NPU_BACKEND="mock")
     assert done.returncode == 0, done.stderr
     checked, wrong = json.loads(done.stdout)

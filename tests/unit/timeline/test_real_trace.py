@@ -1,4 +1,4 @@
-"""Invariants of a real trace (specs/ascend_pt.md, section 8) through the timeline."""
+"""Invariants of a real trace (docs/facts/ascend_pt.md, Invariants) through the timeline."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def build(view: Any, *ranks: int, **params: str) -> ViewResult:
     return view.build(ViewInput([span(rank) for rank in ranks], params))  # type: ignore[no-any-return]
 
 
-#: specs/analysis.md 2.7, text L1, in ns.
+#: ns; docs/facts/analysis.md, Reference figures of step times, text.
 BUDGETS = {
     0: (8873756, 101963203, 4028675, 105991878, 25744050, 136581000, 17902500),
     1: (8878295, 96359047, 4016239, 100375286, 26675274, 131912500, 20433250),

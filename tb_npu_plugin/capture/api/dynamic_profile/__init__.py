@@ -1,4 +1,4 @@
-"""Profiles while the training runs, by a file that is edited (specs/ascend_pt.md 2.1).
+"""Profiles while the training runs, by a file that is edited (docs/facts/torch_npu_api.md, Dynamic profiles).
 
 from tb_npu_plugin.capture.pytorch import dynamic_profile as dp
 dp.init("folder")       # makes folder/profiler_config.json, watches it

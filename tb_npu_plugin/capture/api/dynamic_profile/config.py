@@ -1,4 +1,4 @@
-"""profiler_config.json: its template, and what its values mean (specs/ascend_pt.md 2.1)."""
+"""profiler_config.json: its template, and what its values mean (docs/facts/torch_npu_api.md, Dynamic profiles)."""
 
 from __future__ import annotations
 

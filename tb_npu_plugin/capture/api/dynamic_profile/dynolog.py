@@ -1,4 +1,5 @@
-"""dynolog mode: what to profile comes from the daemon of msMonitor instead of a file (specs/ascend_pt.md 2.1).
+"""dynolog mode: what to profile comes from the daemon of msMonitor instead of a file.
+Source: docs/facts/torch_npu_api.md, Dynamic profiles.
 
 The daemon is asked through the client of msMonitor (the package mindstudio_monitor, IPCMonitor before it), where it is
 installed. A request is lines of KEY=VALUE; it is translated to the values of profiler_config.json, whose rules hold then.

@@ -1,4 +1,5 @@
-"""Contents of communication.json and communication_matrix.json of MindSpore. Source: specs/mindspore.md 2.3 (6), 2.5."""
+"""Contents of communication.json and communication_matrix.json of MindSpore.
+Source: docs/facts/ascend_ms.md, Communication of MindSpore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""ascend_mindspore_profiler_N.db and communication_analyzer.db: what msprof exports. Source: specs/mindspore.md 2.2."""
+"""ascend_mindspore_profiler_N.db and communication_analyzer.db: what msprof exports.
+Source: docs/facts/ascend_ms.md, Files of the output folder."""
 
 from __future__ import annotations
 

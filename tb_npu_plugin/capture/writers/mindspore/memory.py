@@ -1,4 +1,5 @@
-"""operator_memory.csv and memory_record.csv of MindSpore. Source: specs/mindspore.md 2.3, 4 and 5."""
+"""operator_memory.csv and memory_record.csv of MindSpore.
+Source: docs/facts/ascend_ms.md, Memory files of MindSpore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The files of the data pipeline: dataset.csv, and with data_process those of minddata. Source: specs/mindspore.md 2.6."""
+"""The files of the data pipeline: dataset.csv, and with data_process those of minddata.
+Source: docs/facts/ascend_ms.md, Data pipeline files."""
 
 from __future__ import annotations
 

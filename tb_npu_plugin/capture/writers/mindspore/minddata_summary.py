@@ -1,4 +1,5 @@
-"""minddata_pipeline_summary: what MindSpore's analyser makes of the pipeline. Source: specs/mindspore.md 2.6, 4.9.
+"""minddata_pipeline_summary: what MindSpore's analyser makes of the pipeline.
+Source: docs/facts/ascend_ms.md, Data pipeline files; docs/facts/mindinsight.md, Rules with thresholds.
 
 Its rules are followed as they are, the remarks are in our words.
 """

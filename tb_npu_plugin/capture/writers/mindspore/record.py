@@ -1,5 +1,5 @@
-"""The simulated host, as MindSpore records it: a graph whose kernels are launched one by one. Source: specs/mindspore.md
-2.3, 2.4.
+"""The simulated host, as MindSpore records it: a graph whose kernels are launched one by one.
+Source: docs/facts/ascend_ms.md, Kernel names and steps, trace_view.json of MindSpore.
 
 Each element of the task queue becomes two events: one on the main thread, that infers the shapes, and the launch on the
 thread that launches. Scopes come from the modules around the operator; backward operators have that of their forward

@@ -1,4 +1,4 @@
-"""What a result of mindspore.profiler consists of. Source: specs/mindspore.md 2.2."""
+"""What a result of mindspore.profiler consists of. Source: docs/facts/ascend_ms.md, Files of the output folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""profiler_info_{rank}.json and profiler_metadata.json of MindSpore. Source: specs/mindspore.md 1.2, 2.1."""
+"""profiler_info_{rank}.json and profiler_metadata.json of MindSpore.
+Source: docs/facts/ascend_ms.md, Arguments and side files."""
 
 from __future__ import annotations
 

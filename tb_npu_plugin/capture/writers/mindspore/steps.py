@@ -1,4 +1,5 @@
-"""Steps as MindSpore's parser cuts them, step_trace_time.csv and what depends on them. Source: specs/mindspore.md 2.3, 3."""
+"""Steps as MindSpore's parser cuts them, step_trace_time.csv and what depends on them.
+Source: docs/facts/ascend_ms.md, step_trace_time.csv of MindSpore."""
 
 from __future__ import annotations
 

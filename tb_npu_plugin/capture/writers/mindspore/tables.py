@@ -1,4 +1,5 @@
-"""CSV files of MindSpore that are not those of torch_npu. Source: specs/mindspore.md 2.2, 2.3."""
+"""CSV files of MindSpore that are not those of torch_npu.
+Source: docs/facts/ascend_ms.md, Files of the output folder, Kernel names and steps."""
 
 from __future__ import annotations
 

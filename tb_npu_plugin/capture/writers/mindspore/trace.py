@@ -1,4 +1,4 @@
-"""trace_view.json of MindSpore. Source: specs/mindspore.md 2.4."""
+"""trace_view.json of MindSpore. Source: docs/facts/ascend_ms.md, trace_view.json of MindSpore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Counters of the device. Source: specs/ascend_pt.md 5.4, 6.1."""
+"""Counters of the device.
+Source: docs/facts/ascend_pt.md, Events of the trace; docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
 

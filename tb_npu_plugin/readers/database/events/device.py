@@ -98,7 +98,8 @@ def _add_owners(
 
 
 def add_overlap(sink: Sink, processes: Processes, tasks: Tasks, operations: Operations) -> None:
-    """What each device did at each time: computing, communicating, neither; see specs/ascend_pt.md 5.6."""
+    """What each device did at each time: computing, communicating, neither.
+    Source: docs/facts/ascend_pt.md, Overlap Analysis."""
     kernels = tasks.info >= 0
     for device in np.unique(np.concatenate([tasks.device[kernels], operations.device])).tolist():
         own, others = kernels & (tasks.device == device), operations.device == device

@@ -1,4 +1,5 @@
-"""Marks and ranges that the user set with mstx, on the host and on the device. Source: specs/ascend_pt.md 5.5, 6.1."""
+"""Marks and ranges that the user set with mstx, on the host and on the device.
+Source: docs/facts/ascend_pt.md, Flows of the trace; docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Processes and threads of a trace. Source: specs/ascend_pt.md 5.2, 6.1."""
+"""Processes and threads of a trace.
+Source: docs/facts/ascend_pt.md, Processes and threads of the trace; docs/facts/databases.md,
+ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
 

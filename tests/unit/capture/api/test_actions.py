@@ -1,4 +1,5 @@
-"""The transition table of specs/ascend_pt.md 1.3, row by row, through a profile and a fake recorder."""
+"""The transition table, row by row, through a profile and a fake recorder.
+Source: docs/facts/torch_npu_api.md, Transitions between actions."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tb_npu_plugin.capture.api.dynamic_profile.dynolog import KEYS, read_request
 from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerActivity
 from tests.unit.capture.api.conftest import Recorded, Said, leave_looking_to_the_test
 
-#: All keys of specs/ascend_pt.md 2.1, as `dyno nputrace` sends them.
+#: All keys of docs/facts/torch_npu_api.md, Dynamic profiles, as `dyno nputrace` sends them.
 REQUEST = """ACTIVITIES_LOG_FILE=result
 PROFILE_START_ITERATION=0
 PROFILE_START_STEP=3

@@ -38,7 +38,7 @@ class Array:
     __hash__ = None  # type: ignore[assignment]
 
 
-#: Arguments, stored attributes, printed lines: the rows of specs/ascend_pt.md 1.6.
+#: Arguments, stored attributes, printed lines: the rows of docs/facts/torch_npu_api.md, _ExperimentalConfig.
 ROWS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     ({"profiler_level": "Level3"}, {"_profiler_level": "Level0"}, [LEVEL]),
     ({"profiler_level": 1}, {"_profiler_level": "Level0"}, [LEVEL]),

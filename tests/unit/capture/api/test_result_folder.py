@@ -1,4 +1,5 @@
-"""Names of result folders and the two side files (specs/ascend_pt.md 3.1, 3.3, 3.4)."""
+"""Names of result folders and the two side files.
+Source: docs/facts/ascend_pt.md, Folder name, profiler_info.json, profiler_metadata.json."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tests.unit.capture.api.conftest import Said
 
 LETTERS = dict(zip(ProfilerAction, "NWRS"))
 
-#: The vectors of specs/ascend_pt.md 1.2.
+#: The vectors of docs/facts/torch_npu_api.md, schedule.
 VECTORS = [
     ({"wait": 1, "active": 2, "warmup": 1, "repeat": 2, "skip_first": 3}, "NNNNWRSNWRSNNNNN"),
     ({"wait": 2, "active": 2, "warmup": 1, "repeat": 2, "skip_first": 1, "skip_first_wait": 1}, "NWRSNNWRSNNNNNNN"),

@@ -145,8 +145,8 @@ def suffix(row: Mapping[str, Any]) -> str:
 
 
 def files_of(row: Mapping[str, Any], forms: Sequence[str], empty: bool) -> set[str]:
-    """The files of specs/ascend_pt.md 3.5. empty: nothing ran while it recorded, so that nothing has rows but
-    samples. What was told of memory meanwhile is not known."""
+    """The files of docs/facts/ascend_pt.md, Files and when they are written. empty: nothing ran while it recorded, so
+    that nothing has rows but samples. What was told of memory meanwhile is not known."""
     npu, cpu, level = row["activities"] != "CPU", row["activities"] != "NPU", LEVELS.index(row["level"])
     device, ran, group = npu and level > 0, not empty, row["rank"] == "group"
     text = {

@@ -1,5 +1,6 @@
-"""Any two settings of a capture meet in one of these real runs: what 3.5 says of the files and section 8 of their content
-holds in each, as text and as database, and every view opens it."""
+"""Any two settings of a capture meet in one of these real runs: each has the files
+that its settings write, the invariants hold as text and as database, and every view opens it.
+Source: docs/facts/ascend_pt.md, Files and when they are written, Invariants."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ RUNS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 #: What the environment of a run says beside RANK.
 VARIABLES = {"task_queue_0": {"TASK_QUEUE_ENABLE": "0"}, "task_queue_2": {"TASK_QUEUE_ENABLE": "2"}}
-#: The invariants of section 8 that have something to hold for: nothing communicates.
+#: The invariants that have something to hold for: nothing communicates.
 TASKS = {"01", "02", "03", "04", "05", "07", "08", "13", "14", "15", "16"}
 HELD = {
     "level1": TASKS | {"06", "09", "10", "11"}, "level0": TASKS | {"09"}, "level2": TASKS | {"06", "09", "11"},

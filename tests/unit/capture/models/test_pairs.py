@@ -1,5 +1,5 @@
-"""Any two settings of tb-npu mock meet in one of these runs: section 8 holds in each, as text and as database, and every view
-opens it."""
+"""Any two settings of tb-npu mock meet in one of these runs: the invariants hold in each, as text and as database, and
+every view opens it. Source: docs/facts/ascend_pt.md, Invariants."""
 
 from __future__ import annotations
 

@@ -59,8 +59,9 @@ def test_a_rank_that_was_recorded_and_a_healthy_run_are_not_told(tmp_path: Path)
     assert not [one for one in simulated(tmp_path, "text", "gc-pause:2:20") if one["wait"] > 5_000_000]
 
 
-def test_two_of_eight_real_ranks_name_the_one_that_the_specification_found(tmp_path: Path) -> None:
-    """specs/analysis.md 4.1: at rank 0 peer 5 with 101.64 ms as text, peer 6 with 97.59 ms as database, in all."""
+def test_two_of_eight_real_ranks_name_the_late_one(tmp_path: Path) -> None:
+    """docs/facts/analysis.md, Waiting for peers: at rank 0 peer 5 with 101.64 ms as text, peer 6 with 97.59 ms as
+    database, in all."""
     for form, peer, total in (("text", 5, 101_640_000), ("db", 6, 97_590_000)):
         logs = REAL_DATA / f"ascend_pt_{form}_level1"
         if not logs.is_dir():

@@ -1,4 +1,5 @@
-"""Which files a result has (specs/ascend_pt.md 3.5), and that no temporary file is left."""
+"""Which files a result has, and that no temporary file is left.
+Source: docs/facts/ascend_pt.md, Files and when they are written."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def test_level_and_switches_decide_which_files_there_are(name: str, files: set[s
 
 
 def files_of(level: str, switch: str) -> set[str]:
-    """The table of section 3.5. The run communicates and has kernels on the AI CPU."""
+    """docs/facts/ascend_pt.md, Files and when they are written. The run communicates and has kernels on the AI CPU."""
     number, npu, cpu = LEVELS[level], switch != "cpu_only", switch != "npu_only"
     found = {"trace_view.json"} | ({"operator_details.csv"} if cpu else set())
     if switch != "no_memory":

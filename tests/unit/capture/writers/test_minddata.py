@@ -144,7 +144,7 @@ def test_cpu_is_that_of_the_summary(rank: int) -> None:
 
 
 def test_the_recorder_itself_names_the_wrong_operator() -> None:
-    """Its rule takes the lowest id that is hit (specs/mindspore.md 4.9): ours must not."""
+    """Its rule takes the lowest id that is hit (docs/facts/mindinsight.md, Rules with thresholds): ours must not."""
     assert summary(SLOW)["bottleneck_warning"] == ["Batch(id=2)"]
     assert "bottleneck_warning" not in summary(KEPT_UP)
 

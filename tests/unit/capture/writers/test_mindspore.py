@@ -1,4 +1,4 @@
-"""Results of MindSpore have the shapes of specs/mindspore.md 2."""
+"""Results of MindSpore have the shapes of docs/facts/ascend_ms.md."""
 
 from __future__ import annotations
 
