@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packaging of tb-npu-plugin. Tool settings are in pyproject.toml."""
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import setuptools
 from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 
@@ -17,8 +19,14 @@ except ImportError:  # setuptools before 70.1
     from wheel.bdist_wheel import bdist_wheel
 
 HERE = Path(__file__).parent
-VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "tb_npu_plugin/__init__.py").read_text(), re.M)
-assert VERSION
+ABOUT = runpy.run_path(str(HERE / "tb_npu_plugin/__init__.py"))
+VERSION, AUTHOR, REPOSITORY = (ABOUT[name] for name in ("__version__", "AUTHOR", "REPOSITORY"))
+#: Minor versions of Python 3 that CI tests (.github/workflows).
+PYTHONS = range(9, 14)
+#: setuptools 77 introduced the SPDX field; older ones ignore it with a warning.
+HAS_SPDX = int(setuptools.__version__.split(".")[0]) >= 77
+#: A Markdown link or picture whose target is a file of the repository.
+FILE_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?![#/]|[a-z]+:)([^)\s]+)\)")
 
 
 def native(
@@ -129,16 +137,49 @@ class TaggedWheel(bdist_wheel):
         return "py3", "none", "any"
 
 
+def long_description() -> str:
+    """README.md for a package index: file links point to the repository at this version's tag.
+
+    While REPOSITORY is unknown, a link becomes its text and path, and pictures are left out.
+    """
+
+    def replace(found: re.Match[str]) -> str:
+        is_picture, text, path = found.groups()
+        if REPOSITORY:
+            return f"{is_picture}[{text}]({REPOSITORY}/{'raw' if is_picture else 'blob'}/v{VERSION}/{path})"
+        if is_picture:
+            return ""
+        return f"`{path}`" if text == path else f"{text} (`{path}`)"
+
+    text = FILE_LINK.sub(replace, (HERE / "README.md").read_text(encoding="utf-8"))
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def project_urls() -> dict[str, str]:
+    """Links of the package index; none while REPOSITORY is unknown."""
+    if not REPOSITORY:
+        return {}
+    return {
+        "Source": REPOSITORY,
+        "Issues": f"{REPOSITORY}/issues",
+        "Changelog": f"{REPOSITORY}/blob/v{VERSION}/CHANGELOG.md",
+    }
+
+
 setup(
     name="tb-npu-plugin",
-    version=VERSION.group(1),
+    version=VERSION,
     description="Open Ascend NPU profiles in TensorBoard",
-    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description=long_description(),
     long_description_content_type="text/markdown",
+    **{"license_expression" if HAS_SPDX else "license": "Apache-2.0"},
+    license_files=["LICENSE", "tb_npu_plugin/static/THIRD_PARTY_NOTICES.md"],
+    **({"author": AUTHOR} if AUTHOR else {}),
+    project_urls=project_urls(),
     packages=find_packages(include=["tb_npu_plugin", "tb_npu_plugin.*"]),
     include_package_data=False,  # it would bring the sources in C along
     package_data={
-        "tb_npu_plugin": ["py.typed", "*.txt", "static/*"],
+        "tb_npu_plugin": ["py.typed", "static/*"],
         "tb_npu_plugin.scan": ["*.pyi"],
         "tb_npu_plugin.readers": ["*.pyi"],
         "tb_npu_plugin.analysis": ["*.pyi"],
@@ -180,6 +221,7 @@ setup(
         "Environment :: Plugins",
         "Operating System :: POSIX :: Linux",
         "Programming Language :: Python :: 3",
+        *(f"Programming Language :: Python :: 3.{minor}" for minor in PYTHONS),
         "Topic :: System :: Monitoring",
     ],
 )

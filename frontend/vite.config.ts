@@ -1,4 +1,22 @@
+import { readFileSync } from "node:fs";
+import { type Plugin, version } from "vite";
 import { defineConfig } from "vitest/config";
+
+const NOTICES = "THIRD_PARTY_NOTICES.md";
+
+/** Adds Vite's licence to the notices: its preload helper is in the bundle, and build.license skips virtual modules. */
+const viteNotice: Plugin = {
+  name: "vite-notice",
+  generateBundle: {
+    order: "post",
+    handler(_options, bundle) {
+      const notices = bundle[NOTICES];
+      if (notices?.type !== "asset") throw new Error(`build.license wrote no ${NOTICES}`);
+      const [, text] = readFileSync("node_modules/vite/LICENSE.md", "utf-8").split(/^# .*$/m);
+      notices.source += `\n## vite - ${version} (MIT)\n\n${text?.trim()}\n`;
+    },
+  },
+};
 
 /** Name of a chunk that is loaded on demand: the folder for views (src/views/kernel/index.ts → kernel), else the file. */
 function chunkName(moduleId: string | null, fallback: string): string {
@@ -11,12 +29,15 @@ function chunkName(moduleId: string | null, fallback: string): string {
 // committed, and a rebuild of the same sources must give the same files.
 export default defineConfig({
   base: "./",
+  plugins: [viteNotice],
   build: {
     outDir: "../tb_npu_plugin/static",
     emptyOutDir: true,
     target: "es2022",
     modulePreload: false,
     cssCodeSplit: false,
+    // The licences of what is bundled; setup.py ships them.
+    license: { fileName: NOTICES },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 700,
     rolldownOptions: {

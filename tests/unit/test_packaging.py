@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import email
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import zipfile
+from email.message import Message
 from pathlib import Path
 
 import pytest
@@ -29,7 +32,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What git tracks: what stands in the tree by chance must not be needed, or get in."""
     source = tmp_path_factory.mktemp("source")
     tracked = subprocess.run(
-        ["git", "ls-files", "-z", "setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "tb_npu_plugin"],
+        ["git", "ls-files", "-z", "setup.py", "pyproject.toml", "MANIFEST.in", "LICENSE", "README.md", "tb_npu_plugin"],
         cwd=ROOT, check=True, capture_output=True, text=True,
     ).stdout  # fmt: skip
     for name in filter(None, tracked.split("\0")):
@@ -37,6 +40,24 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((ROOT / name).read_bytes())
     return source
+
+
+def build_metadata(source: Path, folder: Path, repository: str, author: str = "") -> Message:
+    """Metadata of the source with these values in place of the unknown ones. Writes into folder."""
+    shutil.copytree(source, folder, ignore=shutil.ignore_patterns("build", "*.egg-info"))
+    about = folder / "tb_npu_plugin" / "__init__.py"
+    text = about.read_text()
+    for name, value in (("REPOSITORY", repository), ("AUTHOR", author)):
+        text, count = re.subn(rf'^{name} = ".*"$', f'{name} = "{value}"', text, flags=re.M)
+        assert count == 1
+    about.write_text(text)
+    subprocess.run([sys.executable, "setup.py", "--quiet", "egg_info"], cwd=folder, check=True)
+    return email.message_from_string((folder / "tb_npu_plugin.egg-info" / "PKG-INFO").read_text(encoding="utf-8"))
+
+
+def file_links(description: str) -> list[str]:
+    """Targets of the links and pictures that are neither URLs nor places of the page."""
+    return [target for target in re.findall(r"\]\(([^)\s]+)\)", description) if not re.match(r"#|[a-z]+:", target)]
 
 
 def build_wheel(source: Path, out: Path, env: dict[str, str]) -> zipfile.ZipFile:
@@ -126,6 +147,63 @@ def test_entry_points(wheel: zipfile.ZipFile) -> None:
     text = wheel.read(name).decode()
     assert "npu_profiler = tb_npu_plugin.plugin:NpuPlugin" in text
     assert "tb-npu = tb_npu_plugin.cli:main" in text
+
+
+def test_the_licences_are_in_the_metadata_and_beside_it(wheel: zipfile.ZipFile) -> None:
+    files = {Path(name).name: name for name in wheel.namelist() if ".dist-info/" in name}
+    metadata = email.message_from_bytes(wheel.read(files["METADATA"]))
+    assert "Apache-2.0" in (metadata["License-Expression"], metadata["License"])
+    notices = "tb_npu_plugin/static/THIRD_PARTY_NOTICES.md"
+    for path in ("LICENSE", notices):
+        assert wheel.read(files[Path(path).name]) == (ROOT / path).read_bytes()
+    assert len(metadata.get_all("License-File")) == 2
+
+
+def test_the_notices_name_every_package_in_the_bundle() -> None:
+    packages = json.loads((ROOT / "frontend/package-lock.json").read_text())["packages"]
+    bundled = {
+        f"{path.removeprefix('node_modules/')} - {package['version']} ({package['license']})"
+        for path, package in packages.items()
+        if path and not package.get("dev") and not package.get("optional")
+    }
+    assert any(name.startswith("preact - ") for name in bundled)
+    text = (ROOT / "tb_npu_plugin/static/THIRD_PARTY_NOTICES.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## ([^\n]+)$\n(.*?)(?=^## |\Z)", text, re.M | re.S))
+    vite = packages["node_modules/vite"]
+    assert set(sections) == bundled | {f"vite - {vite['version']} ({vite['license']})"}
+    assert all("Copyright (c)" in section for section in sections.values())
+
+
+def test_without_a_repository_the_description_has_no_dead_links(source: Path, tmp_path: Path) -> None:
+    metadata = build_metadata(source, tmp_path / "source", "")
+    description = metadata.get_payload()
+    assert not metadata.get_all("Project-URL")
+    assert metadata["Author"] is None and metadata["Home-page"] is None
+    assert file_links(description) == []
+    assert "![" not in description
+    for path in file_links((ROOT / "README.md").read_text(encoding="utf-8")):
+        assert path.endswith(".png") or f"`{path}`" in description
+
+
+def test_with_a_repository_links_and_pictures_are_absolute(source: Path, tmp_path: Path) -> None:
+    repository = "https://forge.example/team/tb-npu-plugin"
+    metadata = build_metadata(source, tmp_path / "source", repository, "A. Author")
+    description, tag = metadata.get_payload(), f"v{metadata['Version']}"
+    assert f"Source, {repository}" in metadata.get_all("Project-URL")
+    assert metadata["Author"] == "A. Author"
+    assert file_links(description) == []
+    for path in file_links((ROOT / "README.md").read_text(encoding="utf-8")):
+        assert (ROOT / path.partition("#")[0]).exists()
+        assert f"]({repository}/{'raw' if path.endswith('.png') else 'blob'}/{tag}/{path})" in description
+
+
+def test_ci_tests_the_pythons_that_the_metadata_name(wheel: zipfile.ZipFile) -> None:
+    name = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    metadata = email.message_from_bytes(wheel.read(name))
+    named = set(re.findall(r"Python :: (3\.\d+)", "\n".join(metadata.get_all("Classifier"))))
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text()
+    assert named == set(re.findall(r'"(3\.\d+)"', workflow))
+    assert f">={min(named, key=lambda version: int(version[2:]))}" == metadata["Requires-Python"]
 
 
 def test_the_lowest_versions_are_the_ones_that_were_tried() -> None:
