@@ -13,6 +13,9 @@ INSTALL := PIP_CONSTRAINT=$(NEWEST) $(BIN)/python -m pip install --quiet --disab
 # What an install is made from: a change of these installs again.
 BUILT  := setup.py $(wildcard tb_npu_plugin/scan/native/*)
 
+# Each of the many programs that tests start would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help run test check bench fuzz wheel format frontend fixtures screenshots clean generated
 .DEFAULT_GOAL := help
 
