@@ -35,7 +35,7 @@ _INT32_MAX = (1 << 31) - 1
 
 
 def _is_one_of(chars: bytes) -> NDArray[np.bool_]:
-    """By character code."""
+    """Lookup table of 256 booleans, by character code."""
     table = np.zeros(256, dtype=np.bool_)
     table[list(chars)] = True
     return table
@@ -49,10 +49,10 @@ _IS_NONSENSE = ~_is_one_of(b' \t\r\n,:0123456789+-.eEtrufalsnNIiyA/"{[}]')
 
 
 class Ends:
-    """Where values with brackets end, by a bracket that stands outside of strings.
+    """Ends of JSON objects and lists, by the place of the opening bracket.
 
-    The quotes before it say which ones do: those with as many before them, or an even number more or fewer. So there are
-    two ways to read the data, and each is found once, for all brackets, however many ends are asked for.
+    If a bracket stands outside of strings, so do all others whose number of preceding quotes has the same parity. So there
+    are two ways to read the data. Each is computed once for all its brackets, at the first request.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -69,7 +69,7 @@ class Ends:
         return self._known[start]
 
     def _find(self, start: int) -> None:
-        """Ends of all brackets outside of strings, if the one at `start` is."""
+        """Compute the ends of all brackets outside of strings, given that the one at `start` is outside."""
         ends = self._ends
         if self._is_odd is None:
             self._is_odd = np.cumsum(_unescaped_quotes(self._codes), dtype=np.uint8) & 1  # so far; 256 is even

@@ -1,4 +1,4 @@
-"""Files that profilers write and that are not read, so that people are told what they are.
+"""Files that profilers write and this version does not read, each with its purpose.
 Source: docs/facts/ascend_pt.md, Files and when they are written, Files copied from msprof, and the vendor's reference of
 msprof's files for what stands in the trace as well."""
 

@@ -99,7 +99,7 @@ function msFrom(one: SpanJson, other: SpanJson): number {
 /** Labels begin with the time of the capture, "2025-06-15 07:00:00"; NaN for others. */
 function msOfLabel(label: string): number {
   const [, day, time] = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)/.exec(label) ?? [];
-  return day ? Date.parse(`${day}T${time}Z`) : Number.NaN; // it takes "rank 3" for a day of March
+  return day ? Date.parse(`${day}T${time}Z`) : Number.NaN; // alone it would read "rank 3" as a day in March
 }
 
 /** Both sides of Diff. What was recorded first is the baseline unless somebody chose. */

@@ -1,4 +1,4 @@
-"""Steps are told by their number; anything else in their column is damage.
+"""Step columns hold numbers; any other value is reported as damage.
 Source: docs/facts/ascend_pt.md, kernel_details.csv, step_trace_time.csv."""
 
 from __future__ import annotations
