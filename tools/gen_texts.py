@@ -40,16 +40,6 @@ CALLS: dict[str, tuple[int | str, ...]] = {
     "Use": (1, "cost"),
     "View": ("title",),
     "Skipped": (1, 2),
-    "Problem": (3, 4, 5, 6, "expected", "found", "lost", "action"),
-    "Words": (0, 1, 2),
-    "add": ("expected", "found"),
-    "problem": (2, 3, 4, 5),
-    "damaged": (1, 2),
-    "problem_of": (1, 2),
-    "Verdict": (1, 2, 3),
-    "unreadable": (2, 3),
-    "gone": (1,),
-    "report_shape": (2,),
     **dict.fromkeys(
         (
             "BadRequest",
@@ -66,7 +56,7 @@ CALLS: dict[str, tuple[int | str, ...]] = {
     ),
 }
 #: Functions whose result, or a part of it by place, is a text.
-FUNCTIONS = {"_ending": 0, "_reason": 0, "_why": 0, "args": 1, "kind_of": 0, "lost": 0}
+FUNCTIONS = {"_reason": 0, "_why": 0, "args": 1}
 #: Keys of JSON objects that hold texts.
 KEYS = ("message", "hint", "reason", "text")
 #: Calls whose place is told: "line {0}". One place may have several parts.

@@ -8,6 +8,7 @@ from typing import Literal
 from tb_npu_plugin import __version__
 from tb_npu_plugin.discovery.model import FoundSpan, FoundWorker, Place
 from tb_npu_plugin.installation import scanner_in_use
+from tb_npu_plugin.messages import messages_of
 from tb_npu_plugin.problems import Problem, once
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.cache.disk import Entry
@@ -77,6 +78,7 @@ def of_stand(place: Place, stand: Stand) -> ProgressJson:
         "rate": None,
         "eta_s": None,
         "message": "",
+        "texts": {},
     }
 
 
@@ -92,6 +94,7 @@ def of_job(job: Job) -> ProgressJson:
         "rate": job.rate,
         "eta_s": job.eta,
         "message": job.message,
+        "texts": messages_of({"message": job.message}),
     }
 
 

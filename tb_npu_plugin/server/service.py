@@ -10,6 +10,7 @@ from typing import Any
 
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError, Stale, check_choice
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import FORMATS, Format
@@ -301,6 +302,6 @@ def _defect(view: View, error: Exception) -> Problem:
     text = error.strerror if isinstance(error, OSError) else error
     found = f"{type(error).__name__}: {text}"[:200]
     return Problem(
-        "view_defect", "", "", "data that this view can be built from", found,
-        f"The view {view.title}.", "Report it, with the server's log.",
+        "view_defect", "", "", Message("expected.view_data"), found,
+        Message("lost.view"), Message("action.report_log"),
     )  # fmt: skip

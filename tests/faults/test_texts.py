@@ -34,9 +34,9 @@ def texts() -> Texts:
 
 
 def sentences(answer: dict[str, Any]) -> Iterator[str]:
-    """What an answer says: `expected` and `found` may quote the file instead."""
+    """What an answer says in English only; problems carry messages: `expected` and `found` may quote the file."""
     for problem in answer["problems"]:
-        yield from (problem["lost"], problem["action"])
+        assert {"lost", "action"} <= problem["texts"].keys(), problem
     for item in answer["missing"]:
         yield from (item["title"], item["text"])
     for table in answer["tables"].values():

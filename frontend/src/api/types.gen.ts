@@ -314,6 +314,12 @@ export interface MemoryPeakJson {
   active_at: number | null;
 }
 
+/** A message of messages.json; a parameter is data or a message. */
+export interface MessageJson {
+  code: string;
+  params: Record<string, string | number | MessageJson>;
+}
+
 /** Something this capture does not have: which table, which file, what that costs, which option records it. */
 export interface MissingJson {
   table: string;
@@ -383,7 +389,7 @@ export interface PipelineRemarkJson {
   text: string;
 }
 
-/** See problems.Problem. */
+/** See problems.Problem. `texts`: code and parameters of the fields that are messages, not data. */
 export interface ProblemJson {
   code: string;
   file: string;
@@ -394,6 +400,7 @@ export interface ProblemJson {
   action: string;
   count: number;
   severity: string;
+  texts: Record<string, MessageJson>;
 }
 
 /** One process of the timeline, threads in order. */
@@ -415,6 +422,7 @@ export interface ProgressJson {
   rate: number | null;
   eta_s: number | null;
   message: string;
+  texts: Record<string, MessageJson>;
 }
 
 /** One rank and step: budget of the step and split of the communication time, all ns. transit + wait (without synchronization) + synchronization + idle = elapse, but for the `incomplete` operators that lack one of these times in the file: the sums skip it. late: the longest that all others of a group waited for this rank at one collective; null where the others are not known or names do not tell the collectives apart. idle_at_once: the longest time for which nothing ran on the device, before its first kernel of the capture included; null where no rank idles for a tenth of the longest step, or it is not known. longest_communication: the longest operator. same_kernels, same_kernels_expected: what the kernels took that other ranks ran, too, and what they take on the median of those ranks; null where ranks can be compared by all they compute (see analysis/kernels/same_kernels.py). device_id: null where the span has one device. repeats: how often a capture without steps repeats its work; null where there are steps, or that cannot be told. idle_at_once and longest_communication are then those that come back in half of the repeats, unless one alone is a tenth of the capture. */
@@ -455,6 +463,7 @@ export interface RankStateJson {
   pipeline_stage: number | null;
   state: "ready" | "reading" | "failed" | "missing";
   reason: string;
+  texts: Record<string, MessageJson>;
 }
 
 /** Step budgets of one rank, for the small table of the overview. `course`: where points of the steps were recorded instead, the mean step of StepTraceJson. `pipeline_stage`: from 1; null where nothing tells, or it is not read. */

@@ -2,19 +2,8 @@ import type { ServerText } from "./texts.gen";
 
 /** Exports of msprof and of msprof-analyze cluster. */
 export const MSPROF = {
-  "a list of events": "事件列表",
-  "Copy them again.": "请重新复制这些文件。",
   "Exported where graphs ran as a whole; never of single operators.": "以整图方式执行时导出；单算子场景没有。",
   Iterations: "迭代轨迹",
-  "The rows of the others.": "其余分片的行。",
-  "This piece of the file.": "该文件的这一分片。",
-  "When the iterations and their communication happened; how long they took is known.":
-    "各迭代及其通信发生的时刻；耗时仍然已知。",
-  "the header of the pieces before": "与前面分片相同的表头",
-  "times of another clock": "另一个时钟的时间",
-  "times of the clock of the kernels": "与 kernel 同一时钟的时间",
-  "{0} of them": "其中 {0} 个",
-  "{0} pieces": "{0} 个分片",
   "Advice of msprof": "msprof 的调优建议",
   "Data pipeline on the device": "Device 侧数据流水线",
   "Events of the iterations": "迭代轨迹事件",
@@ -43,18 +32,14 @@ export const MSPROF = {
   "Exported where the L2 cache was profiled.": "采集 L2 缓存时导出。",
   "msprof's database": "msprof 数据库",
   "No rank can be told: neither {0} nor {1} nor {2} names one.": "无法得知 rank：{0}、{1} 和 {2} 中都没有。",
-  "Nothing: the newer one is read.": "无损失：读取较新的文件。",
   "Place in {0}.": "在 {0} 中的位置。",
   "Rank that recorded it.": "记录它的 rank。",
   "Raw data of msprof that was never exported: there is no mindstudio_profiler_output with result files in it.":
     "未导出的 msprof 原始数据：没有含结果文件的 mindstudio_profiler_output。",
-  "Remove the older files.": "请删除较旧的文件。",
   "Run msprof-analyze cluster again.": "请重新运行 msprof-analyze cluster。",
   "The rank, or the ranks of a stage.": "rank，或一个 stage 的所有 rank。",
   "Written from database results.": "由数据库结果生成。",
   "Written from text results.": "由 text 结果生成。",
-  "a newer one beside it": "旁边有较新的文件",
-  "one export": "一次导出",
   "rank or stage.": "rank 或 stage。",
   "Device; host for what the host recorded.": "设备；host 表示由主机记录。",
   "Fused operator": "融合算子",
