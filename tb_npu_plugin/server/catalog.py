@@ -39,7 +39,13 @@ def catalog(library: Library) -> CatalogJson:
         "logdirs": [str(folder) for folder in library.watcher.logdirs.values()],
         "runs": runs,
         "skipped": [
-            {"path": item.path, "reason": item.reason, "action": item.action, "command": item.command}
+            {
+                "path": item.path,
+                "reason": item.reason,
+                "action": item.action,
+                "command": item.command,
+                "texts": messages_of({"reason": item.reason, "action": item.action}),
+            }
             for item in scan.skipped
         ],
         "scanner": scanner_in_use(),

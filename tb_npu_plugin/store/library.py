@@ -105,14 +105,14 @@ class Library:
         """Where a span stands. Raises NotFound."""
         found = self.watcher.place(span)
         if found is None:
-            raise NotFound("no such span", "It may have been removed; reload the list of runs.")
+            raise NotFound(Message("error.span"), Message("hint.reload_runs"))
         return found
 
     def run_places(self, run: str) -> list[Place]:
         """All spans of a run. Raises NotFound."""
         found = [place for place in self.watcher.current().places() if place.run.token == run]
         if not found:
-            raise NotFound("no such run", "It may have been removed; reload the list of runs.")
+            raise NotFound(Message("error.run"), Message("hint.reload_runs"))
         return found
 
     def stand(self, place: Place, stage: Stage) -> Stand:
@@ -346,6 +346,5 @@ def _problems(span: FoundSpan, stand: Stand) -> Sequence[Problem]:
     names = ", ".join(file.relative for file in files_of(span, stand.stage) if not is_settled((file,)))
     return (Problem(
         "still_written", names, "", Message("expected.settled_files"), Message("found.just_changed"),
-        Message("lost.later_writes"), Message("action.wait_settled"),
-        severity="info",
+        Message("lost.later_writes"), Message("action.wait_settled"), severity="info",
     ),)  # fmt: skip

@@ -62,6 +62,7 @@ class MissingJson(TypedDict):
     views: list[str]
     option: str
     text: str
+    texts: dict[str, MessageJson]
 
 
 class ProgressJson(TypedDict):

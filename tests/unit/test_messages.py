@@ -13,7 +13,9 @@ from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.server.encoding import encode_json
 from tests.conftest import ROOT
 
-CODE = re.compile(r'"((?:expected|found|lost|action|reason)\.[a-z0-9_]+)"')
+CODE = re.compile(
+    r'"((?:expected|found|lost|action|reason|cost|written|format|missing|skipped|error|hint|client)\.[a-z0-9_]+)"'
+)
 
 
 def parameters(template: str) -> list[str]:
@@ -28,7 +30,8 @@ def test_both_languages_use_the_same_parameters(code: str) -> None:
 
 
 def test_every_code_is_used_and_every_used_code_exists() -> None:
-    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "tb_npu_plugin").rglob("*.py"))
+    places = [*(ROOT / "tb_npu_plugin").rglob("*.py"), *(ROOT / "frontend" / "src" / "api").glob("*.ts")]
+    sources = (path.read_text(encoding="utf-8") for path in places)
     assert {code for source in sources for code in CODE.findall(source)} == set(CATALOGUE)
 
 

@@ -34,6 +34,7 @@ export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {
 /** How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known. `device_kind`: "NPU", "GPU", or "" where no device was recorded. `utc_offset_minutes`: of the clock that times of day are shown by, the recorder's where it is known, else 0. `ranks_profiled` counts this span's rank only: /api/ranks has those of the run. */
 export interface CaptureJson {
   producer: string;
+  texts: Record<string, MessageJson>;
   device: string | null;
   device_ids: number[];
   device_kind: string;
@@ -213,6 +214,7 @@ export interface ErrorJson {
   code: string;
   message: string;
   hint: string;
+  texts: Record<string, MessageJson>;
 }
 
 /** A logical table that a file filled, maybe with others, and the rows that it gave; of a trace: its events. */
@@ -328,6 +330,7 @@ export interface MissingJson {
   views: string[];
   option: string;
   text: string;
+  texts: Record<string, MessageJson>;
 }
 
 /** tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns, aicore_self_share, aicore_total_share, communication, stacks, incomplete). "api_statistic" where it was recorded: columns of the file; alone where no operators are known. /api/table/operator.stacks?name=..[&input_shapes=.. ("null": calls without shapes)]: call_stack (frames innermost first, one a line), calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns. */
@@ -498,6 +501,7 @@ export interface SkippedJson {
   reason: string;
   action: string;
   command: string;
+  texts: Record<string, MessageJson>;
 }
 
 /** One capture in time. `format`: kind of result, an id of schema.formats. `fingerprint` changes when its files change. `simulated`: it was read, and a mock device wrote its device side. */
@@ -630,6 +634,7 @@ export interface ViewStateJson {
   reason: string;
   option: string;
   count: number | null;
+  texts: Record<string, MessageJson>;
 }
 
 /** One process or rank. */

@@ -7,7 +7,7 @@ import {
   type WorkerJson,
 } from "../api/types.gen";
 import * as format from "../base/format";
-import { say, sayOption, t, viewTitle } from "../i18n";
+import { sayOption, t, textOf, viewTitle } from "../i18n";
 import { catalog, workerName } from "../state/catalog";
 import { chooseRun, chooseSpan, chooseWorker, openView, place, selection } from "../state/selection";
 import { type Option, Select } from "../widgets/select";
@@ -101,7 +101,7 @@ function Views({ current, span }: { current: ViewId; span: SpanJson | undefined 
 
 function ViewLink({ id, isCurrent, state }: { id: ViewId; isCurrent: boolean; state: ViewStateJson | undefined }) {
   const isMissing = state?.available === false;
-  const reason = isMissing ? say(state.reason) : "";
+  const reason = isMissing ? textOf(state, "reason") : "";
   const tip = isMissing
     ? [reason, state.option && `${t("state.option")} ${sayOption(state.option)}`].filter(Boolean).join("\n")
     : undefined;

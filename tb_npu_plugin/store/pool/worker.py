@@ -312,9 +312,8 @@ def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> boo
     except OSError as error:
         if error.errno in OURS:
             raise
-        log.add(
-            _unreadable("unreadable_file", relative, error.strerror or str(error), Message("action.check_file_system"))
-        )
+        found = error.strerror or str(error)
+        log.add(_unreadable("unreadable_file", relative, found, Message("action.check_file_system")))
     except (MemoryError, BadSetting):
         raise
     except Exception as error:  # a defect of ours may cost this file, not the others; the log has the traceback
@@ -327,8 +326,7 @@ def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> boo
 def _file_changed(relative: str) -> Problem:
     return Problem(
         "file_changed", relative, "", Message("expected.settled_files"), Message("found.just_changed"),
-        Message("lost.later_writes"), Message("action.wait_settled"),
-        severity="info",
+        Message("lost.later_writes"), Message("action.wait_settled"), severity="info",
     )  # fmt: skip
 
 

@@ -32,10 +32,4 @@ export const KINETO = {
   "Threads of a block in each dimension.": "block 各维度的线程数。",
   "Time on the GPU.": "在 GPU 上的时间。",
   "Warps / multiprocessors.": "warp 数 / 多处理器数。",
-  "Recorded when kernels of NCCL ran.": "有 NCCL 的 kernel 运行时记录。",
-  "Recorded when memory profiling is on.": "开启内存采集时记录。",
-  "Recorded when the GPU is profiled.": "采集 GPU 时记录。",
-  "Recorded when the host is profiled.": "采集 Host 侧时记录。",
-  "Written when a trace is exported.": "导出 trace 时写出。",
-  "{0} does not hold it. {1}": "{0} 中没有。{1}",
 } as const satisfies Partial<Record<ServerText, string>>;

@@ -56,13 +56,6 @@ export const MINDINSIGHT = {
   "Memory of the device.": "设备内存。",
   "Most that was planned at once.": "同时规划占用的最大值。",
   "Name of the kernel.": "kernel 名称。",
-  "No communication operators, no links.": "没有通信算子和链路。",
-  "No computation and communication of each rank, no mode of parallelism.":
-    "没有各 rank 的计算与通信，也没有并行模式。",
-  "No peak of the memory.": "没有内存峰值。",
-  "No step gap, forward and backward, tail.": "没有迭代间隙、前向和反向、拖尾。",
-  "No time by operator type.": "没有按算子类型统计的时间。",
-  "No time by operator.": "没有按算子统计的时间。",
   "Number of the step, from 1; unknown for the recorder's own average.":
     "step 序号，从 1 开始；采集工具写入的平均值没有序号。",
   "Of what the cores could do, 0 to 100.": "占核心峰值能力的百分比，0 到 100。",
@@ -104,11 +97,6 @@ export const MINDINSIGHT = {
   "Work of one call, cube and vector, million floating-point operations.":
     "一次调用的运算量（cube 与 vector 之和），百万次浮点运算。",
   "Work of the operators": "算子的运算量",
-  "Written by MindSpore up to 2.2 for parallel training.": "MindSpore 2.2 及以前的版本在并行训练时写入。",
-  "Written by MindSpore up to 2.2 with communication profiling.": "MindSpore 2.2 及以前的版本在开启通信采集时写入。",
-  "Written by MindSpore up to 2.2 with memory profiling.": "MindSpore 2.2 及以前的版本在开启内存采集时写入。",
-  "Written by MindSpore up to 2.2.": "MindSpore 2.2 及以前的版本写入。",
-  "Written in graph mode by MindSpore up to 2.2.": "MindSpore 2.2 及以前的版本在图模式下写入。",
   "mean: of the steps but the first; recorded: average in the file; step.":
     "mean：除第一个外各 step 的平均；recorded：文件中的平均值；step：单个 step。",
   "step {0}": "step {0}",
