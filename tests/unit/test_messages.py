@@ -22,11 +22,10 @@ def parameters(template: str) -> list[str]:
     return sorted(re.findall(r"\{(\w+)\}", template))
 
 
-@pytest.mark.parametrize("code", CATALOGUE)
-def test_both_languages_use_the_same_parameters(code: str) -> None:
-    assert CATALOGUE[code].keys() == {"en", "zh"} and all(CATALOGUE[code].values())
-    assert parameters(CATALOGUE[code]["en"]) == parameters(CATALOGUE[code]["zh"])
-    assert not re.search("[!！]", CATALOGUE[code]["zh"])
+def test_both_languages_use_the_same_parameters() -> None:
+    assert [code for code, texts in CATALOGUE.items() if texts.keys() != {"en", "zh"} or not all(texts.values())] == []
+    assert [code for code, texts in CATALOGUE.items() if parameters(texts["en"]) != parameters(texts["zh"])] == []
+    assert [code for code, texts in CATALOGUE.items() if re.search("[!！]", texts["zh"])] == []
 
 
 def test_every_code_is_used_and_every_used_code_exists() -> None:
