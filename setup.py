@@ -179,7 +179,7 @@ setup(
     packages=find_packages(include=["tb_npu_plugin", "tb_npu_plugin.*"]),
     include_package_data=False,  # it would bring the sources in C along
     package_data={
-        "tb_npu_plugin": ["py.typed", "static/*"],
+        "tb_npu_plugin": ["py.typed", "messages.json", "static/*"],
         "tb_npu_plugin.scan": ["*.pyi"],
         "tb_npu_plugin.readers": ["*.pyi"],
         "tb_npu_plugin.analysis": ["*.pyi"],

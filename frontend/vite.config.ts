@@ -52,7 +52,7 @@ export default defineConfig({
           groups: [
             {
               name: "core",
-              test: /node_modules|src\/(?!index\.tsx|views\/|timeline\/)|views\/[^/]+\/terms\w*\.ts/,
+              test: /node_modules|messages\.json|src\/(?!index\.tsx|views\/|timeline\/)|views\/[^/]+\/terms\w*\.ts/,
             },
           ],
         },

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tb_npu_plugin.messages import Message
+
 
 class NpuPluginError(Exception):
     """Base of all errors of this package. `message` says what happened, `hint` what to do about it."""
@@ -90,4 +92,7 @@ class NoEvents(BadFile):
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     """Raises BadRequest for a request parameter that has none of the values it may have."""
     if value not in choices:
-        raise BadRequest(f"{name}={value[:80]!r} is no choice", f"One of {', '.join(choices)}.")
+        raise BadRequest(
+            Message("error.choice", name=name, value=repr(value[:80])),
+            Message("hint.choices", choices=", ".join(choices)),
+        )

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from tb_npu_plugin.messages import Message, messages_of
+
 #: How many places one Problem lists before it only counts.
 MAX_PLACES = 5
 #: The places that are listed, and how many are not.
@@ -46,13 +48,15 @@ class Problem:
     severity: str = "error"
 
     def as_json(self) -> dict[str, Any]:
-        """JSON object with the fields above."""
-        return asdict(self)
+        """JSON object with the fields above, and `texts`: code and parameters of those that are messages, not data."""
+        fields = asdict(self)
+        return {**fields, "texts": messages_of(fields)}
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Problem:
         """Inverse of `as_json`."""
-        return Problem(**value)
+        fields = {name: field for name, field in value.items() if name != "texts"}
+        return Problem(**{**fields, **{name: Message.from_json(text) for name, text in value["texts"].items()}})
 
 
 class ProblemLog:
@@ -99,7 +103,7 @@ class ProblemLog:
             where = ", ".join(places)
             if more:
                 where = MORE_PLACES.format(where, more)
-            out.append(Problem(**{**asdict(first), "where": where, "count": count}))
+            out.append(replace(first, where=where, count=count))
         return out
 
 

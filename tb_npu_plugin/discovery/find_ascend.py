@@ -12,6 +12,7 @@ from tb_npu_plugin.discovery.find_msprof import databases_in, is_exported, newes
 from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, is_file, listed, unread_of
 from tb_npu_plugin.discovery.identity import fold, identify, read_info
 from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import mindspore
 from tb_npu_plugin.schema.formats import MINDSPORE, MSPROF, TORCH_NPU, Format
@@ -145,7 +146,7 @@ def _listed_or_none(folder: Path) -> list[os.DirEntry[str]]:
 def _renamed(name: str, format: Format) -> Problem:
     suffix = mindspore.SUFFIX if format is MINDSPORE else layout.RESULT_SUFFIXES[0]
     return Problem(
-        "renamed_result", "", "", f"a folder name that ends in {suffix}", name,
-        "Nothing; host, process and time cannot be read from the name.", "Keep the name that the profiler gave.",
+        "renamed_result", "", "", Message("expected.folder_suffix", suffix=suffix), name,
+        Message("lost.nothing_name"), Message("action.keep_name"),
         severity="info",
     )  # fmt: skip

@@ -6,6 +6,7 @@ from tb_npu_plugin.discovery.cluster_ranks import cluster_ranks
 from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, unread_of
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.report import Skipped
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import cluster
 from tb_npu_plugin.schema.formats import CLUSTER
@@ -36,6 +37,6 @@ def find_cluster(folder: Folder) -> Taken | None:
 def _no_ranks(path: str) -> Skipped:
     return Skipped(
         path,
-        f"No rank can be told: neither {cluster.STEPS.name} nor {cluster.GROUPS.name} nor {cluster.DATABASE.name} names one.",
-        "Run msprof-analyze cluster again.",
+        Message("skipped.no_ranks", files=f"{cluster.STEPS.name}, {cluster.GROUPS.name}, {cluster.DATABASE.name}"),
+        Message("action.run_cluster"),
     )

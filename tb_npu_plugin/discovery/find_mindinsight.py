@@ -14,6 +14,7 @@ from tb_npu_plugin.discovery.found import Folder, Found, Taken, found_file, is_f
 from tb_npu_plugin.discovery.identity import MAX_DIGITS, Identity, fold
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.rank_table import ASSUMED, CLUSTER_FOLDER, HOSTS_FILE, RankTable, read_rank_table
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Unread
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.formats import MINDINSIGHT
@@ -140,7 +141,7 @@ def _has_profiler(entry: os.DirEntry[str]) -> bool:
 
 def _assumed(rank: int) -> Problem:
     return Problem(
-        "assumed_rank", HOSTS_FILE, "", "a rank table (hccl.json) and host_ips_mapping.txt that name this device",
-        f"rank {rank} assumed", "Nothing, if the hosts are numbered in the order of their ranks.",
-        "Put the rank table and host_ips_mapping.txt of the run beside cluster_profiler.", severity="warning",
+        "assumed_rank", HOSTS_FILE, "", Message("expected.rank_table"),
+        Message("found.assumed_rank", rank=rank), Message("lost.nothing_if_ordered"),
+        Message("action.put_rank_table"), severity="warning",
     )  # fmt: skip

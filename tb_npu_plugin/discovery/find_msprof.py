@@ -13,6 +13,7 @@ from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, listed
 from tb_npu_plugin.discovery.identity import Identity, fold
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.report import shown
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import msprof
 from tb_npu_plugin.schema.formats import MSPROF, TORCH_NPU
@@ -133,13 +134,13 @@ def _identity(folder: Folder, parts: tuple[str, ...]) -> Identity:
 
 def _incomplete(file: FoundFile, lost: int, there: int) -> Problem:
     return Problem(
-        "missing_piece", file.relative, "", f"{lost + there} pieces", f"{there} of them",
-        "The rows of the others.", "Copy them again.",
+        "missing_piece", file.relative, "", Message("expected.pieces", count=lost + there), Message("found.pieces", count=there),
+        Message("lost.other_rows"), Message("action.copy_pieces"),
     )  # fmt: skip
 
 
 def _exported_twice(file: FoundFile) -> Problem:
     return Problem(
-        "older_export", file.relative, "", "one export", "a newer one beside it", "Nothing: the newer one is read.",
-        "Remove the older files.", severity="info",
+        "older_export", file.relative, "", Message("expected.one_export"), Message("found.newer_export"), Message("lost.nothing_newer"),
+        Message("action.remove_older"), severity="info",
     )  # fmt: skip

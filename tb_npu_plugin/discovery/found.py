@@ -13,6 +13,7 @@ from tb_npu_plugin.discovery import report
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.model import FoundFile, modified_ns
 from tb_npu_plugin.discovery.report import Skipped
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import NO_UNREAD, Unread
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
@@ -153,12 +154,12 @@ def kind_of(entry: os.DirEntry[str]) -> str:
     try:
         mode = entry.stat().st_mode
     except FileNotFoundError:
-        return "a symbolic link that leads nowhere"
+        return Message("found.dangling_link")
     if stat.S_ISDIR(mode):
-        return "a folder"
+        return Message("found.folder")
     if stat.S_ISFIFO(mode):
-        return "a pipe"
-    return "a socket" if stat.S_ISSOCK(mode) else "a device"
+        return Message("found.pipe")
+    return Message("found.socket") if stat.S_ISSOCK(mode) else Message("found.device")
 
 
 def unread_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format) -> Unread:
@@ -192,13 +193,13 @@ def shown_parts(name: str, parts: Sequence[str]) -> str:
 
 def _twice(relative: str) -> Problem:
     return Problem(
-        "duplicate_file", relative, "", "one of the plain and the compressed file", "both",
-        "Nothing: the plain file is read.", "Remove one of the two.", severity="info",
+        "duplicate_file", relative, "", Message("expected.one_compression"), Message("found.both"),
+        Message("lost.nothing_plain"), Message("action.remove_one"), severity="info",
     )  # fmt: skip
 
 
 def _gone(relative: str, found: str) -> Problem:
     return Problem(
-        "unreadable_file", relative, "", "a readable file", found,
-        "What this file holds.", "Restore the file or its permissions.",
+        "unreadable_file", relative, "", Message("expected.readable_file"), found,
+        Message("lost.file_content"), Message("action.restore_file"),
     )  # fmt: skip

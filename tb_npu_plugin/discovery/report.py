@@ -7,6 +7,8 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from tb_npu_plugin.messages import Message
+
 
 def shown(path: str) -> str:
     """A name on the disk as text; what is no UTF-8 in it is replaced."""
@@ -41,8 +43,8 @@ def never_parsed(path: str, call: str, folder: Path, needs_cann: bool = True) ->
     """Raw data without parsed files. call: Python that parses a folder (Format.analyse)."""
     return Skipped(
         path,
-        "Raw profiling data that was never parsed: there is no ASCEND_PROFILER_OUTPUT with result files in it.",
-        "Parse it on a host with CANN:" if needs_cann else "Parse it:",
+        Message("skipped.never_parsed"),
+        Message("action.parse_with_cann") if needs_cann else Message("action.parse"),
         python_command(call, folder),
     )
 
@@ -57,9 +59,8 @@ def interrupted(path: str) -> Skipped:
     """A capture of the mock device that still runs, or whose process was killed before it could write."""
     return Skipped(
         path,
-        "A capture without what it recorded: it still runs, or its process was killed (or the disk was full) before it ended. "
-        "What was recorded until then is lost, and nothing can be parsed.",
-        "If the capture runs, wait until it ends. Otherwise remove the folder and record again.",
+        Message("skipped.interrupted"),
+        Message("action.end_or_remove"),
     )
 
 
@@ -67,8 +68,8 @@ def never_exported(path: str, command: str, folder: Path) -> Skipped:
     """Raw data of msprof without an export. command: what exports a folder, with {path}."""
     return Skipped(
         path,
-        "Raw data of msprof that was never exported: there is no mindstudio_profiler_output with result files in it.",
-        "Export it on a host with CANN:",
+        Message("skipped.never_exported"),
+        Message("action.export_with_cann"),
         command.format(path=shlex.quote(shown(str(folder)))),
     )
 
@@ -77,8 +78,8 @@ def empty(path: str) -> Skipped:
     """A result folder without anything to read."""
     return Skipped(
         path,
-        "The result folder holds no result files.",
-        "Look whether the capture recorded at least one step and whether copying it was completed.",
+        Message("skipped.empty"),
+        Message("action.check_steps_recorded"),
     )
 
 
@@ -86,8 +87,8 @@ def foreign_trace(path: str) -> Skipped:
     """A JSON file with trace events that torch.profiler did not write."""
     return Skipped(
         path,
-        "Trace events of another program: the member schemaVersion, which torch.profiler writes, is missing.",
-        "Open it with the program that wrote it, or in Perfetto.",
+        Message("skipped.foreign_trace"),
+        Message("action.open_elsewhere"),
     )
 
 
@@ -96,84 +97,80 @@ def unreadable(path: str, error: OSError, is_file: bool = False) -> Skipped:
     if isinstance(error, TimeoutError):
         return Skipped(
             path,
-            "Skipped for now: the file system does not answer.",
-            "Check the disk or the mount that it is on. It is looked at again by itself.",
+            Message("skipped.no_response"),
+            Message("action.check_mount_scan"),
         )
     if isinstance(error, PermissionError) and is_file:
-        return Skipped(
-            path, "No permission to read this file.", "Give the user that runs TensorBoard read access to it."
-        )
+        return Skipped(path, Message("skipped.no_file_permission"), Message("action.grant_read_server"))
     if isinstance(error, PermissionError):
-        action = "Give the user that runs TensorBoard read access to it."
-        return Skipped(path, "No permission to read this folder.", action, is_profile=False)
-    reason = f"Cannot be read: {error.strerror or error}."
-    return Skipped(path, reason, "Check the path and the file system.", is_profile=False)
+        action = Message("action.grant_read_server")
+        return Skipped(path, Message("skipped.no_folder_permission"), action, is_profile=False)
+    reason = Message("skipped.unreadable", reason=error.strerror or str(error))
+    return Skipped(path, reason, Message("action.check_path"), is_profile=False)
 
 
 def absent(path: str, folder: Path) -> Skipped:
     """A logdir that is not there; TensorBoard takes `--logdir=a,b` for one folder of that name."""
     return Skipped(
         path,
-        "This folder does not exist.",
-        "Give several folders as --logdir_spec=before:./a,after:./b."
-        if "," in str(folder)
-        else "Check the path. Results that appear there are shown.",
+        Message("skipped.absent"),
+        Message("action.use_logdir_spec") if "," in str(folder) else Message("action.check_logdir"),
         is_profile=False,
     )
 
 
 def not_a_file(path: str, kind: str) -> Skipped:
     """Something else of the name of a result file."""
-    return Skipped(path, f"Named as a result file, but it is {kind}.", "Put the file itself there, or remove it.")
+    return Skipped(path, Message("skipped.not_a_file", kind=kind), Message("action.replace_entry"))
 
 
 def other_form(path: str) -> Skipped:
     """A result file in a form that is not read: packed twice, or by another program, or renamed."""
     return Skipped(
         path,
-        "Named as a trace of torch.profiler, but its name does not end in .pt.trace.json or .pt.trace.json.gz.",
-        "Unpack it, or give it its own name again.",
+        Message("skipped.other_form"),
+        Message("action.rename"),
     )
 
 
 def not_a_folder(path: str) -> Skipped:
     """Not a folder, but its name is that of a result folder."""
-    return Skipped(path, "Named as a result folder, but it is no folder.", "Unpack or copy the result folder itself.")
+    return Skipped(path, Message("skipped.not_a_folder"), Message("action.copy_folder"))
 
 
 def dangling(path: str) -> Skipped:
     """A symbolic link that leads nowhere."""
-    action = "Restore the target or remove the link."
-    return Skipped(path, "A symbolic link whose target does not exist.", action, is_profile=False)
+    action = Message("action.restore_target")
+    return Skipped(path, Message("skipped.dangling_link"), action, is_profile=False)
 
 
 def cycle(path: str) -> Skipped:
     """A symbolic link to a folder above itself."""
     return Skipped(
         path,
-        "A symbolic link to a folder that contains it; not followed.",
-        "Nothing: its target is read where it lies.",
+        Message("skipped.cycle"),
+        Message("action.nothing_link"),
         is_profile=False,
     )
 
 
 def too_deep(path: str, depth: int) -> Skipped:
     """Nested beyond the limit."""
-    reason = f"More than {depth} folders deep; not searched."
-    return Skipped(path, reason, "Start TensorBoard on a folder below.", is_profile=False)
+    reason = Message("skipped.too_deep", depth=depth)
+    return Skipped(path, reason, Message("action.start_below"), is_profile=False)
 
 
 def too_many(path: str, folders: int) -> Skipped:
     """More folders than one scan walks."""
     return Skipped(
         path,
-        f"More than {folders} folders; the rest from here on is not searched.",
-        "Start TensorBoard on a folder nearer to the results.",
+        Message("skipped.too_many", count=folders),
+        Message("action.start_nearer"),
         is_profile=False,
     )
 
 
 def remote(path: str) -> Skipped:
     """A logdir on an object store."""
-    action = "Copy the results to a local or mounted folder."
-    return Skipped(path, "Remote folders are not read yet by this version.", action, is_profile=False)
+    action = Message("action.copy_locally")
+    return Skipped(path, Message("skipped.remote"), action, is_profile=False)

@@ -16,6 +16,7 @@ from tb_npu_plugin.discovery.logdirs import is_remote
 from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Scan, token
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.discovery.walk import Walk
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.formats import MINDINSIGHT
 
@@ -137,9 +138,9 @@ def _flagged(span: FoundSpan, rank: int, processes: int) -> FoundSpan:
 
 def _shared_rank(rank: int, processes: int) -> Problem:
     return Problem(
-        "shared_rank", "", "", "one process for a rank", f"{processes} processes that say rank {rank}",
-        "Which rank this is. The processes are shown apart, by host, process and device.",
-        "Create the profiler after the communication is initialised, or set RANK_ID.", severity="warning",
+        "shared_rank", "", "", Message("expected.one_process"), Message("found.processes", count=processes, rank=rank),
+        Message("lost.rank"),
+        Message("action.set_rank"), severity="warning",
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import IO, Optional, TypeVar
 
 from tb_npu_plugin.errors import BadSetting
 from tb_npu_plugin.installation import SCANNER_VARIABLE
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan.columns import Columns, MemoryColumns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents
@@ -84,14 +85,15 @@ def _chosen() -> _Scanner:
     wanted = os.environ.get(SCANNER_VARIABLE, "")
     if wanted not in ("", "c", "python"):
         raise BadSetting(
-            f"{SCANNER_VARIABLE} is {wanted!r}", f'Set it to "c" or "python", or unset {SCANNER_VARIABLE}.'
+            Message("error.setting", name=SCANNER_VARIABLE, value=repr(wanted)),
+            Message("hint.scanner_setting", name=SCANNER_VARIABLE),
         )
     try:
         return native_or_python(_in_c, _in_python)
     except ImportError as error:
         raise BadSetting(
-            f"{SCANNER_VARIABLE} is {wanted!r}, but the C code was not built: {error}",
-            f"Unset {SCANNER_VARIABLE} to read in Python, or install a C compiler and install tb-npu-plugin again.",
+            Message("error.no_c_code", name=SCANNER_VARIABLE, value=repr(wanted), reason=str(error)),
+            Message("hint.no_c_code", name=SCANNER_VARIABLE),
         ) from None
 
 

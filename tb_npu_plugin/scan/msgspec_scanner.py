@@ -14,6 +14,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import MAX_PLACES
 from tb_npu_plugin.scan import figures, tokens
 from tb_npu_plugin.scan.columns import Columns
@@ -124,10 +125,10 @@ class Scanner:
             self._source.problem(
                 "not_a_trace",
                 "",
-                'a JSON list of trace events, or an object with "traceEvents"',
+                Message("expected.trace_json"),
                 buffer[:_SHOWN].decode("utf-8", "replace"),
-                "The timeline.",
-                "Check that this file is a trace; export it again.",
+                Message("lost.timeline"),
+                Message("action.check_trace"),
             )
             return 0
         return found.start
@@ -210,7 +211,9 @@ class Scanner:
             self._last_bad_event = self._offset + start
 
     def _report_bad_events(self, place: int, found: str, count: int) -> None:
-        self._source.problem("bad_event", f"byte {place}", "a JSON object", found, "This event.", count=count)
+        self._source.problem(
+            "bad_event", f"byte {place}", Message("expected.json_object"), found, Message("lost.event"), count=count
+        )
 
     def _repaired(self, before: bytes, after: bytes, start: int) -> None:
         first = next((i for i, (a, b) in enumerate(zip(before, after)) if a != b and a not in b"\t\r\n"), None)
@@ -219,9 +222,9 @@ class Scanner:
         self._source.problem(
             "bad_json",
             f"byte {self._offset + start + first}",
-            "valid JSON in UTF-8",
+            Message("expected.json_utf8"),
             before[max(0, first - 20) : first + 20].decode("utf-8", "replace"),
-            "The value there (NaN, Infinity) or the character; the rest was read.",
+            Message("lost.bad_json_value"),
         )
 
     def _add(self, events: Sequence[Event], text: bytes) -> None:
@@ -268,15 +271,17 @@ class Scanner:
             return
         if not self._started:
             self._source.failed = True
-            self._source.problem("empty_file", "", "a trace", "an empty file", "The timeline.")
+            self._source.problem(
+                "empty_file", "", Message("expected.trace"), Message("found.empty_file"), Message("lost.timeline")
+            )
         elif not self._ended:
             self._source.failed = True
             self._source.problem(
                 "truncated_file",
                 f"byte {self._offset + len(rest)}",
-                "the end of the list of events",
-                rest[-80:].decode("utf-8", "replace") or "the end of the file",
-                "Events after this place; all complete ones before it were read.",
+                Message("expected.end_of_events"),
+                rest[-80:].decode("utf-8", "replace") or Message("found.end_of_file"),
+                Message("lost.following_events"),
             )
 
     def _result(self, rows: dict[str, Any], complete: bool) -> TraceEvents:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TypeVar
 
+from tb_npu_plugin.messages import Message, cut
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.scan.events import TraceEvents
 
@@ -22,8 +23,8 @@ _GZIP_READ = 256 << 10
 #: Result files unpack to 10 to 50 times their size; what exceeds this is no result, and must not fill the memory.
 _MAX_RATIO = 300
 _ALWAYS_ALLOWED = 1 << 26
-BOMB = f"it unpacks to more than {_MAX_RATIO} times its size"
-_REREAD = "Export the trace again; if the profiler still runs, open it again when it has finished."
+BOMB = Message("found.gzip_bomb", times=_MAX_RATIO)
+_REREAD = Message("action.export_trace_later")
 
 
 class Source:
@@ -41,7 +42,7 @@ class Source:
         self, code: str, where: str, expected: str, found: str, lost: str, action: str = _REREAD, count: int = 1
     ) -> None:
         """Report a defect of this file, or several of a kind: then the place of one of them."""
-        self._log.add(Problem(code, self.path.name, where, expected, found[:120], lost, action, count))
+        self._log.add(Problem(code, self.path.name, where, expected, cut(found, 120), lost, action, count))
 
     def progress(self, count: int) -> None:
         """So many more bytes of the file were read."""
@@ -75,15 +76,15 @@ class Source:
                 yield from read(file, before.st_size)
             after = self.path.stat()
         except OSError as error:
-            self._damaged("unreadable_file", "a readable file", error.strerror or str(error))
+            self._damaged("unreadable_file", Message("expected.readable_file"), error.strerror or str(error))
             return
         if _identity(before) != _identity(after):
             self.problem(
                 "file_changed",
                 "",
-                f"a file of {before.st_size} bytes",
-                f"{after.st_size} bytes after reading",
-                "Events that were written meanwhile may be missing.",
+                Message("expected.same_size", bytes=before.st_size),
+                Message("found.bytes_after", bytes=after.st_size),
+                Message("lost.concurrent_events"),
             )
 
     def _pieces(self, file: IO[bytes], size: int) -> Iterator[bytes]:
@@ -109,11 +110,11 @@ class Source:
             try:
                 parts.append(member.decompress(data, CHUNK))
             except zlib.error as error:
-                self._damaged("broken_gzip", "a sound gzip file", str(error))
+                self._damaged("broken_gzip", Message("expected.sound_gzip"), str(error))
                 break
             unpacked += len(parts[-1])
             if unpacked > unpacked_limit(size):
-                self._damaged("broken_gzip", "a gzip file of trace events", BOMB)
+                self._damaged("broken_gzip", Message("expected.trace_gzip"), BOMB)
                 break
             data = member.unconsumed_tail
             if member.eof:
@@ -123,13 +124,13 @@ class Source:
                 yield b"".join(parts)
                 parts = []
         if not self.failed and not member.eof:
-            self._damaged("truncated_gzip", "a complete gzip file", "the end of the file")
+            self._damaged("truncated_gzip", Message("expected.complete_gzip"), Message("found.end_of_file"))
         if parts:
             yield b"".join(parts)
 
     def _damaged(self, code: str, expected: str, found: str) -> None:
         self.failed = True
-        self.problem(code, "", expected, found, "The timeline, from the point of damage on.")
+        self.problem(code, "", expected, found, Message("lost.timeline_rest"))
 
 
 def unpacked_limit(size: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from tb_npu_plugin.errors import BadSetting
+from tb_npu_plugin.messages import Message
 
 THREADS_VARIABLE = "TB_NPU_SCAN_THREADS"
 _MOST_THREADS = 4  # beyond, putting the blocks together is what takes the time
@@ -18,7 +19,8 @@ def asked_threads() -> int | None:
         return None
     if not wanted.isdecimal() or not int(wanted):
         raise BadSetting(
-            f"{THREADS_VARIABLE} is {wanted!r}", f"Set it to a positive number, or unset {THREADS_VARIABLE}."
+            Message("error.setting", name=THREADS_VARIABLE, value=repr(wanted)),
+            Message("hint.positive_setting", name=THREADS_VARIABLE),
         )
     return int(wanted)
 

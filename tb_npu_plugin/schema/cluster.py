@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import torch_npu_db_reading as db
 from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
@@ -23,8 +24,8 @@ BY_RANK = "rank"
 INDEX = re.compile(r"\d{1,9}")
 INDEX_COLUMN = Column("index", T, "Index", "The rank, or the ranks of a stage.", "identity", ("Index",), required=True)
 
-_TEXT = Condition("-m all, or communication_time", "Written from text results.")
-_MATRIX = Condition("-m all, or communication_matrix", "Written from text results.")
+_TEXT = Condition("-m all, or communication_time", Message("written.from_text"))
+_MATRIX = Condition("-m all, or communication_matrix", Message("written.from_text"))
 
 #: Sorts of parallelism of which a rank has a place.
 PARALLEL = ("DP", "PP", "TP")
@@ -60,7 +61,7 @@ DATABASE = ResultFile(
     id="cluster_db",
     name="cluster_analysis.db",
     title="Cluster analysis",
-    condition=Condition("-m all on databases", "Written from database results."),
+    condition=Condition("-m all on databases", Message("written.from_databases")),
     columns=(),
     fills=("step_trace", "comm_ops", "comm_bandwidth", "comm_packets", "comm_links"),
     fallback=True,

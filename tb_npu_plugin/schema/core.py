@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import Column, Kind
 from tb_npu_plugin.units import BANDWIDTH_UNITS, SIZE_UNITS, TIME_UNITS, unit_of
 
@@ -35,7 +36,7 @@ class Condition:
     """
 
     option: str
-    text: str
+    text: Message
     always: bool = True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import (
     cluster,
     kineto,
@@ -33,7 +34,7 @@ class Format:
     """
 
     id: str
-    title: str
+    title: Message
     files: tuple[ResultFile, ...]
     analyse: str = ""
     device: str = "NPU"
@@ -67,7 +68,7 @@ class Format:
 
 TORCH_NPU = Format(
     "torch_npu",
-    "Ascend PyTorch Profiler",
+    Message("format.torch_npu"),
     (*torch_npu_json.JSON_FILES, *torch_npu_csv.CSV_FILES, *torch_npu_db.DATABASE_FILES, msprof.MSPROF_DATABASE),
     'from torch_npu.profiler.profiler import analyse; analyse("{path}")',
     framework="PyTorch",
@@ -75,7 +76,7 @@ TORCH_NPU = Format(
 
 MINDSPORE = Format(
     "mindspore",
-    "MindSpore Profiler",
+    Message("format.mindspore"),
     (*mindspore_files.FILES, msprof.MSPROF_DATABASE),
     'from mindspore.profiler.profiler import analyse; analyse("{path}")',
     framework="MindSpore",
@@ -83,16 +84,16 @@ MINDSPORE = Format(
 
 MINDINSIGHT = Format(
     "mindinsight",
-    "MindSpore Profiler up to 2.2 (MindInsight)",
+    Message("format.mindinsight"),
     (*mindinsight_steps.STEP_FILES, *mindinsight_ops.OP_FILES, *minddata.LEGACY_FILES),
     framework="MindSpore",
 )
 
-MSPROF = Format("msprof", "msprof", msprof.MSPROF_FILES, msprof.EXPORT)
+MSPROF = Format("msprof", Message("format.msprof"), msprof.MSPROF_FILES, msprof.EXPORT)
 
-CLUSTER = Format("cluster", "msprof-analyze cluster", cluster.CLUSTER_FILES)
+CLUSTER = Format("cluster", Message("format.cluster"), cluster.CLUSTER_FILES)
 
-KINETO = Format("kineto", "PyTorch Profiler (Kineto)", (kineto.KINETO_TRACE,), device="GPU", framework="PyTorch")
+KINETO = Format("kineto", Message("format.kineto"), (kineto.KINETO_TRACE,), device="GPU", framework="PyTorch")
 
 FORMATS: dict[str, Format] = {
     format.id: format for format in (TORCH_NPU, MINDSPORE, MINDINSIGHT, MSPROF, CLUSTER, KINETO)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.core import DEVICE_ID, Condition, ResultFile
 from tb_npu_plugin.tables import Column, Kind
 
@@ -138,17 +139,17 @@ KERNEL_ARGS = {
     "memory bandwidth (GB/s)": "bandwidth",
 }
 
-_MEMORY = Condition("profile_memory=True", "Recorded when memory profiling is on.")
-_GPU = Condition("activities=[ProfilerActivity.CUDA, ...]", "Recorded when the GPU is profiled.")
-_HOST = Condition("activities=[ProfilerActivity.CPU, ...]", "Recorded when the host is profiled.")
-_COLLECTIVES = Condition("torch.distributed with NCCL", "Recorded when kernels of NCCL ran.", always=False)
+_MEMORY = Condition("profile_memory=True", Message("written.gpu_memory"))
+_GPU = Condition("activities=[ProfilerActivity.CUDA, ...]", Message("written.gpu"))
+_HOST = Condition("activities=[ProfilerActivity.CPU, ...]", Message("written.gpu_host"))
+_COLLECTIVES = Condition("torch.distributed with NCCL", Message("written.nccl"), always=False)
 
 KINETO_TRACE = ResultFile(
     id="kineto_trace",
     name="*.pt.trace.json",
     pattern=ANY_NAME,
     title="Trace of torch.profiler",
-    condition=Condition("on_trace_ready, or export_chrome_trace", "Written when a trace is exported."),
+    condition=Condition("on_trace_ready, or export_chrome_trace", Message("written.trace")),
     columns=(),
     fills=(
         "trace",

@@ -9,11 +9,12 @@ A MB is 1024 * 1024 bytes here: msprof multiplies by that to get the bytes of it
 
 from __future__ import annotations
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.core import DEVICE_ID, Condition, ResultFile
 from tb_npu_plugin.tables import Column, Kind
 
-SYS_IO = Condition("sys_io=True", "Written when the network cards are sampled.")
-SYS_INTERCONNECTION = Condition("sys_interconnection=True", "Written when the links inside a server are sampled.")
+SYS_IO = Condition("sys_io=True", Message("written.network_cards"))
+SYS_INTERCONNECTION = Condition("sys_interconnection=True", Message("written.server_links"))
 #: Bytes of one MB.
 LINK_MB = 1 << 20
 #: ns between two samples: 100 and 50 a second, as torch_npu (PrepareProfilerDeviceSysConfig) and MindSpore set them.

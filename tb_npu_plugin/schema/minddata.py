@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import re
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import minddata_tables as tables
 from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.tables import Column, Kind
 
-DATA_PROCESS = Condition(
-    "data_process=True, no schedule", "Written when the data pipeline is profiled, which a schedule switches off."
-)
+DATA_PROCESS = Condition("data_process=True, no schedule", Message("written.data_pipeline"))
 
 #: Columns of minddata_pipeline_raw that hold JSON lists.
 RAW_SIZES, RAW_CHILDREN = "output_queue_size", "children_id"
@@ -101,7 +100,7 @@ DATASET = ResultFile(
     title="Dataset operations",
     condition=Condition(
         "activities=[ProfilerActivity.CPU, ...]",
-        "Written when the host is profiled and a dataset is used.",
+        Message("written.dataset"),
         always=False,
     ),
     columns=(

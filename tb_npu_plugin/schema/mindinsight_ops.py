@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import re
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.schema.mindinsight_steps import CLUSTER
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC
 from tb_npu_plugin.schema.torch_npu_json import COMM_OPS_COLUMNS
 from tb_npu_plugin.tables import Column, Kind
 
-OPS = Condition("Profiler() with op_time", "Written by MindSpore up to 2.2.")
-MEMORY = Condition("profile_memory=True", "Written by MindSpore up to 2.2 with memory profiling.")
-HCCL = Condition("profile_communication=True", "Written by MindSpore up to 2.2 with communication profiling.")
+OPS = Condition("Profiler() with op_time", Message("written.mindinsight"))
+MEMORY = Condition("profile_memory=True", Message("written.mindinsight_memory"))
+HCCL = Condition("profile_communication=True", Message("written.mindinsight_communication"))
 
 T, I, F, DUR, RATIO = Kind.TEXT, Kind.INT, Kind.FLOAT, Kind.DURATION, Kind.RATIO
 

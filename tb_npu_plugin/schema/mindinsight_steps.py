@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.tables import Column, Kind
 
-GRAPH = Condition("Profiler() in graph mode", "Written in graph mode by MindSpore up to 2.2.")
-CLUSTER = Condition("Profiler() on every rank", "Written by MindSpore up to 2.2 for parallel training.")
+GRAPH = Condition("Profiler() in graph mode", Message("written.graph_mode"))
+CLUSTER = Condition("Profiler() on every rank", Message("written.parallel"))
 
 T, I, TIME, DUR = Kind.TEXT, Kind.INT, Kind.TIME, Kind.DURATION
 

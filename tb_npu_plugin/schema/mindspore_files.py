@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import torch_npu_csv, torch_npu_json, torch_npu_memory_csv
 from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.schema.link_files import LINK_FILES, LINK_TABLES
@@ -19,37 +20,31 @@ from tb_npu_plugin.schema.mindspore import (
 )
 from tb_npu_plugin.tables import Column, Kind
 
-LEVEL_1 = Condition("profiler_level=ProfilerLevel.Level1", "Written at profiler level 1 and 2.")
+LEVEL_1 = Condition("profiler_level=ProfilerLevel.Level1", Message("written.level_1"))
 LEVEL_1_RANKS = Condition(
     "profiler_level=ProfilerLevel.Level1, more than one rank",
-    "Written at profiler level 1 and 2 when communication operators ran.",
+    Message("written.text_when_communicating"),
     always=False,
 )
-LEVEL_2 = Condition(
-    "profiler_level=ProfilerLevel.Level2", "Written at profiler level 2 when AI CPU tasks ran.", always=False
-)
-NPU = Condition(
-    "activities=[ProfilerActivity.NPU, ...], profiler_level other than LevelNone", "Written when the NPU is profiled."
-)
-MEMORY = Condition("profile_memory=True", "Written when memory profiling is on.")
+LEVEL_2 = Condition("profiler_level=ProfilerLevel.Level2", Message("written.ai_cpu"), always=False)
+NPU = Condition("activities=[ProfilerActivity.NPU, ...], profiler_level other than LevelNone", Message("written.npu"))
+MEMORY = Condition("profile_memory=True", Message("written.memory"))
 # Databases hold nothing of these: they need the text export.
 STEPS = Condition(
     "activities=[ProfilerActivity.NPU, ...], export_type=[ExportType.Text]",
-    "Written by the text export when the NPU is profiled.",
+    Message("written.text_npu"),
 )
-MEMORY_TEXT = Condition(
-    "profile_memory=True, export_type=[ExportType.Text]", "Written by the text export when memory profiling is on."
-)
+MEMORY_TEXT = Condition("profile_memory=True, export_type=[ExportType.Text]", Message("written.text_memory"))
 OP_MEMORY_SWITCHES = Condition(
     "profile_memory=True, activities=[ProfilerActivity.CPU, ...], export_type=[ExportType.Text]",
-    "Written by the text export when memory profiling is on and the host is profiled.",
+    Message("written.text_memory_host"),
 )
 SHAPES = Condition(
     "record_shapes=True, activities=[ProfilerActivity.CPU, ...], export_type=[ExportType.Text]",
-    "Written by the text export when shapes are recorded.",
+    Message("written.text_shapes"),
 )
-TEXT = Condition("export_type=[ExportType.Text]", "Always written by the text export.")
-DATABASE = Condition("export_type=[ExportType.Db]", "Written when databases are exported.")
+TEXT = Condition("export_type=[ExportType.Text]", Message("written.text"))
+DATABASE = Condition("export_type=[ExportType.Db]", Message("written.databases"))
 
 #: What the name of a kernel is made of (schema/mindspore.py LAUNCH_SEPARATOR); beside it in the table of kernels.
 FULL_NAME = Column(

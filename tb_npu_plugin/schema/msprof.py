@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.core import DEVICE_ID, PIECE, Condition, ResultFile
 from tb_npu_plugin.schema.link_files import LINK_FILES, LINK_TABLES, SYS_IO
 from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS
@@ -33,14 +34,12 @@ PIECE_MARK = "_slice_"
 #: Call that makes it, from raw data.
 EXPORT = "msprof --export=on --output={path}"
 
-_DEFAULT = Condition("--task-time=on", "Exported unless --task-time=off.")
-_AICORE = Condition("--ai-core=on, or --task-time=l1", "Exported where operators were profiled.")
-_API = Condition("--ascendcl=on", "Exported where CANN's calls were profiled.")
-_IO = Condition("--sys-io-profiling=on", "Exported where the network cards were sampled.")
-_INTERCONNECTION = Condition(
-    "--sys-interconnection-profiling=on", "Exported where the links inside a server were sampled."
-)
-_MEMORY = Condition("--sys-hardware-mem=on, or --ge-api", "Exported where memory was profiled.")
+_DEFAULT = Condition("--task-time=on", Message("written.msprof_default"))
+_AICORE = Condition("--ai-core=on, or --task-time=l1", Message("written.msprof_operators"))
+_API = Condition("--ascendcl=on", Message("written.msprof_cann"))
+_IO = Condition("--sys-io-profiling=on", Message("written.msprof_network_cards"))
+_INTERCONNECTION = Condition("--sys-interconnection-profiling=on", Message("written.msprof_server_links"))
+_MEMORY = Condition("--sys-hardware-mem=on, or --ge-api", Message("written.msprof_memory"))
 
 
 def _like(file: ResultFile, stem: str, condition: Condition) -> ResultFile:
@@ -68,7 +67,7 @@ MSPROF_DATABASE = ResultFile(
     pattern=re.compile(r"msprof(?:_\d+)*\.db"),
     title="msprof's database",
     columns=(),
-    condition=Condition("msprof --export=on --type=db", "Exported where a database is asked for."),
+    condition=Condition("msprof --export=on --type=db", Message("written.msprof_database")),
     fills=("kernels", "op_statistic", "api_statistic", "module_memory", *LINK_TABLES, "trace"),
     stages=("tables", "trace"),
     fallback=True,
@@ -93,7 +92,7 @@ ITERATIONS = ResultFile(
     name="step_trace_*.csv",
     pattern=named("step_trace"),
     title="Iterations",
-    condition=Condition("--task-time=on", "Exported where graphs ran as a whole; never of single operators."),
+    condition=Condition("--task-time=on", Message("written.msprof_graphs")),
     columns=tuple(
         dataclasses.replace(
             column, headers=(_ITERATION_HEADERS[column.key],) if column.key in _ITERATION_HEADERS else ()
@@ -109,7 +108,7 @@ FUSION_OP = ResultFile(
     name="fusion_op_*.csv",
     pattern=named("fusion_op"),
     title="Fused operators",
-    condition=Condition("--task-time=l1", "Exported where graphs ran as a whole; never of single operators."),
+    condition=Condition("--task-time=l1", Message("written.msprof_graphs")),
     columns=(
         Column(
             "device_id", Kind.TEXT, "Device", "Device; host for what the host recorded.", "identity", ("Device_id",)
@@ -134,7 +133,7 @@ COMMUNICATION_STATISTIC = ResultFile(
     name="communication_statistic_*.csv",
     pattern=named("communication_statistic"),
     title="Communication statistic",
-    condition=Condition("--hccl=on, or --task-time=on", "Exported where ranks communicated."),
+    condition=Condition("--hccl=on, or --task-time=on", Message("written.msprof_ranks")),
     columns=(
         *(column for column in OP_STATISTIC.columns if column.key not in ("model_name", "core", "ratio")),
         Column("ratio", Kind.PERCENT, "Share of communication", "Share of the communication time.", "", ("Ratio(%)",)),
@@ -151,8 +150,8 @@ MSPROF_FILES: tuple[ResultFile, ...] = (
     _like(_of_cann(OP_MEMORY), "operator_memory", _MEMORY),
     _like(_of_cann(MEMORY_RECORD), "memory_record", _MEMORY),
     _like(MODULE_MEMORY, "npu_module_mem", _MEMORY),
-    _like(DATA_PREPROCESS, "aicpu", Condition("--aicpu=on", "Exported where AI CPU tasks were profiled.")),
-    _like(L2_CACHE, "l2_cache", Condition("--l2=on", "Exported where the L2 cache was profiled.")),
+    _like(DATA_PREPROCESS, "aicpu", Condition("--aicpu=on", Message("written.msprof_ai_cpu"))),
+    _like(L2_CACHE, "l2_cache", Condition("--l2=on", Message("written.msprof_l2_cache"))),
     ITERATIONS,
     *(_like(file, file.id, _IO if file.condition is SYS_IO else _INTERCONNECTION) for file in LINK_FILES),
     FUSION_OP,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.core import DEVICE_ID, Condition, ResultFile
 from tb_npu_plugin.schema.link_files import LINK_FILES
 from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD, MODULE_MEMORY, OP_MEMORY
 from tb_npu_plugin.tables import Column, Kind
 
-LEVEL_1 = Condition("profiler_level=ProfilerLevel.Level1", "Written at profiler level 1 and 2.")
-NPU = Condition("activities=[ProfilerActivity.NPU, ...]", "Written when the NPU is profiled.")
-CPU = Condition("activities=[ProfilerActivity.CPU, ...]", "Written when the host is profiled.")
+LEVEL_1 = Condition("profiler_level=ProfilerLevel.Level1", Message("written.level_1"))
+NPU = Condition("activities=[ProfilerActivity.NPU, ...]", Message("written.npu"))
+CPU = Condition("activities=[ProfilerActivity.CPU, ...]", Message("written.host"))
 
 T, I, F = Kind.TEXT, Kind.INT, Kind.FLOAT
 TIME, DUR, RATIO, PERCENT = Kind.TIME, Kind.DURATION, Kind.RATIO, Kind.PERCENT
@@ -242,9 +243,7 @@ DATA_PREPROCESS = ResultFile(
     id="data_preprocess",
     name="data_preprocess.csv",
     title="AI CPU tasks",
-    condition=Condition(
-        "profiler_level=ProfilerLevel.Level2", "Written at profiler level 2 when AI CPU tasks ran.", always=False
-    ),
+    condition=Condition("profiler_level=ProfilerLevel.Level2", Message("written.ai_cpu"), always=False),
     columns=(
         DEVICE_ID,
         Column("time_ns", TIME, "Time", "Start.", "time", ("Timestamp(us)", "Timestamp"), required=True),
@@ -264,7 +263,7 @@ L2_CACHE = ResultFile(
     id="l2_cache",
     name="l2_cache.csv",
     title="L2 cache",
-    condition=Condition("l2_cache=True", "Written when L2 cache sampling is on."),
+    condition=Condition("l2_cache=True", Message("written.l2_cache")),
     columns=(
         DEVICE_ID,
         Column("stream_id", I, "Stream ID", "Stream.", "identity", ("Stream Id", "Stream ID")),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.schema.link_files import HCCS_KINDS, LINK_TABLES, PCIE_KINDS
 
@@ -133,7 +134,7 @@ ANALYSIS_TABLES: dict[str, str] = {
     "communication_not_overlapped_and_exclude_receive NUMERIC, preparing NUMERIC",
 }
 
-_DATABASE = Condition("export_type=[ExportType.Db]", "Written by the database export.")
+_DATABASE = Condition("export_type=[ExportType.Db]", Message("written.database"))
 #: What databases are asked for that text files do not tell.
 PROFILER_DATABASE = ResultFile(
     id="profiler_db",

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import re
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.tables import Column, Kind
 
 _COMM = Condition(
     "profiler_level=ProfilerLevel.Level1, more than one rank",
-    "Written at profiler level 1 and 2 when communication operators ran.",
+    Message("written.text_when_communicating"),
     always=False,
 )
-_ALWAYS = Condition("export_type=[ExportType.Text]", "Always written by the text export.")
+_ALWAYS = Condition("export_type=[ExportType.Text]", Message("written.text"))
 
 T, I, F = Kind.TEXT, Kind.INT, Kind.FLOAT
 TIME, DUR, TRAFFIC, RATIO, BANDWIDTH = Kind.TIME, Kind.DURATION, Kind.TRAFFIC, Kind.RATIO, Kind.BANDWIDTH
@@ -146,7 +147,7 @@ PROFILER_METADATA = ResultFile(
     id="profiler_metadata",
     name="profiler_metadata.json",
     title="Metadata",
-    condition=Condition("add_metadata, or distributed training", "Written when there is metadata."),
+    condition=Condition("add_metadata, or distributed training", Message("written.metadata")),
     columns=(),
     in_root=True,
     settings=True,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.core import DEVICE_ID, Condition, ResultFile
 from tb_npu_plugin.tables import Column, Kind
 
-MEMORY = Condition("profile_memory=True", "Written when memory profiling is on.")
+MEMORY = Condition("profile_memory=True", Message("written.memory"))
 
 T, I = Kind.TEXT, Kind.INT
 TIME, DUR, BYTES = Kind.TIME, Kind.DURATION, Kind.BYTES

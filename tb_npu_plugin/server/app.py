@@ -11,6 +11,7 @@ from werkzeug.wrappers import Request, Response
 
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import BadRequest, MethodNotAllowed, NotFound, check_choice
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.server import catalog, ranks, respond, static
 from tb_npu_plugin.server.changing import READING, check_changing
 from tb_npu_plugin.server.kernel_facts import kernel_facts
@@ -81,14 +82,14 @@ class App:
             check_changing(request)
             return changing(request)
         if request.method not in READING:
-            raise MethodNotAllowed(f"{request.method} is not answered here", "This route is read with GET.", READING)
+            raise MethodNotAllowed(Message("error.method", method=request.method), Message("hint.get"), READING)
         exact = self._exact.get(path)
         if exact is not None:
             return exact(request)
         for prefix, handler in self._below.items():
             if path.startswith(prefix):
                 return handler(request, path[len(prefix) :])
-        raise NotFound("no such route", "See docs/http_api.md.")
+        raise NotFound(Message("error.route"), Message("hint.routes"))
 
     def _static(self, request: Request, name: str) -> Response:
         content, mime = static.read_static(name)
@@ -136,13 +137,13 @@ class App:
     def _download(self, request: Request) -> Response:
         place = self.library.place(request.args.get("span", ""))
         if not place.span.has_trace:
-            raise NotFound("this span has no trace", "Ask /api/catalog: has_trace tells which have one.")
+            raise NotFound(Message("error.no_trace"), Message("hint.has_trace"))
         file = place.span.trace_files[0]
         try:
             stream = (place.span.folder / file.relative).open("rb")
         except OSError as error:
             raise NotFound(
-                f"the trace cannot be opened: {error.strerror}", "Look at the file's permissions."
+                Message("error.trace_closed", reason=error.strerror or str(error)), Message("hint.permissions")
             ) from error
         name = f"{place.worker.label}_{file.relative.rpartition('/')[2]}"
         size = stream.seek(0, 2)
@@ -159,10 +160,10 @@ class App:
 
         handler = dict(ROUTES).get(name)
         if handler is None:
-            raise NotFound("no such route", "See docs/http_api.md.")
+            raise NotFound(Message("error.route"), Message("hint.routes"))
         token = request.args.get("span", "")
         if not token:
-            raise BadRequest("the parameter span is missing", "Take its value from /api/catalog.")
+            raise BadRequest(Message("error.no_parameter", name="span"), Message("hint.catalog"))
         self._watcher.wait(FIRST_SCAN)
         version = request.args.get("version", "")
         timeline = self.service.timeline(token, version)

@@ -8,6 +8,7 @@ from typing import Literal
 from tb_npu_plugin import __version__
 from tb_npu_plugin.discovery.model import FoundSpan, FoundWorker, Place
 from tb_npu_plugin.installation import scanner_in_use
+from tb_npu_plugin.messages import messages_of
 from tb_npu_plugin.problems import Problem, once
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.cache.disk import Entry
@@ -38,7 +39,13 @@ def catalog(library: Library) -> CatalogJson:
         "logdirs": [str(folder) for folder in library.watcher.logdirs.values()],
         "runs": runs,
         "skipped": [
-            {"path": item.path, "reason": item.reason, "action": item.action, "command": item.command}
+            {
+                "path": item.path,
+                "reason": item.reason,
+                "action": item.action,
+                "command": item.command,
+                "texts": messages_of({"reason": item.reason, "action": item.action}),
+            }
             for item in scan.skipped
         ],
         "scanner": scanner_in_use(),
@@ -77,6 +84,7 @@ def of_stand(place: Place, stand: Stand) -> ProgressJson:
         "rate": None,
         "eta_s": None,
         "message": "",
+        "texts": {},
     }
 
 
@@ -92,6 +100,7 @@ def of_job(job: Job) -> ProgressJson:
         "rate": job.rate,
         "eta_s": job.eta,
         "message": job.message,
+        "texts": messages_of({"message": job.message}),
     }
 
 

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from werkzeug.wrappers import Request
 
 from tb_npu_plugin.errors import Forbidden, MethodNotAllowed
+from tb_npu_plugin.messages import Message
 
 #: Methods of the routes that change nothing.
 READING = ("GET", "HEAD")
@@ -19,8 +20,8 @@ def check_changing(request: Request) -> None:
     program that sends neither (curl) is no page of anybody.
     """
     if request.method != "POST":
-        raise MethodNotAllowed(f"{request.method} is not answered here", "This route answers POST.", ("POST",))
+        raise MethodNotAllowed(Message("error.method", method=request.method), Message("hint.post"), ("POST",))
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     hosts = {request.headers.get("Host"), request.headers.get("X-Forwarded-Host")}
     if site not in (None, "same-origin") or (site is None and origin and urlsplit(origin).netloc not in hosts):
-        raise Forbidden("a page of another site sent this request", "Use the page that this server shows.")
+        raise Forbidden(Message("error.other_site"), Message("hint.own_page"))

@@ -18,7 +18,9 @@ def encode_json(content: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """numpy's scalars as Python's."""
+    """numpy's scalars and messages as Python's."""
+    if isinstance(value, str):
+        return str(value)
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"no JSON for {type(value).__name__}")

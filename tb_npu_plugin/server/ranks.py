@@ -7,6 +7,7 @@ from typing import Literal
 
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.discovery.model import Place
+from tb_npu_plugin.messages import Message, messages_of
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.library import Library, StageState, Stand
 from tb_npu_plugin.store.stages import files_of
@@ -70,6 +71,7 @@ def states(places: Sequence[Place], stands: Mapping[str, Sequence[Stand]]) -> li
     out: list[RankStateJson] = []
     for place in places:
         stand = _first_unread(stands[place.span.token])
+        reason = _reason(stand)
         out.append(
             {
                 "span": place.span.token,
@@ -77,7 +79,8 @@ def states(places: Sequence[Place], stands: Mapping[str, Sequence[Stand]]) -> li
                 "rank": place.worker.rank,
                 "pipeline_stage": None,
                 "state": "missing" if stand.state == "ready" else _rank_state(stand.state),
-                "reason": _reason(stand),
+                "reason": reason,
+                "texts": messages_of({"reason": reason}),
             }
         )
     return out
@@ -101,7 +104,7 @@ def _rank_state(state: StageState) -> RankState:
 
 def _reason(stand: Stand) -> str:
     if stand.state == "cancelled":
-        return "Reading it was cancelled."
+        return Message("reason.cancelled")
     if stand.job is not None:
         return stand.job.message
-    return "It has no tables for this view." if stand.state == "ready" else ""
+    return Message("reason.no_tables") if stand.state == "ready" else ""

@@ -13,7 +13,9 @@ from tensorboard.backend import http_util
 from werkzeug.wrappers import Request, Response
 
 from tb_npu_plugin.errors import MethodNotAllowed, NpuPluginError
+from tb_npu_plugin.messages import Message, messages_of
 from tb_npu_plugin.server.encoding import encode_json
+from tb_npu_plugin.views.contract_shell import ErrorJson
 
 logger = logging.getLogger(__name__)
 
@@ -66,14 +68,18 @@ def static(request: Request, content: bytes, mime: str, versioned: bool) -> Resp
 def error(request: Request, problem: Exception) -> Response:
     """ErrorJson. What this package raised says what happened; anything else is a defect of ours and goes to the log."""
     if isinstance(problem, NpuPluginError):
-        body = {"code": problem.code, "message": problem.message, "hint": problem.hint}
+        body = _body(problem.code, problem.message, problem.hint)
         response = json(request, body, problem.status if problem.status >= 400 else 500)
         if isinstance(problem, MethodNotAllowed):
             response.headers["Allow"] = ", ".join(problem.allowed)
         return response
     logger.error("request %s failed", request.path, exc_info=problem)
-    hint = "The server's log has the details; please report them."
-    return json(request, {"code": "internal", "message": "The server could not answer.", "hint": hint}, 500)
+    return json(request, _body("internal", Message("error.internal"), Message("hint.server_log")), 500)
+
+
+def _body(code: str, message: str, hint: str) -> ErrorJson:
+    texts = messages_of({"message": message, "hint": hint})
+    return {"code": code, "message": message, "hint": hint, "texts": texts}
 
 
 def is_gone(request: Request) -> Callable[[], bool]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError, Stale, check_choice
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import FORMATS, Format
@@ -148,9 +149,9 @@ class Service:
         """A table of a view and the origin of its times. Raises NotFound, BadRequest, NotReady."""
         asked = self.ask(view_id, params)
         if asked.state == "reading":
-            raise NotReady(f"the view {view_id} is not ready", f"Ask /api/view/{view_id} for the reason.")
+            raise NotReady(Message("error.view_not_ready", view=view_id), Message("hint.view_reason", view=view_id))
         if asked.state != "ready":
-            raise NotFound(f"the view {view_id} has nothing to show", f"Ask /api/view/{view_id} for the reason.")
+            raise NotFound(Message("error.view_empty", view=view_id), Message("hint.view_reason", view=view_id))
         if name in asked.view.extra_tables:
             source = ViewInput(asked.ready, asked.params)
             made = self._built.get((*asked.key, name), lambda: asked.view.extra_tables[name](source))
@@ -158,7 +159,9 @@ class Service:
         result = self.result(asked)
         if name not in result.tables:
             known = ", ".join(sorted({*result.tables, *asked.view.extra_tables}))
-            raise NotFound(f"{view_id} has no table {name[:80]!r}", f"Its tables: {known}.")
+            raise NotFound(
+                Message("error.no_table", view=view_id, table=repr(name[:80])), Message("hint.tables", tables=known)
+            )
         return result.tables[name], result.base_ns
 
     def timeline(self, span: str, version: str = "") -> Timeline:
@@ -169,19 +172,19 @@ class Service:
         opened = self.library.open(place, stands)
         found = opened.timeline
         if version and version != opened.trace_version:
-            raise Stale("the timeline has been read anew since", "Ask /api/view/trace again.")
+            raise Stale(Message("error.stale"), Message("hint.trace_again"))
         if found is not None:
             return found
         if stands and stands[0].state in ("waiting", "reading", "cancelled"):
-            raise NotReady("the trace is being read", "Ask again when /api/progress says that it is done.")
-        raise NotFound("this span has no trace that can be read", "Ask /api/view/trace for the reason.")
+            raise NotReady(Message("error.trace_reading"), Message("hint.progress"))
+        raise NotFound(Message("error.unreadable_trace"), Message("hint.trace_reason"))
 
     def reading(self, spans: Sequence[str], run: str, stage: str, do: str) -> list[Place]:
         """Cancel or resume the reading of spans, or of all ranks of a run. Raises NotFound, BadRequest."""
         check_choice("stage", stage, (*STAGES, "all"))
         check_choice("do", do, ("cancel", "resume"))
         if not spans and not run:
-            raise BadRequest("the parameter span is missing", "Take its value from /api/catalog.")
+            raise BadRequest(Message("error.no_parameter", name="span"), Message("hint.catalog"))
         places = self.library.run_places(run) if run else [self.library.place(span) for span in spans]
         act = self.library.cancel if do == "cancel" else self.library.resume
         act(places, [one for one in STAGES if stage in (one, "all")])
@@ -292,7 +295,7 @@ def _told(problem: Problem, span: Span, view: View, places: int) -> Problem:
 def _required(params: Mapping[str, str], name: str) -> str:
     value = params.get(name, "")
     if not value:
-        raise BadRequest(f"the parameter {name} is missing", "Take its value from /api/catalog.")
+        raise BadRequest(Message("error.no_parameter", name=name), Message("hint.catalog"))
     return value
 
 
@@ -301,6 +304,6 @@ def _defect(view: View, error: Exception) -> Problem:
     text = error.strerror if isinstance(error, OSError) else error
     found = f"{type(error).__name__}: {text}"[:200]
     return Problem(
-        "view_defect", "", "", "data that this view can be built from", found,
-        f"The view {view.title}.", "Report it, with the server's log.",
+        "view_defect", "", "", Message("expected.view_data"), found,
+        Message("lost.view"), Message("action.report_log"),
     )  # fmt: skip

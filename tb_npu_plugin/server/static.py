@@ -8,6 +8,7 @@ from pathlib import Path
 
 import tb_npu_plugin
 from tb_npu_plugin.errors import NotFound
+from tb_npu_plugin.messages import Message
 
 ROOT = Path(tb_npu_plugin.__file__).parent / "static"
 #: What mimetypes takes from the system is not the same everywhere; a module must be JavaScript to run.
@@ -24,8 +25,8 @@ def read_static(name: str, root: Path = ROOT) -> tuple[bytes, str]:
     path = files.get(name)
     if path is None:
         is_built = "index.js" in files
-        hint = "Reload the page." if is_built else "The frontend is not built: npm run build in frontend/."
-        raise NotFound("no such file in the frontend", hint)
+        hint = Message("hint.reload_page") if is_built else Message("hint.build_frontend")
+        raise NotFound(Message("error.no_static_file"), hint)
     return path.read_bytes(), TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
 
 

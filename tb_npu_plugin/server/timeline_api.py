@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Union
 
 from tb_npu_plugin.errors import BadRequest, check_choice
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.server import timeline_params as read
 from tb_npu_plugin.server.timeline_binary import Scale, encode
 from tb_npu_plugin.server.timeline_params import Params
@@ -119,10 +120,10 @@ def search(timeline: Timeline, params: Params) -> Answer:
     """Slices by name."""
     text = params.get("q", "")
     if not text.strip():
-        raise BadRequest("the parameter q is missing", "Give a part of a name.")
+        raise BadRequest(Message("error.no_parameter", name="q"), Message("hint.part_of_name"))
     limit = read.integer(params, "limit", 200)
     if not 1 <= limit <= MAX_HITS:
-        raise BadRequest(f"limit={limit} is out of range", f"Give 1 to {MAX_HITS}.")
+        raise BadRequest(Message("error.limit", limit=limit), Message("hint.limit", most=MAX_HITS))
     track = read.track(timeline, params, "slices") if params.get("track") else None
     found = search_names(timeline, text, limit, track, read.integer(params, "near", 0))
     start, dur = timeline.rows.start[found.id], timeline.rows.dur[found.id]
@@ -156,7 +157,7 @@ def find(timeline: Timeline, params: Params) -> Answer:
     """The slice that a record of a table means."""
     name = params.get("name", "")
     if not name:
-        raise BadRequest("the parameter name is missing", "Give the whole name of a slice.")
+        raise BadRequest(Message("error.no_parameter", name="name"), Message("hint.slice_name"))
     return {"id": find_slice(timeline, name, read.integer(params, "at", 0))}, JSON
 
 

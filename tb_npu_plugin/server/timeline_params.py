@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.errors import BadRequest, NotFound
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.store.timeline.open import Timeline
 
 #: A row's number is track * ROW_STEP + depth.
@@ -29,9 +30,9 @@ def integer(params: Params, name: str, default: int | None = None) -> int:
     if not text and default is not None:
         return default
     if not text:
-        raise BadRequest(f"the parameter {name} is missing", "docs/http_api.md has the parameters of each route.")
+        raise BadRequest(Message("error.no_parameter", name=name), Message("hint.parameters"))
     if not _INT.fullmatch(text):
-        raise BadRequest(f"{name}={text[:80]!r} is no whole number", "Give up to 18 digits; times are in ns.")
+        raise BadRequest(Message("error.no_integer", name=name, value=repr(text[:80])), Message("hint.time_digits"))
     return int(text)
 
 
@@ -39,7 +40,7 @@ def window(params: Params) -> tuple[int, int]:
     """t0 and t1, t0 < t1."""
     t0, t1 = integer(params, "t0"), integer(params, "t1")
     if t0 >= t1:
-        raise BadRequest(f"t0={t0} is not before t1={t1}", "Give t0 < t1, ns after the base of the trace view.")
+        raise BadRequest(Message("error.empty_range", t0=t0, t1=t1), Message("hint.range"))
     return t0, t1
 
 
@@ -51,7 +52,7 @@ def pixel(params: Params) -> float:
     except ValueError:
         value = math.nan
     if not 0 < value < 2.0**62:
-        raise BadRequest(f"px={text[:80]!r} is no positive number", "Give the ns that one pixel stands for.")
+        raise BadRequest(Message("error.pixel", value=repr(text[:80])), Message("hint.pixel"))
     return value
 
 
@@ -59,7 +60,7 @@ def flag(params: Params, name: str) -> bool:
     """0 (the default) or 1."""
     value = params.get(name) or "0"
     if value not in ("0", "1"):
-        raise BadRequest(f"{name}={value[:80]!r} is neither 0 nor 1", "Give 1 to switch it on.")
+        raise BadRequest(Message("error.switch", name=name, value=repr(value[:80])), Message("hint.switch"))
     return value == "1"
 
 
@@ -69,7 +70,7 @@ def rows(timeline: Timeline, params: Params) -> list[tuple[int, int]]:
     for part in params.get("rows", "").split(","):
         match = _ROWS.fullmatch(part.strip())
         if not match:
-            raise BadRequest(f"rows={part[:80]!r} is no row or range", "Give e.g. rows=0,4096-4099.")
+            raise BadRequest(Message("error.rows", value=repr(part[:80])), Message("hint.rows"))
         first = int(match.group(1))
         last = int(match.group(2) or first)
         for track in range(first // ROW_STEP, min(last // ROW_STEP + 1, len(timeline.tracks))):
@@ -80,7 +81,7 @@ def rows(timeline: Timeline, params: Params) -> list[tuple[int, int]]:
             for depth in range(low, high):
                 out[track * ROW_STEP + depth] = begin + depth
         if len(out) > MAX_ROWS:
-            raise BadRequest(f"more than {MAX_ROWS} rows", "Ask for fewer at a time.")
+            raise BadRequest(Message("error.too_many_rows", count=MAX_ROWS), Message("hint.fewer"))
     return [(row, number) for number, row in out.items()]
 
 
@@ -95,7 +96,7 @@ def flow_kind(timeline: Timeline, params: Params) -> int:
     """Place of a kind of flow among those of the trace."""
     found = integer(params, "kind")
     if not 0 <= found < len(timeline.flow_kinds):
-        raise NotFound(f"no kind of flow {found}", "Take the place of one in flow_kinds of /api/view/trace.")
+        raise NotFound(Message("error.flow_kind", kind=found), Message("hint.flow_kind"))
     return found
 
 
@@ -103,7 +104,7 @@ def slice_id(timeline: Timeline, params: Params) -> int:
     """A slice that exists."""
     found = integer(params, "id")
     if not 0 <= found < timeline.slice_count:
-        raise NotFound(f"no slice {found}", f"Slices are 0 to {timeline.slice_count - 1}.")
+        raise NotFound(Message("error.slice", id=found), Message("hint.slices", last=timeline.slice_count - 1))
     return found
 
 
@@ -115,7 +116,7 @@ def track(timeline: Timeline, params: Params, kind: str, name: str = "track") ->
 def check_track(timeline: Timeline, number: int, kind: str) -> int:
     """The number, if there is such a track of this kind."""
     if not 0 <= number < len(timeline.tracks) or timeline.tracks[number]["kind"] != kind:
-        raise NotFound(f"no {kind} track {number}", "Take track numbers from /api/view/trace.")
+        raise NotFound(Message("error.track", kind=kind, track=number), Message("hint.tracks"))
     return number
 
 
@@ -125,5 +126,5 @@ def tracks(timeline: Timeline, params: Params) -> list[int]:
     if not text:
         return list(timeline.tracks_of("slices"))
     if not re.fullmatch(r"\d{1,9}(,\d{1,9})*", text):
-        raise BadRequest(f"tracks={text[:80]!r} is no comma list of numbers", "Give e.g. tracks=4,5.")
+        raise BadRequest(Message("error.track_list", value=repr(text[:80])), Message("hint.track_list"))
     return [check_track(timeline, number, "slices") for number in dict.fromkeys(map(int, text.split(",")))]

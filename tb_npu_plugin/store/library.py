@@ -18,6 +18,7 @@ from typing import Literal
 from tb_npu_plugin.discovery.model import FoundSpan, Place, Scan
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import NotFound
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.scan import check_settings
 from tb_npu_plugin.schema.core import Stage
@@ -104,14 +105,14 @@ class Library:
         """Where a span stands. Raises NotFound."""
         found = self.watcher.place(span)
         if found is None:
-            raise NotFound("no such span", "It may have been removed; reload the list of runs.")
+            raise NotFound(Message("error.span"), Message("hint.reload_runs"))
         return found
 
     def run_places(self, run: str) -> list[Place]:
         """All spans of a run. Raises NotFound."""
         found = [place for place in self.watcher.current().places() if place.run.token == run]
         if not found:
-            raise NotFound("no such run", "It may have been removed; reload the list of runs.")
+            raise NotFound(Message("error.run"), Message("hint.reload_runs"))
         return found
 
     def stand(self, place: Place, stage: Stage) -> Stand:
@@ -344,7 +345,6 @@ def _problems(span: FoundSpan, stand: Stand) -> Sequence[Problem]:
         return ()
     names = ", ".join(file.relative for file in files_of(span, stand.stage) if not is_settled((file,)))
     return (Problem(
-        "still_written", names, "", "files that do not change any more", "changed a moment ago",
-        "What is written from now on, until it is read again.", "Nothing: it is read again when it has settled.",
-        severity="info",
+        "still_written", names, "", Message("expected.settled_files"), Message("found.just_changed"),
+        Message("lost.later_writes"), Message("action.wait_settled"), severity="info",
     ),)  # fmt: skip

@@ -12,6 +12,7 @@ import duckdb
 import msgspec
 
 from tb_npu_plugin.discovery.model import Place
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem, once
 from tb_npu_plugin.schema.registry import file_of
@@ -208,6 +209,6 @@ msgspec.convert({}, Capture)
 
 def _damaged(table: str, found: str) -> Problem:
     return Problem(
-        "damaged_cache", "", table, "a readable cache entry", found[:200],
-        "This table, until the result is read again.", "Reload; the damaged entry is dropped and built anew.",
+        "damaged_cache", "", table, Message("expected.cache_entry"), found[:200],
+        Message("lost.cached_table"), Message("action.reload_entry"),
     )  # fmt: skip

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Optional, TypedDict
 
+from tb_npu_plugin.messages import Message, MessageJson, messages_of
 from tb_npu_plugin.model import Capture, SpanData
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Condition, ResultFile
@@ -38,10 +39,13 @@ class SpanFacts:
     capture: Optional[Capture] = None
 
 
+class _TextJson(TypedDict):
+    text: str
+    texts: dict[str, MessageJson]
+
+
 #: Views that tell what the whole capture lacks.
 WHOLE = ("overview", "doctor")
-#: Said of a file that is there and gave no table.
-UNUSABLE = "Nothing in it could be read: see the problems."
 
 
 def facts_of_files(files: Iterable[str], format: Format = TORCH_NPU) -> SpanFacts:
@@ -121,7 +125,7 @@ def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
                 "title": file.title,
                 "views": list(use.views),
                 "option": "" if unusable else _option(file, file.condition, facts),
-                "text": f"{use.cost} {UNUSABLE if unusable else _why(file, file.condition, facts)}",
+                **_text(use, Message("missing.unreadable") if unusable else _why(file, file.condition, facts)),
             }
         )
     for table, use, condition, file in _not_recorded(facts):
@@ -133,10 +137,16 @@ def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
                     "title": file.title,
                     "views": list(use.views),
                     "option": condition.option,
-                    "text": f"{use.cost} {condition.text}",
+                    **_text(use, condition.text),
                 }
             )
     return out
+
+
+def _text(use: Use, why: Message) -> _TextJson:
+    """What is lost, and why."""
+    text = Message("missing.both", cost=use.cost, why=why)
+    return {"text": text, "texts": messages_of({"text": text})}
 
 
 def _is_lost(file: ResultFile, condition: Condition, facts: SpanFacts) -> bool:
@@ -151,11 +161,11 @@ def _option(file: ResultFile, condition: Condition, facts: SpanFacts) -> str:
     return "" if _is_lost(file, condition, facts) else still_to_set(condition, facts.capture)
 
 
-def _why(file: ResultFile, condition: Condition, facts: SpanFacts) -> str:
+def _why(file: ResultFile, condition: Condition, facts: SpanFacts) -> Message:
     """One sentence: why a file is missing."""
     if not _is_lost(file, condition, facts):
         return condition.text
-    return f"It was recorded ({condition.option}), so {file.name} was probably not copied."
+    return Message("missing.not_copied", option=condition.option, file=file.name)
 
 
 def _not_recorded(facts: SpanFacts) -> Iterator[tuple[str, Use, Condition, ResultFile]]:
@@ -168,32 +178,35 @@ def _not_recorded(facts: SpanFacts) -> Iterator[tuple[str, Use, Condition, Resul
                 yield table, USES[table], condition, file
 
 
-def _reason(group: tuple[str, ...], facts: SpanFacts) -> tuple[str, str]:
+def _reason(group: tuple[str, ...], facts: SpanFacts) -> tuple[Message, str]:
     """Why none of these tables can be shown, and the option that records them."""
     unusable = [facts.unusable[table] for table in group if table in facts.unusable]
     if unusable:
-        return f"{unusable[0]} is there. {UNUSABLE}", ""
+        return Message("missing.unreadable_file", file=unusable[0]), ""
     declared = [file for file in map(facts.format.file_of, group) if file is not None]
     lacking = [condition for table, condition in _in_trace(facts.format).items() if table in group]
     if lacking:
-        return f"{declared[0].name} does not hold it. {lacking[0].text}", lacking[0].option
+        return Message("missing.not_in_file", file=declared[0].name, why=lacking[0].text), lacking[0].option
     if not declared:
-        return f"Not in results of {facts.format.title}.", ""
+        return Message("missing.no_such_result", format=facts.format.title), ""
     files = list(dict.fromkeys(file.name for file in declared))
     options = list(dict.fromkeys(_option(file, file.condition, facts) for file in declared))
-    reason = f"{files[0]} not found." if len(files) == 1 else f"None of {', '.join(files)} found."
+    reason = (
+        Message("missing.file", file=files[0]) if len(files) == 1 else Message("missing.files", files=", ".join(files))
+    )
     lost = next((file for file in declared if _is_lost(file, file.condition, facts)), None)
     if lost is not None:
-        return f"{reason} {_why(lost, lost.condition, facts)}", ""
+        return Message("missing.both", cost=reason, why=_why(lost, lost.condition, facts)), ""
     return reason, "; or ".join(options)
 
 
 def _state(view: View, facts: SpanFacts) -> ViewStateJson:
-    state: ViewStateJson = {"id": view.id, "available": True, "reason": "", "option": "", "count": None}
+    state: ViewStateJson = {"id": view.id, "available": True, "reason": "", "option": "", "count": None, "texts": {}}
     if not is_available(view, facts):
         group = next(group for group in view.needs if not any(table in facts.tables for table in group))
         state["available"] = False
-        state["reason"], state["option"] = _reason(group, facts)
+        reason, state["option"] = _reason(group, facts)
+        state["reason"], state["texts"] = reason, messages_of({"reason": reason})
     elif view.count:
         state["count"] = facts.rows.get(view.count)
     return state

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Optional, TypedDict
 
+from tb_npu_plugin.messages import MessageJson
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
 from tb_npu_plugin.tables import Table
@@ -38,7 +39,7 @@ class TableJson(TypedDict):
 
 
 class ProblemJson(TypedDict):
-    """See problems.Problem."""
+    """See problems.Problem. `texts`: code and parameters of the fields that are messages, not data."""
 
     code: str
     file: str
@@ -49,6 +50,7 @@ class ProblemJson(TypedDict):
     action: str
     count: int
     severity: str
+    texts: dict[str, MessageJson]
 
 
 class MissingJson(TypedDict):
@@ -60,6 +62,7 @@ class MissingJson(TypedDict):
     views: list[str]
     option: str
     text: str
+    texts: dict[str, MessageJson]
 
 
 class ProgressJson(TypedDict):
@@ -75,6 +78,7 @@ class ProgressJson(TypedDict):
     rate: Optional[float]
     eta_s: Optional[float]
     message: str
+    texts: dict[str, MessageJson]
 
 
 @dataclass(frozen=True)

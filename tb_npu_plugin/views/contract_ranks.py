@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, Optional, TypedDict
 
 from tb_npu_plugin.analysis.ranks.cluster_rules import Rule
+from tb_npu_plugin.messages import MessageJson
 
 
 class RankBudgetJson(TypedDict):
@@ -90,6 +91,7 @@ class RankStateJson(TypedDict):
     pipeline_stage: Optional[int]
     state: Literal["ready", "reading", "failed", "missing"]
     reason: str
+    texts: dict[str, MessageJson]
 
 
 class FindingJson(TypedDict):

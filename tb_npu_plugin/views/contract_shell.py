@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Optional, TypedDict
 
+from tb_npu_plugin.messages import MessageJson
 from tb_npu_plugin.views.base import MissingJson, ProblemJson, ProgressJson, TableJson
 
 
@@ -15,6 +16,7 @@ class ViewStateJson(TypedDict):
     reason: str
     option: str
     count: Optional[int]
+    texts: dict[str, MessageJson]
 
 
 class SpanJson(TypedDict):
@@ -61,6 +63,7 @@ class SkippedJson(TypedDict):
     reason: str
     action: str
     command: str
+    texts: dict[str, MessageJson]
 
 
 class CatalogJson(TypedDict):
@@ -97,3 +100,4 @@ class ErrorJson(TypedDict):
     code: str
     message: str
     hint: str
+    texts: dict[str, MessageJson]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Optional, TypedDict
 
+from tb_npu_plugin.messages import MessageJson
 from tb_npu_plugin.views.contract_steps import StepTimesJson
 
 
@@ -47,6 +48,7 @@ class CaptureJson(TypedDict):
     clock that times of day are shown by, the recorder's where it is known, else 0. `ranks_profiled` counts this span's rank only: /api/ranks has those of the run."""
 
     producer: str
+    texts: dict[str, MessageJson]
     device: Optional[str]
     device_ids: list[int]
     device_kind: str

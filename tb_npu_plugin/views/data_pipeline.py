@@ -7,6 +7,7 @@ from typing import cast
 
 from tb_npu_plugin.analysis import data_pipeline as analysis
 from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.minddata_tables import MINDDATA_QUEUES_COLUMNS
 from tb_npu_plugin.tables import empty
@@ -49,7 +50,7 @@ def queue(source: ViewInput) -> ViewTable:
     """Table "queue": samples of the output queue of an operator (parameter op)."""
     text = source.params.get("op", "")
     if not text.isdecimal() or len(text) > 9:
-        raise BadRequest(f"op={text[:40]!r} is no operator", "Take its number from the view.")
+        raise BadRequest(Message("error.operator", op=repr(text[:40])), Message("hint.operator"))
     samples = source.spans[0].table("minddata_queues")
     if samples is None:
         return ViewTable(empty(MINDDATA_QUEUES_COLUMNS), "time_ns", desc=False)

@@ -15,6 +15,7 @@ from tb_npu_plugin.analysis.comparison.step_classes import ClassTimes, by_class,
 from tb_npu_plugin.analysis.kernels.statistics import of_step
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.tables import NULL_INT, Table
@@ -135,7 +136,7 @@ def _chosen(choices: Sequence[_Shown], step: str) -> _Shown:
     for choice in choices:
         if step in ("", choice.id):
             return choice
-    raise BadRequest(f"step={step[:80]!r} is no step of a pair", "Give an id of the view's steps; empty: the first.")
+    raise BadRequest(Message("error.step_pair", step=repr(step[:80])), Message("hint.step_id"))
 
 
 def _step_json(choice: _Shown, before: _Side, after: _Side) -> DiffStepJson:

@@ -10,6 +10,7 @@ from tb_npu_plugin.analysis.communication.links import COLUMNS as LINK_USE_COLUM
 from tb_npu_plugin.analysis.communication.links import link_use
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size, pipeline_stage
+from tb_npu_plugin.messages import Message, messages_of
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.link_files import LINK_TABLES
 from tb_npu_plugin.schema.registry import file_of
@@ -56,13 +57,15 @@ def _order(span: SpanData) -> tuple[bool, int, str, int]:
 def _state(span: SpanData) -> RankStateJson:
     has_some = any(span.rows(table) is not None for table in NEEDS)
     files = ", ".join(dict.fromkeys(file_of(table, span.format).name for table in NEEDS))
+    reason = "" if has_some else Message("reason.no_files", files=files)
     return {
         "span": span.token,
         "worker": span.worker_label,
         "rank": span.capture.rank,
         "pipeline_stage": pipeline_stage(span.capture),
         "state": "ready" if has_some else "missing",
-        "reason": "" if has_some else f"None of these files found: {files}.",
+        "reason": reason,
+        "texts": messages_of({"reason": reason}),
     }
 
 

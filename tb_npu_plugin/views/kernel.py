@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tb_npu_plugin.analysis.kernels import statistics as analysis
 from tb_npu_plugin.analysis.operators import totals as op_totals
 from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable, device_kind
@@ -48,7 +49,7 @@ def build(source: ViewInput) -> ViewResult:
 def _check(step: str, steps: Sequence[str | None]) -> None:
     """Raises BadRequest for a step that is none of these."""
     if step and (None if step == NO_STEP else step) not in steps:
-        raise BadRequest(f"step={step[:80]!r} is no step of these kernels", "Give one of the view's steps; empty: all.")
+        raise BadRequest(Message("error.kernel_step", step=repr(step[:80])), Message("hint.step_all"))
 
 
 def _summed_up(span: SpanData, totals: Table | None) -> ViewResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tb_npu_plugin.analysis import memory as analysis
 from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, empty
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
@@ -23,13 +24,11 @@ def build(source: ViewInput) -> ViewResult:
     names = analysis.devices([records, modules, allocations])
     device = source.params.get("device", "")
     if device and device not in names:
-        raise BadRequest(
-            f"device={device[:80]!r} is not in these tables", "Give one of the view's devices; empty: all."
-        )
+        raise BadRequest(Message("error.device", device=repr(device[:80])), Message("hint.device_all"))
     records, modules, allocations = (analysis.of_device(part, device) for part in (records, modules, allocations))
     start, end = (_moment(source, name, base) for name in ("t0", "t1"))
     if start is not None and end is not None and start > end:
-        raise BadRequest(f"t0={start - base} is after t1={end - base}", "Give t0 <= t1, ns after base_ns.")
+        raise BadRequest(Message("error.times", t0=start - base, t1=end - base), Message("hint.times"))
     points = min(_number(source, "points") or DEFAULT_POINTS, MAX_POINTS)
     sizes = analysis.bounds([allocations.ints("size_bytes")])
     data: MemoryJson = {
@@ -106,7 +105,7 @@ def _number(source: ViewInput, name: str) -> int | None:
         return None
     digits = text[1:] if text.startswith("-") else text
     if not (digits.isascii() and digits.isdigit() and len(digits) < 18):
-        raise BadRequest(f"{name}={text[:40]!r} is no whole number", "Give nanoseconds after base_ns.")
+        raise BadRequest(Message("error.no_integer", name=name, value=repr(text[:40])), Message("hint.ns"))
     return int(text)
 
 

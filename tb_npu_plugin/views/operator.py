@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tb_npu_plugin.analysis.operators import statistics as analysis
 from tb_npu_plugin.errors import NotFound
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
@@ -64,7 +65,7 @@ def stacks(source: ViewInput) -> ViewTable:
     """Table "stacks": the calls of one operator (parameters name, input_shapes) by call stack."""
     operators = source.spans[0].table("operators")
     if operators is None:  # calls of CANN alone make a view
-        raise NotFound("no operators were recorded", "Ask /api/view/operator: missing says what would record them.")
+        raise NotFound(Message("error.no_operators"), Message("hint.operators"))
     chosen = operators.text("name").equals(source.params.get("name", ""))
     shapes = source.params.get("input_shapes", "")
     if shapes:

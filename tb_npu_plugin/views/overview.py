@@ -9,6 +9,7 @@ from tb_npu_plugin.analysis.grouping import largest_first, summed
 from tb_npu_plugin.analysis.kernels import statistics as kernel_analysis
 from tb_npu_plugin.analysis.operators import statistics as operator_analysis
 from tb_npu_plugin.analysis.ranks.world import least_world_size
+from tb_npu_plugin.messages import messages_of
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.registry import file_of
@@ -52,6 +53,7 @@ def capture_json(span: SpanData) -> CaptureJson:
     times = capture.start_ns, capture.end_ns
     return {
         "producer": FORMATS[span.format].title,
+        "texts": messages_of({"producer": FORMATS[span.format].title}),
         "device": capture.device_name,
         "device_ids": _device_ids(span),
         "device_kind": device_kind(span),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tb_npu_plugin.errors import NotFound, check_choice
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.views import (
     data_pipeline,
     diff,
@@ -38,7 +39,10 @@ def find_view(view_id: str) -> View:
     for view in VIEWS:
         if view.id == view_id:
             return view
-    raise NotFound(f"no view {view_id[:80]!r}", f"Views: {', '.join(view.id for view in VIEWS)}.")
+    raise NotFound(
+        Message("error.view", view=repr(view_id[:80])),
+        Message("hint.views", views=", ".join(view.id for view in VIEWS)),
+    )
 
 
 def view_params(view: View, given: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import cast
 from tb_npu_plugin.analysis.grouping import summed
 from tb_npu_plugin.analysis.steps import step_trace as analysis
 from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, Question, Table, from_lists
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
@@ -32,18 +33,14 @@ def build(source: ViewInput) -> ViewResult:
     devices = _devices(span)
     asked = source.params.get("device", "")
     if asked and asked not in map(str, devices):
-        raise BadRequest(
-            f"device={asked[:80]!r} has no steps here", "Give one of the view's devices; empty: the first."
-        )
+        raise BadRequest(Message("error.device_steps", device=repr(asked[:80])), Message("hint.device_first"))
     device = None if len(devices) < 2 else int(asked or devices[0])
     trace, file = _trace(span, device)
     counted = trace.averaged
     wanted = source.params.get("step", "")
     chosen = next((step for step in trace.steps if wanted and step.step == wanted), None)
     if wanted and chosen is None:
-        raise BadRequest(
-            f"step={wanted[:80]!r} is no step of this trace", "Give one of the view's steps; empty: the mean."
-        )
+        raise BadRequest(Message("error.trace_step", step=repr(wanted[:80])), Message("hint.step_mean"))
     reduces = analysis.mean_reduces(trace, counted) if chosen is None else trace.reduces.get(chosen.step, [])
     fp_point, bp_point = _points(span, None if chosen is None else chosen.step)
     data: StepTraceJson = {

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import Kind, StoredColumns, Table, Text, Words, known
 from tb_npu_plugin.texts import natural_key
 
@@ -56,9 +57,9 @@ def parse_query(params: Mapping[str, Sequence[str]]) -> TableQuery:
 
     filter, where = one("filter"), params.get("where", ())
     if len(filter.split()) > MAX_WORDS:
-        raise BadRequest(f"the filter has more than {MAX_WORDS} words", "Filter by fewer words.")
+        raise BadRequest(Message("error.words", count=MAX_WORDS), Message("hint.fewer_words"))
     if len(where) > MAX_CONDITIONS:
-        raise BadRequest(f"there are more than {MAX_CONDITIONS} conditions", "Give fewer conditions.")
+        raise BadRequest(Message("error.conditions", count=MAX_CONDITIONS), Message("hint.fewer_conditions"))
     return TableQuery(
         sort=one("sort") or None,
         desc=one("desc") in ("1", "true"),
@@ -74,7 +75,7 @@ def _where(text: str) -> Where:
     parts = text.split(":", 2)
     if len(parts) != 3 or parts[1] not in OPERATORS:
         raise BadRequest(
-            f"where={text[:80]!r} is no condition", f"Write column:op:value, op one of {', '.join(OPERATORS)}."
+            Message("error.condition", value=repr(text[:80])), Message("hint.condition", operators=", ".join(OPERATORS))
         )
     return Where(*parts)
 
@@ -83,7 +84,7 @@ def _natural(text: str, name: str, default: int) -> int:
     if not text:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise BadRequest(f"{name}={text[:40]!r} is no whole number", "Give a number of rows, up to 15 digits.")
+        raise BadRequest(Message("error.no_integer", name=name, value=repr(text[:40])), Message("hint.row_count"))
     return int(text)
 
 
@@ -147,7 +148,7 @@ def check_column(table: Table, name: str) -> None:
     """Raises BadRequest when the table has no such column."""
     if not table.has(name):
         keys = ", ".join(column.key for column in table.columns)
-        raise BadRequest(f"no column {name[:80]!r} in this table", f"Its columns: {keys}.")
+        raise BadRequest(Message("error.column", column=repr(name[:80])), Message("hint.columns", columns=keys))
 
 
 def _sort_values(table: Table, key: str) -> tuple[NDArray[Any], Mask]:
@@ -188,10 +189,10 @@ def _holds(table: Table, base_ns: int, condition: Where) -> Mask:
         return _text_holds(data, condition)
     is_known = known(table.ints(condition.column)) if kind.is_int else ~np.isnan(data)
     if condition.op == "has":
-        raise BadRequest(f"the column {condition.column} holds numbers", "Use eq, ne, lt, le, gt or ge.")
+        raise BadRequest(Message("error.numeric_column", column=condition.column), Message("hint.numeric_operators"))
     if not condition.value:
         if condition.op not in ("eq", "ne"):
-            raise BadRequest("a comparison needs a value", "Only eq and ne take none: unknown.")
+            raise BadRequest(Message("error.no_value"), Message("hint.no_value"))
         return ~is_known if condition.op == "eq" else is_known
     wanted = _number(condition.value)
     if kind is Kind.TIME:
@@ -206,7 +207,7 @@ def _text_holds(data: Text, condition: Where) -> Mask:
     if condition.op == "has":
         return _contains(data, condition.value)
     if condition.op not in ("eq", "ne"):
-        raise BadRequest(f"the column {condition.column} holds text", "Use eq, ne or has.")
+        raise BadRequest(Message("error.text_column", column=condition.column), Message("hint.text_operators"))
     if not condition.value:
         return ~is_known if condition.op == "eq" else is_known
     equal = data.equals(condition.value)
@@ -220,7 +221,7 @@ def _number(text: str) -> Union[int, float]:
         try:
             value = float(text)
         except ValueError:
-            raise BadRequest(f"{text[:40]!r} is no number", "Give a decimal number.") from None
+            raise BadRequest(Message("error.no_number", value=repr(text[:40])), Message("hint.decimal")) from None
     if not abs(value) < 2**62:  # also refuses NaN
-        raise BadRequest(f"{text[:40]!r} is out of range", "Give a smaller number.")
+        raise BadRequest(Message("error.large_number", value=repr(text[:40])), Message("hint.smaller_number"))
     return value

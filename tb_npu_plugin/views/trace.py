@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tb_npu_plugin.errors import NotReady
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.store.timeline.meta import MAX_TRACKS
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.contract import ProcessJson, ThreadJson, TraceJson
@@ -15,7 +16,7 @@ def build(source: ViewInput) -> ViewResult:
     trace."""
     timeline = source.spans[0].timeline
     if timeline is None:
-        raise NotReady("the trace is not read", "Ask again.")
+        raise NotReady(Message("error.trace_unread"), Message("hint.again"))
     first, last = timeline.slice_bounds or (None, None)
     data: TraceJson = {
         "version": source.spans[0].trace_version,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.link_files import LINK_TABLES
 
 
@@ -13,43 +14,43 @@ class Use:
     where it is not there."""
 
     views: tuple[str, ...]
-    cost: str
+    cost: Message
     missed: bool = True
 
 
 #: By id of the result file. Files that no view shows are not here: they are not missed.
 USES: dict[str, Use] = {
-    "trace": Use(("trace",), "No timeline."),
+    "trace": Use(("trace",), Message("cost.trace")),
     "step_trace": Use(
         ("overview", "step_trace", "distributed", "diff"),
-        "Step budgets are computed from the kernels; bubble and preparing are unknown.",
+        Message("cost.step_trace"),
     ),
-    "kernels": Use(("kernel", "overview", "step_trace", "diff"), "No device time by kernel, type and core."),
-    "op_statistic": Use(("kernel",), "Time by type and core is computed from the kernels."),
+    "kernels": Use(("kernel", "overview", "step_trace", "diff"), Message("cost.kernels")),
+    "op_statistic": Use(("kernel",), Message("cost.op_statistic")),
     "operators": Use(
         ("operator", "overview", "diff", "data_pipeline"),
-        "Times by operator are rebuilt from the trace, where that is there.",
+        Message("cost.operators"),
     ),
-    "api_statistic": Use(("operator",), "No times of CANN's calls.", missed=False),
-    "l2_cache": Use(("kernel",), "No L2 rates of the kernels.", missed=False),
-    "task_time": Use(("kernel",), "No list of all device tasks.", missed=False),
-    "communication_statistic": Use(("kernel",), "No times of communication by type.", missed=False),
-    "fusion_op": Use(("kernel",), "No operators before fusion.", missed=False),
-    "operator_shapes": Use(("operator",), "No shapes of the operators."),
-    "op_memory": Use(("memory",), "No table of allocations."),
-    "memory_record": Use(("memory",), "No memory curves and peaks."),
-    "module_memory": Use(("memory",), "No memory by CANN module."),
-    "minddata_ops": Use(("data_pipeline",), "No operators of the data pipeline, and no bottleneck among them."),
-    "minddata_batches": Use(("data_pipeline",), "It is not known whether the data keep up with the device."),
-    "dataset": Use(("data_pipeline",), "No times of the dataset's operations."),
-    "communication": Use(("distributed",), "No split of the communication time, no communication operators."),
-    "comm_links": Use(("distributed",), "No matrix of links."),
-    "iterations": Use(("step_trace", "distributed"), "No step gap, forward and backward, tail."),
-    "msprof_iterations": Use(("step_trace",), "No step gap, forward and backward, tail.", missed=False),
-    "parallel_times": Use(("distributed",), "No computation and communication of each rank, no mode of parallelism."),
-    "hccl_raw": Use(("distributed",), "No communication operators, no links."),
-    "aicore_ops": Use(("kernel",), "No time by operator."),
-    "aicore_types": Use(("kernel",), "No time by operator type."),
-    **dict.fromkeys(LINK_TABLES, Use(("distributed",), "No use of the links.", missed=False)),
-    "memory_summary": Use(("distributed",), "No peak of the memory."),
+    "api_statistic": Use(("operator",), Message("cost.api_statistic"), missed=False),
+    "l2_cache": Use(("kernel",), Message("cost.l2_cache"), missed=False),
+    "task_time": Use(("kernel",), Message("cost.task_time"), missed=False),
+    "communication_statistic": Use(("kernel",), Message("cost.communication_statistic"), missed=False),
+    "fusion_op": Use(("kernel",), Message("cost.fusion_op"), missed=False),
+    "operator_shapes": Use(("operator",), Message("cost.operator_shapes")),
+    "op_memory": Use(("memory",), Message("cost.op_memory")),
+    "memory_record": Use(("memory",), Message("cost.memory_record")),
+    "module_memory": Use(("memory",), Message("cost.module_memory")),
+    "minddata_ops": Use(("data_pipeline",), Message("cost.minddata_ops")),
+    "minddata_batches": Use(("data_pipeline",), Message("cost.minddata_batches")),
+    "dataset": Use(("data_pipeline",), Message("cost.dataset")),
+    "communication": Use(("distributed",), Message("cost.communication")),
+    "comm_links": Use(("distributed",), Message("cost.comm_links")),
+    "iterations": Use(("step_trace", "distributed"), Message("cost.iterations")),
+    "msprof_iterations": Use(("step_trace",), Message("cost.iterations"), missed=False),
+    "parallel_times": Use(("distributed",), Message("cost.parallel_times")),
+    "hccl_raw": Use(("distributed",), Message("cost.hccl_raw")),
+    "aicore_ops": Use(("kernel",), Message("cost.aicore_ops")),
+    "aicore_types": Use(("kernel",), Message("cost.aicore_types")),
+    **dict.fromkeys(LINK_TABLES, Use(("distributed",), Message("cost.links"), missed=False)),
+    "memory_summary": Use(("distributed",), Message("cost.memory_summary")),
 }

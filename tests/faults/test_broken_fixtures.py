@@ -111,7 +111,7 @@ def test_what_cannot_be_read_is_not_called_unrecorded(browser: Browser) -> None:
     assert all(item["text"].endswith("see the problems.") for item in found["missing"])
     (again,) = [one for one in runs(browser) if one["id"] == run["id"]]
     (state,) = [view for view in again["workers"][0]["spans"][0]["views"] if view["id"] == "kernel"]
-    assert not state["available"] and "ascend_pytorch_profiler_0.db is there" in state["reason"] and not state["option"]
+    assert not state["available"] and "ascend_pytorch_profiler_0.db exists" in state["reason"] and not state["option"]
 
 
 def test_lists_and_views_say_of_what_is_lost_what_the_data_say(browser: Browser) -> None:

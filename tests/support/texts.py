@@ -27,11 +27,5 @@ class Texts:
         self._pattern = re.compile("|".join(parts), re.DOTALL)
 
     def knows(self, text: str) -> bool:
-        """It is one text, or two one after the other."""
-        return self._is_one(text) or any(
-            self._is_one(text[: stop.start() + 1]) and self._is_one(text[stop.end() :])
-            for stop in re.finditer(r"\. ", text)
-        )
-
-    def _is_one(self, text: str) -> bool:
+        """It is one of the texts."""
         return text in self._whole or self._pattern.fullmatch(text) is not None

@@ -202,7 +202,7 @@ def test_doctor_lists_what_was_found_and_what_was_not(logs: Path) -> None:
         (["show", "overview", "LOGS", "--run", "99"], 2, "Runs: run"),
         (["show", "overview", "LOGS", "--param", "x"], 2, "KEY=VALUE"),
         (["show", "kernel", "LOGS", "--param", "stp=7"], 2, "kernel has no parameter 'stp'. It has: step."),
-        (["show", "kernel", "LOGS", "--param", "step=99"], 2, "is no step"),
+        (["show", "kernel", "LOGS", "--param", "step=99"], 2, "is not a step"),
         (["nonsense"], 2, "nonsense"),
     ],
 )

@@ -10,6 +10,7 @@ export class ApiError extends Error {
     message: string,
     readonly hint: string,
     readonly status: number,
+    readonly texts: ErrorJson["texts"] = {},
   ) {
     super(message);
   }
@@ -45,7 +46,11 @@ async function send(method: "GET" | "POST", route: string, query: Query, signal?
     response = await fetch(apiUrl(route, query), { method, ...(signal ? { signal } : {}), credentials: "same-origin" });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ApiError("unreachable", "TensorBoard does not answer.", "Is it still running?", 0);
+    const texts = {
+      message: { code: "client.no_answer", params: {} },
+      hint: { code: "client.is_running", params: {} },
+    };
+    throw new ApiError("unreachable", "TensorBoard does not respond.", "Check that it is still running.", 0, texts);
   }
   if (!response.ok) throw await errorOf(response);
   return response;
@@ -56,9 +61,11 @@ export const get = (route: string, query: Query = {}, signal?: AbortSignal) => s
 async function errorOf(response: Response): Promise<ApiError> {
   try {
     const body = (await response.json()) as ErrorJson;
-    return new ApiError(body.code, body.message, body.hint, response.status);
+    return new ApiError(body.code, body.message, body.hint, response.status, body.texts);
   } catch {
-    return new ApiError("http", `The server answered ${response.status} ${response.statusText}.`, "", response.status);
+    const status = `${response.status} ${response.statusText}`;
+    const texts = { message: { code: "client.status", params: { status } } };
+    return new ApiError("http", `The server answered ${status}.`, "", response.status, texts);
   }
 }
 

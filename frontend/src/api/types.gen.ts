@@ -34,6 +34,7 @@ export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {
 /** How the span was recorded. `producer`: which profiler wrote it. `versions`: by program, those that are known. `device_kind`: "NPU", "GPU", or "" where no device was recorded. `utc_offset_minutes`: of the clock that times of day are shown by, the recorder's where it is known, else 0. `ranks_profiled` counts this span's rank only: /api/ranks has those of the run. */
 export interface CaptureJson {
   producer: string;
+  texts: Record<string, MessageJson>;
   device: string | null;
   device_ids: number[];
   device_kind: string;
@@ -213,6 +214,7 @@ export interface ErrorJson {
   code: string;
   message: string;
   hint: string;
+  texts: Record<string, MessageJson>;
 }
 
 /** A logical table that a file filled, maybe with others, and the rows that it gave; of a trace: its events. */
@@ -314,6 +316,12 @@ export interface MemoryPeakJson {
   active_at: number | null;
 }
 
+/** A message of messages.json; a parameter is data or a message. */
+export interface MessageJson {
+  code: string;
+  params: Record<string, string | number | MessageJson>;
+}
+
 /** Something this capture does not have: which table, which file, what that costs, which option records it. */
 export interface MissingJson {
   table: string;
@@ -322,6 +330,7 @@ export interface MissingJson {
   views: string[];
   option: string;
   text: string;
+  texts: Record<string, MessageJson>;
 }
 
 /** tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns, aicore_self_share, aicore_total_share, communication, stacks, incomplete). "api_statistic" where it was recorded: columns of the file; alone where no operators are known. /api/table/operator.stacks?name=..[&input_shapes=.. ("null": calls without shapes)]: call_stack (frames innermost first, one a line), calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns. */
@@ -383,7 +392,7 @@ export interface PipelineRemarkJson {
   text: string;
 }
 
-/** See problems.Problem. */
+/** See problems.Problem. `texts`: code and parameters of the fields that are messages, not data. */
 export interface ProblemJson {
   code: string;
   file: string;
@@ -394,6 +403,7 @@ export interface ProblemJson {
   action: string;
   count: number;
   severity: string;
+  texts: Record<string, MessageJson>;
 }
 
 /** One process of the timeline, threads in order. */
@@ -415,6 +425,7 @@ export interface ProgressJson {
   rate: number | null;
   eta_s: number | null;
   message: string;
+  texts: Record<string, MessageJson>;
 }
 
 /** One rank and step: budget of the step and split of the communication time, all ns. transit + wait (without synchronization) + synchronization + idle = elapse, but for the `incomplete` operators that lack one of these times in the file: the sums skip it. late: the longest that all others of a group waited for this rank at one collective; null where the others are not known or names do not tell the collectives apart. idle_at_once: the longest time for which nothing ran on the device, before its first kernel of the capture included; null where no rank idles for a tenth of the longest step, or it is not known. longest_communication: the longest operator. same_kernels, same_kernels_expected: what the kernels took that other ranks ran, too, and what they take on the median of those ranks; null where ranks can be compared by all they compute (see analysis/kernels/same_kernels.py). device_id: null where the span has one device. repeats: how often a capture without steps repeats its work; null where there are steps, or that cannot be told. idle_at_once and longest_communication are then those that come back in half of the repeats, unless one alone is a tenth of the capture. */
@@ -455,6 +466,7 @@ export interface RankStateJson {
   pipeline_stage: number | null;
   state: "ready" | "reading" | "failed" | "missing";
   reason: string;
+  texts: Record<string, MessageJson>;
 }
 
 /** Step budgets of one rank, for the small table of the overview. `course`: where points of the steps were recorded instead, the mean step of StepTraceJson. `pipeline_stage`: from 1; null where nothing tells, or it is not read. */
@@ -489,6 +501,7 @@ export interface SkippedJson {
   reason: string;
   action: string;
   command: string;
+  texts: Record<string, MessageJson>;
 }
 
 /** One capture in time. `format`: kind of result, an id of schema.formats. `fingerprint` changes when its files change. `simulated`: it was read, and a mock device wrote its device side. */
@@ -621,6 +634,7 @@ export interface ViewStateJson {
   reason: string;
   option: string;
   count: number | null;
+  texts: Record<string, MessageJson>;
 }
 
 /** One process or rank. */

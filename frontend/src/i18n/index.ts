@@ -1,26 +1,13 @@
-import { effect, signal } from "@preact/signals";
+import { effect } from "@preact/signals";
 import { VIEW_TITLES, type ViewId } from "../api/types.gen";
-import { param, params, setParams } from "../state/params";
-import { store, stored } from "../state/storage";
 import { EN, type Key, ZH } from "./dictionary";
+import { lang } from "./language";
 import { optionInChinese } from "./options";
 import { translate, translatePlaces } from "./server";
 
 export type { Key } from "./dictionary";
-export type Lang = "en" | "zh-CN";
-
-function initial(): Lang {
-  const wanted = params.peek().lang || stored("lang") || navigator.language;
-  return wanted.toLowerCase().startsWith("zh") ? "zh-CN" : "en";
-}
-
-export const lang = signal<Lang>(initial());
-
-export function chooseLang(choice: Lang): void {
-  lang.value = choice;
-  store("lang", choice);
-  if (param("lang")) setParams({ lang: choice });
-}
+export { chooseLang, type Lang, lang } from "./language";
+export { textOf } from "./messages";
 
 /**
  * Text of a key in the current language; `{name}` stands for a value. Of one thing (`count`) it is the text under

@@ -1,6 +1,6 @@
 import { type SpanJson, VIEW_IDS, type ViewId, type ViewStateJson } from "../api/types.gen";
 import * as format from "../base/format";
-import { say, sayOption, t, viewTitle } from "../i18n";
+import { sayOption, t, textOf, viewTitle } from "../i18n";
 import { catalog } from "../state/catalog";
 import { chooseRun, chooseSpan, chooseWorker, openView, place, selection } from "../state/selection";
 import { CompareWith, DiffSides } from "./diff_sides";
@@ -47,7 +47,7 @@ function Views({ current, span }: { current: ViewId; span: SpanJson | undefined 
 
 function ViewLink({ id, isCurrent, state }: { id: ViewId; isCurrent: boolean; state: ViewStateJson | undefined }) {
   const isMissing = state?.available === false;
-  const reason = isMissing ? say(state.reason) : "";
+  const reason = isMissing ? textOf(state, "reason") : "";
   const tip = isMissing
     ? [reason, state.option && `${t("state.option")} ${sayOption(state.option)}`].filter(Boolean).join("\n")
     : undefined;

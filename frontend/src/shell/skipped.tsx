@@ -1,5 +1,5 @@
 import type { SkippedJson } from "../api/types.gen";
-import { say, t } from "../i18n";
+import { t, textOf } from "../i18n";
 import { Popover } from "../widgets/popover";
 import { ShellCommand } from "../widgets/shell_command";
 
@@ -31,8 +31,8 @@ export function SkippedItems({ skipped }: { skipped: readonly SkippedJson[] }) {
       {skipped.map((item) => (
         <li key={item.path} class="problem" style={{ marginBottom: "8px" }}>
           <strong>{item.path}</strong>
-          <div class="small">{say(item.reason)}</div>
-          {item.action && <div class="small muted">{say(item.action)}</div>}
+          <div class="small">{textOf(item, "reason")}</div>
+          {item.action && <div class="small muted">{textOf(item, "action")}</div>}
           {item.command && <ShellCommand command={item.command} />}
         </li>
       ))}

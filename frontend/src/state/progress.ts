@@ -1,5 +1,5 @@
 import { computed, effect, signal } from "@preact/signals";
-import { getProgress, setReading } from "../api/client";
+import { type ApiError, asApiError, getProgress, setReading } from "../api/client";
 import type { ProgressJson } from "../api/types.gen";
 import { catalog, loadCatalog } from "./catalog";
 import { followEnded, freshen, isActive, isResumable, jobKey } from "./reading";
@@ -17,7 +17,7 @@ export const ended = signal<ReadonlyMap<string, ProgressJson>>(new Map());
 /** Grows with every answer, so that waiting views can ask again even where no job changed. */
 export const ticks = signal(0);
 /** Why the last Cancel or Resume did nothing; "" where it did. */
-export const controlError = signal("");
+export const controlError = signal<ApiError | null>(null);
 /** How many views on screen wait for data. */
 const waiting = signal(0);
 const busy = computed(() => waiting.value > 0 || jobs.value.some(isActive));
@@ -45,9 +45,9 @@ export async function control(action: "cancel" | "resume", of: readonly Progress
         take((await setReading(spans.slice(from, from + TOGETHER), stage, action)).jobs);
       }
     }
-    controlError.value = "";
+    controlError.value = null;
   } catch (error) {
-    controlError.value = error instanceof Error ? error.message : String(error);
+    controlError.value = asApiError(error);
   }
   await poll();
 }

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { ProblemJson } from "../api/types.gen";
-import { say, sayPlaces, t } from "../i18n";
+import { sayPlaces, t, textOf } from "../i18n";
 import { type ProblemGroup, problemGroups } from "./problem_groups";
 
 /** Problems one below the other: file and place, what was expected and found, what is lost, what to do. */
@@ -26,8 +26,8 @@ function Problem({ group: { shared, items, count } }: { group: ProblemGroup }) {
       </div>
       <div class="small">{isOne ? expectation(shared) : expectation({ ...shared, found: "" })}</div>
       {!isOne && <Places items={items} />}
-      {lost && <div class="small">{t("problem.lost", { text: say(lost) })}</div>}
-      {action && <div class="small muted">{t("problem.action", { text: say(action) })}</div>}
+      {lost && <div class="small">{t("problem.lost", { text: textOf(shared, "lost") })}</div>}
+      {action && <div class="small muted">{t("problem.action", { text: textOf(shared, "action") })}</div>}
     </li>
   );
 }
@@ -43,7 +43,7 @@ function Places({ items }: { items: readonly ProblemJson[] }) {
     <ul class="small problem-places">
       {shown.map((item, index) => (
         <li key={index}>
-          {[sayPlaces(item.where), item.found && t("problem.found", { text: say(item.found) })]
+          {[sayPlaces(item.where), item.found && t("problem.found", { text: textOf(item, "found") })]
             .filter(Boolean)
             .join(": ")}
           {item.count > 1 && <span class="muted"> · {t("problem.times", { count: item.count })}</span>}
@@ -61,7 +61,7 @@ function Places({ items }: { items: readonly ProblemJson[] }) {
 }
 
 function expectation(problem: ProblemJson): string {
-  const expected = problem.expected && t("problem.expected", { text: say(problem.expected) });
-  const found = problem.found && t("problem.found", { text: say(problem.found) });
+  const expected = problem.expected && t("problem.expected", { text: textOf(problem, "expected") });
+  const found = problem.found && t("problem.found", { text: textOf(problem, "found") });
   return expected && found ? t("problem.both", { expected, found }) : expected || found;
 }

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { ProgressJson } from "../api/types.gen";
 import * as format from "../base/format";
-import { say, t } from "../i18n";
+import { t, textOf } from "../i18n";
 import { places, workerName } from "../state/catalog";
 import { control, controlError } from "../state/progress";
 import { isActive, isResumable, jobKey, shareDone, sortJobs, type Totals, totalsOf } from "../state/reading";
@@ -108,7 +108,7 @@ export function JobLine({ job, named = false }: { job: ProgressJson; named?: boo
         total={job.bytes_total}
         stopped={isResumable(job)}
       />
-      {job.state === "failed" && job.message && <div class="small muted">{say(job.message)}</div>}
+      {job.state === "failed" && job.message && <div class="small muted">{textOf(job, "message")}</div>}
     </div>
   );
 }
@@ -175,7 +175,7 @@ export function ControlError() {
   if (!controlError.value) return null;
   return (
     <p class="small" role="alert">
-      {t("progress.refused", { message: say(controlError.value) })}
+      {t("progress.refused", { message: textOf(controlError.value, "message") })}
     </p>
   );
 }

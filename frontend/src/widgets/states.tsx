@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import type { MissingJson, ProblemJson } from "../api/types.gen";
-import { say, sayOption, t } from "../i18n";
+import { say, sayOption, t, textOf } from "../i18n";
 import { Button } from "./button";
 import { ProblemList } from "./problem_list";
 
@@ -23,7 +23,7 @@ export function MissingList({ missing }: { missing: readonly MissingJson[] }) {
       {missing.map((item) => (
         <li key={item.table}>
           <strong>{say(item.title) || item.file || item.table}</strong>{" "}
-          {item.title && item.file && <code class="muted">{item.file}</code>} <span>{say(item.text)}</span>
+          {item.title && item.file && <code class="muted">{item.file}</code>} <span>{textOf(item, "text")}</span>
           {item.option && (
             <span class="muted">
               {" "}
@@ -60,8 +60,8 @@ export function ErrorPanel({ error, onRetry, title }: { error: ApiError; onRetry
   return (
     <section class="card panel" role="alert">
       <h2>{title ?? t("state.error")}</h2>
-      <p>{say(error.message)}</p>
-      {error.hint && <p class="muted">{say(error.hint)}</p>}
+      <p>{textOf(error, "message")}</p>
+      {error.hint && <p class="muted">{textOf(error, "hint")}</p>}
       {onRetry && (
         <p>
           <Button onClick={onRetry}>{t("state.retry")}</Button>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ViewJson } from "../api/types.gen";
-import { say, t } from "../i18n";
+import { t, textOf } from "../i18n";
 import { control, freshJobs } from "../state/progress";
 import { isActive, isResumable } from "../state/reading";
 import { place, selection } from "../state/selection";
@@ -79,7 +79,7 @@ export function Reading({ answer }: { answer: ViewJson }) {
 
 function Missing({ answer }: { answer: ViewJson }) {
   const here = place.value?.span.views.find((view) => view.id === selection.value.view);
-  const reason = here && say(here.reason);
+  const reason = here && textOf(here, "reason");
   return (
     <section class="card panel">
       <h2>{t("state.missing")}</h2>

@@ -10,7 +10,7 @@ function job(
   rate: number | null = null,
 ): ProgressJson {
   const bytes = { bytes_done: done, bytes_total: total };
-  return { span, stage: "trace", state, file: "trace_view.json", ...bytes, rate, eta_s: null, message: "" };
+  return { span, stage: "trace", state, file: "trace_view.json", ...bytes, rate, eta_s: null, message: "", texts: {} };
 }
 
 describe("totalsOf", () => {

@@ -61,6 +61,7 @@ function state(span: string, rank: number | null, of: "ready" | "reading" | "fai
     pipeline_stage: null,
     state: of,
     reason: of === "failed" ? "truncated" : "",
+    texts: {},
   };
 }
 

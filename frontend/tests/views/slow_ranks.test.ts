@@ -12,7 +12,7 @@ const MS = 1_000_000;
 /** A step of 100 ms with 60 of computing, if it communicates 30. What the others wait for a rank is what they communicate longer. */
 function ofRanks(...ranks: Rank[]): RankLine[] {
   return ranks.map(([communication_not_overlapped, over], rank) => ({
-    state: { span: `s${rank}`, worker: "", rank, pipeline_stage: null, state: "ready", reason: "" },
+    state: { span: `s${rank}`, worker: "", rank, pipeline_stage: null, state: "ready", reason: "", texts: {} },
     id: `s${rank}`,
     device: null,
     figures: inNs({

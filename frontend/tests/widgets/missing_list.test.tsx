@@ -12,6 +12,7 @@ test("what is missing names its file", () => {
     views: ["kernel"],
     option: "",
     text: "Nothing in it could be read: see the problems.",
+    texts: {},
   };
   act(() => render(<MissingList missing={[item, { ...item, table: "x", title: "", file: "x.csv" }]} />, root));
   const [named, untitled] = [...root.querySelectorAll("li")].map((line) => line.textContent);

@@ -15,6 +15,7 @@ function problem(over: Partial<ProblemJson> = {}): ProblemJson {
     action: "Parse the raw data again.",
     count: 1,
     severity: "error",
+    texts: {},
     ...over,
   };
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.cluster.database import of_ranks, read_database
@@ -81,7 +82,9 @@ def _operators(content: dict[str, Any], report: FileReport) -> Tables:
     for step, key, ranks in _inner(content, report):
         for rank, value in ranks.items():
             if not cluster.INDEX.fullmatch(rank) or not isinstance(value, dict):
-                report.add("unexpected_shape", f"{step}, {key}, {rank}", expected="an object", found=str(value))
+                report.add(
+                    "unexpected_shape", f"{step}, {key}, {rank}", expected=Message("expected.object"), found=str(value)
+                )
                 continue
             entries[int(rank)].append(entry_of(step, _kind(key), key, value))
     parts = {rank: flat_tables(own, report) for rank, own in sorted(entries.items())}

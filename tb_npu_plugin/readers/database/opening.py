@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema.core import LOG_SUFFIXES
 
@@ -97,7 +98,9 @@ def _looked_at(path: Path, report: FileReport) -> _State | None:
     page, count = int.from_bytes(header[16:18], "big"), int.from_bytes(header[28:32], "big")
     pages = (1 << 16 if page == 1 else page) * count
     if status.st_size < pages <= _MOST * status.st_size:
-        report.add("file_cut", expected=f"{pages} bytes", found=f"{status.st_size} bytes")
+        report.add(
+            "file_cut", expected=Message("found.bytes", bytes=pages), found=Message("found.bytes", bytes=status.st_size)
+        )
         return _State(logs, pages, status.st_size)
     return _State(logs, 0, status.st_size)
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.collecting import without_collecting
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.database.cells import Mask, floats_of, ints_of, text_of
 from tb_npu_plugin.readers.database.recording import Place, Recording
 from tb_npu_plugin.readers.shared.damage import is_damaged, repaired
@@ -97,7 +98,7 @@ class Source:
             return frozenset()
         for kind, name in found:
             if kind == b"view":
-                self.report.add("not_a_table", text_of(name) or "", found="a view")
+                self.report.add("not_a_table", text_of(name) or "", found=Message("found.view"))
         return frozenset(text_of(name) or "" for kind, name in found if kind == b"table")
 
     def has(self, select: Select) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.database.source import Source, kept
 from tb_npu_plugin.readers.shared.damage import is_damaged, repaired
 from tb_npu_plugin.readers.shared.spool import Spool
@@ -96,7 +97,7 @@ class Strings:
         lost = np.flatnonzero(self.lost(ids))
         if len(lost) and not self._told:
             self._told = True
-            self._report.add("unknown_text", self._where, found=f"id {int(ids[lost[0]])}")
+            self._report.add("unknown_text", self._where, found=Message("found.id", id=int(ids[lost[0]])))
         codes = self._spool.column(np.int32)
         code_of_place = np.full(len(self._texts) + 1, -2, dtype=np.int32)  # -2: not seen; the last: no text
         code_of_place[-1] = -1

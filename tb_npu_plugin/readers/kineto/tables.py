@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.kineto.communication import read_communication
 from tb_npu_plugin.readers.kineto.kernels import read_kernels
@@ -69,14 +70,14 @@ def _external(picked: Picked, rows: Index, correlation: IntArray) -> IntArray:
 
 def _not_owned(count: int) -> Problem:
     return Problem(
-        "no_operator", "", "", "kernels that an operator launched", f"{count} that none did", "Their part of the operators' device time.",
-        "Nothing: graphs and libraries launch kernels of their own.", count=count, severity="info",
+        "no_operator", "", "", Message("expected.launched_kernels"), Message("found.unlaunched", count=count), Message("lost.device_time"),
+        Message("action.nothing_graphs"), count=count, severity="info",
     )  # fmt: skip
 
 
 def _of_mtia() -> Problem:
     return Problem(
-        "other_device", "", "", "device events of a GPU", "those of an MTIA device",
-        "Its kernels: they are in the timeline only.", "Nothing: this version reads kernels of NPUs and GPUs.",
+        "other_device", "", "", Message("expected.gpu_events"), Message("found.mtia"),
+        Message("lost.mtia_kernels"), Message("action.nothing_gpus"),
         severity="warning",
     )  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, largest_first
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.figures import Rows as TableRows
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
@@ -59,7 +60,12 @@ def _by_place(reading: Reading, table: str,
         if rows is None:
             return {}
         if len(rows.header) < len(columns):
-            report.add("missing_column", "line 1", expected=f"{len(columns)} columns", found=", ".join(rows.header))
+            report.add(
+                "missing_column",
+                "line 1",
+                expected=Message("expected.columns", count=len(columns)),
+                found=", ".join(rows.header),
+            )
             return {}
         for line, cells in rows.lines:
             name = text(cells, 0)
@@ -132,7 +138,9 @@ def read_flops(reading: Reading) -> Tables:
             return {}
         width = len(rows.header) - 1
         if width not in (3, 4, 6):
-            rows.report.add("missing_column", "line 1", expected="3, 4 or 6 figures", found=", ".join(rows.header))
+            rows.report.add(
+                "missing_column", "line 1", expected=Message("expected.memory_figures"), found=", ".join(rows.header)
+            )
             return {}
         for line, cells in rows.lines:
             values = [rows.real(cells, place, line) for place in range(1, width + 1)]
@@ -228,7 +236,9 @@ def _tell_unmatched(tables: Tables, log: ProblemLog) -> None:
     unknown = 0 if framework is None or not _places(framework).keys().isdisjoint(measured) else len(framework)
     for spec, table, count in ((names.OP_FLOPS, work, lost), (names.FRAMEWORK, framework, unknown)):
         if table is not None and count:
-            FileReport(log, spec.name).add("unmatched", found=f"{count} of {len(table)} rows are of others")
+            FileReport(log, spec.name).add(
+                "unmatched", found=Message("found.unmatched_rows", count=count, rows=len(table))
+            )
 
 
 def _work_of(name: str | None, by_work: dict[str | None, int]) -> int | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.figures import Rows as TableRows
 from tb_npu_plugin.readers.shared.json_file import load_object, read_text
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
@@ -82,7 +83,7 @@ def _add_step(rows: Rows, cells: list[str], line: int, places: dict[str, int | N
         for name, stated, ours in zip(("total", "iteration_interval", "fp_and_bp", "tail"),
                                       (total, interval, fp_bp, tail), computed):  # fmt: skip
             if stated is not None and ours is not None and stated != ours:
-                expected = f"{ours // names.COUNT_NS}, as the points say"
+                expected = Message("expected.step_points", value=ours // names.COUNT_NS)
                 rows.report.add("inconsistent", f"line {line}, {name}", expected=expected,
                                 found=str(stated // names.COUNT_NS), kind=name)  # fmt: skip
         total = computed[0]
@@ -159,7 +160,7 @@ def read_points(reading: Reading) -> Tables:
     rows = TableRows(names.POINTS_COLUMNS)
     for step, item in each:
         if not isinstance(item, dict):
-            report.add("unexpected_shape", step or "", expected="an object", found=str(item))
+            report.add("unexpected_shape", step or "", expected=Message("expected.object"), found=str(item))
             continue
         rows.add(step, _first(item, names.FP_KEYS, report), _first(item, names.BP_KEYS, report))
     return {"step_points": rows.table()}
@@ -170,7 +171,7 @@ def _first(item: dict[str, Any], keys: tuple[str, ...], report: FileReport) -> s
     value = next((item[key] for key in keys if key in item), None)
     if value is None or isinstance(value, str):
         return value or None
-    report.add("unexpected_shape", keys[0], expected="a name", found=str(value), kind=keys[0])
+    report.add("unexpected_shape", keys[0], expected=Message("expected.name"), found=str(value), kind=keys[0])
     return None
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.readers.mindspore.kernels import recoded
 from tb_npu_plugin.readers.shared.report import FileReport
@@ -31,7 +32,7 @@ def checked(kernels: Table, marks: Table, report: FileReport) -> Table:
     wrong = steps.equals(name or "") & (kernels.ints("start_ns") < begins)
     if not wrong.any():
         return kernels
-    report.add("outside_steps", found=f"step {name}", count=int(wrong.sum()))
+    report.add("outside_steps", found=Message("found.step", step=name or ""), count=int(wrong.sum()))
     codes = np.where(wrong, np.int32(-1), steps.codes).astype(np.int32)
     return replace(kernels, data={**kernels.data, "step": Text(codes, steps.values)})
 

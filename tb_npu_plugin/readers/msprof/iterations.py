@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Optional
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared.figures import Rows as TableRows
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
@@ -120,7 +121,7 @@ def placed(tables: Tables, log: ProblemLog) -> Tables:
 
 def _other_clock() -> Problem:
     return Problem(
-        "other_clock", "", names.ITERATIONS.name, "times of the clock of the kernels", "times of another clock",
-        "When the iterations and their communication happened; how long they took is known.", "Nothing to do.",
+        "other_clock", "", names.ITERATIONS.name, Message("expected.kernel_clock"), Message("found.other_clock"),
+        Message("lost.iteration_times"), Message("action.nothing"),
         severity="info",
     )  # fmt: skip

@@ -13,6 +13,7 @@ from typing import IO
 
 import numpy as np
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
@@ -137,7 +138,7 @@ def _begin(blocks: Iterator[bytes], report: FileReport) -> bytes | None:
         if begin:
             if begin.startswith(b"["):
                 return begin[1:]
-            report.add("unexpected_shape", expected="a list of events")
+            report.add("unexpected_shape", expected=Message("expected.event_list"))
             return None
     report.add("empty_file")
     return None

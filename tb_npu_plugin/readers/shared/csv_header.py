@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema.core import ResultFile, base_of, folded, normalise
 from tb_npu_plugin.schema.metrics import Guess, metric_column
@@ -43,7 +44,7 @@ def fields_of(header: Sequence[str], spec: ResultFile, report: FileReport) -> li
             found[column.key] = Field(index, column, _factor(text, column, spec, report))
     missing = [column.headers[0] for column in spec.columns if column.required and column.key not in found]
     if missing or not found:
-        expected = ", ".join(missing) if missing else "at least one known column"
+        expected = ", ".join(missing) if missing else Message("expected.known_column")
         report.add("missing_column", "line 1", expected=expected, found=", ".join(header))
         return None
     fields = list(found.values())

@@ -9,6 +9,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis.operators.nesting import nesting_of_rows
 from tb_npu_plugin.collecting import without_collecting
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared import native_rows
 from tb_npu_plugin.readers.shared.byte_lines import ByteLines
 from tb_npu_plugin.readers.shared.cells import Cells, Mask, NumberCells, TextCells, cells_for
@@ -54,7 +55,7 @@ def _report_allocated_before(allocations: Table, report: FileReport) -> None:
     size = allocations.ints("size_bytes")
     before = int((~known(allocations.ints("alloc_ns")) | (known(size) & (size < 0))).sum())
     if before:
-        report.add("before_capture", found="no allocation time, or a negative size", count=before)
+        report.add("before_capture", found=Message("found.no_allocation_time"), count=before)
 
 
 class _Columns:

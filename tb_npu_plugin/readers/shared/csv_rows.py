@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Optional
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.report import FileReport
 
 CHUNK_ROWS = 2048
@@ -163,8 +164,8 @@ class RowReader:
             self._report.add("bad_quotes", where, found=record.source[0])
         else:
             code = "short_row" if len(cells) < width else "long_row"
-            found = f"{len(cells)} cells: {record.source[0]}"
-            self._report.add(code, where, expected=f"{width} cells", found=found)
+            found = Message("found.cells", count=len(cells), row=record.source[0])
+            self._report.add(code, where, expected=Message("expected.cells", count=width), found=found)
         return None
 
     def _restart(self, record: _Record) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.damage import repaired
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import MAX_FOUND, FileReport
@@ -23,7 +24,7 @@ def read_text(reading: Reading) -> str | None:
         return None
     text = decoded(data, report)
     if not text.strip():
-        report.add("empty_file", expected="a JSON object")
+        report.add("empty_file", expected=Message("expected.json_object"))
         return None
     return text
 
@@ -46,10 +47,10 @@ def load_object(text: str, report: FileReport, *, exact: bool, place: str = "") 
         report.add("bad_json", where, found=_rest(text, error.pos))
         return None
     except RecursionError:
-        report.add("bad_json", place, expected="fewer levels of nesting")
+        report.add("bad_json", place, expected=Message("expected.shallow_nesting"))
         return None
     if not isinstance(value, dict):
-        report.add("unexpected_shape", place, expected="a JSON object", found=text.strip()[:MAX_FOUND])
+        report.add("unexpected_shape", place, expected=Message("expected.json_object"), found=text.strip()[:MAX_FOUND])
         return None
     return value
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.report import FileReport
 
 
@@ -25,7 +26,7 @@ def objects(report: FileReport, owner: dict[str, Any], key: str) -> list[dict[st
         if isinstance(item, dict):
             found.append(item)
         else:
-            report.add("unexpected_shape", key, expected="an object", found=str(item), kind=key)
+            report.add("unexpected_shape", key, expected=Message("expected.object"), found=str(item), kind=key)
     return found
 
 
@@ -33,7 +34,7 @@ def members(report: FileReport, value: Any, where: str) -> list[tuple[str, Any]]
     """The members of an object; none of anything else, which is a problem. where: its place in the file."""
     if isinstance(value, dict):
         return list(value.items())
-    report.add("unexpected_shape", where, expected="an object", found=str(value))
+    report.add("unexpected_shape", where, expected=Message("expected.object"), found=str(value))
     return []
 
 
@@ -43,7 +44,7 @@ def object_members(report: FileReport, value: Any, where: str) -> Iterator[tuple
         if isinstance(item, dict):
             yield key, item
         else:
-            report.add("unexpected_shape", f"{where}, {key}", expected="an object", found=str(item))
+            report.add("unexpected_shape", f"{where}, {key}", expected=Message("expected.object"), found=str(item))
 
 
 def whole(value: Any) -> int | None:

@@ -7,12 +7,13 @@ import re
 
 import numpy as np
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
 from tb_npu_plugin.tables import Table, Text
 
 _NUMBER = re.compile(r"[0-9]+(\.0)?")
-_EXPECTED = "the number of a step, or nothing"
+_EXPECTED = Message("expected.step_number")
 
 
 def with_numbered_steps(table: Table, id: str, report: FileReport) -> Table:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.recording import Window, window_of
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, Table, known
@@ -84,5 +85,5 @@ def _late(table: Table, window: Window) -> NDArray[np.bool_]:
 def _tell(report: FileReport, code: str, column: Column, values: IntArray, wrong: NDArray[np.bool_]) -> None:
     if wrong.any():
         where = column.headers[0] if column.headers else column.title
-        found = f"{int(values[np.flatnonzero(wrong)[0]])} ns"
+        found = Message("found.ns", ns=int(values[np.flatnonzero(wrong)[0]]))
         report.add(code, where, found=found, kind=column.key, count=int(wrong.sum()))

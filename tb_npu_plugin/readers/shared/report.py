@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared.damage import repaired
 
 #: Longest piece of a bad file that a problem quotes.
 MAX_FOUND = 80
 
-_PARSE_AGAIN = "Parse the raw data again with the profiler's analyse function, or copy the file again."
-_OTHERS_STAND = "Nothing else: the other rows are read."
+_PARSE_AGAIN = "action.parse_again"
 
 
 @dataclass(frozen=True)
 class _Words:
+    """Codes of messages."""
+
     expected: str
     lost: str
     action: str
@@ -23,104 +25,104 @@ class _Words:
 
 
 _WORDS: dict[str, _Words] = {
-    "missing_file": _Words("a file", "The whole file.", "Copy the file again."),
-    "permission_denied": _Words("a file that may be read", "The whole file.", "Allow TensorBoard's user to read it."),
-    "not_a_file": _Words("a regular file", "The whole file.", "Remove it, or put the file itself there."),
-    "unreadable": _Words("a file that can be read", "The whole file.", "Check the disk, then copy the file again."),
+    "missing_file": _Words("expected.file", "lost.file", "action.copy_again"),
+    "permission_denied": _Words("expected.permitted_file", "lost.file", "action.allow_reading"),
+    "not_a_file": _Words("expected.regular_file", "lost.file", "action.put_file"),
+    "unreadable": _Words("expected.file_readable", "lost.file", "action.check_disk_copy"),
     "not_a_table": _Words(
-        "a table", "What it shows: a view may compute for ever, so it is not read.",
-        "Make a table of it, or copy the database again.",
+        "expected.table", "lost.view_table",
+        "action.make_table",
     ),
-    "empty_file": _Words("a header and rows", "The whole file.", _PARSE_AGAIN),
-    "file_cut": _Words("the rest of the file", "What would have followed.", _PARSE_AGAIN),
-    "long_line": _Words("lines of a CSV file", "What follows.", _PARSE_AGAIN),
-    "too_large": _Words("a smaller file", "The whole file.", "Record fewer steps at a time."),
+    "empty_file": _Words("expected.header_and_rows", "lost.file", _PARSE_AGAIN),
+    "file_cut": _Words("expected.rest_of_file", "lost.following", _PARSE_AGAIN),
+    "long_line": _Words("expected.csv_lines", "lost.following_lines", _PARSE_AGAIN),
+    "too_large": _Words("expected.smaller_file", "lost.file", "action.fewer_steps"),
     "too_expensive": _Words(
-        "a file that can be read within its limits", "The whole file.",
-        "Check that the profiler wrote this file; record fewer steps at a time.",
+        "expected.file_within_limits", "lost.file",
+        "action.check_file_steps",
     ),
-    "no_rows": _Words("rows after the header", "Nothing.", "Nothing to do if the capture held no such event.", "info"),
-    "missing_column": _Words("a required column", "The whole file.", _PARSE_AGAIN),
+    "no_rows": _Words("expected.rows", "lost.nothing", "action.nothing_if_none", "info"),
+    "missing_column": _Words("expected.required_column", "lost.file", _PARSE_AGAIN),
     "unknown_headers": _Words(
-        "headers that this version knows", "These columns.", "Nothing to do; tell us if you need them.", "info"
+        "expected.known_headers", "lost.columns", "action.nothing_or_report", "info"
     ),
-    "other_header": _Words("the header of the pieces before", "This piece of the file.", "Export the result again."),
+    "other_header": _Words("expected.same_header", "lost.piece", "action.export_result"),
     "duplicate_header": _Words(
-        "every header once", "The repeated column; the first is read.", _PARSE_AGAIN, "warning"
+        "expected.unique_headers", "lost.repeated_column", _PARSE_AGAIN, "warning"
     ),
     "unit_assumed": _Words(
-        "a unit in brackets", "Nothing, if the unit is right.", "Check the figures against another source.", "warning"
+        "expected.unit", "lost.nothing_if_unit", "action.check_figures", "warning"
     ),
     "repeated_header": _Words(
-        "the header once", "Nothing: the line holds no figures.", "Files were joined; nothing to do.", "warning"
+        "expected.one_header", "lost.nothing_header", "action.nothing_joined", "warning"
     ),
-    "short_row": _Words("as many cells as headers", "This row.", _PARSE_AGAIN),
-    "long_row": _Words("as many cells as headers", "This row.", _PARSE_AGAIN),
-    "bad_quotes": _Words("quotation marks in pairs around a cell", "This row.", _PARSE_AGAIN),
-    "truncated_row": _Words("a complete last row", "The last row.", _PARSE_AGAIN),
+    "short_row": _Words("expected.cells_as_headers", "lost.row", _PARSE_AGAIN),
+    "long_row": _Words("expected.cells_as_headers", "lost.row", _PARSE_AGAIN),
+    "bad_quotes": _Words("expected.paired_quotes", "lost.row", _PARSE_AGAIN),
+    "truncated_row": _Words("expected.complete_last_row", "lost.last_row", _PARSE_AGAIN),
     "no_final_line_break": _Words(
-        "a line break at the end",
-        "Nothing, unless the last cell was cut.",
-        "If the file was cut while copying, copy it again.",
+        "expected.final_line_break",
+        "lost.nothing_unless_cut",
+        "action.copy_if_cut",
         "warning",
     ),
-    "bad_required_cell": _Words("a valid value", "This row.", _PARSE_AGAIN),
+    "bad_required_cell": _Words("expected.valid_value", "lost.row", _PARSE_AGAIN),
     "outside_recording": _Words(
-        "a time less than a day from the rest of the recording",
-        "This row: it would stretch every view beyond what can be seen.", _PARSE_AGAIN,
+        "expected.time_of_recording",
+        "lost.far_row", _PARSE_AGAIN,
     ),
-    "bad_cell": _Words("a valid value, empty or N/A", "This value; it is shown as unknown.", _PARSE_AGAIN),
-    "not_a_number": _Words("a finite number, empty or N/A", "This value; it is shown as unknown.", _PARSE_AGAIN),
-    "bad_bytes": _Words("UTF-8 text", "The bytes that are no text; shown as \ufffd.", "Copy the file again.", "warning"),
+    "bad_cell": _Words("expected.valid_value_or_empty", "lost.value", _PARSE_AGAIN),
+    "not_a_number": _Words("expected.finite_number", "lost.value", _PARSE_AGAIN),
+    "bad_bytes": _Words("expected.utf8", "lost.bytes", "action.copy_again", "warning"),
     "precision_lost": _Words(
-        "all digits of the time",
-        "The exact time: a spreadsheet program rounded it. Order and gaps of these rows are wrong.",
-        "Use the file as the profiler wrote it, never saved from a spreadsheet program.",
+        "expected.all_digits",
+        "lost.exact_time",
+        "action.original_file",
         "warning",
     ),
-    "bad_json": _Words("valid JSON", "What could not be read from here on.", _PARSE_AGAIN),
-    "unexpected_shape": _Words("the structure that the profiler writes", "This entry.", _PARSE_AGAIN),
+    "bad_json": _Words("expected.json", "lost.json_rest", _PARSE_AGAIN),
+    "unexpected_shape": _Words("expected.profiler_structure", "lost.entry", _PARSE_AGAIN),
     "inconsistent": _Words(
-        "figures that agree with each other", "Nothing: the figures that were recomputed are shown.",
-        "Parse the raw data again if in doubt.", "warning",
+        "expected.consistent_figures", "lost.nothing_recomputed",
+        "action.parse_if_in_doubt", "warning",
     ),
     "outside_steps": _Words(
-        "kernels within the steps that the host marked",
-        "Which step these belong to: the profiler counts them to the last one; here they belong to none.",
-        "Nothing to do: they ran before the step began to which they are counted.", "info",
+        "expected.kernels_in_steps",
+        "lost.step_of_kernels",
+        "action.nothing_before_step", "info",
     ),
     "before_capture": _Words(
-        "allocations within the capture",
-        "Nothing: the rows are shown. The profiler writes them without an allocation time, or with a negative size, for memory that was allocated before the capture.",
-        "Nothing to do; start the capture earlier to see these allocations.", "info",
+        "expected.allocations_in_capture",
+        "lost.nothing_before_capture",
+        "action.start_earlier", "info",
     ),
     "no_settings": _Words(
-        "profiler_info.json or profiler_info_<rank>.json", "How it was recorded: level, options, rank.",
-        "Copy the file from the result folder of the profiler.", "info",
+        "expected.profiler_info", "lost.settings",
+        "action.copy_settings", "info",
     ),
     "several_settings": _Words(
-        "one profiler_info file", "The settings in the others.", "Keep one capture in a folder.", "warning"
+        "expected.one_profiler_info", "lost.other_settings", "action.one_capture", "warning"
     ),
-    "no_database": _Words("a SQLite database", "The whole file.", _PARSE_AGAIN),
-    "no_profiler_tables": _Words("tables of a profiler", "The whole file.", "Check that it is a profiler's database."),
-    "damaged_table": _Words("the rest of the table", "The rows that would have followed.", _PARSE_AGAIN),
-    "missing_table_column": _Words("a required column", "What this table holds.", _PARSE_AGAIN),
-    "unknown_task": _Words("a task for every kernel", "These kernels.", _PARSE_AGAIN),
+    "no_database": _Words("expected.sqlite", "lost.file", _PARSE_AGAIN),
+    "no_profiler_tables": _Words("expected.profiler_tables", "lost.file", "action.check_database"),
+    "damaged_table": _Words("expected.rest_of_table", "lost.following_rows", _PARSE_AGAIN),
+    "missing_table_column": _Words("expected.required_column", "lost.table", _PARSE_AGAIN),
+    "unknown_task": _Words("expected.kernel_tasks", "lost.kernels", _PARSE_AGAIN),
     "unknown_part": _Words(
-        "a task and a group for every task of a communication operator", "These tasks in the timeline.", _PARSE_AGAIN
+        "expected.communication_tasks", "lost.tasks", _PARSE_AGAIN
     ),
-    "unknown_curve": _Words("the curve that every sample belongs to", "These points of the curves.", _PARSE_AGAIN),
-    "unknown_text": _Words("a text for every id", "Names and texts; numbers stand for the names.", _PARSE_AGAIN),
-    "unknown_module": _Words("a name for every module", "These rows.", _PARSE_AGAIN),
+    "unknown_curve": _Words("expected.sample_curves", "lost.points", _PARSE_AGAIN),
+    "unknown_text": _Words("expected.texts_of_ids", "lost.names", _PARSE_AGAIN),
+    "unknown_module": _Words("expected.module_names", "lost.rows", _PARSE_AGAIN),
     "unmatched": _Words(
-        "operators whose times were recorded", "What these rows tell: no operator has such a name.",
-        "Check that the files in the folder are of one run.", "warning",
+        "expected.timed_operators", "lost.unmatched",
+        "action.check_run", "warning",
     ),
     "bad_base_time": _Words(
-        "the moment that times count from, in ns since 1970", "When it happened: times are shown as they stand in the file.",
-        "Export the trace again if the date matters.", "warning",
+        "expected.base_time", "lost.date",
+        "action.export_for_date", "warning",
     ),
-    "unknown_file": _Words("a result file that this version reads", "The file.", "Nothing to do.", "info"),
+    "unknown_file": _Words("expected.known_file", "lost.unknown_file", "action.nothing", "info"),
 }  # fmt: skip
 
 #: What SQLite says when the machine fails, not the file.
@@ -149,10 +151,10 @@ class FileReport:
                 code=code,
                 file=self._file,
                 where=where,
-                expected=expected or words.expected,
+                expected=expected or Message(words.expected),
                 found=shortened(found),
-                lost=words.lost,
-                action=words.action,
+                lost=Message(words.lost),
+                action=Message(words.action),
                 count=count,
                 severity=words.severity,
             ),
@@ -179,6 +181,21 @@ class FileReport:
 
 
 def shortened(text: str) -> str:
-    """One printable line of at most MAX_FOUND characters."""
+    """One printable line of at most MAX_FOUND characters; in a message, its parameter is cut."""
+    if not isinstance(text, Message):
+        return _line(text, MAX_FOUND)
+    words = len(
+        Message(text.code, **{name: "" if isinstance(value, str) else value for name, value in text.params.items()})
+    )
+    return Message(
+        text.code,
+        **{
+            name: _line(value, MAX_FOUND - words) if isinstance(value, str) else value
+            for name, value in text.params.items()
+        },
+    )
+
+
+def _line(text: str, most: int) -> str:
     line = repaired(text).replace("\r", "\\r").replace("\n", "\\n")
-    return line if len(line) <= MAX_FOUND else f"{line[: MAX_FOUND - 1]}\u2026"
+    return line if len(line) <= most else f"{line[: most - 1]}\u2026"

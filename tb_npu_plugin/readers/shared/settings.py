@@ -10,6 +10,7 @@ from typing import Any
 
 from tb_npu_plugin.discovery.identity import MAX_RANK, Identity
 from tb_npu_plugin.discovery.layout import INFO_NAME
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.json_file import read_object
 from tb_npu_plugin.readers.shared.reading import Reading
@@ -62,7 +63,9 @@ def rank_of(name: str, info: Mapping[str, Any], named: Identity, report: FileRep
         stated = None
     if suffix is not None:
         if stated not in (None, suffix):
-            report.add("inconsistent", "rank_id", expected=f"{suffix}, as in the file name", found=str(stated))
+            report.add(
+                "inconsistent", "rank_id", expected=Message("expected.rank_of_file", rank=suffix), found=str(stated)
+            )
         return suffix, name
     return (named.rank, named.rank_source) if stated is None else (stated, "rank_id")
 
@@ -75,7 +78,7 @@ def metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, Any]:
     groups = object_of(content, names.GROUPS, report)
     for name, group in groups.items():
         if not isinstance(group, dict):
-            report_shape(report, f"{names.GROUPS}, {name}", "an object", group)
+            report_shape(report, f"{names.GROUPS}, {name}", Message("expected.object"), group)
     environment = object_of(content, names.ENVIRONMENT, report)
     taken = (names.GROUPS, names.ENVIRONMENT, names.DISTRIBUTED, names.SIMULATED)
     return {
@@ -93,7 +96,7 @@ def object_of(content: Mapping[str, Any], key: str, report: FileReport) -> dict[
     if isinstance(value, dict):
         return value
     if value is not None:
-        report_shape(report, key, "an object", value)
+        report_shape(report, key, Message("expected.object"), value)
     return {}
 
 
@@ -108,7 +111,7 @@ def activities_of(common: Mapping[str, Any], report: FileReport) -> tuple[str, .
     if value is None:
         return None
     if not isinstance(value, list):
-        report_shape(report, "activities", "a list", value)
+        report_shape(report, "activities", Message("expected.list"), value)
         return None
     return tuple(sorted(str(item).rpartition(".")[2] for item in value))
 
@@ -119,7 +122,7 @@ def schedule_of(common: Mapping[str, Any], report: FileReport) -> dict[str, int]
     for key, value in object_of(common, "schedule", report).items():
         number = integer_of(value)
         if number is None:
-            report_shape(report, f"schedule, {key}", "an integer", value)
+            report_shape(report, f"schedule, {key}", Message("expected.integer"), value)
         else:
             schedule[key.lstrip("_")] = number
     return schedule or None
@@ -132,7 +135,7 @@ def export_types_of(content: Mapping[str, Any], key: str, report: FileReport) ->
     if isinstance(items, list):
         return tuple(str(item).lower() for item in items) or None
     if value is not None:
-        report_shape(report, key, "a list or a text", value)
+        report_shape(report, key, Message("expected.list_or_text"), value)
     return None
 
 

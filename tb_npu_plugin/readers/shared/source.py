@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.damage import is_damaged, repaired
 from tb_npu_plugin.readers.shared.reading import Progress, Reading
 from tb_npu_plugin.readers.shared.report import MAX_FOUND, FileReport
@@ -135,20 +136,20 @@ def read_all(reading: Reading) -> bytes | None:
                 memory += _decoded_bytes(block)
                 objects += _objects(block)
                 if size > MAX_JSON:
-                    report.add("too_large", expected=f"at most {MAX_JSON} bytes")
+                    report.add("too_large", expected=Message("expected.max_bytes", bytes=MAX_JSON))
                     return None
                 if memory > allowed:
                     report.add(
                         "too_expensive",
-                        expected=f"JSON that decodes within {allowed >> 20} MB of memory",
-                        found=f"more than that in the first {size} bytes",
+                        expected=Message("expected.json_memory", mb=allowed >> 20),
+                        found=Message("found.more_in_first_bytes", bytes=size),
                     )
                     return None
                 if objects > max(_JSON_OBJECTS, size // _BYTES_PER_OBJECT):
                     report.add(
                         "too_expensive",
-                        expected=f"at most {_JSON_OBJECTS} objects and lists of a few bytes each",
-                        found=f"more than that in the first {size} bytes",
+                        expected=Message("expected.json_objects", count=_JSON_OBJECTS),
+                        found=Message("found.more_in_first_bytes", bytes=size),
                     )
                     return None
         except READ_ERRORS as error:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.recording import Window, is_short, window_of
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.spool import Spool
@@ -40,7 +41,9 @@ def without_strays(events: TraceEvents, file: str, log: ProblemLog, folder: Path
         return events
     row = int(np.flatnonzero(wrong)[0])
     begins = bool(window.strays(events.ts[row : row + 1])[0])
-    found = f"begin {int(events.ts[row])} ns" if begins else f"duration {int(events.dur[row])} ns"
+    found = (
+        Message("found.begin", ns=int(events.ts[row])) if begins else Message("found.duration", ns=int(events.dur[row]))
+    )
     FileReport(log, file).add("outside_recording", f"event {row}", found=found, count=int(wrong.sum()), kind="event")
     spool = Spool(folder)
     columns: dict[str, Any] = {}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.discovery.identity import identify
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared import settings
@@ -65,7 +66,7 @@ def _start_end(info: Mapping[str, Any], report: FileReport) -> tuple[int | None,
         report.add(
             "inconsistent",
             "start_monotonic",
-            expected=f"at most MonotonicTimeEnd {monotonic_end}",
+            expected=Message("expected.monotonic_end", end=monotonic_end),
             found=str(monotonic_start),
         )
         return None, end

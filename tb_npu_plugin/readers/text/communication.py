@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from tb_npu_plugin.collecting import without_collecting
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.figures import Figures, Rows
 from tb_npu_plugin.readers.shared.json_file import complete_objects, load_object, read_text
 from tb_npu_plugin.readers.shared.json_shapes import members, object_members
@@ -101,7 +102,7 @@ def _unless_empty(tables: dict[str, Table], main: str, whole: bool, report: File
         return tables
     if not whole:
         return {}
-    report.add("no_rows", expected="communication operators")
+    report.add("no_rows", expected=Message("expected.communication_operators"))
     return tables
 
 
@@ -190,7 +191,7 @@ class _Flat:
                 self._report_shape(f"{entry.where}, {transport}", info)
 
     def _report_shape(self, where: str, found: Any) -> None:
-        self._report.add("unexpected_shape", where, expected="an object", found=str(found))
+        self._report.add("unexpected_shape", where, expected=Message("expected.object"), found=str(found))
 
     def _add_op(self, entry: Entry, times: dict[str, Any], has_moved: bool) -> None:
         def duration(key: str) -> int | None:
@@ -209,8 +210,8 @@ class _Flat:
                 self._report.add(
                     "inconsistent",
                     f"{entry.where}, {names.IDLE}",
-                    expected=f"elapsed - transit - wait = {computed} ns",
-                    found=f"{idle} ns",
+                    expected=Message("expected.idle_time", ns=computed),
+                    found=Message("found.ns", ns=idle),
                     kind="idle",
                 )
             idle = computed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Optional
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.figures import Figures
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema import torch_npu_json as names
@@ -67,7 +68,7 @@ class Totals:
                 self._report.add(
                     "inconsistent",
                     f"{_place(key)}, {key[3]}",
-                    expected=f"{computed}, the sum of the operators",
+                    expected=Message("expected.operator_sum", value=computed),
                     found=str(stated),
                     kind="total",
                 )

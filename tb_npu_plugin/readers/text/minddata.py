@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.figures import Rows as TableRows
 from tb_npu_plugin.readers.shared.json_file import read_object
 from tb_npu_plugin.readers.shared.json_shapes import member, objects, whole
@@ -59,7 +60,7 @@ def read_pipeline_raw(reading: Reading) -> Tables:
 
 
 #: What is wrong with an operator that others cannot refer to.
-_OWN = "the operator's number, once"
+_OWN = Message("expected.operator_number")
 
 
 def _is_new(op_id: int | None, seen: set[int]) -> bool:
@@ -84,7 +85,9 @@ def _sizes(rows: Rows, cell: str | None, line: int) -> list[int]:
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, list) or not all(_is_size(value) for value in values):
-        rows.report.add("unexpected_shape", f"line {line}, {files.RAW_SIZES}", expected="a list", found=cell)
+        rows.report.add(
+            "unexpected_shape", f"line {line}, {files.RAW_SIZES}", expected=Message("expected.list"), found=cell
+        )
         return []
     return values
 

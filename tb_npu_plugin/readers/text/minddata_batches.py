@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from tb_npu_plugin.analysis.joining import concat
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.damage import is_damaged
 from tb_npu_plugin.readers.shared.figures import Rows
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
@@ -20,7 +21,7 @@ HOST, DEVICE = "_host_batches", "_device_batches"
 _MS, _US = TIME_UNITS["ms"], TIME_UNITS["us"]
 _TIMES = {files.GET: "get_ns", files.PUSH: "push_ns", files.TOTAL: "total_ns"}
 _FIGURES = ("capacity", "size", "get_ns", "push_ns", "total_ns")
-_MEANT = "0, kind, batch and ms, or 1, capacity, batch and size"
+_MEANT = Message("expected.batch_line")
 
 
 def read_device_queue(reading: Reading) -> Tables:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.figures import Figures, Rows
 from tb_npu_plugin.readers.shared.json_file import read_object
 from tb_npu_plugin.readers.shared.json_shapes import member, objects
@@ -55,7 +56,7 @@ class _Samples:
         length = max(len(values) for values in series.values())
         before = len(self._stamps) - length
         if before < 0:
-            self._report.add("unexpected_shape", f"{scope}, {files.CPU_STAMPS}", expected=f"{length} stamps",
+            self._report.add("unexpected_shape", f"{scope}, {files.CPU_STAMPS}", expected=Message("expected.stamps", count=length),
                              found=str(len(self._stamps)), kind=files.CPU_STAMPS)  # fmt: skip
         base = self._stamps[0] if self._stamps else None
         for row in range(int(self._has_base and before == 0), length):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.csv_rows import MAX_CELL
 from tb_npu_plugin.readers.shared.figures import Figures, Rows
 from tb_npu_plugin.readers.shared.json_file import load_object, read_text
@@ -83,7 +84,13 @@ def _figures(content: dict[str, Any], report: FileReport, is_whole: bool) -> Tab
         key = files.SUMMARY_FIGURES.get(column.key) or files.SUMMARY_TIMES[column.key]
         items = _listed(content.get(key))
         if is_whole and key in content and column.key in files.SUMMARY_FIGURES and len(items) != len(ids):
-            report.add("unexpected_shape", key, expected=f"{len(ids)} figures", found=str(len(items)), kind=key)
+            report.add(
+                "unexpected_shape",
+                key,
+                expected=Message("expected.figures", count=len(ids)),
+                found=str(len(items)),
+                kind=key,
+            )
             items = []  # whose they are is not known
         values = [_figure(column, item, figures, key) for item in items][: len(ids)]
         lists[column.key] = values + [None] * (len(ids) - len(values))

@@ -13,6 +13,8 @@ _PARTS = (
     "units.py",
     "texts.py",
     "tables.py",
+    "messages.py",
+    "messages.json",
     "problems.py",
     "model.py",
     "schema",

@@ -7,6 +7,7 @@ import logging
 import shutil
 from pathlib import Path
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.store.pool.budget import unpacked_bytes
 from tb_npu_plugin.store.pool.job import Job
@@ -30,17 +31,15 @@ def failure(error: Exception, job: Job, cache: Path) -> Problem:
     if isinstance(error, Stopped):
         return error.verdict.problem(job.file, job.lost)
     if isinstance(error, Killed):
-        return job.problem_of("worker_killed", str(error), "Free memory, or set TB_NPU_WORKERS=1; then reload.")
+        return job.problem_of("worker_killed", error.args[0], Message("action.free_memory"))
     if is_disk_full(error):
         return _disk_full(job, cache)
     if isinstance(error, Failed) and str(error).startswith("MemoryError"):
-        return job.problem_of(
-            "worker_killed", "not enough memory", "Free memory, or set TB_NPU_WORKERS=1; then reload."
-        )
+        return job.problem_of("worker_killed", Message("found.no_memory"), Message("action.free_memory"))
     if isinstance(error, Failed) and error.errno is None:
-        return job.problem_of("reading_failed", str(error), "Report it, with the server's log.")
+        return job.problem_of("reading_failed", str(error), Message("action.report_log"))
     found = str(error) if isinstance(error, Failed) else f"{type(error).__name__}: {error}"
-    return job.problem_of("reading_failed", found, "See the server's log.")
+    return job.problem_of("reading_failed", found, Message("action.see_log"))
 
 
 def note(error: Exception, job: Job) -> None:
@@ -56,10 +55,10 @@ def note(error: Exception, job: Job) -> None:
 def _disk_full(job: Job, cache: Path) -> Problem:
     needs = max(1, unpacked_bytes(job.files_to_read) >> 20)
     try:
-        free = f"{shutil.disk_usage(cache).free >> 20} MB are free"
+        free = Message("found.free_space", mb=shutil.disk_usage(cache).free >> 20)
     except OSError:
-        free = "the disk is full"
+        free = Message("found.disk_full")
     return Problem(
-        "disk_full", "", "", f"room for about {needs} MB in the cache {cache}", free, job.lost,
-        "Free some space there, or set TB_NPU_CACHE_DIR to a folder on another disk; then read it again.",
+        "disk_full", "", "", Message("expected.cache_space", mb=needs, cache=str(cache)), free, job.lost,
+        Message("action.free_space"),
     )  # fmt: skip

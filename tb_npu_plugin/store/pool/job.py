@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.messages import Message, cut
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import TORCH_NPU
@@ -69,11 +70,11 @@ class Job:
     @property
     def lost(self) -> str:
         """What is lost when it fails."""
-        return "The trace." if self.stage == "trace" else "Everything but the trace."
+        return Message("lost.trace") if self.stage == "trace" else Message("lost.all_but_trace")
 
     def problem_of(self, code: str, found: str, action: str) -> Problem:
         """Why all of it could not be read."""
-        return Problem(code, "", "", "a complete reading", found[:300], self.lost, action)
+        return Problem(code, "", "", Message("expected.complete_reading"), cut(found, 300), self.lost, action)
 
     @property
     def bytes_total(self) -> int:

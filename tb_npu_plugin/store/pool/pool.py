@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.discovery.report import printable
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.store.cache.disk import RETRY_AFTER, Cache
 from tb_npu_plugin.store.pool.budget import memory_budget, needed, unpacked_bytes
 from tb_npu_plugin.store.pool.failures import failure, is_disk_full, note
@@ -229,7 +230,7 @@ class Pool:
             if not job.can_skip(file) or job.state == "cancelled" or self._closed:
                 return False
             logger.warning("%s: %s: %s; reading the others", job.folder, file, verdict.found)
-            job.skipped[file] = verdict.problem(file, "Everything in this file.")
+            job.skipped[file] = verdict.problem(file, Message("lost.file_all"))
             self._running[job] = None
             job.begin()
             return True

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import tb_npu_plugin
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.scan.threads import available_cores
 from tb_npu_plugin.store.pool.watchdog import Verdict, Watchdog
 from tb_npu_plugin.store.stages import Request
@@ -152,15 +153,15 @@ class WorkerProcess:
         self.close()
         code = self._child.returncode
         if code is None:
-            return "the reading process was killed, and waits for a disk"
+            return Message("found.stuck_process")
         if code >= 0:
-            return f"the reading process ended early (exit code {code})"
+            return Message("found.exit_code", exit=code)
         with suppress(ValueError):
             name = signal.Signals(-code).name
             if name == "SIGKILL":
-                return f"the reading process was ended by {name}, perhaps for lack of memory"
-            return f"the reading process was ended by {name}"
-        return f"the reading process was ended by signal {-code}"
+                return Message("found.out_of_memory", signal=name)
+            return Message("found.ended_by", signal=name)
+        return Message("found.ended_by_number", signal=-code)
 
 
 def worker_count() -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.store.pool.budget import asked_memory, needed, unpacked_bytes
 
@@ -125,24 +126,24 @@ class Watchdog:
         if memory is not None and memory > self._memory:
             return Verdict(
                 "too_expensive",
-                f"at most {self._memory >> 20} MB of memory for files of this size",
-                f"more than that: {memory >> 20} MB",
-                "Check that the profiler wrote this file. To allow more, set TB_NPU_MEMORY_MB and reload.",
+                Message("expected.memory", mb=self._memory >> 20),
+                Message("found.memory", mb=memory >> 20),
+                Message("action.more_memory"),
             )
         if used is not None and used > self._cpu_limit:
             return Verdict(
                 "too_expensive",
-                f"progress within {self._cpu_limit:.0f} s of computing",
-                "none",
-                "Check that the profiler wrote this file; record fewer steps at a time.",
+                Message("expected.progress", seconds=f"{self._cpu_limit:.0f}"),
+                Message("found.none"),
+                Message("action.check_file_steps"),
             )
         is_waiting = used is None or used < WAITING * waited
         if waited > STALLED_AFTER and is_waiting and waited > self._cpu_limit:
             return Verdict(
                 "stalled",
-                "a disk that answers",
-                f"no progress for {waited:.0f} s",
-                "Check the disk or the mount. It is tried again by itself.",
+                Message("expected.responding_disk"),
+                Message("found.no_progress", seconds=f"{waited:.0f}"),
+                Message("action.check_mount"),
             )
         return None
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from tb_npu_plugin.discovery.model import modified_ns
 from tb_npu_plugin.errors import BadFile, BadSetting, NoEvents
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.first_look import FIRST_LOOK, is_due, write_first_look
@@ -301,36 +302,36 @@ def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> boo
         read(relative)
         return True
     except BadFile as error:
-        log.add(_unreadable("bad_file", relative, error.message, error.hint or "Export the result again."))
+        log.add(_unreadable("bad_file", relative, error.message, error.hint or Message("action.export_result")))
     except PermissionError:
-        log.add(_unreadable("no_permission", relative, "no permission to read it", "Give read access to the file."))
+        log.add(_unreadable("no_permission", relative, Message("found.no_permission"), Message("action.grant_read")))
     except FileNotFoundError:
-        log.add(_unreadable("missing_file", relative, "it is gone since the folder was listed", "Restore the file."))
+        log.add(_unreadable("missing_file", relative, Message("found.gone"), Message("action.restore")))
     except BrokenPipeError:
         raise
     except OSError as error:
         if error.errno in OURS:
             raise
-        log.add(_unreadable("unreadable_file", relative, error.strerror or str(error), "Check the file system."))
+        found = error.strerror or str(error)
+        log.add(_unreadable("unreadable_file", relative, found, Message("action.check_file_system")))
     except (MemoryError, BadSetting):
         raise
     except Exception as error:  # a defect of ours may cost this file, not the others; the log has the traceback
         traceback.print_exc()
         found = f"{type(error).__name__}: {error}"[:200]
-        log.add(_unreadable("reader_defect", relative, found, "Report it, with the server's log."))
+        log.add(_unreadable("reader_defect", relative, found, Message("action.report_log")))
     return False
 
 
 def _file_changed(relative: str) -> Problem:
     return Problem(
-        "file_changed", relative, "", "files that do not change any more", "changed a moment ago",
-        "What is written from now on, until it is read again.", "Nothing: it is read again when it has settled.",
-        severity="info",
+        "file_changed", relative, "", Message("expected.settled_files"), Message("found.just_changed"),
+        Message("lost.later_writes"), Message("action.wait_settled"), severity="info",
     )  # fmt: skip
 
 
 def _unreadable(code: str, relative: str, found: str, action: str) -> Problem:
-    return Problem(code, relative, "", "a readable result file", found, "Everything in this file.", action)
+    return Problem(code, relative, "", Message("expected.result_file"), found, Message("lost.file_all"), action)
 
 
 def _steps(table: Table | None) -> list[str]:

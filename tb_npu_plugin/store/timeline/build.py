@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import packing
 from tb_npu_plugin.errors import NoEvents
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared.strays import without_strays
 from tb_npu_plugin.scan import Into, Scan, TraceEvents, scan_trace
@@ -105,7 +106,7 @@ def build_timeline(
             positions = previews.positions(size)
             events = scan(trace, log, count, Into(args, spool, previews.make, positions))
         if not len(events):
-            raise NoEvents(f"{trace.name} holds no events", "Export the trace again.")
+            raise NoEvents(Message("found.no_events", file=trace.name), Message("action.export_trace"))
         if events.args_path is not None:
             blob.unlink()
         tables = write_timeline(out, events, events.args_path or blob, origin, log, steps.made, derive)
@@ -215,7 +216,7 @@ class _Builder:
         """First and last moment of everything that is shown, ns since the epoch."""
         start, dur = slices.times(self._events, slices.event)
         if not len(start) and not len(counters.time):
-            raise NoEvents(f"{self._origin.name} holds no slices and no counters", "Export the trace again.")
+            raise NoEvents(Message("found.no_slices", file=self._origin.name), Message("action.export_trace"))
         moments = [(int(start.min()), int((start + dur).max()))] if len(start) else []
         if len(counters.time):
             moments.append((int(counters.time.min()), int(counters.time.max())))
@@ -242,10 +243,10 @@ def _no_args(file: str, error: OSError) -> Problem:
         code="unreadable_file",
         file=file,
         where="",
-        expected="the file that was just read",
+        expected=Message("expected.same_file"),
         found=error.strerror or str(error),
-        lost="Names of processes and threads, counters, and the details of slices.",
-        action="Open the trace again.",
+        lost=Message("lost.args"),
+        action=Message("action.reopen_trace"),
     )
 
 
@@ -254,10 +255,10 @@ def _too_deep(file: str, count: int) -> Problem:
         code="too_deep",
         file=file,
         where="",
-        expected=f"at most {packing.MAX_DEPTH} slices at a time on one thread",
-        found="more",
-        lost="The slices beyond.",
-        action="Look for threads that share one id.",
+        expected=Message("expected.nesting", count=packing.MAX_DEPTH),
+        found=Message("found.more"),
+        lost=Message("lost.deep_slices"),
+        action=Message("action.shared_thread_ids"),
         count=count,
     )
 
@@ -267,8 +268,8 @@ def _too_many_tracks(file: str, count: int) -> Problem:
         code="too_many_tracks",
         file=file,
         where="",
-        expected=f"at most {MAX_TRACKS} threads and counters",
+        expected=Message("expected.tracks", count=MAX_TRACKS),
         found=str(count),
-        lost="The timeline's rows beyond. Sums over the whole trace have them.",
-        action="Check the thread ids of the trace.",
+        lost=Message("lost.tracks"),
+        action=Message("action.check_thread_ids"),
     )

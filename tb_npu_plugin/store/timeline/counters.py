@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.recording import in_time
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile, read_object
@@ -91,10 +92,10 @@ def _no_number(file: str, count: int) -> Problem:
         code="bad_counter",
         file=file,
         where="",
-        expected="counter events with a name, a time and numbers in args",
-        found="something else",
-        lost="These points of the curves.",
-        action="Export the trace again.",
+        expected=Message("expected.counter_events"),
+        found=Message("found.something_else"),
+        lost=Message("lost.points"),
+        action=Message("action.export_trace"),
         count=count,
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.messages import Message, messages_of
 from tb_npu_plugin.scan.args import ArgsFile, decode
 from tb_npu_plugin.schema import trace as words
 from tb_npu_plugin.store.timeline.arrows import ArrowLevels
@@ -144,6 +145,7 @@ class Timeline:
             "children": int(np.count_nonzero(self.parent[low:high] == slice_id)),
             "args": args,
             "args_error": error,
+            "texts": messages_of({"args_error": error}),
             "stack": _stack(args),
             "previous": slice_id - 1 if slice_id > first else None,
             "next": slice_id + 1 if slice_id + 1 < end else None,
@@ -158,11 +160,11 @@ class Timeline:
         try:
             with ArgsFile(self._folder / ARGS_BLOB if blob else self._trace) as file:
                 if not blob and file.stamp() != (self._meta["source_size"], self._meta["source_mtime_ns"]):
-                    return None, f"{self.source} has changed since it was read"
+                    return None, Message("error.file_changed", file=self.source)
                 found = decode(file.read(offset, length))
         except OSError as error:
-            return None, f"{self.source} cannot be read: {error.strerror}"
-        return found, "" if found is not None else f"no valid JSON at byte {offset} of {self.source}"
+            return None, Message("error.file_unreadable", file=self.source, reason=error.strerror or str(error))
+        return found, "" if found is not None else Message("error.args", byte=offset, file=self.source)
 
     def flows(self, slice_id: int) -> list[dict[str, Any]]:
         """FlowJson of the arrows that start or end at a slice, by start of the other end."""

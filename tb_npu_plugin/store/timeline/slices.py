@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.recording import FAR, in_time
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.tables import IntArray
@@ -96,10 +97,10 @@ def _unpaired(file: str, ends: int, begins: int) -> Problem:
         code="unpaired_event",
         file=file,
         where="",
-        expected='a "B" and an "E" event for each slice',
-        found=f'{ends} "E" without "B", {begins} "B" without "E"',
-        lost='The "E" alone are not shown; the "B" alone are shown up to the end of the trace.',
-        action="Export the trace again.",
+        expected=Message("expected.paired_events"),
+        found=Message("found.unpaired", ends=ends, begins=begins),
+        lost=Message("lost.unpaired_slices"),
+        action=Message("action.export_trace"),
         severity="warning",
     )
 
@@ -122,10 +123,10 @@ def _report_lost(events: TraceEvents, rows: NDArray[np.int64], file: str, log: P
             code="incomplete_event",
             file=file,
             where=f"event {row}",
-            expected="an event with a name, a time and a duration of 0 or more",
-            found=f"no valid {', '.join(missing)}",
-            lost="This event is not shown.",
-            action="Export the trace again.",
+            expected=Message("expected.complete_event"),
+            found=Message("found.invalid", names=", ".join(missing)),
+            lost=Message("lost.event_hidden"),
+            action=Message("action.export_trace"),
             count=len(rows),
         )
     )
@@ -141,10 +142,10 @@ def _report_other_phases(events: TraceEvents, file: str, log: ProblemLog) -> Non
             code="unknown_phase",
             file=file,
             where=f"event {int(np.flatnonzero(other)[0])}",
-            expected="events of phase X, B, E, i, C, M, s, t or f",
-            found="phase " + ", ".join(letters),
-            lost="These events are not shown.",
-            action="None needed if you do not miss them.",
+            expected=Message("expected.known_phase"),
+            found=Message("found.phases", phases=", ".join(letters)),
+            lost=Message("lost.events_hidden"),
+            action=Message("action.no_events_needed"),
             count=int(other.sum()),
             severity="warning",
         )

@@ -94,7 +94,7 @@ def test_processes_that_all_say_rank_0_are_apart_and_flagged() -> None:
         "rank 0 · node0_31786 · device 1",
     ]
     assert [[note.code for note in place.span.notes] for place in found] == [["shared_rank"], ["shared_rank"]]
-    assert found[0].span.notes[0].found == "2 processes that say rank 0"
+    assert found[0].span.notes[0].found == "2 processes with rank 0"
 
 
 def test_the_device_tells_processes_apart_where_no_name_does(tmp_path: Path) -> None:

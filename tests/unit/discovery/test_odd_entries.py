@@ -87,7 +87,7 @@ def tree(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
         odd[name] = "does not end in"
     for name in NO_FOLDERS:
         (tmp_path / name).write_bytes(b"x")
-        odd[name] = "no folder"
+        odd[name] = "not a folder"
     yield tmp_path, odd
 
 
@@ -150,7 +150,7 @@ def test_a_file_that_does_not_answer_is_listed_and_tried_again(tmp_path: Path, m
         found = scan({"": tmp_path})
         assert len(found.places()) == 1
         (skipped,) = found.skipped
-        assert skipped.path.endswith("stalled.pt.trace.json") and "does not answer" in skipped.reason
+        assert skipped.path.endswith("stalled.pt.trace.json") and "does not respond" in skipped.reason
     assert len(looks) == 1, "no further thread waits for it"
     gate.set()
     assert until(lambda: len(scan({"": tmp_path}).places()) == 2)
@@ -172,7 +172,7 @@ def test_a_folder_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(walk, "listed", listed)
     monkeypatch.setattr(walk, "FOLDER_LIMIT", 0.5)
     found = scan({"": tmp_path})
-    assert len(found.places()) == 1 and "does not answer" in {one.path: one.reason for one in found.skipped}["stalled"]
+    assert len(found.places()) == 1 and "does not respond" in {one.path: one.reason for one in found.skipped}["stalled"]
     gate.set()
     assert until(lambda: not scan({"": tmp_path}).skipped)
 

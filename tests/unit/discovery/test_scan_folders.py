@@ -54,7 +54,7 @@ def test_a_dangling_file_is_a_problem_of_its_span(tmp_path: Path) -> None:
 
 # -- not taken ---------------------------------------------------------------------------------------
 def test_a_remote_logdir_is_told() -> None:
-    assert "Remote folders" in reasons(scan({"": Path("gs://bucket/logs")}))["gs:/bucket/logs"]
+    assert "remote folders" in reasons(scan({"": Path("gs://bucket/logs")}))["gs:/bucket/logs"]
 
 
 def test_too_deep_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

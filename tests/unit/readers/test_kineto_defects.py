@@ -129,5 +129,5 @@ def test_a_trace_of_an_mtia_device_is_no_gpus(tmp_path: Path) -> None:
     events = [slice_("cpu_op", "aten::add", 1, 0, 10), slice_("mtia_ccp_events", "k", 7, 5, 9)]
     tables, problems = read(tmp_path, events)
     assert "kernels" not in tables
-    assert [(problem.code, problem.found) for problem in problems] == [("other_device", "those of an MTIA device")]
+    assert [(problem.code, problem.found) for problem in problems] == [("other_device", "events of an MTIA device")]
     assert device_kind(TestSpan(tables, format=KINETO.id)) == ""

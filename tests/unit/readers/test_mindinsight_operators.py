@@ -33,7 +33,7 @@ def test_work_of_operators_that_nobody_measured_is_told(tmp_path: Path, detail: 
     _, problems = read_all(tmp_path, **files, work="n, a, b, c\nNet/a-op1, 1, 2, 3\nc-op3, 1, 2, 3\nd-op4, 1, 2, 3\n")
     (found,) = problems
     assert (found.code, found.file) == ("unmatched", "flops_<rank>.txt")
-    assert found.found == f"{2 if detail else 3} of 3 rows are of others"
+    assert found.found == f"{2 if detail else 3} of 3 rows name other operators"
 
 
 def test_a_list_of_other_operators_is_told(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_a_list_of_other_operators_is_told(tmp_path: Path) -> None:
     assert read_all(tmp_path, detail=detail, framework=header + "".join(rows))[1] == []
     _, problems = read_all(tmp_path, detail=detail, framework=header + "".join(rows[1:]))
     (found,) = problems
-    assert (found.code, found.found) == ("unmatched", "2 of 2 rows are of others")
+    assert (found.code, found.found) == ("unmatched", "2 of 2 rows name other operators")
     assert found.file == "framework_raw_<rank>.csv"
 
 

@@ -107,7 +107,9 @@ def test_a_broken_database_is_named(logs: Path) -> None:
     assert span.rows("step_trace") == 2
     assert {problem.file for problem in span.problems} == {f"ASCEND_PROFILER_OUTPUT/{PROFILER}"}
     states = {state["id"]: state for state in view_states(facts_of_span(span))}
-    assert not states["kernel"]["available"] and states["kernel"]["reason"].startswith(f"{PROFILER} is there.")
+    assert not states["kernel"]["available"] and states["kernel"]["reason"].startswith(
+        f"{PROFILER} exists, but nothing"
+    )
 
 
 def test_rows_in_a_log_are_noticed(logs: Path) -> None:

@@ -76,7 +76,7 @@ def test_a_file_that_gave_nothing_is_not_blamed_on_an_option() -> None:
 
     state = next(state for state in view_states(facts) if state["id"] == "kernel")
     assert (state["available"], state["option"]) == (False, "")
-    assert state["reason"].startswith("kernel_details.csv is there.")
+    assert state["reason"].startswith("kernel_details.csv exists, but nothing")
     entry = next(entry for entry in missing(facts) if entry["table"] == "kernels")
     assert entry["option"] == ""
 

@@ -41,7 +41,7 @@ def test_kernel_of_a_statistic_alone_names_its_file_and_knows_no_step() -> None:
     assert (data["source"], data["types_source"], data["computing_ns"]) == ("op_statistic.csv", "op_statistic.csv", 9)
     assert (data["communication_calls"], data["communication_ns"]) == (None, None)  # not in that file: no zero
     for step in ("2", "null"):
-        with pytest.raises(BadRequest, match="is no step"):
+        with pytest.raises(BadRequest, match="is not a step"):
             build(kernel, span, step=step)
 
 
@@ -70,13 +70,13 @@ def test_the_course_of_a_step_that_is_not_there_is_refused(step: str) -> None:
     """It was that of the mean, without a word."""
     span = TestSpan({"kernels": KERNELS})
     assert build(step_trace, span).data["chosen"] is None and build(step_trace, span, step="2").data["chosen"] == "2"
-    with pytest.raises(BadRequest, match="is no step"):
+    with pytest.raises(BadRequest, match="is not a step"):
         build(step_trace, span, step=step)
 
 
 @pytest.mark.parametrize("step", ["9", "null"])
 def test_kernels_of_a_step_that_is_not_there_are_refused(step: str) -> None:
-    with pytest.raises(BadRequest, match="is no step"):
+    with pytest.raises(BadRequest, match="is not a step"):
         build(kernel, TestSpan({"kernels": KERNELS.take(KERNELS.text("step").codes >= 0)}), step=step)
 
 

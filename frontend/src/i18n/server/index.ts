@@ -1,4 +1,3 @@
-import { ANSWERS } from "./answers";
 import { COLUMN_DOCS } from "./column_docs";
 import { KINETO } from "./kineto";
 import { LINKS } from "./links";
@@ -6,7 +5,7 @@ import { MINDDATA } from "./minddata";
 import { MINDINSIGHT } from "./mindinsight";
 import { MINDSPORE } from "./mindspore";
 import { MSPROF } from "./msprof";
-import { PROBLEMS } from "./problems";
+import { PLACES } from "./places";
 import type { ServerText } from "./texts.gen";
 import { TITLES } from "./titles";
 
@@ -20,24 +19,16 @@ export const SERVER_ZH: Readonly<Record<ServerText, string>> = {
   ...MSPROF,
   ...MINDINSIGHT,
   ...MINDSPORE,
-  ...PROBLEMS,
-  ...ANSWERS,
+  ...PLACES,
 };
 
-/** What the frontend says in the server's place, when that does not answer. */
-const CLIENT_ZH: Readonly<Record<string, string>> = {
-  "TensorBoard does not answer.": "TensorBoard 没有应答。",
-  "Is it still running?": "它是否仍在运行？",
-  "The server answered {0}.": "服务器返回 {0}。",
-};
-
-const TEXTS: Readonly<Record<string, string>> = { ...SERVER_ZH, ...CLIENT_ZH };
+const TEXTS: Readonly<Record<string, string>> = SERVER_ZH;
 const BLANK = /\{(\d)\}/g;
 /** Blanks stand apart from Chinese, as names do; one that is filled with Chinese does not. */
 const GAP = /(?<=\p{sc=Han}) (?=\p{sc=Han})/gu;
 
-/** Texts with blanks, those that say most first: "{0} is there. {1}" before "{0}, {1}". */
-const PATTERNS = Object.keys(TEXTS)
+/** Texts with blanks, those that say most first. */
+const PATTERNS = Object.keys(SERVER_ZH)
   .filter((text) => text.search(BLANK) >= 0)
   .sort((left, right) => literal(right) - literal(left))
   .map((text) => ({ pattern: patternOf(text), blanks: blanksOf(text), chinese: TEXTS[text] as string }));
@@ -57,31 +48,16 @@ function patternOf(text: string): RegExp {
 
 /** A text of the server in Chinese; what fills its blanks too, where that is a text. Unknown ones (names) as they are. */
 export function translate(text: string): string {
-  // Two whole texts before one with blanks: a blank would take in the first.
-  return sentences(text, exact) ?? known(text) ?? sentences(text, known) ?? text;
-}
-
-function exact(text: string): string | undefined {
-  return Object.hasOwn(TEXTS, text) ? TEXTS[text] : undefined;
+  return known(text) ?? text;
 }
 
 function known(text: string): string | undefined {
-  const whole = exact(text);
-  if (whole !== undefined) return whole;
+  if (Object.hasOwn(TEXTS, text)) return TEXTS[text];
   for (const { pattern, blanks, chinese } of PATTERNS) {
     const found = pattern.exec(text);
     if (!found) continue;
     const values = new Map(blanks.map((blank, index) => [blank, translate(found[index + 1] as string)]));
     return chinese.replace(BLANK, (_, blank: string) => values.get(blank) ?? "").replace(GAP, "");
-  }
-  return undefined;
-}
-
-/** Two texts one after the other: "No timeline. Always written by the text export." */
-function sentences(text: string, known: (part: string) => string | undefined): string | undefined {
-  for (let at = text.indexOf(". "); at >= 0; at = text.indexOf(". ", at + 1)) {
-    const [first, second] = [known(text.slice(0, at + 1)), known(text.slice(at + 2))];
-    if (first && second) return first + second;
   }
   return undefined;
 }

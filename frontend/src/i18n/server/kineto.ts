@@ -2,10 +2,6 @@ import type { ServerText } from "./texts.gen";
 
 /** Traces of torch.profiler on GPUs. */
 export const KINETO = {
-  "device events of a GPU": "GPU 的 Device 侧事件",
-  "those of an MTIA device": "MTIA 设备的事件",
-  "Its kernels: they are in the timeline only.": "其 kernel：只出现在时间线中。",
-  "Nothing: this version reads kernels of NPUs and GPUs.": "无需处理：本版本只读取 NPU 和 GPU 的 kernel。",
   Activity: "活动",
   Block: "Block",
   Bytes: "字节数",
@@ -36,17 +32,4 @@ export const KINETO = {
   "Threads of a block in each dimension.": "block 各维度的线程数。",
   "Time on the GPU.": "在 GPU 上的时间。",
   "Warps / multiprocessors.": "warp 数 / 多处理器数。",
-  "Recorded when kernels of NCCL ran.": "有 NCCL 的 kernel 运行时记录。",
-  "Recorded when memory profiling is on.": "开启内存采集时记录。",
-  "Recorded when the GPU is profiled.": "采集 GPU 时记录。",
-  "Recorded when the host is profiled.": "采集 Host 侧时记录。",
-  "Written when a trace is exported.": "导出 trace 时写出。",
-  "kernels that an operator launched": "由算子下发的 kernel",
-  "{0} that none did": "{0} 个不由任何算子下发",
-  "Their part of the operators' device time.": "算子设备时间中它们的部分。",
-  "Nothing: graphs and libraries launch kernels of their own.": "无需处理：图和库会自行下发 kernel。",
-  "the moment that times count from, in ns since 1970": "时间的起点，自 1970 年起的纳秒数",
-  "When it happened: times are shown as they stand in the file.": "实际发生的时刻：按文件中的数值显示时间。",
-  "Export the trace again if the date matters.": "如需实际日期，请重新导出 trace。",
-  "{0} does not hold it. {1}": "{0} 中没有。{1}",
 } as const satisfies Partial<Record<ServerText, string>>;

@@ -3,8 +3,6 @@ import type { ServerText } from "./texts.gen";
 /** Use of the links of a device: network card, RoCE, PCIe, HCCS. */
 export const LINKS = {
   "Direction and kind of packets; names the unit.": "方向和报文类型；其中写有单位。",
-  "Exported where the links inside a server were sampled.": "采集节点内互联数据时导出。",
-  "Exported where the network cards were sampled.": "采集网卡数据时导出。",
   HCCS: "HCCS",
   "Network card": "网卡",
   "Packet type": "报文类型",
@@ -30,8 +28,6 @@ export const LINKS = {
   "Tx Bandwidth efficiency": "发送带宽利用率",
   "What the port can do, 1e9 bytes per second.": "端口带宽，单位 1e9 字节每秒。",
   "When the capture was added up.": "汇总采集数据的时刻。",
-  "Written when the links inside a server are sampled.": "开启节点内互联采集时写出。",
-  "Written when the network cards are sampled.": "开启网卡采集时写出。",
   funcId: "端口",
   "rxDropped rate": "接收丢包率",
   "rxError rate": "接收错误率",
@@ -52,7 +48,6 @@ export const LINKS = {
   "Link speed": "链路带宽",
   "Mean of the samples over the whole capture, 1e9 bytes per second.":
     "整个采集期间各采样点的平均值，单位 1e9 字节每秒。",
-  "No use of the links.": "没有链路利用情况。",
   "Packets that were lost, 0 to 100.": "丢包率，0 到 100。",
   "Packets with errors, 0 to 100.": "报文错误率，0 到 100。",
   Port: "端口",

@@ -65,13 +65,7 @@ export const MINDDATA = {
   User: "用户态",
   "What the operation adds.": "操作附加的信息。",
   Workers: "线程数",
-  "Written when the data pipeline is profiled, which a schedule switches off.":
-    "采集数据管道时写出；设置 schedule 会关闭它。",
-  "Written when the host is profiled and a dataset is used.": "采集 Host 侧且使用数据集时写出。",
   "host: between pipeline and device; device: on the device.": "host：管道与设备之间；device：设备上。",
   "machine, process or op.": "machine、process 或 op。",
   "warning, suggestion, cpu or queue.": "warning、suggestion、cpu 或 queue。",
-  "It is not known whether the data keep up with the device.": "无法判断数据供给是否跟得上设备。",
-  "No operators of the data pipeline, and no bottleneck among them.": "没有数据管道的算子，也无法找出瓶颈。",
-  "No times of the dataset's operations.": "没有数据集操作的时间。",
 } as const satisfies Partial<Record<ServerText, string>>;

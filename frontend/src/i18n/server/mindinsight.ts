@@ -4,12 +4,6 @@ import type { ServerText } from "./texts.gen";
 export const MINDINSIGHT = {
   "1: the average that the recorder wrote; it is shown beside ours only.":
     "1：采集工具写入的平均值；仅与我们计算的平均值并列显示。",
-  "3, 4 or 6 figures": "3、4 或 6 个数值",
-  "0, kind, batch and ms, or 1, capacity, batch and size": "“0 类型 批次 毫秒”，或“1 容量 批次 队列长度”",
-  "a name": "名称",
-  "the operator's number, once": "算子的编号，且不重复",
-  '{"from-to": {transport: [ms, KB, ...]}}': '{"源-目标": {传输方式: [毫秒, KB, ...]}}',
-  "{0} stamps": "{0} 个时间戳",
   "AI CPU operators": "AI CPU 算子",
   "Step time": "迭代耗时",
   "Forward and backward + tail + gap.": "前向和反向 + 拖尾 + 间隙。",
@@ -62,14 +56,6 @@ export const MINDINSIGHT = {
   "Memory of the device.": "设备内存。",
   "Most that was planned at once.": "同时规划占用的最大值。",
   "Name of the kernel.": "kernel 名称。",
-  "No communication operators, no links.": "没有通信算子和链路。",
-  "No computation and communication of each rank, no mode of parallelism.":
-    "没有各 rank 的计算与通信，也没有并行模式。",
-  "No peak of the memory.": "没有内存峰值。",
-  "No step gap, forward and backward, tail.": "没有迭代间隙、前向和反向、拖尾。",
-  "No time by operator type.": "没有按算子类型统计的时间。",
-  "No time by operator.": "没有按算子统计的时间。",
-  "Nothing, if the hosts are numbered in the order of their ranks.": "如果主机编号与 rank 顺序一致，则没有影响。",
   "Number of the step, from 1; unknown for the recorder's own average.":
     "step 序号，从 1 开始；采集工具写入的平均值没有序号。",
   "Of what the cores could do, 0 to 100.": "占核心峰值能力的百分比，0 到 100。",
@@ -77,8 +63,6 @@ export const MINDINSIGHT = {
   "Operator type; unknown where the framework's list lacks it.": "算子类型；框架列表中没有时未知。",
   "Operators of the network": "网络算子",
   "Points of a step": "step 的分界点",
-  "Put the rank table and host_ips_mapping.txt of the run beside cluster_profiler.":
-    "把本次运行的 rank table 和 host_ips_mapping.txt 放到 cluster_profiler 旁边。",
   "Exposed receive": "未被掩盖的接收",
   "Receiving from other pipeline stages, nothing else beside.":
     "只在接收其他流水线 stage 的数据，没有其他操作同时进行。",
@@ -113,26 +97,7 @@ export const MINDINSIGHT = {
   "Work of one call, cube and vector, million floating-point operations.":
     "一次调用的运算量（cube 与 vector 之和），百万次浮点运算。",
   "Work of the operators": "算子的运算量",
-  "Written by MindSpore up to 2.2 for parallel training.": "MindSpore 2.2 及以前的版本在并行训练时写入。",
-  "Written by MindSpore up to 2.2 with communication profiling.": "MindSpore 2.2 及以前的版本在开启通信采集时写入。",
-  "Written by MindSpore up to 2.2 with memory profiling.": "MindSpore 2.2 及以前的版本在开启内存采集时写入。",
-  "Written by MindSpore up to 2.2.": "MindSpore 2.2 及以前的版本写入。",
-  "Written in graph mode by MindSpore up to 2.2.": "MindSpore 2.2 及以前的版本在图模式下写入。",
-  "[step, cost, wait, links]": "[step, cost, wait, links]",
-  "a rank table (hccl.json) and host_ips_mapping.txt that name this device":
-    "含有该设备的 rank table（hccl.json）和 host_ips_mapping.txt",
   "mean: of the steps but the first; recorded: average in the file; step.":
     "mean：除第一个外各 step 的平均；recorded：文件中的平均值；step：单个 step。",
-  "name start end size": "name start end size",
-  "op_id, op_type": "op_id, op_type",
-  "op_name, stream_id, start_time, duration": "op_name, stream_id, start_time, duration",
-  "rank {0} assumed": "假定为 rank {0}",
   "step {0}": "step {0}",
-  "{0} columns": "{0} 列",
-  "{0}, as the points say": "{0}，由分界点算出",
-  "operators whose times were recorded": "记录了耗时的算子",
-  "{0} of {1} rows are of others": "{1} 行中有 {0} 行属于其他算子",
-  "What these rows tell: no operator has such a name.": "这些行的内容：没有同名的算子。",
-  "Check that the files in the folder are of one run.": "请检查文件夹中的文件是否来自同一次运行。",
-  "{0} figures": "{0} 个数值",
 } as const satisfies Partial<Record<ServerText, string>>;

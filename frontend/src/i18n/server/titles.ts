@@ -162,11 +162,4 @@ export const TITLES = {
   "{0}, changed": "{0}，是否变化",
   "{0}, difference": "{0}，差值",
   "{0}, experimental": "{0}，实验",
-  // Kinds of results.
-  "Ascend PyTorch Profiler": "Ascend PyTorch Profiler",
-  "MindSpore Profiler": "MindSpore Profiler",
-  "MindSpore Profiler up to 2.2 (MindInsight)": "MindSpore 2.2 及更早版本的 Profiler（MindInsight）",
-  msprof: "msprof",
-  "msprof-analyze cluster": "msprof-analyze cluster",
-  "PyTorch Profiler (Kineto)": "PyTorch Profiler（Kineto）",
 } as const satisfies Partial<Record<ServerText, string>>;

@@ -1,6 +1,6 @@
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
-import { say, t } from "../../i18n";
+import { t, textOf } from "../../i18n";
 import { type BarPart, Card, Empty, Legend, StackedBar } from "../../widgets";
 import { type Bar, barsOf, type Figures, type RankLine, rankName } from "./ranks";
 
@@ -99,7 +99,7 @@ function figure(total: number | null, unit: format.Unit): string {
 function whyEmpty({ state, figures }: RankLine): string {
   if (state.state === "ready") return figures ? t("distributed.none.figures") : t("distributed.none.step");
   const text = t(`distributed.state.${state.state}`);
-  return state.reason ? `${text}: ${say(state.reason)}` : text;
+  return state.reason ? `${text}: ${textOf(state, "reason")}` : text;
 }
 
 /** Parts that occur anywhere, in the order of the bars. */

@@ -2,7 +2,7 @@ import { type ComponentChildren, Fragment } from "preact";
 import { useMemo } from "preact/hooks";
 import type { MemoryJson, TableJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { say, t, tOr } from "../../i18n";
+import { t, textOf, tOr } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { openSlice } from "../../state/selection";
 import { Button, Card, DataTable, type Row, Select, type Where } from "../../widgets";
@@ -88,7 +88,7 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
               <LiveChip at={liveAt} table={live.table} all={table.total} onClear={() => setLive(null)} />
             )}
             {isHeld && <HeldChip table={table} onClear={() => setLive(null)} />}
-            {live.error && <span class="muted">{say(live.error.message)}</span>}
+            {live.error && <span class="muted">{textOf(live.error, "message")}</span>}
           </>
         }
         moreTools={

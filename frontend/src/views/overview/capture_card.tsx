@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { CaptureJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { say, t } from "../../i18n";
+import { say, t, textOf } from "../../i18n";
 import { place } from "../../state/selection";
 import { Card } from "../../widgets";
 
@@ -9,7 +9,7 @@ import { Card } from "../../widgets";
 export function CaptureCard({ capture, hasFiles = true }: { capture: CaptureJson; hasFiles?: boolean }) {
   const profiled = place.value?.run.workers.length ?? 1;
   const facts: [string, ComponentChildren][] = [
-    [t("overview.producer"), say(capture.producer)],
+    [t("overview.producer"), textOf(capture, "producer")],
     [t("overview.device"), deviceText(capture)],
     [t("overview.rank"), rankText(capture, profiled)],
     [t("overview.level"), [capture.level, capture.aic_metrics].filter(Boolean).join(", ")],

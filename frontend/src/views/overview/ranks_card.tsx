@@ -174,6 +174,7 @@ const READ = {
   rate: null,
   eta_s: null,
   message: "",
+  texts: {},
 } as const;
 
 interface LineProps {

@@ -1,7 +1,7 @@
 /** Requests of the timeline (docs/http_api.md). */
 
 import { apiUrl, getBinary, getJson, isStale, type Query } from "../../api/client";
-import type { TableJson } from "../../api/types.gen";
+import type { MessageJson, TableJson } from "../../api/types.gen";
 import type { Window } from "../../timeline/cache";
 import type { TimelineSource } from "../../timeline/loader";
 import type { Area } from "../../timeline/scene";
@@ -22,6 +22,7 @@ export interface SliceDetail {
   children: number;
   args: Record<string, unknown> | null;
   args_error: string;
+  texts: Record<string, MessageJson>;
   /** Innermost first. */
   stack: string[] | null;
   previous: number | null;

@@ -1,7 +1,8 @@
 /** Figures and values of the panels as text. */
 
+import { asApiError } from "../../api/client";
 import { duration, exactDuration, fixed, TIME_UNITS, unitFor } from "../../base/format";
-import { say } from "../../i18n";
+import { textOf } from "../../i18n";
 
 /** A moment after the start of the capture: "+52 148.220 µs", always in a unit that keeps the ns. */
 export function offset(ns: number): string {
@@ -13,7 +14,7 @@ export { duration, exactDuration };
 
 /** What went wrong, for users. */
 export function messageOf(error: unknown): string {
-  return say(error instanceof Error ? error.message : String(error));
+  return textOf(asApiError(error), "message");
 }
 
 /** A value of a slice's arguments as text; nested ones as JSON. */

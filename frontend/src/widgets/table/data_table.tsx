@@ -1,5 +1,5 @@
 import { useContext, useRef } from "preact/hooks";
-import { say, t, viewTitle } from "../../i18n";
+import { t, textOf, viewTitle } from "../../i18n";
 import { CardTitle } from "../card";
 import { Empty } from "../states";
 import { useWidth } from "../use_width";
@@ -63,7 +63,7 @@ export function DataTable(props: DataTableProps) {
   return (
     <div>
       {hasTools && <Tools {...props} rows={rows} state={state} asked={asked} shown={shown} change={changeRows} />}
-      {rows.error && <Failed message={say(rows.error.message)} retry={rows.retry} />}
+      {rows.error && <Failed message={textOf(rows.error, "message")} retry={rows.retry} />}
       <div
         ref={scroller}
         class={`table-scroll ${shapeOf(rows.count ?? 0, totalWidth(columns) > width)}`}

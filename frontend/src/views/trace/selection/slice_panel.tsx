@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { copyText } from "../../../base/clipboard";
 import { integer, moment } from "../../../base/format";
-import { say, t } from "../../../i18n";
+import { t, textOf } from "../../../i18n";
 import { Empty } from "../../../widgets";
 import type { KernelFacts, SliceDetail } from "../api";
 import { argument, duration, exactDuration } from "../format";
@@ -235,7 +235,7 @@ function Arguments({ detail }: { detail: SliceDetail }) {
   return (
     <>
       <h3 class="trace-sub">{t("trace.slice.args")}</h3>
-      {detail.args_error && <p class="muted">{say(detail.args_error)}</p>}
+      {detail.args_error && <p class="muted">{textOf(detail, "args_error")}</p>}
       {pairs.length === 0 && !detail.args_error && <p class="muted">{t("trace.slice.args.none")}</p>}
       <dl class="facts">
         {pairs.map(([key, value]) => (

@@ -1,0 +1,59 @@
+"""Messages to the user: a code and parameters, in English and Chinese. messages.json is the catalogue."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypedDict, Union
+
+#: {code: {"en": template, "zh": template}}; {name} stands for a parameter.
+CATALOGUE: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("messages.json").read_text(encoding="utf-8"))
+
+
+class MessageJson(TypedDict):
+    """A message of messages.json; a parameter is data or a message."""
+
+    code: str
+    params: dict[str, Union[str, int, MessageJson]]
+
+
+class Message(str):
+    """An English text with its code and parameters, so that a client can show it in another language."""
+
+    code: str
+    params: dict[str, str | int]
+
+    def __new__(cls, code: str, /, **params: str | int) -> Message:
+        """Raises KeyError for an unknown code or a missing parameter."""
+        text = super().__new__(cls, CATALOGUE[code]["en"].format(**params))
+        text.code = code
+        text.params = params
+        return text
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, str | int]]:
+        return (self.code,), self.params
+
+    def as_json(self) -> MessageJson:
+        """JSON object with code and parameters."""
+        params = {name: value.as_json() if isinstance(value, Message) else value for name, value in self.params.items()}
+        return {"code": self.code, "params": params}
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Message:
+        """Inverse of `as_json`."""
+        params = {
+            name: Message.from_json(param) if isinstance(param, dict) else param
+            for name, param in value["params"].items()
+        }
+        return Message(value["code"], **params)
+
+
+def cut(text: str, most: int) -> str:
+    """The first characters of data that a problem quotes; a message stays whole."""
+    return text if isinstance(text, Message) else text[:most]
+
+
+def messages_of(fields: Mapping[str, Any]) -> dict[str, MessageJson]:
+    """{name: code and parameters} of those fields that are messages, not data."""
+    return {name: text.as_json() for name, text in fields.items() if isinstance(text, Message)}
