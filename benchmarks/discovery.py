@@ -66,10 +66,14 @@ def main() -> int:
         assert len(scan({"": root}).runs[0].workers) == RANKS
         starts = [listed(root, Path(temporary) / f"cache{number}") for number in range(1 if quick else 3)]
     data = f"{RANKS} rank folders"
-    return report([
-        Bar("scan of 1,000 rank folders", max(scans), 2.0, "s", rounds={"scan": scans, "bare walk": bare}, data=data),
-        Bar("TensorBoard listens to the whole list", max(starts), 2.0, "s", rounds={"starts": starts}, data=data),
-    ])  # fmt: skip
+    return report(
+        [
+            Bar(
+                "scan of 1,000 rank folders", max(scans), 2.0, "s", rounds={"scan": scans, "bare walk": bare}, data=data
+            ),
+            Bar("TensorBoard listens to the whole list", max(starts), 2.0, "s", rounds={"starts": starts}, data=data),
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -55,9 +55,16 @@ class Bar:
 
     @classmethod
     def of_times(
-        cls, name: str, ours: Sequence[float], base: Sequence[float], limit: float, baseline: str, *,
-        data: str = "", unjudged: str = "",
-    ) -> Bar:  # fmt: skip
+        cls,
+        name: str,
+        ours: Sequence[float],
+        base: Sequence[float],
+        limit: float,
+        baseline: str,
+        *,
+        data: str = "",
+        unjudged: str = "",
+    ) -> Bar:
         """The ratio of the best round of ours to the best of the baseline: the one least disturbed of each."""
         rounds = {"ours": list(ours), baseline: list(base)}
         return cls(name, min(ours) / min(base), limit, "x", baseline, rounds, data, unjudged)

@@ -50,24 +50,30 @@ def write_tables(output: Path, operators: int) -> None:
         output / "step_trace_time.csv",
         "Step,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage,Bubble,"
         "Communication(Not Overlapped and Exclude Receive),Preparing",
-        (f"{n + 1},{step * 0.6},{step * 0.2},{step * 0.1},{step * 0.3},{step * 0.2},{step},0,{step * 0.2},{step / 9}"
-         for n in range(STEPS)),
-    )  # fmt: skip
+        (
+            f"{n + 1},{step * 0.6},{step * 0.2},{step * 0.1},{step * 0.3},{step * 0.2},{step},0,{step * 0.2},{step / 9}"
+            for n in range(STEPS)
+        ),
+    )
     write_csv(
         output / "memory_record.csv",
         "Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Stream Ptr,Device Type",
-        (f"PTA,{time_us(n * OPERATOR_NS)},{900 + n % 200}.5,1452.0,{900 + n % 200}.5,897357296,NPU:0"
-         for n in range(operators)),
-    )  # fmt: skip
+        (
+            f"PTA,{time_us(n * OPERATOR_NS)},{900 + n % 200}.5,1452.0,{900 + n % 200}.5,897357296,NPU:0"
+            for n in range(operators)
+        ),
+    )
     write_csv(
         output / "operator_memory.csv",
         "Name,Size(KB),Allocation Time(us),Release Time(us),Active Release Time(us),Duration(us),Active Duration(us),"
         "Allocation Total Allocated(MB),Allocation Total Reserved(MB),Allocation Total Active(MB),"
         "Release Total Allocated(MB),Release Total Reserved(MB),Release Total Active(MB),Stream Ptr,Device Type",
-        (f"aten::op_{n % 400},{1 + n % 2048}.5,{time_us(n * OPERATOR_NS)},{time_us((n + 3) * OPERATOR_NS)},"
-         f"{time_us((n + 3) * OPERATOR_NS)},180.000,180.000,900.5,1452.0,900.5,880.5,1452.0,880.5,897357296,NPU:0"
-         for n in range(operators // 4)),
-    )  # fmt: skip
+        (
+            f"aten::op_{n % 400},{1 + n % 2048}.5,{time_us(n * OPERATOR_NS)},{time_us((n + 3) * OPERATOR_NS)},"
+            f"{time_us((n + 3) * OPERATOR_NS)},180.000,180.000,900.5,1452.0,900.5,880.5,1452.0,880.5,897357296,NPU:0"
+            for n in range(operators // 4)
+        ),
+    )
 
 
 def write_rank(run: Path, rank: int, megabytes: float = 2.0, trace: Path | None = None) -> Path:
@@ -75,9 +81,15 @@ def write_rank(run: Path, rank: int, megabytes: float = 2.0, trace: Path | None 
     folder = run / f"node{rank // 8}_{4000 + rank}_20260101000000{rank % 1000:03d}_ascend_pt"
     output = folder / "ASCEND_PROFILER_OUTPUT"
     output.mkdir(parents=True)
-    config = {"common_config": {"activities": ["ProfilerActivity.CPU", "ProfilerActivity.NPU"], "record_shapes": True,
-                                "profile_memory": True, "with_stack": True},
-              "experimental_config": {"_profiler_level": "Level2", "_export_type": "text"}}  # fmt: skip
+    config = {
+        "common_config": {
+            "activities": ["ProfilerActivity.CPU", "ProfilerActivity.NPU"],
+            "record_shapes": True,
+            "profile_memory": True,
+            "with_stack": True,
+        },
+        "experimental_config": {"_profiler_level": "Level2", "_export_type": "text"},
+    }
     info = {"config": config, "rank_id": rank, "torch_npu_version": "2.1.0", "cann_version": "8.0.RC1"}
     (folder / f"profiler_info_{rank}.json").write_text(json.dumps(info))
     if trace:

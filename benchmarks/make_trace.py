@@ -37,17 +37,21 @@ def kernel(number: int) -> Kernel:
     """Durations up to 75 us every 60 us: those of one stream overlap partially now and then."""
     mixed = number * 2_654_435_761 % (1 << 32)
     return Kernel(
-        f"kernel_{number}_{mixed % 1_000_000}", 4 if number % 5 == 0 else 2, number * OPERATOR_NS + 70_000,
+        f"kernel_{number}_{mixed % 1_000_000}",
+        4 if number % 5 == 0 else 2,
+        number * OPERATOR_NS + 70_000,
         5000 + mixed // 1000 % 70_000,
-    )  # fmt: skip
+    )
 
 
 def metadata() -> Iterator[str]:
     """Names and order of processes and threads."""
     for pid, name, label, order in (
-        (PID, "Python", "CPU", 0), (CANN, "CANN", "CPU", 7), (DEVICE, "Ascend Hardware", "NPU", 13),
+        (PID, "Python", "CPU", 0),
+        (CANN, "CANN", "CPU", 7),
+        (DEVICE, "Ascend Hardware", "NPU", 13),
         (FREQUENCY, "AI Core Freq", "NPU", 14),
-    ):  # fmt: skip
+    ):
         yield f'{{"ph": "M", "name": "process_name", "pid": {pid}, "tid": 0, "args": {{"name": "{name}"}}}}'
         yield f'{{"ph": "M", "name": "process_labels", "pid": {pid}, "tid": 0, "args": {{"labels": "{label}"}}}}'
         yield f'{{"ph": "M", "name": "process_sort_index", "pid": {pid}, "tid": 0, "args": {{"sort_index": {order}}}}}'

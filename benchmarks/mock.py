@@ -44,12 +44,19 @@ def write(events: int, form: str, ranks: Sequence[str]) -> list[Bar]:
     several = len(usages) > 1
     best = f", best of {len(usages)}" if several else ""
     return [
-        Bar(f"mock, {form}, elapsed for 1000 MB", min(wall) / size * 1000, SECONDS if judged else None, "s",
-            f"{size / min(wall):.1f} MB/s{best}", data=what, unjudged=unjudged if judged else "",
-            rounds={"each round": [each / size * 1000 for each in wall]} if several else {}),
+        Bar(
+            f"mock, {form}, elapsed for 1000 MB",
+            min(wall) / size * 1000,
+            SECONDS if judged else None,
+            "s",
+            f"{size / min(wall):.1f} MB/s{best}",
+            data=what,
+            unjudged=unjudged if judged else "",
+            rounds={"each round": [each / size * 1000 for each in wall]} if several else {},
+        ),
         Bar(f"mock, {form}, CPU", min(cpu), None, "s", f"{size / min(cpu):.1f} MB/s", data=what),
         Bar(f"mock, {form}, peak memory", max(usage.anonymous for usage in usages) / 1e6, None, "MB", data=what),
-    ]  # fmt: skip
+    ]
 
 
 def main() -> int:

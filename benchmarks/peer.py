@@ -158,8 +158,10 @@ def install(folder: Path) -> Path:
         venv.create(folder, with_pip=True, clear=True)
         subprocess.run(
             [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted],
-            check=True, capture_output=True, text=True,
-        )  # fmt: skip
+            check=True,
+            capture_output=True,
+            text=True,
+        )
         (folder / "installed").touch()
     return python
 
@@ -198,9 +200,14 @@ def row(megabytes: int, name: str, results: list[Shown]) -> list[str]:
 
     whole = results[-1].gave_up or times([one.whole for one in results])
     return [
-        f"{megabytes} MB", name, times([one.listed for one in results]), times([one.first for one in results]), whole,
-        f"{max(one.memory for one in results) / 1e6:.0f}", f"{max(one.browser for one in results) / 1e6:.0f}",
-    ]  # fmt: skip
+        f"{megabytes} MB",
+        name,
+        times([one.listed for one in results]),
+        times([one.first for one in results]),
+        whole,
+        f"{max(one.memory for one in results) / 1e6:.0f}",
+        f"{max(one.browser for one in results) / 1e6:.0f}",
+    ]
 
 
 def main() -> int:
@@ -216,8 +223,15 @@ def main() -> int:
             remark(f"Not measured: {OLD} {OLD_VERSION} could not be installed: {str(error.stderr).strip()[-500:]}")
             return 0
         rows = [row for megabytes, rounds in sizes.items() for row in measure(data, old, megabytes, rounds)]
-        header = ["trace", "plugin", "run listed, s", "first part drawn, s", "whole trace drawn, s",
-                  "memory, all processes, MB", "browser, MB"]  # fmt: skip
+        header = [
+            "trace",
+            "plugin",
+            "run listed, s",
+            "first part drawn, s",
+            "whole trace drawn, s",
+            "memory, all processes, MB",
+            "browser, MB",
+        ]
         table(f"Start of TensorBoard to the trace on the screen; old: {OLD} {OLD_VERSION}", header, rows)
         remark(f"The old plugin ran with tensorboard, pandas, numpy {versions(old)}; every round is in the table.")
     return 0

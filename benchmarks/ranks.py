@@ -24,8 +24,14 @@ RANKS, TRACE_MEGABYTES = 64, 4.0
 SECONDS, BYTES, VIEW_SECONDS = 20.0, 1e9, 2.0
 #: A capture with the files that make_ranks does not write.
 SAMPLE = next((ROOT / "fixtures" / "demo" / "transformer_910b").glob("*_ascend_pt/ASCEND_PROFILER_OUTPUT"))
-MORE = ("api_statistic.csv", "communication.json", "communication_matrix.json", "l2_cache.csv", "npu_module_mem.csv",
-        "op_statistic.csv")  # fmt: skip
+MORE = (
+    "api_statistic.csv",
+    "communication.json",
+    "communication_matrix.json",
+    "l2_cache.csv",
+    "npu_module_mem.csv",
+    "op_statistic.csv",
+)
 
 VIEW = """
 import os, sys
@@ -98,11 +104,18 @@ def main() -> int:
             Bar("all ranks, peak memory", ours.anonymous / 1e9, BYTES / 1e9, "GB", "", data=data, unjudged=unjudged),
             Bar("all ranks, CPU", ours.cpu / base, None, "x", "json.load and csv", data=data),
             Bar("all ranks, cache", cached / ranks / 1e6, None, "MB", "of one rank", data=data),
-            Bar("view of all ranks, first answer, CPU", float(view_cpu), VIEW_SECONDS, "s", "", data=data,
-                unjudged=unjudged),
+            Bar(
+                "view of all ranks, first answer, CPU",
+                float(view_cpu),
+                VIEW_SECONDS,
+                "s",
+                "",
+                data=data,
+                unjudged=unjudged,
+            ),
             Bar("view of all ranks, size", int(size) / 1e6, None, "MB", "JSON", data=data),
         ]
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

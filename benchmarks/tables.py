@@ -128,14 +128,24 @@ def questions(client: Client, rows: int) -> list[tuple[str, float | None, list[f
     return [
         ("sort by a number, first page", FIRST_MS, milliseconds(lambda: client.table(sort="dur_ns", desc=1))),
         ("sort by name, first page", FIRST_MS, milliseconds(lambda: client.table(sort="name"))),
-        ("sort by a number, deep pages", DEEP_MS, milliseconds(lambda: client.table(sort="wait_ns", offset=next(deep)))),
-        ("filter by a part of a name, sorted", None,
-         milliseconds(lambda: client.table(filter="_4999", sort="dur_ns", desc=1))),
-        ("condition on a number, sorted", None,
-         milliseconds(lambda: client.table(where="dur_ns:gt:60000", sort="start_ns"))),
+        (
+            "sort by a number, deep pages",
+            DEEP_MS,
+            milliseconds(lambda: client.table(sort="wait_ns", offset=next(deep))),
+        ),
+        (
+            "filter by a part of a name, sorted",
+            None,
+            milliseconds(lambda: client.table(filter="_4999", sort="dur_ns", desc=1)),
+        ),
+        (
+            "condition on a number, sorted",
+            None,
+            milliseconds(lambda: client.table(where="dur_ns:gt:60000", sort="start_ns")),
+        ),
         ("Kernel view again", None, milliseconds(lambda: client.view("kernel"))),
         ("Overview", None, milliseconds(lambda: client.view("overview"))),
-    ]  # fmt: skip
+    ]
 
 
 def main() -> int:
@@ -155,17 +165,34 @@ def main() -> int:
         ingest = harness.run([sys.executable, "-m", "tb_npu_plugin.cli", "ingest", str(logdir)], environment)
         (database,) = cache.rglob("tables.duckdb")
         bars = [
-            Bar("reading the CSV, peak anonymous memory", ingest.anonymous / size, INGEST_SHARE, "x", "the file",
-                data=data, unjudged=unjudged),
+            Bar(
+                "reading the CSV, peak anonymous memory",
+                ingest.anonymous / size,
+                INGEST_SHARE,
+                "x",
+                "the file",
+                data=data,
+                unjudged=unjudged,
+            ),
             Bar("reading the CSV, CPU", ingest.cpu / base, None, "x", "csv module alone", data=data),
             Bar("reading the CSV", size / 1e6 / ingest.wall, None, "MB/s", "until it can be asked", data=data),
             Bar("cache", database.stat().st_size / size, INGEST_SHARE, "x", "the file", data=data, unjudged=unjudged),
-        ]  # fmt: skip
+        ]
         grouped = harness.run([sys.executable, "-c", GROUP, str(database), str(rows)], environment)
         pandas = harness.run([sys.executable, "-c", PANDAS, str(rows)]).output.split()
         times = [float(value) for value in grouped.output.split()]
-        bars.append(Bar("group by type", min(times), GROUP_MS, "ms", f"pandas {float(pandas[1]):.0f} ms",
-                        {"ours": times}, data, unjudged))  # fmt: skip
+        bars.append(
+            Bar(
+                "group by type",
+                min(times),
+                GROUP_MS,
+                "ms",
+                f"pandas {float(pandas[1]):.0f} ms",
+                {"ours": times},
+                data,
+                unjudged,
+            )
+        )
         with tensorboard(logdir, environment) as server, TreeMemory(server.process.pid) as memory:
             client = Client(server.url)
             client.wait()
@@ -174,8 +201,17 @@ def main() -> int:
                 worst = max(found[0], usual) if name.endswith("pages") else usual
                 how = f"pandas sorts in {float(pandas[0]):.0f} ms" if name.startswith("sort") else ""
                 bars.append(Bar(name, worst, limit, "ms", how, {"ours": found}, data, unjudged))
-        bars.append(Bar("server, peak anonymous memory", memory.anonymous / 1e9, SERVER_GB, "GB", "all of the above",
-                        data=data, unjudged=unjudged))  # fmt: skip
+        bars.append(
+            Bar(
+                "server, peak anonymous memory",
+                memory.anonymous / 1e9,
+                SERVER_GB,
+                "GB",
+                "all of the above",
+                data=data,
+                unjudged=unjudged,
+            )
+        )
         shutil.rmtree(cache)
     return harness.report(bars)
 

@@ -115,9 +115,16 @@ def bars_of(found: dict[str, Any]) -> list[Bar]:
     out = []
     if found["load"]:
         out.append(
-            Bar.of_times("start to usable / json.load", found["seconds"], found["load"], 0.30, "json.load",
-                         data=data, unjudged=untimed)
-        )  # fmt: skip
+            Bar.of_times(
+                "start to usable / json.load",
+                found["seconds"],
+                found["load"],
+                0.30,
+                "json.load",
+                data=data,
+                unjudged=untimed,
+            )
+        )
     memory, cache, reopen = found["memory"] / size, found["cache"] / size, found["reopen"]
     out.append(Bar("peak anonymous memory of all processes / file", memory, 0.5, data=data, unjudged=unjudged))
     out.append(Bar("timeline's cache / file", cache, 0.5, data=data))
@@ -143,11 +150,16 @@ def growth(found: list[dict[str, Any]], quick: bool) -> list[Bar]:
     unjudged = "not judged at these sizes" if quick else ""
     reopen = max(one["reopen"] for one in found) / min(one["reopen"] for one in found)
     return [
-        Bar("growth of time / linear", min(large["seconds"]) / min(small["seconds"]) / times, 1.15, data=data,
-            unjudged=unjudged),
+        Bar(
+            "growth of time / linear",
+            min(large["seconds"]) / min(small["seconds"]) / times,
+            1.15,
+            data=data,
+            unjudged=unjudged,
+        ),
         Bar("growth of memory / linear", large["memory"] / small["memory"] / times, 1.15, data=data, unjudged=unjudged),
         Bar("reopen, slowest / fastest size", reopen, 2.0, data=data, unjudged=unjudged),
-    ]  # fmt: skip
+    ]
 
 
 def viewport(folder: Path, slices: int, queries: int) -> list[Bar]:
@@ -167,8 +179,13 @@ def viewport(folder: Path, slices: int, queries: int) -> list[Bar]:
         for number in range(queries + 10):
             width = length if number % 10 == 0 else int(length * 10 ** rng.uniform(-6, 0)) + 1
             t0 = rng.randrange(max(1, length - width))
-            params = {"span": span, "rows": f"0-{len(tracks) * 4096}", "t0": t0, "t1": t0 + width,
-                      "px": width / WIDTH_PX}  # fmt: skip
+            params = {
+                "span": span,
+                "rows": f"0-{len(tracks) * 4096}",
+                "t0": t0,
+                "t1": t0 + width,
+                "px": width / WIDTH_PX,
+            }
             start = time.perf_counter()
             body = get(server, "timeline/slices", params)
             millis.append(1000 * (time.perf_counter() - start))

@@ -47,8 +47,13 @@ def progress(names: Mapping[str, str]) -> Iterator[Bar]:
     if not sys.stderr.isatty():
         yield lambda items, rest: time.sleep(POLL)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
-               TimeRemainingColumn())  # fmt: skip
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         whole = bar.add_task("all", total=None)
         shown: dict[tuple[str, str], TaskID] = {}

@@ -16,10 +16,16 @@ MORE_PLACES = "{0} and {1} more"
 #: time, so it is no part of what is kept of a file.
 PASSING = frozenset(
     {
-        "missing_file", "no_permission", "permission_denied", "reader_defect", "stalled", "too_expensive", "unreadable",
+        "missing_file",
+        "no_permission",
+        "permission_denied",
+        "reader_defect",
+        "stalled",
+        "too_expensive",
+        "unreadable",
         "unreadable_file",
     }
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

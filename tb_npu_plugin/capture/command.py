@@ -34,8 +34,9 @@ METRICS = {name: stored for stored, name in AIC_METRICS.items()}
 #: terminal that is closed.
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _EPILOG = (
-    "\b\nFaults (figures in brackets may be left out):\n" + "".join(f"  {text}\n" for text in usages()) +
-    """
+    "\b\nFaults (figures in brackets may be left out):\n"
+    + "".join(f"  {text}\n" for text in usages())
+    + """
 \b
 Examples:
   tb-npu mock --out runs/small --model tiny --ranks 8 --tp 2 --pp 2
@@ -43,18 +44,40 @@ Examples:
   tb-npu mock --out runs/large --model gpt2 --events 1000000 --export-type text,db
 Then: tensorboard --logdir runs
 """
-)  # fmt: skip
+)
 _LAST = "What is written"
 #: Headings of --help -> options below them.
 _GROUPS = {
-    "The run": ("model", "ranks", "tp", "pp", "steps", "events", "faults", "chip", "task_queue", "no_step_sync", "seed"),
+    "The run": (
+        "model",
+        "ranks",
+        "tp",
+        "pp",
+        "steps",
+        "events",
+        "faults",
+        "chip",
+        "task_queue",
+        "no_step_sync",
+        "seed",
+    ),
     "Other sizes than the model's": ("layers", "hidden", "heads", "sequence", "batch", "micro"),
     "What the profiler is told": (
-        "framework", "level", "aic_metrics", "export_type", "mstx", "l2_cache", "sys_io", "sys_interconnection",
-        "data_process", "no_memory", "no_stack", "no_shapes",
+        "framework",
+        "level",
+        "aic_metrics",
+        "export_type",
+        "mstx",
+        "l2_cache",
+        "sys_io",
+        "sys_interconnection",
+        "data_process",
+        "no_memory",
+        "no_stack",
+        "no_shapes",
     ),
     _LAST: ("out", "only_ranks", "jobs"),
-}  # fmt: skip
+}
 _ONE_UP = click.IntRange(1)
 
 
@@ -174,26 +197,76 @@ class _Folder(click.Path):
     help="Writing processes; 0: one per core.",
 )
 def mock(
-    out: Path, model: str, ranks: int, tp: int, pp: int, steps: int, events: int | None, faults: tuple[str, ...],
-    only_ranks: str, chip: str, level: str, aic_metrics: str | None, export_type: str, framework: str, data_process: bool,
-    task_queue: int, no_step_sync: bool, mstx: bool, l2_cache: bool, sys_io: bool, sys_interconnection: bool, no_memory: bool, no_stack: bool,
-    no_shapes: bool, layers: int | None, hidden: int | None, heads: int | None, sequence: int | None,
-    batch: int | None, micro: int | None, seed: int, jobs: int,
-) -> None:  # fmt: skip
+    out: Path,
+    model: str,
+    ranks: int,
+    tp: int,
+    pp: int,
+    steps: int,
+    events: int | None,
+    faults: tuple[str, ...],
+    only_ranks: str,
+    chip: str,
+    level: str,
+    aic_metrics: str | None,
+    export_type: str,
+    framework: str,
+    data_process: bool,
+    task_queue: int,
+    no_step_sync: bool,
+    mstx: bool,
+    l2_cache: bool,
+    sys_io: bool,
+    sys_interconnection: bool,
+    no_memory: bool,
+    no_stack: bool,
+    no_shapes: bool,
+    layers: int | None,
+    hidden: int | None,
+    heads: int | None,
+    sequence: int | None,
+    batch: int | None,
+    micro: int | None,
+    seed: int,
+    jobs: int,
+) -> None:
     """Simulate a training run and write its profiles: one result folder for each rank, and truth.json, which tells what
     was put in. It needs neither PyTorch nor an NPU."""
     counts = LEVELS[level] >= 1
     if aic_metrics not in (None, "AiCoreNone") and not counts:
         raise click.UsageError(f"--level {level} records no --aic-metrics.")
     options = Options(
-        LEVELS[level], METRICS[aic_metrics or ("PipeUtilization" if counts else "AiCoreNone")], not no_shapes,
-        not no_memory, not no_stack, l2_cache, export=_forms(export_type), gc_threshold=0.0 if any("gc-pause" in f for f in faults) else None,
-        data_process=data_process, sys_io=sys_io, sys_interconnection=sys_interconnection,
+        LEVELS[level],
+        METRICS[aic_metrics or ("PipeUtilization" if counts else "AiCoreNone")],
+        not no_shapes,
+        not no_memory,
+        not no_stack,
+        l2_cache,
+        export=_forms(export_type),
+        gc_threshold=0.0 if any("gc-pause" in f for f in faults) else None,
+        data_process=data_process,
+        sys_io=sys_io,
+        sys_interconnection=sys_interconnection,
         built_in_marks=(COMMUNICATION, DATALOADER) if mstx else (),
-    )  # fmt: skip
+    )
     sizes = Sizes(layers, hidden, heads, sequence, batch, micro)
-    recipe = Recipe(model, ranks, tp, pp, steps, 11, chip, seed, faults, sizes, options, _ranks(only_ranks),
-                    framework=framework, task_queue=task_queue, step_sync=not no_step_sync)  # fmt: skip
+    recipe = Recipe(
+        model,
+        ranks,
+        tp,
+        pp,
+        steps,
+        11,
+        chip,
+        seed,
+        faults,
+        sizes,
+        options,
+        _ranks(only_ranks),
+        framework=framework,
+        task_queue=task_queue,
+        step_sync=not no_step_sync,
+    )
     try:
         with _stopped_by_signals(), _bars() as report:
             if events:
@@ -208,8 +281,11 @@ def mock(
         sys.exit(128 + stopped.number)
     held, memory = max(max(rank["reserved"]) for rank in truth["ranks"].values()), CHIPS[chip].memory
     if held > memory:
-        click.echo(f"tb-npu: {model} takes {held / GIB:.0f} GiB of a device with {memory / GIB:.0f} GiB: a real run would "
-                   "stop for lack of memory. Split it with --tp and --pp, or make it smaller.", err=True)  # fmt: skip
+        click.echo(
+            f"tb-npu: {model} takes {held / GIB:.0f} GiB of a device with {memory / GIB:.0f} GiB: a real run would "
+            "stop for lack of memory. Split it with --tp and --pp, or make it smaller.",
+            err=True,
+        )
     click.echo(f"{len(recipe.only) or ranks} of {ranks} ranks, {recipe.steps} steps, {TRUTH}: {out}")
     click.echo(f"Look at it: tensorboard --logdir {shlex.quote(str(out))}")
 

@@ -115,12 +115,21 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
         # Processes that never initialised the communication all say rank 0: the device tells them apart.
         identity = replace(identity, device=read_info(str(folder.path / infos[0][0]), *infos[0][1:]).device)
     label = report.shown(folder.path.name)
-    return Taken([
-        Found(
-            format.id, folder.path, folder.parts, fold(folder.parts), identity, tuple(files), tuple(notes), label,
-            unread=unread_of(output, prefix, format),
-        )
-    ])  # fmt: skip
+    return Taken(
+        [
+            Found(
+                format.id,
+                folder.path,
+                folder.parts,
+                fold(folder.parts),
+                identity,
+                tuple(files),
+                tuple(notes),
+                label,
+                unread=unread_of(output, prefix, format),
+            )
+        ]
+    )
 
 
 def _left_behind(folder: Folder, raw: frozenset[str], files: list[FoundFile], notes: list[Problem]) -> list[FoundFile]:
@@ -146,7 +155,12 @@ def _listed_or_none(folder: Path) -> list[os.DirEntry[str]]:
 def _renamed(name: str, format: Format) -> Problem:
     suffix = mindspore.SUFFIX if format is MINDSPORE else layout.RESULT_SUFFIXES[0]
     return Problem(
-        "renamed_result", "", "", Message("expected.folder_suffix", suffix=suffix), name,
-        Message("lost.nothing_name"), Message("action.keep_name"),
+        "renamed_result",
+        "",
+        "",
+        Message("expected.folder_suffix", suffix=suffix),
+        name,
+        Message("lost.nothing_name"),
+        Message("action.keep_name"),
         severity="info",
-    )  # fmt: skip
+    )

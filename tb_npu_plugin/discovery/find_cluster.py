@@ -24,14 +24,23 @@ def find_cluster(folder: Folder) -> Taken | None:
     unread = unread_of(folder.entries, "", CLUSTER)
     if not ranks:
         return Taken(skipped=[_no_ranks(folder.label)])
-    return Taken([
-        Found(
-            CLUSTER.id, folder.path, (*folder.parts, f"rank {rank}"), folder.parts,
-            Identity(rank, "file", "", None, None, "", ""), tuple(files), tuple(notes), "cluster", str(rank),
-            unread,
-        )
-        for rank in ranks
-    ])  # fmt: skip
+    return Taken(
+        [
+            Found(
+                CLUSTER.id,
+                folder.path,
+                (*folder.parts, f"rank {rank}"),
+                folder.parts,
+                Identity(rank, "file", "", None, None, "", ""),
+                tuple(files),
+                tuple(notes),
+                "cluster",
+                str(rank),
+                unread,
+            )
+            for rank in ranks
+        ]
+    )
 
 
 def _no_ranks(path: str) -> Skipped:

@@ -53,9 +53,15 @@ def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | Skipped | None:
         return report.foreign_trace(folder.label_of(entry.name))
     parts = (*folder.parts, entry.name)
     return Found(
-        KINETO.id, folder.path, parts, fold(parts), _identity(parts, head or {}), (file,), tuple(notes),
+        KINETO.id,
+        folder.path,
+        parts,
+        fold(parts),
+        _identity(parts, head or {}),
+        (file,),
+        tuple(notes),
         shown(entry.name),
-    )  # fmt: skip
+    )
 
 
 def _is_of_others(name: str) -> bool:

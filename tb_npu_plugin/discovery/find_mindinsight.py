@@ -49,9 +49,16 @@ def _flat(folder: Folder, rank: int, entries: Entries, unread: Unread) -> Found:
     label = report.shown(folder.path.name)
     parts = (*folder.parts, f"rank_{rank}")
     return Found(
-        MINDINSIGHT.id, folder.path, parts, fold(folder.parts), identity, files, tuple(notes), label,
+        MINDINSIGHT.id,
+        folder.path,
+        parts,
+        fold(folder.parts),
+        identity,
+        files,
+        tuple(notes),
+        label,
         unread=unread,
-    )  # fmt: skip
+    )
 
 
 def _names(by_rank: Mapping[int, Entries]) -> list[str]:
@@ -141,7 +148,12 @@ def _has_profiler(entry: os.DirEntry[str]) -> bool:
 
 def _assumed(rank: int) -> Problem:
     return Problem(
-        "assumed_rank", HOSTS_FILE, "", Message("expected.rank_table"),
-        Message("found.assumed_rank", rank=rank), Message("lost.nothing_if_ordered"),
-        Message("action.put_rank_table"), severity="warning",
-    )  # fmt: skip
+        "assumed_rank",
+        HOSTS_FILE,
+        "",
+        Message("expected.rank_table"),
+        Message("found.assumed_rank", rank=rank),
+        Message("lost.nothing_if_ordered"),
+        Message("action.put_rank_table"),
+        severity="warning",
+    )

@@ -38,9 +38,16 @@ def find_msprof(folder: Folder) -> Taken | None:
         return Taken(skipped=[_never_exported(folder)], whole=True)
     parts = folder.parts or (folder.path.name,)
     found = Found(
-        MSPROF.id, folder.path, folder.parts, fold(folder.parts), _identity(folder, parts), tuple(files), tuple(notes),
-        shown(folder.path.name), unread=unread_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF),
-    )  # fmt: skip
+        MSPROF.id,
+        folder.path,
+        folder.parts,
+        fold(folder.parts),
+        _identity(folder, parts),
+        tuple(files),
+        tuple(notes),
+        shown(folder.path.name),
+        unread=unread_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF),
+    )
     return Taken([found], whole=True)
 
 
@@ -134,13 +141,24 @@ def _identity(folder: Folder, parts: tuple[str, ...]) -> Identity:
 
 def _incomplete(file: FoundFile, lost: int, there: int) -> Problem:
     return Problem(
-        "missing_piece", file.relative, "", Message("expected.pieces", count=lost + there), Message("found.pieces", count=there),
-        Message("lost.other_rows"), Message("action.copy_pieces"),
-    )  # fmt: skip
+        "missing_piece",
+        file.relative,
+        "",
+        Message("expected.pieces", count=lost + there),
+        Message("found.pieces", count=there),
+        Message("lost.other_rows"),
+        Message("action.copy_pieces"),
+    )
 
 
 def _exported_twice(file: FoundFile) -> Problem:
     return Problem(
-        "older_export", file.relative, "", Message("expected.one_export"), Message("found.newer_export"), Message("lost.nothing_newer"),
-        Message("action.remove_older"), severity="info",
-    )  # fmt: skip
+        "older_export",
+        file.relative,
+        "",
+        Message("expected.one_export"),
+        Message("found.newer_export"),
+        Message("lost.nothing_newer"),
+        Message("action.remove_older"),
+        severity="info",
+    )

@@ -193,13 +193,24 @@ def shown_parts(name: str, parts: Sequence[str]) -> str:
 
 def _twice(relative: str) -> Problem:
     return Problem(
-        "duplicate_file", relative, "", Message("expected.one_compression"), Message("found.both"),
-        Message("lost.nothing_plain"), Message("action.remove_one"), severity="info",
-    )  # fmt: skip
+        "duplicate_file",
+        relative,
+        "",
+        Message("expected.one_compression"),
+        Message("found.both"),
+        Message("lost.nothing_plain"),
+        Message("action.remove_one"),
+        severity="info",
+    )
 
 
 def _gone(relative: str, found: str) -> Problem:
     return Problem(
-        "unreadable_file", relative, "", Message("expected.readable_file"), found,
-        Message("lost.file_content"), Message("action.restore_file"),
-    )  # fmt: skip
+        "unreadable_file",
+        relative,
+        "",
+        Message("expected.readable_file"),
+        found,
+        Message("lost.file_content"),
+        Message("action.restore_file"),
+    )

@@ -138,10 +138,15 @@ def _flagged(span: FoundSpan, rank: int, processes: int) -> FoundSpan:
 
 def _shared_rank(rank: int, processes: int) -> Problem:
     return Problem(
-        "shared_rank", "", "", Message("expected.one_process"), Message("found.processes", count=processes, rank=rank),
+        "shared_rank",
+        "",
+        "",
+        Message("expected.one_process"),
+        Message("found.processes", count=processes, rank=rank),
         Message("lost.rank"),
-        Message("action.set_rank"), severity="warning",
-    )  # fmt: skip
+        Message("action.set_rank"),
+        severity="warning",
+    )
 
 
 def _apart(spans: list[FoundSpan]) -> list[list[FoundSpan]]:

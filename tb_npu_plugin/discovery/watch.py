@@ -129,8 +129,11 @@ class Watcher:
                 spans = [span for worker in run.workers for span in worker.spans]
                 logger.info(
                     "found run %s: %d workers, %d captures, %.1f MB",
-                    printable(run.label), len(run.workers), len(spans), sum(span.bytes for span in spans) / 1e6,
-                )  # fmt: skip
+                    printable(run.label),
+                    len(run.workers),
+                    len(spans),
+                    sum(span.bytes for span in spans) / 1e6,
+                )
 
     def _note(self) -> None:
         self._seen = True

@@ -76,8 +76,11 @@ POINT_TO_POINT = re.compile(r"send|receive|recv", re.IGNORECASE)
 
 # Tables of the database: those of analysis.db, with the rank that each row is of.
 DB_STEPS, DB_TIME, DB_BANDWIDTH, DB_MATRIX = (
-    "ClusterStepTraceTime", "ClusterCommunicationTime", "ClusterCommunicationBandwidth", "ClusterCommunicationMatrix",
-)  # fmt: skip
+    "ClusterStepTraceTime",
+    "ClusterCommunicationTime",
+    "ClusterCommunicationBandwidth",
+    "ClusterCommunicationMatrix",
+)
 DB_RANKS = (
     f"SELECT DISTINCT \"index\" FROM {DB_STEPS} WHERE type = '{BY_RANK}'",
     f"SELECT DISTINCT rank_id FROM {DB_TIME}",
@@ -85,12 +88,16 @@ DB_RANKS = (
 _RANK_ID = db.Field("rank", ("rank_id",), required=True)
 STEP_ROWS = db.Select(
     DB_STEPS,
-    (*db.STEP_TRACE.fields, db.Field(ROW_TYPE.key, ("type",), db.Content.TEXT),
-     db.Field(INDEX_COLUMN.key, ("index",), db.Content.TEXT)),
-)  # fmt: skip
+    (
+        *db.STEP_TRACE.fields,
+        db.Field(ROW_TYPE.key, ("type",), db.Content.TEXT),
+        db.Field(INDEX_COLUMN.key, ("index",), db.Content.TEXT),
+    ),
+)
 TIME_ROWS = db.Select(DB_TIME, (*db.COMM_TIME.fields, _RANK_ID))
 BANDWIDTH_ROWS = db.Select(DB_BANDWIDTH, (*db.COMM_BANDWIDTH.fields, _RANK_ID))
 #: A link is of the rank that it starts from.
 MATRIX_ROWS = db.Select(
-    DB_MATRIX, tuple(dataclasses.replace(field, required=field.required or field.key == "src") for field in db.COMM_MATRIX.fields)
-)  # fmt: skip
+    DB_MATRIX,
+    tuple(dataclasses.replace(field, required=field.required or field.key == "src") for field in db.COMM_MATRIX.fields),
+)

@@ -48,9 +48,15 @@ ANNOTATION = ("user_annotation", "Operator")
 KERNEL, MEMCPY, MEMSET = ("kernel", "Kernel"), ("gpu_memcpy", "Memcpy"), ("gpu_memset", "Memset")
 #: Calls that put work on a stream: their correlation is that of the work.
 RUNTIME = (
-    "cuda_runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "xpu_driver", "privateuse1_runtime",
-    "privateuse1_driver", "Runtime",
-)  # fmt: skip
+    "cuda_runtime",
+    "cuda_driver",
+    "hip_runtime",
+    "xpu_runtime",
+    "xpu_driver",
+    "privateuse1_runtime",
+    "privateuse1_driver",
+    "Runtime",
+)
 #: How the categories of MTIA devices begin, whose events this version does not read.
 MTIA = "mtia"
 #: Functions of Python and modules, with with_stack=True.

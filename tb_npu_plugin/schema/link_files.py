@@ -25,11 +25,14 @@ HCCS_KINDS = {"tx": ("txThroughput", "Tx (MB/s)"), "rx": ("rxThroughput", "Rx (M
 #: Direction and kind of packets over PCIe -> what the columns of the database begin with (they end in Min, Max and Avg), and
 #: mode of pcie.csv. The latency is in us there, in ns in databases.
 PCIE_KINDS = {
-    "tx_post": ("txPost", "Tx_p_avg(MB/s)"), "tx_nonpost": ("txNonpost", "Tx_np_avg(MB/s)"),
-    "tx_cpl": ("txCpl", "Tx_cpl_avg(MB/s)"), "tx_latency": ("txNonpostLatency", "Tx_latency_avg(us)"),
-    "rx_post": ("rxPost", "Rx_p_avg(MB/s)"), "rx_nonpost": ("rxNonpost", "Rx_np_avg(MB/s)"),
+    "tx_post": ("txPost", "Tx_p_avg(MB/s)"),
+    "tx_nonpost": ("txNonpost", "Tx_np_avg(MB/s)"),
+    "tx_cpl": ("txCpl", "Tx_cpl_avg(MB/s)"),
+    "tx_latency": ("txNonpostLatency", "Tx_latency_avg(us)"),
+    "rx_post": ("rxPost", "Rx_p_avg(MB/s)"),
+    "rx_nonpost": ("rxNonpost", "Rx_np_avg(MB/s)"),
     "rx_cpl": ("rxCpl", "Rx_cpl_avg(MB/s)"),
-}  # fmt: skip
+}
 #: Which of them is no bandwidth.
 LATENCY = "tx_latency"
 
@@ -49,27 +52,55 @@ NIC = ResultFile(
         DEVICE_ID,
         Column("time_ns", Kind.TIME, "Timestamp", "When the capture was added up.", "time", ("Timestamp(us)",)),
         Column(
-            "bandwidth", Kind.BANDWIDTH, "Bandwidth", "What the port can do, 1e9 bytes per second.", "",
+            "bandwidth",
+            Kind.BANDWIDTH,
+            "Bandwidth",
+            "What the port can do, 1e9 bytes per second.",
+            "",
             ("Bandwidth(MB/s)",),
         ),
         Column(
-            "rx_use", _PERCENT, "Rx Bandwidth efficiency", "Share of the bandwidth that was received, 0 to 100.", "",
+            "rx_use",
+            _PERCENT,
+            "Rx Bandwidth efficiency",
+            "Share of the bandwidth that was received, 0 to 100.",
+            "",
             ("Rx Bandwidth efficiency(%)",),
         ),
         Column("rx_packets", _F, "rxPacket/s", "Packets received per second.", "", ("rxPacket/s",)),
-        Column("rx_errors", _PERCENT, "rxError rate", "Received packets with errors, 0 to 100.", "", ("rxError rate(%)",)),
-        Column("rx_dropped", _PERCENT, "rxDropped rate", "Received packets that were lost, 0 to 100.", "", ("rxDropped rate(%)",)),
         Column(
-            "tx_use", _PERCENT, "Tx Bandwidth efficiency", "Share of the bandwidth that was sent, 0 to 100.", "",
+            "rx_errors", _PERCENT, "rxError rate", "Received packets with errors, 0 to 100.", "", ("rxError rate(%)",)
+        ),
+        Column(
+            "rx_dropped",
+            _PERCENT,
+            "rxDropped rate",
+            "Received packets that were lost, 0 to 100.",
+            "",
+            ("rxDropped rate(%)",),
+        ),
+        Column(
+            "tx_use",
+            _PERCENT,
+            "Tx Bandwidth efficiency",
+            "Share of the bandwidth that was sent, 0 to 100.",
+            "",
             ("Tx Bandwidth efficiency(%)",),
         ),
         Column("tx_packets", _F, "txPacket/s", "Packets sent per second.", "", ("txPacket/s",)),
         Column("tx_errors", _PERCENT, "txError rate", "Sent packets with errors, 0 to 100.", "", ("txError rate(%)",)),
-        Column("tx_dropped", _PERCENT, "txDropped rate", "Sent packets that were lost, 0 to 100.", "", ("txDropped rate(%)",)),
+        Column(
+            "tx_dropped",
+            _PERCENT,
+            "txDropped rate",
+            "Sent packets that were lost, 0 to 100.",
+            "",
+            ("txDropped rate(%)",),
+        ),
         Column("port", Kind.INT, "funcId", "Port of the device.", "identity", ("funcId",)),
     ),
     doc="One row per port: use of the network card over the whole capture.",
-)  # fmt: skip
+)
 ROCE = ResultFile(
     id="roce",
     name="roce.csv",

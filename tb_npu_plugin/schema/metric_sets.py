@@ -9,10 +9,23 @@ CORE_TIME, TIME, CUBE_UTILIZATION = "aicore_time(us)", "time(us)", "cube_utiliza
 MICROSECONDS, GIGABYTES_A_SECOND, KILOBYTES, PERCENT = "(us)", "(GB/s)", "(KB)", "(%)"
 
 BASE = ((CORE_TIME, "aic_total_cycles"), ("aiv_time(us)", "aiv_total_cycles"))
-_L2 = ("write_cache_hit", "write_cache_miss_allocate", "r0_read_cache_hit", "r0_read_cache_miss_allocate",
-       "r1_read_cache_hit", "r1_read_cache_miss_allocate")  # fmt: skip
-_ACCESS = ("read_main_memory_datas(KB)", "write_main_memory_datas(KB)", "GM_to_L1_datas(KB)", "L0C_to_L1_datas(KB)",
-           "L0C_to_GM_datas(KB)", "GM_to_UB_datas(KB)", "UB_to_GM_datas(KB)")  # fmt: skip
+_L2 = (
+    "write_cache_hit",
+    "write_cache_miss_allocate",
+    "r0_read_cache_hit",
+    "r0_read_cache_miss_allocate",
+    "r1_read_cache_hit",
+    "r1_read_cache_miss_allocate",
+)
+_ACCESS = (
+    "read_main_memory_datas(KB)",
+    "write_main_memory_datas(KB)",
+    "GM_to_L1_datas(KB)",
+    "L0C_to_L1_datas(KB)",
+    "L0C_to_GM_datas(KB)",
+    "GM_to_UB_datas(KB)",
+    "UB_to_GM_datas(KB)",
+)
 
 
 def _pairs(core: str, parts: tuple[str, ...]) -> tuple[str, ...]:
@@ -36,15 +49,19 @@ SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
         (),
     ),
     "ACL_AICORE_MEMORY_BANDWIDTH": (
-        _bandwidths("aic_", ("l1_read_bw", "l1_write_bw", "main_mem_read_bw", "main_mem_write_bw", "l2_read_bw",
-                             "l2_write_bw")),
-        _bandwidths("aiv_", ("ub_read_bw", "ub_write_bw", "main_mem_read_bw", "main_mem_write_bw", "l2_read_bw",
-                             "l2_write_bw")),
+        _bandwidths(
+            "aic_", ("l1_read_bw", "l1_write_bw", "main_mem_read_bw", "main_mem_write_bw", "l2_read_bw", "l2_write_bw")
+        ),
+        _bandwidths(
+            "aiv_", ("ub_read_bw", "ub_write_bw", "main_mem_read_bw", "main_mem_write_bw", "l2_read_bw", "l2_write_bw")
+        ),
         (),
     ),
     "ACL_AICORE_L0B_AND_WIDTH": (
-        _bandwidths("aic_", ("l0a_read_bw", "l0a_write_bw", "l0b_read_bw", "l0b_write_bw", "l0c_read_bw_cube",
-                             "l0c_write_bw_cube")),
+        _bandwidths(
+            "aic_",
+            ("l0a_read_bw", "l0a_write_bw", "l0b_read_bw", "l0b_write_bw", "l0c_read_bw_cube", "l0c_write_bw_cube"),
+        ),
         _bandwidths("aiv_", ("l0c_read_bw", "l0c_write_bw")),
         (),
     ),
@@ -54,32 +71,54 @@ SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
         (),
     ),
     "ACL_AICORE_RESOURCE_CONFLICT_RATIO": (
-        (), ("aiv_vec_bankgroup_cflt_ratio", "aiv_vec_bank_cflt_ratio", "aiv_vec_resc_cflt_ratio"), ()
+        (),
+        ("aiv_vec_bankgroup_cflt_ratio", "aiv_vec_bank_cflt_ratio", "aiv_vec_resc_cflt_ratio"),
+        (),
     ),
     "ACL_AICORE_L2_CACHE": (tuple(f"aic_{n}" for n in _L2), tuple(f"aiv_{n}" for n in _L2), ()),
     "ACL_AICORE_MEMORY_ACCESS": (tuple(f"aic_{n}" for n in _ACCESS), tuple(f"aiv_{n}" for n in _ACCESS), ()),
-}  # fmt: skip
+}
 #: The same on chips with one kind of core, after aicore_time(us) and total_cycles.
 UNIFIED: dict[str, tuple[str, ...]] = {
     "ACL_AICORE_PIPE_UTILIZATION": (
-        *_pairs("", ("vec", "mac", "scalar", "mte1", "mte2", "mte3")), "icache_miss_rate", "memory_bound",
+        *_pairs("", ("vec", "mac", "scalar", "mte1", "mte2", "mte3")),
+        "icache_miss_rate",
+        "memory_bound",
         CUBE_UTILIZATION,
     ),
     "ACL_AICORE_ARITHMETIC_UTILIZATION": (
-        "mac_fp16_ratio", "mac_int8_ratio", "vec_fp32_ratio", "vec_fp16_ratio", "vec_int32_ratio", "vec_misc_ratio",
-        "cube_fops", "vector_fops",
+        "mac_fp16_ratio",
+        "mac_int8_ratio",
+        "vec_fp32_ratio",
+        "vec_fp16_ratio",
+        "vec_int32_ratio",
+        "vec_misc_ratio",
+        "cube_fops",
+        "vector_fops",
     ),
     "ACL_AICORE_MEMORY_BANDWIDTH": _bandwidths(
-        "", tuple(f"{place}_{way}_bw" for place in ("ub", "l1", "l2", "main_mem") for way in ("read", "write"))),
+        "", tuple(f"{place}_{way}_bw" for place in ("ub", "l1", "l2", "main_mem") for way in ("read", "write"))
+    ),
     "ACL_AICORE_L0B_AND_WIDTH": _bandwidths(
-        "", ("l0a_read_bw", "l0a_write_bw", "l0b_read_bw", "l0b_write_bw", "l0c_read_bw", "l0c_write_bw",
-             "l0c_read_bw_cube", "l0c_write_bw_cube")),
+        "",
+        (
+            "l0a_read_bw",
+            "l0a_write_bw",
+            "l0b_read_bw",
+            "l0b_write_bw",
+            "l0c_read_bw",
+            "l0c_write_bw",
+            "l0c_read_bw_cube",
+            "l0c_write_bw_cube",
+        ),
+    ),
     "ACL_AICORE_MEMORY_UB": _bandwidths(
-        "", tuple(f"ub_{way}_bw_{by}" for by in ("vector", "scalar") for way in ("read", "write"))),
+        "", tuple(f"ub_{way}_bw_{by}" for by in ("vector", "scalar") for way in ("read", "write"))
+    ),
     "ACL_AICORE_RESOURCE_CONFLICT_RATIO": ("vec_bankgroup_cflt_ratio", "vec_bank_cflt_ratio", "vec_resc_cflt_ratio"),
     "ACL_AICORE_L2_CACHE": _L2,
     "ACL_AICORE_MEMORY_ACCESS": _ACCESS,
-}  # fmt: skip
+}
 
 
 def columns(metrics: str, split: bool) -> tuple[str, ...]:

@@ -16,46 +16,78 @@ DATA_PROCESS = Condition("data_process=True, no schedule", Message("written.data
 RAW_SIZES, RAW_CHILDREN = "output_queue_size", "children_id"
 #: Headers of that file in its order.
 RAW_HEADER = (
-    "op_id", "op_type", "num_workers", RAW_SIZES, "output_queue_average_size", "output_queue_length",
-    "output_queue_usage_rate", "sample_interval", "parent_id", RAW_CHILDREN,
-)  # fmt: skip
+    "op_id",
+    "op_type",
+    "num_workers",
+    RAW_SIZES,
+    "output_queue_average_size",
+    "output_queue_length",
+    "output_queue_usage_rate",
+    "sample_interval",
+    "parent_id",
+    RAW_CHILDREN,
+)
 
 PIPELINE = ResultFile(
-    id="minddata_ops", name="minddata_pipeline_raw_0.csv", title="Data pipeline", condition=DATA_PROCESS,
-    columns=tables.MINDDATA_OPS_COLUMNS, pattern=re.compile(r"minddata_pipeline_raw_(?P<rank>\d+)\.csv"), unit="ms",
+    id="minddata_ops",
+    name="minddata_pipeline_raw_0.csv",
+    title="Data pipeline",
+    condition=DATA_PROCESS,
+    columns=tables.MINDDATA_OPS_COLUMNS,
+    pattern=re.compile(r"minddata_pipeline_raw_(?P<rank>\d+)\.csv"),
+    unit="ms",
     fills=("minddata_ops", "minddata_queues"),
     doc="Operators of the pipeline from its end on, and samples of their queues.",
-)  # fmt: skip
+)
 PIPELINE_PROFILING = ResultFile(
-    id="minddata_profiling", name="pipeline_profiling_0.json", title="Data pipeline, as sampled",
-    condition=DATA_PROCESS, columns=(), pattern=re.compile(r"pipeline_profiling_(?P<rank>\d+)\.json"),
-    fills=("minddata_ops", "minddata_queues"), doc="Read where minddata_pipeline_raw is not there.",
-)  # fmt: skip
+    id="minddata_profiling",
+    name="pipeline_profiling_0.json",
+    title="Data pipeline, as sampled",
+    condition=DATA_PROCESS,
+    columns=(),
+    pattern=re.compile(r"pipeline_profiling_(?P<rank>\d+)\.json"),
+    fills=("minddata_ops", "minddata_queues"),
+    doc="Read where minddata_pipeline_raw is not there.",
+)
 SUMMARY = ResultFile(
-    id="minddata_summary", name="minddata_pipeline_summary_0.json", title="Data pipeline, summary",
-    condition=DATA_PROCESS, columns=(), pattern=re.compile(r"minddata_pipeline_summary_(?P<rank>\d+)\.(?:json|csv)"),
+    id="minddata_summary",
+    name="minddata_pipeline_summary_0.json",
+    title="Data pipeline, summary",
+    condition=DATA_PROCESS,
+    columns=(),
+    pattern=re.compile(r"minddata_pipeline_summary_(?P<rank>\d+)\.(?:json|csv)"),
     fills=("minddata_remarks",),
     doc="What MindSpore worked out itself. The CSV holds the same transposed, without a header: a line is a key and its "
     "values. CPU, empty queues and mean times complete the table of operators.",
-)  # fmt: skip
+)
 BATCHES = ResultFile(
-    id="minddata_batches", name="device_queue_profiling_0.txt", title="Queue to the device", condition=DATA_PROCESS,
+    id="minddata_batches",
+    name="device_queue_profiling_0.txt",
+    title="Queue to the device",
+    condition=DATA_PROCESS,
     columns=tables.MINDDATA_BATCHES_COLUMNS,
     pattern=re.compile(r"(?:device_queue|dataset_iterator)_profiling_(?P<rank>\d+)\.txt"),
     doc="Times of each batch and entries in the queue.",
-)  # fmt: skip
+)
 DEVICE_WAIT = ResultFile(
-    id="minddata_device", name="minddata_aicpu_0.txt", title="Queue on the device", condition=DATA_PROCESS,
+    id="minddata_device",
+    name="minddata_aicpu_0.txt",
+    title="Queue on the device",
+    condition=DATA_PROCESS,
     columns=tables.MINDDATA_BATCHES_COLUMNS,
     pattern=re.compile(r"(?:minddata_aicpu|minddata_getnext_profiling)_(?P<rank>\d+)\.txt"),
-    fills=("minddata_batches",), doc="When the device waited for a batch, and entries in its queue.",
-)  # fmt: skip
+    fills=("minddata_batches",),
+    doc="When the device waited for a batch, and entries in its queue.",
+)
 CPU = ResultFile(
-    id="minddata_cpu", name="minddata_cpu_utilization_0.json", title="CPU of the data pipeline",
-    condition=DATA_PROCESS, columns=tables.MINDDATA_CPU_COLUMNS,
+    id="minddata_cpu",
+    name="minddata_cpu_utilization_0.json",
+    title="CPU of the data pipeline",
+    condition=DATA_PROCESS,
+    columns=tables.MINDDATA_CPU_COLUMNS,
     pattern=re.compile(r"minddata_cpu_utilization_(?P<rank>\d+)\.json"),
     doc="CPU of the machine, the process and each operator over time.",
-)  # fmt: skip
+)
 
 #: Lists of the summary that hold one value: mean ms of a batch without the first, -1 unknown.
 BATCH_TIME, PIPELINE_TIME, PUSH_TIME = "per_batch_time", "per_pipeline_time", "per_push_queue_time"
@@ -84,8 +116,11 @@ CPU_INTERVAL, CPU_COUNT, CPU_STAMPS = "sampling_interval", "cpu_processor_num", 
 CPU_DEVICE, CPU_PROCESS, CPU_OPS, CPU_METRICS = "device_info", "process_info", "op_info", "metrics"
 #: Column of minddata_cpu -> key.
 CPU_FIGURES = {
-    "user": "user_utilization", "sys": "sys_utilization", "io": "io_utilization", "idle": "idle_utilization",
-}  # fmt: skip
+    "user": "user_utilization",
+    "sys": "sys_utilization",
+    "io": "io_utilization",
+    "idle": "idle_utilization",
+}
 #: Figures of the machine that fill no column.
 CPU_RUNNABLE, CPU_SWITCHES = "runable_processes", "context_switch_count"
 

@@ -16,21 +16,40 @@ MINDDATA_OPS_COLUMNS = (
     _OP_ID,
     Column("name", T, "Operator", "Type of the operator.", "identity", ("op_type",), required=True),
     Column("workers", I, "Workers", "Threads or processes that work for it.", "", ("num_workers",)),
-    Column("parent_id", I, "Parent", "Operator that takes its output; unknown for the last one.", "identity",
-           ("parent_id",)),
-    Column("queue_capacity", I, "Queue capacity", "Places of its output queue; unknown where it has none.", "",
-           ("output_queue_length",)),
-    Column("queue_average", F, "Average in queue", "Mean of the samples of its output queue.", "",
-           ("output_queue_average_size",)),
-    Column("queue_usage", RATIO, "Queue usage", "Average / capacity of its output queue.", "",
-           ("output_queue_usage_rate",)),
+    Column(
+        "parent_id",
+        I,
+        "Parent",
+        "Operator that takes its output; unknown for the last one.",
+        "identity",
+        ("parent_id",),
+    ),
+    Column(
+        "queue_capacity",
+        I,
+        "Queue capacity",
+        "Places of its output queue; unknown where it has none.",
+        "",
+        ("output_queue_length",),
+    ),
+    Column(
+        "queue_average",
+        F,
+        "Average in queue",
+        "Mean of the samples of its output queue.",
+        "",
+        ("output_queue_average_size",),
+    ),
+    Column(
+        "queue_usage", RATIO, "Queue usage", "Average / capacity of its output queue.", "", ("output_queue_usage_rate",)
+    ),
     Column("sample_interval_ns", DUR, "Sample interval", "Time between two samples.", "time", ("sample_interval",)),
     Column("queue_empty", PERCENT, "Queue empty", "Samples at which its output queue was empty, of all.", ""),
     Column("cpu", PERCENT, "CPU", "Mean CPU of the operator, of one core.", ""),
     Column("pipeline_ns", DUR, "Pipeline time", "Mean time of a batch in the pipeline up to here.", "time"),
     Column("push_ns", DUR, "Push time", "Mean time to push a batch into the queue of the device.", "time"),
     Column("batch_ns", DUR, "Batch time", "Mean time of a batch, the first left out.", "time"),
-)  # fmt: skip
+)
 #: One row per operator with an output queue and sample.
 MINDDATA_QUEUES_COLUMNS = (
     _OP_ID,

@@ -186,16 +186,35 @@ HCCL_RAW = ResultFile(
     doc="Times of the communication operators and traffic of the links, by step.",
 )
 TIMELINE = ResultFile(
-    id="trace", name="ascend_timeline_display_<rank>.json", title="Timeline", condition=OPS, columns=(),
-    pattern=re.compile(r"(?:ascend_)?timeline_display_(?P<rank>\d+)\.json"), stages=("trace",),
+    id="trace",
+    name="ascend_timeline_display_<rank>.json",
+    title="Timeline",
+    condition=OPS,
+    columns=(),
+    pattern=re.compile(r"(?:ascend_)?timeline_display_(?P<rank>\d+)\.json"),
+    stages=("trace",),
     doc="Chrome trace events of the device.",
-)  # fmt: skip
+)
 INFO = ResultFile(
-    id="profiler_info", name="profiler_info_<rank>.json", title="Profiler settings", condition=CLUSTER, columns=(),
-    pattern=re.compile(r"profiler_info_(?P<rank>\d+)\.json"), settings=True,
-)  # fmt: skip
+    id="profiler_info",
+    name="profiler_info_<rank>.json",
+    title="Profiler settings",
+    condition=CLUSTER,
+    columns=(),
+    pattern=re.compile(r"profiler_info_(?P<rank>\d+)\.json"),
+    settings=True,
+)
 
 OP_FILES = (
-    AICORE_TYPES, AICORE_OPS, AICPU_OPS, FRAMEWORK, OP_FLOPS, TIMELINE_DATA, FLOPS_SUMMARY, MEMORY_SUMMARY, HCCL_RAW,
-    TIMELINE, INFO,
-)  # fmt: skip
+    AICORE_TYPES,
+    AICORE_OPS,
+    AICPU_OPS,
+    FRAMEWORK,
+    OP_FLOPS,
+    TIMELINE_DATA,
+    FLOPS_SUMMARY,
+    MEMORY_SUMMARY,
+    HCCL_RAW,
+    TIMELINE,
+    INFO,
+)

@@ -25,28 +25,49 @@ REDUCE_NAME = re.compile(r"stream_(?P<stream>\d+)_(?P<name>.+)")
 
 _STEP = Column("step", T, "Step", "Step number; unknown for the recorder's own average.", "identity", ("step_num",))
 _AVERAGE = Column(
-    "average", I, "Recorded average", "1: the average that the recorder wrote; it is shown beside ours only.",
+    "average",
+    I,
+    "Recorded average",
+    "1: the average that the recorder wrote; it is shown beside ours only.",
     "identity",
-)  # fmt: skip
+)
 
 #: Times are those of a clock of the device, not of the day.
 ITERATIONS_COLUMNS = (
     _STEP,
     _AVERAGE,
-    Column("start_ns", TIME, "Start", "End of the step before; of the first step its forward start.", "time",
-           ("start_point",)),
+    Column(
+        "start_ns",
+        TIME,
+        "Start",
+        "End of the step before; of the first step its forward start.",
+        "time",
+        ("start_point",),
+    ),
     Column("end_ns", TIME, "End", "End of the step.", "time", ("end_point",)),
     Column("total_ns", DUR, "Total", "Whole step: gap + forward and backward + tail.", "time", ("total",)),
-    Column("fp_ns", TIME, "Forward start", "Start of the first operator of the forward pass.", "time",
-           ("fp_point",)),
+    Column("fp_ns", TIME, "Forward start", "Start of the first operator of the forward pass.", "time", ("fp_point",)),
     Column("bp_ns", TIME, "Backward end", "End of the last operator of the backward pass.", "time", ("bp_point",)),
-    Column("interval_ns", DUR, "Step gap", "From the end of the step before to the forward start.", "time",
-           ("iteration_interval",)),
-    Column("fp_bp_ns", DUR, "Forward and backward", "From the forward start to the backward end.", "time",
-           ("fp_and_bp", "fp")),
-    Column("tail_ns", DUR, "Tail", "From the backward end to the end of the step: parameter update.", "time",
-           ("tail",)),
-)  # fmt: skip
+    Column(
+        "interval_ns",
+        DUR,
+        "Step gap",
+        "From the end of the step before to the forward start.",
+        "time",
+        ("iteration_interval",),
+    ),
+    Column(
+        "fp_bp_ns",
+        DUR,
+        "Forward and backward",
+        "From the forward start to the backward end.",
+        "time",
+        ("fp_and_bp", "fp"),
+    ),
+    Column(
+        "tail_ns", DUR, "Tail", "From the backward end to the end of the step: parameter update.", "time", ("tail",)
+    ),
+)
 
 REDUCES_COLUMNS = (
     _STEP,
@@ -68,16 +89,40 @@ BP_KEYS = ("bp_end",)
 PARALLEL_COLUMNS = (
     Column("step", I, "Step", "Number of the step, from 1; unknown for the recorder's own average.", "identity"),
     _AVERAGE,
-    Column("computation_ns", DUR, "Computation and idle",
-           "Step minus communication alone: computing, and idle time too.", "time", ("computation_time",)),
-    Column("communication_alone_ns", DUR, "Exposed communication", "Communication that nothing computes beside.",
-           "time", ("communication_alone_time",)),
+    Column(
+        "computation_ns",
+        DUR,
+        "Computation and idle",
+        "Step minus communication alone: computing, and idle time too.",
+        "time",
+        ("computation_time",),
+    ),
+    Column(
+        "communication_alone_ns",
+        DUR,
+        "Exposed communication",
+        "Communication that nothing computes beside.",
+        "time",
+        ("communication_alone_time",),
+    ),
     Column("stage_ns", DUR, "Stage", "Step minus receiving alone.", "time", ("stage_time",)),
-    Column("receive_alone_ns", DUR, "Exposed receive", "Receiving from other pipeline stages, nothing else beside.",
-           "time", ("receive_alone_time",)),
-    Column("collective_alone_ns", DUR, "Exposed collective communication", "Collective communication, nothing else beside.", "time",
-           ("collective_communication_alone_time",)),
-)  # fmt: skip
+    Column(
+        "receive_alone_ns",
+        DUR,
+        "Exposed receive",
+        "Receiving from other pipeline stages, nothing else beside.",
+        "time",
+        ("receive_alone_time",),
+    ),
+    Column(
+        "collective_alone_ns",
+        DUR,
+        "Exposed collective communication",
+        "Collective communication, nothing else beside.",
+        "time",
+        ("collective_communication_alone_time",),
+    ),
+)
 
 STEP_TRACE_RAW = ResultFile(
     id="iterations",

@@ -72,10 +72,28 @@ PROFILER_DB_PATTERN = re.compile(r"ascend_mindspore_profiler(?:_(\d+))?\.db")
 COMMUNICATION_DB = "communication_analyzer.db"
 #: Tables of torch_npu's databases that these have as well (schema/torch_npu_db.py): all but the framework's.
 DB_TABLES = (
-    "STRING_IDS", "RANK_DEVICE_MAP", "HOST_INFO", "SESSION_TIME_INFO", "NPU_INFO", "META_DATA", "TASK",
-    "COMPUTE_TASK_INFO", "COMMUNICATION_OP", "COMMUNICATION_TASK_INFO", "CANN_API", "TASK_PMU_INFO", "NIC", "ROCE", "PCIE", "HCCS", "NPU_MEM",
-    "NPU_MODULE_MEM", "HBM", "LLC", "AICORE_FREQ",
-)  # fmt: skip
+    "STRING_IDS",
+    "RANK_DEVICE_MAP",
+    "HOST_INFO",
+    "SESSION_TIME_INFO",
+    "NPU_INFO",
+    "META_DATA",
+    "TASK",
+    "COMPUTE_TASK_INFO",
+    "COMMUNICATION_OP",
+    "COMMUNICATION_TASK_INFO",
+    "CANN_API",
+    "TASK_PMU_INFO",
+    "NIC",
+    "ROCE",
+    "PCIE",
+    "HCCS",
+    "NPU_MEM",
+    "NPU_MODULE_MEM",
+    "HBM",
+    "LLC",
+    "AICORE_FREQ",
+)
 #: msprof knows no steps and sorts nothing: neither `step` nor `type`, and a row per operator and link in the matrix.
 COMMUNICATION_DB_TABLES: dict[str, str] = {
     "CommAnalyzerTime": "hccl_op_name TEXT, group_name TEXT, start_timestamp NUMERIC, elapse_time NUMERIC, "

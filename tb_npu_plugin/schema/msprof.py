@@ -83,10 +83,15 @@ ITERATION_UNIT = "us"
 #: Name of a reduce: the file has none.
 REDUCE_NAME = "Reduce {0}"
 _ITERATION_HEADERS = {
-    "step": ITERATION_ID, "end_ns": ITERATION_END, "total_ns": "Iteration Time(us)", "fp_ns": "FP Start(us)",
-    "bp_ns": "BP End(us)", "interval_ns": "Data Aug Bound(us)", "fp_bp_ns": "FP to BP Time(us)",
+    "step": ITERATION_ID,
+    "end_ns": ITERATION_END,
+    "total_ns": "Iteration Time(us)",
+    "fp_ns": "FP Start(us)",
+    "bp_ns": "BP End(us)",
+    "interval_ns": "Data Aug Bound(us)",
+    "fp_bp_ns": "FP to BP Time(us)",
     "tail_ns": "Iteration Refresh(us)",
-}  # fmt: skip
+}
 ITERATIONS = ResultFile(
     id="msprof_iterations",
     name="step_trace_*.csv",

@@ -38,9 +38,13 @@ OTHER_FILES = (
     _other("dp|aicpu_mi", "csv", title="Data pipeline on the device"),
     _other("dvpp", "csv", title="Use of the image and video units"),
     _other("ai_(?:vector_)?core_utilization", "csv", title="Use of the cores, sampled"),
-    _other("(?:process_)?cpu_usage|sys_mem|process_mem|os_runtime_statistic", "csv", title="Use of processors and memory"),
-    _other("(?:ai|ctrl|ts)_cpu_(?:top_function|pmu_events)", "csv", title="Functions and events of the device's processors"),
-)  # fmt: skip
+    _other(
+        "(?:process_)?cpu_usage|sys_mem|process_mem|os_runtime_statistic", "csv", title="Use of processors and memory"
+    ),
+    _other(
+        "(?:ai|ctrl|ts)_cpu_(?:top_function|pmu_events)", "csv", title="Functions and events of the device's processors"
+    ),
+)
 
 
 def other_title(name: str) -> str:

@@ -22,18 +22,30 @@ CONNECTION_OFFSET = 5 << 28
 NO_ID = (1 << 32) - 1
 
 _NETWORK = ", ".join(
-    ("deviceId INTEGER, timestampNs INTEGER, bandwidth INTEGER",
-     *(f"{way}PacketRate NUMERIC, {way}ByteRate NUMERIC, {way}Packets INTEGER, {way}Bytes INTEGER, {way}Errors INTEGER, "
-       f"{way}Dropped INTEGER" for way in ("rx", "tx")), "funcId INTEGER")
-)  # fmt: skip
+    (
+        "deviceId INTEGER, timestampNs INTEGER, bandwidth INTEGER",
+        *(
+            f"{way}PacketRate NUMERIC, {way}ByteRate NUMERIC, {way}Packets INTEGER, {way}Bytes INTEGER, {way}Errors INTEGER, "
+            f"{way}Dropped INTEGER"
+            for way in ("rx", "tx")
+        ),
+        "funcId INTEGER",
+    )
+)
 #: Bandwidths and rates in bytes per second, latencies in ns; packets and bytes are counted from the start of the device.
 _LINKS: dict[str, str] = {
     "NIC": _NETWORK,
     "ROCE": _NETWORK,
-    "PCIE": ", ".join(("deviceId INTEGER, timestampNs INTEGER",
-                       *(f"{name}{end} NUMERIC" for name, _ in PCIE_KINDS.values() for end in ("Min", "Max", "Avg")))),
-    "HCCS": ", ".join(("deviceId INTEGER, timestampNs INTEGER", *(f"{name} NUMERIC" for name, _ in HCCS_KINDS.values()))),
-}  # fmt: skip
+    "PCIE": ", ".join(
+        (
+            "deviceId INTEGER, timestampNs INTEGER",
+            *(f"{name}{end} NUMERIC" for name, _ in PCIE_KINDS.values() for end in ("Min", "Max", "Avg")),
+        )
+    ),
+    "HCCS": ", ".join(
+        ("deviceId INTEGER, timestampNs INTEGER", *(f"{name} NUMERIC" for name, _ in HCCS_KINDS.values()))
+    ),
+}
 #: Table -> columns with their declared types.
 TABLES: dict[str, str] = {
     "STRING_IDS": "id INTEGER PRIMARY KEY, value TEXT",
@@ -94,31 +106,74 @@ OPTIONAL_TABLES: dict[str, str] = {
 }
 #: Tables that are there even without rows; the others appear with their first row.
 ALWAYS = ("STRING_IDS", "RANK_DEVICE_MAP", "HOST_INFO", "SESSION_TIME_INFO", "NPU_INFO", "META_DATA")
-INDEXES = {"TASK": "TaskIndex ON TASK (startNs, globalTaskId)",
-           "COMMUNICATION_TASK_INFO": "CommunicationTaskIndex ON COMMUNICATION_TASK_INFO (globalTaskId)"}  # fmt: skip
+INDEXES = {
+    "TASK": "TaskIndex ON TASK (startNs, globalTaskId)",
+    "COMMUNICATION_TASK_INFO": "CommunicationTaskIndex ON COMMUNICATION_TASK_INFO (globalTaskId)",
+}
 
 #: Types of PYTORCH_API and CANN_API.
 API_TYPES = {
-    "runtime": 5000, "communication": 5500, "node": 10000, "model": 15000, "acl": 20000, "op": 50001, "queue": 50002,
-    "trace": 50003, "mstx": 50004,
-}  # fmt: skip
+    "runtime": 5000,
+    "communication": 5500,
+    "node": 10000,
+    "model": 15000,
+    "acl": 20000,
+    "op": 50001,
+    "queue": 50002,
+    "trace": 50003,
+    "mstx": 50004,
+}
 #: Start of the names of operators that set marks: their type is "mstx", text exports show them among the others.
 MARK_OPERATOR = "mstx_"
 _NONE = {"N/A": 65534, "INVALID_TYPE": 65535}
 ENUMS: dict[str, dict[str, int]] = {
     "ENUM_API_TYPE": API_TYPES,
-    "ENUM_HCCL_DATA_TYPE": {name: number for number, name in enumerate((
-        "INT8", "INT16", "INT32", "FP16", "FP32", "INT64", "UINT64", "UINT8", "UINT16", "UINT32", "FP64", "BFP16",
-        "INT128"))} | _NONE,
-    "ENUM_HCCL_LINK_TYPE": {name: number for number, name in enumerate((
-        "ON_CHIP", "HCCS", "PCIE", "ROCE", "SIO", "HCCS_SW", "STANDARD_ROCE", "RESERVED"))} | _NONE,
+    "ENUM_HCCL_DATA_TYPE": {
+        name: number
+        for number, name in enumerate(
+            (
+                "INT8",
+                "INT16",
+                "INT32",
+                "FP16",
+                "FP32",
+                "INT64",
+                "UINT64",
+                "UINT8",
+                "UINT16",
+                "UINT32",
+                "FP64",
+                "BFP16",
+                "INT128",
+            )
+        )
+    }
+    | _NONE,
+    "ENUM_HCCL_LINK_TYPE": {
+        name: number
+        for number, name in enumerate(
+            ("ON_CHIP", "HCCS", "PCIE", "ROCE", "SIO", "HCCS_SW", "STANDARD_ROCE", "RESERVED")
+        )
+    }
+    | _NONE,
     "ENUM_HCCL_TRANSPORT_TYPE": {"SDMA": 0, "RDMA": 1, "LOCAL": 2} | _NONE,
-    "ENUM_HCCL_RDMA_TYPE": {name: number for number, name in enumerate((
-        "RDMA_SEND_NOTIFY", "RDMA_SEND_PAYLOAD", "RDMA_PAYLOAD_PREPARE", "RDMA_PAYLOAD_CHECK", "RDMA_PAYLOAD_ACK",
-        "RDMA_SEND_OP"))} | _NONE,
+    "ENUM_HCCL_RDMA_TYPE": {
+        name: number
+        for number, name in enumerate(
+            (
+                "RDMA_SEND_NOTIFY",
+                "RDMA_SEND_PAYLOAD",
+                "RDMA_PAYLOAD_PREPARE",
+                "RDMA_PAYLOAD_CHECK",
+                "RDMA_PAYLOAD_ACK",
+                "RDMA_SEND_OP",
+            )
+        )
+    }
+    | _NONE,
     "ENUM_MSTX_EVENT_TYPE": {"marker": 0, "push/pop": 1, "start/end": 2, "marker_ex": 3},
     "ENUM_MODULE": {"SLOG": 0, "HCCL": 3, "RUNTIME": 7, "APP": 33, "FE": 39, "GE": 45},
-}  # fmt: skip
+}
 
 #: analysis.db.
 ANALYSIS_TABLES: dict[str, str] = {

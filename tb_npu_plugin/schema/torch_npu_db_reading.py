@@ -81,61 +81,100 @@ META_DATA = Select("META_DATA", (_text("name", "name"), _text("value", "value"))
 TASK = Select(
     "TASK",
     (
-        _need("start_ns", "startNs"), _need("end_ns", "endNs"), _int("device_id", "deviceId"),
-        _int("connection", "connectionId"), _need("id", "globalTaskId"), _int("pid", "globalPid"),
-        _string("kind", "taskType"), _int("context_id", "contextId"), _int("stream_id", "streamId"),
-        _int("task_id", "taskId"), _int("model_id", "modelId"),
+        _need("start_ns", "startNs"),
+        _need("end_ns", "endNs"),
+        _int("device_id", "deviceId"),
+        _int("connection", "connectionId"),
+        _need("id", "globalTaskId"),
+        _int("pid", "globalPid"),
+        _string("kind", "taskType"),
+        _int("context_id", "contextId"),
+        _int("stream_id", "streamId"),
+        _int("task_id", "taskId"),
+        _int("model_id", "modelId"),
     ),
-)  # fmt: skip
+)
 COMPUTE_TASK = Select(
     "COMPUTE_TASK_INFO",
     (
-        _need("name", "name", content=Content.STRING), _need("id", "globalTaskId"), _int("block_dim", "blockNum", "blockDim"),
-        _int("mix_block_dim", "mixBlockNum", "mixBlockDim"), _string("core", "taskType"), _string("type", "opType"),
-        _string("op_state", "opState"), _string("hf32", "hf32Eligible"),
-        _string("input_shapes", "inputShapes"), _string("input_types", "inputDataTypes"),
-        _string("input_formats", "inputFormats"), _string("output_shapes", "outputShapes"),
-        _string("output_types", "outputDataTypes"), _string("output_formats", "outputFormats"),
+        _need("name", "name", content=Content.STRING),
+        _need("id", "globalTaskId"),
+        _int("block_dim", "blockNum", "blockDim"),
+        _int("mix_block_dim", "mixBlockNum", "mixBlockDim"),
+        _string("core", "taskType"),
+        _string("type", "opType"),
+        _string("op_state", "opState"),
+        _string("hf32", "hf32Eligible"),
+        _string("input_shapes", "inputShapes"),
+        _string("input_types", "inputDataTypes"),
+        _string("input_formats", "inputFormats"),
+        _string("output_shapes", "outputShapes"),
+        _string("output_types", "outputDataTypes"),
+        _string("output_formats", "outputFormats"),
     ),
-)  # fmt: skip
+)
 COMMUNICATION_OP = Select(
     "COMMUNICATION_OP",
     (
-        _need("name", "opName", content=Content.STRING), _need("start_ns", "startNs"), _need("end_ns", "endNs"),
-        _int("connection", "connectionId"), _string("group", "groupName"), _int("op", "opId"),
-        _int("data_type", "dataType"), _string("algorithm", "algType"), _int("count", "count"),
-        _string("type", "opType"), _int("device_id", "deviceId"),
+        _need("name", "opName", content=Content.STRING),
+        _need("start_ns", "startNs"),
+        _need("end_ns", "endNs"),
+        _int("connection", "connectionId"),
+        _string("group", "groupName"),
+        _int("op", "opId"),
+        _int("data_type", "dataType"),
+        _string("algorithm", "algType"),
+        _int("count", "count"),
+        _string("type", "opType"),
+        _int("device_id", "deviceId"),
     ),
-)  # fmt: skip
+)
 COMMUNICATION_TASK = Select(
     "COMMUNICATION_TASK_INFO",
     (
-        _need("id", "globalTaskId"), _string("kind", "taskType"), _int("plane", "planeId"),
-        _string("group", "groupName"), _int("notify", "notifyId"), _int("src", "srcRank"), _int("dst", "dstRank"),
-        _int("transport", "transportType"), _int("size", "size"), _int("data_type", "dataType"),
-        _int("link", "linkType"), _int("op", "opId"), _float("bandwidth", "bandwidth"),
+        _need("id", "globalTaskId"),
+        _string("kind", "taskType"),
+        _int("plane", "planeId"),
+        _string("group", "groupName"),
+        _int("notify", "notifyId"),
+        _int("src", "srcRank"),
+        _int("dst", "dstRank"),
+        _int("transport", "transportType"),
+        _int("size", "size"),
+        _int("data_type", "dataType"),
+        _int("link", "linkType"),
+        _int("op", "opId"),
+        _float("bandwidth", "bandwidth"),
     ),
-)  # fmt: skip
-METRICS = Select(
-    "TASK_PMU_INFO", (_need("task", "globalTaskId"), _need("name", "name"), _float("value", "value"))
-)  # fmt: skip
+)
+METRICS = Select("TASK_PMU_INFO", (_need("task", "globalTaskId"), _need("name", "name"), _float("value", "value")))
 CANN_API = Select(
     "CANN_API",
     (
-        _need("start_ns", "startNs"), _need("end_ns", "endNs"), _need("level", "type"), _int("thread", "globalTid"),
-        _int("connection", "connectionId"), _need("name", "name", content=Content.STRING),
+        _need("start_ns", "startNs"),
+        _need("end_ns", "endNs"),
+        _need("level", "type"),
+        _int("thread", "globalTid"),
+        _int("connection", "connectionId"),
+        _need("name", "name", content=Content.STRING),
     ),
-)  # fmt: skip
+)
 PYTORCH_API = Select(
     "PYTORCH_API",
     (
-        _need("start_ns", "startNs"), _need("end_ns", "endNs"), _int("thread", "globalTid"),
-        _int("connection", "connectionId"), _need("name", "name", content=Content.STRING),
-        _int("sequence", "sequenceNumber"), _int("forward_thread", "fwdThreadId"),
-        _string("input_types", "inputDtypes"), _string("input_shapes", "inputShapes"), _int("chain", "callchainId"),
+        _need("start_ns", "startNs"),
+        _need("end_ns", "endNs"),
+        _int("thread", "globalTid"),
+        _int("connection", "connectionId"),
+        _need("name", "name", content=Content.STRING),
+        _int("sequence", "sequenceNumber"),
+        _int("forward_thread", "fwdThreadId"),
+        _string("input_types", "inputDtypes"),
+        _string("input_shapes", "inputShapes"),
+        _int("chain", "callchainId"),
         _need("kind", "type"),
     ),
-)  # fmt: skip
+)
 CONNECTIONS = Select("CONNECTION_IDS", (_need("id", "id"), _need("connection", "connectionId")))
 CALL_CHAINS = Select("PYTORCH_CALLCHAINS", (_need("id", "id"), _string("frame", "stack"), _need("depth", "stackDepth")))
 STEP_TIME = Select("STEP_TIME", (_need("id", "id"), _need("start_ns", "startNs"), _need("end_ns", "endNs")))
@@ -144,105 +183,149 @@ GC_RECORD = Select("GC_RECORD", (_need("start_ns", "startNs"), _need("end_ns", "
 MEMORY_RECORD = Select(
     "MEMORY_RECORD",
     (
-        _need("component", "component", content=Content.STRING), _need("time_ns", "timestamp"),
-        _int("allocated_bytes", "totalAllocated"), _int("reserved_bytes", "totalReserved"),
-        _int("active_bytes", "totalActive"), _int("stream", "streamPtr"), _int("device_id", "deviceId"),
+        _need("component", "component", content=Content.STRING),
+        _need("time_ns", "timestamp"),
+        _int("allocated_bytes", "totalAllocated"),
+        _int("reserved_bytes", "totalReserved"),
+        _int("active_bytes", "totalActive"),
+        _int("stream", "streamPtr"),
+        _int("device_id", "deviceId"),
     ),
-)  # fmt: skip
+)
 OP_MEMORY = Select(
     "OP_MEMORY",
     (
-        _need("name", "name", content=Content.STRING), _need("size_bytes", "size"), _need("alloc_ns", "allocationTime"),
-        _int("release_ns", "releaseTime"), _int("active_release_ns", "activeReleaseTime"),
-        _int("dur_ns", "duration"), _int("active_dur_ns", "activeDuration"),
+        _need("name", "name", content=Content.STRING),
+        _need("size_bytes", "size"),
+        _need("alloc_ns", "allocationTime"),
+        _int("release_ns", "releaseTime"),
+        _int("active_release_ns", "activeReleaseTime"),
+        _int("dur_ns", "duration"),
+        _int("active_dur_ns", "activeDuration"),
         _int("alloc_allocated_bytes", "allocationTotalAllocated"),
         _int("alloc_reserved_bytes", "allocationTotalReserved"),
         _int("alloc_active_bytes", "allocationTotalActive"),
         _int("release_allocated_bytes", "releaseTotalAllocated"),
         _int("release_reserved_bytes", "releaseTotalReserved"),
         _int("release_active_bytes", "releaseTotalActive"),
-        _int("stream", "streamPtr"), _int("device_id", "deviceId"),
+        _int("stream", "streamPtr"),
+        _int("device_id", "deviceId"),
     ),
-)  # fmt: skip
+)
 NPU_MEMORY = Select(
     "NPU_MEM",
     (
-        _need("place", "type", content=Content.STRING), _int("ddr", "ddr"), _int("hbm", "hbm"), _need("time_ns", "timestampNs"),
+        _need("place", "type", content=Content.STRING),
+        _int("ddr", "ddr"),
+        _int("hbm", "hbm"),
+        _need("time_ns", "timestampNs"),
         _int("device_id", "deviceId"),
     ),
-)  # fmt: skip
+)
 MODULE_MEMORY = Select(
     "NPU_MODULE_MEM",
     (
-        _need("module", "moduleId"), _need("time_ns", "timestampNs"), _int("reserved_bytes", "totalReserved"),
+        _need("module", "moduleId"),
+        _need("time_ns", "timestampNs"),
+        _int("reserved_bytes", "totalReserved"),
         _int("device_id", "deviceId"),
     ),
-)  # fmt: skip
+)
 HBM = Select(
     "HBM",
     (
-        _int("device_id", "deviceId"), _need("time_ns", "timestampNs"), _float("bandwidth", "bandwidth"),
-        _int("bank", "hbmId"), _string("way", "type"),
+        _int("device_id", "deviceId"),
+        _need("time_ns", "timestampNs"),
+        _float("bandwidth", "bandwidth"),
+        _int("bank", "hbmId"),
+        _string("way", "type"),
     ),
-)  # fmt: skip
+)
 LLC = Select(
     "LLC",
     (
-        _int("device_id", "deviceId"), _int("bank", "llcId"), _need("time_ns", "timestampNs"),
-        _float("hit_rate", "hitRate"), _float("throughput", "throughput"), _string("way", "mode"),
+        _int("device_id", "deviceId"),
+        _int("bank", "llcId"),
+        _need("time_ns", "timestampNs"),
+        _float("hit_rate", "hitRate"),
+        _float("throughput", "throughput"),
+        _string("way", "mode"),
     ),
-)  # fmt: skip
+)
 AICORE_FREQ = Select(
     "AICORE_FREQ", (_int("device_id", "deviceId"), _need("time_ns", "timestampNs"), _float("mhz", "freq"))
-)  # fmt: skip
+)
 _PACKETS = tuple(
-    field for way in ("rx", "tx")
-    for field in (_float(f"{way}_packet_rate", f"{way}PacketRate"), _float(f"{way}_rate", f"{way}ByteRate"),
-                  _int(f"{way}_packets", f"{way}Packets"), _int(f"{way}_bytes", f"{way}Bytes"),
-                  _int(f"{way}_errors", f"{way}Errors"), _int(f"{way}_dropped", f"{way}Dropped"))
-)  # fmt: skip
+    field
+    for way in ("rx", "tx")
+    for field in (
+        _float(f"{way}_packet_rate", f"{way}PacketRate"),
+        _float(f"{way}_rate", f"{way}ByteRate"),
+        _int(f"{way}_packets", f"{way}Packets"),
+        _int(f"{way}_bytes", f"{way}Bytes"),
+        _int(f"{way}_errors", f"{way}Errors"),
+        _int(f"{way}_dropped", f"{way}Dropped"),
+    )
+)
 _NETWORK = (
-    _int("device_id", "deviceId"), _need("time_ns", "timestampNs"), _float("bandwidth", "bandwidth"), *_PACKETS,
+    _int("device_id", "deviceId"),
+    _need("time_ns", "timestampNs"),
+    _float("bandwidth", "bandwidth"),
+    *_PACKETS,
     _int("port", "funcId"),
-)  # fmt: skip
+)
 NIC, ROCE = Select("NIC", _NETWORK), Select("ROCE", _NETWORK)
 PCIE = Select(
     "PCIE",
     (
-        _int("device_id", "deviceId"), _need("time_ns", "timestampNs"),
-        *(_float(f"{key}_{end.lower()}", f"{name}{end}") for key, (name, _) in PCIE_KINDS.items() for end in ("Min", "Max", "Avg")),
+        _int("device_id", "deviceId"),
+        _need("time_ns", "timestampNs"),
+        *(
+            _float(f"{key}_{end.lower()}", f"{name}{end}")
+            for key, (name, _) in PCIE_KINDS.items()
+            for end in ("Min", "Max", "Avg")
+        ),
     ),
-)  # fmt: skip
+)
 HCCS = Select(
     "HCCS",
     (
-        _int("device_id", "deviceId"), _need("time_ns", "timestampNs"),
+        _int("device_id", "deviceId"),
+        _need("time_ns", "timestampNs"),
         *(_float(key, name) for key, (name, _) in HCCS_KINDS.items()),
     ),
-)  # fmt: skip
+)
 
 ACC_PMU = Select(
     "ACC_PMU",
     (
-        _need("acc", "accId"), _int("read_bandwidth", "readBwLevel"), _int("write_bandwidth", "writeBwLevel"),
-        _int("read_ost", "readOstLevel"), _int("write_ost", "writeOstLevel"), _need("time_ns", "timestampNs"),
+        _need("acc", "accId"),
+        _int("read_bandwidth", "readBwLevel"),
+        _int("write_bandwidth", "writeBwLevel"),
+        _int("read_ost", "readOstLevel"),
+        _int("write_ost", "writeOstLevel"),
+        _need("time_ns", "timestampNs"),
         _int("device_id", "deviceId"),
     ),
-)  # fmt: skip
+)
 SOC_BANDWIDTH = Select(
     "SOC_BANDWIDTH_LEVEL",
     (
-        _int("l2_buffer", "l2BufferBwLevel"), _int("mata", "mataBwLevel"), _need("time_ns", "timestampNs"),
+        _int("l2_buffer", "l2BufferBwLevel"),
+        _int("mata", "mataBwLevel"),
+        _need("time_ns", "timestampNs"),
         _int("device_id", "deviceId"),
     ),
-)  # fmt: skip
+)
 QOS = Select(
     "QOS",
     (
-        _int("device_id", "deviceId"), _need("event", "eventName", content=Content.STRING),
-        _float("bandwidth", "bandwidth"), _need("time_ns", "timestampNs"),
+        _int("device_id", "deviceId"),
+        _need("event", "eventName", content=Content.STRING),
+        _float("bandwidth", "bandwidth"),
+        _need("time_ns", "timestampNs"),
     ),
-)  # fmt: skip
+)
 MEMCPY = Select(
     "MEMCPY_INFO", (_need("id", "globalTaskId"), _int("size", "size"), _int("operation", "memcpyOperation"))
 )
@@ -250,52 +333,79 @@ MEMCPY_OPERATIONS = Select("ENUM_MEMCPY_OPERATION", (_need("id", "id"), _text("v
 MSTX = Select(
     "MSTX_EVENTS",
     (
-        _need("start_ns", "startNs"), _need("end_ns", "endNs"), _int("type", "eventType"), _string("message", "message"),
-        _int("thread", "globalTid"), _string("domain", "domainId"), _int("connection", "connectionId"),
+        _need("start_ns", "startNs"),
+        _need("end_ns", "endNs"),
+        _int("type", "eventType"),
+        _string("message", "message"),
+        _int("thread", "globalTid"),
+        _string("domain", "domainId"),
+        _int("connection", "connectionId"),
     ),
-)  # fmt: skip
+)
 MSTX_TYPES = Select("ENUM_MSTX_EVENT_TYPE", (_need("id", "id"), _text("value", "name")))
 
 # analysis.db
 STEP_TRACE = Select(
     "StepTraceTime",
     (
-        _int("device_id", "deviceId"), _text("step", "step"), _float("computing", "computing"),
-        _float("communication_not_overlapped", "communication_not_overlapped"), _float("overlapped", "overlapped"),
-        _float("communication", "communication"), _float("free", "free"), _float("stage", "stage"),
+        _int("device_id", "deviceId"),
+        _text("step", "step"),
+        _float("computing", "computing"),
+        _float("communication_not_overlapped", "communication_not_overlapped"),
+        _float("overlapped", "overlapped"),
+        _float("communication", "communication"),
+        _float("free", "free"),
+        _float("stage", "stage"),
         _float("bubble", "bubble"),
         _float("communication_not_overlapped_and_exclude_receive", "communication_not_overlapped_and_exclude_receive"),
         _float("preparing", "preparing"),
     ),
-)  # fmt: skip
+)
 _COMM_OP = (
-    _need("name", "hccl_op_name", content=Content.TEXT), _text("group", "group_name"), _text("step", "step"), _text("kind", "type"),
-)  # fmt: skip
+    _need("name", "hccl_op_name", content=Content.TEXT),
+    _text("group", "group_name"),
+    _text("step", "step"),
+    _text("kind", "type"),
+)
 COMM_TIME = Select(
     "CommAnalyzerTime",
     (
-        *_COMM_OP, _float("start_us", "start_timestamp"), _float("elapse_ms", "elapse_time", "elapsed_time"),
-        _float("transit_ms", "transit_time"), _float("wait_ms", "wait_time"),
-        _float("sync_ms", "synchronization_time"), _float("idle_ms", "idle_time"),
+        *_COMM_OP,
+        _float("start_us", "start_timestamp"),
+        _float("elapse_ms", "elapse_time", "elapsed_time"),
+        _float("transit_ms", "transit_time"),
+        _float("wait_ms", "wait_time"),
+        _float("sync_ms", "synchronization_time"),
+        _float("idle_ms", "idle_time"),
     ),
-)  # fmt: skip
+)
 COMM_BANDWIDTH = Select(
     "CommAnalyzerBandwidth",
     (
-        *_COMM_OP, _need("transport", "transport_type", "band_type", content=Content.TEXT), _float("size_mb", "transit_size"),
-        _float("time_ms", "transit_time"), _float("bandwidth", "bandwidth"),
-        _float("large_packet_ratio", "large_packet_ratio"), _float("packet_mb", "package_size"),
-        _int("count", "count"), _float("packets_ms", "total_duration"),
+        *_COMM_OP,
+        _need("transport", "transport_type", "band_type", content=Content.TEXT),
+        _float("size_mb", "transit_size"),
+        _float("time_ms", "transit_time"),
+        _float("bandwidth", "bandwidth"),
+        _float("large_packet_ratio", "large_packet_ratio"),
+        _float("packet_mb", "package_size"),
+        _int("count", "count"),
+        _float("packets_ms", "total_duration"),
     ),
-)  # fmt: skip
+)
 COMM_MATRIX = Select(
     "CommAnalyzerMatrix",
     (
-        *_COMM_OP, _int("src", "src_rank"), _int("dst", "dst_rank"), _text("transport", "transport_type"),
-        _float("size_mb", "transit_size"), _float("time_ms", "transit_time"), _float("bandwidth", "bandwidth"),
+        *_COMM_OP,
+        _int("src", "src_rank"),
+        _int("dst", "dst_rank"),
+        _text("transport", "transport_type"),
+        _float("size_mb", "transit_size"),
+        _float("time_ms", "transit_time"),
+        _float("bandwidth", "bandwidth"),
         _text("op_name", "op_name"),
     ),
-)  # fmt: skip
+)
 
 #: All of the above.
 SELECTS: tuple[Select, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Select))

@@ -64,37 +64,58 @@ ROLLUP_TRANSPORTS = frozenset({"SDMA"})
 
 #: communication.json flattens to three tables. Rollup rows ("Total Op Info") are not in them.
 COMM_OPS_COLUMNS = (
-    _STEP, _SORT, _NAME, _GROUP,
+    _STEP,
+    _SORT,
+    _NAME,
+    _GROUP,
     Column("start_ns", TIME, "Start", "Start on the device.", "time", (START,)),
     Column("elapse_ns", DUR, "Elapsed", "Wall time of the operator.", "time", (ELAPSE,)),
     Column("transit_ns", DUR, "Transit", "Data moves, main plane.", "time", (TRANSIT,)),
     Column("wait_ns", DUR, "Wait", "Waiting for peers, synchronization included.", "time", (WAIT,)),
-    Column("sync_ns", DUR, "Synchronization", "Waiting before the first data moves; part of Wait.", "time",
-           (SYNC,)),
+    Column("sync_ns", DUR, "Synchronization", "Waiting before the first data moves; part of Wait.", "time", (SYNC,)),
     Column("idle_ns", DUR, "Idle", "Elapsed minus transit minus wait.", "time", (IDLE,)),
     Column("wait_ratio", RATIO, "Wait ratio", "Wait / (wait + transit).", "", (WAIT_RATIO,)),
-    Column("sync_ratio", RATIO, "Synchronization ratio", "Synchronization / (synchronization + transit).", "",
-           (SYNC_RATIO,)),
-)  # fmt: skip
+    Column(
+        "sync_ratio",
+        RATIO,
+        "Synchronization ratio",
+        "Synchronization / (synchronization + transit).",
+        "",
+        (SYNC_RATIO,),
+    ),
+)
 COMM_BANDWIDTH_COLUMNS = (
-    _STEP, _SORT, _NAME, _GROUP,
+    _STEP,
+    _SORT,
+    _NAME,
+    _GROUP,
     Column("transport", T, "Transport", "HCCS, PCIE, RDMA, SIO, SDMA.", "identity", required=True),
     Column("rollup", I, "Rollup", "1 when the row already contains others (SDMA = HCCS + PCIE + SIO).", "identity"),
     Column("size_bytes", TRAFFIC, "Size", "Bytes moved.", "", (SIZE,)),
     Column("time_ns", DUR, "Transit", "Sum over the tasks of all links.", "time", (TRANSIT,)),
     Column("bandwidth", BANDWIDTH, "Bandwidth", "Size / time.", "", (BANDWIDTH_GBS,)),
-    Column("large_packet_ratio", RATIO, "Large packets", "Share of the packets, by number, that are larger than 32 MB (RDMA: 0.5 MB).", "",
-           (LARGE_PACKETS,)),
-)  # fmt: skip
+    Column(
+        "large_packet_ratio",
+        RATIO,
+        "Large packets",
+        "Share of the packets, by number, that are larger than 32 MB (RDMA: 0.5 MB).",
+        "",
+        (LARGE_PACKETS,),
+    ),
+)
 COMM_PACKETS_COLUMNS = (
-    _STEP, _SORT, _NAME, _GROUP,
+    _STEP,
+    _SORT,
+    _NAME,
+    _GROUP,
     Column("transport", T, "Transport", "HCCS, PCIE, RDMA, SIO.", "identity"),
     Column("packet_bytes", TRAFFIC, "Packet", "Size of one packet.", ""),
     Column("count", I, "Packets", "How many.", ""),
     Column("time_ns", DUR, "Time", "Sum over these packets.", "time"),
-)  # fmt: skip
+)
 COMM_LINKS_COLUMNS = (
-    _STEP, _SORT,
+    _STEP,
+    _SORT,
     Column("op_type", T, "Type", "Operator type.", "identity"),
     Column("stat", T, "Of", "total, top1, middle, bottom1 ...: which operator of that type.", "identity"),
     _GROUP,
@@ -105,7 +126,7 @@ COMM_LINKS_COLUMNS = (
     Column("time_ns", DUR, "Transit", "Time of the moves.", "time", (TRANSIT,)),
     Column("bandwidth", BANDWIDTH, "Bandwidth", "Size / time.", "", (BANDWIDTH_GBS,)),
     Column("op_name", T, "Operator", "The operator that this statistic was taken from.", "identity", OP_NAMES),
-)  # fmt: skip
+)
 
 COMMUNICATION = ResultFile(
     id="communication",

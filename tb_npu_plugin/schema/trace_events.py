@@ -15,9 +15,26 @@ HCCS, NIC, ROCE, PCIE = "HCCS", "NIC", "RoCE", "PCIe"
 MSTX = "mstx"
 #: Sort indices of the newest release; they are part of the processes' ids.
 SORTS = {
-    PYTHON: 0, PYTHON_GC: 1, MSTX: 6, CANN: 7, HARDWARE: 14, AICORE_FREQ: 15, OLD_COMMUNICATION: 16, COMMUNICATION: 16,
-    NPU_MEMORY: 17, ACC_PMU: 19, HCCS: 20, NIC: 21, ROCE: 22, PCIE: 23, HBM: 24, SOC: 25, LLC: 27, QOS: 29, OVERLAP: 31,
-}  # fmt: skip
+    PYTHON: 0,
+    PYTHON_GC: 1,
+    MSTX: 6,
+    CANN: 7,
+    HARDWARE: 14,
+    AICORE_FREQ: 15,
+    OLD_COMMUNICATION: 16,
+    COMMUNICATION: 16,
+    NPU_MEMORY: 17,
+    ACC_PMU: 19,
+    HCCS: 20,
+    NIC: 21,
+    ROCE: 22,
+    PCIE: 23,
+    HBM: 24,
+    SOC: 25,
+    LLC: 27,
+    QOS: 29,
+    OVERLAP: 31,
+}
 HOST_SIDE = frozenset((PYTHON, PYTHON_GC, CANN, MSTX))
 HOST_LABEL, DEVICE_LABEL = "CPU", "NPU {device}"
 
@@ -35,9 +52,13 @@ ENQUEUE_TO_DEQUEUE, TORCH_TO_NPU = "enqueue_to_dequeue", "torch_to_npu"
 ENQUEUES = "Enqueue"
 #: Level of a CANN call -> what stands before its name.
 CALL_PREFIX = {
-    "acl": "AscendCL@", "node": "Node@", "model": "Model@", "runtime": "Runtime@", "hccl": "Hccl@",
+    "acl": "AscendCL@",
+    "node": "Node@",
+    "model": "Model@",
+    "runtime": "Runtime@",
+    "hccl": "Hccl@",
     "communication": "Communication@",
-}  # fmt: skip
+}
 #: Accelerator core -> Task Type; others have their own name.
 TASK_TYPES = {"AI_VECTOR_CORE": "AI_CORE"}
 
@@ -60,9 +81,21 @@ CALL_KEYS = ("Thread Id", "Mode", "level", "id", "item_id", "connection_id")
 TASK_KEYS = ("Model Id", "Task Type", "Physic Stream Id", "Task Id", "Batch Id", "Subtask Id", "connection_id")
 OPERATION_KEYS = ("connection_id", "model id", "data_type", "alg_type", "count")
 STEP_KEYS = (
-    "notify_id", "duration estimated(us)", "stream id", "task id", "context id", "task type", "src rank", PEER,
-    "transport type", "size(Byte)", "data type", "link type", "bandwidth(GB/s)", "model id",
-)  # fmt: skip
+    "notify_id",
+    "duration estimated(us)",
+    "stream id",
+    "task id",
+    "context id",
+    "task type",
+    "src rank",
+    PEER,
+    "transport type",
+    "size(Byte)",
+    "data type",
+    "link type",
+    "bandwidth(GB/s)",
+    "model id",
+)
 #: Of these, what databases tell.
 CALL_ARGS = args_of(CALL_KEYS, "Mode", "item_id")
 TASK_ARGS = args_of(TASK_KEYS, "Batch Id")
@@ -78,9 +111,11 @@ MEMORY_PLACES = {"app": "APP", "device": "Device"}
 MEMORY_KINDS = ("DDR", "HBM", "Memory")
 #: Column of ACC_PMU -> name of the counter; key of its value.
 ACC_NAMES = {
-    "read_bandwidth": "read_bandwidth", "write_bandwidth": "write_band_width", "read_ost": "read_ost",
+    "read_bandwidth": "read_bandwidth",
+    "write_bandwidth": "write_band_width",
+    "read_ost": "read_ost",
     "write_ost": "write_ost",
-}  # fmt: skip
+}
 VALUE_KEY, ACC_ID = "value", ', "acc_id": {0}'
 #: Column of SOC_BANDWIDTH_LEVEL -> name of the counter, which is the key of its value too.
 SOC_NAMES = {"l2_buffer": "L2 Buffer Bw Level", "mata": "Mata Bw Level"}
@@ -93,14 +128,16 @@ HCCS_COUNTERS = {"Rx": ("Rx(MB/s)", "rx"), "Tx": ("Tx(MB/s)", "tx")}
 PORT_COUNTERS = {
     way: (f"{way} Dropped Rate", f"{way} Error Rate", f"{way} Packets", f"{way} Bandwidth Efficiency")
     for way in ("Rx", "Tx")
-}  # fmt: skip
+}
 PORT_COUNTER = "Port {0}/{1}"
 #: Counters over PCIe -> keys of schema.link_files.PCIE_KINDS of what is sent and what is received. MB/s, and us of the
 #: latency; msprof writes a received latency of 0, which there is not.
 PCIE_COUNTERS = {
-    "PCIe_cpl": ("tx_cpl", "rx_cpl"), "PCIe_nonpost": ("tx_nonpost", "rx_nonpost"),
-    "PCIe_nonpost_latency": ("tx_latency", ""), "PCIe_post": ("tx_post", "rx_post"),
-}  # fmt: skip
+    "PCIe_cpl": ("tx_cpl", "rx_cpl"),
+    "PCIe_nonpost": ("tx_nonpost", "rx_nonpost"),
+    "PCIe_nonpost_latency": ("tx_latency", ""),
+    "PCIe_post": ("tx_post", "rx_post"),
+}
 PCIE_SENT, PCIE_RECEIVED = "Tx", "Rx"
 #: Bytes of one MB as counters mean it.
 COUNTER_MB = 1 << 20

@@ -13,9 +13,19 @@ from tb_npu_plugin.tables import Text, known
 _ROUNDING = 1
 #: Keys of the answer: columns of the table.
 _FACTS = (
-    "step", "type", "core", "wait_ns", "block_dim", "mix_block_dim", "input_shapes", "input_types", "input_formats",
-    "output_shapes", "output_types", "output_formats",
-)  # fmt: skip
+    "step",
+    "type",
+    "core",
+    "wait_ns",
+    "block_dim",
+    "mix_block_dim",
+    "input_shapes",
+    "input_types",
+    "input_formats",
+    "output_shapes",
+    "output_types",
+    "output_formats",
+)
 
 
 def kernel_facts(span: SpanData, name: str, start_ns: int) -> dict[str, Any] | None:

@@ -304,6 +304,11 @@ def _defect(view: View, error: Exception) -> Problem:
     text = error.strerror if isinstance(error, OSError) else error
     found = f"{type(error).__name__}: {text}"[:200]
     return Problem(
-        "view_defect", "", "", Message("expected.view_data"), found,
-        Message("lost.view"), Message("action.report_log"),
-    )  # fmt: skip
+        "view_defect",
+        "",
+        "",
+        Message("expected.view_data"),
+        found,
+        Message("lost.view"),
+        Message("action.report_log"),
+    )

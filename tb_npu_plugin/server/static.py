@@ -12,8 +12,14 @@ from tb_npu_plugin.messages import Message
 
 ROOT = Path(tb_npu_plugin.__file__).parent / "static"
 #: What mimetypes takes from the system is not the same everywhere; a module must be JavaScript to run.
-TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": "application/json",
-         ".woff2": "font/woff2", ".map": "application/json"}  # fmt: skip
+TYPES = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+    ".json": "application/json",
+    ".woff2": "font/woff2",
+    ".map": "application/json",
+}
 #: A name that the build made from the content, so that it never means anything else.
 HASHED = re.compile(r"-[A-Za-z0-9_-]{8,}\.\w+$")
 

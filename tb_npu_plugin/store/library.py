@@ -156,9 +156,17 @@ class Library:
         span, stage = place.span, stand.stage
         files = files_of(span, stage)
         wanted = Job(
-            stand.key, span.token, stage, span.folder, files, urgent, preview=preview, format=span.format,
-            part=span.part, worker=place.worker.label,
-        )  # fmt: skip
+            stand.key,
+            span.token,
+            stage,
+            span.folder,
+            files,
+            urgent,
+            preview=preview,
+            format=span.format,
+            part=span.part,
+            worker=place.worker.label,
+        )
         with self._lock:  # a cancel since the look at it counts
             job = self._cancelled.get((span.token, stage)) or self.pool.submit(wanted)
         if job is not wanted:  # somebody else was first
@@ -344,7 +352,15 @@ def _problems(span: FoundSpan, stand: Stand) -> Sequence[Problem]:
     if not stand.growing:
         return ()
     names = ", ".join(file.relative for file in files_of(span, stand.stage) if not is_settled((file,)))
-    return (Problem(
-        "still_written", names, "", Message("expected.settled_files"), Message("found.just_changed"),
-        Message("lost.later_writes"), Message("action.wait_settled"), severity="info",
-    ),)  # fmt: skip
+    return (
+        Problem(
+            "still_written",
+            names,
+            "",
+            Message("expected.settled_files"),
+            Message("found.just_changed"),
+            Message("lost.later_writes"),
+            Message("action.wait_settled"),
+            severity="info",
+        ),
+    )

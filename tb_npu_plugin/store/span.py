@@ -209,6 +209,11 @@ msgspec.convert({}, Capture)
 
 def _damaged(table: str, found: str) -> Problem:
     return Problem(
-        "damaged_cache", "", table, Message("expected.cache_entry"), found[:200],
-        Message("lost.cached_table"), Message("action.reload_entry"),
-    )  # fmt: skip
+        "damaged_cache",
+        "",
+        table,
+        Message("expected.cache_entry"),
+        found[:200],
+        Message("lost.cached_table"),
+        Message("action.reload_entry"),
+    )

@@ -127,9 +127,14 @@ def _table(spans: Sequence[SpanData], courses: Sequence[analysis.RankCourse]) ->
     rows = [(span, course, row) for span, course in zip(spans, courses) for row in course.rows]
     for span, course, row in sorted(rows, key=lambda item: _BASES.index(item[2].basis)):
         values = {
-            "rank": course.rank, "stage": course.stage, "basis": row.basis, "step": row.step, "count": row.count,
-            **row.figures, **(_once(span) if row.basis == "mean" else {}),
-        }  # fmt: skip
+            "rank": course.rank,
+            "stage": course.stage,
+            "basis": row.basis,
+            "step": row.step,
+            "count": row.count,
+            **row.figures,
+            **(_once(span) if row.basis == "mean" else {}),
+        }
         for key, items in lists.items():
             items.append(values.get(key))
     return from_lists(COLUMNS, lists)

@@ -49,8 +49,14 @@ def _file(span: SpanData, file: str) -> DoctorFileJson:
 def _unread(file: str, size: int) -> DoctorFileJson:
     title = other_title(file.rpartition("/")[2])
     return {
-        "file": file, "title": title, "bytes": size, "state": "unread", "filled": [], "problems": [], "views": [],
-    }  # fmt: skip
+        "file": file,
+        "title": title,
+        "bytes": size,
+        "state": "unread",
+        "filled": [],
+        "problems": [],
+        "views": [],
+    }
 
 
 def _views(spec: ResultFile | None, filled: Sequence[FilledJson]) -> list[str]:

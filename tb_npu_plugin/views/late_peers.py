@@ -37,9 +37,16 @@ def late_peers(spans: Sequence[SpanData], ranks: WorldRanks, world_size: Optiona
                 rank = peer  # the group of all ranks has their numbers
             if rank is None or rank not in recorded:
                 out.append(
-                    {"rank": span.capture.rank, "step": step, "group": group, "operator": name, "wait": wait,
-                     "peer": peer, "peer_rank": rank}
-                )  # fmt: skip
+                    {
+                        "rank": span.capture.rank,
+                        "step": step,
+                        "group": group,
+                        "operator": name,
+                        "wait": wait,
+                        "peer": peer,
+                        "peer_rank": rank,
+                    }
+                )
     return out
 
 

@@ -48,8 +48,12 @@ class Run:
         environment.update(PYTHONPATH=str(ROOT), TB_NPU_BACKEND="mock")
         done = subprocess.run(
             command + (["fake"] if backend == "fake" else []),
-            cwd=folder, env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         self.said = done.stdout
         assert done.returncode == 0, done.stderr
         assert "[ERROR]" not in done.stdout

@@ -48,8 +48,14 @@ WRITTEN: dict[str, Recipe] = {
 #: Base -> the files of it to which everything happens.
 FILES: dict[str, tuple[str, ...]] = {
     "level1": (
-        "kernel_details.csv", "step_trace_time.csv", "operator_details.csv", "memory_record.csv", "communication.json",
-        "communication_matrix.json", "trace_view.json", "profiler_info_0.json",
+        "kernel_details.csv",
+        "step_trace_time.csv",
+        "operator_details.csv",
+        "memory_record.csv",
+        "communication.json",
+        "communication_matrix.json",
+        "trace_view.json",
+        "profiler_info_0.json",
     ),
     "database": ("ascend_pytorch_profiler_0.db", "analysis.db"),
     "text and database": ("ascend_pytorch_profiler_0.db", "kernel_details.csv", "trace_view.json"),
@@ -57,7 +63,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "MindSpore, data pipeline": ("minddata_pipeline_raw_0.csv", "device_queue_profiling_0.txt"),
     "mindinsight_single": ("step_trace_raw_0_detail_time.csv", "aicore_intermediate_0_detail.csv"),
     "kineto_gpu": ("node1_4242.1795264098085000123.pt.trace.json",),
-}  # fmt: skip
+}
 
 
 #: What is told when a file is gone, where that is not its name: what it held is missed by the name of the text file, or

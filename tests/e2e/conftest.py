@@ -29,15 +29,25 @@ from playwright.sync_api import (  # noqa: E402
 )
 
 CHROMIUM = next(
-    (found for name in (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome")
-     if name and (found := shutil.which(name))),
+    (
+        found
+        for name in (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome")
+        if name and (found := shutil.which(name))
+    ),
     None,
-)  # fmt: skip
+)
 FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--force-color-profile=srgb", "--font-render-hinting=none",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--force-color-profile=srgb",
+    "--font-render-hinting=none",
     "--disable-lcd-text",
-]  # fmt: skip
+]
 PLUGIN = "npu_profiler"
 #: A wait that takes longer is a defect, however busy the machine is, in ms. Nothing waits for as long where all is well.
 PATIENCE = 60_000
@@ -251,8 +261,13 @@ def open_plugin(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Ca
     plugins: list[Plugin] = request.node.stash.setdefault(PAGES, [])
 
     def start(url: str, **options: object) -> Plugin:
-        settings: dict[str, object] = {"viewport": {"width": 1440, "height": 900}, "locale": "en-US",
-                                       "timezone_id": "UTC", "reduced_motion": "reduce", **options}  # fmt: skip
+        settings: dict[str, object] = {
+            "viewport": {"width": 1440, "height": 900},
+            "locale": "en-US",
+            "timezone_id": "UTC",
+            "reduced_motion": "reduce",
+            **options,
+        }
         context = browser.new_context(**settings)  # type: ignore[arg-type]
         context.set_default_timeout(PATIENCE)
         contexts.append(context)

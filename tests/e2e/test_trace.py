@@ -199,8 +199,10 @@ def test_dark_and_chinese_timeline(open_plugin: Open, demo_server: str) -> None:
 
 def test_hidden_timeline_does_not_draw(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server)
-    count = "() => { const was = window.requestAnimationFrame; window.frames_asked = 0; " \
-            "window.requestAnimationFrame = f => { window.frames_asked += 1; return was(f); }; }"  # fmt: skip
+    count = (
+        "() => { const was = window.requestAnimationFrame; window.frames_asked = 0; "
+        "window.requestAnimationFrame = f => { window.frames_asked += 1; return was(f); }; }"
+    )
     frame = next(one for one in plugin.page.frames if "name=npu_profiler" in one.url)
     frame.evaluate(count)
     holder = plugin.page.locator('iframe[src*="name=npu_profiler"]')

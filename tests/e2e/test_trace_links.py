@@ -113,9 +113,10 @@ def test_flows_are_followed_forth_and_back(open_plugin: Open, demo_server: str, 
     def open_at(event: dict[str, Any]) -> dict[str, Any]:
         moment = int(Decimal(event["ts"]) * 1000)
         own = [
-            s for s in slices()
+            s
+            for s in slices()
             if (s["pid"], s["tid"]) == (event["pid"], event["tid"]) and s["ts"] <= moment <= s["ts"] + s["dur"]
-        ]  # fmt: skip
+        ]
         return max(own, key=lambda s: (s["ts"] == moment, s["ts"], -s["dur"]))
 
     source, target = open_at(begin), open_at(end)

@@ -74,10 +74,17 @@ def streams_server(many_streams: list[Spans], tmp_path_factory: pytest.TempPathF
         args = {"name": f"Stream {number:03}"}
         names.append({"ph": "M", "name": "thread_name", "pid": 1, "tid": number, "args": args})
     slices = [
-        {"ph": "X", "name": name_of(place), "pid": 1, "tid": number, "ts": f"{start // 1000}.{start % 1000:03}",
-         "dur": (end - start) / 1000}
-        for number, spans in enumerate(many_streams) for place, (start, end) in enumerate(spans)
-    ]  # fmt: skip
+        {
+            "ph": "X",
+            "name": name_of(place),
+            "pid": 1,
+            "tid": number,
+            "ts": f"{start // 1000}.{start % 1000:03}",
+            "dur": (end - start) / 1000,
+        }
+        for number, spans in enumerate(many_streams)
+        for place, (start, end) in enumerate(spans)
+    ]
     write(folder / "logs", [*names, *slices])
     with tensorboard("--logdir", str(folder / "logs"), cache=folder / "cache") as url:
         yield url

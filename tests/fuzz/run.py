@@ -63,8 +63,18 @@ def can_build(folder: Path) -> bool:
 def build(target: Target, program: Path) -> None:
     sources = [str(target.folder / f"{name}.c") for name in target.sources]
     sources += [str(SCAN / f"{name}.c") for name in target.scan]
-    flags = ["-std=c11", "-g", "-O1", "-Wall", "-Wextra", "-ffp-contract=off", SANITIZERS,
-             "-fno-sanitize-recover=all", f"-I{target.folder}", f"-I{SCAN}"]  # fmt: skip
+    flags = [
+        "-std=c11",
+        "-g",
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        "-ffp-contract=off",
+        SANITIZERS,
+        "-fno-sanitize-recover=all",
+        f"-I{target.folder}",
+        f"-I{SCAN}",
+    ]
     subprocess.run(["clang", *flags, str(HERE / f"{target.name}.c"), *sources, "-lm", "-o", str(program)], check=True)
 
 
@@ -92,8 +102,16 @@ def fuzz(target: Target, folder: Path, seconds: int) -> bool:
     write_seeds(seeds, target.opening)
     corpus.mkdir()
     print(f"{target.name}: {seconds} s", flush=True)
-    options = [f"-max_total_time={seconds}", f"-max_len={2 * CUT}", f"-timeout={HANGS}", f"-dict={HERE / 'trace.dict'}",
-               f"-artifact_prefix={found}/{target.name}-", "-print_final_stats=1", "-verbosity=1", f"-seed={SEED}"]  # fmt: skip
+    options = [
+        f"-max_total_time={seconds}",
+        f"-max_len={2 * CUT}",
+        f"-timeout={HANGS}",
+        f"-dict={HERE / 'trace.dict'}",
+        f"-artifact_prefix={found}/{target.name}-",
+        "-print_final_stats=1",
+        "-verbosity=1",
+        f"-seed={SEED}",
+    ]
     return subprocess.run([program, corpus, seeds, *options]).returncode == 0
 
 

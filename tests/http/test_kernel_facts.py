@@ -28,9 +28,13 @@ def test_kernel_is_known_by_name_and_start() -> None:
     facts = kernel_facts(span(ROWS), "MatMul", 1001)
     assert facts is not None
     assert {key: facts[key] for key in ("source", "core", "block_dim", "wait_ns", "input_shapes", "output_shapes")} == {
-        "source": "kernel_details.csv", "core": "AI_CORE", "block_dim": 20, "wait_ns": 7, "input_shapes": "2,3",
+        "source": "kernel_details.csv",
+        "core": "AI_CORE",
+        "block_dim": 20,
+        "wait_ns": 7,
+        "input_shapes": "2,3",
         "output_shapes": None,
-    }  # fmt: skip
+    }
     second = kernel_facts(span(ROWS), "MatMul", 1050)
     assert second is not None and (second["core"], second["block_dim"], second["wait_ns"]) == (
         "AI_VECTOR_CORE",

@@ -41,13 +41,26 @@ PROFILER_DB = "ascend_pytorch_profiler*.db"
 #: File of the text -> the tables that hold the same; each is there where the other is.
 TABLES_OF = {
     "kernel_details.csv": {"TASK", "COMPUTE_TASK_INFO", "CANN_API"},
-    "communication.json": {"COMMUNICATION_TASK_INFO"}, "memory_record.csv": {"MEMORY_RECORD"},
-    "operator_memory.csv": {"OP_MEMORY"}, "npu_module_mem.csv": {"NPU_MODULE_MEM", "NPU_MEM"},
-    "nic.csv": {"NIC"}, "roce.csv": {"ROCE"}, "pcie.csv": {"PCIE"}, "hccs.csv": {"HCCS"},
-}  # fmt: skip
+    "communication.json": {"COMMUNICATION_TASK_INFO"},
+    "memory_record.csv": {"MEMORY_RECORD"},
+    "operator_memory.csv": {"OP_MEMORY"},
+    "npu_module_mem.csv": {"NPU_MODULE_MEM", "NPU_MEM"},
+    "nic.csv": {"NIC"},
+    "roce.csv": {"ROCE"},
+    "pcie.csv": {"PCIE"},
+    "hccs.csv": {"HCCS"},
+}
 #: Process of the trace -> the table that holds the same.
-COUNTERS = {"AI Core Freq": "AICORE_FREQ", "HBM": "HBM", "LLC": "LLC", "NPU MEM": "NPU_MEM", "NIC": "NIC", "RoCE": "ROCE",
-            "PCIe": "PCIE", "HCCS": "HCCS"}  # fmt: skip
+COUNTERS = {
+    "AI Core Freq": "AICORE_FREQ",
+    "HBM": "HBM",
+    "LLC": "LLC",
+    "NPU MEM": "NPU_MEM",
+    "NIC": "NIC",
+    "RoCE": "ROCE",
+    "PCIe": "PCIE",
+    "HCCS": "HCCS",
+}
 #: Chips whose cores are not split: they have no vector cores.
 UNIFIED = ("Ascend910A", "Ascend310P")
 
@@ -141,15 +154,19 @@ def test_15_communication_of_both_databases_agrees(folder: Path) -> None:
     found = analysis(folder, "SELECT hccl_op_name,elapse_time FROM CommAnalyzerTime")
     assert by_name == Counter((name, round(ms * 1e6)) for name, ms in found)
     for _, start, end, op in ops:
-        tasks = query(folder, "SELECT startNs,endNs FROM TASK JOIN COMMUNICATION_TASK_INFO USING(globalTaskId) "
-                              f"WHERE opId={op}")  # fmt: skip
+        tasks = query(
+            folder, f"SELECT startNs,endNs FROM TASK JOIN COMMUNICATION_TASK_INFO USING(globalTaskId) WHERE opId={op}"
+        )
         assert (min(task[0] for task in tasks), max(task[1] for task in tasks)) == (start, end)
 
 
 @pytest.mark.parametrize("folder", DEVICE)
 def test_15_every_task_was_launched_by_a_call(folder: Path) -> None:
-    orphans = query(folder, "SELECT COUNT(*) FROM TASK JOIN STRING_IDS ON taskType=id WHERE value<>'MsTx' "
-                            "AND connectionId NOT IN (SELECT connectionId FROM CANN_API)")  # fmt: skip
+    orphans = query(
+        folder,
+        "SELECT COUNT(*) FROM TASK JOIN STRING_IDS ON taskType=id WHERE value<>'MsTx' "
+        "AND connectionId NOT IN (SELECT connectionId FROM CANN_API)",
+    )
     assert orphans == [(0,)]
     assert query(folder, "SELECT COUNT(*)=COUNT(DISTINCT globalTaskId) FROM TASK") == [(1,)]
 
@@ -159,8 +176,10 @@ def test_15_kernels_are_those_of_the_text(folder: Path) -> None:
     sql = """SELECT n.value, t.startNs, t.endNs-t.startNs, y.value, c.value FROM COMPUTE_TASK_INFO i
              JOIN TASK t USING(globalTaskId) JOIN STRING_IDS n ON n.id=i.name JOIN STRING_IDS y ON y.id=i.opType
              JOIN STRING_IDS c ON c.id=i.taskType ORDER BY 2"""
-    shown = [(row["Name"], ns(row["Start Time(us)"]), ns(row["Duration(us)"]), row["Type"], row["Accelerator Core"])
-             for row in Raw(folder).computing]  # fmt: skip
+    shown = [
+        (row["Name"], ns(row["Start Time(us)"]), ns(row["Duration(us)"]), row["Type"], row["Accelerator Core"])
+        for row in Raw(folder).computing
+    ]
     assert query(folder, sql) == shown
     kinds = {kind for (kind,) in query(folder, "SELECT DISTINCT value FROM TASK JOIN STRING_IDS ON taskType=id")}
     ((chip,),) = query(folder, "SELECT name FROM NPU_INFO")
@@ -178,8 +197,11 @@ def test_operators_and_their_device_time_are_those_of_the_text(folder: Path) -> 
               JOIN dev d ON d.c=x.connectionId WHERE a.type=50001 GROUP BY 1"""
     linked = dict(query(folder, sql)) if "TASK" in tables(folder) else {}
     copies = copies_by_operator(lambda sql: query(folder, sql))
-    ops = query(folder, "SELECT a.rowid,value,CAST(endNs AS INTEGER)-CAST(startNs AS INTEGER) FROM PYTORCH_API a "
-                        "JOIN STRING_IDS ON name=id WHERE type IN (50001,50004) ORDER BY CAST(startNs AS INTEGER),a.rowid")  # fmt: skip
+    ops = query(
+        folder,
+        "SELECT a.rowid,value,CAST(endNs AS INTEGER)-CAST(startNs AS INTEGER) FROM PYTORCH_API a "
+        "JOIN STRING_IDS ON name=id WHERE type IN (50001,50004) ORDER BY CAST(startNs AS INTEGER),a.rowid",
+    )
     shown = Raw(folder).csv("operator_details.csv")
     ops = [op for op in ops if not op[1].startswith("ProfilerStep#")]
     assert [(name, dur) for _, name, dur in ops] == [(row["Name"], ns(row["Host Total Duration(us)"])) for row in shown]
@@ -210,8 +232,17 @@ def test_queue_elements_and_backward_links_come_in_pairs(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", DEVICE)
 def test_16_step_trace_of_database_and_text_agree(folder: Path) -> None:
-    names = ("computing", "communication_not_overlapped", "overlapped", "communication", "free", "stage", "bubble",
-             "communication_not_overlapped_and_exclude_receive", "preparing")  # fmt: skip
+    names = (
+        "computing",
+        "communication_not_overlapped",
+        "overlapped",
+        "communication",
+        "free",
+        "stage",
+        "bubble",
+        "communication_not_overlapped_and_exclude_receive",
+        "preparing",
+    )
     rows = analysis(folder, f"SELECT deviceId,step,{','.join(names)} FROM StepTraceTime")
     text = Raw(folder).csv("step_trace_time.csv")
     assert len(rows) == len(text)
@@ -225,16 +256,29 @@ def test_16_step_trace_of_database_and_text_agree(folder: Path) -> None:
 def test_memory_is_that_of_the_text(folder: Path) -> None:
     raw = Raw(folder)
     sql = """SELECT value,timestamp,totalAllocated,totalReserved FROM MEMORY_RECORD JOIN STRING_IDS ON component=id"""
-    shown = [(row["Component"], ns(row["Timestamp(us)"]), int(float(row["Total Allocated(MB)"]) * 1048576),
-              int(float(row["Total Reserved(MB)"]) * 1048576))
-             for row in raw.csv("memory_record.csv") if row["Component"] != "APP"]  # fmt: skip
+    shown = [
+        (
+            row["Component"],
+            ns(row["Timestamp(us)"]),
+            int(float(row["Total Allocated(MB)"]) * 1048576),
+            int(float(row["Total Reserved(MB)"]) * 1048576),
+        )
+        for row in raw.csv("memory_record.csv")
+        if row["Component"] != "APP"
+    ]
     assert sorted(query(folder, sql)) == sorted(shown)
     sql = "SELECT value,o.id0,size,allocationTime,releaseTime FROM (SELECT *,name AS id0 FROM OP_MEMORY) o JOIN STRING_IDS s ON s.id=o.name"
     found = query(folder, sql) if "OP_MEMORY" in tables(folder) else []
     blocks = [("cann::" * (id_ < 1 << 28) + name, size, at, end) for name, id_, size, at, end in found]
-    shown_blocks = [(row["Name"], int(float(row["Size(KB)"]) * 1024), ns(row["Allocation Time(us)"]),
-                     ns(row["Release Time(us)"]) if row["Release Time(us)"] else None)
-                    for row in (raw.csv("operator_memory.csv") if raw.has("operator_memory.csv") else ())]  # fmt: skip
+    shown_blocks = [
+        (
+            row["Name"],
+            int(float(row["Size(KB)"]) * 1024),
+            ns(row["Allocation Time(us)"]),
+            ns(row["Release Time(us)"]) if row["Release Time(us)"] else None,
+        )
+        for row in (raw.csv("operator_memory.csv") if raw.has("operator_memory.csv") else ())
+    ]
     assert sorted(blocks, key=str) == sorted(shown_blocks, key=str)
 
 

@@ -90,8 +90,10 @@ def test_links_are_the_totals_of_the_matrix(folder: Path) -> None:
                     for link, figures in links.items():
                         src, dst = map(int, link.split("-"))
                         expected[step.removeprefix("step") or None, type_, key.split("@")[1], src, dst] = (
-                            figures["Transport Type"], whole(figures["Transit Size(MB)"], 1_000_000), ms(figures["Transit Time(ms)"])
-                        )  # fmt: skip
+                            figures["Transport Type"],
+                            whole(figures["Transit Size(MB)"], 1_000_000),
+                            ms(figures["Transit Time(ms)"]),
+                        )
     shown = show("distributed", folder).data["links"]
     found = {
         (row["step"], row["op_type"], row["group"], row["src"], row["dst"]): (

@@ -157,11 +157,13 @@ def test_09_operator_details_follow_from_the_trace(folder: Path) -> None:
     for row, op in zip(rows, rebuilt):
         assert row["Name"] == op.name
         for header, value in (
-            ("Host Self Duration(us)", op.host_self), ("Host Total Duration(us)", op.host_total),
-            ("Device Self Duration(us)", op.device_self), ("Device Total Duration(us)", op.device_total),
+            ("Host Self Duration(us)", op.host_self),
+            ("Host Total Duration(us)", op.host_total),
+            ("Device Self Duration(us)", op.device_self),
+            ("Device Total Duration(us)", op.device_total),
             ("Device Self Duration With AICore(us)", op.aicore_self),
             ("Device Total Duration With AICore(us)", op.aicore_total),
-        ):  # fmt: skip
+        ):
             assert float(row[header]) == pytest.approx(float(value), abs=1e-6), (op.name, header)
         assert Decimal(row["Host Total Duration(us)"]) == op.host_total
     ends = [e for e in r.events if e.get("cat") == "async_npu" and e["ph"] == "f"]

@@ -49,15 +49,32 @@ def test_allocations_equal_the_file(folder: Path) -> None:
     rows = raw(folder).csv("operator_memory.csv")
     shown = show("memory", folder).tables["allocations"]
     assert [
-        (r["name"], r["size_bytes"], r["alloc_ns"], r["release_ns"], r["dur_ns"], r.get("active_release_ns"),
-         r.get("active_dur_ns"), r["alloc_allocated_bytes"], r["release_reserved_bytes"])
+        (
+            r["name"],
+            r["size_bytes"],
+            r["alloc_ns"],
+            r["release_ns"],
+            r["dur_ns"],
+            r.get("active_release_ns"),
+            r.get("active_dur_ns"),
+            r["alloc_allocated_bytes"],
+            r["release_reserved_bytes"],
+        )
         for r in shown
     ] == [
-        (r["Name"], whole(r["Size(KB)"], 1024), us(r["Allocation Time(us)"]), us(r["Release Time(us)"]),
-         us(r["Duration(us)"]), us(r.get("Active Release Time(us)")), us(r.get("Active Duration(us)")),
-         whole(r["Allocation Total Allocated(MB)"], MB), whole(r["Release Total Reserved(MB)"], MB))
+        (
+            r["Name"],
+            whole(r["Size(KB)"], 1024),
+            us(r["Allocation Time(us)"]),
+            us(r["Release Time(us)"]),
+            us(r["Duration(us)"]),
+            us(r.get("Active Release Time(us)")),
+            us(r.get("Active Duration(us)")),
+            whole(r["Allocation Total Allocated(MB)"], MB),
+            whole(r["Release Total Reserved(MB)"], MB),
+        )
         for r in rows
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("folder", every_result("operator_memory.csv"))

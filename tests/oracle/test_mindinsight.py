@@ -43,8 +43,10 @@ def spans(folder: Path) -> list[TestSpan]:
 def findings(spans: list[TestSpan]) -> dict[tuple[str, str, int | None], dict[str, Any]]:
     data = DISTRIBUTED.build(ViewInput(spans, {})).data
     assert data["cluster"]["complete"]
-    return {(one["basis"], one["rule"], one["stage"] if one["rule"] == "within_stage" else None): one
-            for one in data["cluster"]["findings"]}  # fmt: skip
+    return {
+        (one["basis"], one["rule"], one["stage"] if one["rule"] == "within_stage" else None): one
+        for one in data["cluster"]["findings"]
+    }
 
 
 def rows(folder: Path, name: str) -> list[dict[str, str]]:
@@ -65,8 +67,12 @@ def test_means_of_steps_are_recomputed(folder: Path, spans: list[TestSpan]) -> N
         data = STEP_TRACE.build(ViewInput([spans[rank]], {})).data
         later = steps_of(folder, rank)[1:]
         assert len(data["averaged"]) == len(later) == 4
-        for key, header in (("gap_ns", "iteration_interval"), ("fp_bp_ns", "fp_and_bp"), ("tail_ns", "tail"),
-                            ("total_ns", "total")):  # fmt: skip
+        for key, header in (
+            ("gap_ns", "iteration_interval"),
+            ("fp_bp_ns", "fp_and_bp"),
+            ("tail_ns", "tail"),
+            ("total_ns", "total"),
+        ):
             mean = Fraction(sum(int(row[header]) for row in later), len(later)) * 10
             assert data["mean"][key] == round(mean)
         parts = data["mean"]["gap_ns"] + data["mean"]["fp_bp_ns"] + data["mean"]["tail_ns"]

@@ -98,8 +98,9 @@ def test_operators_get_the_device_time_of_what_they_launch(tmp_path: Path) -> No
     trace = folder_of("mindspore_two_ranks") / "trace_view.json"
     events = json.loads(trace.read_text(encoding="utf-8"), parse_float=Decimal)
     processes = {e["pid"]: e["args"]["name"] for e in events if e.get("name") == "process_name"}
-    hardware = {(str(e["ts"]), e["tid"]): e for e in events
-                if e["ph"] == "X" and processes[e["pid"]] == "Ascend Hardware"}  # fmt: skip
+    hardware = {
+        (str(e["ts"]), e["tid"]): e for e in events if e["ph"] == "X" and processes[e["pid"]] == "Ascend Hardware"
+    }
     launched: dict[str, Decimal] = defaultdict(Decimal)
     for event in hardware.values():
         if "mindspore_op" in event["args"]:

@@ -14,9 +14,11 @@ from tests.oracle.shown import show, show_extra
 
 FOLDERS = every_result("operator_details.csv", "trace_view.json")
 TIMES = {
-    "device_self_ns": "Device Self Duration(us)", "device_total_ns": "Device Total Duration(us)",
-    "host_self_ns": "Host Self Duration(us)", "host_total_ns": "Host Total Duration(us)",
-}  # fmt: skip
+    "device_self_ns": "Device Self Duration(us)",
+    "device_total_ns": "Device Total Duration(us)",
+    "host_self_ns": "Host Self Duration(us)",
+    "host_total_ns": "Host Total Duration(us)",
+}
 
 
 #: A row of the file, and whether the trace has it within a call of the same operator: see operator_tree.Operator.

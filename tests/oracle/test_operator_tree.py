@@ -14,11 +14,13 @@ from tests.oracle.shown import rows_of, span
 from tests.oracle.timelines import timeline
 
 TIMES = {
-    "host_self_ns": "Host Self Duration(us)", "host_total_ns": "Host Total Duration(us)",
-    "device_self_ns": "Device Self Duration(us)", "device_total_ns": "Device Total Duration(us)",
+    "host_self_ns": "Host Self Duration(us)",
+    "host_total_ns": "Host Total Duration(us)",
+    "device_self_ns": "Device Self Duration(us)",
+    "device_total_ns": "Device Total Duration(us)",
     "device_self_aicore_ns": "Device Self Duration With AICore(us)",
     "device_total_aicore_ns": "Device Total Duration With AICore(us)",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("folder", every_result("operator_details.csv", "trace_view.json"))

@@ -11,10 +11,15 @@ from tests.oracle.raw import REAL_RUN, every_result, raw
 from tests.oracle.shown import show
 
 HEADERS = {
-    "computing": "Computing", "communication_not_overlapped": "Communication(Not Overlapped)",
-    "overlapped": "Overlapped", "communication": "Communication", "free": "Free", "stage": "Stage", "bubble": "Bubble",
+    "computing": "Computing",
+    "communication_not_overlapped": "Communication(Not Overlapped)",
+    "overlapped": "Overlapped",
+    "communication": "Communication",
+    "free": "Free",
+    "stage": "Stage",
+    "bubble": "Bubble",
     "preparing": "Preparing",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("folder", every_result("step_trace_time.csv"))

@@ -43,10 +43,18 @@ def _bars(folder: Path, px: float, t0: int = 0, t1: int | None = None) -> list[B
     for row, first, count in header["rows"]:
         for n in range(first, first + count):
             start, end = (int(header["base"]) + data[key][n] for key in ("start", "end"))
-            out.append({
-                "track": row // ROW_STEP, "depth": row % ROW_STEP, "start": start, "end": end, "dur": data["dur"][n],
-                "id": data["id"][n], "name": header["names"][data["name"][n]], "count": data["count"][n],
-            })  # fmt: skip
+            out.append(
+                {
+                    "track": row // ROW_STEP,
+                    "depth": row % ROW_STEP,
+                    "start": start,
+                    "end": end,
+                    "dur": data["dur"][n],
+                    "id": data["id"][n],
+                    "name": header["names"][data["name"][n]],
+                    "count": data["count"][n],
+                }
+            )
     return out
 
 
@@ -219,9 +227,9 @@ def test_arrows_join_the_slices_of_the_file(folder: Path, px: int) -> None:
         assert (header["unit"], header["bin"], header["left_out"]) == (1, 1 << px.bit_length() - 1, 0)
         base = int(header["base"]) - found.base_ns
         shown: Counter[tuple[int, int, int, int]] = Counter()
-        for from_row, from_time, to_row, to_time, count in zip(*(
-            data[key] for key in ("from_row", "from_time", "to_row", "to_time", "count")
-        )):  # fmt: skip
+        for from_row, from_time, to_row, to_time, count in zip(
+            *(data[key] for key in ("from_row", "from_time", "to_row", "to_time", "count"))
+        ):
             moments = [(time + base) // header["bin"] for time in (from_time, to_time)]
             shown[from_row // ROW_STEP, moments[0], to_row // ROW_STEP, moments[1]] += count
         assert wanted and not wanted - shown

@@ -28,11 +28,17 @@ def test_scanned_events_equal_the_file(folder: Path) -> None:
     found = scan_trace(raw(folder).path("trace_view.json"), log, lambda _: None)
     assert (log.list(), found.complete, len(found)) == ([], True, len(expected))
     texts = [
-        (chr(phase), found.names[name], found.categories[category] if category >= 0 else None, found.pids[pid], found.tids[tid])
+        (
+            chr(phase),
+            found.names[name],
+            found.categories[category] if category >= 0 else None,
+            found.pids[pid],
+            found.tids[tid],
+        )
         for phase, name, category, pid, tid in zip(
             found.phase.tolist(), found.name.tolist(), found.category.tolist(), found.pid.tolist(), found.tid.tolist()
         )
-    ]  # fmt: skip
+    ]
     assert texts == [(e["ph"], e["name"], e.get("cat"), str(e["pid"]), str(e["tid"])) for e in expected]
     for key, values in (("ts", found.ts.tolist()), ("dur", found.dur.tolist())):
         assert values == [NULL_INT if key not in e else us(e[key]) for e in expected], key

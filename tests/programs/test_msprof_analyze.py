@@ -30,8 +30,15 @@ CLUSTER = Recipe("tiny", 4, steps=2, sizes=Sizes(hidden=1024, sequence=2048), fa
 PLAIN = replace(CLUSTER, faults=(), only=(SLOW,))
 PIPELINE = Recipe("tiny", 4, tp=2, pp=2, steps=1)
 #: As many pairs as it takes for one to be an outlier of three standard deviations.
-PAIRS = Recipe("tiny", 24, tp=2, steps=1, sizes=Sizes(layers=1), faults=(f"slow-link:{LINK[0]}-{LINK[1]}:8",),
-               options=Options(memory=False, stack=False))  # fmt: skip
+PAIRS = Recipe(
+    "tiny",
+    24,
+    tp=2,
+    steps=1,
+    sizes=Sizes(layers=1),
+    faults=(f"slow-link:{LINK[0]}-{LINK[1]}:8",),
+    options=Options(memory=False, stack=False),
+)
 MINDSPORE = replace(CLUSTER, framework="mindspore")
 RECIPES = {"cluster": CLUSTER, "plain": PLAIN, "pipeline": PIPELINE, "pairs": PAIRS, "mindspore": MINDSPORE}
 
@@ -39,10 +46,22 @@ RECIPES = {"cluster": CLUSTER, "plain": PLAIN, "pipeline": PIPELINE, "pairs": PA
 #: (module_statistic, mstx_sum, pp_chart), raw data of CANN (operator_mfu), a run on GPUs (calibrate_npu_gpu), experts
 #: (ep_load_balance); and cluster_compare_baseline, whose module is not in the package.
 MODES = (
-    "all", "cann_api_sum", "cluster_time_summary", "communication_bottleneck", "communication_group_map",
-    "communication_matrix_sum", "communication_time_sum", "computational_op_masking", "compute_op_sum", "export_summary", "free_analysis", "freq_analysis", "hccl_sum",
-    "mstx2commop", "slow_rank",
-)  # fmt: skip
+    "all",
+    "cann_api_sum",
+    "cluster_time_summary",
+    "communication_bottleneck",
+    "communication_group_map",
+    "communication_matrix_sum",
+    "communication_time_sum",
+    "computational_op_masking",
+    "compute_op_sum",
+    "export_summary",
+    "free_analysis",
+    "freq_analysis",
+    "hccl_sum",
+    "mstx2commop",
+    "slow_rank",
+)
 #: The stacks of a database are asked for in a way that SQLite understands from 3.44 on.
 OLD_SQLITE = 'near "ORDER": syntax error'
 
@@ -156,9 +175,10 @@ def test_links_are_those_that_we_show(out: Path) -> None:
         (step[4:], *map(int, link.split("-"))): (round(found["Transit Size(MB)"] * 1e6), found["Transit Time(ms)"])
         for steps in json.loads(path.read_text()).values()
         for step, ops in steps.items()
-        for name, links in ops.items() if name.startswith("Total Op Info")
+        for name, links in ops.items()
+        if name.startswith("Total Op Info")
         for link, found in links.items()
-    }  # fmt: skip
+    }
     ours = show("distributed", *(rank_folder(data("cluster", "text"), rank) for rank in range(4))).data["links"]
     assert len(theirs) == len(ours) == 2 * 4 * 4
     for link in ours:
@@ -218,9 +238,14 @@ def test_groups_are_named_and_tell_the_stages_of_the_pipeline(out: Path, form: s
 def test_kernels_taken_out_of_the_database_are_those_of_the_text(out: Path) -> None:
     (path,) = rank_folder(data("cluster", "db"), 0).glob("*/kernel_details.csv")  # export_summary wrote it
     headers = {
-        "op_name": "Name", "op_type": "Type", "task_type": "Accelerator Core", "input_shapes": "Input Shapes",
-        "task_duration": "Duration(us)", "aicore_time": "aicore_time(us)", "aiv_time": "aiv_time(us)",
-    }  # fmt: skip
+        "op_name": "Name",
+        "op_type": "Type",
+        "task_type": "Accelerator Core",
+        "input_shapes": "Input Shapes",
+        "task_duration": "Duration(us)",
+        "aicore_time": "aicore_time(us)",
+        "aiv_time": "aiv_time(us)",
+    }
     with path.open() as file:
         rows = [row for row in csv.DictReader(file) if row["task_type"] != "COMMUNICATION"]
     theirs = sorted([plain(row[name]) for name in headers] for row in rows)

@@ -80,8 +80,10 @@ def test_operators_are_those_of_the_files(of_rank: Get, results: Path, rank: int
     for name, row in shown.items():
         own = [found for found in rows if found["Name"] == name]
         assert row["calls"] == len(own)
-        for key, header in (("host_self_duration", "Host Self Duration(us)"),
-                            ("device_self_duration", "Device Self Duration(us)")):  # fmt: skip
+        for key, header in (
+            ("host_self_duration", "Host Self Duration(us)"),
+            ("device_self_duration", "Device Self Duration(us)"),
+        ):
             assert row[key] == pytest.approx(sum(float(found[header]) for found in own), abs=0.005 * len(own) + 0.01)
     assert of_rank(rank, "Operator", "operation/stack", group_by="Operation", op_name="aten::matmul")["data"]
 

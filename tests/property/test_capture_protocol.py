@@ -22,9 +22,15 @@ from tests.unit.capture.api import fake
 
 #: The calls of one capture, one letter each; a failing call is the last but for a discard.
 LETTERS = {
-    "prepare": "p", "warmup": "w", "start": "s", "stop": "t", "finalize": "f", "discard": "d", "step_begin": "b",
+    "prepare": "p",
+    "warmup": "w",
+    "start": "s",
+    "stop": "t",
+    "finalize": "f",
+    "discard": "d",
+    "step_begin": "b",
     "step_end": "e",
-}  # fmt: skip
+}
 PROMISED = re.compile(r"p(w?[be]*(s[be]*(t(f|f?d)?|d)?|d)?)?")
 CALLS = ["prepare", "warmup", "start", "stop", "finalize", "discard"]
 ACTIONS = st.lists(st.sampled_from(list(ProfilerAction)), min_size=1, max_size=12)

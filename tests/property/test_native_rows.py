@@ -159,8 +159,12 @@ def assert_same(one: dict[str, Table], two: dict[str, Table]) -> None:
 @example(("operator_details.csv", BROKEN_CELLS), 2, 1000, 3, 300)
 @example(("operator_details.csv", b'Name,Host Total Duration(us)\na,1\n"\r",2\nb,"2\n'), 1, 1, 3, 300)
 def test_both_readers_give_the_same(file: tuple[str, bytes], chunk: int, ahead: int, codes: int, longest: int) -> None:
-    with patch("tb_npu_plugin.readers.shared.csv_rows.CHUNK_ROWS", chunk), patch("tb_npu_plugin.readers.shared.cells.MAX_CODES", codes), \
-         patch("tb_npu_plugin.readers.shared.byte_lines.AHEAD", ahead), patch("tb_npu_plugin.readers.shared.source.MAX_LINE", longest):  # fmt: skip
+    with (
+        patch("tb_npu_plugin.readers.shared.csv_rows.CHUNK_ROWS", chunk),
+        patch("tb_npu_plugin.readers.shared.cells.MAX_CODES", codes),
+        patch("tb_npu_plugin.readers.shared.byte_lines.AHEAD", ahead),
+        patch("tb_npu_plugin.readers.shared.source.MAX_LINE", longest),
+    ):
         tables, problems = read(*file, "python")
         native_tables, native_problems = read(*file, "c")
     assert_same(tables, native_tables)

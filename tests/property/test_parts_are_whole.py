@@ -41,10 +41,12 @@ MOCKS = {
     "pipeline": Recipe("tiny", 4, tp=1, pp=2, steps=2, only=(0, 3), **{**TINY, "sizes": Sizes(layers=2)}),
     "mindspore": Recipe("tiny", 2, steps=3, only=(1,), framework="mindspore", **TINY),
     "mindspore_not_synced": Recipe("tiny", steps=3, framework="mindspore", step_sync=False, **TINY),
-}  # fmt: skip
+}
 RESULTS = sorted(
-    path.name for path in (FIXTURES / "results").iterdir() if path.is_dir() and not path.name.startswith(("metrics_", "kineto"))
-)  # fmt: skip
+    path.name
+    for path in (FIXTURES / "results").iterdir()
+    if path.is_dir() and not path.name.startswith(("metrics_", "kineto"))
+)
 
 
 @cache
@@ -67,10 +69,13 @@ def fixture_spans(name: str) -> tuple[TestSpan, ...]:
 
 SOURCES: dict[str, Callable[[], tuple[TestSpan, ...]]] = {
     **{f"results/{name}": lambda name=name: fixture_spans(name) for name in RESULTS},  # type: ignore[misc]
-    **{f"gpu/{path.parent.name}/{path.name[:10]}": lambda path=path: gpu(path)  # type: ignore[misc]
-       for path in sorted((FIXTURES / "results").glob("kineto_*/*")) if path.is_file()},
+    **{
+        f"gpu/{path.parent.name}/{path.name[:10]}": lambda path=path: gpu(path)  # type: ignore[misc]
+        for path in sorted((FIXTURES / "results").glob("kineto_*/*"))
+        if path.is_file()
+    },
     **{f"mock/{name}": lambda name=name: mocked(name) for name in MOCKS},  # type: ignore[misc]
-}  # fmt: skip
+}
 
 
 @pytest.fixture(params=SOURCES)
@@ -211,11 +216,15 @@ def test_what_computes_in_a_computed_step_has_a_class(spans: tuple[TestSpan, ...
 CORES = ("AI_CORE", "HCCL", "MEMCPY", "MEMSET")
 KERNELS = st.lists(
     st.tuples(
-        st.integers(0, 60), st.integers(0, 25), st.sampled_from(CORES), st.sampled_from((None, "1", "2", "3")),
+        st.integers(0, 60),
+        st.integers(0, 25),
+        st.sampled_from(CORES),
+        st.sampled_from((None, "1", "2", "3")),
         st.integers(0, 1),
     ),
-    min_size=1, max_size=14,
-)  # fmt: skip
+    min_size=1,
+    max_size=14,
+)
 
 
 def rows_of(found: list[tuple[int, int, str, str | None, int]]) -> list[dict[str, Any]]:
@@ -285,8 +294,10 @@ def test_courses_of_random_kernels(
 )
 def test_exposed_preparing_of_random_steps(found: list[tuple[int, int, int]]) -> None:
     """With the steps, it covers no moment twice."""
-    rows = [{"step": str(at), "start_ns": start, "stage": stage, "preparing": before}
-            for at, (start, stage, before) in enumerate(found)]  # fmt: skip
+    rows = [
+        {"step": str(at), "start_ns": start, "stage": stage, "preparing": before}
+        for at, (start, stage, before) in enumerate(found)
+    ]
     steps = analysis.from_step_trace(table_of("step_trace", rows, STEP_START))
     order = sorted(steps, key=lambda step: (step.start_ns or 0, len(step.step or ""), step.step or ""))
     reached = None

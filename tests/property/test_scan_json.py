@@ -44,9 +44,18 @@ VALUE = st.recursive(
     max_leaves=6,
 )
 FIELDS = {
-    "name": STRING | st.just("null"), "cat": STRING | st.just("null"), "pid": ID, "tid": ID, "id": ID, "ts": TIME,
-    "dur": TIME, "args": VALUE, "other": VALUE, "n": VALUE, "pidd": VALUE,
-}  # fmt: skip
+    "name": STRING | st.just("null"),
+    "cat": STRING | st.just("null"),
+    "pid": ID,
+    "tid": ID,
+    "id": ID,
+    "ts": TIME,
+    "dur": TIME,
+    "args": VALUE,
+    "other": VALUE,
+    "n": VALUE,
+    "pidd": VALUE,
+}
 MEMBER = st.sampled_from(sorted(FIELDS)).flatmap(lambda key: st.tuples(st.just(f'"{key}"'), FIELDS[key]))
 #: Keys may come twice: the last counts, as it does for json.
 EVENT = st.lists(MEMBER, max_size=8).map(lambda members: "{" + ",\n ".join(map(": ".join, members)) + "}")
@@ -84,9 +93,12 @@ def test_any_json(
     assert {problem.code for problem in log.list()} <= ({"bad_json"} if halves else set()) and found.complete
     wanted = [json.loads(event, parse_float=Decimal) for event in events]
     for key, column, texts in (
-        ("name", found.name, found.names), ("cat", found.category, found.categories), ("pid", found.pid, found.pids),
-        ("tid", found.tid, found.tids), ("id", found.flow, found.flows),
-    ):  # fmt: skip
+        ("name", found.name, found.names),
+        ("cat", found.category, found.categories),
+        ("pid", found.pid, found.pids),
+        ("tid", found.tid, found.tids),
+        ("id", found.flow, found.flows),
+    ):
         read = [None if code < 0 else texts[code] for code in column.tolist()]
         assert read == [text_of(event.get(key)) for event in wanted], key
     assert found.ts.tolist() == [time_of(event.get("ts")) for event in wanted]

@@ -34,19 +34,79 @@ NUMBERS = st.one_of(
     st.builds("{}.{}".format, DIGITS, DIGITS),
     st.builds("-{}.{}5".format, DIGITS, DIGITS),
     st.builds("{}{}{}".format, DIGITS, st.sampled_from("eE"), st.sampled_from(["3", "-2", "+1", "400", ""])),
-    st.sampled_from(["-0", "-0.0", "00", "1.", ".5", "-", "NaN", "-Infinity", "N/A", "inf", "-nan", "1736408883704643.212", "3.6500000000000004",
-                     "0.0005", "0.0015", "9223372036854775.807", "9223372036854775.808", "1e999999999", "9" * 40]),
-)  # fmt: skip
+    st.sampled_from(
+        [
+            "-0",
+            "-0.0",
+            "00",
+            "1.",
+            ".5",
+            "-",
+            "NaN",
+            "-Infinity",
+            "N/A",
+            "inf",
+            "-nan",
+            "1736408883704643.212",
+            "3.6500000000000004",
+            "0.0005",
+            "0.0015",
+            "9223372036854775.807",
+            "9223372036854775.808",
+            "1e999999999",
+            "9" * 40,
+        ]
+    ),
+)
 STRINGS = st.one_of(
     st.text(max_size=12).map(json.dumps),
     st.text(max_size=12).map(lambda text: json.dumps(text, ensure_ascii=False)),
     st.text(st.characters(), max_size=4).map(lambda text: f'"{text}"'),
     NUMBERS.map('"{}"'.format),
-    st.sampled_from([r'"\ud83d\ude00"', r'"\ud800"', r'"\udc00\ud800"', r'"\u00e9"', r'"\/\b"', r'"\q"', r'"\u12g4"', '""',
-                     '"e"', '"X"', '" 1.5 "', '"a\tb"', '"a\x01b"', '"null"', r'"}, {\" "', '"args"', r'"\u0058"', '"\ud800"']),
-)  # fmt: skip
-WORDS = st.sampled_from(["null", "true", "false", "nul", "[]", "{}", "[1 , {}]", '{"args": {}}', "[" * 64 + "]" * 64,
-                         "[" * 65 + "]" * 65, "[" * 300 + "]" * 300, "[}", "{]", "[1,]", '{"a" 1}', '{"a":1,}', ""])  # fmt: skip
+    st.sampled_from(
+        [
+            r'"\ud83d\ude00"',
+            r'"\ud800"',
+            r'"\udc00\ud800"',
+            r'"\u00e9"',
+            r'"\/\b"',
+            r'"\q"',
+            r'"\u12g4"',
+            '""',
+            '"e"',
+            '"X"',
+            '" 1.5 "',
+            '"a\tb"',
+            '"a\x01b"',
+            '"null"',
+            r'"}, {\" "',
+            '"args"',
+            r'"\u0058"',
+            '"\ud800"',
+        ]
+    ),
+)
+WORDS = st.sampled_from(
+    [
+        "null",
+        "true",
+        "false",
+        "nul",
+        "[]",
+        "{}",
+        "[1 , {}]",
+        '{"args": {}}',
+        "[" * 64 + "]" * 64,
+        "[" * 65 + "]" * 65,
+        "[" * 300 + "]" * 300,
+        "[}",
+        "{]",
+        "[1,]",
+        '{"a" 1}',
+        '{"a":1,}',
+        "",
+    ]
+)
 VALUES = st.recursive(
     STRINGS | NUMBERS | WORDS,
     lambda inner: (
@@ -76,10 +136,17 @@ def traces(draw: st.DrawFn) -> bytes:
     parts = draw(st.lists(st.tuples(ITEMS, GAPS), max_size=12))
     head, tail = draw(
         st.sampled_from(
-            [("[", "]"), ("\ufeff [", " ] "), ('{"traceEvents": [', "]}"), ("[", ""), ("[", "] x]"), ("[,", ",]"),
-             ('{"a": {"b": "\\""}, "traceEvents": [', '], "traceEvents": [{"name": "more"}], "x": [{}, {}]}')]
+            [
+                ("[", "]"),
+                ("\ufeff [", " ] "),
+                ('{"traceEvents": [', "]}"),
+                ("[", ""),
+                ("[", "] x]"),
+                ("[,", ",]"),
+                ('{"a": {"b": "\\""}, "traceEvents": [', '], "traceEvents": [{"name": "more"}], "x": [{}, {}]}'),
+            ]
         )
-    )  # fmt: skip
+    )
     text = head + "".join(item + gap for item, gap in parts)
     if draw(st.booleans()):
         text = text.rstrip(" ,\n\x00\x0b")

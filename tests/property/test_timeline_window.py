@@ -143,9 +143,13 @@ def test_an_exact_answer_has_fewer_rows_instead_of_wider_bins(
 
 @TINY
 @given(
-    items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), px=st.sampled_from([1, 32, 300]),
-    chunk=st.integers(1, 9), text=st.sampled_from(["a", "B", "c a", "zz"]),
-)  # fmt: skip
+    items=SLICES,
+    t0=st.integers(-50, 3500),
+    width=st.integers(1, 4000),
+    px=st.sampled_from([1, 32, 300]),
+    chunk=st.integers(1, 9),
+    text=st.sampled_from(["a", "B", "c a", "zz"]),
+)
 def test_bars_of_a_search_hold_all_hits_and_nothing_else(
     items: list[tuple[int, int, int, str]], t0: int, width: int, px: int, chunk: int, text: str, tmp_path: Path
 ) -> None:
@@ -173,8 +177,11 @@ def test_bars_of_a_search_hold_all_hits_and_nothing_else(
 
 @TINY
 @given(
-    items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), tile=st.sampled_from([1, 7, 1 << 17]),
-)  # fmt: skip
+    items=SLICES,
+    t0=st.integers(-50, 3500),
+    width=st.integers(1, 4000),
+    tile=st.sampled_from([1, 7, 1 << 17]),
+)
 def test_statistics_are_those_of_the_raw_slices(
     items: list[tuple[int, int, int, str]], t0: int, width: int, tile: int, tmp_path: Path
 ) -> None:

@@ -35,9 +35,15 @@ def _with(recipe: Recipe, **options: Any) -> Recipe:
 #: with kernels on the AI CPU.
 LEVELS = {"level_none": -1, "level0": 0, "level1": 1, "level2": 2}
 SWITCHES: dict[str, dict[str, Any]] = {
-    "plain": {}, "no_shapes": {"shapes": False}, "no_memory": {"memory": False}, "no_stack": {"stack": False},
-    "l2_cache": {"l2_cache": True}, "gc": {"gc_threshold": 0.0}, "cpu_only": {"npu": False}, "npu_only": {"cpu": False},
-}  # fmt: skip
+    "plain": {},
+    "no_shapes": {"shapes": False},
+    "no_memory": {"memory": False},
+    "no_stack": {"stack": False},
+    "l2_cache": {"l2_cache": True},
+    "gc": {"gc_threshold": 0.0},
+    "cpu_only": {"npu": False},
+    "npu_only": {"cpu": False},
+}
 _MARKS = (COMMUNICATION, DATALOADER)
 SMALL = Recipe("tiny", 2, tp=2, steps=2, sizes=Sizes(layers=1), faults=("ai-cpu", "gc-pause:1:2"), only=(1,))
 

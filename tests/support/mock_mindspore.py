@@ -18,8 +18,15 @@ from tests.support.mock import written
 BOTH = ("text", "db")
 ONE = Recipe("tiny", steps=2, framework="mindspore", options=Options(l2_cache=True, export=BOTH))
 CLUSTER = replace(ONE, ranks=8, tp=2, pp=2, sizes=Sizes(micro=3), only=(0, 3, 6), options=Options(export=BOTH))
-DATA = Recipe("resnet50", ranks=2, steps=4, sizes=Sizes(layers=4, batch=8), framework="mindspore",
-              faults=("slow-loader:1",), options=Options(data_process=True))  # fmt: skip
+DATA = Recipe(
+    "resnet50",
+    ranks=2,
+    steps=4,
+    sizes=Sizes(layers=4, batch=8),
+    framework="mindspore",
+    faults=("slow-loader:1",),
+    options=Options(data_process=True),
+)
 
 
 def _with(recipe: Recipe, **options: Any) -> Recipe:

@@ -16,9 +16,7 @@ Pair = tuple[tuple[str, Hashable], tuple[str, Hashable]]
 
 def pairs_of(axes: Axes) -> set[Pair]:
     """All pairs of values of two axes."""
-    return {
-        ((one, a), (other, b)) for one, other in combinations(axes, 2) for a in axes[one] for b in axes[other]
-    }  # fmt: skip
+    return {((one, a), (other, b)) for one, other in combinations(axes, 2) for a in axes[one] for b in axes[other]}
 
 
 def pairs_in(row: Mapping[str, Hashable]) -> set[Pair]:

@@ -45,10 +45,19 @@ def logs(tmp_path: Path) -> Path:
 def test_overview_has_the_steps_at_the_top_in_integer_ns(logs: Path) -> None:
     found = shown("overview", logs)
     expected = {
-        "step": "7", "device_id": None, "computing": 13750, "communication_not_overlapped": 0, "overlapped": 0,
-        "communication": 0, "copying": None, "free": 1500, "stage": 15250, "bubble": 0, "preparing": 2000,
+        "step": "7",
+        "device_id": None,
+        "computing": 13750,
+        "communication_not_overlapped": 0,
+        "overlapped": 0,
+        "communication": 0,
+        "copying": None,
+        "free": 1500,
+        "stage": 15250,
+        "bubble": 0,
+        "preparing": 2000,
         "exposed_preparing": 2000,
-    }  # fmt: skip
+    }
     assert found["steps"] == [expected] == found["data"]["steps"]
     assert found["state"] == "ready"
 
@@ -293,8 +302,9 @@ def test_doctor_tells_of_files_that_nothing_reads(logs: Path) -> None:
     (output / "[red]\x1b[2J.csv").write_text("")
     first, second = json.loads(run("doctor", logs, "--json").stdout)["spans"]
     assert [file["file"] for file in first["files"] if file["state"] == "unread"] == [
-        "ASCEND_PROFILER_OUTPUT/[red]\ufffd[2J.csv", "ASCEND_PROFILER_OUTPUT/hbm.csv",
-    ]  # fmt: skip
+        "ASCEND_PROFILER_OUTPUT/[red]\ufffd[2J.csv",
+        "ASCEND_PROFILER_OUTPUT/hbm.csv",
+    ]
     assert "unread" not in {file["state"] for file in second["files"]} and first["count"] == 0
     text = run("doctor", logs).stdout
     assert "not read     ASCEND_PROFILER_OUTPUT/hbm.csv  5 bytes  Statistic of a curve" in text

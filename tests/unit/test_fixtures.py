@@ -74,8 +74,14 @@ def test_the_first_run_of_the_demo_has_something_for_every_view(folder: Path) ->
     result = Raw(folder)
     assert len(result.steps) == 3
     assert {row["Accelerator Core"] for row in result.kernels} == {
-        "AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV", "DSA_SQE", "AI_CPU", "COMMUNICATION"
-    }  # fmt: skip
+        "AI_CORE",
+        "AI_VECTOR_CORE",
+        "MIX_AIC",
+        "MIX_AIV",
+        "DSA_SQE",
+        "AI_CPU",
+        "COMMUNICATION",
+    }
     assert {e["cat"] for e in result.events if e["ph"] == "s"} == {
         "async_task_queue",
         "fwdbwd",

@@ -33,8 +33,11 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = tmp_path_factory.mktemp("source")
     tracked = subprocess.run(
         ["git", "ls-files", "-z", "setup.py", "pyproject.toml", "MANIFEST.in", "LICENSE", "README.md", "tb_npu_plugin"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    ).stdout  # fmt: skip
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     for name in filter(None, tracked.split("\0")):
         target = source / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -95,8 +98,12 @@ def test_one_wheel_serves_every_python(wheel: zipfile.ZipFile) -> None:
 def test_without_a_compiler_it_is_said_and_left_out(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "setup.py", "build_ext", "--build-lib", str(tmp_path), "--build-temp", str(tmp_path)],
-        cwd=ROOT, check=True, capture_output=True, text=True, env=NO_COMPILERS,
-    )  # fmt: skip
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+        env=NO_COMPILERS,
+    )
     for module in NATIVE:
         assert f"{module} was not built (" in done.stderr
     assert done.stderr.count("Traces are read by slower Python code") == len(NATIVE)
@@ -116,9 +123,12 @@ def test_a_pytorch_that_does_not_load_keeps_nobody_from_installing(tmp_path: Pat
     """Cause: setup.py asks PyTorch where its headers are."""
     (tmp_path / "torch.py").write_text(f"raise {failure}('libtorch_cpu.so: cannot open shared object file')")
     done = subprocess.run(
-        [sys.executable, "setup.py", "--name"], cwd=ROOT, capture_output=True, text=True,
+        [sys.executable, "setup.py", "--name"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert (done.returncode, done.stdout.split()[-1:]) == (0, ["tb-npu-plugin"]), done.stderr
 
 

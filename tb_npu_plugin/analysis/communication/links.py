@@ -81,9 +81,14 @@ def _ports(table: Table | None) -> Iterable[dict[str, Any]]:
             use = _figure(table, f"{key}_use", number)
             average = None if use is None or speed is None else use * speed / 100
             yield {
-                "way": way, "port": port, "average": average, "speed": speed, "use": use,
-                "errors": _figure(table, f"{key}_errors", number), "dropped": _figure(table, f"{key}_dropped", number),
-            }  # fmt: skip
+                "way": way,
+                "port": port,
+                "average": average,
+                "speed": speed,
+                "use": use,
+                "errors": _figure(table, f"{key}_errors", number),
+                "dropped": _figure(table, f"{key}_dropped", number),
+            }
 
 
 def _folded(mode: str) -> str:

@@ -91,7 +91,7 @@ def _kernel_sums(kernels: Table, by_type: bool) -> Table:
             "core": _one_communication_core(named.text("core")),
             "calls": found.count,
             "dur_ns": found.total["dur_ns"],
-        }  # fmt: skip
+        }
         again = summed(Table((*_KEYS, *_SUMMED), data), Question(keys, ("calls", "dur_ns")))
         return Table(_KEYS, again.keys).with_columns([(column, again.total[column.key]) for column in _SUMMED])
     counted = zip(_SUMMED, (found.count, found.total["dur_ns"]))

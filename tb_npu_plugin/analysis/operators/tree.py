@@ -85,10 +85,15 @@ def rebuild_by_thread(events: OperatorEvents, launch_thread: IntArray) -> Operat
         own = np.flatnonzero(launch_thread == thread)
         times = rebuild(
             OperatorEvents(
-                events.op_start[rows], events.op_dur[rows], events.op_thread[rows], *(none,) * 6,
-                events.launch_start[own], events.launch_dur[own], events.launch_aicore[own],
+                events.op_start[rows],
+                events.op_dur[rows],
+                events.op_thread[rows],
+                *(none,) * 6,
+                events.launch_start[own],
+                events.launch_dur[own],
+                events.launch_aicore[own],
             )
-        )  # fmt: skip
+        )
         for column, found in zip(columns, (getattr(times, field.name) for field in fields(OperatorTimes))):
             column[rows] = found
         inner = rows[times.parent >= 0]

@@ -23,8 +23,9 @@ SPREAD, DEVIATION = 3.0, 1.4826
 #: Small transfers never reach a link's bandwidth; bytes a step.
 LEAST_TRAFFIC = 1_000_000
 
-Rule = Literal["step_interval", "flops_per_second", "link", "communication", "between_stages", "within_stage",
-               "stage_flops"]  # fmt: skip
+Rule = Literal[
+    "step_interval", "flops_per_second", "link", "communication", "between_stages", "within_stage", "stage_flops"
+]
 
 
 @dataclass(frozen=True)
@@ -121,10 +122,19 @@ def _worst_rank(
     peers = [known[at] for at in known if ranks[at].stage == ranks[worst].stage]
     middle = median(peers)
     return Finding(
-        rule, share > DIFFERS, share, DIFFERS, rank=ranks[worst].rank, stage=ranks[worst].stage, value=value, mean=mean,
-        peers=len(peers), median=middle, outlier=_stands_out(value, peers, higher),
+        rule,
+        share > DIFFERS,
+        share,
+        DIFFERS,
+        rank=ranks[worst].rank,
+        stage=ranks[worst].stage,
+        value=value,
+        mean=mean,
+        peers=len(peers),
+        median=middle,
+        outlier=_stands_out(value, peers, higher),
         gain_ns=round(value - middle) if higher and len(peers) > 1 else None,
-    )  # fmt: skip
+    )
 
 
 def _stands_out(value: float, peers: Sequence[float], higher: bool) -> bool | None:
@@ -149,10 +159,22 @@ def _worst_link(links: Sequence[LinkFigures]) -> Finding | None:
     middle = median(speeds)
     gain = (worst.time_ns - worst.size_bytes / middle) / worst.steps
     return Finding(
-        "link", share > DIFFERS, share, DIFFERS, rank=worst.rank, stage=worst.stage, src=worst.src, dst=worst.dst,
-        transport=worst.transport, value=worst.bandwidth, mean=mean, peers=len(judged), median=middle,
-        outlier=_stands_out(worst.bandwidth, speeds, higher=False), gain_ns=max(0, round(gain)),
-    )  # fmt: skip
+        "link",
+        share > DIFFERS,
+        share,
+        DIFFERS,
+        rank=worst.rank,
+        stage=worst.stage,
+        src=worst.src,
+        dst=worst.dst,
+        transport=worst.transport,
+        value=worst.bandwidth,
+        mean=mean,
+        peers=len(judged),
+        median=middle,
+        outlier=_stands_out(worst.bandwidth, speeds, higher=False),
+        gain_ns=max(0, round(gain)),
+    )
 
 
 def _pipeline(ranks: Sequence[RankFigures]) -> list[Finding | None]:
@@ -180,21 +202,37 @@ def _share(
     share = sum(part) / total
     gain = round(sum(part) / len(part) - COMMUNICATES * total / len(all_of))
     return Finding(
-        rule, share > COMMUNICATES, share, COMMUNICATES, stage=stage, value=share, peers=len(part),
+        rule,
+        share > COMMUNICATES,
+        share,
+        COMMUNICATES,
+        stage=stage,
+        value=share,
+        peers=len(part),
         gain_ns=gain if gain > 0 else None,
-    )  # fmt: skip
+    )
 
 
 def _stage_flops(stages: Mapping[int, Sequence[RankFigures]]) -> Finding | None:
     """The stage with the most work for a rank."""
-    means = {stage: fmean(rank.flops for rank in own if rank.flops is not None)
-             for stage, own in stages.items() if any(rank.flops is not None for rank in own)}  # fmt: skip
+    means = {
+        stage: fmean(rank.flops for rank in own if rank.flops is not None)
+        for stage, own in stages.items()
+        if any(rank.flops is not None for rank in own)
+    }
     if len(means) < 2:
         return None
     mean = fmean(means.values())
     worst = max(means, key=lambda stage: means[stage])
     share = means[worst] / mean - 1 if mean else 0.0
     return Finding(
-        "stage_flops", share > DIFFERS, share, DIFFERS, stage=worst, value=means[worst], mean=mean, peers=len(means),
+        "stage_flops",
+        share > DIFFERS,
+        share,
+        DIFFERS,
+        stage=worst,
+        value=means[worst],
+        mean=mean,
+        peers=len(means),
         median=median(means.values()),
-    )  # fmt: skip
+    )

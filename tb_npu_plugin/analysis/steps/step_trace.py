@@ -23,8 +23,14 @@ from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 Method = Literal["points", "kernels", "figures"]
 #: Times of a step that are averaged.
 FIGURES = (
-    "total_ns", "gap_ns", "fp_bp_ns", "tail_ns", "reduce_ns", "preparing_ns", "exposed_preparing_ns",
-)  # fmt: skip
+    "total_ns",
+    "gap_ns",
+    "fp_bp_ns",
+    "tail_ns",
+    "reduce_ns",
+    "preparing_ns",
+    "exposed_preparing_ns",
+)
 
 
 @dataclass(frozen=True)
@@ -118,10 +124,17 @@ def from_kernels(kernels: Table, figures: Table | None, are_computed: bool) -> S
         is_last = number == len(computed) - 1  # what follows is unknown
         steps.append(
             StepTimes(
-                one.step, start, total, (gap or None) if is_last else gap, fp_bp, tail,
-                step.communication, step.preparing, step.exposed_preparing,
+                one.step,
+                start,
+                total,
+                (gap or None) if is_last else gap,
+                fp_bp,
+                tail,
+                step.communication,
+                step.preparing,
+                step.exposed_preparing,
             )
-        )  # fmt: skip
+        )
     has_times = not are_computed and any(step.total_ns is not None for step in recorded.values())
     return StepTrace("kernels", "recorded" if has_times else "computed", steps, found)
 

@@ -75,8 +75,10 @@ def _columns(table: Table | None, keys: Sequence[str]) -> tuple[list[Figures], F
         return [], {}
     columns = {key: table.ints(key).tolist() for key in keys}
     is_average = table.ints("average").tolist()
-    rows = [{key: None if values[row] == NULL_INT else values[row] for key, values in columns.items()}
-            for row in range(len(table))]  # fmt: skip
+    rows = [
+        {key: None if values[row] == NULL_INT else values[row] for key, values in columns.items()}
+        for row in range(len(table))
+    ]
     steps: list[Figures] = [row for row, average in zip(rows, is_average) if average != 1]
     return steps, next((row for row, average in zip(rows, is_average) if average == 1), {})
 

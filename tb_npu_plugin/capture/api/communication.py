@@ -20,12 +20,28 @@ from tb_npu_plugin.capture.api.patches import Patches
 _GROUP = ("torch.distributed.distributed_c10d", "ProcessGroup")
 #: Methods of ProcessGroup; which of them there are depends on the version.
 _COLLECTIVES = (
-    "allreduce", "allreduce_coalesced", "broadcast", "reduce", "barrier", "gather", "scatter", "allgather",
-    "_allgather_base", "all_gather_single", "allgather_coalesced", "allgather_into_tensor_coalesced",
-    "all_gather_single_coalesced", "reduce_scatter", "_reduce_scatter_base", "reduce_scatter_single",
-    "reduce_scatter_tensor_coalesced", "reduce_scatter_single_coalesced", "alltoall", "alltoall_base",
+    "allreduce",
+    "allreduce_coalesced",
+    "broadcast",
+    "reduce",
+    "barrier",
+    "gather",
+    "scatter",
+    "allgather",
+    "_allgather_base",
+    "all_gather_single",
+    "allgather_coalesced",
+    "allgather_into_tensor_coalesced",
+    "all_gather_single_coalesced",
+    "reduce_scatter",
+    "_reduce_scatter_base",
+    "reduce_scatter_single",
+    "reduce_scatter_tensor_coalesced",
+    "reduce_scatter_single_coalesced",
+    "alltoall",
+    "alltoall_base",
     "all_to_all_single",
-)  # fmt: skip
+)
 #: Those between two ranks: the second argument is the other one, counted in the group.
 _BETWEEN_TWO = ("send", "recv")
 #: Functions of functional collectives that give the group or its name, by release of PyTorch.

@@ -18,31 +18,63 @@ _REDUCE, _GATHER, _SCATTER = "hcom_allReduce_", "hcom_allGather_", "hcom_reduceS
 _TO_ALL, _TO_ALL_SIZES = "hcom_alltoall_", "hcom_alltoallv_"
 #: Operators of torch.distributed -> those of the device. Their names end in "_" or not, by the release of PyTorch.
 _TYPES = {
-    "c10d::allreduce": _REDUCE, "c10d::allreduce_coalesced": _REDUCE, _BARRIER: _REDUCE,
-    "c10d::reduce": "hcom_reduce_", "c10d::broadcast": "hcom_broadcast_", "c10d::scatter": "hcom_scatter_",
-    "c10d::allgather": _GATHER, "c10d::_allgather_base": _GATHER, "c10d::allgather_into_tensor_coalesced": _GATHER,
-    "c10d::allgather_coalesced": _GATHER, "c10d::gather": _GATHER,
-    "c10d::reduce_scatter": _SCATTER, "c10d::_reduce_scatter_base": _SCATTER,
+    "c10d::allreduce": _REDUCE,
+    "c10d::allreduce_coalesced": _REDUCE,
+    _BARRIER: _REDUCE,
+    "c10d::reduce": "hcom_reduce_",
+    "c10d::broadcast": "hcom_broadcast_",
+    "c10d::scatter": "hcom_scatter_",
+    "c10d::allgather": _GATHER,
+    "c10d::_allgather_base": _GATHER,
+    "c10d::allgather_into_tensor_coalesced": _GATHER,
+    "c10d::allgather_coalesced": _GATHER,
+    "c10d::gather": _GATHER,
+    "c10d::reduce_scatter": _SCATTER,
+    "c10d::_reduce_scatter_base": _SCATTER,
     "c10d::reduce_scatter_tensor_coalesced": _SCATTER,
-    "c10d::alltoall": _TO_ALL_SIZES, "c10d::alltoall_base": _TO_ALL,
-    "c10d::send": SEND, "c10d::recv": RECEIVE, "c10d::recv_any_source": RECEIVE,
-}  # fmt: skip
+    "c10d::alltoall": _TO_ALL_SIZES,
+    "c10d::alltoall_base": _TO_ALL,
+    "c10d::send": SEND,
+    "c10d::recv": RECEIVE,
+    "c10d::recv_any_source": RECEIVE,
+}
 #: Operators whose arguments are recorded for one rank only: the whole is as many times as large.
-_OF_ONE = frozenset((
-    "c10d::allgather", "c10d::allgather_coalesced", "c10d::reduce_scatter", "c10d::scatter", "c10d::gather",
-))  # fmt: skip
+_OF_ONE = frozenset(
+    (
+        "c10d::allgather",
+        "c10d::allgather_coalesced",
+        "c10d::reduce_scatter",
+        "c10d::scatter",
+        "c10d::gather",
+    )
+)
 #: Operators of which the root alone has a list of tensors beside its own: one tensor tells the whole on all ranks.
 _ROOTED = frozenset(("c10d::scatter", "c10d::gather"))
 #: Operators with outputs and inputs, as many of each: one of both is the whole.
-_BOTH = frozenset((
-    "c10d::_allgather_base", "c10d::allgather_into_tensor_coalesced", "c10d::_reduce_scatter_base",
-    "c10d::reduce_scatter_tensor_coalesced", "c10d::alltoall", "c10d::alltoall_base",
-))  # fmt: skip
+_BOTH = frozenset(
+    (
+        "c10d::_allgather_base",
+        "c10d::allgather_into_tensor_coalesced",
+        "c10d::_reduce_scatter_base",
+        "c10d::reduce_scatter_tensor_coalesced",
+        "c10d::alltoall",
+        "c10d::alltoall_base",
+    )
+)
 #: Types of elements as HCCL names them; torch_npu reduces booleans as bytes.
 _DATA_TYPES = {
-    "c10::Half": "FP16", "c10::BFloat16": "BFP16", "float": "FP32", "double": "FP64", "long int": "INT64", "long": "INT64",
-    "int": "INT32", "short int": "INT16", "signed char": "INT8", "unsigned char": "UINT8", "bool": "UINT8",
-}  # fmt: skip
+    "c10::Half": "FP16",
+    "c10::BFloat16": "BFP16",
+    "float": "FP32",
+    "double": "FP64",
+    "long int": "INT64",
+    "long": "INT64",
+    "int": "INT32",
+    "short int": "INT16",
+    "signed char": "INT8",
+    "unsigned char": "UINT8",
+    "bool": "UINT8",
+}
 
 
 def type_of(signature: Signature) -> str | None:

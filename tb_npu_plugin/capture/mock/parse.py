@@ -101,10 +101,18 @@ def _user_metadata(folder: Path) -> dict[str, Any]:
 def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str, Any]) -> Options:
     host = settings.host
     options = Options(
-        level=LEVELS.get(settings.level, 0), metrics=settings.aic_metrics, shapes=host.record_shapes,
-        memory=host.profile_memory, stack=host.with_stack or host.with_modules, l2_cache=settings.l2_cache,
-        cpu=settings.cpu, npu=settings.npu, export=export, gc_threshold=settings.gc_threshold,
-        sys_io=settings.sys_io, sys_interconnection=settings.sys_interconnection,
+        level=LEVELS.get(settings.level, 0),
+        metrics=settings.aic_metrics,
+        shapes=host.record_shapes,
+        memory=host.profile_memory,
+        stack=host.with_stack or host.with_modules,
+        l2_cache=settings.l2_cache,
+        cpu=settings.cpu,
+        npu=settings.npu,
+        export=export,
+        gc_threshold=settings.gc_threshold,
+        sys_io=settings.sys_io,
+        sys_interconnection=settings.sys_interconnection,
         built_in_marks=(COMMUNICATION,) if settings.wants(COMMUNICATION) else (),
-    )  # fmt: skip
+    )
     return replace(options, metadata={**metadata, ENVIRONMENT: dict(settings.environment), SIMULATED: True})

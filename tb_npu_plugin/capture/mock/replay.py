@@ -36,7 +36,7 @@ from tb_npu_plugin.capture.simulation.records import (
     Step,
     by_start,
     outer_first,
-)  # fmt: skip
+)
 
 STEP = "ProfilerStep#"
 #: ns that one launch takes on the host at most, and how long after the device the host notices that it is done.
@@ -87,17 +87,33 @@ class Replay:
         self._functions = [item for item in recorded.functions if _wanted(data, item.tid, item.start)]
         self._functions = outer_first(self._functions)
         tids = {data.tid, *(call.tid for call in self._calls)}
-        self.process = Process(data.pid, data.device, settings.rank or 0, settings.world, data.start,
-                               data.end or data.start, settings.npu, soc=chip.soc, split=chip.split,
-                               cube_cores=chip.cube_cores, clock=chip.clock)  # fmt: skip
+        self.process = Process(
+            data.pid,
+            data.device,
+            settings.rank or 0,
+            settings.world,
+            data.start,
+            data.end or data.start,
+            settings.npu,
+            soc=chip.soc,
+            split=chip.split,
+            cube_cores=chip.cube_cores,
+            clock=chip.clock,
+        )
         self._autograd = max(tids) + 1 if settings.npu else 0
         self.process.dequeue_tid = max(tids) + 2
         launching = [self.process.dequeue_tid] if settings.npu and settings.task_queue else []
         self.process.threads = [*sorted(tids), *launching, *([self._autograd] if settings.npu else [])]
         self.process.marks = any(call.signature.name.startswith(STEP) for call in self._calls)
         random = Random(f"{data.pid}/{data.start}")
-        self._device = RecordedDevice(chip, random, data.start, self.process.dequeue_tid, settings.level == "Level2",
-                                      task_queue=settings.task_queue)  # fmt: skip
+        self._device = RecordedDevice(
+            chip,
+            random,
+            data.start,
+            self.process.dequeue_tid,
+            settings.level == "Level2",
+            task_queue=settings.task_queue,
+        )
         self._kernels, self._chip = KernelFactory(chip), chip
         self._peers = Peers(settings, chip, data, self._calls, recorded.works)
         self.process.groups = self._peers.groups

@@ -13,16 +13,26 @@ from tb_npu_plugin.capture.simulation.records import outer_first
 
 #: Operators of torch.distributed -> names of works that they begin, by release of PyTorch.
 _WORKS = {
-    "c10d::allreduce": ("all_reduce",), "c10d::allreduce_coalesced": ("all_reduce",), "c10d::barrier": ("barrier",),
-    "c10d::reduce": ("reduce",), "c10d::broadcast": ("broadcast",), "c10d::scatter": ("scatter",),
-    "c10d::allgather": ("all_gather",), "c10d::_allgather_base": ("all_gather",),
-    "c10d::allgather_into_tensor_coalesced": ("all_gather",), "c10d::allgather_coalesced": ("all_gather",),
+    "c10d::allreduce": ("all_reduce",),
+    "c10d::allreduce_coalesced": ("all_reduce",),
+    "c10d::barrier": ("barrier",),
+    "c10d::reduce": ("reduce",),
+    "c10d::broadcast": ("broadcast",),
+    "c10d::scatter": ("scatter",),
+    "c10d::allgather": ("all_gather",),
+    "c10d::_allgather_base": ("all_gather",),
+    "c10d::allgather_into_tensor_coalesced": ("all_gather",),
+    "c10d::allgather_coalesced": ("all_gather",),
     "c10d::gather": ("gather",),
-    "c10d::reduce_scatter": ("reduce_scatter", "all_reduce"), "c10d::_reduce_scatter_base": ("reduce_scatter", "all_reduce"),
+    "c10d::reduce_scatter": ("reduce_scatter", "all_reduce"),
+    "c10d::_reduce_scatter_base": ("reduce_scatter", "all_reduce"),
     "c10d::reduce_scatter_tensor_coalesced": ("reduce_scatter", "all_reduce"),
-    "c10d::alltoall": ("all_to_all",), "c10d::alltoall_base": ("all_to_all",),
-    "c10d::recv": ("recv",), "c10d::recv_any_source": ("recvAnySource",), "c10d::send": ("send",),
-}  # fmt: skip
+    "c10d::alltoall": ("all_to_all",),
+    "c10d::alltoall_base": ("all_to_all",),
+    "c10d::recv": ("recv",),
+    "c10d::recv_any_source": ("recvAnySource",),
+    "c10d::send": ("send",),
+}
 #: The operator that begins a work for each of its tensors.
 _ONE_EACH = "c10d::reduce_scatter_tensor_coalesced"
 _FLOATING = frozenset(("c10::Half", "c10::BFloat16", "float", "double"))

@@ -146,8 +146,9 @@ class _Builder:
         return out
 
     def _norm(self, x: Shape) -> None:
-        self._op("aten::native_batch_norm", "NativeBatchNorm", (x, (x[1],), (x[1],)), module="BatchNorm2d",
-                 weight=8 * x[1])  # fmt: skip
+        self._op(
+            "aten::native_batch_norm", "NativeBatchNorm", (x, (x[1],), (x[1],)), module="BatchNorm2d", weight=8 * x[1]
+        )
 
     def _norm_relu(self, x: Shape) -> Shape:
         self._norm(x)
@@ -155,9 +156,14 @@ class _Builder:
         return x
 
     def _op(
-        self, name: str, title: str, shapes: tuple[Shape, ...], module: str = "", weight: int = 0,
+        self,
+        name: str,
+        title: str,
+        shapes: tuple[Shape, ...],
+        module: str = "",
+        weight: int = 0,
         types: tuple[str, ...] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         p = self._p
         sequence = p.next_sequence()
         with self._module(module) if module else p.frame("torch/nn/functional.py(1): forward"):
@@ -196,8 +202,12 @@ class _Builder:
 
 
 _BACKWARD = {
-    "aten::convolution": "aten::convolution_backward", "aten::native_batch_norm": "aten::native_batch_norm_backward",
-    "aten::relu_": "aten::threshold_backward", "aten::max_pool2d_with_indices": "aten::max_pool2d_with_indices_backward",
-    "aten::mean": "aten::div", "aten::addmm": "aten::mm", "aten::_log_softmax": "aten::_log_softmax_backward_data",
+    "aten::convolution": "aten::convolution_backward",
+    "aten::native_batch_norm": "aten::native_batch_norm_backward",
+    "aten::relu_": "aten::threshold_backward",
+    "aten::max_pool2d_with_indices": "aten::max_pool2d_with_indices_backward",
+    "aten::mean": "aten::div",
+    "aten::addmm": "aten::mm",
+    "aten::_log_softmax": "aten::_log_softmax_backward_data",
     "aten::nll_loss_forward": "aten::nll_loss_backward",
-}  # fmt: skip
+}

@@ -159,7 +159,7 @@ def _write_truth(out: Path, truth: dict[str, Any]) -> None:
 
 def _write_beside(
     recipe: Recipe, cluster: Cluster, table: Timetable, ranks: tuple[int, ...], out: Path, jobs: int, progress: Report
-) -> None:  # fmt: skip
+) -> None:
     """Write the ranks in processes of their own. With the first that fails, and when this one is stopped, all end, and only
     results that are complete stay: a process that was killed has not removed its own."""
     left, number = set(ranks), id(cluster)
@@ -184,9 +184,13 @@ def _part(progress: Report, number: int, count: int) -> Callable[[float], None]:
 
 
 def write_rank(
-    recipe: Recipe, cluster: Cluster, table: Timetable, rank: int, out: Path,
+    recipe: Recipe,
+    cluster: Cluster,
+    table: Timetable,
+    rank: int,
+    out: Path,
     progress: Callable[[float], None] = lambda share: None,
-) -> None:  # fmt: skip
+) -> None:
     """Write the result folder of one rank of those whose times are known, step by step."""
     process, segments = cluster.record(rank, table, runtime=recipe.options.level >= 2)
     with without_collecting(), _whole(_folder(recipe, cluster, rank, out)):
@@ -213,9 +217,14 @@ def _write_trace(recipe: Recipe, rank: int, out: Path) -> None:
 
 
 def write_only_rank(
-    recipe: Recipe, cluster: Cluster, rank: int, out: Path, progress: Callable[[float], None] = lambda share: None,
-    share: Share = "all", wait: Callable[[], object] = lambda: None,
-) -> list[Truth]:  # fmt: skip
+    recipe: Recipe,
+    cluster: Cluster,
+    rank: int,
+    out: Path,
+    progress: Callable[[float], None] = lambda share: None,
+    share: Share = "all",
+    wait: Callable[[], object] = lambda: None,
+) -> list[Truth]:
     """Write the result folder of one rank while all ranks run, step by step; gives the truth of each rank.
 
     wait: comes back when the other share is written; called before what needs it is done."""
@@ -226,21 +235,38 @@ def write_only_rank(
 
 
 def _write_segments(
-    recipe: Recipe, cluster: Cluster, process: Process, segments: Iterator[Segment], out: Path,
-    progress: Callable[[float], None], share: Share = "all", wait: Callable[[], object] = lambda: None,
-) -> None:  # fmt: skip
+    recipe: Recipe,
+    cluster: Cluster,
+    process: Process,
+    segments: Iterator[Segment],
+    out: Path,
+    progress: Callable[[float], None],
+    share: Share = "all",
+    wait: Callable[[], object] = lambda: None,
+) -> None:
     layout, rank = cluster.layout, process.rank
     arguments = {
-        "tensor_model_parallel_size": layout.tp, "pipeline_model_parallel_size": layout.pp,
-        "data_parallel_size": layout.dp, "world_size": layout.world, "rank": rank, "sequence_parallel": False,
-    }  # fmt: skip
+        "tensor_model_parallel_size": layout.tp,
+        "pipeline_model_parallel_size": layout.pp,
+        "data_parallel_size": layout.dp,
+        "world_size": layout.world,
+        "rank": rank,
+        "sequence_parallel": False,
+    }
     options, framework = recipe.options, FRAMEWORKS[recipe.framework]
-    schedule: dict[str, int] | None = {"wait": 0, "active": recipe.steps, "warmup": 1, "repeat": 1, "skip_first": recipe.first_step - 1,
-                "skip_first_wait": 0}  # fmt: skip
+    schedule: dict[str, int] | None = {
+        "wait": 0,
+        "active": recipe.steps,
+        "warmup": 1,
+        "repeat": 1,
+        "skip_first": recipe.first_step - 1,
+        "skip_first_wait": 0,
+    }
     if options.data_process or not cluster.marks:  # a schedule would switch the former off
         schedule = None
-    options = replace(options, schedule=schedule,
-                      metadata={SIMULATED: True, DISTRIBUTED: arguments, **options.metadata})  # fmt: skip
+    options = replace(
+        options, schedule=schedule, metadata={SIMULATED: True, DISTRIBUTED: arguments, **options.metadata}
+    )
     process.marks = schedule is not None
     folder = _folder(recipe, cluster, rank, out)
     result = Result(folder, process, options, recipe.dialect or framework.dialect, framework, share)
@@ -289,13 +315,18 @@ def _truth(recipe: Recipe, cluster: Cluster, truths: list[Truth]) -> dict[str, A
     layout = cluster.layout
     pipeline = {"data_pipeline": data_truth(cluster)} if recipe.options.data_process else {}
     return {
-        SIMULATED: True, "framework": recipe.framework, "model": recipe.model, "chip": recipe.chip, "seed": recipe.seed,
+        SIMULATED: True,
+        "framework": recipe.framework,
+        "model": recipe.model,
+        "chip": recipe.chip,
+        "seed": recipe.seed,
         "layout": {"ranks": layout.world, "tp": layout.tp, "pp": layout.pp, "dp": layout.dp},
         "steps": list(range(recipe.first_step, recipe.first_step + recipe.steps)),
         "sizes": [cluster.workload.size(step) for step in range(recipe.steps)],
         "faults": cluster.faults.as_json(),
-        "ranks": {str(rank): asdict(truth) for rank, truth in enumerate(truths)}, **pipeline,
-    }  # fmt: skip
+        "ranks": {str(rank): asdict(truth) for rank, truth in enumerate(truths)},
+        **pipeline,
+    }
 
 
 def data_truth(cluster: Cluster) -> dict[str, Any]:

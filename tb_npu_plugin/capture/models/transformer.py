@@ -18,9 +18,15 @@ _BUCKET = 96 << 20
 _ROUTES = 256
 #: AdamW(foreach=True): its operators, and how many lists of tensors each reads.
 _ADAMW = (
-    ("aten::_foreach_mul_", 1), ("aten::_foreach_lerp_", 2), ("aten::_foreach_mul_", 1), ("aten::_foreach_addcmul_", 3),
-    ("aten::_foreach_sqrt", 1), ("aten::_foreach_div_", 1), ("aten::_foreach_add_", 2), ("aten::_foreach_addcdiv_", 3),
-)  # fmt: skip
+    ("aten::_foreach_mul_", 1),
+    ("aten::_foreach_lerp_", 2),
+    ("aten::_foreach_mul_", 1),
+    ("aten::_foreach_addcmul_", 3),
+    ("aten::_foreach_sqrt", 1),
+    ("aten::_foreach_div_", 1),
+    ("aten::_foreach_add_", 2),
+    ("aten::_foreach_addcdiv_", 3),
+)
 #: Share of the sequence in each step of a run with dynamic shapes.
 _LENGTHS = (1.0, 0.75, 0.875, 0.625, 0.9375, 0.8125)
 
@@ -312,8 +318,13 @@ class _Stage:
 
 #: Forward operator -> what its backward operator calls.
 _BACKWARD = {
-    "aten::embedding": "aten::embedding_dense_backward", "npu::npu_rms_norm": "npu::npu_rms_norm_backward",
-    "aten::_fused_dropout": "npu::npu_dropout_backward", "npu::npu_rotary_mul": "npu::npu_rotary_mul", "npu::npu_fusion_attention": "npu::npu_fusion_attention_grad",
-    "aten::add": None, "npu::npu_swiglu": "npu::npu_swiglu_backward",
-    "aten::_log_softmax": "aten::_log_softmax_backward_data", "aten::nll_loss_forward": "aten::nll_loss_backward",
-}  # fmt: skip
+    "aten::embedding": "aten::embedding_dense_backward",
+    "npu::npu_rms_norm": "npu::npu_rms_norm_backward",
+    "aten::_fused_dropout": "npu::npu_dropout_backward",
+    "npu::npu_rotary_mul": "npu::npu_rotary_mul",
+    "npu::npu_fusion_attention": "npu::npu_fusion_attention_grad",
+    "aten::add": None,
+    "npu::npu_swiglu": "npu::npu_swiglu_backward",
+    "aten::_log_softmax": "aten::_log_softmax_backward_data",
+    "aten::nll_loss_forward": "aten::nll_loss_backward",
+}

@@ -66,10 +66,11 @@ class HeldColumns:
     def __init__(self, plan: Plan, memory: Allocated) -> None:
         self.memory = memory
         states: list[tuple[int, int, Optional[int]]] = [
-            total.sizes if total.event < 0
+            total.sizes
+            if total.event < 0
             else (memory.allocated[total.event], memory.reserved[total.event], memory.allocated[total.event])
             for total in plan.totals
-        ]  # fmt: skip
+        ]
         self.totals = {name: _numbers([state[at] for state in states]) for at, name in enumerate(_SIZES)}
         rows, none = plan.memory, (None, None, None)
         after = [none if row.after is None else states[row.after] for row in rows]
@@ -100,7 +101,7 @@ class HeldColumns:
             at, *ends = (
                 values if isinstance(values, list) else values.tolist()
                 for values in (columns[name] for name in ("at", "release", "active_release"))
-            )  # fmt: skip
+            )
             return list(map(Allocation, columns["name"], columns["size"], at, before, *ends, after))
 
         return Columns(make, found)

@@ -94,9 +94,19 @@ class Cluster:
     def process(self, rank: int) -> Process:
         """The process of a rank, as far as it is known before it runs."""
         chip, start = self.chip, self.start + (rank * 37_510 % _SKEW) // 10 * 10
-        process = Process(31_780 + 6 * rank, rank % chip.node, rank, self.layout.world, start, npu=self.npu,
-                          marks=self.marks, soc=chip.soc, split=chip.split, cube_cores=chip.cube_cores,
-                          clock=chip.clock)  # fmt: skip
+        process = Process(
+            31_780 + 6 * rank,
+            rank % chip.node,
+            rank,
+            self.layout.world,
+            start,
+            npu=self.npu,
+            marks=self.marks,
+            soc=chip.soc,
+            split=chip.split,
+            cube_cores=chip.cube_cores,
+            clock=chip.clock,
+        )
         process.dequeue_tid = process.pid + 57
         return process
 
@@ -166,9 +176,14 @@ class Cluster:
         return [run for run in runs if len(run.truth.computing) == self.steps]
 
     def _resolve(
-        self, key: tuple[str, int], team: Team, there: Mapping[int, Transfer], runs: list[_Run], topology: Topology,
+        self,
+        key: tuple[str, int],
+        team: Team,
+        there: Mapping[int, Transfer],
+        runs: list[_Run],
+        topology: Topology,
         table: Timetable | None,
-    ) -> list[_Run]:  # fmt: skip
+    ) -> list[_Run]:
         """All members have arrived: note when, and tell them when they are done."""
         kinds = {transfer.type for transfer in there.values()}
         senders = [rank for rank, transfer in there.items() if transfer.type == SEND]
@@ -234,8 +249,17 @@ class _Run:
         held = cluster.workload.held(self._stage)
         # half of what the rank needs
         in_pieces = (held + cluster.workload.program(self._stage, 0).peak()) // 2 if faults.fragmentation else 0
-        place = Place(process, cluster.chip, cluster.seed, held, keep, runtime, faults.slow_ranks.get(rank, 1.0),
-                      cluster.task_queue, in_pieces)  # fmt: skip
+        place = Place(
+            process,
+            cluster.chip,
+            cluster.seed,
+            held,
+            keep,
+            runtime,
+            faults.slow_ranks.get(rank, 1.0),
+            cluster.task_queue,
+            in_pieces,
+        )
         self.host = Host(place, self._host_faults)
         self._groups = self._make_groups()
         process.groups = list(self._groups.values())

@@ -24,17 +24,29 @@ _Ints = NDArray[np.int64]
 
 #: Collective -> its phases: does a phase reduce?
 PHASES = {
-    "hcom_allReduce_": (True, False), "hcom_reduceScatter_": (True,), "hcom_allGather_": (False,),
-    "hcom_broadcast_": (False,), "hcom_alltoall_": (False,), "hcom_alltoallv_": (False,), "hcom_reduce_": (True,),
+    "hcom_allReduce_": (True, False),
+    "hcom_reduceScatter_": (True,),
+    "hcom_allGather_": (False,),
+    "hcom_broadcast_": (False,),
+    "hcom_alltoall_": (False,),
+    "hcom_alltoallv_": (False,),
+    "hcom_reduce_": (True,),
     "hcom_scatter_": (False,),
-}  # fmt: skip
+}
 #: Name that torch_npu gives what launches a collective: HcclAllreduce in the public sample, all in ProcessGroupHCCL.cpp.
 CALLS = {
-    "hcom_allReduce_": "HcclAllreduce", "hcom_reduceScatter_": "HcclReduceScatter", "hcom_allGather_": "HcclAllgather",
-    "hcom_broadcast_": "HcclBroadcast", "hcom_alltoall_": "HcclAlltoAll", "hcom_alltoallv_": "HcclAlltoAllV",
-    "hcom_reduce_": "HcclReduce", "hcom_scatter_": "HcclScatter", "hcom_send_": "HcclSend", "hcom_receive_": "HcclRecv",
+    "hcom_allReduce_": "HcclAllreduce",
+    "hcom_reduceScatter_": "HcclReduceScatter",
+    "hcom_allGather_": "HcclAllgather",
+    "hcom_broadcast_": "HcclBroadcast",
+    "hcom_alltoall_": "HcclAlltoAll",
+    "hcom_alltoallv_": "HcclAlltoAllV",
+    "hcom_reduce_": "HcclReduce",
+    "hcom_scatter_": "HcclScatter",
+    "hcom_send_": "HcclSend",
+    "hcom_receive_": "HcclRecv",
     "hcom_batchSendRecv_": "HcclBatchSendRecv",
-}  # fmt: skip
+}
 #: Collectives whose count is that of one member's share: so their calls of HCCL take it, and so HCCL reports it.
 _BY_SHARE = frozenset(("hcom_allGather_", "hcom_reduceScatter_", "hcom_alltoall_", "hcom_scatter_"))
 #: Bytes of which the shares of an all-reduce are multiples: of HCCL's HCCL_MIN_SLICE_ALIGN_910B on the mesh (so in the

@@ -28,7 +28,7 @@ from tb_npu_plugin.capture.simulation.records import (
     Group,
     HostOp,
     Kernel,
-)  # fmt: skip
+)
 
 #: Random numbers come from a stream of their own, all other kernels run in order.
 STREAM, RANDOM_STREAM = 2, 3
@@ -88,9 +88,14 @@ def launch_times(lots: Sequence[Any], ns: Any, slow: float, whole: Callable[[Any
     plain = ns * (0.96 + 0.08 * lots[5])
     dur = whole(plain * slow) + 1
     return LaunchTimes(
-        vary(_BEFORE, lots[0], whole) + 100, vary(_NODE, lots[1], whole), vary(1_000, lots[2], whole),
-        vary(_ARRIVE, lots[3], whole), whole(lots[4] * 500), dur, dur - whole(plain) - 1,
-    )  # fmt: skip
+        vary(_BEFORE, lots[0], whole) + 100,
+        vary(_NODE, lots[1], whole),
+        vary(1_000, lots[2], whole),
+        vary(_ARRIVE, lots[3], whole),
+        whole(lots[4] * 500),
+        dur,
+        dur - whole(plain) - 1,
+    )
 
 
 def skewed(lot: Any) -> Any:
@@ -284,18 +289,34 @@ class Device:
 
 
 def comm_op(
-    name: str, transfer: Transfer, exchange: Exchange, group: Group, arrival: Arrival, end: int, planes: Planes,
+    name: str,
+    transfer: Transfer,
+    exchange: Exchange,
+    group: Group,
+    arrival: Arrival,
+    end: int,
+    planes: Planes,
     op: HostOp,
-) -> CommOp:  # fmt: skip
+) -> CommOp:
     """A communication operator that is done at `end`."""
     mesh = group.planes > 1 and exchange.type in PHASES
     count = count_of(transfer.type, exchange.size // transfer.item, len(group.ranks))
     return CommOp(
-        name, transfer.type, group, arrival.at, end - arrival.at, arrival.connection, arrival.acl, arrival.tid, count, planes, op,
+        name,
+        transfer.type,
+        group,
+        arrival.at,
+        end - arrival.at,
+        arrival.connection,
+        arrival.acl,
+        arrival.tid,
+        count,
+        planes,
+        op,
         main=1 if mesh or _receives(transfer, planes) else 0,
         data_type=transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16"),
         algorithm="MESH-RING" if mesh else "RING",
-    )  # fmt: skip
+    )
 
 
 def acl_of_exchange(begin: int, took: int) -> int:

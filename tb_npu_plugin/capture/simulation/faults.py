@@ -111,19 +111,26 @@ FAULTS: dict[str, Fault] = {
         "slow_links", ":A-B[:FACTOR]", "the link between two ranks is FACTOR (4) times slower", "link", _factor(4)
     ),
     "gc-pause": Fault(
-        "gc", "[:RANK[:MS]]", "Python collects garbage for MS (120) in each step of a rank (0)", "rank", _ms(120), rank=0
+        "gc",
+        "[:RANK[:MS]]",
+        "Python collects garbage for MS (120) in each step of a rank (0)",
+        "rank",
+        _ms(120),
+        rank=0,
     ),
     "slow-loader": Fault(
         "loader", "[:RANK[:MS]]", "the data loader of a rank (0) takes MS (150) longer", "rank", _ms(150), rank=0
     ),
     "ai-cpu": Fault("ai_cpu", "", "an operator of each layer runs on the AI CPU"),
     "memory-leak": Fault(
-        "leak", "[:MB]", "each step keeps MB (64) more memory",
+        "leak",
+        "[:MB]",
+        "each step keeps MB (64) more memory",
         figure=Figure(64, "number of MB", "bytes_per_step", 0.001, 1 << 20, 1 << 20),
     ),
     "dynamic-shapes": Fault("dynamic", "", "the length of the input changes from step to step"),
     "fragmentation": Fault("fragmentation", "", "small blocks that stay pin large segments of the allocator"),
-}  # fmt: skip
+}
 
 
 def usages() -> list[str]:

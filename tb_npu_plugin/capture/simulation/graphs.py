@@ -62,9 +62,13 @@ class Graphs:
         ]
 
     def _compiled(
-        self, type_: str, shapes: tuple[Shape, ...], element: str, inputs: Sequence[tuple[Shape, str]],
+        self,
+        type_: str,
+        shapes: tuple[Shape, ...],
+        element: str,
+        inputs: Sequence[tuple[Shape, str]],
         output: tuple[Shape, str],
-    ) -> Launch:  # fmt: skip
+    ) -> Launch:
         """An operator of a graph. shapes: of the image, the weight and the result; inputs, output: with their formats."""
         number = self._numbers.setdefault((type_, shapes), len(self._numbers) + 1)
         image, weight, result = shapes[:3]
@@ -77,9 +81,18 @@ class Graphs:
         stored = tuple(_stored(shape, format_, item) for shape, format_ in inputs)
         types = tuple("int" if format_ == "NCHW" else element for _, format_ in inputs)
         made = launch(
-            self.chip, rule, stored, types, _stored(*output, item), work, self.chip.cube_cores, f"{type_}{number}",
-            ";".join(format_ for _, format_ in inputs), output[1], element,
-        )  # fmt: skip
+            self.chip,
+            rule,
+            stored,
+            types,
+            _stored(*output, item),
+            work,
+            self.chip.cube_cores,
+            f"{type_}{number}",
+            ";".join(format_ for _, format_ in inputs),
+            output[1],
+            element,
+        )
         return Launch(made.kernel, made.ns, made.api, compiled=True)
 
     def _transfer(self, shape: Shape, type_: str, source: str, target: str) -> Launch:

@@ -30,7 +30,7 @@ from tb_npu_plugin.capture.simulation.device import (
     launch_times,
     skewed,
     workspace_times,
-)  # fmt: skip
+)
 from tb_npu_plugin.capture.simulation.lots import Floats, Lots
 from tb_npu_plugin.capture.simulation.plan import Action, Circumstances, Plan
 from tb_npu_plugin.capture.simulation.plan_arrays import Ints
@@ -125,8 +125,15 @@ class Host:
     def _plan(self, program: Program) -> Plan:
         """Of the next step. Most steps run the program of the step before."""
         faults, place = self._faults, self._place
-        around = Circumstances(self.process.marks, self.process.npu, place.runtime, faults.gc, faults.loader,
-                               place.task_queue, self._workspaces)  # fmt: skip
+        around = Circumstances(
+            self.process.marks,
+            self.process.npu,
+            place.runtime,
+            faults.gc,
+            faults.loader,
+            place.task_queue,
+            self._workspaces,
+        )
         plan, device = program.plans.get(around), self.device
         if plan is None or not plan.compiled <= device.compiled:
             plan = plan_of(program, around, device.compiled)
@@ -177,9 +184,12 @@ class Host:
         step.copies = copy_time(lots[arrays.copy_draws], _whole)
         step.exchanges = exchange_time(lots[arrays.exchange_draws], _whole)
         self.made = Made(
-            int(times.dur.sum()), int(times.slowed.sum()), int(times.dur[arrays.ai_cpu].sum()), len(arrays.new),
+            int(times.dur.sum()),
+            int(times.slowed.sum()),
+            int(times.dur[arrays.ai_cpu].sum()),
+            len(arrays.new),
             int(compiling[arrays.new].sum()),
-        )  # fmt: skip
+        )
 
     def _carry_out(self, step: Step) -> Iterator[Transfer]:
         """Ask the device, in order."""

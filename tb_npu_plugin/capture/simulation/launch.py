@@ -14,10 +14,18 @@ from tb_npu_plugin.capture.simulation.work import Work
 Shape = tuple[int, ...]
 #: C++ names of element types as PyTorch records them -> (CANN name, bytes).
 TYPES = {
-    "c10::Half": ("FLOAT16", 2), "c10::BFloat16": ("DT_BF16", 2), "float": ("FLOAT", 4), "double": ("DOUBLE", 8),
-    "long int": ("INT64", 8), "long": ("INT64", 8), "int": ("INT32", 4), "short int": ("INT16", 2),
-    "signed char": ("INT8", 1), "unsigned char": ("UINT8", 1), "bool": ("BOOL", 1),
-}  # fmt: skip
+    "c10::Half": ("FLOAT16", 2),
+    "c10::BFloat16": ("DT_BF16", 2),
+    "float": ("FLOAT", 4),
+    "double": ("DOUBLE", 8),
+    "long int": ("INT64", 8),
+    "long": ("INT64", 8),
+    "int": ("INT32", 4),
+    "short int": ("INT16", 2),
+    "signed char": ("INT8", 1),
+    "unsigned char": ("UINT8", 1),
+    "bool": ("BOOL", 1),
+}
 _HARDWARE = {"AI_VECTOR_CORE": "AI_CORE"}
 #: Cores of chips whose cube and vector units are one core.
 _ONE_CORE = {"AI_VECTOR_CORE": "AI_CORE", "MIX_AIC": "AI_CORE", "MIX_AIV": "AI_CORE"}
@@ -67,9 +75,18 @@ def work_of(
 
 
 def launch(
-    chip: Chip, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...], out: Shape, work: Work, block: int,
-    name: str = "", formats: str = "", out_format: str = "", element: str = "",
-) -> Launch:  # fmt: skip
+    chip: Chip,
+    rule: Rule,
+    shapes: tuple[Shape, ...],
+    types: tuple[str, ...],
+    out: Shape,
+    work: Work,
+    block: int,
+    name: str = "",
+    formats: str = "",
+    out_format: str = "",
+    element: str = "",
+) -> Launch:
     """element: type of the output, that of the first input without."""
     element = element or (types[0] if types else "")
     fp32 = element == "float"
@@ -77,16 +94,22 @@ def launch(
     names = [TYPES.get(type_, ("FLOAT", 4))[0] for type_ in types[: len(shapes)]]
     plain = "NCHW" if shapes and len(shapes[0]) == 4 and rule.kind == "elementwise" else "FORMAT_ND"
     kernel = Kernel(
-        name or f"{rule.api}_{rule.l0}_{rule.type}", rule.type, core, _HARDWARE.get(core, core),
+        name or f"{rule.api}_{rule.l0}_{rule.type}",
+        rule.type,
+        core,
+        _HARDWARE.get(core, core),
         inputs=";".join(",".join(map(str, shape)) for shape in shapes),
         outputs=",".join(map(str, out)),
         input_types=";".join(names),
         output_types=TYPES.get(element, ("FLOAT", 4))[0] if element else "",
         input_formats=formats or ";".join([plain] * len(shapes)),
         output_formats=out_format or plain,
-        block=block, mix=2 * block if core == "MIX_AIC" else 0, hf32=fp32 and rule.type.startswith("Conv"), work=work,
+        block=block,
+        mix=2 * block if core == "MIX_AIC" else 0,
+        hf32=fp32 and rule.type.startswith("Conv"),
+        work=work,
         pipes=_pipes(chip, core, work, fp32),
-    )  # fmt: skip
+    )
     return Launch(kernel, kernel_ns(chip, core, work, fp32), rule.api)
 
 
@@ -97,7 +120,12 @@ def _pipes(chip: Chip, core: str, work: Work, fp32: bool) -> dict[str, float]:
     whole = float(kernel_ns(chip, core, work, fp32))
     cube, vector, read, written = (ns / whole for ns in unit_times(chip, work, fp32))
     return {
-        "mac": 0.85 * cube, "vec": 0.6 * vector, "scalar": min(0.85, 0.12 + 0.12 * max(cube, vector) + 500.0 / whole),
-        "mte1": min(0.95, cube * 0.95), "mte2": min(0.97, read * 1.2 + 0.05), "mte3": min(0.97, written * 1.3 + 0.02),
-        "fixpipe": min(0.9, written + 0.01), "icache": 0.01 + 300.0 / whole,
-    }  # fmt: skip
+        "mac": 0.85 * cube,
+        "vec": 0.6 * vector,
+        "scalar": min(0.85, 0.12 + 0.12 * max(cube, vector) + 500.0 / whole),
+        "mte1": min(0.95, cube * 0.95),
+        "mte2": min(0.97, read * 1.2 + 0.05),
+        "mte3": min(0.97, written * 1.3 + 0.02),
+        "fixpipe": min(0.9, written + 0.01),
+        "icache": 0.01 + 300.0 / whole,
+    }

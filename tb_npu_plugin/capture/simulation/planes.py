@@ -124,10 +124,12 @@ NO_PLANES = Planes(Pattern(()), [], [])
 
 @lru_cache(maxsize=64)
 def _renamed(pattern: Pattern, ranks: tuple[int, ...], plane: int | None) -> Pattern:
-    return Pattern([
-        replace(task, src=ranks[task.src], dst=ranks[task.dst], plane=task.plane if plane is None else plane)
-        for task in pattern.tasks
-    ])  # fmt: skip
+    return Pattern(
+        [
+            replace(task, src=ranks[task.src], dst=ranks[task.dst], plane=task.plane if plane is None else plane)
+            for task in pattern.tasks
+        ]
+    )
 
 
 @lru_cache(maxsize=64)

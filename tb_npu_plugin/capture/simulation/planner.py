@@ -13,7 +13,7 @@ from tb_npu_plugin.capture.simulation.device import (
     stream_of,
     workspace_of,
     workspace_states,
-)  # fmt: skip
+)
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.plan import (
     DRAWS,
@@ -29,7 +29,7 @@ from tb_npu_plugin.capture.simulation.plan import (
     Row,
     Thread,
     Total,
-)  # fmt: skip
+)
 from tb_npu_plugin.capture.simulation.program import Program, Transfer
 from tb_npu_plugin.capture.simulation.records import Kernel, OpInfo
 from tb_npu_plugin.capture.simulation.samples import WORKSPACE

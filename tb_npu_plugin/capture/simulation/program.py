@@ -69,9 +69,13 @@ class Program:
 
     @contextmanager
     def op(
-        self, name: str, shapes: Sequence[Shape] = (), types: Sequence[str] = (), sequence: int = -1,
+        self,
+        name: str,
+        shapes: Sequence[Shape] = (),
+        types: Sequence[str] = (),
+        sequence: int = -1,
         backward: bool = False,
-    ) -> Iterator[None]:  # fmt: skip
+    ) -> Iterator[None]:
         """An operator call around what runs inside. sequence: what links it with its other direction."""
         texts = (_SEPARATOR.join(",".join(map(str, shape)) for shape in shapes), _SEPARATOR.join(types))
         self.instructions.append(("enter", self._info(name, *texts, not backward), sequence, backward))
@@ -79,9 +83,14 @@ class Program:
         self.instructions.append(("leave",))
 
     def run(
-        self, name: str, shapes: Sequence[Shape], types: Sequence[str], sequence: int = -1, backward: bool = False,
+        self,
+        name: str,
+        shapes: Sequence[Shape],
+        types: Sequence[str],
+        sequence: int = -1,
+        backward: bool = False,
         output: bool = True,
-    ) -> int:  # fmt: skip
+    ) -> int:
         """An operator with its kernels; gives the slot of its output, -1 without one: in place, or not `output`."""
         slot = -1
         launches = self.kernels.launches(name, tuple(shapes), tuple(types))

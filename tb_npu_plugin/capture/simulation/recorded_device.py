@@ -31,7 +31,7 @@ from tb_npu_plugin.capture.simulation.device import (
     workspace_of,
     workspace_states,
     workspace_times,
-)  # fmt: skip
+)
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.planes import Planes
 from tb_npu_plugin.capture.simulation.program import Transfer
@@ -59,9 +59,15 @@ class RecordedDevice(Device):
     """Records go to `segment`. dequeue_tid: the launching thread; runtime: with the calls of level 2."""
 
     def __init__(
-        self, chip: Chip, random: Random, start: int, dequeue_tid: int, runtime: bool, slow: float = 1.0,
+        self,
+        chip: Chip,
+        random: Random,
+        start: int,
+        dequeue_tid: int,
+        runtime: bool,
+        slow: float = 1.0,
         task_queue: int = 1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(chip, start, slow, task_queue)
         self.segment = Segment()
         self._random, self._dequeue_tid, self._runtime = random.random, dequeue_tid, runtime
@@ -172,9 +178,16 @@ class RecordedDevice(Device):
         return Arrival(at, connection, acl_of_exchange(begin, took), tid)
 
     def communicate(
-        self, name: str, transfer: Transfer, exchange: Exchange, group: Group, arrival: Arrival, end: int,
-        planes: Planes, op: HostOp,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        transfer: Transfer,
+        exchange: Exchange,
+        group: Group,
+        arrival: Arrival,
+        end: int,
+        planes: Planes,
+        op: HostOp,
+    ) -> None:
         """The operator is done at `end`."""
         self.part(group.index, end)
         found = comm_op(name, transfer, exchange, group, arrival, end, planes, op)

@@ -42,20 +42,24 @@ RULES: dict[str, Rule] = {
     "aten::convolution": Rule("conv", "aclopCompileAndExecute", "", "Conv2D", "AI_CORE"),
     "aten::convolution_backward": Rule("conv_grad", "aclopCompileAndExecute", "", "Conv2DBackprop", "AI_CORE"),
     "npu::npu_fusion_attention": Rule(
-        "attention", "aclnnFlashAttentionScore", "FlashAttentionScore", "FlashAttentionScore", "MIX_AIC", 4),
+        "attention", "aclnnFlashAttentionScore", "FlashAttentionScore", "FlashAttentionScore", "MIX_AIC", 4
+    ),
     "npu::npu_fusion_attention_grad": Rule(
-        "attention", "aclnnFlashAttentionScoreGrad", "FlashAttentionScoreGrad", "FlashAttentionScoreGrad", "MIX_AIC", 10),
+        "attention", "aclnnFlashAttentionScoreGrad", "FlashAttentionScoreGrad", "FlashAttentionScoreGrad", "MIX_AIC", 10
+    ),
     "aten::embedding": Rule("gather", "aclnnEmbedding", "GatherV2AiCore", "GatherV2"),
     "aten::embedding_dense_backward": Rule(
-        "gather", "aclnnEmbeddingDenseBackward", "EmbeddingDenseGradV2", "EmbeddingDenseGradV2", passes=3),
+        "gather", "aclnnEmbeddingDenseBackward", "EmbeddingDenseGradV2", "EmbeddingDenseGradV2", passes=3
+    ),
     "aten::_fused_dropout": Rule("dropout", "aclnnDropoutGenMaskV2", "DSAGenBitMask", "DSAGenBitMask", "DSA_SQE"),
     "npu::npu_dropout_backward": vector("aclnnDropoutDoMask", "DropOutDoMask", 2, "DropoutDoMaskAiCore"),
     "npu::npu_rms_norm": vector("aclnnRmsNorm", "RmsNorm", 5, "RmsNorm"),
     "npu::npu_rms_norm_backward": vector("aclnnRmsNormGrad", "RmsNormGrad", 9, "RmsNormGrad"),
     "aten::native_layer_norm": vector("aclnnLayerNorm", "LayerNormV3", 6, "LayerNormV3WithImplMode"),
     "aten::native_layer_norm_backward": vector("aclnnLayerNormBackward", "LayerNormGradV3", 10, "LayerNormGradV3"),
-    "npu::npu_rotary_mul": vector("aclnnRotaryPositionEmbedding", "RotaryPositionEmbedding", 3,
-                                  "RotaryPositionEmbedding"),
+    "npu::npu_rotary_mul": vector(
+        "aclnnRotaryPositionEmbedding", "RotaryPositionEmbedding", 3, "RotaryPositionEmbedding"
+    ),
     "npu::npu_swiglu": vector("aclnnSwiGlu", "SwiGlu", 6, "SwiGlu"),
     "npu::npu_swiglu_backward": vector("aclnnSwiGluGrad", "SwiGluGrad", 9, "SwiGluGrad"),
     "aten::gelu": vector("aclnnGelu", "Gelu", 8, "Gelu"),
@@ -74,8 +78,9 @@ RULES: dict[str, Rule] = {
     "aten::copy_": _fill("aclnnInplaceCopy", "TensorMove"),
     "aten::sum": vector("aclnnReduceSum", "ReduceSum", 1, "ReduceSumOpAiCore", "MIX_AIV"),
     "aten::native_batch_norm": vector("aclnnBatchNorm", "BNTrainingUpdate", 5, "BNTrainingUpdate"),
-    "aten::native_batch_norm_backward": vector("aclnnBatchNormBackward", "BNTrainingReduceGrad", 8,
-                                               "BNTrainingReduceGrad"),
+    "aten::native_batch_norm_backward": vector(
+        "aclnnBatchNormBackward", "BNTrainingReduceGrad", 8, "BNTrainingReduceGrad"
+    ),
     "aten::max_pool2d_with_indices": vector("aclnnMaxPool2dWithMask", "MaxPoolWithArgmaxV1", 9),
     "aten::max_pool2d_with_indices_backward": vector("aclnnMaxPool2dWithMaskBackward", "MaxPoolGradWithArgmaxV1", 9),
     "aten::mean": vector("aclnnMean", "ReduceMean", 1, "ReduceMeanOpAiCore", "MIX_AIV"),
@@ -93,13 +98,39 @@ RULES: dict[str, Rule] = {
     "aten::_foreach_div_": _update("aclnnForeachDivScalarV2", "ForeachDivScalar", 2),
     "aten::topk": vector("aclnnTopk", "TopKV2", 12, "TopkV2", "MIX_AIV"),
     "aten::nonzero": vector("aclnnNonzero", "NonZero", 1, "NonZeroAiCpu", "AI_CPU"),
-}  # fmt: skip
+}
 #: Operators that only make another view of their input.
 VIEWS = frozenset(
     f"aten::{name}"
     for name in (
-        "view", "_unsafe_view", "reshape", "_reshape_alias", "t", "transpose", "permute", "expand", "as_strided",
-        "slice", "select", "squeeze", "unsqueeze", "detach", "alias", "split", "chunk", "narrow", "unbind", "empty",
-        "empty_strided", "empty_like", "resize_", "set_", "item", "_local_scalar_dense", "numel", "size", "flatten",
+        "view",
+        "_unsafe_view",
+        "reshape",
+        "_reshape_alias",
+        "t",
+        "transpose",
+        "permute",
+        "expand",
+        "as_strided",
+        "slice",
+        "select",
+        "squeeze",
+        "unsqueeze",
+        "detach",
+        "alias",
+        "split",
+        "chunk",
+        "narrow",
+        "unbind",
+        "empty",
+        "empty_strided",
+        "empty_like",
+        "resize_",
+        "set_",
+        "item",
+        "_local_scalar_dense",
+        "numel",
+        "size",
+        "flatten",
     )
-)  # fmt: skip
+)

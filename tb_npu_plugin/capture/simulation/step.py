@@ -27,7 +27,7 @@ from tb_npu_plugin.capture.simulation.records import (
     Task,
 )
 from tb_npu_plugin.capture.simulation.records import Step as Mark
-from tb_npu_plugin.capture.simulation.samples import Allocation, Totals  # fmt: skip
+from tb_npu_plugin.capture.simulation.samples import Allocation, Totals
 
 STEP_MARK = "ProfilerStep#"
 
@@ -43,9 +43,11 @@ class Counters(NamedTuple):
     def behind(self, plan: Plan) -> Counters:
         """After a step of this plan."""
         return Counters(
-            self.correlation + len(plan.queue), self.connection + len(plan.calls), self.frames + len(plan.frames),
+            self.correlation + len(plan.queue),
+            self.connection + len(plan.calls),
+            self.frames + len(plan.frames),
             self.sequence + plan.sequences,
-        )  # fmt: skip
+        )
 
 
 class Step:
@@ -137,9 +139,13 @@ class Recording:
         def found() -> dict[str, Any]:
             sequences = np.where(arrays.op_sequences < 0, -1, arrays.op_sequences + step.counters.sequence)
             return {
-                "info": infos, "tid": self._threads[arrays.op_threads], "start": clock[arrays.op_starts],
-                "end": clock[arrays.op_ends], "sequence": sequences, "forward_tid": arrays.op_backward,
-            }  # fmt: skip
+                "info": infos,
+                "tid": self._threads[arrays.op_threads],
+                "start": clock[arrays.op_starts],
+                "end": clock[arrays.op_ends],
+                "sequence": sequences,
+                "forward_tid": arrays.op_backward,
+            }
 
         def make() -> list[HostOp]:
             columns = [found()[name].tolist() for name in ("tid", "start", "end", "sequence")]
@@ -159,11 +165,18 @@ class Recording:
 
     def _frames(self, step: Step) -> Columns[PyCall]:
         arrays, clock, before = step.plan.arrays, step.clock, step.counters.frames
-        return _columns(PyCall, lambda: {
-            "name": arrays.frame_names, "tid": [self._process.pid] * len(arrays.frame_names),
-            "start": clock[arrays.frame_starts], "end": clock[arrays.frame_ends], "id": arrays.frame_ids + before,
-            "parent": np.where(arrays.frame_parents > 0, arrays.frame_parents + before, 0), "module": arrays.frame_modules,
-        })  # fmt: skip
+        return _columns(
+            PyCall,
+            lambda: {
+                "name": arrays.frame_names,
+                "tid": [self._process.pid] * len(arrays.frame_names),
+                "start": clock[arrays.frame_starts],
+                "end": clock[arrays.frame_ends],
+                "id": arrays.frame_ids + before,
+                "parent": np.where(arrays.frame_parents > 0, arrays.frame_parents + before, 0),
+                "module": arrays.frame_modules,
+            },
+        )
 
     # -- the device ---------------------------------------------------------------------------------
     def _rows(self, step: Step, begins: Ints, ats: Ints, readies: Ints, ops: Columns[HostOp]) -> Columns[Task]:
@@ -187,21 +200,39 @@ class Recording:
         order = np.flatnonzero(there)
         order = order[np.argsort(starts[order], kind="stable")]
         found: dict[str, Any] = {
-            "kernel": arrays.task_kernels[order], "start": starts[order], "dur": durs[order],
-            "stream": arrays.task_streams[order], "task": numbers[order] & ((1 << TASK_BITS) - 1),
-            "connection": arrays.task_connections[order] + step.counters.connection, "acl": acls[order],
-            "acl_tid": np.where(acls > 0, self._threads[arrays.task_threads], 0)[order], "op_place": arrays.task_ops[order],
-            "size": arrays.task_sizes[order], "batch": numbers[order] >> TASK_BITS,
-        }  # fmt: skip
+            "kernel": arrays.task_kernels[order],
+            "start": starts[order],
+            "dur": durs[order],
+            "stream": arrays.task_streams[order],
+            "task": numbers[order] & ((1 << TASK_BITS) - 1),
+            "connection": arrays.task_connections[order] + step.counters.connection,
+            "acl": acls[order],
+            "acl_tid": np.where(acls > 0, self._threads[arrays.task_threads], 0)[order],
+            "op_place": arrays.task_ops[order],
+            "size": arrays.task_sizes[order],
+            "batch": numbers[order] >> TASK_BITS,
+        }
 
         def make() -> list[Task]:
             records = ops.records
             return [
-                Task(kernel, start, dur, stream, number, connection, acl or None, tid, records[op] if op >= 0 else None, size,
-                     batch)
+                Task(
+                    kernel,
+                    start,
+                    dur,
+                    stream,
+                    number,
+                    connection,
+                    acl or None,
+                    tid,
+                    records[op] if op >= 0 else None,
+                    size,
+                    batch,
+                )
                 for kernel, start, dur, stream, number, connection, acl, tid, op, size, batch in zip(
-                    *(column.tolist() for column in found.values()))
-            ]  # fmt: skip
+                    *(column.tolist() for column in found.values())
+                )
+            ]
 
         return Columns(make, lambda: found)
 
@@ -226,10 +257,15 @@ class Recording:
             starts, ends, _ = times()
             order = np.lexsort((-ends, starts))
             return {
-                "level": arrays.call_levels[order], "name": arrays.call_names[order], "item": arrays.call_items[order],
-                "mode": arrays.call_modes[order], "tid": self._threads[arrays.call_threads[order]], "start": starts[order],
-                "end": ends[order], "connection": order + (step.counters.connection + 1),
-            }  # fmt: skip
+                "level": arrays.call_levels[order],
+                "name": arrays.call_names[order],
+                "item": arrays.call_items[order],
+                "mode": arrays.call_modes[order],
+                "tid": self._threads[arrays.call_threads[order]],
+                "start": starts[order],
+                "end": ends[order],
+                "connection": order + (step.counters.connection + 1),
+            }
 
         queue = self._queue(step, begins - DEQUEUE, lambda: times()[2] + AFTER, ops) if self._queues else []
         return queue, _columns(CannCall, calls)
@@ -269,20 +305,22 @@ class Recording:
         note(arrays.host_calls[:, 0], clock[arrays.host_calls[:, 1]], clock[arrays.host_calls[:, 2]])
         return starts, ends, ended
 
-    def _queue(
-        self, step: Step, starts: Ints, ends: Callable[[], Ints], ops: Columns[HostOp]
-    ) -> Columns[Queued]:  # fmt: skip
+    def _queue(self, step: Step, starts: Ints, ends: Callable[[], Ints], ops: Columns[HostOp]) -> Columns[Queued]:
         arrays, clock = step.plan.arrays, step.clock
         first = step.counters.correlation + 1
 
         @cache
         def found() -> dict[str, Any]:
             return {
-                "correlation": np.arange(first, first + len(starts)), "name": arrays.queue_names,
-                "op_place": arrays.queue_ops, "start": clock[arrays.queue_ticks], "end": clock[arrays.queue_ticks + 1],
-                "dequeue_start": starts, "dequeue_end": ends(),
+                "correlation": np.arange(first, first + len(starts)),
+                "name": arrays.queue_names,
+                "op_place": arrays.queue_ops,
+                "start": clock[arrays.queue_ticks],
+                "end": clock[arrays.queue_ticks + 1],
+                "dequeue_start": starts,
+                "dequeue_end": ends(),
                 "tid": self._threads[arrays.op_threads[arrays.queue_ops]],
-            }  # fmt: skip
+            }
 
         def make() -> list[Queued]:
             records = ops.records
@@ -295,9 +333,7 @@ class Recording:
     def _communication(self, step: Step) -> Columns[CommOp]:
         both = sorted(zip(step.comm, step.comm_places), key=lambda pair: pair[0].start)
         records = [op for op, _ in both]
-        found = {
-            "op_place": [place for _, place in both], "connection": [op.connection for op in records]
-        }  # fmt: skip
+        found = {"op_place": [place for _, place in both], "connection": [op.connection for op in records]}
         return Columns(lambda: records, lambda: found)
 
     # -- memory -------------------------------------------------------------------------------------

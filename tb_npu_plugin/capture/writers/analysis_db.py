@@ -42,9 +42,9 @@ class Analysis:
         if self._steps is not None:
             self._steps.close()
         device, steps = self._output.process.device, self._sums.exact()
-        self._add("StepTraceTime", [
-            (device, "" if step is None else str(step), *exact.values()) for step, exact in steps
-        ])  # fmt: skip
+        self._add(
+            "StepTraceTime", [(device, "" if step is None else str(step), *exact.values()) for step, exact in steps]
+        )
         if self._database is not None:
             self._database.close()
 
@@ -75,9 +75,20 @@ class Analysis:
                 name, _, group = key.partition("@")
                 for link, figures in links.items():
                     ends = link.split("-")
-                    rows.append((name, group, *ends, figures[words.TRANSPORT], figures[words.SIZE],
-                                 figures[words.TRANSIT], figures[words.BANDWIDTH_GBS], step, kind,
-                                 figures.get(words.OP_NAME, "")))  # fmt: skip
+                    rows.append(
+                        (
+                            name,
+                            group,
+                            *ends,
+                            figures[words.TRANSPORT],
+                            figures[words.SIZE],
+                            figures[words.TRANSIT],
+                            figures[words.BANDWIDTH_GBS],
+                            step,
+                            kind,
+                            figures.get(words.OP_NAME, ""),
+                        )
+                    )
         self._add("CommAnalyzerMatrix", rows)
 
 

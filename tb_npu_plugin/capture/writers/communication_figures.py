@@ -59,17 +59,21 @@ class _Shared:
         for place in pattern.moves:
             between.setdefault((tasks[place].src, tasks[place].dst), []).append(place)
         self.links = {
-            (src, dst): _Link("LOCAL" if src == dst else tasks[places[0]].link,
-                              sum(tasks[place].size for place in places), places)
+            (src, dst): _Link(
+                "LOCAL" if src == dst else tasks[places[0]].link, sum(tasks[place].size for place in places), places
+            )
             for (src, dst), places in between.items()
-        }  # fmt: skip
+        }
 
     def main(self, plane: int) -> tuple[list[int], list[int], list[int]]:
         """Places of the moves of a plane, of its waits, and of its waits before the first move."""
         found = self._main.get(plane)
         if found is None:
-            own = [(place, task) for place, task in enumerate(self._tasks)
-                   if task.plane == plane and task.link != "ON_CHIP"]  # fmt: skip
+            own = [
+                (place, task)
+                for place, task in enumerate(self._tasks)
+                if task.plane == plane and task.link != "ON_CHIP"
+            ]
             moves = [place for place, task in own if task.name in MOVES]
             waits = [place for place, task in own if task.name == "Notify_Wait"]
             first = moves[0] if moves else len(self._tasks)
@@ -115,10 +119,15 @@ def times_of(op: CommOp) -> Json:
     transit, wait, sync = (_ms(_ns(durs, places)) for places in _shared(op).main(op.main))
     elapse = _ms(op.dur)
     return {
-        schema.START: op.start / 1000, schema.ELAPSE: elapse, schema.TRANSIT: transit, schema.WAIT: wait,
-        schema.SYNC: sync, schema.IDLE: elapse - transit - wait, schema.WAIT_RATIO: ratio(wait, transit),
+        schema.START: op.start / 1000,
+        schema.ELAPSE: elapse,
+        schema.TRANSIT: transit,
+        schema.WAIT: wait,
+        schema.SYNC: sync,
+        schema.IDLE: elapse - transit - wait,
+        schema.WAIT_RATIO: ratio(wait, transit),
         schema.SYNC_RATIO: ratio(sync, transit),
-    }  # fmt: skip
+    }
 
 
 def bandwidths_of(op: CommOp, links: tuple[str, ...] = TRANSPORTS) -> Json:
@@ -129,12 +138,14 @@ def bandwidths_of(op: CommOp, links: tuple[str, ...] = TRANSPORTS) -> Json:
         found = transports[link]
         time = _ms(_ns(durs, found.places))
         out[link] = {
-            schema.SIZE: found.size or 0, schema.TRANSIT: time or 0,
-            schema.BANDWIDTH_GBS: round(found.size / time, 4) if time else 0, schema.LARGE_PACKETS: found.large,
+            schema.SIZE: found.size or 0,
+            schema.TRANSIT: time or 0,
+            schema.BANDWIDTH_GBS: round(found.size / time, 4) if time else 0,
+            schema.LARGE_PACKETS: found.large,
             schema.COMM_SIZE_DISTRIBUTION: {
                 size: [len(places), _ms_each(durs, places)] for size, places in found.packets.items()
             },
-        }  # fmt: skip
+        }
     return out
 
 
@@ -154,8 +165,12 @@ class Moved(NamedTuple):
     def entry(self, name: Optional[str]) -> Json:
         """Figures of communication_matrix.json, with the operator's name where there is one."""
         size, time = self.size / 1e6, _ms(self.dur)
-        out = {schema.TRANSPORT: self.transport, schema.SIZE: size, schema.TRANSIT: time,
-               schema.BANDWIDTH_GBS: round(size / time, 4)}  # fmt: skip
+        out = {
+            schema.TRANSPORT: self.transport,
+            schema.SIZE: size,
+            schema.TRANSIT: time,
+            schema.BANDWIDTH_GBS: round(size / time, 4),
+        }
         return {**out, schema.OP_NAME: name} if name else out
 
 

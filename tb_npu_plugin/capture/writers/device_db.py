@@ -21,8 +21,14 @@ from tb_npu_plugin.schema import torch_npu_db as schema
 _NO_ID = schema.NO_ID
 _DATA, _MODULES = schema.ENUMS["ENUM_HCCL_DATA_TYPE"], schema.ENUMS["ENUM_MODULE"]
 #: Core -> kind of task, as the host side names it.
-_KINDS = {"AI_VECTOR_CORE": "KERNEL_AIVEC", "AI_CORE": "KERNEL_AICORE", "MIX_AIC": "KERNEL_AICORE",
-          "MIX_AIV": "KERNEL_AICORE", "DSA_SQE": "STARS_COMMON", "AI_CPU": "KERNEL_AICPU"}  # fmt: skip
+_KINDS = {
+    "AI_VECTOR_CORE": "KERNEL_AIVEC",
+    "AI_CORE": "KERNEL_AICORE",
+    "MIX_AIC": "KERNEL_AICORE",
+    "MIX_AIV": "KERNEL_AICORE",
+    "DSA_SQE": "STARS_COMMON",
+    "AI_CPU": "KERNEL_AICPU",
+}
 #: Tasks of communication run on streams of their own, one for a plane of a group: the first of them.
 _COMM_STREAM = 4
 _MB = 1 << 20  # of the counters
@@ -86,9 +92,19 @@ class DeviceTables:
         ids = np.arange(self._tasks, self._tasks + len(kernels))
         self._tasks += len(kernels)
         self._database.add_columns(
-            "TASK", starts, starts + durs, self._device, connections, ids, self._pid, _ids(kinds), _ids(contexts),
-            streams, numbers, _NO_ID,
-        )  # fmt: skip
+            "TASK",
+            starts,
+            starts + durs,
+            self._device,
+            connections,
+            ids,
+            self._pid,
+            _ids(kinds),
+            _ids(contexts),
+            streams,
+            numbers,
+            _NO_ID,
+        )
         computing = np.array([info is not None for info in infos])
         self._computed(list(compress(infos, computing)), ids[computing])
         if self._pmu:
@@ -121,19 +137,49 @@ class DeviceTables:
             none = text["N/A"]
             return text[kernel.name], 0, 0, *(none,) * 11
         shapes = [text[f'"{shapes}"'] if shapes else text["N/A"] for shapes in (kernel.inputs, kernel.outputs)]
-        others = [text[value or "N/A"] for value in (kernel.input_formats, kernel.input_types, kernel.output_formats,
-                                                     kernel.output_types)]  # fmt: skip
-        return (text[kernel.name], kernel.block, kernel.mix, text[kernel.core], text[kernel.type], others[0], others[1],
-                shapes[0], others[2], others[3], shapes[1], text["N/A"], text[kernel.state],
-                text["YES" if kernel.hf32 else "NO"])  # fmt: skip
+        others = [
+            text[value or "N/A"]
+            for value in (kernel.input_formats, kernel.input_types, kernel.output_formats, kernel.output_types)
+        ]
+        return (
+            text[kernel.name],
+            kernel.block,
+            kernel.mix,
+            text[kernel.core],
+            text[kernel.type],
+            others[0],
+            others[1],
+            shapes[0],
+            others[2],
+            others[3],
+            shapes[1],
+            text["N/A"],
+            text[kernel.state],
+            text["YES" if kernel.hf32 else "NO"],
+        )
 
     def _communicate(self, ops: Sequence[CommOp]) -> None:
         rows, text, planes = [], self._text, self._planes
         for op in ops:
             self._ops += 1
             name, group = text[op.name], text[op.group.name or op.group.id]
-            rows.append((name, op.start, op.end, op.connection, group, self._ops, 0, 0, _DATA[op.data_type],
-                         text[op.algorithm], op.count, text[op.type], self._device))  # fmt: skip
+            rows.append(
+                (
+                    name,
+                    op.start,
+                    op.end,
+                    op.connection,
+                    group,
+                    self._ops,
+                    0,
+                    0,
+                    _DATA[op.data_type],
+                    text[op.algorithm],
+                    op.count,
+                    text[op.type],
+                    self._device,
+                )
+            )
             if self._detailed:
                 planes.add(op, self._ops, name, group, self._first_stream(op.group), self._tasks)
                 self._tasks += len(op.planes)

@@ -100,9 +100,12 @@ class Apis:
         for key, durs in found.items():
             count, total, least, most, squares = self._groups.get(key, (0, 0, durs[0], durs[0], 0))
             self._groups[key] = [
-                count + len(durs), total + sum(durs), min(least, min(durs)), max(most, max(durs)),
+                count + len(durs),
+                total + sum(durs),
+                min(least, min(durs)),
+                max(most, max(durs)),
                 squares + sum(map(mul, durs, durs)),
-            ]  # fmt: skip
+            ]
 
     def close(self) -> None:
         """Write the file."""

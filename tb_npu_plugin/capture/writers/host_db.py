@@ -112,14 +112,39 @@ class HostTables:
         def write(part: slice) -> None:
             sizes, types, chains, names, kinds = zip(*map(self._infos.__getitem__, infos[part]))
             threads = [self._pid | tid for tid in tids[part]]
-            self._database.add_columns("PYTORCH_API", starts[part], ends[part], threads, links[part], names,
-                                       sequences[part], forward[part], sizes, types, chains, kinds)  # fmt: skip
+            self._database.add_columns(
+                "PYTORCH_API",
+                starts[part],
+                ends[part],
+                threads,
+                links[part],
+                names,
+                sequences[part],
+                forward[part],
+                sizes,
+                types,
+                chains,
+                kinds,
+            )
 
         def rows(place: int, values: Sequence[str]) -> list[Row]:
             start, end, link, sequence = values
             sizes, types, chain_, name, kind = self._infos[infos[place + 1]]
-            return [(start, end, self._pid | tids[place + 1], link, name, sequence, forward[place + 1], sizes, types,
-                     chain_, kind)]  # fmt: skip
+            return [
+                (
+                    start,
+                    end,
+                    self._pid | tids[place + 1],
+                    link,
+                    name,
+                    sequence,
+                    forward[place + 1],
+                    sizes,
+                    types,
+                    chain_,
+                    kind,
+                )
+            ]
 
         if infos:
             write(slice(1))  # the name of the step, which no other has
@@ -169,12 +194,11 @@ class HostTables:
         def rows(place: int, values: Sequence[str]) -> list[Row]:
             link, *times = values
             ids, threads = self._queued[names[place]], (self._pid | tids[place], launching)
-            return [(*ends_, thread, link, id_, _QUEUE)
-                    for ends_, thread, id_ in zip((times[:2], times[2:]), threads, ids)]  # fmt: skip
+            return [
+                (*ends_, thread, link, id_, _QUEUE) for ends_, thread, id_ in zip((times[:2], times[2:]), threads, ids)
+            ]
 
-        self._repeated_queue.add(
-            [names, tids], [links, starts, ends, dequeue_starts, dequeue_ends], rows, write
-        )  # fmt: skip
+        self._repeated_queue.add([names, tids], [links, starts, ends, dequeue_starts, dequeue_ends], rows, write)
 
     def _functions(self, segment: Segment) -> None:
         """Rows of PYTORCH_API."""

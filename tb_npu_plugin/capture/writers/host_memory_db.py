@@ -139,8 +139,17 @@ class MemoryTables:
 
         def rows(place: int, values: Sequence[str]) -> list[Row]:
             durs = [f"{end}-{values[0]}" for end in values[1:]]
-            return [(id_of(place), size[place], *values, *durs, *(column[place] for column in sizes),
-                     None if engine[place] else STREAM, self._device)]  # fmt: skip
+            return [
+                (
+                    id_of(place),
+                    size[place],
+                    *values,
+                    *durs,
+                    *(column[place] for column in sizes),
+                    None if engine[place] else STREAM,
+                    self._device,
+                )
+            ]
 
         self._repeated.add([name, size, engine, *sizes], [at, *ends], rows, write)
 
@@ -151,10 +160,20 @@ class MemoryTables:
         for name, size, engine, *states in zip(*shared, *(zip(*end) for end in ends)):
             if engine:
                 rows += [
-                    (text[_engine_name(name)], 1 << 44, text[event], size, at, self._thread, allocated, reserved,
-                     text[_ENGINE], self._device)
+                    (
+                        text[_engine_name(name)],
+                        1 << 44,
+                        text[event],
+                        size,
+                        at,
+                        self._thread,
+                        allocated,
+                        reserved,
+                        text[_ENGINE],
+                        self._device,
+                    )
                     for event, (at, allocated, reserved) in zip(_EVENTS, states)
-                ]  # fmt: skip
+                ]
         self._database.add("NPU_OP_MEM", rows)
 
 

@@ -24,8 +24,20 @@ class MarkTables:
             self._count += 1
             tid, kind = self._pid | mark.tid, _KINDS[mark.kind]
             connection = schema.NO_ID if mark.task is None else mark.task.connection
-            rows.append((mark.start, mark.end, kind, self._count, schema.NO_ID, self._text[mark.message], tid, tid,
-                         self._text[mark.domain], connection))  # fmt: skip
+            rows.append(
+                (
+                    mark.start,
+                    mark.end,
+                    kind,
+                    self._count,
+                    schema.NO_ID,
+                    self._text[mark.message],
+                    tid,
+                    tid,
+                    self._text[mark.domain],
+                    connection,
+                )
+            )
         self._database.add("MSTX_EVENTS", rows)
         self._text.flush()
 

@@ -11,8 +11,13 @@ from tb_npu_plugin.schema import torch_npu_memory_csv as schema
 #: Address of the stream, as old releases write it.
 STREAM = 897357296
 _OLD_HAS_NOT = (
-    "active_release_ns", "active_dur_ns", "alloc_active_bytes", "release_active_bytes", "active_bytes", "stream"
-)  # fmt: skip
+    "active_release_ns",
+    "active_dur_ns",
+    "alloc_active_bytes",
+    "release_active_bytes",
+    "active_bytes",
+    "stream",
+)
 
 
 class Allocations:

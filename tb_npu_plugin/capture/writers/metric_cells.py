@@ -140,10 +140,14 @@ def _carried(name: str, kernel: Kernel, vector: bool, split: bool) -> float:
     work = kernel.work
     unit = "UB" if vector else "L0C" if split else ""
     sizes = {
-        "read_main_memory": work.main_read, "write_main_memory": work.main_written, "GM_to_L1": 0 if unit == "UB" else work.read,
-        "L0C_to_L1": 0, "L0C_to_GM": 0 if unit == "UB" else work.written,
-        "GM_to_UB": 0 if unit == "L0C" else work.read, "UB_to_GM": 0 if unit == "L0C" else work.written,
-    }  # fmt: skip
+        "read_main_memory": work.main_read,
+        "write_main_memory": work.main_written,
+        "GM_to_L1": 0 if unit == "UB" else work.read,
+        "L0C_to_L1": 0,
+        "L0C_to_GM": 0 if unit == "UB" else work.written,
+        "GM_to_UB": 0 if unit == "L0C" else work.read,
+        "UB_to_GM": 0 if unit == "L0C" else work.written,
+    }
     return float(sizes[name])
 
 

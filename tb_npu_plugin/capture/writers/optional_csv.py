@@ -31,8 +31,17 @@ class AiCpu:
         device_id, spelling = output.dialect.device_id, output.dialect.spelling
         self._lead = f"{output.process.device}," if device_id else ""
         self._unit = 1_000_000 if spelling.get("compute_ns") else 1000  # the header says ms or us
-        keys = ("time_ns", "node", "compute_ns", "memcpy_ns", "task_ns", "dispatch_ns", "total_ns", "stream_id",
-                "task_id")  # fmt: skip
+        keys = (
+            "time_ns",
+            "node",
+            "compute_ns",
+            "memcpy_ns",
+            "task_ns",
+            "dispatch_ns",
+            "total_ns",
+            "stream_id",
+            "task_id",
+        )
         self._file = output.csv(schema.DATA_PREPROCESS, ("device_id", *keys) if device_id else keys)
         self._sorted = _Sorted()
 

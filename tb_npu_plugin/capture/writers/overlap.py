@@ -79,8 +79,9 @@ class Overlap:
         """No later row begins before."""
         if self._idle_since is not None:
             return self._idle_since
-        return min((int(open_[:, 0].min()) for open_ in (self._computing, self._communication) if len(open_)),
-                   default=1 << 63)  # fmt: skip
+        return min(
+            (int(open_[:, 0].min()) for open_ in (self._computing, self._communication) if len(open_)), default=1 << 63
+        )
 
     def _settled(self, until: int) -> int:
         """Start of the busy time that goes on at `until`, or `until`."""

@@ -81,11 +81,16 @@ class PlaneTables:
         for first, last in zip(ends, ends[1:]):
             part = tasks[first:last]
             moves = [place for place, task in enumerate(part, first) if task.size]
-            out.append(_Part(
-                first, last, moves, [tasks[place].size for place in moves],
-                self._tasks(part, [kind for kind, _ in texts[first:last]], stream),
-                self._infos(part, [name for _, name in texts[first:last]], main),
-            ))  # fmt: skip
+            out.append(
+                _Part(
+                    first,
+                    last,
+                    moves,
+                    [tasks[place].size for place in moves],
+                    self._tasks(part, [kind for kind, _ in texts[first:last]], stream),
+                    self._infos(part, [name for _, name in texts[first:last]], main),
+                )
+            )
         return out
 
     def _tasks(self, tasks: Sequence[PlaneTask], kinds: list[int], stream: int) -> str:
@@ -115,12 +120,26 @@ class PlaneTables:
             notify, type_ = notify_id(task), data_type_of(task, "")
             size, rate = _two(6, is_first) if task.size else (0, 0)
             is_first = is_first and not task.size
-            rows.append((
-                "?1", f"?5+{row}", name, task.plane, "?2", _NO_NOTIFY if notify < 0 else notify,
-                _RDMA["RDMA_SEND_PAYLOAD" if task.name == "RDMASend" else "INVALID_TYPE"], task.src, target_of(task),
-                _TRANSPORTS[transport_of(task)], size, _DATA[type_] if type_ else "?4",
-                _LINKS["ROCE" if task.link == "RDMA" else task.link], "?3", int(task.plane == main), rate,
-            ))  # fmt: skip
+            rows.append(
+                (
+                    "?1",
+                    f"?5+{row}",
+                    name,
+                    task.plane,
+                    "?2",
+                    _NO_NOTIFY if notify < 0 else notify,
+                    _RDMA["RDMA_SEND_PAYLOAD" if task.name == "RDMASend" else "INVALID_TYPE"],
+                    task.src,
+                    target_of(task),
+                    _TRANSPORTS[transport_of(task)],
+                    size,
+                    _DATA[type_] if type_ else "?4",
+                    _LINKS["ROCE" if task.link == "RDMA" else task.link],
+                    "?3",
+                    int(task.plane == main),
+                    rate,
+                )
+            )
         return self._database.statement("COMMUNICATION_TASK_INFO", rows)
 
 

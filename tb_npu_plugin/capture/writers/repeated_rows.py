@@ -35,9 +35,12 @@ class RepeatedRows:
         self._kinds: dict[int, _Kind] = {}  # by the number of records
 
     def add(
-        self, same: Sequence[list[Any]], values: Sequence[Ints], rows: Callable[[int, Sequence[str]], Sequence[Row]],
+        self,
+        same: Sequence[list[Any]],
+        values: Sequence[Ints],
+        rows: Callable[[int, Sequence[str]], Sequence[Row]],
         write: Callable[[], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Append the rows of the records of a step.
 
         same    columns of the records that tell all cells but `values`

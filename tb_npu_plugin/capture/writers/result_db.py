@@ -28,9 +28,14 @@ class DatabaseResult:
     """
 
     def __init__(
-        self, folder: Path, process: Process, options: Options, dialect: Dialect, numbered: bool = True,
+        self,
+        folder: Path,
+        process: Process,
+        options: Options,
+        dialect: Dialect,
+        numbered: bool = True,
         share: Share = "all",
-    ) -> None:  # fmt: skip
+    ) -> None:
         output = Output(folder, process, options, dialect)
         output.folder.mkdir(parents=True, exist_ok=True)
         self._output, self._numbered, self._share = output, numbered, share
@@ -75,9 +80,7 @@ class DatabaseResult:
         return [(key, json.dumps(value)) for key, value in content.items()]
 
 
-def finish(
-    database: Database, process: Process, metadata: list[tuple[str, str]], has_rank: bool = True
-) -> None:  # fmt: skip
+def finish(database: Database, process: Process, metadata: list[tuple[str, str]], has_rank: bool = True) -> None:
     """Write what the process is, the tables that explain numbers, and the indexes, and complete the file."""
     for table, names in schema.ENUMS.items():
         database.enumeration(table, names)
@@ -85,8 +88,12 @@ def finish(
     database.add("HOST_INFO", [(str(process.pid), "simulated")])
     database.add("SESSION_TIME_INFO", [(process.start, process.end)])
     database.add("NPU_INFO", [(process.device, process.soc)])
-    versions = [("SCHEMA_VERSION_MICRO", "0"), ("SCHEMA_VERSION_MINOR", "0"), ("SCHEMA_VERSION_MAJOR", "1"),
-                ("SCHEMA_VERSION", "1.0.0")]  # fmt: skip
+    versions = [
+        ("SCHEMA_VERSION_MICRO", "0"),
+        ("SCHEMA_VERSION_MINOR", "0"),
+        ("SCHEMA_VERSION_MAJOR", "1"),
+        ("SCHEMA_VERSION", "1.0.0"),
+    ]
     database.add("META_DATA", [*versions, *metadata])
     for table, definition in schema.INDEXES.items():
         database.index(table, definition)

@@ -29,16 +29,26 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
     if dialect.private_schedule:
         schedule = {f"_{key}": value for key, value in schedule.items()}
     common = {
-        "activities": activities, "schedule": schedule, "record_shapes": options.shapes,
-        "profile_memory": options.memory, "with_stack": options.stack, "with_flops": False,
+        "activities": activities,
+        "schedule": schedule,
+        "record_shapes": options.shapes,
+        "profile_memory": options.memory,
+        "with_stack": options.stack,
+        "with_flops": False,
         "with_modules": options.stack,
-    }  # fmt: skip
+    }
     experimental = {
-        "_profiler_level": options.level_name, "_aic_metrics": options.metrics, "_l2_cache": options.l2_cache,
-        "_msprof_tx": False, **({"_mstx": True} if options.built_in_marks else {}), "_data_simplification": None if dialect.private_schedule else True,
-        "record_op_args": False, "_export_type": list(options.export) if dialect.export_list else options.export[0],
-        "_op_attr": False, "_gc_detect_threshold": options.gc_threshold,
-    }  # fmt: skip
+        "_profiler_level": options.level_name,
+        "_aic_metrics": options.metrics,
+        "_l2_cache": options.l2_cache,
+        "_msprof_tx": False,
+        **({"_mstx": True} if options.built_in_marks else {}),
+        "_data_simplification": None if dialect.private_schedule else True,
+        "record_op_args": False,
+        "_export_type": list(options.export) if dialect.export_list else options.export[0],
+        "_op_attr": False,
+        "_gc_detect_threshold": options.gc_threshold,
+    }
     if options.sys_io or options.sys_interconnection:  # not known to older releases
         experimental |= {"_sys_io": options.sys_io, "_sys_interconnection": options.sys_interconnection}
     boot = process.start - _MONOTONIC

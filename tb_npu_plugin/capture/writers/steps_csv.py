@@ -95,13 +95,17 @@ class StepSums:
         host_start, first, last, busy = self._facts[key]
         bubble, alone, whole = self._bubbles.get(key, 0), sums[ALONE], sums[COMMUNICATION]
         figures = {
-            "computing": sums[COMPUTING], "communication_not_overlapped": alone, "overlapped": whole - alone,
-            "communication": whole, "free": sums[FREE],
+            "computing": sums[COMPUTING],
+            "communication_not_overlapped": alone,
+            "overlapped": whole - alone,
+            "communication": whole,
+            "free": sums[FREE],
             # through float64 us, as the vendor does: multiples of 0.25
-            "stage": last / 1000 - first / 1000 - bubble, "bubble": bubble,
+            "stage": last / 1000 - first / 1000 - bubble,
+            "bubble": bubble,
             "communication_not_overlapped_and_exclude_receive": max(alone - bubble, 0),
             "preparing": 0.0 if busy == _NOTHING else busy / 1000 - host_start / 1000,
-        }  # fmt: skip
+        }
         return {"step": "" if key is None else str(key), **{name: str(value) for name, value in figures.items()}}
 
     def exact(self) -> list[tuple[int | None, dict[str, float]]]:
@@ -111,12 +115,16 @@ class StepSums:
             host_start, first, last, busy = self._facts[key]
             bubble, alone, communication = self._bubbles_ns.get(key, 0), whole[ALONE], whole[COMMUNICATION]
             figures = {
-                "computing": whole[COMPUTING], "communication_not_overlapped": alone,
-                "overlapped": communication - alone, "communication": communication, "free": whole[FREE],
-                "stage": last - first - bubble, "bubble": bubble,
+                "computing": whole[COMPUTING],
+                "communication_not_overlapped": alone,
+                "overlapped": communication - alone,
+                "communication": communication,
+                "free": whole[FREE],
+                "stage": last - first - bubble,
+                "bubble": bubble,
                 "communication_not_overlapped_and_exclude_receive": max(alone - bubble, 0),
                 "preparing": 0 if busy == _NOTHING else busy - host_start,
-            }  # fmt: skip
+            }
             out.append((key, {name: ns / 1000 for name, ns in figures.items()}))
         return out
 

@@ -53,9 +53,12 @@ class DeviceEvents:
                     texts = calls[key] = self._call_texts(call)
                 tid, start = call.tid, call.start
                 out.append(
-                    (start, f'{texts[0]}{tid}, "ts": {ts(start)}, "dur": {(call.end - start) / 1000}, "args": '
-                            f'{_CALL % (tid, *texts[1], call.connection)}, "ph": "X"}}')
-                )  # fmt: skip
+                    (
+                        start,
+                        f'{texts[0]}{tid}, "ts": {ts(start)}, "dur": {(call.end - start) / 1000}, "args": '
+                        f'{_CALL % (tid, *texts[1], call.connection)}, "ph": "X"}}',
+                    )
+                )
         seen = set()
         launches: list[Task | CommOp] = [*segment.tasks, *segment.comm]
         for launch in launches:
@@ -65,9 +68,12 @@ class DeviceEvents:
             seen.add(launch.connection)
             id_ = device_id(launch)
             out.append(
-                (acl, f'{{"name": "HostToDevice{id_}", "ph": "s", "cat": "HostToDevice", "id": "{id_}", "pid": {pid}, '
-                      f'"tid": {launch.acl_tid}, "ts": {ts(acl)}}}')
-            )  # fmt: skip
+                (
+                    acl,
+                    f'{{"name": "HostToDevice{id_}", "ph": "s", "cat": "HostToDevice", "id": "{id_}", "pid": {pid}, '
+                    f'"tid": {launch.acl_tid}, "ts": {ts(acl)}}}',
+                )
+            )
         return out
 
     def _call_texts(self, call: CannCall) -> tuple[str, tuple[str, ...]]:
@@ -100,9 +106,12 @@ class DeviceEvents:
                 size = f', "data size(Byte)": {task.size}, "memcpy direction": "{_DIRECTIONS[kernel.hardware]}"'
             args = _TASK % (_NO_ID, f'"{kernel.hardware}"', stream, task.task, task.batch, _NO_ID, task.connection)
             out.append(
-                (start, f'{text}{stream}, "ts": {ts(start)}, "dur": {task.dur / 1000}, "args": {args[:-1]}{size}'
-                        f'{linked(task)}}}, "ph": "X"}}')
-            )  # fmt: skip
+                (
+                    start,
+                    f'{text}{stream}, "ts": {ts(start)}, "dur": {task.dur / 1000}, "args": {args[:-1]}{size}'
+                    f'{linked(task)}}}, "ph": "X"}}',
+                )
+            )
             if task.acl is not None:
                 id_ = device_id(first.setdefault(task.connection, task))
                 out.append(self._arrive(start, pid, stream, id_))
@@ -120,9 +129,12 @@ class DeviceEvents:
             base, data_type = self.row_of(op.group), f'"{op.data_type}"'
             args = _OPERATION % (op.connection, _NO_ID, data_type, f'"{op.algorithm}"', op.count)
             out.append(
-                (op.start, f'{{"name": {quoted(op.name)}, "pid": {pid}, "tid": {base}, "ts": {ts(op.start)}, '
-                           f'"dur": {op.dur / 1000}, "args": {args}, "ph": "X"}}')
-            )  # fmt: skip
+                (
+                    op.start,
+                    f'{{"name": {quoted(op.name)}, "pid": {pid}, "tid": {base}, "ts": {ts(op.start)}, '
+                    f'"dur": {op.dur / 1000}, "args": {args}, "ph": "X"}}',
+                )
+            )
             out.append(self._arrive(op.start, pid, base, device_id(op)))
             if with_planes:
                 out += self._planes.of(op, base)
@@ -137,11 +149,14 @@ class DeviceEvents:
         """Counters."""
         ts, pids, memory = self._ts, self._pids, self._options.memory
         return [
-            (s.at, f'{{"name": "{s.name}", "ts": {ts(s.at)}, "pid": {pids[s.process]}, "tid": 0, '
-                   f'"args": {{"{s.key}": {s.value}}}, "ph": "C"}}')
+            (
+                s.at,
+                f'{{"name": "{s.name}", "ts": {ts(s.at)}, "pid": {pids[s.process]}, "tid": 0, '
+                f'"args": {{"{s.key}": {s.value}}}, "ph": "C"}}',
+            )
             for s in segment.samples
             if memory or s.process != "NPU MEM"
-        ]  # fmt: skip
+        ]
 
     def links(self, segment: Segment) -> list[Timed]:
         """Counters of the links."""
@@ -150,19 +165,25 @@ class DeviceEvents:
             for name, values in counters(sample, self._speed).items():
                 args = ", ".join(f'"{key}": {value}' for key, value in values.items())
                 out.append(
-                    (sample.at, f'{{"name": "{name}", "ts": {ts(sample.at)}, "pid": {pids[sample.link]}, "tid": 0, '
-                                f'"args": {{{args}}}, "ph": "C"}}')
-                )  # fmt: skip
+                    (
+                        sample.at,
+                        f'{{"name": "{name}", "ts": {ts(sample.at)}, "pid": {pids[sample.link]}, "tid": 0, '
+                        f'"args": {{{args}}}, "ph": "C"}}',
+                    )
+                )
         return out
 
     def overlap(self, rows: OverlapRows) -> list[Timed]:
         """Rows of Overlap Analysis."""
         ts, pid = self._ts, self._pids["Overlap Analysis"]
         return [
-            (start, f'{{"name": "{OVERLAP[kind]}", "pid": {pid}, "tid": {kind}, "ts": {ts(start)}, '
-                    f'"dur": {(end - start) / 1000}, "ph": "X"}}')
+            (
+                start,
+                f'{{"name": "{OVERLAP[kind]}", "pid": {pid}, "tid": {kind}, "ts": {ts(start)}, '
+                f'"dur": {(end - start) / 1000}, "ph": "X"}}',
+            )
             for start, end, kind in rows.tolist()
-        ]  # fmt: skip
+        ]
 
     def torch_to_npu(self, segment: Segment) -> list[Timed]:
         """Flows from the operator that launched a task to the task: both ends in one text."""
@@ -182,23 +203,29 @@ class DeviceEvents:
         self.mark_threads.update({mark.tid for mark in segment.marks})
         ts, pid = self._ts, self._pids[trace_events.MSTX]
         return [
-            (mark.start, f'{{"name": {quoted(mark.message)}, "pid": {pid}, "tid": {mark.tid}, "ts": {ts(mark.start)}, '
-                         f'"dur": {(mark.end - mark.start) / 1000}, "args": '
-                         f'{trace_events.MSTX_ARGS.format(quoted(mark.kind), quoted(mark.domain))}, "ph": "X"}}')
+            (
+                mark.start,
+                f'{{"name": {quoted(mark.message)}, "pid": {pid}, "tid": {mark.tid}, "ts": {ts(mark.start)}, '
+                f'"dur": {(mark.end - mark.start) / 1000}, "args": '
+                f'{trace_events.MSTX_ARGS.format(quoted(mark.kind), quoted(mark.domain))}, "ph": "X"}}',
+            )
             for mark in segment.marks
-        ]  # fmt: skip
+        ]
 
     def marks(self, segment: Segment) -> list[Timed]:
         """Flows from marks of mstx to their rows on the device."""
         ts, pid, host = self._ts, self._pids["Ascend Hardware"], self._pids[trace_events.MSTX]
         return [
-            (task.start, f'{{"ph": "s", "bp": "e", "name": "{MSTX}", "id": {task.connection}, "pid": {host}, '
-                         f'"tid": {mark.tid}, "ts": {ts(mark.start)}, "cat": "{MSTX}"}}, '
-                         f'{{"ph": "f", "bp": "e", "name": "{MSTX}", "id": {task.connection}, "pid": {pid}, '
-                         f'"tid": {task.stream}, "ts": {ts(task.start)}, "cat": "{MSTX}"}}')
+            (
+                task.start,
+                f'{{"ph": "s", "bp": "e", "name": "{MSTX}", "id": {task.connection}, "pid": {host}, '
+                f'"tid": {mark.tid}, "ts": {ts(mark.start)}, "cat": "{MSTX}"}}, '
+                f'{{"ph": "f", "bp": "e", "name": "{MSTX}", "id": {task.connection}, "pid": {pid}, '
+                f'"tid": {task.stream}, "ts": {ts(task.start)}, "cat": "{MSTX}"}}',
+            )
             for mark in segment.marks
             if (task := mark.task) is not None
-        ]  # fmt: skip
+        ]
 
 
 def _flow(ts: Clock, host: int, launch: Task | CommOp, pid: int, tid: int) -> str:

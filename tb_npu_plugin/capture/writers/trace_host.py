@@ -99,10 +99,20 @@ class HostEvents:
     def collections(self, segment: Segment, pid: int) -> list[str]:
         """Runs of the garbage collector, in a process of their own."""
         return [
-            event({"ph": "X", "name": "GC", "pid": pid, "tid": pause.tid, "ts": self._ts(pause.start).strip('"'),
-                   "dur": (pause.end - pause.start) / 1000, "cat": "GC", "args": {}})
+            event(
+                {
+                    "ph": "X",
+                    "name": "GC",
+                    "pid": pid,
+                    "tid": pause.tid,
+                    "ts": self._ts(pause.start).strip('"'),
+                    "dur": (pause.end - pause.start) / 1000,
+                    "cat": "GC",
+                    "args": {},
+                }
+            )
             for pause in segment.gc
-        ]  # fmt: skip
+        ]
 
     def rows(self) -> list[str]:
         """Names of the process and its threads."""

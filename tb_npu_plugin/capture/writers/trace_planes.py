@@ -60,10 +60,21 @@ class PlaneEvents:
 
     def _made(self, task: PlaneTask, place: int, row: int, data_type: str) -> _Texts:
         args = _ARGS % (
-            f'"{notify_id(task) & _UNSIGNED}"', estimated_us(task), _STREAM, _CUT, place, f'"{task.name}"', task.src,
-            target_of(task), f'"{transport_of(task)}"', task.size, f'"{data_type_of(task, data_type)}"', f'"{task.link}"',
-            _CUT, _NO_ID,
-        )  # fmt: skip
+            f'"{notify_id(task) & _UNSIGNED}"',
+            estimated_us(task),
+            _STREAM,
+            _CUT,
+            place,
+            f'"{task.name}"',
+            task.src,
+            target_of(task),
+            f'"{transport_of(task)}"',
+            task.size,
+            f'"{data_type_of(task, data_type)}"',
+            f'"{task.link}"',
+            _CUT,
+            _NO_ID,
+        )
         text = (
             f'{{"name": "{task.name}", "pid": {self._pid}, "tid": {row + 1 + task.plane}, "ts": {_CUT}, "dur": {_CUT}, '
             f'"args": {args}, "ph": "X"}}'

@@ -27,8 +27,17 @@ def comm_ops(rows: Rows) -> Table:
         elapse, transit, wait, sync, idle = (_ns(value, _MS) for value in times)
         if elapse is not None and transit is not None and wait is not None:
             idle = elapse - transit - wait
-        out.add(*who, _ns(start, _US), elapse, transit, wait, sync, idle,
-                _ratio(times[2], times[1]), _ratio(times[3], times[1]))  # fmt: skip
+        out.add(
+            *who,
+            _ns(start, _US),
+            elapse,
+            transit,
+            wait,
+            sync,
+            idle,
+            _ratio(times[2], times[1]),
+            _ratio(times[3], times[1]),
+        )
     return out.table()
 
 
@@ -67,10 +76,19 @@ def comm_links(rows: Rows) -> Table:
         op_type, dash, stat = name.rpartition("-")
         size, time, speed = values
         out.add(
-            step, kind, op_type if dash else name, stat if dash else None, group,
-            None if src == NULL_INT else src, None if dst == NULL_INT else dst, _text(transport),
-            _ns(size, _MB), _ns(time, _MS), _known(speed), _text(op_name),
-        )  # fmt: skip
+            step,
+            kind,
+            op_type if dash else name,
+            stat if dash else None,
+            group,
+            None if src == NULL_INT else src,
+            None if dst == NULL_INT else dst,
+            _text(transport),
+            _ns(size, _MB),
+            _ns(time, _MS),
+            _known(speed),
+            _text(op_name),
+        )
     return out.table()
 
 

@@ -45,10 +45,18 @@ def find_copies(context: Context, ops: Rows) -> Copies:
     zeros = np.zeros(len(rows), dtype=np.int64)
     parent, op = launched_by(
         OperatorEvents(
-            ops.ints("start_ns"), ops.ints("end_ns") - ops.ints("start_ns"), ops.ints("thread"),
-            start[begin], thread[begin], number[begin],
-            start[end], (queue.ints("end_ns") - start)[end], number[end],
-            calls.ints("start_ns")[call], zeros, zeros > 0,
+            ops.ints("start_ns"),
+            ops.ints("end_ns") - ops.ints("start_ns"),
+            ops.ints("thread"),
+            start[begin],
+            thread[begin],
+            number[begin],
+            start[end],
+            (queue.ints("end_ns") - start)[end],
+            number[end],
+            calls.ints("start_ns")[call],
+            zeros,
+            zeros > 0,
         )
-    )  # fmt: skip
+    )
     return Copies(parent, rows[op >= 0], op[op >= 0])

@@ -17,8 +17,17 @@ from tb_npu_plugin.schema.torch_npu_csv import KERNELS
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
 from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, Text
 
-_TEXTS = ("op_state", "core", "hf32", "input_shapes", "input_types", "input_formats", "output_shapes", "output_types",
-          "output_formats")  # fmt: skip
+_TEXTS = (
+    "op_state",
+    "core",
+    "hf32",
+    "input_shapes",
+    "input_types",
+    "input_formats",
+    "output_shapes",
+    "output_types",
+    "output_formats",
+)
 #: Columns that older databases lack: then the table has none.
 _MAYBE = ("op_state", "hf32")
 
@@ -69,15 +78,19 @@ class _Joined:
         duration = self._end - self.start
         devices = self._either(context.devices(context.tasks), context.comm_devices)
         out: dict[str, Data] = {
-            "start_ns": kept(spool, self.start), "dur_ns": kept(spool, duration),
-            "wait_ns": kept(spool, self._wait(devices)), "device_id": kept(spool, devices),
-            "task_id": self._of_task("task_id"), "stream_id": self._of_task("stream_id"),
+            "start_ns": kept(spool, self.start),
+            "dur_ns": kept(spool, duration),
+            "wait_ns": kept(spool, self._wait(devices)),
+            "device_id": kept(spool, devices),
+            "task_id": self._of_task("task_id"),
+            "stream_id": self._of_task("stream_id"),
             "context_id": self._of_task("context_id", unset=NO_ID),
             "model_id": self._models(),
             "block_dim": kept(spool, np.where(self.op >= 0, 0, _at(compute.ints("block_dim"), self.info))),
             "mix_block_dim": kept(spool, _at(compute.ints("mix_block_dim"), self.info)),
-            "name": self._text(compute, comm, "name"), "type": self._text(compute, comm, "type"),
-        }  # fmt: skip
+            "name": self._text(compute, comm, "name"),
+            "type": self._text(compute, comm, "type"),
+        }
         for key in _TEXTS:
             if key not in _MAYBE or compute.has(key):
                 text = strings.column(compute.ints(key), unquote=key.endswith("_shapes"))

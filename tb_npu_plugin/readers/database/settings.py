@@ -63,13 +63,14 @@ def _completed(capture: Capture, source: Source, name: str) -> Capture:
         rank_source=capture.rank_source if rank_known else name,
         device_name=capture.device_name or (devices[0] if devices else None),
         host=capture.host or (hosts[0] if hosts else None),
-        environment=capture.environment or {key: str(value) for key, value in _object(content, names.ENVIRONMENT).items()},
-        groups=capture.groups or {key: group for key, group in _object(content, names.GROUPS).items()
-                                  if isinstance(group, dict)},
+        environment=capture.environment
+        or {key: str(value) for key, value in _object(content, names.ENVIRONMENT).items()},
+        groups=capture.groups
+        or {key: group for key, group in _object(content, names.GROUPS).items() if isinstance(group, dict)},
         distributed_args=capture.distributed_args or _object(content, names.DISTRIBUTED),
         simulated=capture.simulated or bool(content.get(names.SIMULATED, False)),
         metadata={**more, **capture.metadata},
-    )  # fmt: skip
+    )
 
 
 def _value(text: str | None) -> Any:

@@ -42,8 +42,10 @@ class Rows:
 
     def take(self, rows: IntArray) -> Rows:
         """Some of the rows, by their numbers."""
-        data = {key: [values[row] for row in rows] if isinstance(values, list) else values[rows]
-                for key, values in self.data.items()}  # fmt: skip
+        data = {
+            key: [values[row] for row in rows] if isinstance(values, list) else values[rows]
+            for key, values in self.data.items()
+        }
         return Rows(len(rows), data)
 
     def has(self, key: str) -> bool:

@@ -33,9 +33,16 @@ def op_statistic(kernels: Table, communication: str) -> dict[str, Table]:
         total, count = int(groups.total[group]), int(groups.count[group])
         device = int(kernels.ints("device_id")[row])
         rows.add(
-            None if device == NULL_INT else device, types[row], cores[row], count, total, int(groups.least[group]),
-            _mean(total, count), int(groups.most[group]), round(total * 100 / whole, 3) if whole else 0.0,
-        )  # fmt: skip
+            None if device == NULL_INT else device,
+            types[row],
+            cores[row],
+            count,
+            total,
+            int(groups.least[group]),
+            _mean(total, count),
+            int(groups.most[group]),
+            round(total * 100 / whole, 3) if whole else 0.0,
+        )
     return {"op_statistic": rows.table()}
 
 
@@ -57,9 +64,16 @@ def read_api_statistic(context: Context) -> dict[str, Table]:
         variance = (count * groups.squares[group] - total * total) / (count * count) / 1e6
         level = context.levels.text(int(levels[level_code[row]]))
         rows.add(
-            _HOST, level, names[row], total, count, _mean(total, count), int(groups.least[group]),
-            int(groups.most[group]), round(variance, 3),
-        )  # fmt: skip
+            _HOST,
+            level,
+            names[row],
+            total,
+            count,
+            _mean(total, count),
+            int(groups.least[group]),
+            int(groups.most[group]),
+            round(variance, 3),
+        )
     return {"api_statistic": rows.table()}
 
 
@@ -88,10 +102,11 @@ class _Groups:
         by_group = np.argsort(code, kind="stable")
         bounds = np.append(0, np.cumsum(self.count))
         self.squares = [
-            sum(value * value for value in dur[by_group[start:end]].tolist()) if end - start < _EXACT
+            sum(value * value for value in dur[by_group[start:end]].tolist())
+            if end - start < _EXACT
             else int(np.square(dur[by_group[start:end]].astype(np.float64)).sum())
             for start, end in zip(bounds, bounds[1:])
-        ]  # fmt: skip
+        ]
 
 
 #: Squares of up to so many durations are added exactly.

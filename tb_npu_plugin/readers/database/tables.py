@@ -56,8 +56,12 @@ PARTS = (
     _rows_of("comm_bandwidth", schema.COMM_BANDWIDTH, communication.comm_bandwidth),
     _rows_of("comm_packets", schema.COMM_BANDWIDTH, communication.comm_packets),
     _rows_of("comm_links", schema.COMM_MATRIX, communication.comm_links),
-    _Part(("kernels", "op_statistic"), (schema.COMPUTE_TASK, schema.COMMUNICATION_OP), _kernels,
-          (schema.TASK, schema.METRICS, schema.COMMUNICATION_TASK, schema.CANN_API)),
+    _Part(
+        ("kernels", "op_statistic"),
+        (schema.COMPUTE_TASK, schema.COMMUNICATION_OP),
+        _kernels,
+        (schema.TASK, schema.METRICS, schema.COMMUNICATION_TASK, schema.CANN_API),
+    ),
     _Part(("api_statistic",), (schema.CANN_API,), statistics.read_api_statistic),
     _Part(("operators",), (schema.PYTORCH_API,), read_operators, (schema.CONNECTIONS, schema.CALL_CHAINS)),
     _Part(("op_memory",), (schema.OP_MEMORY,), memory.read_op_memory),
@@ -67,7 +71,7 @@ PARTS = (
     _Part(("roce",), (schema.ROCE,), lambda context: links.read_network(context, schema.ROCE, ROCE)),
     _Part(("pcie",), (schema.PCIE,), links.read_pcie),
     _Part(("hccs",), (schema.HCCS,), links.read_hccs),
-)  # fmt: skip
+)
 
 
 def read_database(reading: Reading, wanted: Collection[str]) -> Tables:

@@ -13,9 +13,17 @@ from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, Text, known
 
 _RECORD = ("component", "time_ns", "allocated_bytes", "reserved_bytes", "device")
 _ALLOCATION = (
-    "name", "size_bytes", "alloc_ns", "release_ns", "dur_ns", "alloc_allocated_bytes", "alloc_reserved_bytes",
-    "release_allocated_bytes", "release_reserved_bytes", "device",
-)  # fmt: skip
+    "name",
+    "size_bytes",
+    "alloc_ns",
+    "release_ns",
+    "dur_ns",
+    "alloc_allocated_bytes",
+    "alloc_reserved_bytes",
+    "release_allocated_bytes",
+    "release_reserved_bytes",
+    "device",
+)
 
 
 def read_memory(picked: Picked, operators: Operators) -> dict[str, Table]:

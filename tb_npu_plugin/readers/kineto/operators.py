@@ -19,9 +19,15 @@ from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import Data, IntArray, Table, Text
 
 _COLUMNS = (
-    "name", "input_shapes", "call_stack", "host_self_ns", "host_total_ns", "device_self_ns", "device_total_ns",
+    "name",
+    "input_shapes",
+    "call_stack",
+    "host_self_ns",
+    "host_total_ns",
+    "device_self_ns",
+    "device_total_ns",
     "nested",
-)  # fmt: skip
+)
 
 
 class _OpArgs(Struct):

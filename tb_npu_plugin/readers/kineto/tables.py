@@ -70,14 +70,26 @@ def _external(picked: Picked, rows: Index, correlation: IntArray) -> IntArray:
 
 def _not_owned(count: int) -> Problem:
     return Problem(
-        "no_operator", "", "", Message("expected.launched_kernels"), Message("found.unlaunched", count=count), Message("lost.device_time"),
-        Message("action.nothing_graphs"), count=count, severity="info",
-    )  # fmt: skip
+        "no_operator",
+        "",
+        "",
+        Message("expected.launched_kernels"),
+        Message("found.unlaunched", count=count),
+        Message("lost.device_time"),
+        Message("action.nothing_graphs"),
+        count=count,
+        severity="info",
+    )
 
 
 def _of_mtia() -> Problem:
     return Problem(
-        "other_device", "", "", Message("expected.gpu_events"), Message("found.mtia"),
-        Message("lost.mtia_kernels"), Message("action.nothing_gpus"),
+        "other_device",
+        "",
+        "",
+        Message("expected.gpu_events"),
+        Message("found.mtia"),
+        Message("lost.mtia_kernels"),
+        Message("action.nothing_gpus"),
         severity="warning",
-    )  # fmt: skip
+    )

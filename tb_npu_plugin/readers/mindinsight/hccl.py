@@ -59,8 +59,12 @@ def read_hccl(reading: Reading) -> Tables:
             return {}
         places = rows.places(names.HCCL_STEP, names.HCCL_COST, names.HCCL_WAIT, names.HCCL_LINKS, names.HCCL_OPS)
         if places[0] is None or places[4] is None:
-            report.add("missing_column", "line 1", expected=f"{names.HCCL_STEP}, {names.HCCL_OPS}",
-                       found=", ".join(rows.header))  # fmt: skip
+            report.add(
+                "missing_column",
+                "line 1",
+                expected=f"{names.HCCL_STEP}, {names.HCCL_OPS}",
+                found=", ".join(rows.header),
+            )
             return {}
         rows.tell_unknown(names.HCCL_HEADERS)
         found = [_step(rows, cells, line, places) for line, cells in rows.lines]
@@ -93,8 +97,9 @@ def _unit(found: list[_Step], figures: Figures, before: Mapping[str, Table]) -> 
     cost = sum(figures.integer(step.cost, 1_000_000, names.HCCL_COST) or 0 for step in found)
     links = sum(
         figures.integer(values[0], 1_000_000, names.HCCL_LINKS) or 0
-        for step in found for _, _, values in _traffic(step.links)
-    )  # fmt: skip
+        for step in found
+        for _, _, values in _traffic(step.links)
+    )
     if links:
         return _US if cost > _US_FROM * links else _MS
     iterations = before.get("iterations")
@@ -156,8 +161,20 @@ class _Out:
                 time = sums.times[src, dst, transport]
                 # A copy within the device is no link, whatever moved it.
                 shown = tables.LOCAL if src == dst else transport
-                self._links.add(step.step, _kind(kind), kind, "total", None, src, dst, shown, size, time,
-                                size / time if time else None, None)  # fmt: skip
+                self._links.add(
+                    step.step,
+                    _kind(kind),
+                    kind,
+                    "total",
+                    None,
+                    src,
+                    dst,
+                    shown,
+                    size,
+                    time,
+                    size / time if time else None,
+                    None,
+                )
 
     def _add_op(self, step: str, name: str, kind: str, value: list[Any], where: str, sums: _Sums) -> None:
         cost = self._figures.amount(value[1], self._unit, f"{where}, cost")
@@ -183,8 +200,9 @@ class _Out:
                 moved[transport][0] += size
                 moved[transport][1] += time
         for transport, (size, time) in moved.items():
-            self._bandwidth.add(step, _kind(kind), name, None, transport, 0, size, time,
-                                size / time if time else None, None)  # fmt: skip
+            self._bandwidth.add(
+                step, _kind(kind), name, None, transport, 0, size, time, size / time if time else None, None
+            )
 
 
 def _kind(type: str) -> str:

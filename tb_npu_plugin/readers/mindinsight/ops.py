@@ -37,8 +37,9 @@ _FRAMEWORK = tuple(
     Column(key, _I if key in ("stream_id", "block_dim") else _T)
     for key in ("name", "type", "kernel", "subgraph", "stream_id", "block_dim", *_SHAPES)
 )
-_FLOPS = tuple(Column(key, _T if key == "name" else Kind.FLOAT) for key in ("name", "flops", "flops_rate",
-                                                                           "utilisation"))  # fmt: skip
+_FLOPS = tuple(
+    Column(key, _T if key == "name" else Kind.FLOAT) for key in ("name", "flops", "flops_rate", "utilisation")
+)
 _INDEX = re.compile(r"(\d+)")
 
 
@@ -52,8 +53,7 @@ def read_ops(reading: Reading) -> Tables:
     return _by_place(reading, OPS, _OPS)
 
 
-def _by_place(reading: Reading, table: str,
-              columns: tuple[Column, ...]) -> Tables:  # fmt: skip
+def _by_place(reading: Reading, table: str, columns: tuple[Column, ...]) -> Tables:
     report = reading.report
     out = TableRows(columns)
     with opened_rows(reading) as rows:
@@ -72,8 +72,13 @@ def _by_place(reading: Reading, table: str,
             if name is None:
                 report.add("bad_required_cell", f"line {line}")
                 continue
-            out.add(name, *(rows.amount(cells, place, _MS if column.kind is _D else 1, line)
-                            for place, column in enumerate(columns[1:], 1)))  # fmt: skip
+            out.add(
+                name,
+                *(
+                    rows.amount(cells, place, _MS if column.kind is _D else 1, line)
+                    for place, column in enumerate(columns[1:], 1)
+                ),
+            )
     return {table: out.table()}
 
 
@@ -110,9 +115,12 @@ def read_framework(reading: Reading) -> Tables:
             out.add(
                 *(text(cells, place[key]) for key in ("full_name", "type", "kernel", "subgraph")),
                 *(rows.integer(cells, place[key], 1, line) for key in ("stream_id", "block_dim")),
-                *(_listed(info, side, word) for side in (names.INPUT, names.OUTPUT)
-                  for word in (names.SHAPE, names.DATA_TYPE, names.FORMAT)),
-            )  # fmt: skip
+                *(
+                    _listed(info, side, word)
+                    for side in (names.INPUT, names.OUTPUT)
+                    for word in (names.SHAPE, names.DATA_TYPE, names.FORMAT)
+                ),
+            )
     return {FRAMEWORK: out.table()}
 
 
@@ -120,8 +128,10 @@ def _listed(info: dict[str, Any], side: str, word: str) -> str | None:
     """One property of all inputs or outputs, in their order, separated by ";"."""
     keys = sorted((key for key in info if key.startswith(side)), key=_number)
     values = [str(info[key].get(word, "")) for key in keys if isinstance(info[key], dict)]
-    return ";".join(value[len(names.TYPE_PREFIX) :] if value.startswith(names.TYPE_PREFIX) else value
-                    for value in values) or None  # fmt: skip
+    return (
+        ";".join(value[len(names.TYPE_PREFIX) :] if value.startswith(names.TYPE_PREFIX) else value for value in values)
+        or None
+    )
 
 
 def _number(key: str) -> int:
@@ -209,8 +219,12 @@ def _statistic(tables: Tables) -> Table | None:
         both = known(times) & known(calls)
         avg = divide_half_even(types.sum(np.where(both, times, _NULL)), types.sum(np.where(both, calls, _NULL)))
         for row in range(len(types)):
-            out.add(labels[row], core, *(None if value == _NULL else int(value)
-                                         for value in (count[row], total[row], avg[row])), None)  # fmt: skip
+            out.add(
+                labels[row],
+                core,
+                *(None if value == _NULL else int(value) for value in (count[row], total[row], avg[row])),
+                None,
+            )
     found = out.table()
     if not len(found):
         return None
@@ -269,11 +283,20 @@ def _totals(tables: Tables) -> Table | None:
         place, work = by_name.get(name), _work_of(name, by_work)
         told = {key: None if place is None else values[place] for key, values in known_of.items()}
         out.add(
-            name, told["type"] or _type_in(_short(name)), names.AI_CORE, calls[row], total[row], avg[row],
+            name,
+            told["type"] or _type_in(_short(name)),
+            names.AI_CORE,
+            calls[row],
+            total[row],
+            avg[row],
             None if total[row] is None or not whole else total[row] / whole,  # type: ignore[operator]
             *(None if work is None else work_of[key][work] for key in ("flops", "flops_rate", "utilisation")),
-            told["kernel"], *(told[key] for key in _SHAPES), told["block_dim"], told["stream_id"], told["subgraph"],
-        )  # fmt: skip
+            told["kernel"],
+            *(told[key] for key in _SHAPES),
+            told["block_dim"],
+            told["stream_id"],
+            told["subgraph"],
+        )
     return out.table()
 
 

@@ -24,8 +24,7 @@ def read_memory_summary(reading: Reading) -> dict[str, Table]:
     return _one_row(reading, "memory_summary", keys)
 
 
-def _one_row(reading: Reading, table: str,
-             keys: Mapping[Column, Sequence[str]]) -> dict[str, Table]:  # fmt: skip
+def _one_row(reading: Reading, table: str, keys: Mapping[Column, Sequence[str]]) -> dict[str, Table]:
     report = reading.report
     value = read_object(reading, exact=True)
     if value is None:

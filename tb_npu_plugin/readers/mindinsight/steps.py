@@ -80,12 +80,18 @@ def _add_step(rows: Rows, cells: list[str], line: int, places: dict[str, int | N
         bp = _inside(rows.report, "bp_point", bp, start if fp is None else fp, end, line)
         # The first step has no end of a step before it: recorders leave its start out, or write the forward start.
         computed = (end - start, _difference(fp, start), _difference(bp, fp), _difference(end, bp))
-        for name, stated, ours in zip(("total", "iteration_interval", "fp_and_bp", "tail"),
-                                      (total, interval, fp_bp, tail), computed):  # fmt: skip
+        for name, stated, ours in zip(
+            ("total", "iteration_interval", "fp_and_bp", "tail"), (total, interval, fp_bp, tail), computed
+        ):
             if stated is not None and ours is not None and stated != ours:
                 expected = Message("expected.step_points", value=ours // names.COUNT_NS)
-                rows.report.add("inconsistent", f"line {line}, {name}", expected=expected,
-                                found=str(stated // names.COUNT_NS), kind=name)  # fmt: skip
+                rows.report.add(
+                    "inconsistent",
+                    f"line {line}, {name}",
+                    expected=expected,
+                    found=str(stated // names.COUNT_NS),
+                    kind=name,
+                )
         total = computed[0]
         interval, fp_bp, tail = (
             _plausible(stated, total) if ours is None else ours

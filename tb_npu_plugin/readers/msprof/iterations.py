@@ -60,8 +60,10 @@ def _row(rows: Rows, cells: list[str], line: int, places: dict[str, int]) -> _Ro
         rows.report.add("bad_required_cell", f"line {line}", found=",".join(cells[:5]))
         return None
     figures["start_ns"] = figures["fp_ns"] if total is None else end - total
-    starts, durations = ([i for i, header in enumerate(rows.header) if folded(header) == folded(name)]
-                         for name in (names.REDUCE_START, names.REDUCE_DURATION))  # fmt: skip
+    starts, durations = (
+        [i for i, header in enumerate(rows.header) if folded(header) == folded(name)]
+        for name in (names.REDUCE_START, names.REDUCE_DURATION)
+    )
     reduces = []
     for start_place, duration_place in zip(starts, durations):
         start, duration = _time(rows, cells, start_place, line), _duration(rows, cells, duration_place, line)
@@ -121,7 +123,12 @@ def placed(tables: Tables, log: ProblemLog) -> Tables:
 
 def _other_clock() -> Problem:
     return Problem(
-        "other_clock", "", names.ITERATIONS.name, Message("expected.kernel_clock"), Message("found.other_clock"),
-        Message("lost.iteration_times"), Message("action.nothing"),
+        "other_clock",
+        "",
+        names.ITERATIONS.name,
+        Message("expected.kernel_clock"),
+        Message("found.other_clock"),
+        Message("lost.iteration_times"),
+        Message("action.nothing"),
         severity="info",
-    )  # fmt: skip
+    )

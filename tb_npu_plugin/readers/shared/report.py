@@ -30,7 +30,8 @@ _WORDS: dict[str, _Words] = {
     "not_a_file": _Words("expected.regular_file", "lost.file", "action.put_file"),
     "unreadable": _Words("expected.file_readable", "lost.file", "action.check_disk_copy"),
     "not_a_table": _Words(
-        "expected.table", "lost.view_table",
+        "expected.table",
+        "lost.view_table",
         "action.make_table",
     ),
     "empty_file": _Words("expected.header_and_rows", "lost.file", _PARSE_AGAIN),
@@ -38,24 +39,17 @@ _WORDS: dict[str, _Words] = {
     "long_line": _Words("expected.csv_lines", "lost.following_lines", _PARSE_AGAIN),
     "too_large": _Words("expected.smaller_file", "lost.file", "action.fewer_steps"),
     "too_expensive": _Words(
-        "expected.file_within_limits", "lost.file",
+        "expected.file_within_limits",
+        "lost.file",
         "action.check_file_steps",
     ),
     "no_rows": _Words("expected.rows", "lost.nothing", "action.nothing_if_none", "info"),
     "missing_column": _Words("expected.required_column", "lost.file", _PARSE_AGAIN),
-    "unknown_headers": _Words(
-        "expected.known_headers", "lost.columns", "action.nothing_or_report", "info"
-    ),
+    "unknown_headers": _Words("expected.known_headers", "lost.columns", "action.nothing_or_report", "info"),
     "other_header": _Words("expected.same_header", "lost.piece", "action.export_result"),
-    "duplicate_header": _Words(
-        "expected.unique_headers", "lost.repeated_column", _PARSE_AGAIN, "warning"
-    ),
-    "unit_assumed": _Words(
-        "expected.unit", "lost.nothing_if_unit", "action.check_figures", "warning"
-    ),
-    "repeated_header": _Words(
-        "expected.one_header", "lost.nothing_header", "action.nothing_joined", "warning"
-    ),
+    "duplicate_header": _Words("expected.unique_headers", "lost.repeated_column", _PARSE_AGAIN, "warning"),
+    "unit_assumed": _Words("expected.unit", "lost.nothing_if_unit", "action.check_figures", "warning"),
+    "repeated_header": _Words("expected.one_header", "lost.nothing_header", "action.nothing_joined", "warning"),
     "short_row": _Words("expected.cells_as_headers", "lost.row", _PARSE_AGAIN),
     "long_row": _Words("expected.cells_as_headers", "lost.row", _PARSE_AGAIN),
     "bad_quotes": _Words("expected.paired_quotes", "lost.row", _PARSE_AGAIN),
@@ -69,7 +63,8 @@ _WORDS: dict[str, _Words] = {
     "bad_required_cell": _Words("expected.valid_value", "lost.row", _PARSE_AGAIN),
     "outside_recording": _Words(
         "expected.time_of_recording",
-        "lost.far_row", _PARSE_AGAIN,
+        "lost.far_row",
+        _PARSE_AGAIN,
     ),
     "bad_cell": _Words("expected.valid_value_or_empty", "lost.value", _PARSE_AGAIN),
     "not_a_number": _Words("expected.finite_number", "lost.value", _PARSE_AGAIN),
@@ -83,47 +78,53 @@ _WORDS: dict[str, _Words] = {
     "bad_json": _Words("expected.json", "lost.json_rest", _PARSE_AGAIN),
     "unexpected_shape": _Words("expected.profiler_structure", "lost.entry", _PARSE_AGAIN),
     "inconsistent": _Words(
-        "expected.consistent_figures", "lost.nothing_recomputed",
-        "action.parse_if_in_doubt", "warning",
+        "expected.consistent_figures",
+        "lost.nothing_recomputed",
+        "action.parse_if_in_doubt",
+        "warning",
     ),
     "outside_steps": _Words(
         "expected.kernels_in_steps",
         "lost.step_of_kernels",
-        "action.nothing_before_step", "info",
+        "action.nothing_before_step",
+        "info",
     ),
     "before_capture": _Words(
         "expected.allocations_in_capture",
         "lost.nothing_before_capture",
-        "action.start_earlier", "info",
+        "action.start_earlier",
+        "info",
     ),
     "no_settings": _Words(
-        "expected.profiler_info", "lost.settings",
-        "action.copy_settings", "info",
+        "expected.profiler_info",
+        "lost.settings",
+        "action.copy_settings",
+        "info",
     ),
-    "several_settings": _Words(
-        "expected.one_profiler_info", "lost.other_settings", "action.one_capture", "warning"
-    ),
+    "several_settings": _Words("expected.one_profiler_info", "lost.other_settings", "action.one_capture", "warning"),
     "no_database": _Words("expected.sqlite", "lost.file", _PARSE_AGAIN),
     "no_profiler_tables": _Words("expected.profiler_tables", "lost.file", "action.check_database"),
     "damaged_table": _Words("expected.rest_of_table", "lost.following_rows", _PARSE_AGAIN),
     "missing_table_column": _Words("expected.required_column", "lost.table", _PARSE_AGAIN),
     "unknown_task": _Words("expected.kernel_tasks", "lost.kernels", _PARSE_AGAIN),
-    "unknown_part": _Words(
-        "expected.communication_tasks", "lost.tasks", _PARSE_AGAIN
-    ),
+    "unknown_part": _Words("expected.communication_tasks", "lost.tasks", _PARSE_AGAIN),
     "unknown_curve": _Words("expected.sample_curves", "lost.points", _PARSE_AGAIN),
     "unknown_text": _Words("expected.texts_of_ids", "lost.names", _PARSE_AGAIN),
     "unknown_module": _Words("expected.module_names", "lost.rows", _PARSE_AGAIN),
     "unmatched": _Words(
-        "expected.timed_operators", "lost.unmatched",
-        "action.check_run", "warning",
+        "expected.timed_operators",
+        "lost.unmatched",
+        "action.check_run",
+        "warning",
     ),
     "bad_base_time": _Words(
-        "expected.base_time", "lost.date",
-        "action.export_for_date", "warning",
+        "expected.base_time",
+        "lost.date",
+        "action.export_for_date",
+        "warning",
     ),
     "unknown_file": _Words("expected.known_file", "lost.unknown_file", "action.nothing", "info"),
-}  # fmt: skip
+}
 
 #: What SQLite says when the machine fails, not the file.
 _OF_MACHINE = frozenset({"disk I/O error", "database or disk is full", "out of memory", "unable to open database file"})

@@ -219,9 +219,19 @@ class _Flat:
         if transit == 0 and has_moved:  # the links took time: the file does not know how much of the operator's
             transit = idle = None
         self.ops.add(
-            entry.step, entry.kind, entry.name, entry.group, start, elapse, transit, wait, sync, idle,
-            ratio(names.WAIT_RATIO), ratio(names.SYNC_RATIO),
-        )  # fmt: skip
+            entry.step,
+            entry.kind,
+            entry.name,
+            entry.group,
+            start,
+            elapse,
+            transit,
+            wait,
+            sync,
+            idle,
+            ratio(names.WAIT_RATIO),
+            ratio(names.SYNC_RATIO),
+        )
 
     def _add_bandwidth(self, entry: Entry, transport: str, info: dict[str, Any]) -> None:
         where = f"{entry.where}, {transport}"
@@ -229,22 +239,32 @@ class _Flat:
         time = self._figures.integer(info.get(names.TRANSIT), _MS, f"{where}, {names.TRANSIT}")
         self._totals.add_transport(entry.step, entry.kind, transport, (size, time))
         self.bandwidth.add(
-            entry.step, entry.kind, entry.name, entry.group, transport, int(transport in names.ROLLUP_TRANSPORTS),
-            size, time,
+            entry.step,
+            entry.kind,
+            entry.name,
+            entry.group,
+            transport,
+            int(transport in names.ROLLUP_TRANSPORTS),
+            size,
+            time,
             self._figures.real(info.get(names.BANDWIDTH_GBS), f"{where}, {names.BANDWIDTH_GBS}"),
             self._figures.real(info.get(names.LARGE_PACKETS), f"{where}, {names.LARGE_PACKETS}"),
-        )  # fmt: skip
+        )
         for packet, pair in members(self._report, info.get(names.COMM_SIZE_DISTRIBUTION, {}), where):
             place = f"{where}, {names.COMM_SIZE_DISTRIBUTION}"
             if not isinstance(pair, list) or len(pair) != 2:
                 self._report.add("unexpected_shape", place, expected="[count, time]", found=str(pair))
                 continue
             self.packets.add(
-                entry.step, entry.kind, entry.name, entry.group, transport,
+                entry.step,
+                entry.kind,
+                entry.name,
+                entry.group,
+                transport,
                 self._figures.integer(packet, _MB, place),
                 self._figures.integer(pair[0], 1, place),
                 self._figures.integer(pair[1], _MS, place),
-            )  # fmt: skip
+            )
 
 
 def _add_links(entry: Entry, rows: Rows, figures: Figures, report: FileReport) -> None:
@@ -256,13 +276,19 @@ def _add_links(entry: Entry, rows: Rows, figures: Figures, report: FileReport) -
             report.add("unexpected_shape", where, expected='"from-to": {...}', found=f"{link}: {info}")
             continue
         rows.add(
-            entry.step, entry.kind, op_type if dash else entry.name, stat if dash else None, entry.group,
-            int(ends.group(1)), int(ends.group(2)), _text(info.get(names.TRANSPORT)),
+            entry.step,
+            entry.kind,
+            op_type if dash else entry.name,
+            stat if dash else None,
+            entry.group,
+            int(ends.group(1)),
+            int(ends.group(2)),
+            _text(info.get(names.TRANSPORT)),
             figures.integer(info.get(names.SIZE), _MB, f"{where}, {names.SIZE}"),
             figures.integer(info.get(names.TRANSIT), _MS, f"{where}, {names.TRANSIT}"),
             figures.real(info.get(names.BANDWIDTH_GBS), f"{where}, {names.BANDWIDTH_GBS}"),
             next((text for text in map(_text, map(info.get, names.OP_NAMES)) if text is not None), None),
-        )  # fmt: skip
+        )
 
 
 def _text(value: Any) -> str | None:

@@ -51,10 +51,15 @@ def read_pipeline_raw(reading: Reading) -> Tables:
             sizes = _sizes(rows, text(cells, sizes_place), line)
             average = rows.real(cells, place["queue_average"], line)
             ops.add(
-                op_id, text(cells, place["name"]), rows.integer(cells, place["workers"], 1, line),
-                rows.integer(cells, place["parent_id"], 1, line), capacity, *_usage(sizes, capacity, average),
-                interval, *[None] * _SUMMARY_ONLY,
-            )  # fmt: skip
+                op_id,
+                text(cells, place["name"]),
+                rows.integer(cells, place["workers"], 1, line),
+                rows.integer(cells, place["parent_id"], 1, line),
+                capacity,
+                *_usage(sizes, capacity, average),
+                interval,
+                *[None] * _SUMMARY_ONLY,
+            )
             _add_queue(queues, op_id, interval, sizes)
     return _pipeline(ops, queues)
 
@@ -132,8 +137,16 @@ def read_pipeline_profiling(reading: Reading) -> Tables:
             report.add("bad_cell", files.QUEUE_SIZES, count=len(samples) - len(sizes), kind=files.QUEUE_SIZES)
         op_id, capacity = int(item[files.OP_ID]), whole(queue.get(files.QUEUE_LENGTH))
         name = item.get(files.OP_TYPE)
-        ops.add(op_id, None if name is None else str(name) or None, whole(item.get(files.OP_WORKERS)), parents.get(op_id),
-                capacity, *_usage(sizes, capacity, None), interval, *[None] * _SUMMARY_ONLY)  # fmt: skip
+        ops.add(
+            op_id,
+            None if name is None else str(name) or None,
+            whole(item.get(files.OP_WORKERS)),
+            parents.get(op_id),
+            capacity,
+            *_usage(sizes, capacity, None),
+            interval,
+            *[None] * _SUMMARY_ONLY,
+        )
         _add_queue(queues, op_id, interval, samples)
     if not found:
         report.add("no_rows")

@@ -56,15 +56,24 @@ class _Samples:
         length = max(len(values) for values in series.values())
         before = len(self._stamps) - length
         if before < 0:
-            self._report.add("unexpected_shape", f"{scope}, {files.CPU_STAMPS}", expected=Message("expected.stamps", count=length),
-                             found=str(len(self._stamps)), kind=files.CPU_STAMPS)  # fmt: skip
+            self._report.add(
+                "unexpected_shape",
+                f"{scope}, {files.CPU_STAMPS}",
+                expected=Message("expected.stamps", count=length),
+                found=str(len(self._stamps)),
+                kind=files.CPU_STAMPS,
+            )
         base = self._stamps[0] if self._stamps else None
         for row in range(int(self._has_base and before == 0), length):
             stamp = self._stamps[before + row] if before >= 0 else None
             # A series that is shorter lacks its first values.
             each = (values[row - length] if length - row <= len(values) else None for values in series.values())
-            self.rows.add(scope, op_id, None if stamp is None or base is None else stamp - base,
-                          *(self.figures.real(one, f"value {row}, {scope}") for one in each))  # fmt: skip
+            self.rows.add(
+                scope,
+                op_id,
+                None if stamp is None or base is None else stamp - base,
+                *(self.figures.real(one, f"value {row}, {scope}") for one in each),
+            )
 
     def _series(self, info: dict[str, Any]) -> dict[str, list[Any]]:
         return {key: member(self._report, info, name, list) for key, name in files.CPU_FIGURES.items()}

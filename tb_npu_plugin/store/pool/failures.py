@@ -59,6 +59,11 @@ def _disk_full(job: Job, cache: Path) -> Problem:
     except OSError:
         free = Message("found.disk_full")
     return Problem(
-        "disk_full", "", "", Message("expected.cache_space", mb=needs, cache=str(cache)), free, job.lost,
+        "disk_full",
+        "",
+        "",
+        Message("expected.cache_space", mb=needs, cache=str(cache)),
+        free,
+        job.lost,
         Message("action.free_space"),
-    )  # fmt: skip
+    )

@@ -325,9 +325,15 @@ def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> boo
 
 def _file_changed(relative: str) -> Problem:
     return Problem(
-        "file_changed", relative, "", Message("expected.settled_files"), Message("found.just_changed"),
-        Message("lost.later_writes"), Message("action.wait_settled"), severity="info",
-    )  # fmt: skip
+        "file_changed",
+        relative,
+        "",
+        Message("expected.settled_files"),
+        Message("found.just_changed"),
+        Message("lost.later_writes"),
+        Message("action.wait_settled"),
+        severity="info",
+    )
 
 
 def _unreadable(code: str, relative: str, found: str, action: str) -> Problem:

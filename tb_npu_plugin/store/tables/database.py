@@ -88,9 +88,17 @@ def _write(connection: duckdb.DuckDBPyConnection, table_id: str, table: Table) -
             shown.append(f"t.{key}")
         connection.execute(
             'insert into raw."columns" values (?, ?, ?, ?, ?, ?, ?, ?)',
-            [table_id, position, column.key, column.kind.value, column.title, column.doc, column.group,
-             len(data.values) if isinstance(data, Text) else None],
-        )  # fmt: skip
+            [
+                table_id,
+                position,
+                column.key,
+                column.kind.value,
+                column.title,
+                column.doc,
+                column.group,
+                len(data.values) if isinstance(data, Text) else None,
+            ],
+        )
     name = quoted(table_id)
     for start in range(0, max(len(table), 1), _ROWS_AT_ONCE):
         how = f"insert into raw.{name}" if start else f"create table raw.{name} as"

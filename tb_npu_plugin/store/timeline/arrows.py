@@ -32,9 +32,13 @@ MOST = 10_000
 #: Arrows of a level that are read for one answer, in MOST; more, and a coarser level is taken.
 _READ = 8
 _FILES = {
-    "arrow_from": np.uint32, "arrow_to": np.uint32, "arrow_count": np.uint32, "arrow_by_to": np.uint32,
-    "arrow_from_time": np.int64, "arrow_to_time": np.int64,
-}  # fmt: skip
+    "arrow_from": np.uint32,
+    "arrow_to": np.uint32,
+    "arrow_count": np.uint32,
+    "arrow_by_to": np.uint32,
+    "arrow_from_time": np.int64,
+    "arrow_to_time": np.int64,
+}
 
 
 @dataclass

@@ -205,11 +205,18 @@ class _Builder:
         save(self._out, "counter_time", time)
         save(self._out, "counter_value", counters.value)
         write_meta(
-            self._out, self._origin, events, rows, flows, base_ns=base, end_ns=end,
-            levels=save_levels(self._out, rows), arrows=save_arrows(self._out, flows, rows),
+            self._out,
+            self._origin,
+            events,
+            rows,
+            flows,
+            base_ns=base,
+            end_ns=end,
+            levels=save_levels(self._out, rows),
+            arrows=save_arrows(self._out, flows, rows),
             curves=save_curves(self._out, time, counters.value, counters.ends),
             tracks=shown_tracks(events, tracks, counters, rows),
-        )  # fmt: skip
+        )
         made(0.9)  # the operators may take longer
 
     def _extent(self, slices: Slices, counters: Counters) -> tuple[int, int]:

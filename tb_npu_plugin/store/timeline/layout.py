@@ -109,9 +109,15 @@ class _Writer:
         category = np.int16 if len(events.categories) < 2**15 else np.int32
         types = {
             "busy": np.int64,
-            "start": np.int64, "dur": np.int64, "self": np.int64, "parent": np.int32, "name": np.int32,
-            "category": category, "args_offset": np.int64, "args_length": np.uint32,
-        }  # fmt: skip
+            "start": np.int64,
+            "dur": np.int64,
+            "self": np.int64,
+            "parent": np.int32,
+            "name": np.int32,
+            "category": category,
+            "args_offset": np.int64,
+            "args_length": np.uint32,
+        }
         self._files = {
             name: stack.enter_context(closing(ColumnFile(folder, name, dtype))) for name, dtype in types.items()
         }

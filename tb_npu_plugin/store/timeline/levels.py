@@ -159,10 +159,12 @@ class Levels:
             bars = Bars(first, first)
         else:
             firsts, longests, _ = self._levels[pieces.level]
-            bars = Bars(*(
-                np.concatenate([_NONE, *(column[low:high] for low, high in pieces.bounds)])
-                for column in (firsts, longests)
-            ))  # fmt: skip
+            bars = Bars(
+                *(
+                    np.concatenate([_NONE, *(column[low:high] for low, high in pieces.bounds)])
+                    for column in (firsts, longests)
+                )
+            )
         if pieces.level == shift:
             return bars, span
         merged = merge(bars, rows, span, shift)

@@ -90,9 +90,10 @@ def test_stages_have_the_same_number_of_ranks(rank: int, ranks: int | None, stag
 
 def test_a_course_joins_both_files_and_leaves_the_first_step_out_of_means() -> None:
     iterations = table_of(
-        "iterations", [{"step": str(at), "average": 0, "interval_ns": 10 * at, "total_ns": 100} for at in (1, 2, 3)]
+        "iterations",
+        [{"step": str(at), "average": 0, "interval_ns": 10 * at, "total_ns": 100} for at in (1, 2, 3)]
         + [{"step": None, "average": 1, "interval_ns": 77, "total_ns": 7}],
-    )  # fmt: skip
+    )
     parallel = table_of("parallel_times", [{"step": at, "average": 0, "computation_ns": at} for at in (1, 2)])
     found = course(3, 1, iterations, parallel)
     mean, recorded, first, *_, last = found.rows

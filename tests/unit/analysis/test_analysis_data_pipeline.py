@@ -65,9 +65,12 @@ def test_an_operator_whose_queue_is_full_enough_holds_up_nobody() -> None:
 def test_nothing_before_a_full_queue_holds_up() -> None:
     """The source of a branch whose later queue is full is fast enough: its own is empty because all is taken at once."""
     branches = pipeline(
-        op(0, "Zip", None, None), op(1, "Map", 0, 0.05), op(2, "TFReader", 1, 0.90), op(3, "Map", 0, 0.90),
+        op(0, "Zip", None, None),
+        op(1, "Map", 0, 0.05),
+        op(2, "TFReader", 1, 0.90),
+        op(3, "Map", 0, 0.90),
         op(4, "Generator", 3, 0.0),
-    )  # fmt: skip
+    )
     found = analysis.examine(branches, None, None)
     assert found.ops[4].score == 1.0 and found.bottleneck == 1
     assert [(finding.rule, finding.op_id) for finding in found.findings] == [("held_up", 1)]

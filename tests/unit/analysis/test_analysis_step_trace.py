@@ -12,9 +12,15 @@ from tests.support.span import table_of
 
 def iteration(step: str | None, start: int, gap: int, work: int, tail: int, average: int = 0) -> dict[str, object]:
     return {
-        "step": step, "average": average, "start_ns": start, "end_ns": start + gap + work + tail,
-        "total_ns": gap + work + tail, "interval_ns": gap, "fp_bp_ns": work, "tail_ns": tail,
-    }  # fmt: skip
+        "step": step,
+        "average": average,
+        "start_ns": start,
+        "end_ns": start + gap + work + tail,
+        "total_ns": gap + work + tail,
+        "interval_ns": gap,
+        "fp_bp_ns": work,
+        "tail_ns": tail,
+    }
 
 
 ITERATIONS = table_of(

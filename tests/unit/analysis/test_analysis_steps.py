@@ -43,10 +43,16 @@ def test_time_of_parallel_streams_counts_once() -> None:
 def test_steps_partition_the_time_of_a_device_whoever_launched_what_runs() -> None:
     """The kernel of no step and the communication of step 1 run in step 2 as well; a copy alone is not free."""
     rows = [
-        kernel(10, 20), kernel(25, 30, "HCCL"), kernel(0, 12, step=None),
-        kernel(40, 5, step="2"), kernel(60, 10, "MEMCPY", step="2"), kernel(65, 10, step="2"),
-        kernel(80, 5, step=None), kernel(5, 10, step="1", device=1), kernel(90, 10, step="3"),
-    ]  # fmt: skip
+        kernel(10, 20),
+        kernel(25, 30, "HCCL"),
+        kernel(0, 12, step=None),
+        kernel(40, 5, step="2"),
+        kernel(60, 10, "MEMCPY", step="2"),
+        kernel(65, 10, step="2"),
+        kernel(80, 5, step=None),
+        kernel(5, 10, step="1", device=1),
+        kernel(90, 10, step="3"),
+    ]
 
     one, two, three, other = from_kernels(table_of("kernels", rows))
 

@@ -25,8 +25,9 @@ def test_the_time_between_two_steps_belongs_to_the_later_one_whatever_the_order_
 def test_devices_stand_apart_and_unknown_times_do_not_count() -> None:
     assert idle_at_once(kernels(("1", 0, 10, 0), ("1", 5, 3, 1), ("1", 40, 1, 1), ("1", 14, 1, 0))) == {"1": 32}
     assert idle_at_once(kernels(("1", 0, 10, 0), ("1", None, 5, 0), ("1", 90, None, 0), (None, 12, 1, 0))) == {
-        "1": 0, None: 2
-    }  # fmt: skip
+        "1": 0,
+        None: 2,
+    }
     assert idle_at_once(kernels()) == {}
 
 

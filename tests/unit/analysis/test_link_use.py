@@ -73,4 +73,4 @@ def test_ports(file: ResultFile, link: str) -> None:
         {"rank": 3, "link": link, "port": 1, "way": "Tx", "speed": 25.0, "errors": 0.0},
         {"rank": 3, "link": link, "way": "Rx"},
         {"rank": 3, "link": link, "way": "Tx", "use": 7.0},
-    ]  # fmt: skip
+    ]

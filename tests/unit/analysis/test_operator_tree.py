@@ -104,8 +104,12 @@ def test_a_task_launched_at_the_very_end_of_a_dequeue_belongs_to_it() -> None:
 
 
 def test_entries_without_a_number_are_nobodys() -> None:
-    found = times([(0, 100, 1)], [(15, 1, NULL_INT), (20, 1, 8)], [(200, 10, NULL_INT), (220, 10, 8)],
-                  [(205, 5, True), (225, 3, True)])  # fmt: skip
+    found = times(
+        [(0, 100, 1)],
+        [(15, 1, NULL_INT), (20, 1, 8)],
+        [(200, 10, NULL_INT), (220, 10, 8)],
+        [(205, 5, True), (225, 3, True)],
+    )
     assert found("device_self") == [3]
 
 

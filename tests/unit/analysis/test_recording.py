@@ -68,9 +68,16 @@ def test_what_is_no_time_does_not_count(broken: int) -> None:
 @pytest.mark.parametrize("place", [0, 2**16, 2**16 + 3])
 @pytest.mark.parametrize(
     ("stray", "dur"),
-    [(0, 0), (NOW - LONGEST_PAUSE - 1, 0), (NOW + 2 * LONGEST_PAUSE, 0), (NOW, LONGEST_PAUSE + 1), (NOW, 2**63 - 1),
-     (2**63 - 1, 0), (-(2**63) + 1, 0)],
-)  # fmt: skip
+    [
+        (0, 0),
+        (NOW - LONGEST_PAUSE - 1, 0),
+        (NOW + 2 * LONGEST_PAUSE, 0),
+        (NOW, LONGEST_PAUSE + 1),
+        (NOW, 2**63 - 1),
+        (2**63 - 1, 0),
+        (-(2**63) + 1, 0),
+    ],
+)
 def test_nothing_short_holds_strays(stray: int, dur: int, place: int) -> None:
     times, durations = np.full(2**16 + 4, NOW), np.zeros(2**16 + 4, dtype=np.int64)
     times[1], durations[1] = NULL_INT, NULL_INT

@@ -63,9 +63,13 @@ def to_itself(path: Path) -> None:
 
 
 MAKERS: dict[str, Callable[[Path], None]] = {
-    "a pipe": pipe, "a socket": bound_socket, "a device": device, "a folder": folder,
-    "does not exist": dangling, "symbolic links": to_itself,
-}  # fmt: skip
+    "a pipe": pipe,
+    "a socket": bound_socket,
+    "a device": device,
+    "a folder": folder,
+    "does not exist": dangling,
+    "symbolic links": to_itself,
+}
 PACKED = ("a.pt.trace.json.gz.gz", "b.pt.trace.json.zip", "c.pt.trace.json.zst", "d.pt.trace.json.tmp")
 NO_FOLDERS = ("e_ascend_pt", "f_ascend_ms")
 

@@ -96,10 +96,15 @@ def test_of_every_kind(tmp_path: Path, fixture: str, folder: str) -> None:
 @pytest.mark.parametrize(
     ("name", "known"),
     [
-        ("hbm.csv", True), ("nic_20250615070512.csv", True), ("nic_slice_0_20250615070512.csv.gz", True),
-        ("analyse.done", True), ("host_cpu_usage_0_20250615070512.csv", True), ("nice.csv", False), ("mine.csv", False),
+        ("hbm.csv", True),
+        ("nic_20250615070512.csv", True),
+        ("nic_slice_0_20250615070512.csv.gz", True),
+        ("analyse.done", True),
+        ("host_cpu_usage_0_20250615070512.csv", True),
+        ("nice.csv", False),
+        ("mine.csv", False),
     ],
-)  # fmt: skip
+)
 def test_what_they_are(name: str, known: bool) -> None:
     assert bool(other_title(name)) is known
 

@@ -69,8 +69,13 @@ def test_everything_that_is_recorded(tmp_path: Path) -> None:
     assert (found.level, found.aic_metrics) == ("Level2", "ACL_AICORE_PIPE_UTILIZATION")
     assert found.activities == ("CPU", "NPU")
     assert found.schedule == {
-        "wait": 0, "active": 2, "warmup": 1, "repeat": 1, "skip_first": 4, "skip_first_wait": 0,
-    }  # fmt: skip
+        "wait": 0,
+        "active": 2,
+        "warmup": 1,
+        "repeat": 1,
+        "skip_first": 4,
+        "skip_first_wait": 0,
+    }
     assert found.switches == {"record_shapes": True, "with_flops": False, "l2_cache": True, "record_op_args": False}
     assert found.export_types == ("text", "db")
     assert found.versions == {"torch_npu": "2.7.1", "CANN": "8.3.RC1"}
@@ -199,9 +204,14 @@ def test_settings_of_a_wrong_shape_cost_themselves(tmp_path: Path) -> None:
     assert {(problem.code, problem.where) for problem in problems} == {
         ("unexpected_shape", where)
         for where in (
-            "end_info", "_export_type", "schedule, wait", "activities", "ENV_VARIABLES", "parallel_group_info, g",
+            "end_info",
+            "_export_type",
+            "schedule, wait",
+            "activities",
+            "ENV_VARIABLES",
+            "parallel_group_info, g",
         )
-    }  # fmt: skip
+    }
 
 
 def test_of_several_settings_one_that_names_a_rank_is_read(tmp_path: Path) -> None:

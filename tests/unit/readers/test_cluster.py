@@ -16,8 +16,10 @@ from tb_npu_plugin.tables import NULL_INT, Table
 
 RECORDED = Path(__file__).parents[3] / "fixtures" / "recorded"
 STEPS, OPERATORS, LINKS = (
-    "cluster_step_trace_time.csv", "cluster_communication.json", "cluster_communication_matrix.json"
-)  # fmt: skip
+    "cluster_step_trace_time.csv",
+    "cluster_communication.json",
+    "cluster_communication_matrix.json",
+)
 DATABASE = "cluster_analysis.db"
 
 

@@ -16,14 +16,23 @@ NAME, MATRIX = "communication.json", "communication_matrix.json"
 def op(**times: Any) -> dict[str, Any]:
     """An operator of 4 ms: 1 transit, 2 wait, 1 idle."""
     figures = {
-        "Start Timestamp(us)": 1736408883732241.5, "Elapse Time(ms)": 4, "Transit Time(ms)": 1, "Wait Time(ms)": 2,
-        "Synchronization Time(ms)": 0.5, "Idle Time(ms)": 1, "Wait Time Ratio": 0.6667,
-        "Synchronization Time Ratio": 0.3333, **times,
-    }  # fmt: skip
+        "Start Timestamp(us)": 1736408883732241.5,
+        "Elapse Time(ms)": 4,
+        "Transit Time(ms)": 1,
+        "Wait Time(ms)": 2,
+        "Synchronization Time(ms)": 0.5,
+        "Idle Time(ms)": 1,
+        "Wait Time Ratio": 0.6667,
+        "Synchronization Time Ratio": 0.3333,
+        **times,
+    }
     transport = {
-        "Transit Size(MB)": 28.647232000000002, "Transit Time(ms)": 1.8168363437500001, "Bandwidth(GB/s)": 15.7676,
-        "Large Packet Ratio": 0.0, "Size Distribution": {"2.064384": [12, 1.578891625], "1.937312": [2, 0.23794471875]},
-    }  # fmt: skip
+        "Transit Size(MB)": 28.647232000000002,
+        "Transit Time(ms)": 1.8168363437500001,
+        "Bandwidth(GB/s)": 15.7676,
+        "Large Packet Ratio": 0.0,
+        "Size Distribution": {"2.064384": [12, 1.578891625], "1.937312": [2, 0.23794471875]},
+    }
     return {
         "Communication Time Info": figures,
         "Communication Bandwidth Info": {"HCCS": transport, "SDMA": {**transport, "Size Distribution": {}}},
@@ -39,8 +48,11 @@ def test_an_operator_becomes_rows_of_three_tables(tmp_path: Path) -> None:
     ops, bandwidth, packets = tables["comm_ops"], tables["comm_bandwidth"], tables["comm_packets"]
     assert problems == []
     assert [ops.text(key).tolist() for key in ("step", "kind", "name", "group")] == [
-        ["5"], ["collective"], ["hcom_a"], ["77"],
-    ]  # fmt: skip
+        ["5"],
+        ["collective"],
+        ["hcom_a"],
+        ["77"],
+    ]
     assert ops.ints("start_ns").tolist() == [1736408883732241500]
     durations = ("elapse_ns", "transit_ns", "wait_ns", "sync_ns", "idle_ns")
     assert [ops.ints(key).tolist() for key in durations] == [
@@ -122,16 +134,20 @@ def test_a_sum_with_an_unknown_operator_is_not_checked(tmp_path: Path) -> None:
     ("cut_in", "kept"), [("", 4), ("c@77", 3), ("b@77", 2), ("step2", 2), ("a@77", 1), ("step1", 0)]
 )
 def test_complete_operators_of_a_cut_file_are_kept(tmp_path: Path, cut_in: str, kept: int) -> None:
-    whole = json.dumps({
-        "step1": {"p2p": {"hcom_send@7": op()}, "collective": {"a@77": op()}},
-        "step2": {"p2p": {}, "collective": {"b@77": op(), "c@77": op()}},
-    }).encode()  # fmt: skip
+    whole = json.dumps(
+        {
+            "step1": {"p2p": {"hcom_send@7": op()}, "collective": {"a@77": op()}},
+            "step2": {"p2p": {}, "collective": {"b@77": op(), "c@77": op()}},
+        }
+    ).encode()
     end = whole.index(cut_in.encode()) + len(cut_in) + 9 if cut_in else len(whole) - 1
     tables, problems = read(tmp_path, NAME, whole[:end])
     expected = [
-        ("1", "p2p", "hcom_send", "7"), ("1", "collective", "a", "77"),
-        ("2", "collective", "b", "77"), ("2", "collective", "c", "77"),
-    ]  # fmt: skip
+        ("1", "p2p", "hcom_send", "7"),
+        ("1", "collective", "a", "77"),
+        ("2", "collective", "b", "77"),
+        ("2", "collective", "c", "77"),
+    ]
     if kept:
         ops = tables["comm_ops"]
         assert list(zip(*(ops.text(key).tolist() for key in ("step", "kind", "name", "group")))) == expected[:kept]

@@ -79,9 +79,14 @@ def test_metrics_are_kept_with_the_kind_of_their_header(tmp_path: Path) -> None:
     table = tables["kernels"]
     kinds = {column.key: column.kind for column in table.columns if column.group == "metric"}
     assert kinds == {
-        "aic_mac_time": Kind.DURATION, "aic_total_cycles": Kind.INT, "aic_fops": Kind.FLOAT, "new": Kind.FLOAT,
-        "mode": Kind.TEXT, "bw": Kind.BANDWIDTH, "task_id_2": Kind.FLOAT,
-    }  # fmt: skip
+        "aic_mac_time": Kind.DURATION,
+        "aic_total_cycles": Kind.INT,
+        "aic_fops": Kind.FLOAT,
+        "new": Kind.FLOAT,
+        "mode": Kind.TEXT,
+        "bw": Kind.BANDWIDTH,
+        "task_id_2": Kind.FLOAT,
+    }
     assert table.ints("aic_mac_time").tolist() == [9406, NULL_INT]
     assert table.ints("aic_total_cycles").tolist() == [10, NULL_INT]
     assert table.floats("aic_fops")[0] == 1.5

@@ -221,8 +221,11 @@ def test_a_start_that_was_lost_costs_its_row(database: Path, start: int) -> None
     """0 stands there: some kernels of 50 years were more than their operator's sum could hold."""
     whole, _ = read(database)
     count = len(whole["kernels"])
-    change(database, f"UPDATE TASK SET startNs={start} WHERE rowid IN (SELECT t.rowid FROM TASK t JOIN COMPUTE_TASK_INFO "
-                     "USING(globalTaskId) LIMIT 10)")  # fmt: skip
+    change(
+        database,
+        f"UPDATE TASK SET startNs={start} WHERE rowid IN (SELECT t.rowid FROM TASK t JOIN COMPUTE_TASK_INFO "
+        "USING(globalTaskId) LIMIT 10)",
+    )
     tables, problems = read(database)
     assert len(tables["kernels"]) == count - 10
     assert int(tables["kernels"].ints("dur_ns").max()) < 10**12

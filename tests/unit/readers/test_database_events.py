@@ -173,8 +173,10 @@ def test_details_are_equal(name: str, folder: Path) -> None:
             lacks = NO_ARGS.get(process, set())
             pairs = zip(ids(text, track["number"]), ids(database, theirs[process, thread, tid]["number"]))
             for left, right in list(pairs)[:200]:
-                one, other = ({key: value for key, value in found.items() if key not in lacks}
-                              for found in (text.args(left)[0] or {}, database.args(right)[0] or {}))  # fmt: skip
+                one, other = (
+                    {key: value for key, value in found.items() if key not in lacks}
+                    for found in (text.args(left)[0] or {}, database.args(right)[0] or {})
+                )
                 if "_SQE" in one.get("Task Type", "") and "DSA" not in one["Task Type"]:
                     one["Task Type"] = other["Task Type"]  # of copies and events: the host's kind of task
                 assert one == other, (process, thread)

@@ -32,8 +32,11 @@ def test_a_row_far_off_is_as_one_that_is_not_there(database: Path, table: str, s
 def test_an_end_far_off_costs_its_row(database: Path) -> None:
     """Twenty days are less than the longest recording."""
     whole, _ = read(database)
-    change(database, f"UPDATE TASK SET endNs=endNs+{20 * 24 * 3600 * 10**9} WHERE globalTaskId="
-                     "(SELECT MIN(globalTaskId) FROM COMPUTE_TASK_INFO)")  # fmt: skip
+    change(
+        database,
+        f"UPDATE TASK SET endNs=endNs+{20 * 24 * 3600 * 10**9} WHERE globalTaskId="
+        "(SELECT MIN(globalTaskId) FROM COMPUTE_TASK_INFO)",
+    )
     tables, problems = read(database)
     assert len(tables["kernels"]) == len(whole["kernels"]) - 1
     assert ("outside_recording", "TASK, endNs") in {(one.code, one.where) for one in problems}
@@ -60,8 +63,13 @@ def test_samples_need_not_meet_what_is_wrong(database: Path, monkeypatch: pytest
 def test_samples_that_are_wrong_do_not_count(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first row of each table is looked at: what is read lies around none of them."""
     whole, _ = read(database)
-    for table, key in (("TASK", "startNs"), ("CANN_API", "startNs"), ("PYTORCH_API", "startNs"),
-                       ("MEMORY_RECORD", "timestamp"), ("OP_MEMORY", "allocationTime")):  # fmt: skip
+    for table, key in (
+        ("TASK", "startNs"),
+        ("CANN_API", "startNs"),
+        ("PYTORCH_API", "startNs"),
+        ("MEMORY_RECORD", "timestamp"),
+        ("OP_MEMORY", "allocationTime"),
+    ):
         change(database, f"UPDATE {table} SET {key}=5 WHERE rowid=(SELECT MIN(rowid) FROM {table})")
     monkeypatch.setattr(recording, "_SAMPLES", 1)
     tables, _ = read(database)

@@ -103,9 +103,13 @@ def test_messages_of_sizes_that_are_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("key", "value", "found"),
-    [("cuda_runtime_version", 12040, {"CUDA runtime": "12.4"}), ("hip_runtime_version", 60241134, {"HIP runtime": "6.2.41134"}),
-     ("hip_driver_version", 303, {"HIP driver": "303"}), ("cuda_driver_version", 0, {})],
-)  # fmt: skip
+    [
+        ("cuda_runtime_version", 12040, {"CUDA runtime": "12.4"}),
+        ("hip_runtime_version", 60241134, {"HIP runtime": "6.2.41134"}),
+        ("hip_driver_version", 303, {"HIP driver": "303"}),
+        ("cuda_driver_version", 0, {}),
+    ],
+)
 def test_versions_are_written_as_their_makers_do(tmp_path: Path, key: str, value: int, found: dict[str, str]) -> None:
     """HIP 6.2 was called 60241.13."""
     trace = tmp_path / "node_1.pt.trace.json"
@@ -120,8 +124,15 @@ def test_shapes_that_no_number_holds_are_unknown(tmp_path: Path) -> None:
     (tmp_path / "node_1.pt.trace.json").write_text(trace)
     (tmp_path / "timeline").mkdir()
     reader = READERS[KINETO.id]
-    tables = build_timeline(tmp_path / "node_1.pt.trace.json", tmp_path / "timeline", ProblemLog(), lambda _: None, None,
-                            reader.scan, reader.derive)  # fmt: skip
+    tables = build_timeline(
+        tmp_path / "node_1.pt.trace.json",
+        tmp_path / "timeline",
+        ProblemLog(),
+        lambda _: None,
+        None,
+        reader.scan,
+        reader.derive,
+    )
     assert tables["operators"].text("input_shapes").tolist() == [None, None]
 
 

@@ -41,16 +41,37 @@ def test_categories_of_torch_1_8(tmp_path: Path) -> None:
             _slice("Operator", "aten::to", 9, "123", 200, 60, **{"Input dims": [[2, 8], []], "External id": 3}),
             _slice("Operator", "aten::add", 9, "123", 300, 60, **{"External id": 4}),
             _slice("Runtime", "cudaMemcpyAsync", 9, "123", 210, 20, **{"correlation": 334, "external id": 3}),
-            _slice("Memcpy", "Memcpy HtoD (Pageable -> Device)", 0, "stream 7", 265, 10,
-                   **{"stream": 7, "correlation": 334, "external id": 3}),
+            _slice(
+                "Memcpy",
+                "Memcpy HtoD (Pageable -> Device)",
+                0,
+                "stream 7",
+                265,
+                10,
+                **{"stream": 7, "correlation": 334, "external id": 3},
+            ),
             _slice("Runtime", "cudaMemsetAsync", 9, "123", 310, 4, **{"correlation": 40344, "external id": 4}),
-            _slice("Memset", "Memset (Device)", 0, "stream 7", 320, 5,
-                   **{"stream": 7, "correlation": 40344, "external id": 4}),
+            _slice(
+                "Memset",
+                "Memset (Device)",
+                0,
+                "stream 7",
+                320,
+                5,
+                **{"stream": 7, "correlation": 40344, "external id": 4},
+            ),
             _slice("Runtime", "cudaLaunchKernel", 9, "123", 320, 4, **{"correlation": 40348, "external id": 4}),
-            _slice("Kernel", "gemm", 0, "stream 7", 330, 15,
-                   **{"stream": 7, "correlation": 40348, "external id": 4, "device": 0}),
+            _slice(
+                "Kernel",
+                "gemm",
+                0,
+                "stream 7",
+                330,
+                15,
+                **{"stream": 7, "correlation": 40348, "external id": 4, "device": 0},
+            ),
         ],
-    )  # fmt: skip
+    )
     assert _device_self(tables) == {"aten::to": 10_000, "aten::add": 20_000}
     assert tables["operators"].text("input_shapes").tolist() == ["2,8;", None]
     assert tables["kernels"].text("core").tolist() == ["MEMCPY", "MEMSET", "KERNEL"]
@@ -72,7 +93,7 @@ def test_external_ids_of_torch_1_13(tmp_path: Path) -> None:
             _slice("kernel", "relu_kernel", 0, 7, 1100, 11, **{"External id": 8, "device": 0, "correlation": 8}),
             _slice("kernel", "gemm", 0, 7, 2100, 45, **{"External id": 7, "device": 0, "correlation": 7}),
         ],
-    )  # fmt: skip
+    )
     assert _device_self(tables) == {"aten::relu": 11_000, "AddmmBackward0": 0, "aten::mm": 45_000}
     assert tables["operators"].ints("device_total_ns").tolist() == [11_000, 45_000, 45_000]
 

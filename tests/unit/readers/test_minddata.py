@@ -73,9 +73,12 @@ def test_batches_that_are_counted_anew_are_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 @pytest.mark.parametrize(
-    "files", [((HOST, "1 64 1 0\n1 64 2 1\n"), (ITERATOR, "1 64 1 3\n")),
-              ((DEVICE, "GetNext 1 2 0\nGetNext 3 4 1\n"), ("minddata_getnext_profiling_0.txt", "GetNext 1 2 9\n"))]
-)  # fmt: skip
+    "files",
+    [
+        ((HOST, "1 64 1 0\n1 64 2 1\n"), (ITERATOR, "1 64 1 3\n")),
+        ((DEVICE, "GetNext 1 2 0\nGetNext 3 4 1\n"), ("minddata_getnext_profiling_0.txt", "GetNext 1 2 9\n")),
+    ],
+)
 def test_of_two_files_of_one_queue_the_better_one_stands(
     tmp_path: Path, order: tuple[int, int], files: tuple[tuple[str, str], ...]
 ) -> None:
@@ -93,8 +96,11 @@ def test_the_summary_as_json_stands_before_the_csv(tmp_path: Path, order: tuple[
     """A CSV file that was cut can be read, but says less."""
     whole = json.dumps({"op_ids": [0, 1], "avg_cpu_pct": [15, 50], "bottleneck_warning": ["slow"]})
     files = [(CSV, "op_ids,0,1\navg_cpu_pct,1"), (JSON, whole)]
-    tables, problems = read(tmp_path, (RAW, RAW_HEADER + "0,Batch" + "," * 8 + "\n1,Map" + "," * 8 + "\n"),
-                            *(files[number] for number in order))  # fmt: skip
+    tables, problems = read(
+        tmp_path,
+        (RAW, RAW_HEADER + "0,Batch" + "," * 8 + "\n1,Map" + "," * 8 + "\n"),
+        *(files[number] for number in order),
+    )
     assert tables["minddata_ops"].floats("cpu").tolist() == [15.0, 50.0]
     assert tables["minddata_remarks"].text("text").tolist() == ["slow"]
     assert told(problems) == [("no_final_line_break", "")] * (order[0] == 0)
@@ -170,9 +176,12 @@ def test_values_without_stamps_say_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "codes"),
-    [("1 64 2 1 9", ["no_final_line_break"]), ("1 64 2 1 9\x001 64 3 1 9\n", ["bad_bytes", "short_row"]),
-     ("1 64 2 1 9 1 64 3 1 9\n", ["short_row"])],
-)  # fmt: skip
+    [
+        ("1 64 2 1 9", ["no_final_line_break"]),
+        ("1 64 2 1 9\x001 64 3 1 9\n", ["bad_bytes", "short_row"]),
+        ("1 64 2 1 9 1 64 3 1 9\n", ["short_row"]),
+    ],
+)
 def test_lines_that_were_cut_or_joined_say_so(tmp_path: Path, line: str, codes: list[str]) -> None:
     _, problems = read(tmp_path, (HOST, f"1 64 1 0 9\n{line}"))
     assert [problem.code for problem in problems] == codes

@@ -58,8 +58,9 @@ def test_points_outside_of_their_step_are_unknown(tmp_path: Path) -> None:
     assert table.ints("fp_bp_ns").tolist() == [2000, NULL_INT, NULL_INT]
     assert table.ints("tail_ns").tolist() == [1000, NULL_INT, 2590]
     assert {(problem.code, problem.where) for problem in problems} == {
-        ("bad_cell", "line 3, fp_point"), ("bad_cell", "line 3, bp_point, line 4, bp_point"),
-    }  # fmt: skip
+        ("bad_cell", "line 3, fp_point"),
+        ("bad_cell", "line 3, bp_point, line 4, bp_point"),
+    }
 
 
 def test_steps_are_in_the_order_of_time(tmp_path: Path) -> None:
@@ -253,9 +254,9 @@ def test_less_than_nothing_is_unknown(tmp_path: Path) -> None:
     tables, problems = read(
         tmp_path, "aicore_intermediate_0_type.csv", "a,b,c,d\nConv,-1,3,1\nMatMul,9e12,2,1\nAdd,2,4,1\n"
     )
-    assert dict(zip(tables["op_statistic"].text("type").tolist(), tables["op_statistic"].ints("total_ns").tolist())) == {
-        "Add": 2_000_000, "Conv": NULL_INT, "MatMul": NULL_INT
-    }  # fmt: skip
+    assert dict(
+        zip(tables["op_statistic"].text("type").tolist(), tables["op_statistic"].ints("total_ns").tolist())
+    ) == {"Add": 2_000_000, "Conv": NULL_INT, "MatMul": NULL_INT}
     assert tables["op_statistic"].floats("ratio")[0] == 100.0
     assert codes(problems) == ["bad_cell"]
 
@@ -265,8 +266,10 @@ def test_means_are_those_of_the_calls_whose_time_is_known(tmp_path: Path) -> Non
     tables, _ = read(tmp_path, "aicpu_intermediate_0.csv", text)
     statistic = tables["op_statistic"]
     assert (statistic.ints("calls")[0], statistic.ints("total_ns")[0], statistic.ints("avg_ns")[0]) == (
-        3, 4_000_000, 2_000_000
-    )  # fmt: skip
+        3,
+        4_000_000,
+        2_000_000,
+    )
 
 
 def test_a_sum_with_an_unknown_part_is_unknown(tmp_path: Path) -> None:

@@ -20,9 +20,17 @@ from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 from tb_npu_plugin.tables import NULL_INT, Table
 
 ROWS = {
-    "kernels": 191, "operators": 859, "op_memory": 184, "op_statistic": 33, "api_statistic": 57, "step_trace": 1,
-    "comm_ops": 4, "comm_bandwidth": 20, "comm_packets": 8, "comm_links": 48,
-}  # fmt: skip
+    "kernels": 191,
+    "operators": 859,
+    "op_memory": 184,
+    "op_statistic": 33,
+    "api_statistic": 57,
+    "step_trace": 1,
+    "comm_ops": 4,
+    "comm_bandwidth": 20,
+    "comm_packets": 8,
+    "comm_links": 48,
+}
 
 
 @pytest.fixture(scope="module", params=[0, 1])

@@ -22,17 +22,47 @@ pytestmark = both_scanners
 
 EVENTS = [
     {"ph": "M", "name": "process_name", "pid": 7, "tid": 0, "args": {"name": "<script>alert(1)</script>"}},
-    {"ph": "X", "name": "aten::add", "pid": 7, "tid": 8, "ts": "1736408883688177.930", "dur": 145.57, "cat": "cpu_op",
-     "args": {"Call stack": 'a(1): "f"}, {"ph": b;\r\nc'}},
+    {
+        "ph": "X",
+        "name": "aten::add",
+        "pid": 7,
+        "tid": 8,
+        "ts": "1736408883688177.930",
+        "dur": 145.57,
+        "cat": "cpu_op",
+        "args": {"Call stack": 'a(1): "f"}, {"ph": b;\r\nc'},
+    },
     {"ph": "X", "name": 'he said "}, {" \\', "pid": "7", "tid": "9", "ts": 1736408883973810, "dur": 3.6500000000000004},
-    {"name": "first key differs", "ph": "X", "pid": 7, "tid": 8, "ts": "1736408883973810", "dur": 0,
-     "args": {"nested": [{"a": 1}, {"b": {"c": "{"}}], "args": {}}},
-    {"ph": "s", "name": "HostToDevice5", "cat": "HostToDevice", "id": "340282366920938463463374607431768211455",
-     "pid": 7, "tid": 8, "ts": 1736408883973810.123},
-    {"ph": "f", "bp": "e", "name": "HostToDevice5", "cat": "HostToDevice",
-     "id": 340282366920938463463374607431768211455, "pid": 7, "tid": 8, "ts": "1736408883973811.000"},
+    {
+        "name": "first key differs",
+        "ph": "X",
+        "pid": 7,
+        "tid": 8,
+        "ts": "1736408883973810",
+        "dur": 0,
+        "args": {"nested": [{"a": 1}, {"b": {"c": "{"}}], "args": {}},
+    },
+    {
+        "ph": "s",
+        "name": "HostToDevice5",
+        "cat": "HostToDevice",
+        "id": "340282366920938463463374607431768211455",
+        "pid": 7,
+        "tid": 8,
+        "ts": 1736408883973810.123,
+    },
+    {
+        "ph": "f",
+        "bp": "e",
+        "name": "HostToDevice5",
+        "cat": "HostToDevice",
+        "id": 340282366920938463463374607431768211455,
+        "pid": 7,
+        "tid": 8,
+        "ts": "1736408883973811.000",
+    },
     {"ph": "C", "name": "昇腾", "pid": 7, "ts": "1736408883973812.5", "args": {"MHz": 1800}},
-]  # fmt: skip
+]
 PRETTY = json.dumps(EVENTS, indent=4, ensure_ascii=False)
 
 
@@ -190,9 +220,16 @@ def test_bytes_that_are_no_utf8(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("data", "code"),
-    [("", "empty_file"), ("  \n", "empty_file"), ("hello", "not_a_trace"), ('{"a": 1}', "not_a_trace"),
-     ('{"traceEvents": 5}', "not_a_trace"), ("\x00\x01", "not_a_trace"), ("[", "truncated_file")],
-)  # fmt: skip
+    [
+        ("", "empty_file"),
+        ("  \n", "empty_file"),
+        ("hello", "not_a_trace"),
+        ('{"a": 1}', "not_a_trace"),
+        ('{"traceEvents": 5}', "not_a_trace"),
+        ("\x00\x01", "not_a_trace"),
+        ("[", "truncated_file"),
+    ],
+)
 def test_what_is_no_trace(data: str, code: str, tmp_path: Path) -> None:
     events, log, _ = scan(data, tmp_path)
     assert len(events) == 0

@@ -23,10 +23,18 @@ pytestmark = both_scanners
 
 COUNT = 5000
 EVENTS = [
-    {"ph": "X", "name": f"op {i} }}, {{", "cat": "cpu_op", "pid": i % 3, "tid": 1, "ts": f"{i}.500", "dur": 0.25,
-     "args": {"calls": [{"n": i}, {"n": 2}]}}
+    {
+        "ph": "X",
+        "name": f"op {i} }}, {{",
+        "cat": "cpu_op",
+        "pid": i % 3,
+        "tid": 1,
+        "ts": f"{i}.500",
+        "dur": 0.25,
+        "args": {"calls": [{"n": i}, {"n": 2}]},
+    }
     for i in range(COUNT)
-]  # fmt: skip
+]
 
 
 @pytest.fixture(params=["1", "3"])

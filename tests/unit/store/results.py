@@ -22,10 +22,18 @@ STEPS = (
 TRACE = json.dumps(
     [
         {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "Python"}},
-        {"ph": "X", "name": "aten::add", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": "1736408883704000.500", "dur": 9.5,
-         "args": {"Input Dims": "2,2"}},
+        {
+            "ph": "X",
+            "name": "aten::add",
+            "cat": "cpu_op",
+            "pid": 1,
+            "tid": 1,
+            "ts": "1736408883704000.500",
+            "dur": 9.5,
+            "args": {"Input Dims": "2,2"},
+        },
     ]
-)  # fmt: skip
+)
 NAME = "host1_4242_20250109154804123_ascend_pt"
 
 

@@ -43,8 +43,10 @@ def test_a_span_is_read_and_opened(tmp_path: Path, library: Library) -> None:
     span = library.open(place)
     assert library.stand(place, "tables").state == "ready"
     assert (span.run_label, span.worker_label, span.label) == (
-        "run", "rank 3 · host1_4242", "2025-01-09 15:48:04 · step 7",
-    )  # fmt: skip
+        "run",
+        "rank 3 · host1_4242",
+        "2025-01-09 15:48:04 · step 7",
+    )
     assert span.rows("kernels") == 2 and span.rows("op_memory") is None and span.table("op_memory") is None
     kernels = span.table("kernels")
     assert kernels is not None and kernels.ints("start_ns").tolist() == [1736408883704643212, 1736408883704700001]

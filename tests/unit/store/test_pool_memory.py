@@ -187,23 +187,50 @@ MEMORY = "MemTotal:       8388608 kB\nMemFree:         102400 kB\nMemAvailable: 
     [
         ({}, budget.UNKNOWN_BYTES),
         ({"proc/meminfo": MEMORY}, 4 << 30),
-        ({"proc/meminfo": MEMORY, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n",
-          "sys/fs/cgroup/memory.current": "5\n"}, 4 << 30),
-        ({"proc/meminfo": MEMORY, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": f"{3 << 30}\n",
-          "sys/fs/cgroup/memory.current": f"{2 << 30}\n",
-          "sys/fs/cgroup/memory.stat": f"anon 1\ninactive_file {1 << 29}\n"}, (1 << 30) + (1 << 29)),
+        (
+            {
+                "proc/meminfo": MEMORY,
+                "proc/self/cgroup": "0::/\n",
+                "sys/fs/cgroup/memory.max": "max\n",
+                "sys/fs/cgroup/memory.current": "5\n",
+            },
+            4 << 30,
+        ),
+        (
+            {
+                "proc/meminfo": MEMORY,
+                "proc/self/cgroup": "0::/\n",
+                "sys/fs/cgroup/memory.max": f"{3 << 30}\n",
+                "sys/fs/cgroup/memory.current": f"{2 << 30}\n",
+                "sys/fs/cgroup/memory.stat": f"anon 1\ninactive_file {1 << 29}\n",
+            },
+            (1 << 30) + (1 << 29),
+        ),
         # The limit of a group above this one.
-        ({"proc/meminfo": MEMORY, "proc/self/cgroup": "0::/user/app\n",
-          "sys/fs/cgroup/user/memory.max": f"{1 << 30}\n", "sys/fs/cgroup/user/memory.current": "0\n",
-          "sys/fs/cgroup/user/app/memory.max": "max\n", "sys/fs/cgroup/user/app/memory.current": "0\n"}, 1 << 30),
+        (
+            {
+                "proc/meminfo": MEMORY,
+                "proc/self/cgroup": "0::/user/app\n",
+                "sys/fs/cgroup/user/memory.max": f"{1 << 30}\n",
+                "sys/fs/cgroup/user/memory.current": "0\n",
+                "sys/fs/cgroup/user/app/memory.max": "max\n",
+                "sys/fs/cgroup/user/app/memory.current": "0\n",
+            },
+            1 << 30,
+        ),
         # Version 1, within a container whose path on the host is not seen.
-        ({"proc/meminfo": MEMORY, "proc/self/cgroup": "4:cpu,memory:/docker/ab\n0::/\n",
-          "sys/fs/cgroup/memory/memory.limit_in_bytes": f"{2 << 30}\n",
-          "sys/fs/cgroup/memory/memory.usage_in_bytes": f"{1 << 30}\n",
-          "sys/fs/cgroup/memory/memory.stat": f"inactive_file 7\ntotal_inactive_file {1 << 28}\n"},
-         (1 << 30) + (1 << 28)),
+        (
+            {
+                "proc/meminfo": MEMORY,
+                "proc/self/cgroup": "4:cpu,memory:/docker/ab\n0::/\n",
+                "sys/fs/cgroup/memory/memory.limit_in_bytes": f"{2 << 30}\n",
+                "sys/fs/cgroup/memory/memory.usage_in_bytes": f"{1 << 30}\n",
+                "sys/fs/cgroup/memory/memory.stat": f"inactive_file 7\ntotal_inactive_file {1 << 28}\n",
+            },
+            (1 << 30) + (1 << 28),
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_budget_is_half_of_what_is_available(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], expected: int
 ) -> None:

@@ -61,9 +61,7 @@ def test_meta_tells_what_lists_need(tmp_path: Path) -> None:
 def test_meta_tells_which_files_a_table_is_made_of(tmp_path: Path) -> None:
     """Doctor said that five files of six were not needed, and sources were names of files with <rank> in them."""
     (place,) = scan({"": FIXTURES / "results" / "mindinsight_single"}).places()
-    asked = Request(
-        "tables", place.span.folder, files_of(place.span, "tables"), tmp_path, format=place.span.format
-    )  # fmt: skip
+    asked = Request("tables", place.span.folder, files_of(place.span, "tables"), tmp_path, format=place.span.format)
     meta = json.loads(json.dumps(worker.run(asked, lambda message: None)))
     assert meta["parts"] == {
         "op_statistic": {"aicore_intermediate_0_type.csv": 12, "aicpu_intermediate_0.csv": 3},

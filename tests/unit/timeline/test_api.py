@@ -30,9 +30,11 @@ def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
         event("aten::add_", 1010, 20),
         event("mul", 1040, 10),
         event("add", 1200, 10, 2),
-        *({"ph": "C", "name": "mem", "pid": 1, "ts": 1000 + t, "args": {"KB": v}}
-          for t, v in ((0, 5), (10, 7), (11, 9), (12, 3), (300, 1))),
-    ]  # fmt: skip
+        *(
+            {"ph": "C", "name": "mem", "pid": 1, "ts": 1000 + t, "args": {"KB": v}}
+            for t, v in ((0, 5), (10, 7), (11, 9), (12, 3), (300, 1))
+        ),
+    ]
     return open_trace(events, tmp_path_factory.mktemp("api"))[0]
 
 
@@ -183,8 +185,10 @@ def test_chain_goes_over_queue_and_launch_to_the_frame(tmp_path: Path) -> None:
 
     found, log = open_trace(
         [
-            *(metadata("process_name", pid, name=name)
-              for pid, name in ((python, "Python"), (cann, "CANN"), (device, "Ascend Hardware"))),
+            *(
+                metadata("process_name", pid, name=name)
+                for pid, name in ((python, "Python"), (cann, "CANN"), (device, "Ascend Hardware"))
+            ),
             event("frame", 0, 100, 11, python, cat="python_function"),
             event("aten::mm", 10, 50, 11, python, cat="cpu_op"),
             event("Enqueue@mm", 20, 5, 11, python, cat="enqueue"),
@@ -199,7 +203,7 @@ def test_chain_goes_over_queue_and_launch_to_the_frame(tmp_path: Path) -> None:
             *arrow("fwdbwd", (python, python), (11, 13), (10, 200)),
         ],
         tmp_path,
-    )  # fmt: skip
+    )
     assert log == []
 
     def chain(name: str) -> Any:
@@ -208,9 +212,14 @@ def test_chain_goes_over_queue_and_launch_to_the_frame(tmp_path: Path) -> None:
 
     kernel = chain("kernel")
     assert [(link["name"], link["via"]) for link in kernel["links"]] == [
-        ("frame", ""), ("aten::mm", ""), ("Enqueue@mm", "async_task_queue"), ("Dequeue@mm", ""), ("AscendCL@mm", ""),
-        ("Node@launch", "HostToDevice"), ("kernel", ""),
-    ]  # fmt: skip
+        ("frame", ""),
+        ("aten::mm", ""),
+        ("Enqueue@mm", "async_task_queue"),
+        ("Dequeue@mm", ""),
+        ("AscendCL@mm", ""),
+        ("Node@launch", "HostToDevice"),
+        ("kernel", ""),
+    ]
     assert (kernel["forward"], kernel["backward"]["name"]) == (None, "MmBackward0")
     assert chain("MmBackward0")["forward"]["name"] == "aten::mm"
     assert [link["name"] for link in chain("frame")["links"]] == ["frame"]

@@ -200,8 +200,12 @@ def test_details_of_a_slice(tmp_path: Path) -> None:
     (parent,) = (s["id"] for s in slices_of(timeline) if s["name"] == "parent")
     found = timeline.detail(child)
     assert found["args"] == {
-        "big": str(2**63), "small": 5, "exact": "1736408883688177.930", "nan": "NaN", "Call stack": args["Call stack"],
-    }  # fmt: skip
+        "big": str(2**63),
+        "small": 5,
+        "exact": "1736408883688177.930",
+        "nan": "NaN",
+        "Call stack": args["Call stack"],
+    }
     assert found["stack"] == ["b.py(1): f", "a.py(2): g"]
     assert (found["category"], found["parent"], found["self"]) == ("cpu_op", {"id": parent, "name": "parent"}, 3000)
     assert found["start_epoch_ns"] == "2000"

@@ -29,10 +29,17 @@ def build(trace: Path, out: Path) -> dict[str, bytes]:
 def test_small_tracks_together_are_as_each_alone(last: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(5)
     events = [
-        {"ph": "X", "name": f"n{rng.randrange(9)}", "pid": rng.randrange(3), "tid": rng.randrange(60),
-         "ts": rng.randrange(400) / 4, "dur": rng.choice((0, 1, 2.5, 40)), "args": {"x": number}}
+        {
+            "ph": "X",
+            "name": f"n{rng.randrange(9)}",
+            "pid": rng.randrange(3),
+            "tid": rng.randrange(60),
+            "ts": rng.randrange(400) / 4,
+            "dur": rng.choice((0, 1, 2.5, 40)),
+            "args": {"x": number},
+        }
         for number in range(600)
-    ]  # fmt: skip
+    ]
     events += [{"ph": "X", "name": "deep", "pid": 7, "tid": 7, "ts": 1, "dur": 900 - number} for number in range(300)]
     events.append({"ph": "X", "name": "last", "pid": 1, "tid": 1, "ts": last, "dur": 1})
     trace = tmp_path / "trace_view.json"

@@ -50,10 +50,12 @@ def test_every_complete_event_is_a_slice(opened) -> None:  # type: ignore[no-unt
     for index in range(0, timeline.slice_count, 97):
         found = timeline.detail(index)
         assert any(
-            e["ph"] == "X" and e["name"] == found["name"] and str(nanos(e["ts"])) == found["start_epoch_ns"]
+            e["ph"] == "X"
+            and e["name"] == found["name"]
+            and str(nanos(e["ts"])) == found["start_epoch_ns"]
             and list(e.get("args", {})) == list(found["args"])
             for e in events
-        )  # fmt: skip
+        )
 
 
 def test_overlap_analysis_is_the_step_trace(opened) -> None:  # type: ignore[no-untyped-def]
@@ -63,8 +65,10 @@ def test_overlap_analysis_is_the_step_trace(opened) -> None:  # type: ignore[no-
     for name in ("Computing", "Communication", "Communication(Not Overlapped)", "Free"):
         _, durs = durations(timeline, track(timeline, "Overlap Analysis", name))
         assert abs(sum(durs) - nanos(step[name])) <= len(durs)
-    three = [durations(timeline, track(timeline, "Overlap Analysis", name)) for name in
-             ("Computing", "Communication(Not Overlapped)", "Free")]  # fmt: skip
+    three = [
+        durations(timeline, track(timeline, "Overlap Analysis", name))
+        for name in ("Computing", "Communication(Not Overlapped)", "Free")
+    ]
     first = min(start for starts, _ in three for start in starts)
     last = max(s + d for starts, durs in three for s, d in zip(starts, durs))
     assert sum(sum(durs) for _, durs in three) == last - first

@@ -22,20 +22,42 @@ def kernel(device: int, step: str, start: int, dur: int, core: str = "AI_CORE") 
 KERNELS = table_of(
     "kernels",
     [
-        kernel(2, "1", 100, 10), kernel(2, "1", 120, 20), kernel(2, "1", 135, 15, "HCCL"),
-        kernel(5, "1", 90, 55), kernel(5, "1", 145, 5, "HCCL"),
-        kernel(2, "2", 160, 30), kernel(5, "2", 170, 25),
+        kernel(2, "1", 100, 10),
+        kernel(2, "1", 120, 20),
+        kernel(2, "1", 135, 15, "HCCL"),
+        kernel(5, "1", 90, 55),
+        kernel(5, "1", 145, 5, "HCCL"),
+        kernel(2, "2", 160, 30),
+        kernel(5, "2", 170, 25),
     ],
-)  # fmt: skip
+)
 STEP_TRACE = table_of(
     "step_trace",
     [
-        {"device_id": 2, "step": "1", "computing": 30, "communication": 15, "communication_not_overlapped": 10,
-         "overlapped": 5, "free": 10, "stage": 50, "preparing": 7},
-        {"device_id": 5, "step": "1", "computing": 55, "communication": 5, "communication_not_overlapped": 5,
-         "overlapped": 0, "free": 0, "stage": 60, "preparing": 3},
+        {
+            "device_id": 2,
+            "step": "1",
+            "computing": 30,
+            "communication": 15,
+            "communication_not_overlapped": 10,
+            "overlapped": 5,
+            "free": 10,
+            "stage": 50,
+            "preparing": 7,
+        },
+        {
+            "device_id": 5,
+            "step": "1",
+            "computing": 55,
+            "communication": 5,
+            "communication_not_overlapped": 5,
+            "overlapped": 0,
+            "free": 0,
+            "stage": 60,
+            "preparing": 3,
+        },
     ],
-)  # fmt: skip
+)
 
 
 def span(**tables: Table) -> TestSpan:
@@ -51,10 +73,14 @@ def test_step_trace_shows_one_device_at_a_time() -> None:
     first, other = steps(found), steps(found, device="5")
     assert (first["devices"], first["device"], other["device"]) == ([2, 5], 2, 5)
     # step, total, gap to the next step (of the last unknown), forward and backward, tail, communication
-    assert [tuple(one[key] for key in ("step", "total_ns", "gap_ns", "fp_bp_ns", "tail_ns", "reduce_ns"))
-            for one in first["steps"]] == [("1", 60, 10, 40, 10, 15), ("2", 30, None, 30, 0, 0)]  # fmt: skip
-    assert [tuple(one[key] for key in ("step", "total_ns", "gap_ns", "fp_bp_ns", "tail_ns", "reduce_ns"))
-            for one in other["steps"]] == [("1", 80, 20, 55, 5, 5), ("2", 25, None, 25, 0, 0)]  # fmt: skip
+    assert [
+        tuple(one[key] for key in ("step", "total_ns", "gap_ns", "fp_bp_ns", "tail_ns", "reduce_ns"))
+        for one in first["steps"]
+    ] == [("1", 60, 10, 40, 10, 15), ("2", 30, None, 30, 0, 0)]
+    assert [
+        tuple(one[key] for key in ("step", "total_ns", "gap_ns", "fp_bp_ns", "tail_ns", "reduce_ns"))
+        for one in other["steps"]
+    ] == [("1", 80, 20, 55, 5, 5), ("2", 25, None, 25, 0, 0)]
     assert other["averaged"] == ["1"]
 
 

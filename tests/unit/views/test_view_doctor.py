@@ -86,6 +86,7 @@ def test_a_table_of_several_files_is_filled_by_each() -> None:
     found = files(span)
     assert [found[name]["state"] for name in (host, device)] == ["read", "read"]
     assert [found[name]["filled"] for name in (host, device)] == [
-        [{"table": "minddata_batches", "rows": 2}], [{"table": "minddata_batches", "rows": 1}]
-    ]  # fmt: skip
+        [{"table": "minddata_batches", "rows": 2}],
+        [{"table": "minddata_batches", "rows": 1}],
+    ]
     assert found[device]["views"] == found[host]["views"] == ["data_pipeline"]

@@ -77,8 +77,15 @@ class MemoryRecord:
             known = self._known.values()
             at = _us(now.at)
             lines.append(self._line(now.component, at, now.allocated, now.reserved, now.active or 0))
-            lines.append(self._line(names.BOTH, at, sum(t.allocated for t in known), sum(t.reserved for t in known),
-                                    sum(t.active or 0 for t in known)))  # fmt: skip
+            lines.append(
+                self._line(
+                    names.BOTH,
+                    at,
+                    sum(t.allocated for t in known),
+                    sum(t.reserved for t in known),
+                    sum(t.active or 0 for t in known),
+                )
+            )
         self._file.add(lines)
 
     def close(self) -> None:

@@ -87,9 +87,11 @@ class MindData:
         infos = []
         for operator in reversed(OPERATORS):
             info: dict[str, Any] = {
-                schema.OP_ID: operator.id, schema.OP_TYPE: f"{operator.type}Op", schema.OP_WORKERS: operator.workers,
+                schema.OP_ID: operator.id,
+                schema.OP_TYPE: f"{operator.type}Op",
+                schema.OP_WORKERS: operator.workers,
                 schema.RAW_METRICS: _queue(pipeline, operator, moments),
-            }  # fmt: skip
+            }
             if operator.children:
                 info[schema.OP_CHILDREN] = list(operator.children)
             infos.append(info)
@@ -109,19 +111,22 @@ class MindData:
             }
 
         return {
-            schema.CPU_INTERVAL: interval, schema.CPU_COUNT: _CORES,
+            schema.CPU_INTERVAL: interval,
+            schema.CPU_COUNT: _CORES,
             schema.CPU_STAMPS: [moment // 1_000_000 for moment in moments],
             schema.CPU_DEVICE: {
-                **times(whole + 3), schema.CPU_FIGURES["io"]: [0] * count,
+                **times(whole + 3),
+                schema.CPU_FIGURES["io"]: [0] * count,
                 schema.CPU_FIGURES["idle"]: [100 - round(0.9 * (whole + 3)) - round(0.1 * (whole + 3))] * count,
-                schema.CPU_RUNNABLE: [4] * count, schema.CPU_SWITCHES: [1800] * count,
+                schema.CPU_RUNNABLE: [4] * count,
+                schema.CPU_SWITCHES: [1800] * count,
             },
             schema.CPU_PROCESS: times(whole + 1),
             schema.CPU_OPS: [
                 {schema.CPU_METRICS: times(percent), schema.OP_ID: id_}
                 for id_, percent in [(-1, 0.0), *((op.id, percent) for op, percent in per_op.items())]
             ],
-        }  # fmt: skip
+        }
 
     def _batches(self, pipeline: Pipeline) -> list[tuple[int, int, int, int, int]]:
         """Lines of device_queue_profiling."""

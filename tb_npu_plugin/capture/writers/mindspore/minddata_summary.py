@@ -41,8 +41,11 @@ def summary(raw: Json, cpu: Json, batches: Sequence[tuple[int, int, int, int, in
         schema.SUMMARY_PARENT: [parents.get(number, -1) for number in range(len(infos))],
         schema.SUMMARY_CPU: percents,
     }
-    for key, kind in ((schema.BATCH_TIME, schema.TOTAL), (schema.PIPELINE_TIME, schema.GET),
-                      (schema.PUSH_TIME, schema.PUSH)):  # fmt: skip
+    for key, kind in (
+        (schema.BATCH_TIME, schema.TOTAL),
+        (schema.PIPELINE_TIME, schema.GET),
+        (schema.PUSH_TIME, schema.PUSH),
+    ):
         values = [r[3] for r in batches if r[0] == schema.TIME_RECORD and r[1] == kind and r[2] >= 2]
         out[key] = [round(sum(values) / len(values), 3) if values else -1]
     out[schema.SUMMARY_WORKER_CPU] = [round(p / info[schema.OP_WORKERS], 2) for p, info in zip(percents, infos)]

@@ -53,8 +53,9 @@ class Recorder:
         for item, name in zip(queue, names):
             shapes = SHAPE_SEPARATOR.join(item.op.info.shapes.split(";\r\n"))
             front = HostOp(self._info(INFER + name, shapes), self._process.pid, item.start, item.end)
-            launch = HostOp(self._info(LAUNCH + name, shapes), self._process.dequeue_tid, item.dequeue_start,
-                            item.dequeue_end)  # fmt: skip
+            launch = HostOp(
+                self._info(LAUNCH + name, shapes), self._process.dequeue_tid, item.dequeue_start, item.dequeue_end
+            )
             launches[item.dequeue_start] = launch
             pairs.append(replace(item, name=name, op=front))
             fronts += [front, launch]

@@ -28,10 +28,19 @@ from tb_npu_plugin.schema.mindspore import SUFFIX
 
 #: MindSpore 2.7 with CANN 8.2: its parser looks for communication under HCCL.
 DIALECT = replace(
-    NEW, core="HCCL", process="HCCL", cann_level="hccl", cann_prefix="Hccl@", task_time=False, ids_at_level_0=True,
-    no_device_id=frozenset({"kernels", "step_trace"}), spelling={"kernels.step": 1}, torch_npu=None,
-    framework_version="2.7.0", cann="8.2.RC1",
-)  # fmt: skip
+    NEW,
+    core="HCCL",
+    process="HCCL",
+    cann_level="hccl",
+    cann_prefix="Hccl@",
+    task_time=False,
+    ids_at_level_0=True,
+    no_device_id=frozenset({"kernels", "step_trace"}),
+    spelling={"kernels.step": 1},
+    torch_npu=None,
+    framework_version="2.7.0",
+    cann="8.2.RC1",
+)
 
 
 def _writers(output: Output, windows: Windows) -> list[Writer]:
@@ -60,6 +69,13 @@ def _databases(folder: Path, process: Process, options: Options, dialect: Dialec
 
 _TEXT = TextFiles(HostWindows, LaunchedTrace, lambda output, windows: StepTrace(output), _writers)
 MINDSPORE = Framework(
-    SUFFIX, DIALECT, _TEXT, _databases, info, metadata, Recorder,
-    lambda folder, process, options: [MindData(folder, process, options)], host_tables=False,
-)  # fmt: skip
+    SUFFIX,
+    DIALECT,
+    _TEXT,
+    _databases,
+    info,
+    metadata,
+    Recorder,
+    lambda folder, process, options: [MindData(folder, process, options)],
+    host_tables=False,
+)

@@ -26,16 +26,29 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
     metrics, schedule = AIC_METRICS[options.metrics], options.schedule or {}
     parameters = {
         "activities": [name for name, on in (("CPU", options.cpu), ("NPU", options.npu)) if on],
-        "with_stack": options.stack, "profile_memory": options.memory, "data_process": options.data_process,
-        "parallel_strategy": False, "start_profile": True, "hbm_ddr": False, "pcie": False, "sync_enable": True,
-        "record_shapes": options.shapes, "profiler_level": level_name(options),
-        "aic_metrics": "None" if metrics == "AiCoreNone" else metrics, "l2_cache": options.l2_cache, "mstx": False,
-        "mstx_domain_include": [], "mstx_domain_exclude": [], "data_simplification": True,
-        "export_type": list(options.export), "sys_io": options.sys_io,
-        "sys_interconnection": options.sys_interconnection, "host_sys": [],
+        "with_stack": options.stack,
+        "profile_memory": options.memory,
+        "data_process": options.data_process,
+        "parallel_strategy": False,
+        "start_profile": True,
+        "hbm_ddr": False,
+        "pcie": False,
+        "sync_enable": True,
+        "record_shapes": options.shapes,
+        "profiler_level": level_name(options),
+        "aic_metrics": "None" if metrics == "AiCoreNone" else metrics,
+        "l2_cache": options.l2_cache,
+        "mstx": False,
+        "mstx_domain_include": [],
+        "mstx_domain_exclude": [],
+        "data_simplification": True,
+        "export_type": list(options.export),
+        "sys_io": options.sys_io,
+        "sys_interconnection": options.sys_interconnection,
+        "host_sys": [],
         names.SCHEDULE: {key: schedule.get(key, default) for key, default in _SCHEDULE.items()},
         names.IS_SET_SCHEDULE: options.schedule is not None,
-    }  # fmt: skip
+    }
     return json.dumps(
         {
             names.PARAMETERS: parameters,

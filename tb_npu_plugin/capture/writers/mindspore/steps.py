@@ -105,11 +105,16 @@ class StepTrace:
         host = step.start or self._first_event or 0
         known = step.busy is not None and self._output.options.cpu
         figures = {
-            "computing": computing, "communication_not_overlapped": alone, "overlapped": whole - alone,
-            "communication": whole, "free": free, "stage": stage, "bubble": bubble,
+            "computing": computing,
+            "communication_not_overlapped": alone,
+            "overlapped": whole - alone,
+            "communication": whole,
+            "free": free,
+            "stage": stage,
+            "bubble": bubble,
             "communication_not_overlapped_and_exclude_receive": alone - bubble,
             "preparing": (step.busy or 0) - host if known else 0,
-        }  # fmt: skip
+        }
         return {"step": str(step.id), **{key: _us(ns) for key, ns in figures.items()}}
 
 

@@ -149,7 +149,10 @@ class LaunchedEvents(DeviceEvents):
                 continue
             common = f'"bp": "e", "cat": "{category}", "name": "{name}", "id": {self._ts(task.start)}'
             out.append(
-                (task.start, f'{{"ph": "s", {common}, "pid": {_PID}, "tid": {op.tid}, "ts": {self._ts(op.start)}}}, '
-                             f'{{"ph": "f", {common}, "pid": {pid}, "tid": {task.stream}, "ts": {self._ts(task.start)}}}')
-            )  # fmt: skip
+                (
+                    task.start,
+                    f'{{"ph": "s", {common}, "pid": {_PID}, "tid": {op.tid}, "ts": {self._ts(op.start)}}}, '
+                    f'{{"ph": "f", {common}, "pid": {pid}, "tid": {task.stream}, "ts": {self._ts(task.start)}}}',
+                )
+            )
         return out

@@ -96,8 +96,11 @@ class Operations:
         def args(first: int, last: int) -> Iterable[str]:
             for connection, a, b, count in zip(*(values[first:last].tolist() for values in columns)):
                 yield trace_events.OPERATION_ARGS % (
-                    known(connection), data_text[a], algorithm_text[b], known(count),
-                )  # fmt: skip
+                    known(connection),
+                    data_text[a],
+                    algorithm_text[b],
+                    known(count),
+                )
 
         names, start = context.strings.names(rows.ints("name")[chosen]), self.start[chosen]
         sink.slices(pid, self.thread[chosen], names, start, rows.ints("end_ns")[chosen] - start, "", args)
@@ -109,10 +112,11 @@ class Operations:
         texts = [
             Strings(context.source, names).column(steps.ints(key)[chosen], raw=True)
             for names, key in (
-                (schema.TRANSPORT_NAMES, "transport"), (schema.DATA_TYPE_NAMES, "data_type"),
+                (schema.TRANSPORT_NAMES, "transport"),
+                (schema.DATA_TYPE_NAMES, "data_type"),
                 (schema.LINK_TYPE_NAMES, "link"),
             )
-        ]  # fmt: skip
+        ]
         written = [quoted(text) for text in (kinds, *texts)]
         numbers = [steps.ints(key)[chosen] for key in ("notify", "src", "dst", "size")]
         of_task = [context.tasks.ints(key)[task] for key in ("stream_id", "task_id")]
@@ -125,10 +129,19 @@ class Operations:
                 columns, first, last
             ):
                 yield trace_events.STEP_ARGS % (
-                    f'"{known(notify)}"', ns / 1000, known(stream), known(number), written[0][kind], known(src), known(dst),
-                    written[1][transport], known(size), written[2][data], written[3][link],
+                    f'"{known(notify)}"',
+                    ns / 1000,
+                    known(stream),
+                    known(number),
+                    written[0][kind],
+                    known(src),
+                    known(dst),
+                    written[1][transport],
+                    known(size),
+                    written[2][data],
+                    written[3][link],
                     "null" if rate != rate else rate,
-                )  # fmt: skip
+                )
 
         thread = self._first[self._step_group[chosen]].astype(np.int64) + 1 + self._plane[chosen]
         sink.slices(pid, thread, kinds, tasks.start[task], dur, "", args)

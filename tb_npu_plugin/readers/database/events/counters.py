@@ -137,9 +137,11 @@ def _network(curves: _Curves, rows: Rows) -> None:
             packets = rows.floats_of(f"{way}_packets")
             packets = np.where(packets > 0, packets, np.nan)
             found = (
-                _share(rows.floats_of(f"{way}_dropped"), packets), _share(rows.floats_of(f"{way}_errors"), packets),
-                rows.floats(f"{way}_packet_rate"), np.round(rows.floats(f"{way}_rate") * 100 / speed, 3),
-            )  # fmt: skip
+                _share(rows.floats_of(f"{way}_dropped"), packets),
+                _share(rows.floats_of(f"{way}_errors"), packets),
+                rows.floats(f"{way}_packet_rate"),
+                np.round(rows.floats(f"{way}_rate") * 100 / speed, 3),
+            )
             name = words.PORT_COUNTER.format(port, title)
             for key, values in zip(keys, found):
                 curves.add(name, key, rows.ints("time_ns")[chosen], values[chosen])

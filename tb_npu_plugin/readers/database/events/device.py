@@ -66,10 +66,12 @@ def add_launches(context: Context, sink: Sink, processes: Processes, tasks: Task
     found = np.flatnonzero(call >= 0)
     at, threads = calls.ints("start_ns"), thread_of(calls)
     sink.flows(
-        trace.HOST_TO_DEVICE, trace.HOST_TO_DEVICE,
+        trace.HOST_TO_DEVICE,
+        trace.HOST_TO_DEVICE,
         (processes.pid(trace_events.CANN), threads[call[found]], at[call[found]]),
-        (pid[found], thread[found], start[found]), (False, True),
-    )  # fmt: skip
+        (pid[found], thread[found], start[found]),
+        (False, True),
+    )
     _add_owners(context, sink, processes, own, connection, (pid, thread, start))
 
 
@@ -91,10 +93,11 @@ def _add_owners(
     op[place[place >= 0]] = copies.op[place >= 0]
     chosen = np.flatnonzero(op >= 0)
     sink.flows(
-        trace.ASYNC_NPU, trace_events.TORCH_TO_NPU,
+        trace.ASYNC_NPU,
+        trace_events.TORCH_TO_NPU,
         (processes.system, thread_of(ops)[op[chosen]], ops.ints("start_ns")[op[chosen]]),
         (target[0][chosen], target[1][chosen], target[2][chosen]),
-    )  # fmt: skip
+    )
 
 
 def add_overlap(sink: Sink, processes: Processes, tasks: Tasks, operations: Operations) -> None:

@@ -70,7 +70,7 @@ def _add_queue(context: Context, sink: Sink, pid: int, queue: Rows) -> Index:
             return (
                 "{}" if value == NULL_INT else trace_events.QUEUE_ARGS.format(value)
                 for value in number[rows[first:last]].tolist()
-            )  # fmt: skip
+            )
 
         chosen = Rows(len(rows), {key: values[rows] for key, values in queue.data.items()})
         text = Text(names.codes[rows], names.values)
@@ -82,9 +82,11 @@ def _add_queue(context: Context, sink: Sink, pid: int, queue: Rows) -> Index:
     source, target = _pairs(number, begin, end)
     threads, start = thread_of(queue), queue.ints("start_ns")
     sink.flows(
-        trace.ASYNC_TASK_QUEUE, trace_events.ENQUEUE_TO_DEQUEUE,
-        (pid, threads[source], start[source]), (pid, threads[target], start[target]),
-    )  # fmt: skip
+        trace.ASYNC_TASK_QUEUE,
+        trace_events.ENQUEUE_TO_DEQUEUE,
+        (pid, threads[source], start[source]),
+        (pid, threads[target], start[target]),
+    )
     return np.unique(threads[end])
 
 
@@ -107,9 +109,11 @@ def _add_links(context: Context, sink: Sink, pid: int, ops: Rows) -> None:
     source, target = _pairs(number, np.flatnonzero(~backward), np.flatnonzero(backward))
     threads, start = thread_of(ops), ops.ints("start_ns")
     sink.flows(
-        trace.FORWARD_BACKWARD, trace.FORWARD_BACKWARD,
-        (pid, threads[source], start[source]), (pid, threads[target], start[target]),
-    )  # fmt: skip
+        trace.FORWARD_BACKWARD,
+        trace.FORWARD_BACKWARD,
+        (pid, threads[source], start[source]),
+        (pid, threads[target], start[target]),
+    )
 
 
 def _add_threads(sink: Sink, processes: Processes, every: IntArray, dequeues: Index) -> None:

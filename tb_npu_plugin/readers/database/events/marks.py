@@ -43,6 +43,8 @@ def add_marks(context: Context, sink: Sink, processes: Processes, tasks: Tasks) 
     linked = np.flatnonzero((task >= 0) & (connection != NO_ID) & (connection != NULL_INT) & (names.codes >= 0))
     linked = linked[tasks.shown[task[linked]]]
     sink.flows(
-        trace.MSTX, trace.MSTX, (pid, threads[linked], start[linked]),
+        trace.MSTX,
+        trace.MSTX,
+        (pid, threads[linked], start[linked]),
         (tasks.pid[task[linked]], tasks.thread[task[linked]], tasks.start[task[linked]]),
-    )  # fmt: skip
+    )

@@ -42,8 +42,10 @@ class Processes:
 def _system(context: Context) -> int:
     """Process id of the program."""
     for rows, key, shift in (
-        (context.torch, "thread", 32), (context.calls, "thread", 32), (context.tasks, "pid", 0),
-    ):  # fmt: skip
+        (context.torch, "thread", 32),
+        (context.calls, "thread", 32),
+        (context.tasks, "pid", 0),
+    ):
         values = rows.ints(key)
         known = values[values != NULL_INT]
         if len(known):

@@ -29,9 +29,15 @@ from tb_npu_plugin.schema import torch_npu_db_reading as schema
 
 #: Tables that take time to read.
 _LONG = (
-    schema.TASK, schema.COMPUTE_TASK, schema.COMMUNICATION_OP, schema.COMMUNICATION_TASK, schema.CANN_API,
-    schema.PYTORCH_API, schema.CONNECTIONS, schema.CALL_CHAINS,
-)  # fmt: skip
+    schema.TASK,
+    schema.COMPUTE_TASK,
+    schema.COMMUNICATION_OP,
+    schema.COMMUNICATION_TASK,
+    schema.CANN_API,
+    schema.PYTORCH_API,
+    schema.CONNECTIONS,
+    schema.CALL_CHAINS,
+)
 
 
 def scan_database(path: Path, log: ProblemLog, progress: Callable[[int], None], into: Into = MEMORY) -> TraceEvents:

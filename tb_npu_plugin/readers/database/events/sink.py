@@ -41,10 +41,17 @@ class Sink:
             rows = known[first : first + PIECE]
             offset, length = self._write(args, rows) if args is not None else (-1, 0)
             self._add(
-                len(rows), phase=ord("X"), name=name[rows], category=self._categories[category] if category else -1,
-                pid=self._pids[str(pid)], tid=tid[rows], ts=start[rows], dur=dur[rows], args_offset=offset,
+                len(rows),
+                phase=ord("X"),
+                name=name[rows],
+                category=self._categories[category] if category else -1,
+                pid=self._pids[str(pid)],
+                tid=tid[rows],
+                ts=start[rows],
+                dur=dur[rows],
+                args_offset=offset,
                 args_length=length,
-            )  # fmt: skip
+            )
 
     def flows(
         self,
@@ -71,10 +78,16 @@ class Sink:
             for first in range(0, count, PIECE):
                 rows = slice(first, min(first + PIECE, count))
                 self._add(
-                    rows.stop - first, phase=ord(phase), name=self._names[name], category=self._categories[category],
-                    pid=process[rows] if isinstance(process, np.ndarray) else process, tid=tid[rows], ts=at[rows],
-                    flow=flow[rows], enclosing=int(encloses),
-                )  # fmt: skip
+                    rows.stop - first,
+                    phase=ord(phase),
+                    name=self._names[name],
+                    category=self._categories[category],
+                    pid=process[rows] if isinstance(process, np.ndarray) else process,
+                    tid=tid[rows],
+                    ts=at[rows],
+                    flow=flow[rows],
+                    enclosing=int(encloses),
+                )
 
     def counters(self, pid: int, name: str, key: str, at: IntArray, values: NDArray[Any], more: str = "") -> None:
         """Points of one curve. more: JSON that tells it from others of that name, with a comma before."""
@@ -87,24 +100,38 @@ class Sink:
             rows = known[first : first + PIECE]
             offset, length = self._put(args(rows), len(rows))
             self._add(
-                len(rows), phase=ord("C"), name=self._names[name], pid=self._pids[str(pid)], tid=self._tids["0"],
-                ts=at[rows], args_offset=offset, args_length=length,
-            )  # fmt: skip
+                len(rows),
+                phase=ord("C"),
+                name=self._names[name],
+                pid=self._pids[str(pid)],
+                tid=self._tids["0"],
+                ts=at[rows],
+                args_offset=offset,
+                args_length=length,
+            )
 
     def meta(self, kind: tuple[str, str], pid: int, tid: int, value: Any) -> None:
         """Name, label or sort index of a process or a thread."""
         name, key = kind
         offset, length = self._put([json.dumps({key: value}, ensure_ascii=False)], 1)
         self._add(
-            1, phase=ord("M"), name=self._names[name], pid=self._pids[str(pid)], tid=self._tids[str(tid)],
-            args_offset=offset, args_length=length,
-        )  # fmt: skip
+            1,
+            phase=ord("M"),
+            name=self._names[name],
+            pid=self._pids[str(pid)],
+            tid=self._tids[str(tid)],
+            args_offset=offset,
+            args_length=length,
+        )
 
     def events(self, scanner: str, size: int, complete: bool) -> TraceEvents:
         """All of it. The sink can take no more."""
         interners = {
-            "names": self._names, "categories": self._categories, "pids": self._pids, "tids": self._tids,
-        }  # fmt: skip
+            "names": self._names,
+            "categories": self._categories,
+            "pids": self._pids,
+            "tids": self._tids,
+        }
         texts = {name: self._columns.texts(name, TextList.of(interner)) for name, interner in interners.items()}
         # ids of flows say nothing to anybody: only which are equal counts
         texts["flows"] = TextList(b"", np.zeros(self._flows + 1, dtype=np.int64))
@@ -155,9 +182,19 @@ class Sink:
 
 
 _ABSENT = {
-    "phase": 0, "name": -1, "category": -1, "pid": -1, "tid": -1, "ts": NULL_INT,
-    "dur": NULL_INT, "dur_rest": 0.0, "flow": -1, "enclosing": 0, "args_offset": -1, "args_length": 0,
-}  # fmt: skip
+    "phase": 0,
+    "name": -1,
+    "category": -1,
+    "pid": -1,
+    "tid": -1,
+    "ts": NULL_INT,
+    "dur": NULL_INT,
+    "dur_rest": 0.0,
+    "flow": -1,
+    "enclosing": 0,
+    "args_offset": -1,
+    "args_length": 0,
+}
 
 
 def quoted(text: Text) -> list[str]:

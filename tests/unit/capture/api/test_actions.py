@@ -212,6 +212,12 @@ def test_the_observer_follows_the_profiler(recorded: Recorded, said: Said) -> No
     prof.step()
     prof.step()
     assert _without_marks(recorded.log) == [
-        "prepare", "start", "observer start", "stop", "observer stop", "finalize", "ready"
-    ]  # fmt: skip
+        "prepare",
+        "start",
+        "observer start",
+        "stop",
+        "observer stop",
+        "finalize",
+        "ready",
+    ]
     assert said() == [("ERROR", "execution_trace_observer.stop() failed: ValueError: mine")]

@@ -62,14 +62,29 @@ def test_every_key_of_a_request() -> None:
     made = vars(arguments.pop("experimental_config"))
     assert arguments == {
         "activities": [ProfilerActivity.CPU, ProfilerActivity.NPU],
-        "record_shapes": True, "profile_memory": True, "with_stack": True, "with_flops": False, "with_modules": True,
-    }  # fmt: skip
+        "record_shapes": True,
+        "profile_memory": True,
+        "with_stack": True,
+        "with_flops": False,
+        "with_modules": True,
+    }
     assert made == {
-        "_profiler_level": "Level2", "_aic_metrics": AiCMetrics.MemoryUB, "_l2_cache": True, "_op_attr": True,
-        "_gc_detect_threshold": 0.5, "_data_simplification": False, "record_op_args": False, "_export_type": ["db"],
-        "_msprof_tx": False, "_mstx": True, "_host_sys": ["cpu", "mem"], "_mstx_domain_include": ["a", "b"],
-        "_mstx_domain_exclude": [], "_sys_io": True, "_sys_interconnection": True,
-    }  # fmt: skip
+        "_profiler_level": "Level2",
+        "_aic_metrics": AiCMetrics.MemoryUB,
+        "_l2_cache": True,
+        "_op_attr": True,
+        "_gc_detect_threshold": 0.5,
+        "_data_simplification": False,
+        "record_op_args": False,
+        "_export_type": ["db"],
+        "_msprof_tx": False,
+        "_mstx": True,
+        "_host_sys": ["cpu", "mem"],
+        "_mstx_domain_include": ["a", "b"],
+        "_mstx_domain_exclude": [],
+        "_sys_io": True,
+        "_sys_interconnection": True,
+    }
 
 
 def test_the_keys_are_those_of_the_file() -> None:
@@ -174,8 +189,15 @@ def test_a_request_is_a_profile(daemon: Recorded, said: Said, monkeypatch: pytes
     assert daemon.take() == []
     _steps(4)
     assert _actions(daemon.take()) == [
-        "prepare", "warmup", "step_begin 3", "start", "step_begin 4", "step_begin 5", "stop", "finalize"
-    ]  # fmt: skip
+        "prepare",
+        "warmup",
+        "step_begin 3",
+        "start",
+        "step_begin 4",
+        "step_begin 5",
+        "stop",
+        "finalize",
+    ]
     [_folder] = Path("result").iterdir()
     assert ("INFO", "Stop Dynamic Profiler at 6 step.") in said()
     _steps(9)
@@ -320,9 +342,13 @@ def test_the_environment_alone(client: bool, tmp_path: Path) -> None:
         (tmp_path / "mindstudio_monitor.py").write_text(STAND_IN)
     path = os.pathsep.join([str(Path(__file__).parents[4]), str(tmp_path)])
     done = subprocess.run(
-        [sys.executable, "-c", TRAINING], cwd=tmp_path, capture_output=True, text=True, check=False,
+        [sys.executable, "-c", TRAINING],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
         env={**os.environ, "MSMONITOR_USE_DAEMON": "1", "PYTHONPATH": path, "TB_NPU_BACKEND": "mock"},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     told = [line for line in done.stdout.splitlines() if not line.startswith("[")]
     if client:

@@ -46,7 +46,11 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     ({"profiler_level": "Level1", "aic_metrics": PIPE}, {"_aic_metrics": PIPE}, []),
     ({"profiler_level": "Level1", "aic_metrics": NONE}, {"_aic_metrics": NONE}, []),
     ({"profiler_level": "Level0", "aic_metrics": PIPE}, {"_aic_metrics": NONE}, [HIGHER]),
-    ({"profiler_level": "Level_none", "aic_metrics": AiCMetrics.Memory, "mstx": True}, {"_aic_metrics": NONE}, [HIGHER]),
+    (
+        {"profiler_level": "Level_none", "aic_metrics": AiCMetrics.Memory, "mstx": True},
+        {"_aic_metrics": NONE},
+        [HIGHER],
+    ),
     ({"profiler_level": "Level0", "aic_metrics": "Pipe"}, {"_aic_metrics": NONE}, [METRICS]),
     ({"profiler_level": "Level2", "aic_metrics": "Pipe"}, {"_aic_metrics": PIPE}, [METRICS]),
     ({"profiler_level": "Level2", "aic_metrics": None}, {"_aic_metrics": PIPE}, [METRICS]),
@@ -116,8 +120,10 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     (
         {"mstx": True, "mstx_domain_include": ["a"], "mstx_domain_exclude": ["b"]},
         {"_mstx_domain_include": ["a"], "_mstx_domain_exclude": []},
-        ["Parameter mstx_domain_include and mstx_domain_exclude can not be both set, "
-         "only mstx_domain_include will work."],
+        [
+            "Parameter mstx_domain_include and mstx_domain_exclude can not be both set, "
+            "only mstx_domain_include will work."
+        ],
     ),
     ({"sys_io": 0}, {"_sys_io": False}, [_bool("sys_io")]),
     ({"sys_interconnection": 0}, {"_sys_interconnection": False}, [_bool("sys_interconnection")]),
@@ -126,7 +132,7 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
         {"_mstx": True},
         ["Parameter mstx is False while profiler_level is Level_none, reset mstx to True."],
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("arguments", "stored", "lines"), ROWS)
@@ -146,11 +152,22 @@ def test_the_rows_cover_every_rule() -> None:
 def test_defaults_are_those_of_the_newest_release(said: Said) -> None:
     config = _ExperimentalConfig()
     assert vars(config) == {
-        "_profiler_level": "Level0", "_aic_metrics": NONE, "_l2_cache": False, "_msprof_tx": False, "_mstx": False,
-        "_data_simplification": True, "record_op_args": False, "_export_type": ["text"], "_host_sys": [],
-        "_op_attr": False, "_gc_detect_threshold": None, "_mstx_domain_include": [], "_mstx_domain_exclude": [],
-        "_sys_io": False, "_sys_interconnection": False,
-    }  # fmt: skip
+        "_profiler_level": "Level0",
+        "_aic_metrics": NONE,
+        "_l2_cache": False,
+        "_msprof_tx": False,
+        "_mstx": False,
+        "_data_simplification": True,
+        "record_op_args": False,
+        "_export_type": ["text"],
+        "_host_sys": [],
+        "_op_attr": False,
+        "_gc_detect_threshold": None,
+        "_mstx_domain_include": [],
+        "_mstx_domain_exclude": [],
+        "_sys_io": False,
+        "_sys_interconnection": False,
+    }
     assert said() == [("WARNING", HIGHER)]
     assert _ExperimentalConfig(ProfilerLevel.Level1)._aic_metrics == PIPE
 
@@ -173,7 +190,19 @@ def test_msprof_tx_is_deprecated(said: Said) -> None:
 
 def test_positions() -> None:
     assert list(inspect.signature(_ExperimentalConfig).parameters) == [
-        "profiler_level", "aic_metrics", "l2_cache", "msprof_tx", "mstx", "data_simplification", "record_op_args",
-        "op_attr", "gc_detect_threshold", "export_type", "host_sys", "mstx_domain_include", "mstx_domain_exclude",
-        "sys_io", "sys_interconnection",
-    ]  # fmt: skip
+        "profiler_level",
+        "aic_metrics",
+        "l2_cache",
+        "msprof_tx",
+        "mstx",
+        "data_simplification",
+        "record_op_args",
+        "op_attr",
+        "gc_detect_threshold",
+        "export_type",
+        "host_sys",
+        "mstx_domain_include",
+        "mstx_domain_exclude",
+        "sys_io",
+        "sys_interconnection",
+    ]

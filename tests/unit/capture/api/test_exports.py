@@ -87,10 +87,13 @@ def test_stacks(captured: profile, said: Said) -> None:
 def test_stacks_with_a_wrong_metric_and_suffix(captured: profile, said: Said) -> None:
     captured.export_stacks("a/stacks.txt", "time")
     assert said() == [
-        ("WARNING", "Metric should be self_cpu_time_total or self_npu_time_total. "
-         "Here it is presumed to be self_cpu_time_total."),
+        (
+            "WARNING",
+            "Metric should be self_cpu_time_total or self_npu_time_total. "
+            "Here it is presumed to be self_cpu_time_total.",
+        ),
         ("WARNING", "The file of export_stacks must be a .log file, it is written to a/stacks.log."),
-    ]  # fmt: skip
+    ]
     assert " 12\n" in Path("a/stacks.log").read_text()
 
 
@@ -156,8 +159,12 @@ def test_a_memory_timeline_as_events(captured: profile, recorded: Recorded) -> N
     recorded.recorders[0].actions = ACTIONS
     captured.export_memory_timeline("memory.raw.json.gz")
     assert json.loads(gzip.decompress(Path("memory.raw.json.gz").read_bytes())) == [
-        [-1, 1, 100, 0], [5_000_900, 2, 10, 7], [5_001_200, 3, -10, 7], [5_001_200, 3, 10, 5], [7_000_000, 4, -10, 5]
-    ]  # fmt: skip
+        [-1, 1, 100, 0],
+        [5_000_900, 2, 10, 7],
+        [5_001_200, 3, -10, 7],
+        [5_001_200, 3, 10, 5],
+        [7_000_000, 4, -10, 5],
+    ]
 
 
 def test_a_memory_timeline_as_a_picture(captured: profile, recorded: Recorded) -> None:

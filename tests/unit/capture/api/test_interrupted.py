@@ -44,9 +44,13 @@ def run(folder: Path, script: str, parser: str = "parse") -> tuple[int, str, str
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TB_NPU_BACKEND": "mock", "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("ASCEND_WORK_PATH", None)
     done = subprocess.run(
-        [sys.executable, "-c", PROLOGUE.format(parser=parser) + script], cwd=folder, env=environment,
-        capture_output=True, text=True, start_new_session=True,
-    )  # fmt: skip
+        [sys.executable, "-c", PROLOGUE.format(parser=parser) + script],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        start_new_session=True,
+    )
     return done.returncode, done.stdout, done.stderr
 
 
@@ -215,9 +219,7 @@ def test_parsing_that_ends_early_leaves_no_half_result(
     for _ in range(2):
         analyse(str(folder))
         assert is_parsed(folder)
-        assert names(folder) == {
-            "ASCEND_PROFILER_OUTPUT", "FRAMEWORK", "profiler_info.json", "profiler_metadata.json"
-        }  # fmt: skip
+        assert names(folder) == {"ASCEND_PROFILER_OUTPUT", "FRAMEWORK", "profiler_info.json", "profiler_metadata.json"}
 
 
 needs_torch = pytest.mark.skipif(

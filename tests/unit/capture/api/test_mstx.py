@@ -53,8 +53,11 @@ def test_push_and_pop(running: Recorded) -> None:
     assert [mstx.range_pop("d"), mstx.range_pop(), mstx.range_pop(), mstx.range_pop()] == [0, 1, 0, -1]
     assert inner > 0
     assert running.take() == [
-        "range_start a default None", "range_start b default None", "range_start c d None", *["range_end"] * 3
-    ]  # fmt: skip
+        "range_start a default None",
+        "range_start b default None",
+        "range_start c d None",
+        *["range_end"] * 3,
+    ]
 
 
 def test_decorators_and_context(running: Recorded) -> None:
@@ -70,9 +73,11 @@ def test_decorators_and_context(running: Recorded) -> None:
     assert outer(3) == 4
     assert outer.__name__ == "outer"
     assert running.take() == [
-        "range_start outer default None", "range_start inner default None", "range_start block d None",
+        "range_start outer default None",
+        "range_start inner default None",
+        "range_start block d None",
         *["range_end"] * 3,
-    ]  # fmt: skip
+    ]
 
 
 def test_a_range_ends_when_its_function_raises(running: Recorded) -> None:

@@ -47,9 +47,15 @@ DB = {"ascend_pytorch_profiler.db", "analyse.done"}
 
 #: Recorded, asked for, made.
 TYPES: list[tuple[Any, Any, set[str]]] = [
-    (["text"], None, TEXT), (["db"], None, DB), ("db", None, DB), (["text", "db"], None, TEXT | DB), (None, None, TEXT),
-    (["csv"], None, TEXT), (["text"], "db", DB), (["db"], ["text", "db"], TEXT | DB),
-]  # fmt: skip
+    (["text"], None, TEXT),
+    (["db"], None, DB),
+    ("db", None, DB),
+    (["text", "db"], None, TEXT | DB),
+    (None, None, TEXT),
+    (["csv"], None, TEXT),
+    (["text"], "db", DB),
+    (["db"], ["text", "db"], TEXT | DB),
+]
 
 
 @pytest.mark.parametrize(("recorded_as", "asked", "made"), TYPES)
@@ -83,8 +89,12 @@ def test_a_parent_of_results_and_other_things(tmp_path: Path, recorded: Recorded
     (tmp_path / "file_ascend_pt").touch()
     found = parsing.find_results(tmp_path)
     assert [path.name for path in found] == [
-        "cann_ascend_pt", "rank0_ascend_pt", "rank1_ascend_pt", "rank2_ascend_pt", "renamed"
-    ]  # fmt: skip
+        "cann_ascend_pt",
+        "rank0_ascend_pt",
+        "rank1_ascend_pt",
+        "rank2_ascend_pt",
+        "renamed",
+    ]
     analyse(str(tmp_path), max_process_number=1)
     assert all(_files(result) == TEXT for result in [*results, renamed])
     assert parsing.find_results(renamed) == [renamed]

@@ -29,9 +29,13 @@ def _start(script: str, folder: Path, **variables: str) -> subprocess.Popen[str]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TB_NPU_BACKEND": "mock", **variables}
     environment.pop("ASCEND_WORK_PATH", None)
     return subprocess.Popen(
-        [sys.executable, "-c", FAKE + script], cwd=folder, env=environment, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", FAKE + script],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def _run(script: str, folder: Path) -> str:

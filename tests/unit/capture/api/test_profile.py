@@ -29,9 +29,18 @@ def test_steps_are_marked_and_numbered_from_the_construction(recorded: Recorded)
         for _ in range(4):
             prof.step()
     assert recorded.take() == [
-        "prepare", "warmup", "step_begin 1", "step_end 1", "start", "step_begin 2", "step_end 2", "step_begin 3",
-        "step_end 3", "stop", "finalize",
-    ]  # fmt: skip
+        "prepare",
+        "warmup",
+        "step_begin 1",
+        "step_end 1",
+        "start",
+        "step_begin 2",
+        "step_end 2",
+        "step_begin 3",
+        "step_end 3",
+        "stop",
+        "finalize",
+    ]
 
 
 def test_without_a_schedule_there_are_no_marks(recorded: Recorded, said: Said) -> None:
@@ -57,9 +66,15 @@ def test_a_step_is_an_mstx_range_too(recorded: Recorded) -> None:
     with profile(schedule=schedule(0, 1), experimental_config=config):
         pass
     assert recorded.take() == [
-        "prepare", "start", "step_begin 0", "range_start ProfilerStep#0 default 0", "range_end", "step_end 0", "stop",
+        "prepare",
+        "start",
+        "step_begin 0",
+        "range_start ProfilerStep#0 default 0",
+        "range_end",
+        "step_end 0",
+        "stop",
         "finalize",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_stopped_profile_takes_no_step(recorded: Recorded, said: Said) -> None:
@@ -192,17 +207,29 @@ def test_child_threads(recorded: Recorded, said: Said) -> None:
         thread.start()
         thread.join()
     assert recorded.take() == [
-        "prepare", "start", "enable_child_thread True", "disable_child_thread", "stop", "finalize"
-    ]  # fmt: skip
+        "prepare",
+        "start",
+        "enable_child_thread True",
+        "disable_child_thread",
+        "stop",
+        "finalize",
+    ]
 
 
 def test_the_settings_reach_the_recorder(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "3")
     monkeypatch.setenv("WORLD_SIZE", "8")
     config = _ExperimentalConfig(
-        "Level2", AiCMetrics.Memory, l2_cache=True, mstx=True, export_type=["db", "text"], gc_detect_threshold=2,
-        host_sys=["cpu"], sys_io=True, op_attr=True,
-    )  # fmt: skip
+        "Level2",
+        AiCMetrics.Memory,
+        l2_cache=True,
+        mstx=True,
+        export_type=["db", "text"],
+        gc_detect_threshold=2,
+        host_sys=["cpu"],
+        sys_io=True,
+        op_attr=True,
+    )
     with profile(record_shapes=True, with_modules=True, experimental_config=config):
         pass
     [recorder] = recorded.recorders

@@ -18,8 +18,9 @@ N, W, R, S = ProfilerAction
 CPU, NPU = ProfilerActivity
 QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
 DEFAULT_WARNING = (
-    "WARNING", "Please use level1 or level2 if you want to collect aic metrics, reset aic metrics to None!"
-)  # fmt: skip
+    "WARNING",
+    "Please use level1 or level2 if you want to collect aic metrics, reset aic metrics to None!",
+)
 
 
 def _bool(name: str) -> list[str]:
@@ -65,7 +66,7 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     ({"on_trace_ready": Truthless()}, {}, [HANDLER]),
     ({"use_cuda": False}, {}, ["This is npu environment, use_cuda is invalid"]),
     ({"custom_trace_id_callback": 1}, {}, ["Parameter custom_trace_id_callback is not callable, reset it to default."]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("arguments", "stored", "lines"), ROWS)
@@ -110,14 +111,28 @@ def test_what_the_simulated_device_samples(said: Said) -> None:
 
 def test_signatures() -> None:
     assert list(inspect.signature(profile).parameters) == [
-        "activities", "schedule", "on_trace_ready", "record_shapes", "profile_memory", "with_stack", "with_flops",
-        "with_modules", "experimental_config", "execution_trace_observer", "custom_trace_id_callback", "use_cuda",
-    ]  # fmt: skip
+        "activities",
+        "schedule",
+        "on_trace_ready",
+        "record_shapes",
+        "profile_memory",
+        "with_stack",
+        "with_flops",
+        "with_modules",
+        "experimental_config",
+        "execution_trace_observer",
+        "custom_trace_id_callback",
+        "use_cuda",
+    ]
     kinds = {parameter.kind for parameter in inspect.signature(profile).parameters.values()}
     assert kinds == {inspect.Parameter.KEYWORD_ONLY}
     assert list(inspect.signature(tensorboard_trace_handler).parameters) == [
-        "dir_name", "worker_name", "analyse_flag", "async_mode", "use_gzip"
-    ]  # fmt: skip
+        "dir_name",
+        "worker_name",
+        "analyse_flag",
+        "async_mode",
+        "use_gzip",
+    ]
     # The vendor's guide names it, today's torch_npu has it no more: it takes no place among the others.
     assert inspect.signature(tensorboard_trace_handler).parameters["use_gzip"].kind is inspect.Parameter.KEYWORD_ONLY
 

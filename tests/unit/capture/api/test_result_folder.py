@@ -63,11 +63,20 @@ HOST = socket.gethostname()
 LEFT = 255 - len(f"_{os.getpid()}_20260102030405999_ascend_pt")
 #: worker_name, worker in the name, warned.
 WORKERS: list[tuple[Any, str, bool]] = [
-    (None, HOST, False), ("w0", "w0", False), ("x" * 225, "x" * LEFT, False), ("x" * 226, HOST, True), ("", HOST, True),
-    ("é" * 225, "é" * (LEFT // 2), False), ("a/b", HOST, True),
-    (5, HOST, True), ("a\nb", HOST, True), ("a\0b", HOST, True), ("\x1b[31m", HOST, True), ("a\udc80", HOST, True),
+    (None, HOST, False),
+    ("w0", "w0", False),
+    ("x" * 225, "x" * LEFT, False),
+    ("x" * 226, HOST, True),
+    ("", HOST, True),
+    ("é" * 225, "é" * (LEFT // 2), False),
+    ("a/b", HOST, True),
+    (5, HOST, True),
+    ("a\nb", HOST, True),
+    ("a\0b", HOST, True),
+    ("\x1b[31m", HOST, True),
+    ("a\udc80", HOST, True),
     ("a\\b", "a\\b", False),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "worker", "warned"), WORKERS)
@@ -164,9 +173,12 @@ def test_profiler_info(recorded: Recorded) -> None:
     assert found["config"]["common_config"] == {
         "activities": ["ProfilerActivity.NPU"],
         "schedule": {"wait": 0, "active": 2, "warmup": 0, "repeat": 4, "skip_first": 0, "skip_first_wait": 0},
-        "record_shapes": True, "profile_memory": False, "with_stack": False, "with_flops": False,
+        "record_shapes": True,
+        "profile_memory": False,
+        "with_stack": False,
+        "with_flops": False,
         "with_modules": False,
-    }  # fmt: skip
+    }
     assert found["config"]["experimental_config"] == vars(QUIET)
     assert set(found["start_info"]) == {"syscnt_enable", "freq", "start_cnt", "start_monotonic"}
     assert before <= found["end_info"]["collectionTimeEnd"] <= time.time_ns()
@@ -222,10 +234,16 @@ def test_metadata(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     found = json.loads((folder / "profiler_metadata.json").read_text())
     assert found["mine"] == "yes"
     assert found["ENV_VARIABLES"] == {
-        "ASCEND_GLOBAL_LOG_LEVEL": "", "HCCL_RDMA_TC": "", "HCCL_RDMA_SL": "", "ACLNN_CACHE_LIMIT": "",
-        "HOST_CACHE_CAPACITY": "", "ASCEND_ENHANCE_ENABLE": "", "PYTORCH_NPU_ALLOC_CONF": "",
-        "ASCEND_LAUNCH_BLOCKING": "", "HCCL_ALGO": "ring",
-    }  # fmt: skip
+        "ASCEND_GLOBAL_LOG_LEVEL": "",
+        "HCCL_RDMA_TC": "",
+        "HCCL_RDMA_SL": "",
+        "ACLNN_CACHE_LIMIT": "",
+        "HOST_CACHE_CAPACITY": "",
+        "ASCEND_ENHANCE_ENABLE": "",
+        "PYTORCH_NPU_ALLOC_CONF": "",
+        "ASCEND_LAUNCH_BLOCKING": "",
+        "HCCL_ALGO": "ring",
+    }
     assert found["tb_npu_simulated"] == {"by": "fake"}
     assert recorded.recorders[0].settings.environment == found["ENV_VARIABLES"]
 

@@ -35,13 +35,23 @@ def test_second_position_is_active() -> None:
 
 
 RESETS = [
-    ("wait", -1, 0), ("wait", "1", 0), ("wait", None, 0), ("wait", 1.0, 0), ("wait", True, True),
-    ("warmup", -1, 0), ("warmup", [], 0),
-    ("active", 0, 1), ("active", -3, 1), ("active", "x", 1),
-    ("repeat", -1, 0), ("repeat", 0.5, 0),
-    ("skip_first", -1, 0), ("skip_first", None, 0),
-    ("skip_first_wait", "yes", 0), ("skip_first_wait", -1, -1),
-]  # fmt: skip
+    ("wait", -1, 0),
+    ("wait", "1", 0),
+    ("wait", None, 0),
+    ("wait", 1.0, 0),
+    ("wait", True, True),
+    ("warmup", -1, 0),
+    ("warmup", [], 0),
+    ("active", 0, 1),
+    ("active", -3, 1),
+    ("active", "x", 1),
+    ("repeat", -1, 0),
+    ("repeat", 0.5, 0),
+    ("skip_first", -1, 0),
+    ("skip_first", None, 0),
+    ("skip_first_wait", "yes", 0),
+    ("skip_first_wait", -1, -1),
+]
 
 
 @pytest.mark.parametrize(("name", "value", "stored"), RESETS)

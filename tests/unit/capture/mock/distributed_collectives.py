@@ -83,57 +83,113 @@ CASES = (
     Case("broadcast", lambda t, r: t.dist.broadcast(t.bf16, 0), (_plain("hcom_broadcast", "BFP16", 2),)),
     Case("reduce", lambda t, r: t.dist.reduce(t.bf16, 1), (_plain("hcom_reduce", "BFP16", 2),)),
     Case("all_gather", lambda t, r: t.dist.all_gather(t.list_of(t.bf16), t.bf16), (_gather(TWO, "BFP16", 2),)),
-    Case("all_gather_into_tensor", lambda t, r: t.dist.all_gather_into_tensor(t.whole, t.bf16),
-         (_gather(TWO, "BFP16", 2),)),
-    Case("gather", lambda t, r: t.dist.gather(t.bf16, None if r else t.list_of(t.bf16), 0), (_gather(TWO, "BFP16", 2),)),
-    Case("scatter", lambda t, r: t.dist.scatter(t.bf16, None if r else t.list_of(t.bf16), 0),
-         (Shown("hcom_scatter", TWO, ONE, "BFP16", 2),)),
+    Case(
+        "all_gather_into_tensor",
+        lambda t, r: t.dist.all_gather_into_tensor(t.whole, t.bf16),
+        (_gather(TWO, "BFP16", 2),),
+    ),
+    Case(
+        "gather", lambda t, r: t.dist.gather(t.bf16, None if r else t.list_of(t.bf16), 0), (_gather(TWO, "BFP16", 2),)
+    ),
+    Case(
+        "scatter",
+        lambda t, r: t.dist.scatter(t.bf16, None if r else t.list_of(t.bf16), 0),
+        (Shown("hcom_scatter", TWO, ONE, "BFP16", 2),),
+    ),
     Case("reduce_scatter", lambda t, r: t.dist.reduce_scatter(t.bf16, t.list_of(t.bf16)), (_scatter(TWO, "BFP16", 2),)),
-    Case("reduce_scatter_tensor", lambda t, r: t.dist.reduce_scatter_tensor(t.half, t.bf16),
-         (_scatter(ONE, "BFP16", 2),)),
-    Case("all_to_all", lambda t, r: t.dist.all_to_all(t.list_of(t.bf16), t.list_of(t.bf16)),
-         (_plain("hcom_alltoallv", "BFP16", 2, TWO),)),
-    Case("all_to_all_single", lambda t, r: t.dist.all_to_all_single(t.bf16.clone(), t.bf16),
-         (Shown("hcom_alltoall", ONE, ONE // 2, "BFP16", 2),)),
-    Case("all_to_all_single with sizes",
-         lambda t, r: t.dist.all_to_all_single(t.bf16.clone(), t.bf16, [ROWS // 2] * 2, [ROWS // 2] * 2),
-         (_plain("hcom_alltoallv", "BFP16", 2),)),
+    Case(
+        "reduce_scatter_tensor", lambda t, r: t.dist.reduce_scatter_tensor(t.half, t.bf16), (_scatter(ONE, "BFP16", 2),)
+    ),
+    Case(
+        "all_to_all",
+        lambda t, r: t.dist.all_to_all(t.list_of(t.bf16), t.list_of(t.bf16)),
+        (_plain("hcom_alltoallv", "BFP16", 2, TWO),),
+    ),
+    Case(
+        "all_to_all_single",
+        lambda t, r: t.dist.all_to_all_single(t.bf16.clone(), t.bf16),
+        (Shown("hcom_alltoall", ONE, ONE // 2, "BFP16", 2),),
+    ),
+    Case(
+        "all_to_all_single with sizes",
+        lambda t, r: t.dist.all_to_all_single(t.bf16.clone(), t.bf16, [ROWS // 2] * 2, [ROWS // 2] * 2),
+        (_plain("hcom_alltoallv", "BFP16", 2),),
+    ),
     Case("barrier", lambda t, r: t.dist.barrier(), (_reduce(1, "FP32", 4),)),
     Case("send, recv", lambda t, r: t.dist.recv(t.bf16, 0) if r else t.dist.send(t.bf16, 1), (_SEND,), (_RECEIVE,)),
     Case("recv from any", lambda t, r: t.dist.recv(t.bf16) if r else t.dist.send(t.bf16, 1), (_SEND,), (_RECEIVE,)),
-    Case("batch_isend_irecv",
-         lambda t, r: [work.wait() for work in t.dist.batch_isend_irecv(
-             [t.dist.P2POp(t.dist.isend, t.bf16 if r else t.whole, 1 - r),
-              t.dist.P2POp(t.dist.irecv, t.whole if r else t.bf16, 1 - r)])],
-         (_plain("hcom_batchSendRecv", "BFP16", 2, ONE + TWO),)),
-    Case("all_reduce_coalesced", lambda t, r: t.dist.all_reduce_coalesced([t.bf16, t.half]),
-         (_reduce(ONE + ONE // 2, "BFP16", 2),)),
-    Case("all_gather_object", lambda t, r: t.dist.all_gather_object([None, None], "x" * 75),  # pickled: 90 bytes
-         (_gather(2, "INT64", 8), _gather(180, "UINT8", 1))),
-    Case("broadcast_object_list", lambda t, r: t.dist.broadcast_object_list(["x" * 75], 0),
-         (_plain("hcom_broadcast", "INT64", 8, 1), _plain("hcom_broadcast", "UINT8", 1, 90))),
-    Case("functional all_reduce", lambda t, r: t.functional.all_reduce(t.bf16, "sum", t.group).sum(),
-         (_reduce(ONE, "BFP16", 2),)),
-    Case("functional broadcast", lambda t, r: t.functional.broadcast(t.bf16, 0, t.group).sum(),
-         (_plain("hcom_broadcast", "BFP16", 2),)),
-    Case("functional all_gather_tensor", lambda t, r: t.functional.all_gather_tensor(t.bf16, 0, t.group).sum(),
-         (_gather(TWO, "BFP16", 2),)),
-    Case("functional reduce_scatter_tensor",
-         lambda t, r: t.functional.reduce_scatter_tensor(t.bf16, "sum", 0, t.group).sum(), (_scatter(ONE, "BFP16", 2),)),
-    Case("functional all_to_all_single", lambda t, r: t.functional.all_to_all_single(t.bf16, None, None, t.group).sum(),
-         (_plain("hcom_alltoallv", "BFP16", 2),)),
-    Case("functional all_reduce_coalesced",
-         lambda t, r: [x.sum() for x in t.functional.all_reduce_coalesced([t.bf16, t.half], "sum", t.group)],
-         (_reduce(ONE + ONE // 2, "BFP16", 2),)),
-    Case("functional all_gather_into_tensor_coalesced",
-         lambda t, r: [x.sum() for x in t.functional.all_gather_into_tensor_coalesced([t.bf16, t.half], t.group)],
-         (_gather(TWO + ONE, "BFP16", 2),)),
-    Case("functional reduce_scatter_tensor_coalesced",
-         lambda t, r: [x.sum() for x in
-                       t.functional.reduce_scatter_tensor_coalesced([t.bf16, t.half], "sum", [0, 0], t.group)],
-         (_scatter(ONE + ONE // 2, "BFP16", 2),)),
+    Case(
+        "batch_isend_irecv",
+        lambda t, r: [
+            work.wait()
+            for work in t.dist.batch_isend_irecv(
+                [
+                    t.dist.P2POp(t.dist.isend, t.bf16 if r else t.whole, 1 - r),
+                    t.dist.P2POp(t.dist.irecv, t.whole if r else t.bf16, 1 - r),
+                ]
+            )
+        ],
+        (_plain("hcom_batchSendRecv", "BFP16", 2, ONE + TWO),),
+    ),
+    Case(
+        "all_reduce_coalesced",
+        lambda t, r: t.dist.all_reduce_coalesced([t.bf16, t.half]),
+        (_reduce(ONE + ONE // 2, "BFP16", 2),),
+    ),
+    Case(
+        "all_gather_object",
+        lambda t, r: t.dist.all_gather_object([None, None], "x" * 75),  # pickled: 90 bytes
+        (_gather(2, "INT64", 8), _gather(180, "UINT8", 1)),
+    ),
+    Case(
+        "broadcast_object_list",
+        lambda t, r: t.dist.broadcast_object_list(["x" * 75], 0),
+        (_plain("hcom_broadcast", "INT64", 8, 1), _plain("hcom_broadcast", "UINT8", 1, 90)),
+    ),
+    Case(
+        "functional all_reduce",
+        lambda t, r: t.functional.all_reduce(t.bf16, "sum", t.group).sum(),
+        (_reduce(ONE, "BFP16", 2),),
+    ),
+    Case(
+        "functional broadcast",
+        lambda t, r: t.functional.broadcast(t.bf16, 0, t.group).sum(),
+        (_plain("hcom_broadcast", "BFP16", 2),),
+    ),
+    Case(
+        "functional all_gather_tensor",
+        lambda t, r: t.functional.all_gather_tensor(t.bf16, 0, t.group).sum(),
+        (_gather(TWO, "BFP16", 2),),
+    ),
+    Case(
+        "functional reduce_scatter_tensor",
+        lambda t, r: t.functional.reduce_scatter_tensor(t.bf16, "sum", 0, t.group).sum(),
+        (_scatter(ONE, "BFP16", 2),),
+    ),
+    Case(
+        "functional all_to_all_single",
+        lambda t, r: t.functional.all_to_all_single(t.bf16, None, None, t.group).sum(),
+        (_plain("hcom_alltoallv", "BFP16", 2),),
+    ),
+    Case(
+        "functional all_reduce_coalesced",
+        lambda t, r: [x.sum() for x in t.functional.all_reduce_coalesced([t.bf16, t.half], "sum", t.group)],
+        (_reduce(ONE + ONE // 2, "BFP16", 2),),
+    ),
+    Case(
+        "functional all_gather_into_tensor_coalesced",
+        lambda t, r: [x.sum() for x in t.functional.all_gather_into_tensor_coalesced([t.bf16, t.half], t.group)],
+        (_gather(TWO + ONE, "BFP16", 2),),
+    ),
+    Case(
+        "functional reduce_scatter_tensor_coalesced",
+        lambda t, r: [
+            x.sum() for x in t.functional.reduce_scatter_tensor_coalesced([t.bf16, t.half], "sum", [0, 0], t.group)
+        ],
+        (_scatter(ONE + ONE // 2, "BFP16", 2),),
+    ),
     Case("monitored_barrier", lambda t, r: t.dist.monitored_barrier(), ()),  # HCCL has none
-)  # fmt: skip
+)
 
 
 def expected(rank: int) -> list[tuple[str, Shown]]:

@@ -21,13 +21,16 @@ def leave() -> None:
 def capture(out: Path, step: Any, active: int = 1) -> None:
     """Record `active` steps after one of warm-up, without shapes."""
     config = profiler._ExperimentalConfig(
-        profiler_level=profiler.ProfilerLevel.Level1, export_type=["text", "db"],
-        aic_metrics=profiler.AiCMetrics.PipeUtilization, mstx=True,
-    )  # fmt: skip
+        profiler_level=profiler.ProfilerLevel.Level1,
+        export_type=["text", "db"],
+        aic_metrics=profiler.AiCMetrics.PipeUtilization,
+        mstx=True,
+    )
     with profiler.profile(
-        schedule=profiler.schedule(wait=1, warmup=1, active=active, repeat=1), experimental_config=config,
+        schedule=profiler.schedule(wait=1, warmup=1, active=active, repeat=1),
+        experimental_config=config,
         on_trace_ready=profiler.tensorboard_trace_handler(str(out)),
-    ) as profile:  # fmt: skip
+    ) as profile:
         for _ in range(2 + active):
             step()
             profile.step()

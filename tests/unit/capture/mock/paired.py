@@ -17,39 +17,91 @@ from tb_npu_plugin.capture.mock.parse import CHIP_VARIABLE
 from tests.support.pairs import Axes
 
 _OFF_ON = (False, True)
-METRICS = ("PipeUtilization", "ArithmeticUtilization", "Memory", "MemoryL0", "MemoryUB", "ResourceConflictRatio", "L2Cache",
-           "MemoryAccess", "AiCoreNone")  # fmt: skip
+METRICS = (
+    "PipeUtilization",
+    "ArithmeticUtilization",
+    "Memory",
+    "MemoryL0",
+    "MemoryUB",
+    "ResourceConflictRatio",
+    "L2Cache",
+    "MemoryAccess",
+    "AiCoreNone",
+)
 #: Levels by what they record of the device.
 LEVELS = ("Level_none", "Level0", "Level1", "Level2")
 #: rank "group": one of eight that communicate. marks: the domains that are kept.
 AXES: Axes = {
-    "level": LEVELS, "metrics": METRICS, "export": ("text", "db", "both"), "activities": ("NPU", "both"),
-    "record_shapes": _OFF_ON, "profile_memory": _OFF_ON, "with_stack": _OFF_ON, "with_modules": _OFF_ON, "with_flops": _OFF_ON,
-    "l2_cache": _OFF_ON, "op_attr": _OFF_ON, "data_simplification": _OFF_ON, "record_op_args": _OFF_ON,
-    "gc_detect_threshold": (None, 0.0, 1e6), "marks": ("off", "all", "include", "exclude"), "host_sys": _OFF_ON,
-    "sys_io": _OFF_ON, "sys_interconnection": _OFF_ON, "schedule": ("none", "steps", "cold", "repeated"),
-    "queue": ("", "0", "1", "2"), "rank": ("", "5", "group"), "chip": ("", "910A", "310P"),
-}  # fmt: skip
+    "level": LEVELS,
+    "metrics": METRICS,
+    "export": ("text", "db", "both"),
+    "activities": ("NPU", "both"),
+    "record_shapes": _OFF_ON,
+    "profile_memory": _OFF_ON,
+    "with_stack": _OFF_ON,
+    "with_modules": _OFF_ON,
+    "with_flops": _OFF_ON,
+    "l2_cache": _OFF_ON,
+    "op_attr": _OFF_ON,
+    "data_simplification": _OFF_ON,
+    "record_op_args": _OFF_ON,
+    "gc_detect_threshold": (None, 0.0, 1e6),
+    "marks": ("off", "all", "include", "exclude"),
+    "host_sys": _OFF_ON,
+    "sys_io": _OFF_ON,
+    "sys_interconnection": _OFF_ON,
+    "schedule": ("none", "steps", "cold", "repeated"),
+    "queue": ("", "0", "1", "2"),
+    "rank": ("", "5", "group"),
+    "chip": ("", "910A", "310P"),
+}
 #: Without a device its settings have no effect: fewer of them.
 HOST_AXES: Axes = {
-    **AXES, "activities": ("CPU",), "level": ("Level_none", "Level1"), "metrics": ("PipeUtilization", "Memory"),
-    "marks": ("off", "all"), "chip": ("",),
-}  # fmt: skip
+    **AXES,
+    "activities": ("CPU",),
+    "level": ("Level_none", "Level1"),
+    "metrics": ("PipeUtilization", "Memory"),
+    "marks": ("off", "all"),
+    "chip": ("",),
+}
 #: Settings that did not go together once; the others are those of the first row.
 TOGETHER: tuple[dict[str, Any], ...] = (
     {"activities": "NPU", "schedule": "steps", "rank": "group", "level": "Level1", "export": "both"},
-    {"activities": "NPU", "level": "Level_none", "sys_io": True, "sys_interconnection": True, "rank": "group", "schedule": "none"},
-    {"activities": "NPU", "schedule": "cold", "export": "db", "profile_memory": False, "level": "Level1", "rank": "group"},
+    {
+        "activities": "NPU",
+        "level": "Level_none",
+        "sys_io": True,
+        "sys_interconnection": True,
+        "rank": "group",
+        "schedule": "none",
+    },
+    {
+        "activities": "NPU",
+        "schedule": "cold",
+        "export": "db",
+        "profile_memory": False,
+        "level": "Level1",
+        "rank": "group",
+    },
     {"activities": "NPU", "marks": "all", "level": "Level1", "schedule": "none"},
-)  # fmt: skip
+)
 #: schedule -> its arguments, and steps of the training. "cold" ends one capture and begins the next with the last step.
 _SCHEDULES: dict[Any, tuple[dict[str, int] | None, int]] = {
-    "none": (None, 1), "steps": ({"wait": 1, "warmup": 1, "active": 2, "repeat": 1}, 4),
-    "cold": ({"wait": 0, "active": 1}, 1), "repeated": ({"wait": 0, "warmup": 1, "active": 1, "repeat": 2}, 4),
-}  # fmt: skip
+    "none": (None, 1),
+    "steps": ({"wait": 1, "warmup": 1, "active": 2, "repeat": 1}, 4),
+    "cold": ({"wait": 0, "active": 1}, 1),
+    "repeated": ({"wait": 0, "warmup": 1, "active": 1, "repeat": 2}, 4),
+}
 _HOST = ("record_shapes", "profile_memory", "with_stack", "with_modules", "with_flops")
-_DEVICE = ("l2_cache", "op_attr", "data_simplification", "record_op_args", "gc_detect_threshold", "sys_io",
-           "sys_interconnection")  # fmt: skip
+_DEVICE = (
+    "l2_cache",
+    "op_attr",
+    "data_simplification",
+    "record_op_args",
+    "gc_detect_threshold",
+    "sys_io",
+    "sys_interconnection",
+)
 _STREAM = SimpleNamespace(npu_stream=0)
 FORMS = ("text", "db")
 KEPT, DROPPED = "of mine", "of others"
@@ -64,12 +116,16 @@ def captures(row: Mapping[str, Any], out: Path) -> list[Path]:
     activities = {"CPU": ("CPU",), "NPU": ("NPU",), "both": ("CPU", "NPU")}[row["activities"]]
     with environment(row), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with _group(row["rank"] == "group"), profiler.profile(
-            activities=[getattr(profiler.ProfilerActivity, name) for name in activities],
-            schedule=profiler.schedule(**schedule) if schedule else None,
-            on_trace_ready=profiler.tensorboard_trace_handler(str(out), analyse_flag=False),
-            experimental_config=_config(row), **{name: row[name] for name in _HOST},
-        ) as profile:  # fmt: skip
+        with (
+            _group(row["rank"] == "group"),
+            profiler.profile(
+                activities=[getattr(profiler.ProfilerActivity, name) for name in activities],
+                schedule=profiler.schedule(**schedule) if schedule else None,
+                on_trace_ready=profiler.tensorboard_trace_handler(str(out), analyse_flag=False),
+                experimental_config=_config(row),
+                **{name: row[name] for name in _HOST},
+            ) as profile,
+        ):
             _train(profile.step if schedule else lambda: None, steps)
     return sorted(out.glob("*_ascend_pt"))
 
@@ -92,11 +148,14 @@ def _config(row: Mapping[str, Any]) -> profiler._ExperimentalConfig:
         "exclude": {"mstx_domain_exclude": ["others"]},
     }
     return profiler._ExperimentalConfig(
-        profiler_level=getattr(profiler.ProfilerLevel, row["level"]), export_type=forms(row),
-        aic_metrics=getattr(profiler.AiCMetrics, row["metrics"]), mstx=row["marks"] != "off",
-        host_sys=[profiler.HostSystem.CPU] if row["host_sys"] else [], **{name: row[name] for name in _DEVICE},
+        profiler_level=getattr(profiler.ProfilerLevel, row["level"]),
+        export_type=forms(row),
+        aic_metrics=getattr(profiler.AiCMetrics, row["metrics"]),
+        mstx=row["marks"] != "off",
+        host_sys=[profiler.HostSystem.CPU] if row["host_sys"] else [],
+        **{name: row[name] for name in _DEVICE},
         **domains.get(row["marks"], {}),
-    )  # fmt: skip
+    )
 
 
 @contextlib.contextmanager
@@ -150,16 +209,24 @@ def files_of(row: Mapping[str, Any], forms: Sequence[str], empty: bool) -> set[s
     npu, cpu, level = row["activities"] != "CPU", row["activities"] != "NPU", LEVELS.index(row["level"])
     device, ran, group = npu and level > 0, not empty, row["rank"] == "group"
     text = {
-        "trace_view.json": True, "operator_details.csv": cpu and ran, "kernel_details.csv": device and ran,
-        "step_trace_time.csv": device and ran, "task_time.csv": device and ran, "l2_cache.csv": device and ran and row["l2_cache"],
-        "op_statistic.csv": device and level > 1 and ran, "api_statistic.csv": device and level > 1 and ran,
+        "trace_view.json": True,
+        "operator_details.csv": cpu and ran,
+        "kernel_details.csv": device and ran,
+        "step_trace_time.csv": device and ran,
+        "task_time.csv": device and ran,
+        "l2_cache.csv": device and ran and row["l2_cache"],
+        "op_statistic.csv": device and level > 1 and ran,
+        "api_statistic.csv": device and level > 1 and ran,
         "communication.json": device and level > 1 and group and ran,
         "communication_matrix.json": device and level > 1 and group and ran,
-        "operator_memory.csv": row["profile_memory"] and ran, "memory_record.csv": row["profile_memory"] and ran,
-        "npu_module_mem.csv": row["profile_memory"] and device, "nic.csv": npu and row["sys_io"],
-        "roce.csv": npu and row["sys_io"] and row["chip"] != "310P", "pcie.csv": npu and row["sys_interconnection"],
+        "operator_memory.csv": row["profile_memory"] and ran,
+        "memory_record.csv": row["profile_memory"] and ran,
+        "npu_module_mem.csv": row["profile_memory"] and device,
+        "nic.csv": npu and row["sys_io"],
+        "roce.csv": npu and row["sys_io"] and row["chip"] != "310P",
+        "pcie.csv": npu and row["sys_interconnection"],
         "hccs.csv": npu and row["sys_interconnection"] and group and row["chip"] != "310P",
-    }  # fmt: skip
+    }
     database = {f"ascend_pytorch_profiler{suffix(row)}.db": True, "analysis.db": device and ran}
     wanted = {**(text if "text" in forms else {}), **(database if "db" in forms else {})}
     return {name for name, there in wanted.items() if there}

@@ -28,9 +28,7 @@ def call(name: str, start: int, *shapes: tuple[int, ...], tid: int = MAIN) -> Ca
     return Call(start, start + 100, tid, Signature(name, tuple((shape, "float") for shape in shapes)))
 
 
-def peers_of(
-    settings: Settings, notes: list[Communication], *calls: Call, batches: tuple[Batch, ...] = ()
-) -> Peers:  # fmt: skip
+def peers_of(settings: Settings, notes: list[Communication], *calls: Call, batches: tuple[Batch, ...] = ()) -> Peers:
     data = HostData(settings, 1, 0, 0, communication=notes, batches=list(batches))
     return Peers(settings, CHIP, data, list(calls), [])
 
@@ -114,9 +112,17 @@ def test_the_size_is_that_of_the_whole(
 
 @pytest.mark.parametrize(
     ("element", "data_type", "size"),
-    [("c10::BFloat16", "BFP16", 16), ("c10::Half", "FP16", 16), ("double", "FP64", 64), ("long int", "INT64", 64),
-     ("int", "INT32", 32), ("short int", "INT16", 16), ("signed char", "INT8", 8), ("bool", "UINT8", 8)],
-)  # fmt: skip
+    [
+        ("c10::BFloat16", "BFP16", 16),
+        ("c10::Half", "FP16", 16),
+        ("double", "FP64", 64),
+        ("long int", "INT64", 64),
+        ("int", "INT32", 32),
+        ("short int", "INT16", 16),
+        ("signed char", "INT8", 8),
+        ("bool", "UINT8", 8),
+    ],
+)
 def test_types_of_elements(element: str, data_type: str, size: int) -> None:
     one = Call(0, 100, MAIN, Signature("c10d::broadcast_", (((8,), element),)))
     (op,) = four([], one)
@@ -146,8 +152,10 @@ def test_sends_and_receives() -> None:
     calls = (call("c10d::send", 50, (256,)), call("c10d::recv_", 1000, (256,)), call("c10d::send", 2000, (256,)))
     ops = four(notes, *calls)
     assert [(op.name.split("__")[0], op.name[-3:]) for op in ops] == [
-        ("hcom_send", "0_1"), ("hcom_receive", "0_1"), ("hcom_send", "1_1"),
-    ]  # fmt: skip
+        ("hcom_send", "0_1"),
+        ("hcom_receive", "0_1"),
+        ("hcom_send", "1_1"),
+    ]
     assert all(op.is_p2p and op.main == 0 and op.group.planes == 1 for op in ops)
     moves = [{(task.src, task.dst) for task in op.planes if task.link == "HCCS" and task.size} for op in ops]
     assert moves == [set(), {(0, 1)}, set()], "inside a server the receiver reads"

@@ -83,10 +83,14 @@ def test_communication_marks_itself(alone: Path) -> None:
     ranks = {name: group["global_ranks"] for name, group in groups_of(alone).items()}
     found = [(mark["opName"], mark["count"], mark["dataType"], len(ranks[mark["groupName"]])) for mark in marks(alone)]
     assert found == [
-        ("HcclAllreduce", "4096", "fp32", 2), ("HcclRecv", "2048", "fp32", 2), ("HcclSend", "2048", "fp32", 2),
-        ("HcclBatchSendRecv", "4096", "fp32", 8), ("HcclSend", "2048", "fp32", 2), ("HcclRecv", "2048", "fp32", 2),
+        ("HcclAllreduce", "4096", "fp32", 2),
+        ("HcclRecv", "2048", "fp32", 2),
+        ("HcclSend", "2048", "fp32", 2),
+        ("HcclBatchSendRecv", "4096", "fp32", 8),
+        ("HcclSend", "2048", "fp32", 2),
+        ("HcclRecv", "2048", "fp32", 2),
         ("HcclAllreduce", "2048", "fp32", 8),
-    ]  # fmt: skip
+    ]
     peers = [mark.get("destRank", mark.get("srcRank")) for mark in marks(alone)]
     assert peers == [None, "1", "1", None, "1", "1", None]  # counted in the group of two
 

@@ -27,10 +27,14 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Raw:
     config = profiler._ExperimentalConfig(
         profiler_level=profiler.ProfilerLevel.Level1, mstx=True, mstx_domain_exclude=["no"], export_type=["text", "db"]
     )
-    with warnings.catch_warnings(), profiler.profile(
-        schedule=profiler.schedule(wait=0, warmup=1, active=2, repeat=1), experimental_config=config,
-        on_trace_ready=profiler.tensorboard_trace_handler(str(out)),
-    ) as profile:  # fmt: skip
+    with (
+        warnings.catch_warnings(),
+        profiler.profile(
+            schedule=profiler.schedule(wait=0, warmup=1, active=2, repeat=1),
+            experimental_config=config,
+            on_trace_ready=profiler.tensorboard_trace_handler(str(out)),
+        ) as profile,
+    ):
         for _ in range(3):
             with mstx.annotate("everywhere", STREAM, "mine"):
                 y = x @ x
@@ -47,8 +51,12 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Raw:
 def test_rows_of_the_host(raw: Raw) -> None:
     names = [event["name"] for event in raw.slices if event.get("cat") == "cpu_op"]
     assert {name: names.count(name) for name in MARKS} == {
-        "everywhere": 2, "host only": 2, "point": 2, "still open": 2, "excluded": 0,
-    }  # fmt: skip
+        "everywhere": 2,
+        "host only": 2,
+        "point": 2,
+        "still open": 2,
+        "excluded": 0,
+    }
     operators = {name: names.count(name) for name in names if name.startswith("mstx_")}
     assert operators == {"mstx_range_start_op": 2, "mstx_range_end_op": 2, "mstx_mark_op": 2}
     queued = [event["name"] for event in raw.slices if event["name"].startswith("Dequeue@mstx")]
@@ -86,10 +94,15 @@ def test_rows_of_the_database(raw: Raw) -> None:
             "JOIN ENUM_MSTX_EVENT_TYPE AS e ON e.id = eventType "
             "LEFT JOIN TASK ON TASK.connectionId = x.connectionId ORDER BY x.endNs"
         ).fetchall()
-    assert sorted(row[:4] for row in rows) == sorted([
-        ("everywhere", "mine", "start/end", 1), ("host only", "default", "start/end", 1),
-        ("point", "default", "marker_ex", 0), ("still open", "default", "start/end", 1),
-    ] * 2)  # fmt: skip
+    assert sorted(row[:4] for row in rows) == sorted(
+        [
+            ("everywhere", "mine", "start/end", 1),
+            ("host only", "default", "start/end", 1),
+            ("point", "default", "marker_ex", 0),
+            ("still open", "default", "start/end", 1),
+        ]
+        * 2
+    )
     shown = {
         (e["name"], ns(e["ts"]), ns(e["ts"] + e["dur"]))
         for e in raw.slices
@@ -106,8 +119,10 @@ def test_operators_that_set_marks_have_a_type_of_their_own_in_the_database(raw: 
         ).fetchall()
     marks = [name for name, kind in rows if kind == 50004]
     assert {name: marks.count(name) for name in set(marks)} == {
-        "mstx_range_start_op": 2, "mstx_range_end_op": 2, "mstx_mark_op": 2,
-    }  # fmt: skip
+        "mstx_range_start_op": 2,
+        "mstx_range_end_op": 2,
+        "mstx_mark_op": 2,
+    }
     assert not [name for name, kind in rows if kind == 50001 and name.startswith("mstx_")]
     tables = READERS["torch_npu"].tables(Reading(path, path.name, ProblemLog()))
     read = tables["operators"].text("name").tolist()

@@ -29,9 +29,14 @@ built = pytest.mark.skipif(not observer.is_there(), reason="the observer is not 
 def layers() -> None:
     """A training step of what a network has."""
     net = torch.nn.Sequential(
-        torch.nn.Conv2d(3, 8, 3, 2, 1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.ConvTranspose2d(8, 4, 3),
-        torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(4, 4),
-    )  # fmt: skip
+        torch.nn.Conv2d(3, 8, 3, 2, 1),
+        torch.nn.BatchNorm2d(8),
+        torch.nn.ReLU(),
+        torch.nn.ConvTranspose2d(8, 4, 3),
+        torch.nn.AdaptiveAvgPool2d(1),
+        torch.nn.Flatten(),
+        torch.nn.Linear(4, 4),
+    )
     optimizer = torch.optim.AdamW(net.parameters(), foreach=True)
     for _ in range(2):
         optimizer.zero_grad()

@@ -142,9 +142,11 @@ def test_without_pytorch_the_command_says_so(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise ModuleNotFoundError('No module named torch', name='torch')")
     path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[4])])
     done = subprocess.run(
-        [sys.executable, "-m", "tb_npu_plugin.cli", "build-observer"], capture_output=True, text=True,
+        [sys.executable, "-m", "tb_npu_plugin.cli", "build-observer"],
+        capture_output=True,
+        text=True,
         env={**os.environ, "PYTHONPATH": path},
-    )  # fmt: skip
+    )
     assert done.returncode == 1
     assert "the observer belongs to a PyTorch" in done.stderr and "Install PyTorch there" in done.stderr
 

@@ -82,8 +82,11 @@ def test_other_files_are_bad(folder: Path, content: str) -> None:
 
 
 def test_times_keep_their_nanoseconds_and_a_bad_event_costs_itself(tmp_path: Path) -> None:
-    events = [EVENT.format(name="aten::cat", ts="4400792140206.152"), EVENT.format(name="bad", ts="oops"),
-              EVENT.format(name="aten::add", ts="4400792140207.153")]  # fmt: skip
+    events = [
+        EVENT.format(name="aten::cat", ts="4400792140206.152"),
+        EVENT.format(name="bad", ts="oops"),
+        EVENT.format(name="aten::add", ts="4400792140207.153"),
+    ]
     path = tmp_path / "t.json"
     path.write_text(FRAME.format(events=",".join(events)))
     recorded = Reader().read(path, lambda done: None)

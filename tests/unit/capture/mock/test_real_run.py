@@ -30,23 +30,34 @@ ALL = {"record_shapes": True, "profile_memory": True, "with_stack": True, "with_
 RUNS: dict[str, dict[str, Any]] = {
     "level1": {**ALL, "config": {"gc_detect_threshold": 0.0}},
     "level0": {"level": "Level0", "config": {"l2_cache": True}},
-    "level2": {"level": "Level2", "metrics": "Memory", "record_shapes": True, "with_modules": True, "with_flops": True,
-               "config": {"l2_cache": True}},
+    "level2": {
+        "level": "Level2",
+        "metrics": "Memory",
+        "record_shapes": True,
+        "with_modules": True,
+        "with_flops": True,
+        "config": {"l2_cache": True},
+    },
     "level_none": {"level": "Level_none", "profile_memory": True, "with_stack": True},
     "cpu": {**ALL, "npu": False},
     "task_queue_0": {**ALL, "level": "Level2"},
     "task_queue_2": ALL,
     "npu": {"level": "Level2", "cpu": False, "profile_memory": True, "config": {"data_simplification": False}},
-}  # fmt: skip
+}
 #: What the environment of a run says beside RANK.
 VARIABLES = {"task_queue_0": {"TASK_QUEUE_ENABLE": "0"}, "task_queue_2": {"TASK_QUEUE_ENABLE": "2"}}
 #: The invariants that have something to hold for: nothing communicates.
 TASKS = {"01", "02", "03", "04", "05", "07", "08", "13", "14", "15", "16"}
 HELD = {
-    "level1": TASKS | {"06", "09", "10", "11"}, "level0": TASKS | {"09"}, "level2": TASKS | {"06", "09", "11"},
-    "level_none": {"09", "10", "13"}, "cpu": {"09", "10", "13"}, "npu": TASKS | {"06", "10", "11"},
-    "task_queue_0": TASKS | {"06", "09", "10", "11"}, "task_queue_2": TASKS | {"06", "09", "10", "11"},
-}  # fmt: skip
+    "level1": TASKS | {"06", "09", "10", "11"},
+    "level0": TASKS | {"09"},
+    "level2": TASKS | {"06", "09", "11"},
+    "level_none": {"09", "10", "13"},
+    "cpu": {"09", "10", "13"},
+    "npu": TASKS | {"06", "10", "11"},
+    "task_queue_0": TASKS | {"06", "09", "10", "11"},
+    "task_queue_2": TASKS | {"06", "09", "10", "11"},
+}
 
 
 @pytest.fixture(scope="module")

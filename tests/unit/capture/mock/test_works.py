@@ -36,8 +36,10 @@ def test_works_come_in_the_order_of_the_operators_of_their_kind() -> None:
     ]
     found = works_of(calls, begun)
     assert {place: (one.start, one.end) for place, one in found.items()} == {
-        (MAIN, 10): (45, 46), (MAIN, 30): (35, 80), (MAIN, 50): (70, 90),
-    }, "the one before the first operator is of a call that was not recorded"  # fmt: skip
+        (MAIN, 10): (45, 46),
+        (MAIN, 30): (35, 80),
+        (MAIN, 50): (70, 90),
+    }, "the one before the first operator is of a call that was not recorded"
 
 
 def test_an_operator_with_a_work_for_each_tensor_is_done_with_the_last() -> None:
@@ -56,8 +58,9 @@ def named(*calls: Call, works: tuple[Call, ...] = ()) -> list[tuple[str, ...]]:
 def test_the_type_of_a_list_is_that_of_the_work_of_gloo() -> None:
     reduce = call("c10d::allreduce_", 10, 20, ((8,), LIST))
     assert named(call("aten::add", 0, 5, ((8,), "float")), reduce, works=(work("all_reduce", 12, 40),)) == [
-        ("float",), (BF16,),
-    ]  # fmt: skip
+        ("float",),
+        (BF16,),
+    ]
 
 
 def test_or_that_of_a_tensor_of_its_shape_beside_it() -> None:

@@ -10,9 +10,17 @@ from tb_npu_plugin.capture import pytorch as profiler
 
 
 def train(
-    out: Path, level: str = "Level1", export: tuple[str, ...] = ("text",), npu: bool = True, active: int = 2,
-    warmup: int = 1, cpu: bool = True, metrics: str = "PipeUtilization", config: dict[str, Any] | None = None, **switches: Any,
-) -> Path:  # fmt: skip
+    out: Path,
+    level: str = "Level1",
+    export: tuple[str, ...] = ("text",),
+    npu: bool = True,
+    active: int = 2,
+    warmup: int = 1,
+    cpu: bool = True,
+    metrics: str = "PipeUtilization",
+    config: dict[str, Any] | None = None,
+    **switches: Any,
+) -> Path:
     """Train 2 steps and `active` more, which are recorded into a result folder below `out`; gives the folder.
 
     config: more of _ExperimentalConfig; switches: of profile."""
@@ -27,14 +35,20 @@ def train(
     optimizer = torch.optim.AdamW(parameters)
     x, y = torch.randn(2, 3, 16, 16), torch.tensor([0, 1])
     settings = profiler._ExperimentalConfig(
-        profiler_level=getattr(profiler.ProfilerLevel, level), export_type=list(export),
-        aic_metrics=getattr(profiler.AiCMetrics, metrics), mstx=level == "Level2", **(config or {}),
-    )  # fmt: skip
+        profiler_level=getattr(profiler.ProfilerLevel, level),
+        export_type=list(export),
+        aic_metrics=getattr(profiler.AiCMetrics, metrics),
+        mstx=level == "Level2",
+        **(config or {}),
+    )
     activities = [profiler.ProfilerActivity.CPU] * cpu + [profiler.ProfilerActivity.NPU] * npu
     with profiler.profile(
-        activities=activities, schedule=profiler.schedule(wait=2 - warmup, warmup=warmup, active=active, repeat=1),
-        on_trace_ready=profiler.tensorboard_trace_handler(str(out)), experimental_config=settings, **switches,
-    ) as profile:  # fmt: skip
+        activities=activities,
+        schedule=profiler.schedule(wait=2 - warmup, warmup=warmup, active=active, repeat=1),
+        on_trace_ready=profiler.tensorboard_trace_handler(str(out)),
+        experimental_config=settings,
+        **switches,
+    ) as profile:
         for _ in range(2 + active):
             with contextlib.ExitStack() as stack:
                 if level in ("Level2", "Level_none"):

@@ -36,14 +36,26 @@ def test_writes_the_ranks_that_were_asked_for(tmp_path: Path) -> None:
     )
     assert "2 of 8 ranks, 1 steps" in output
     assert sorted(path.name for path in tmp_path.glob("*/profiler_info_*.json")) == [
-        "profiler_info_1.json", "profiler_info_5.json"
-    ]  # fmt: skip
+        "profiler_info_1.json",
+        "profiler_info_5.json",
+    ]
     assert set(json.loads((tmp_path / "truth.json").read_text())["ranks"]) == {str(rank) for rank in range(8)}
 
 
 def test_settings_are_those_of_the_result(tmp_path: Path) -> None:
-    invoke("--level", "Level2", "--aic-metrics", "MemoryUB", "--no-stack", "--no-shapes", "--l2-cache", "--steps", "1",
-           "--out", str(tmp_path))  # fmt: skip
+    invoke(
+        "--level",
+        "Level2",
+        "--aic-metrics",
+        "MemoryUB",
+        "--no-stack",
+        "--no-shapes",
+        "--l2-cache",
+        "--steps",
+        "1",
+        "--out",
+        str(tmp_path),
+    )
     (info,) = tmp_path.glob("*/profiler_info_0.json")
     config = json.loads(info.read_text())["config"]
     assert config["experimental_config"]["_profiler_level"] == "Level2"

@@ -26,8 +26,16 @@ from tests.oracle.shown import Shown, rows_of
 from tests.unit.store.results import settle
 
 SLOW, PAUSED, LATE, LINK = 2, 1, 3, (1, 3)
-ALL = (f"slow-rank:{SLOW}:1.6", f"slow-link:{LINK[0]}-{LINK[1]}:5", f"gc-pause:{PAUSED}:30", f"slow-loader:{LATE}:40", "ai-cpu",
-       "memory-leak:3", "dynamic-shapes", "fragmentation")  # fmt: skip
+ALL = (
+    f"slow-rank:{SLOW}:1.6",
+    f"slow-link:{LINK[0]}-{LINK[1]}:5",
+    f"gc-pause:{PAUSED}:30",
+    f"slow-loader:{LATE}:40",
+    "ai-cpu",
+    "memory-leak:3",
+    "dynamic-shapes",
+    "fragmentation",
+)
 FORMS = [("torch", "text"), ("torch", "db"), ("mindspore", "text"), ("mindspore", "db")]
 
 
@@ -35,8 +43,9 @@ FORMS = [("torch", "text"), ("torch", "db"), ("mindspore", "text"), ("mindspore"
 def opened(root: Path, framework: str, form: str) -> tuple[list[Span], dict[str, Any]]:
     """The four ranks as the product reads them, and the truth."""
     logs, options = root / framework / form, Options(level=2, export=(form,), gc_threshold=0.0)
-    recipe = Recipe("tiny", 4, steps=2, sizes=Sizes(hidden=512, sequence=512), faults=ALL, options=options,
-                    framework=framework)  # fmt: skip
+    recipe = Recipe(
+        "tiny", 4, steps=2, sizes=Sizes(hidden=512, sequence=512), faults=ALL, options=options, framework=framework
+    )
     truth = write_run(recipe, logs, jobs=1)
     settle(logs)
     library = Library(Watcher({"": logs}, background=False), Cache(root / "cache"), workers=1)

@@ -26,8 +26,15 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @cache
 def budgets(root: Path, framework: str, *faults: str) -> list[dict[str, Any]]:
     logs = root / framework / str(len(faults))
-    recipe = Recipe("tiny", RANKS, steps=STEPS, sizes=Sizes(layers=4), faults=faults, framework=framework,
-                    options=Options(memory=False, stack=False, export=("db",), gc_threshold=0.0))  # fmt: skip
+    recipe = Recipe(
+        "tiny",
+        RANKS,
+        steps=STEPS,
+        sizes=Sizes(layers=4),
+        faults=faults,
+        framework=framework,
+        options=Options(memory=False, stack=False, export=("db",), gc_threshold=0.0),
+    )
     write_run(recipe, logs, jobs=1)
     for path in logs.rglob("analysis.db"):
         path.unlink()

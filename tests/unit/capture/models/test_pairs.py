@@ -22,13 +22,34 @@ _OFF_ON = (False, True)
 #: Model, ranks, tp, pp; the last rank is written.
 _RUNS = (("tiny", 1, 1, 1), ("tiny", 8, 2, 2), ("resnet50", 2, 1, 1), ("linear", 2, 1, 1))
 _SIZES = {"tiny": Sizes(layers=2, hidden=64, sequence=64), "resnet50": Sizes(layers=4, batch=4), "linear": Sizes()}
-_FAULTS = (None, "slow-rank:0:3", "slow-link:0-1", "gc-pause:0:3", "slow-loader:0:5", "ai-cpu", "memory-leak:3", "dynamic-shapes",
-           "fragmentation")  # fmt: skip
+_FAULTS = (
+    None,
+    "slow-rank:0:3",
+    "slow-link:0-1",
+    "gc-pause:0:3",
+    "slow-loader:0:5",
+    "ai-cpu",
+    "memory-leak:3",
+    "dynamic-shapes",
+    "fragmentation",
+)
 AXES: Axes = {
-    "run": _RUNS, "fault": _FAULTS, "level": (-1, 0, 1, 2), "metrics": ("PipeUtilization", "MemoryAccess", "AiCoreNone"), "chip": ("910A", "910B4", "310P"),
-    "steps": (1, 2), "task_queue": (0, 1, 2), "mstx": _OFF_ON, "l2_cache": _OFF_ON, "sys_io": _OFF_ON,
-    "sys_interconnection": _OFF_ON, "memory": _OFF_ON, "stack": _OFF_ON, "shapes": _OFF_ON, "seed": (0, 7),
-}  # fmt: skip
+    "run": _RUNS,
+    "fault": _FAULTS,
+    "level": (-1, 0, 1, 2),
+    "metrics": ("PipeUtilization", "MemoryAccess", "AiCoreNone"),
+    "chip": ("910A", "910B4", "310P"),
+    "steps": (1, 2),
+    "task_queue": (0, 1, 2),
+    "mstx": _OFF_ON,
+    "l2_cache": _OFF_ON,
+    "sys_io": _OFF_ON,
+    "sys_interconnection": _OFF_ON,
+    "memory": _OFF_ON,
+    "stack": _OFF_ON,
+    "shapes": _OFF_ON,
+    "seed": (0, 7),
+}
 #: Faults that cannot be: one rank has no links, and the shapes of "linear" do not change.
 _REFUSED = (("slow-link:0-1", 1), ("dynamic-shapes", "linear"))
 ROWS: list[dict[str, Any]] = covering(AXES)
@@ -42,14 +63,26 @@ def recipe(row: dict[str, Any]) -> Recipe:
         row["fault"] if (row["fault"], ranks if row["fault"] == "slow-link:0-1" else model) not in _REFUSED else None
     )
     options = Options(
-        metrics=METRICS[row["metrics"] if row["level"] > 0 else "AiCoreNone"], export=("text", "db"),
+        metrics=METRICS[row["metrics"] if row["level"] > 0 else "AiCoreNone"],
+        export=("text", "db"),
         gc_threshold=0.0 if str(fault).startswith("gc-pause") else None,
-        built_in_marks=(COMMUNICATION, DATALOADER) if row["mstx"] else (), **{name: row[name] for name in _SWITCHES},
-    )  # fmt: skip
+        built_in_marks=(COMMUNICATION, DATALOADER) if row["mstx"] else (),
+        **{name: row[name] for name in _SWITCHES},
+    )
     return Recipe(
-        model, ranks, tp, pp, row["steps"], chip=row["chip"], seed=row["seed"], faults=(fault,) if fault else (),
-        sizes=_SIZES[model], options=options, only=(ranks - 1,), task_queue=row["task_queue"],
-    )  # fmt: skip
+        model,
+        ranks,
+        tp,
+        pp,
+        row["steps"],
+        chip=row["chip"],
+        seed=row["seed"],
+        faults=(fault,) if fault else (),
+        sizes=_SIZES[model],
+        options=options,
+        only=(ranks - 1,),
+        task_queue=row["task_queue"],
+    )
 
 
 @pytest.mark.parametrize("number", range(len(ROWS)))

@@ -17,8 +17,17 @@ STAGES, SLOW = 4, 2
 
 def last_step(*faults: str, seed: int = 0, framework: str = "torch") -> dict[int, dict[str, Any]]:
     """Budgets of the last step by rank."""
-    recipe = Recipe("tiny", STAGES, pp=STAGES, steps=2, sizes=Sizes(layers=4), faults=faults, seed=seed,
-                    framework=framework, options=Options(memory=False, stack=False, gc_threshold=0.0))  # fmt: skip
+    recipe = Recipe(
+        "tiny",
+        STAGES,
+        pp=STAGES,
+        steps=2,
+        sizes=Sizes(layers=4),
+        faults=faults,
+        seed=seed,
+        framework=framework,
+        options=Options(memory=False, stack=False, gc_threshold=0.0),
+    )
     folder, truth = written(recipe)
     budgets = show("distributed", *(rank_folder(folder, rank) for rank in range(STAGES))).data["budgets"]
     return {budget["rank"]: budget for budget in budgets if budget["step"] == str(truth["steps"][-1])}

@@ -162,16 +162,18 @@ def test_the_same_recipe_writes_the_same_bytes(tmp_path: Path, recipe: Recipe) -
     contents = []
     for name, jobs in (("a", 1), ("b", 2)):
         write_run(recipe, tmp_path / name, jobs=jobs)
-        contents.append({
-            path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()
-        })  # fmt: skip
+        contents.append(
+            {
+                path.relative_to(tmp_path / name): path.read_bytes()
+                for path in (tmp_path / name).rglob("*")
+                if path.is_file()
+            }
+        )
     assert contents[0] == contents[1]
 
 
 def test_a_rank_written_alone_is_the_rank_of_the_whole_run(tmp_path: Path) -> None:
-    whole, alone = (
-        Recipe("tiny", ranks=4, tp=2, steps=1, only=only, seed=3) for only in ((), (3,))
-    )  # fmt: skip
+    whole, alone = (Recipe("tiny", ranks=4, tp=2, steps=1, only=only, seed=3) for only in ((), (3,)))
     folders = [rank_folder(written(recipe)[0], 3) / "ASCEND_PROFILER_OUTPUT" for recipe in (whole, alone)]
     for path in folders[0].iterdir():
         assert path.read_bytes() == (folders[1] / path.name).read_bytes(), path.name
@@ -236,8 +238,16 @@ def test_hosts_of_a_healthy_run_are_a_little_apart_and_nobody_is_waited_for_long
 @pytest.mark.parametrize("ms", [3, 40])
 def test_the_longest_wait_for_a_rank_is_what_its_loader_took_longer(tp: int, pp: int, ms: int) -> None:
     """Within the 0.3 ms that healthy hosts are apart."""
-    recipe = Recipe("tiny", max(4, tp * pp * pp), tp=tp, pp=pp, steps=1, sizes=Sizes(layers=4), options=PLAIN,
-                    faults=(f"slow-loader:1:{ms}",))  # fmt: skip
+    recipe = Recipe(
+        "tiny",
+        max(4, tp * pp * pp),
+        tp=tp,
+        pp=pp,
+        steps=1,
+        sizes=Sizes(layers=4),
+        options=PLAIN,
+        faults=(f"slow-loader:1:{ms}",),
+    )
     shown, truth = distributed(recipe)
     late = of_step(shown, str(truth["steps"][0]), "late")
     loading = {rank: facts["loading"][0] for rank, facts in truth["ranks"].items()}

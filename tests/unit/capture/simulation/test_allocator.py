@@ -22,10 +22,16 @@ def test_sizes_of_segments() -> None:
 @pytest.mark.parametrize(
     ("size", "kb"),
     [
-        (32 * 3 * 224 * 224 * 4, 18816.5), (32 * 256 * 13 * 13 * 4, 5408.5), (4096 * 9216 * 4, 147456.5), (4, 0.5),
-        (1000 * 4, 4.0), (32 * 1000 * 4, 125.5), (480, 0.5), (481, 1.0),
+        (32 * 3 * 224 * 224 * 4, 18816.5),
+        (32 * 256 * 13 * 13 * 4, 5408.5),
+        (4096 * 9216 * 4, 147456.5),
+        (4, 0.5),
+        (1000 * 4, 4.0),
+        (32 * 1000 * 4, 125.5),
+        (480, 0.5),
+        (481, 1.0),
     ],
-)  # fmt: skip
+)
 def test_sizes_are_those_of_a_real_910b(size: int, kb: float) -> None:
     """Size(KB) of tensors of these shapes in operator_memory.csv of the public sample (AlexNet, batch of 32)."""
     assert CachingAllocator(64 << 30).allocate(size).size == kb * 1024

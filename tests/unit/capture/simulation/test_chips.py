@@ -10,13 +10,23 @@ from tb_npu_plugin.capture.simulation.chips import CHIPS, FIGURES, GB, SOURCES, 
 
 DOCS = Path(__file__).parents[4] / "docs" / "capture.md"
 LABELS = {
-    "cube_cores": "cores with a matrix unit", "vector_cores": "cores with a vector unit", "clock": "clock, MHz",
-    "cube_macs": "FP16 multiply-adds a cycle of a matrix unit", "vector_lanes": "FP16 results a cycle of a vector unit",
-    "memory": "memory, GiB", "bandwidth": "its bandwidth, GB/s", "cache": "L2 cache, MiB",
-    "cache_read": "bytes a cycle from it, a core", "cache_write": "bytes a cycle to it, a core",
-    "hccs": "a HCCS link, one way, GB/s", "hccs_ranks": "devices that HCCS connects", "sio": "between two dies, one way, GB/s",
-    "rdma": "RDMA, GB/s", "pcie": "PCIe, one way, GB/s", "node": "devices of a server",
-}  # fmt: skip
+    "cube_cores": "cores with a matrix unit",
+    "vector_cores": "cores with a vector unit",
+    "clock": "clock, MHz",
+    "cube_macs": "FP16 multiply-adds a cycle of a matrix unit",
+    "vector_lanes": "FP16 results a cycle of a vector unit",
+    "memory": "memory, GiB",
+    "bandwidth": "its bandwidth, GB/s",
+    "cache": "L2 cache, MiB",
+    "cache_read": "bytes a cycle from it, a core",
+    "cache_write": "bytes a cycle to it, a core",
+    "hccs": "a HCCS link, one way, GB/s",
+    "hccs_ranks": "devices that HCCS connects",
+    "sio": "between two dies, one way, GB/s",
+    "rdma": "RDMA, GB/s",
+    "pcie": "PCIe, one way, GB/s",
+    "node": "devices of a server",
+}
 UNITS = {"memory": 1 << 30, "cache": 1 << 20, **dict.fromkeys(("bandwidth", "hccs", "sio", "rdma", "pcie"), GB)}
 
 

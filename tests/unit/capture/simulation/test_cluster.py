@@ -101,8 +101,13 @@ def test_layout_numbers_ranks_as_megatron_does() -> None:
     assert layout.dp == 2
     teams = layout.teams(5)
     assert {role: team.ranks for role, team in teams.items()} == {
-        "world": tuple(range(16)), "tp": (4, 5), "dp": (5, 7), "pp": (1, 5, 9, 13), "pp-": (1, 5), "pp+": (5, 9)
-    }  # fmt: skip
+        "world": tuple(range(16)),
+        "tp": (4, 5),
+        "dp": (5, 7),
+        "pp": (1, 5, 9, 13),
+        "pp-": (1, 5),
+        "pp+": (5, 9),
+    }
     assert (teams["pp"].role, teams["pp-"].role) == ("pp", "p2p")
     assert "pp" not in Layout(8, tp=2, pp=2).teams(5)  # of two stages the pair is the group
     for rank in range(16):

@@ -68,10 +68,12 @@ def test_each_member_moves_its_share_once_per_peer_and_phase(type_: str, phases:
 @pytest.mark.parametrize(
     ("count", "share", "last"),
     [
-        (4_097_000, 2_064_384, 1_937_312), (16_781_312, 8_404_992, 8_290_304), (37_752_832, 18_890_752, 18_776_064),
+        (4_097_000, 2_064_384, 1_937_312),
+        (16_781_312, 8_404_992, 8_290_304),
+        (37_752_832, 18_890_752, 18_776_064),
         (2_469_696, 1_245_184, 1_162_496),
     ],
-)  # fmt: skip
+)
 def test_an_all_reduce_has_the_tasks_of_a_real_910b(count: int, share: int, last: int) -> None:
     """Counts of the operators of the public sample (FP32, 8 ranks) and the sizes of their tasks on rank 0."""
     _, tasks = schedule(Exchange("hcom_allReduce_", 4 * count, MESH, "x"), (10**9,) * 8, Topology(CHIP), 0)
@@ -137,8 +139,11 @@ def test_bandwidth_is_of_the_order_of_a_real_910b() -> None:
     """Medians of the tasks of the public sample, in GB/s: plain moves, and those that reduce."""
     topology = Topology(CHIP)
     for size, plain, reducing in (
-        (1_245_184, 15.5, 13.4), (2_064_384, 16.4, 15.0), (8_404_992, 14.7, 11.4), (18_890_752, 20.0, 14.6)
-    ):  # fmt: skip
+        (1_245_184, 15.5, 13.4),
+        (2_064_384, 16.4, 15.0),
+        (8_404_992, 14.7, 11.4),
+        (18_890_752, 20.0, 14.6),
+    ):
         assert size / topology.move_ns(0, 1, size, False) == pytest.approx(plain, rel=0.2)
         assert size / topology.move_ns(0, 1, size, True) == pytest.approx(reducing, rel=0.2)
 

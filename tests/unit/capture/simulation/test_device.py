@@ -99,9 +99,7 @@ def test_the_queue_names_operators_as_torch_npu_does(device: RecordedDevice) -> 
     segment = device.segment
     assert [item.name for item in segment.queue] == ["Conv2D", "aclnnMm", "HcclAllreduce"]
     modes = {(call.name, call.mode) for call in segment.cann if call.level == "acl"}
-    assert modes >= {
-        ("aclopCompileAndExecute", "ACL_OP"), ("aclnnMm", "ACL_NN"), ("hcom_allReduce_", "HOST_HCCL")
-    }  # fmt: skip
+    assert modes >= {("aclopCompileAndExecute", "ACL_OP"), ("aclnnMm", "ACL_NN"), ("hcom_allReduce_", "HOST_HCCL")}
     assert conv.prepared == ("aclCreateTensorDesc", "ACL_OP") and library.prepared == (
         "aclnnMmGetWorkspaceSize",
         "ACL_NN",

@@ -8,10 +8,19 @@ from tb_npu_plugin.errors import BadRequest
 
 def test_words_of_the_command_line() -> None:
     faults = parse_faults(
-        ["slow-rank:3", "slow-rank:1:2.5", "slow-link:5-2:8", "gc-pause:1:3.5", "slow-loader", "memory-leak:2", "ai-cpu",
-         "dynamic-shapes", "fragmentation"],
+        [
+            "slow-rank:3",
+            "slow-rank:1:2.5",
+            "slow-link:5-2:8",
+            "gc-pause:1:3.5",
+            "slow-loader",
+            "memory-leak:2",
+            "ai-cpu",
+            "dynamic-shapes",
+            "fragmentation",
+        ],
         8,
-    )  # fmt: skip
+    )
     assert faults.slow_ranks == {3: 1.5, 1: 2.5}
     assert faults.slow_links == {(2, 5): 8.0}
     assert (faults.gc, faults.loader, faults.leak) == ({1: 3_500_000}, {0: 150_000_000}, 2 << 20)
@@ -21,11 +30,30 @@ def test_words_of_the_command_line() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["slow-rank", "slow-rank:8", "slow-rank:x", "slow-link:1", "slow-link:1-9", "slow-link:1-2-3", "slow-link:3-3",
-     "gc-pause:0:fast", "fire", "slow-rank:0:0", "slow-rank:0:-2", "slow-rank:0:nan", "slow-rank:0:inf",
-     "slow-rank:0:1.5:7", "slow-link:0-1:0", "gc-pause:0:-5", "slow-loader:0:1e300", "memory-leak:-3", "memory-leak:nan",
-     "memory-leak:1:2", "ai-cpu:3"],
-)  # fmt: skip
+    [
+        "slow-rank",
+        "slow-rank:8",
+        "slow-rank:x",
+        "slow-link:1",
+        "slow-link:1-9",
+        "slow-link:1-2-3",
+        "slow-link:3-3",
+        "gc-pause:0:fast",
+        "fire",
+        "slow-rank:0:0",
+        "slow-rank:0:-2",
+        "slow-rank:0:nan",
+        "slow-rank:0:inf",
+        "slow-rank:0:1.5:7",
+        "slow-link:0-1:0",
+        "gc-pause:0:-5",
+        "slow-loader:0:1e300",
+        "memory-leak:-3",
+        "memory-leak:nan",
+        "memory-leak:1:2",
+        "ai-cpu:3",
+    ],
+)
 def test_what_is_no_fault_is_refused_with_a_hint(text: str) -> None:
     with pytest.raises(BadRequest) as caught:
         parse_faults([text], 8)
@@ -34,10 +62,16 @@ def test_what_is_no_fault_is_refused_with_a_hint(text: str) -> None:
 
 @pytest.mark.parametrize(
     "texts",
-    [("slow-rank:1", "slow-rank:1:3"), ("slow-link:0-1", "slow-link:1-0:8"), ("gc-pause", "gc-pause:0:3"),
-     ("memory-leak:1", "memory-leak"), ("ai-cpu", "ai-cpu"), ("fragmentation", "fragmentation")],
+    [
+        ("slow-rank:1", "slow-rank:1:3"),
+        ("slow-link:0-1", "slow-link:1-0:8"),
+        ("gc-pause", "gc-pause:0:3"),
+        ("memory-leak:1", "memory-leak"),
+        ("ai-cpu", "ai-cpu"),
+        ("fragmentation", "fragmentation"),
+    ],
     ids=" ".join,
-)  # fmt: skip
+)
 def test_the_same_fault_twice_is_refused(texts: tuple[str, str]) -> None:
     with pytest.raises(BadRequest, match="twice"):
         parse_faults(texts, 8)

@@ -140,8 +140,9 @@ def test_cores_are_those_of_the_chip(chip: Chip) -> None:
             kernel = launch.kernel
             cores = {"AI_CORE", "AI_CPU", "DSA_SQE"}
             assert kernel.core in (cores | {"AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV"} if chip.split else cores)
-            assert kernel.block <= (chip.cube_cores if kernel.core in ("AI_CORE", "MIX_AIC") and chip.split
-                                    else chip.vector_cores)  # fmt: skip
+            assert kernel.block <= (
+                chip.cube_cores if kernel.core in ("AI_CORE", "MIX_AIC") and chip.split else chip.vector_cores
+            )
             assert all(0 <= share <= 1 for share in kernel.pipes.values()), kernel.name
 
 

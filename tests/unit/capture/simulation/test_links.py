@@ -108,9 +108,11 @@ def test_copies_in_both_directions() -> None:
 
 #: Members of a collective, which one, over which links it receives and sends.
 RINGS = [
-    ((0, 1, 2, 3), 1, "HCCS", "HCCS"), ((1, 3, 5, 7, 9, 11, 13, 15), 2, "PCIe", "HCCS"),
-    ((1, 3, 5, 7, 9, 11, 13, 15), 4, "RoCE", "HCCS"), ((1, 3, 5, 7, 9, 11, 13, 15), 3, "HCCS", "RoCE"),
-]  # fmt: skip
+    ((0, 1, 2, 3), 1, "HCCS", "HCCS"),
+    ((1, 3, 5, 7, 9, 11, 13, 15), 2, "PCIe", "HCCS"),
+    ((1, 3, 5, 7, 9, 11, 13, 15), 4, "RoCE", "HCCS"),
+    ((1, 3, 5, 7, 9, 11, 13, 15), 3, "HCCS", "RoCE"),
+]
 
 
 @pytest.mark.parametrize(("members", "member", "receives", "sends"), RINGS)
@@ -136,8 +138,12 @@ def test_an_all_reduce_moves_each_share_twice() -> None:
 def test_shares_that_are_not_equal(size: int) -> None:
     """Each member gets its share of all others and theirs as they are, and sends as much: a small tensor moves whole."""
     members = (0, 1, 2)
-    both = [totals(meters("910B2").take(Segment(until=END, comm=[operator("hcom_allReduce_", size, members, one, "910B2")])))
-            for one in members]  # fmt: skip
+    both = [
+        totals(
+            meters("910B2").take(Segment(until=END, comm=[operator("hcom_allReduce_", size, members, one, "910B2")]))
+        )
+        for one in members
+    ]
     assert all(found["HCCS", "rx"] == found["HCCS", "tx"] > 0 for found in both)
     assert sum(found["HCCS", "rx"] for found in both) == (4 * size if size > 3 * (16 << 10) else 6 * size)
 
@@ -163,10 +169,12 @@ def test_two_ranks(ranks: tuple[int, ...], link: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("chip", "world", "links"),
     [
-        ("910B2", 8, {"NIC", "RoCE", "PCIe", "HCCS"}), ("910B2", 1, {"NIC", "RoCE", "PCIe"}),
-        ("310P", 8, {"NIC", "PCIe"}), ("910_93", 2, {"NIC", "RoCE", "PCIe", "HCCS"}),
+        ("910B2", 8, {"NIC", "RoCE", "PCIe", "HCCS"}),
+        ("910B2", 1, {"NIC", "RoCE", "PCIe"}),
+        ("310P", 8, {"NIC", "PCIe"}),
+        ("910_93", 2, {"NIC", "RoCE", "PCIe", "HCCS"}),
     ],
-)  # fmt: skip
+)
 def test_which_links_a_chip_has(chip: str, world: int, links: set[str]) -> None:
     assert {sample.link for sample in meters(chip, world).take(Segment(until=END))} == links
 

@@ -74,7 +74,9 @@ def test_where_a_member_has_nothing_the_other_side_still_moves() -> None:
     others = [task for task in tasks if task.peer is not None and task.peer.name == "Reduce_Inline"]
     assert [task.size for task in moves] == [2 << 14, 2 << 14, (1 << 14) + 1]
     assert [(task.plane, task.name, task.size) for task in others] == [
-        (3, "Reduce_Inline", (1 << 14) + 1), (4, "Notify_Wait", 0), (5, "Notify_Wait", 0)
-    ]  # fmt: skip
+        (3, "Reduce_Inline", (1 << 14) + 1),
+        (4, "Notify_Wait", 0),
+        (5, "Notify_Wait", 0),
+    ]
     assert {task.peer.start for task in others if task.peer} == {task.start for task in moves}
     assert [task.peer.dur == task.dur for task in others if task.peer] == [True, False, False]

@@ -72,9 +72,15 @@ def test_a_workspace_comes_from_the_allocator_or_beside_it() -> None:
 
 @pytest.mark.parametrize(
     "variables, expected",
-    [({}, 1), ({"TASK_QUEUE_ENABLE": "0"}, 0), ({"TASK_QUEUE_ENABLE": "2"}, 2), ({"TASK_QUEUE_ENABLE": "3"}, 1),
-     ({"TASK_QUEUE_ENABLE": "on"}, 1), ({"TASK_QUEUE_ENABLE": "2", "ASCEND_LAUNCH_BLOCKING": "1"}, 0)],
-)  # fmt: skip
+    [
+        ({}, 1),
+        ({"TASK_QUEUE_ENABLE": "0"}, 0),
+        ({"TASK_QUEUE_ENABLE": "2"}, 2),
+        ({"TASK_QUEUE_ENABLE": "3"}, 1),
+        ({"TASK_QUEUE_ENABLE": "on"}, 1),
+        ({"TASK_QUEUE_ENABLE": "2", "ASCEND_LAUNCH_BLOCKING": "1"}, 0),
+    ],
+)
 def test_what_the_environment_says(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variables: dict[str, str], expected: int
 ) -> None:

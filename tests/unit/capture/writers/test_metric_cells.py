@@ -19,11 +19,17 @@ BANDWIDTH, ACCESS, CACHE = "ACL_AICORE_MEMORY_BANDWIDTH", "ACL_AICORE_MEMORY_ACC
 BF16 = "c10::BFloat16"
 SMALL, LARGE = (2048, 4096), (16384, 8192)
 OPERATORS = (
-    ("aten::mm", (SMALL, (4096, 11008))), ("aten::mm", (LARGE, (8192, 8192))), ("aten::add", (SMALL, SMALL)),
-    ("aten::add", (LARGE, LARGE)), ("aten::zero_", (LARGE,)), ("aten::zero_", ((16,),)), ("aten::sum", (LARGE,)),
-    ("npu::npu_fusion_attention", ((1, 32, 2048, 128),) * 3), ("npu::npu_apply_adam_w", (SMALL,) * 4),
+    ("aten::mm", (SMALL, (4096, 11008))),
+    ("aten::mm", (LARGE, (8192, 8192))),
+    ("aten::add", (SMALL, SMALL)),
+    ("aten::add", (LARGE, LARGE)),
+    ("aten::zero_", (LARGE,)),
+    ("aten::zero_", ((16,),)),
+    ("aten::sum", (LARGE,)),
+    ("npu::npu_fusion_attention", ((1, 32, 2048, 128),) * 3),
+    ("npu::npu_apply_adam_w", (SMALL,) * 4),
     ("aten::copy_", (LARGE, LARGE)),
-)  # fmt: skip
+)
 
 
 def cells(chip: Chip, metrics: str) -> Iterator[tuple[Launch, dict[str, float]]]:

@@ -63,8 +63,11 @@ def test_raw_table_and_raw_data_are_the_same(rank: int) -> None:
         assert float(row["output_queue_average_size"]) == average
         assert float(row["output_queue_usage_rate"]) == average / queue["length"]
     assert [(row["parent_id"], row["children_id"]) for row in table.values()] == [
-        ("", "[2]"), ("0", "[3]"), ("2", "[4]"), ("3", "")
-    ]  # fmt: skip
+        ("", "[2]"),
+        ("0", "[3]"),
+        ("2", "[4]"),
+        ("3", ""),
+    ]
 
 
 @pytest.mark.parametrize("rank", [KEPT_UP, SLOW])

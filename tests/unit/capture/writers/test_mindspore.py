@@ -80,9 +80,18 @@ def test_kernel_details_begin_with_the_step_and_name_the_launch() -> None:
         assert re.fullmatch(r"Kernel::KernelLaunch::(Gradients/)?Default/.*-op\d+/[^/]+", row["Name"])
     header, _ = rows(folders("level0")[0], "kernel_details.csv")
     assert header == [
-        "Step ID", "Model ID", "Task ID", "Stream ID", "Name", "Type", "Accelerator Core", "Start Time(us)",
-        "Duration(us)", "Wait Time(us)", "Block Num",
-    ]  # fmt: skip
+        "Step ID",
+        "Model ID",
+        "Task ID",
+        "Stream ID",
+        "Name",
+        "Type",
+        "Accelerator Core",
+        "Start Time(us)",
+        "Duration(us)",
+        "Wait Time(us)",
+        "Block Num",
+    ]
 
 
 def test_a_node_has_the_same_name_in_every_step() -> None:
@@ -112,12 +121,25 @@ def test_tables_with_fewer_columns() -> None:
     shapes = [row["Input Shapes"] for row in operators]
     assert "128,256;256" in shapes and not any("\n" in text for text in shapes)
     assert rows(folder, "step_trace_time.csv")[0] == [
-        "Step", "Computing", "Communication(Not Overlapped)", "Overlapped", "Communication", "Free", "Stage", "Bubble",
-        "Communication(Not Overlapped and Exclude Receive)", "Preparing",
-    ]  # fmt: skip
+        "Step",
+        "Computing",
+        "Communication(Not Overlapped)",
+        "Overlapped",
+        "Communication",
+        "Free",
+        "Stage",
+        "Bubble",
+        "Communication(Not Overlapped and Exclude Receive)",
+        "Preparing",
+    ]
     assert rows(folder, "memory_record.csv")[0] == [
-        "Component", "Timestamp(us)", "Total Allocated(MB)", "Total Reserved(MB)", "Total Active(MB)", "Device Type"
-    ]  # fmt: skip
+        "Component",
+        "Timestamp(us)",
+        "Total Allocated(MB)",
+        "Total Reserved(MB)",
+        "Total Active(MB)",
+        "Device Type",
+    ]
     for name in ("op_statistic.csv", "api_statistic.csv", "npu_module_mem.csv", "l2_cache.csv"):
         assert rows(folder, name)[0][0] == "Device_id"
     assert rows(folder, "dataset.csv")[0] == ["Operation", "Stage", "Occurrences", "Avg. time (us)", "Custom Info"]

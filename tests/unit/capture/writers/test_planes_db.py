@@ -27,8 +27,21 @@ def operator(type_: str, size: int, members: tuple[int, ...], number: int) -> Co
     ends, tasks = schedule(Exchange(type_, size, members, str(number)), (10**9,) * len(members), topology, 1)
     group = Group(0, "1", members, 1, planes(type_, members, topology))
     start = 10**9
-    return CommOp("op", type_, group, start, ends[1] - start, 40 + number, 0, 0, 0, tasks, HostOp(OpInfo("op"), 1, 0),
-                  main=int(group.planes > 1), data_type="BFP16")  # fmt: skip
+    return CommOp(
+        "op",
+        type_,
+        group,
+        start,
+        ends[1] - start,
+        40 + number,
+        0,
+        0,
+        0,
+        tasks,
+        HostOp(OpInfo("op"), 1, 0),
+        main=int(group.planes > 1),
+        data_type="BFP16",
+    )
 
 
 def written(ops: list[CommOp], path: Path) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]], dict[int, str]]:
@@ -54,21 +67,42 @@ def expected_task(op: CommOp, number: int, id_: int, place: int) -> tuple[object
     kind = {"Notify_Wait": "Notify Wait", "Notify_Record": "Write Value", "RDMASend": "Write Value"}.get(
         task.name, "SDMA"
     )
-    return (task.start, task.start + task.dur, DEVICE, op.connection, id_, PID, kind, schema.NO_ID, STREAM + task.plane,
-            number, schema.NO_ID)  # fmt: skip
+    return (
+        task.start,
+        task.start + task.dur,
+        DEVICE,
+        op.connection,
+        id_,
+        PID,
+        kind,
+        schema.NO_ID,
+        STREAM + task.plane,
+        number,
+        schema.NO_ID,
+    )
 
 
 def expected_info(op: CommOp, number: int, id_: int, place: int) -> tuple[object, ...]:
     task = op.planes[place]
     notify = notify_id(task)
     return (
-        NAME, id_, task.name, task.plane, GROUP, (1 << 63) - 1 if notify < 0 else notify,
-        _ENUMS["ENUM_HCCL_RDMA_TYPE"]["RDMA_SEND_PAYLOAD" if task.name == "RDMASend" else "INVALID_TYPE"], task.src,
-        target_of(task), _ENUMS["ENUM_HCCL_TRANSPORT_TYPE"][transport_of(task)], task.size,
+        NAME,
+        id_,
+        task.name,
+        task.plane,
+        GROUP,
+        (1 << 63) - 1 if notify < 0 else notify,
+        _ENUMS["ENUM_HCCL_RDMA_TYPE"]["RDMA_SEND_PAYLOAD" if task.name == "RDMASend" else "INVALID_TYPE"],
+        task.src,
+        target_of(task),
+        _ENUMS["ENUM_HCCL_TRANSPORT_TYPE"][transport_of(task)],
+        task.size,
         _ENUMS["ENUM_HCCL_DATA_TYPE"][data_type_of(task, op.data_type)],
-        _ENUMS["ENUM_HCCL_LINK_TYPE"]["ROCE" if task.link == "RDMA" else task.link], number, int(task.plane == op.main),
+        _ENUMS["ENUM_HCCL_LINK_TYPE"]["ROCE" if task.link == "RDMA" else task.link],
+        number,
+        int(task.plane == op.main),
         rate_of(task.size, task.dur),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(

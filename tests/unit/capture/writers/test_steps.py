@@ -43,8 +43,10 @@ def test_a_step_that_only_copies(tmp_path: Path) -> None:
     with (tmp_path / "step_trace_time.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["Step"], row["Free"], row["Preparing"]) for row in rows] == [
-        ("1", "0.0", "8.0"), ("2", "15.0", "0.0"), ("3", "0.0", "5.0")
-    ]  # fmt: skip
+        ("1", "0.0", "8.0"),
+        ("2", "15.0", "0.0"),
+        ("3", "0.0", "5.0"),
+    ]
     connection = sqlite3.connect(tmp_path / "analysis.db")
     found = connection.execute("SELECT step, free, preparing FROM StepTraceTime").fetchall()
     connection.close()

@@ -87,8 +87,18 @@ def test_kernels_tell_whether_steps_were_marked() -> None:
 
 
 def _trace(*names: str) -> str:
-    events = [{"ph": "X", "args": {"a": {"b": "{"}}, "pid": 1, "tid": 7, "ts": f"{number + 1}000.500", "dur": "10.250",
-               "name": name} for number, name in enumerate(names)]  # fmt: skip
+    events = [
+        {
+            "ph": "X",
+            "args": {"a": {"b": "{"}},
+            "pid": 1,
+            "tid": 7,
+            "ts": f"{number + 1}000.500",
+            "dur": "10.250",
+            "name": name,
+        }
+        for number, name in enumerate(names)
+    ]
     return json.dumps([{"ph": "M", "name": "ProfilerStep#no", "pid": 1}, *events], indent=1)
 
 
@@ -124,8 +134,20 @@ def test_sends_are_point_to_point_whatever_the_case() -> None:
 
 
 def _link(op_type: str, stat: str | None, size: int, step: str | None = "1") -> dict[str, object]:
-    return {"step": step, "kind": "collective", "op_type": op_type, "stat": stat, "group": "7", "src": 0, "dst": 1,
-            "transport": "HCCS", "size_bytes": size, "time_ns": 2 * size, "bandwidth": 0.5, "op_name": op_type}  # fmt: skip
+    return {
+        "step": step,
+        "kind": "collective",
+        "op_type": op_type,
+        "stat": stat,
+        "group": "7",
+        "src": 0,
+        "dst": 1,
+        "transport": "HCCS",
+        "size_bytes": size,
+        "time_ns": 2 * size,
+        "bandwidth": 0.5,
+        "op_name": op_type,
+    }
 
 
 def test_links_of_single_operators_are_the_total_of_their_type() -> None:
@@ -134,8 +156,16 @@ def test_links_of_single_operators_are_the_total_of_their_type() -> None:
         for stat in ("top1", "middle", "total"):
             rows.append(_link(f"hcom_send__067_{number}_1@7", stat, size))
     table = links.by_type(table_of("comm_links", rows))
-    found = [(table.text("op_type")[row], table.text("stat")[row], int(table.ints("size_bytes")[row]),
-              int(table.ints("time_ns")[row]), float(table.floats("bandwidth")[row])) for row in range(len(table))]  # fmt: skip
+    found = [
+        (
+            table.text("op_type")[row],
+            table.text("stat")[row],
+            int(table.ints("size_bytes")[row]),
+            int(table.ints("time_ns")[row]),
+            float(table.floats("bandwidth")[row]),
+        )
+        for row in range(len(table))
+    ]
     assert found == [
         ("allreduce", "total", 5, 10, 0.5),
         ("allreduce", "top1", 5, 10, 0.5),
@@ -150,8 +180,10 @@ def test_links_of_databases_have_no_statistic() -> None:
 
 
 def test_what_the_process_allocated_is_unknown() -> None:
-    rows = [{"component": name, "time_ns": 1, "allocated_bytes": 0, "reserved_bytes": 9, "active_bytes": 0}
-            for name in ("APP", "MindSpore")]  # fmt: skip
+    rows = [
+        {"component": name, "time_ns": 1, "allocated_bytes": 0, "reserved_bytes": 9, "active_bytes": 0}
+        for name in ("APP", "MindSpore")
+    ]
     table = memory.without_zeros(table_of("memory_record", rows))
     assert table.ints("allocated_bytes").tolist() == [NULL_INT, 0]
     assert table.ints("active_bytes").tolist() == [NULL_INT, 0]
@@ -159,8 +191,10 @@ def test_what_the_process_allocated_is_unknown() -> None:
 
 
 def test_columns_that_are_never_recorded_are_left_out() -> None:
-    rows = [{"name": "a", "size_bytes": 1, "alloc_ns": 1, "active_release_ns": known, "active_dur_ns": None}
-            for known in (None, None)]  # fmt: skip
+    rows = [
+        {"name": "a", "size_bytes": 1, "alloc_ns": 1, "active_release_ns": known, "active_dur_ns": None}
+        for known in (None, None)
+    ]
     assert not memory.without_unknown(table_of("op_memory", rows)).has("active_release_ns")
     rows[0]["active_release_ns"] = 5
     assert memory.without_unknown(table_of("op_memory", rows)).has("active_release_ns")

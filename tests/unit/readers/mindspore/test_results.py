@@ -50,9 +50,20 @@ def test_without_a_schedule_there_are_no_steps() -> None:
 
 def test_every_file_is_read_and_nothing_is_wrong(two_ranks: list[TestSpan]) -> None:
     assert [span.problems for span in two_ranks] == [[], []]
-    assert {"kernels", "step_trace", "op_statistic", "api_statistic", "operator_shapes", "op_memory", "memory_record",
-            "module_memory", "comm_ops", "comm_bandwidth", "comm_links", "step_marks"} <= set(
-                two_ranks[0].tables)  # fmt: skip
+    assert {
+        "kernels",
+        "step_trace",
+        "op_statistic",
+        "api_statistic",
+        "operator_shapes",
+        "op_memory",
+        "memory_record",
+        "module_memory",
+        "comm_ops",
+        "comm_bandwidth",
+        "comm_links",
+        "step_marks",
+    } <= set(two_ranks[0].tables)
 
 
 def test_operators_of_the_file_have_no_time_at_all(two_ranks: list[TestSpan]) -> None:
@@ -108,8 +119,10 @@ def test_communication_is_the_same(two_ranks: list[TestSpan], twin: list[TestSpa
         assert ours.data[key] == theirs.data[key]
 
     def links(data: Any) -> set[tuple[Any, ...]]:
-        return {tuple(link[key] for key in ("rank", "op_type", "src_rank", "dst_rank", "transport", "size_bytes"))
-                for link in data["links"]}  # fmt: skip
+        return {
+            tuple(link[key] for key in ("rank", "op_type", "src_rank", "dst_rank", "transport", "size_bytes"))
+            for link in data["links"]
+        }
 
     assert links(ours.data) == links(theirs.data)
     for table in ("ops", "transports"):
@@ -134,8 +147,15 @@ def test_text_and_databases_hold_the_same_kernels_and_communication(two_ranks: l
             assert sorted(filter(None, text.tables["kernels"].text(key).tolist())) == sorted(
                 filter(None, database.tables["kernels"].text(key).tolist())
             )
-        mine, other = (set(zip(span.tables["comm_links"].text("op_type").tolist(),
-                               span.tables["comm_links"].ints("size_bytes").tolist())) for span in (text, database))  # fmt: skip
+        mine, other = (
+            set(
+                zip(
+                    span.tables["comm_links"].text("op_type").tolist(),
+                    span.tables["comm_links"].ints("size_bytes").tolist(),
+                )
+            )
+            for span in (text, database)
+        )
         assert {name for name, _ in mine} == {name for name, _ in other}
         assert database.capture.device_name == "Ascend910B2"
 

@@ -39,7 +39,18 @@ if not os.environ.get("STANDIN_OLD"):
     from .experimental_config import HostSystem
 
 __all__ = [
-    "profile", "ProfilerActivity", "supported_activities", "tensorboard_trace_handler", "schedule", "ProfilerAction",
-    "_ExperimentalConfig", "supported_profiler_level", "supported_ai_core_metrics", "supported_export_type",
-    "ProfilerLevel", "AiCMetrics", "ExportType", "HostSystem",
-]  # fmt: skip
+    "profile",
+    "ProfilerActivity",
+    "supported_activities",
+    "tensorboard_trace_handler",
+    "schedule",
+    "ProfilerAction",
+    "_ExperimentalConfig",
+    "supported_profiler_level",
+    "supported_ai_core_metrics",
+    "supported_export_type",
+    "ProfilerLevel",
+    "AiCMetrics",
+    "ExportType",
+    "HostSystem",
+]
