@@ -9,7 +9,6 @@ from typing import Optional
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers import registry
 from tb_npu_plugin.readers.cluster import reader as cluster
 from tb_npu_plugin.readers.database import settings
 from tb_npu_plugin.readers.database.events.scan import scan_database
@@ -17,12 +16,13 @@ from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.kineto import head as kineto_head
 from tb_npu_plugin.readers.kineto import tables as kineto_tables
 from tb_npu_plugin.readers.mindinsight import capture as mindinsight_capture
-from tb_npu_plugin.readers.mindinsight import registry as mindinsight
+from tb_npu_plugin.readers.mindinsight import reader as mindinsight
 from tb_npu_plugin.readers.mindspore import capture as mindspore_capture
 from tb_npu_plugin.readers.mindspore import reader as mindspore
 from tb_npu_plugin.readers.msprof import reader as msprof
 from tb_npu_plugin.readers.shared.reading import Progress, Reading, Tables
 from tb_npu_plugin.readers.text import capture, minddata
+from tb_npu_plugin.readers.text import reader as text
 from tb_npu_plugin.readers.text.l2_cache import with_l2_rates
 from tb_npu_plugin.readers.text.steps import with_known_times
 from tb_npu_plugin.scan import Scan, ScanSink, TraceEvents, scan_trace
@@ -38,7 +38,7 @@ class Reader:
     """How results of a format are read.
 
     capture  how the span was recorded, from its folder and its files (relative to the folder)
-    tables   the logical tables of one file; see readers.registry.read_file
+    tables   the logical tables of one file; see readers.text.reader.read_file
     finish   mends and adds to what all files gave together
     scan     the events of a trace file
     select   the rows of one span, where several share their files: by Found.part
@@ -60,7 +60,7 @@ def _tables(reading: Reading) -> Tables:
     spec = TORCH_NPU.file(reading.name)
     if spec is not None and spec.is_database:
         return read_database(reading, reading.lacking(spec))
-    return registry.read_file(reading)
+    return text.read_file(reading)
 
 
 def _finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.readers.registry import read_file
 from tb_npu_plugin.readers.shared import native_rows
 from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.text.reader import read_file
 from tb_npu_plugin.tables import Table, Text
 
 pytest.importorskip("tb_npu_plugin.readers._csv", reason="the CSV reader in C was not built")

@@ -12,8 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.registry import read_file
 from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.text.reader import read_file
 from tb_npu_plugin.tables import NULL_INT, Table
 from tb_npu_plugin.units import scaled, scaled_column
 

@@ -31,7 +31,7 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
 
 
 def read_file(reading: Reading) -> Tables:
-    """As readers.registry.read_file, of all ranks; a database gives what the text files lack."""
+    """As readers.text.reader.read_file, of all ranks; a database gives what the text files lack."""
     spec = CLUSTER.file(reading.name)
     if spec is cluster.STEPS:
         table = read_csv(reading, cluster.STEPS)

@@ -29,7 +29,7 @@ _READERS = {
 
 
 def read_file(reading: Reading) -> Tables:
-    """The logical tables of one file; see readers.registry.read_file."""
+    """The logical tables of one file; see readers.text.reader.read_file."""
     spec = MINDSPORE.file(reading.name)
     if spec is files.TRACE_VIEW:
         kernels = reading.before.get("kernels")

@@ -27,7 +27,7 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
 
 
 def read_file(reading: Reading) -> Tables:
-    """As readers.registry.read_file. The first piece of a file that was cut brings the others with it."""
+    """As readers.text.reader.read_file. The first piece of a file that was cut brings the others with it."""
     spec = MSPROF.file(reading.name)
     if spec is None:
         return {}

@@ -6,8 +6,8 @@ import gzip
 from pathlib import Path
 
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.readers.registry import read_file
 from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.text.reader import read_file
 from tb_npu_plugin.tables import Table
 
 KERNELS = "kernel_details.csv"

@@ -11,8 +11,8 @@ import pytest
 
 from tb_npu_plugin.analysis.memory import live_at
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.registry import read_file
 from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.text.reader import read_file
 from tb_npu_plugin.tables import NULL_INT
 from tests.support.scanners import both_scanners
 from tests.unit.readers.files import KERNEL_HEADER, KERNELS, codes, kernel_row, kernels, read, read_path

@@ -16,8 +16,8 @@ import pytest
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
-from tb_npu_plugin.readers.registry import read_file
 from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.text.reader import read_file
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import NULL_INT, Table
 from tests.support.mock import RUNS, run

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.registry import read_file
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.text.capture import read_capture
+from tb_npu_plugin.readers.text.reader import read_file
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES
 from tb_npu_plugin.schema.torch_npu_csv import CSV_FILES, NESTED
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER

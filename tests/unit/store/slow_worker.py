@@ -16,7 +16,7 @@ def hold(path):
     while Path(path).name in (folder / "hold").read_text().split():
         (folder / "at").write_text(str(path))
         time.sleep(0.01)
-from tb_npu_plugin.readers import registry
+from tb_npu_plugin.readers.text import reader
 from tb_npu_plugin.scan import source
 from tb_npu_plugin.store import first_look
 from tb_npu_plugin.store.timeline import build, previews

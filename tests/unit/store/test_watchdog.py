@@ -13,9 +13,9 @@ import pytest
 
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers import registry
 from tb_npu_plugin.readers.shared import source
 from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.text import reader as text
 from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.pool import watchdog
 from tb_npu_plugin.store.pool.job import Job
@@ -28,13 +28,13 @@ from tests.unit.discovery.test_watch import until
 #: A worker that does something else when it comes to communication.json.
 PROGRAM = """
 import time
-from tb_npu_plugin.readers import registry
-read_file = registry.read_file
+from tb_npu_plugin.readers.text import reader
+read_file = text.read_file
 def read(reading):
     if reading.name == "communication.json":
         {body}
     return read_file(reading)
-registry.read_file = read
+text.read_file = read
 from tb_npu_plugin.store.pool.worker import main
 main()
 """
@@ -122,7 +122,7 @@ def test_json_that_would_take_far_more_memory_than_its_size(tmp_path: Path) -> N
     path.write_bytes(gzip.compress(b'{"step1":[' + b"{}," * 4_000_000 + b"{}]}"))
     assert path.stat().st_size < 20_000
     log, begun = ProblemLog(), time.process_time()
-    assert registry.read_file(Reading(path, path.name, log)) == {}
+    assert text.read_file(Reading(path, path.name, log)) == {}
     assert [problem.code for problem in log.list()] == ["too_expensive"]
     assert time.process_time() - begun < 5
 
@@ -173,7 +173,7 @@ def test_very_many_small_objects_are_refused_early(content: bytes, tmp_path: Pat
     path, log = tmp_path / "communication.json", ProblemLog()
     path.write_bytes(content)
     begun = time.process_time()
-    assert registry.read_file(Reading(path, path.name, log)) == {}
+    assert text.read_file(Reading(path, path.name, log)) == {}
     assert time.process_time() - begun < 1
     assert [problem.code for problem in log.list()] == ["too_expensive"]
 
@@ -183,7 +183,7 @@ def test_objects_as_long_as_profilers_write_are_read(monkeypatch: pytest.MonkeyP
     paths = list((FIXTURES / "results").rglob("communication.json"))
     for path in paths:
         log = ProblemLog()
-        registry.read_file(Reading(path, path.name, log))
+        text.read_file(Reading(path, path.name, log))
         assert "too_expensive" not in [problem.code for problem in log.list()]
     assert len(paths) > 10
 
@@ -202,6 +202,6 @@ def test_many_small_objects_take_time_as_their_number(
         path = tmp_path / "communication.json"
         path.write_bytes(b'{"step1":{"collective":{' + b",".join(map(entry, range(count))) + end)
         begun = time.process_time()
-        registry.read_file(Reading(path, path.name, ProblemLog()))
+        text.read_file(Reading(path, path.name, ProblemLog()))
         spent.append(time.process_time() - begun)
     assert spent[1] <= 3.5 * spent[0]

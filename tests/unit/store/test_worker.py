@@ -21,9 +21,9 @@ from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers import registry
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.text import capture
+from tb_npu_plugin.readers.text import reader as text
 from tb_npu_plugin.store.cache.disk import reader_version
 from tb_npu_plugin.store.pool import worker
 from tb_npu_plugin.store.pool.process import Failed, Killed, WorkerProcess
@@ -87,14 +87,14 @@ def test_meta_tells_which_files_a_table_is_made_of(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_costs_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
 ) -> None:
-    real = registry.read_file
+    real = text.read_file
 
     def read_file(reading: Reading) -> Any:
         if reading.name == "step_trace_time.csv":
             raise error
         return real(reading)
 
-    monkeypatch.setattr(registry, "read_file", read_file)
+    monkeypatch.setattr(text, "read_file", read_file)
     asked = request(tmp_path)
     meta = worker.run(asked, lambda message: None)
     assert list(meta["rows"]) == ["kernels"]
@@ -166,7 +166,7 @@ def test_lack_of_memory_is_not_taken_for_a_bad_file(tmp_path: Path, monkeypatch:
     def read_file(*arguments: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(registry, "read_file", read_file)
+    monkeypatch.setattr(text, "read_file", read_file)
     with pytest.raises(MemoryError):
         worker.run(request(tmp_path), lambda message: None)
 
@@ -197,13 +197,13 @@ def test_a_file_without_permission_costs_itself(as_a_user: Path) -> None:
 
 def test_a_file_that_changes_meanwhile_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = request(tmp_path)
-    real = registry.read_file
+    real = text.read_file
 
     def read_file(reading: Reading) -> Any:
         os.utime(reading.path, ns=(1, 1))
         return real(reading)
 
-    monkeypatch.setattr(registry, "read_file", read_file)
+    monkeypatch.setattr(text, "read_file", read_file)
     changed = worker.run(asked, lambda message: None)["changed"]
     assert sorted(changed) == [
         f"ASCEND_PROFILER_OUTPUT/{name}" for name in ("kernel_details.csv", "step_trace_time.csv")
@@ -283,7 +283,7 @@ def test_a_keyboard_interrupt_is_left_to_the_server(tmp_path: Path) -> None:
 
 def test_what_prints_does_not_get_between_the_lines(tmp_path: Path) -> None:
     noisy = (
-        "import tb_npu_plugin.readers.registry as r; old = r.read_file\n"
+        "import tb_npu_plugin.readers.text.reader as r; old = r.read_file\n"
         "def read_file(*a): print('noise'); import os; os.write(1, b'raw noise'); return old(*a)\n"
         "r.read_file = read_file\n"
         "from tb_npu_plugin.store.pool.worker import main; main()"
@@ -313,7 +313,7 @@ def test_the_version_follows_the_sources_that_read(tmp_path: Path, monkeypatch: 
     for part in (
         "schema/core.py",
         "units.py",
-        "readers/registry.py",
+        "readers/text/reader.py",
         "store/tables/database.py",
         "analysis/packing.py",
         "discovery/identity.py",

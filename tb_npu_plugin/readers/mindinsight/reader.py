@@ -32,7 +32,7 @@ PARTS = {**minddata.PARTS, **ops.PARTS}
 
 
 def read_file(reading: Reading) -> Tables:
-    """As readers.registry.read_file. Where two files fill the same table, both are in it, or the better one is."""
+    """As readers.text.reader.read_file. Where two files fill the same table, both are in it, or the better one is."""
     spec = MINDINSIGHT.file(reading.name)
     if spec is None:
         reading.report.add("unknown_file", found=reading.name)
