@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.scanners import scanner  # noqa: F401
+pytest.register_assert_rewrite("tests.support.invariants")
+from tests.support.scanners import scanner  # noqa: E402, F401
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
