@@ -253,6 +253,10 @@ def _check_times(times: dict[str, float]) -> None:
         assert times[f"{name} Time Ratio"] == pytest.approx(expected, abs=5.1e-5)
 
 
+#: MB of 1e6 bytes above which a packet is large.
+LARGE = {"RDMA": 0.5, "HCCS": 32, "PCIE": 32, "SIO": 32}
+
+
 def _check_links(links: dict[str, Any]) -> None:
     for link, figures in links.items():
         size, time, packets = figures["Transit Size(MB)"], figures["Transit Time(ms)"], figures["Size Distribution"]
@@ -260,6 +264,9 @@ def _check_links(links: dict[str, Any]) -> None:
         if link != "SDMA":
             assert sum(float(p) * count for p, (count, _) in packets.items()) == pytest.approx(size, abs=1e-6)
             assert sum(ms for _, ms in packets.values()) == pytest.approx(time, abs=1e-6)
+        if packets and link in LARGE:
+            large = sum(count for packet, (count, _) in packets.items() if float(packet) > LARGE[link])
+            assert figures["Large Packet Ratio"] == round(large / sum(count for count, _ in packets.values()), 4)
     parts = [links.get(link, {}).get("Transit Size(MB)", 0) for link in ("HCCS", "PCIE", "SIO")]
     assert links["SDMA"]["Transit Size(MB)"] == pytest.approx(sum(parts), abs=1e-9)
 
