@@ -1,16 +1,16 @@
-"""Statistics of ranges, chains, and the slice that a record means: recomputed from the files alone."""
+"""Statistics of ranges, and the chain of launches of each kernel: recomputed from the files alone."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections import defaultdict
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.oracle.figures import us
 from tests.oracle.raw import Event, every_result, raw
 from tests.oracle.timelines import ask, timeline
 
@@ -21,16 +21,11 @@ Key = tuple[str, str, str]
 RANGES = ((0.0, 1.0), (0.25, 0.75), (0.5, 0.501), (0.4, 0.4), (-0.2, 0.05), (0.9, 1.5))
 
 
-def _ns(us: Decimal | str) -> int:
-    """Whole ns of microseconds, halves to even: the rounding that the product documents."""
-    return int((Decimal(us) * 1000).to_integral_value())
-
-
 def _expected(folder: Path, t0: int, t1: int) -> dict[Key, dict[str, int]]:
     """Per thread and name, of the slices that overlap [t0, t1) (ns since 1970)."""
     found: dict[Key, list[tuple[int, int]]] = defaultdict(list)
     for event in raw(folder).slices:
-        start, dur = _ns(event["ts"]), _ns(event["dur"])
+        start, dur = us(event["ts"]), us(event["dur"])
         if start < t1 and (start + dur > t0 or start >= t0):
             found[str(event["pid"]), str(event["tid"]), event["name"]].append((start, dur))
     return {
@@ -49,8 +44,8 @@ def _busy(folder: Path, t0: int, t1: int) -> dict[tuple[str, str], int]:
     """How long anything runs in [t0, t1), per thread whose slices nest: what their own times add up to."""
     threads: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for event in raw(folder).slices:
-        start = _ns(event["ts"])
-        threads[str(event["pid"]), str(event["tid"])].append((start, start + _ns(event["dur"])))
+        start = us(event["ts"])
+        threads[str(event["pid"]), str(event["tid"])].append((start, start + us(event["dur"])))
     found = {}
     for key, slices in threads.items():
         slices.sort(key=lambda one: (one[0], -one[1]))
@@ -115,17 +110,17 @@ def test_every_kernel_is_found_and_has_its_chain(folder: Path) -> None:
     kernels = r.csv("kernel_details.csv")
     launches = _launches(folder)
     by_start = {
-        (event["name"], _ns(event["ts"])): event for event in r.process("Ascend Hardware", "HCCL", "Communication")
+        (event["name"], us(event["ts"])): event for event in r.process("Ascend Hardware", "HCCL", "Communication")
     }
     checked = 0
     for row in kernels:
-        start = _ns(row.get("Start Time(us)") or row["Task Start Time(us)"])
+        start = us(row.get("Start Time(us)") or row["Task Start Time(us)"])
         event = by_start.get((row["Name"], start))
         if event is None:  # the float times of 2023 round the trace
             continue
         chosen = ask(folder, "find", name=row["Name"], at=start - found.base_ns)["id"]
         detail = ask(folder, "slice", id=chosen)
-        assert (detail["name"], int(detail["start_epoch_ns"]), detail["dur"]) == (row["Name"], start, _ns(event["dur"]))
+        assert (detail["name"], int(detail["start_epoch_ns"]), detail["dur"]) == (row["Name"], start, us(event["dur"]))
         links = ask(folder, "chain", id=chosen)["links"]
         assert links[-1]["id"] == chosen
         key = (str(event["pid"]), str(event["tid"]), start)
@@ -145,7 +140,7 @@ def _launches(folder: Path) -> dict[tuple[str, str, int], tuple[str, str, int]]:
     those of level 0, whose CANN calls are not in the file."""
 
     def place(event: Event) -> tuple[str, str, int]:
-        return str(event["pid"]), str(event["tid"]), _ns(event["ts"])
+        return str(event["pid"]), str(event["tid"]), us(event["ts"])
 
     flows = [event for event in raw(folder).events if event.get("cat") == "HostToDevice"]
     threads = {(event["pid"], event["tid"]) for event in raw(folder).slices}
