@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.installation import SCANNER_VARIABLE
@@ -146,7 +146,6 @@ def assert_same(one: dict[str, Table], two: dict[str, Table]) -> None:
                 assert left.dtype == right.dtype and list(map(repr, left.tolist())) == list(map(repr, right.tolist()))
 
 
-@settings(max_examples=400)
 @given(
     files(),
     st.sampled_from([1, 2, 7, 2048]),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.analysis.steps import partition as analysis
@@ -244,7 +244,6 @@ def by_device(found: list[tuple[int, int, str, str | None, int]]) -> Iterator[tu
         yield device, [row for row in rows if row["device_id"] == device]
 
 
-@settings(max_examples=150, deadline=None)
 @given(KERNELS)
 def test_steps_of_random_kernels(found: list[tuple[int, int, str, str | None, int]]) -> None:
     """Each moment between the first start and the last end belongs to one part of one step."""
@@ -266,7 +265,6 @@ def test_steps_of_random_kernels(found: list[tuple[int, int, str, str | None, in
             assert step.total_ns == step.stage
 
 
-@settings(max_examples=150, deadline=None)
 @given(KERNELS, st.dictionaries(st.sampled_from("123"), st.tuples(st.integers(0, 80), st.integers(0, 40))))
 def test_courses_of_random_kernels(
     found: list[tuple[int, int, str, str | None, int]], recorded: dict[str, tuple[int, int]]
@@ -288,7 +286,6 @@ def test_courses_of_random_kernels(
             )
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 50_000), st.integers(0, 20_000), st.integers(0, 40_000)), min_size=1, max_size=6)
 )

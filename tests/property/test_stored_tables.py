@@ -10,7 +10,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.analysis.grouping import summed
@@ -86,7 +86,6 @@ def both(rows: list[Any], folder: Path) -> tuple[Table, Table]:
     return table, stored
 
 
-@settings(max_examples=60)
 @given(rows_of, st.lists(query, min_size=1, max_size=12), st.data())
 def test_pages(rows: list[Any], queries: list[TableQuery], data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:
@@ -103,7 +102,6 @@ def test_pages(rows: list[Any], queries: list[TableQuery], data: st.DataObject) 
             assert csv == expected_csv
 
 
-@settings(max_examples=60)
 @given(rows_of, st.lists(questions, min_size=1, max_size=8), st.data())
 def test_sums(rows: list[Any], asked: list[Question], data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:

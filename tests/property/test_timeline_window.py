@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.server.timeline_api import slices, stats
@@ -21,7 +21,6 @@ from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.window import BAR_BYTES, ONE_ROW, bars
 from tests.support.trace import event, open_trace
 
-TINY = settings(max_examples=60)
 SLICES = st.lists(
     st.tuples(
         st.integers(0, 3000) | st.integers(100, 160),
@@ -57,7 +56,6 @@ def decode(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
     return header, columns
 
 
-@TINY
 @given(items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), px=st.sampled_from([0.5, 1, 5, 32, 300]))
 def test_every_slice_is_in_exactly_one_bar(
     items: list[tuple[int, int, int, str]], t0: int, width: int, px: float, tmp_path: Path
@@ -100,7 +98,6 @@ def test_every_slice_is_in_exactly_one_bar(
     assert set(every) <= shown
 
 
-@TINY
 @given(items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), most=st.integers(4, 20))
 def test_an_answer_is_bounded(
     items: list[tuple[int, int, int, str]], t0: int, width: int, most: int, tmp_path: Path
@@ -122,7 +119,6 @@ def test_an_answer_is_bounded(
     assert found.bin in (1, *coarser)
 
 
-@TINY
 @given(items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), most=st.integers(1, 20))
 def test_an_exact_answer_has_fewer_rows_instead_of_wider_bins(
     items: list[tuple[int, int, int, str]], t0: int, width: int, most: int, tmp_path: Path
@@ -141,7 +137,6 @@ def test_an_exact_answer_has_fewer_rows_instead_of_wider_bins(
     assert seen == sorted(set(seen))
 
 
-@TINY
 @given(
     items=SLICES,
     t0=st.integers(-50, 3500),
@@ -175,7 +170,6 @@ def test_bars_of_a_search_hold_all_hits_and_nothing_else(
         assert columns["end"][bars].tolist() == ends
 
 
-@TINY
 @given(
     items=SLICES,
     t0=st.integers(-50, 3500),
