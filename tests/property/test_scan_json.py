@@ -1,4 +1,5 @@
-"""Both scanners read what the standard library's json reads, wherever a block or the file ends."""
+"""The scanner reads what the standard library's json reads, wherever a block or the file ends.
+The native one reads the same: test_scanner_twins.py."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import scan_trace, source
 from tb_npu_plugin.tables import NULL_INT
 from tests.support.scanners import both_scanners
 
-pytestmark = both_scanners
 FULL = pytest.mark.full
 
 TEXT = st.text(max_size=10) | st.sampled_from(["\0", '"', "\\", "\ud83d", "😀", '}, {"name": "', "é" * 40, "x" * 300])
@@ -74,16 +75,13 @@ def time_of(value: Any) -> int:
 
 
 @given(
-    events=st.lists(EVENT, min_size=1, max_size=10),
+    events=st.lists(EVENT, min_size=1, max_size=6),
     chunk=st.sampled_from([1, 30, 200, 1 << 20]),
-    threads=st.sampled_from(["1", "3"]),
     form=st.sampled_from(["[{}]", '{{"a": [{{}}, {{"b": 1}}], "traceEvents": [{}], "c": 1}}', "\n[ {}\n]\n"]),
 )
-def test_any_json(
-    events: list[str], chunk: int, threads: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_json(events: list[str], chunk: int, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "CHUNK", chunk)
-    monkeypatch.setenv("TB_NPU_SCAN_THREADS", threads)
+    monkeypatch.setenv(SCANNER_VARIABLE, "python")
     data = form.format(" ,\n".join(events)).encode()
     path = tmp_path / "t.json"
     path.write_bytes(data)
@@ -109,6 +107,8 @@ def test_any_json(
             assert json.loads(data[start : start + length], parse_float=Decimal) == event["args"]
 
 
+@both_scanners[0]
+@both_scanners[1]
 @pytest.mark.parametrize("fill", ["\\n昇", *(pytest.param(text, marks=FULL) for text in ("x", '}, {\\"name\\": '))])
 def test_a_very_long_string(fill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "CHUNK", 64 << 10)
@@ -128,6 +128,8 @@ SMALL = [
 ]
 
 
+@both_scanners[0]
+@both_scanners[1]
 @pytest.mark.parametrize("wrapped", [False, True])
 @pytest.mark.parametrize("chunk", [17, pytest.param(1 << 20, marks=FULL)])
 def test_a_truncated_trace_keeps_every_complete_event(
