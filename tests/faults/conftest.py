@@ -30,13 +30,17 @@ def span_ids(run: Any) -> list[str]:
     return [span["id"] for worker in run["workers"] for span in worker["spans"]]
 
 
-def answers(browser: Browser, run: Any) -> Iterator[Any]:
-    """Every view of every span of a run, and of the run."""
-    spans = span_ids(run)
-    for view in VIEWS:
-        if view.scope == "run":
-            yield browser.view(view.id, run=run["id"])
-        else:
-            for span in spans:
-                sides = {"baseline": span, "experimental": spans[0]}
-                yield browser.view(view.id, **(sides if view.scope == "diff" else {"span": span}))
+@pytest.fixture(scope="package")
+def answers(browser: Browser) -> list[tuple[str, Any]]:
+    """(label of the run, answer) of every view of every span and run."""
+    out = []
+    for run in runs(browser):
+        spans = span_ids(run)
+        for view in VIEWS:
+            of_spans = [
+                {"baseline": span, "experimental": spans[0]} if view.scope == "diff" else {"span": span}
+                for span in spans
+            ]
+            for query in [{"run": run["id"]}] if view.scope == "run" else of_spans:
+                out.append((run["label"], browser.view(view.id, **query)))
+    return out

@@ -11,7 +11,7 @@ from tb_npu_plugin.server.catalog import span_facts
 from tb_npu_plugin.views.availability import facts_of_span, missing, view_states
 from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import FIXTURES
-from tests.faults.conftest import answers, runs, span_ids
+from tests.faults.conftest import runs, span_ids
 from tests.http.conftest import Browser
 
 INTERNAL = {"view_defect", "reader_defect", "reading_failed"}
@@ -30,13 +30,12 @@ def test_every_defect_is_in_the_catalog_or_skipped_with_a_reason(browser: Browse
     assert all(item["reason"] and item["action"] for item in catalog["skipped"])
 
 
-def test_every_view_of_every_defect_answers(browser: Browser) -> None:
+def test_every_view_of_every_defect_answers(browser: Browser, answers: list[tuple[str, Any]]) -> None:
+    for label, found in answers:
+        assert not INTERNAL & {problem["code"] for problem in found["problems"]}, (label, found["view"])
+        shown = {"ready": found["data"], "missing": found["missing"], "failed": found["problems"]}
+        assert shown[found["state"]], (label, found["view"])
     for run in runs(browser):
-        for found in answers(browser, run):
-            place = (run["label"], found["view"])
-            assert not INTERNAL & {problem["code"] for problem in found["problems"]}, place
-            shown = {"ready": found["data"], "missing": found["missing"], "failed": found["problems"]}
-            assert shown[found["state"]], place
         raw = browser.ask("/api/view/overview", span=span_ids(run)[0]).text
         json.loads(raw, parse_constant=pytest.fail)
 

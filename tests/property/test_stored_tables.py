@@ -110,24 +110,6 @@ def test_sums(rows: list[Any], asked: list[Question], data: st.DataObject) -> No
             assert plain(summed(stored, question)) == plain(summed(table, question))
 
 
-@given(rows_of, questions)
-def test_sums_of_rows_one_by_one(rows: list[Any], question: Question) -> None:
-    """Those in memory, against plain Python."""
-    table = from_lists(COLUMNS, {key: [row[place] for row in rows] for place, key in enumerate(KEYS)})
-    groups: dict[Any, list[Any]] = {}
-    for number, one in enumerate(rows):
-        cells = dict(zip(KEYS, one))
-        groups.setdefault(tuple(cells.get(key) for key in question.keys), []).append((number, cells))
-    found = summed(table, question)
-    assert found.first.tolist() == [group[0][0] for group in groups.values()]
-    assert found.count.tolist() == [len(group) for group in groups.values()]
-    for key in question.distinct:
-        expected = [len({cells.get(key) for _, cells in group} - {None}) for group in groups.values()]
-        assert found.distinct[key].tolist() == expected
-    expected = [sum(any(cells.get(k) is None for k in question.complete) for _, cells in g) for g in groups.values()]
-    assert found.incomplete.tolist() == expected
-
-
 def plain(sums: Sums) -> dict[str, Any]:
     """As lists; texts as such, as the codes of both differ."""
     out: dict[str, Any] = {}
