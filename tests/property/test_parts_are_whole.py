@@ -65,6 +65,8 @@ def spans_of(name: str) -> tuple[TestSpan, ...]:
     return tuple(found_spans(written(SIMULATED[name])[0] if name in SIMULATED else FIXTURES / "results" / name))
 
 
+#: Figures that Overview and Distributed share.
+SHARED = ("computing", "communication_not_overlapped", "overlapped", "free", "bubble", "preparing", "stage", "copying")
 NAMES = [*RESULTS, *GPU, *SIMULATED]
 
 
@@ -160,7 +162,15 @@ def test_distributed(spans: tuple[TestSpan, ...]) -> None:
         return
     computed = all(shown(overview.VIEW, span)["steps_computed"] for span in spans)
     formats = {span.token: span.format for span in spans}
+    steps = {
+        (span.token, step["step"], step["device_id"]): step
+        for span in spans
+        for step in shown(overview.VIEW, span)["steps"]
+    }
     for budget in shown(distributed.VIEW, *spans)["budgets"]:
+        step = steps.get((budget["span"], budget["step"], budget["device_id"]))
+        if step is not None:  # the same words, the same figures
+            assert {key: budget[key] for key in SHARED} == {key: step[key] for key in SHARED}
         check_step(budget, 0 if computed else ROUNDING, formats[budget["span"]] != MINDSPORE.id)
         parts = [budget[key] for key in ("transit", "wait", "synchronization", "idle")]
         if budget["elapse"] is not None and None not in parts and not budget["incomplete"]:
