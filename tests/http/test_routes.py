@@ -17,7 +17,8 @@ import pytest
 from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Request
 
-from tb_npu_plugin.server import catalog, respond, service, static
+from tb_npu_plugin.server import respond, static
+from tb_npu_plugin.service import catalog, resolve
 from tb_npu_plugin.views import contract, kernel
 from tb_npu_plugin.views.base import ProgressJson
 from tests.http.conftest import PREFIX, Browser
@@ -128,7 +129,7 @@ def test_the_fingerprint_changes_when_the_trace_adds_operators(fresh: Browser) -
     library = fresh.plugin.app().library
     library.read([place], ["tables"])
     asked = fresh.plugin.app().service
-    asked._ahead = False  # nothing but what the view needs
+    asked._read_ahead = False  # nothing but what the view needs
     before = fresh.view("overview", span=span)
     library.read([place], ["trace"])
     after = fresh.view("overview", span=span)
@@ -226,7 +227,7 @@ def test_the_first_of_equal_parameters_counts(browser: Browser) -> None:
 def test_an_internal_error_is_json_without_a_traceback(
     browser: Browser, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(service, "find_view", lambda view: 1 / 0)
+    monkeypatch.setattr(resolve, "find_view", lambda view: 1 / 0)
     response = browser.ask("/api/view/overview", span="x")
     assert response.status_code == 500 and response.get_json()["code"] == "internal"
     assert "ZeroDivision" not in response.text and "ZeroDivisionError" in caplog.text
@@ -234,8 +235,8 @@ def test_an_internal_error_is_json_without_a_traceback(
 
 def test_a_view_that_cannot_be_built_fails_alone(fresh: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = dataclasses.replace(kernel.VIEW, build=lambda source: {}["played"])
-    real = service.find_view
-    monkeypatch.setattr(service, "find_view", lambda view: broken if view == "kernel" else real(view))
+    real = resolve.find_view
+    monkeypatch.setattr(resolve, "find_view", lambda view: broken if view == "kernel" else real(view))
     span = fresh.spans()[0]
     found = fresh.view("kernel", span=span)
     assert found["state"] == "failed" and found["data"] is None

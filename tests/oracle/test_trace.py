@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import Into, scan_trace
+from tb_npu_plugin.scan import ScanSink, scan_trace
 from tb_npu_plugin.tables import NULL_INT
 from tests.oracle.figures import us
 from tests.oracle.raw import every_result, raw
@@ -25,7 +25,7 @@ FOLDERS = every_result("trace_view.json")
 def test_scanned_events_equal_the_file(folder: Path) -> None:
     expected, path = raw(folder).events, raw(folder).path("trace_view.json")
     log, unpacked = ProblemLog(), io.BytesIO()
-    found = scan_trace(path, log, lambda _: None, Into(unpacked))
+    found = scan_trace(path, log, lambda _: None, ScanSink(unpacked))
     assert (log.list(), found.complete, len(found)) == ([], True, len(expected))
     assert [chr(phase) for phase in found.phase.tolist()] == [event["ph"] for event in expected]
     for key, codes, texts in (
