@@ -13,7 +13,6 @@ from tb_npu_plugin.service.json_encoding import encode_json
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.registry import find_view
 from tb_npu_plugin.views.tables_json import inline_tables
-from tests.oracle.figures import REAL_BUDGETS, us
 from tests.oracle.raw import FULL, REAL_RUN, raw
 from tests.support.fixtures import FIXTURES
 from tests.support.span import found_spans
@@ -51,13 +50,6 @@ def _figures(data: dict[str, Any]) -> dict[str, Any]:
 def test_diff_takes_two_paths() -> None:
     first, second = sorted(RUNS["two_ranks"].glob("*_ascend_pt"))
     assert _show("diff", first, second)["tables"] == _show("diff", RUNS["two_ranks"])["tables"]
-
-
-@pytest.mark.parametrize("rank", [0, 1])
-def test_overview_prints_the_published_digits(rank: int) -> None:
-    raw(REAL_RUN)
-    (step,) = _show("overview", REAL_RUN, "--worker", rank)["data"]["steps"]
-    assert {key: step[key] for key in REAL_BUDGETS[rank]} == {k: us(v) for k, v in REAL_BUDGETS[rank].items()}
 
 
 def test_two_cycles_of_one_rank_are_two_spans() -> None:

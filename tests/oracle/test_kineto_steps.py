@@ -172,30 +172,3 @@ def test_data_pipeline(case: Case) -> None:
         marks = marks_of(events).values()
         assert loader["total_ns"] == sum(event["end"] - event["start"] for event in waits)
         assert loader["steps_ns"] == max(end for _, end in marks) - min(start for start, _ in marks)
-
-
-#: Steps on the device in ms, idle and elapsed ms, the share of the marks' time that the host waited for the DataLoader.
-KNOWN = {
-    "resnet50_num_workers_0": ([176.219, 178.718, 174.983, 180.741, 168.287], 392.92, 996.48, 0.396),
-    "resnet50_num_workers_4": ([139.665, 123.979, 128.020, 128.003, 162.050], 187.14, 801.55, 0.010),
-    "ns_resolution": ([97.664, 95.737, 95.571, 95.664], 7.57, 480.03, None),
-}
-
-
-def test_known_truth_of_real_traces(case: Case, request: pytest.FixtureRequest) -> None:
-    span, _ = case
-    name = next((name for name in KNOWN if name in request.node.name), None)
-    if name is None:
-        return
-    lengths, idle, elapsed, share = KNOWN[name]
-    steps = shown(overview.VIEW, span)["steps"]
-    assert [step["stage"] / 1e6 for step in steps][:-1] == pytest.approx(lengths, abs=0.001)
-    assert shown(step_trace.VIEW, span)["mean"]["total_ns"] / 1e6 == pytest.approx(
-        sum(lengths) / len(lengths), abs=0.001
-    )
-    assert sum(step["free"] for step in steps) / 1e6 == pytest.approx(idle, abs=0.01)
-    assert sum(step["stage"] for step in steps) / 1e6 == pytest.approx(elapsed, abs=0.01)
-    loader = shown(data_pipeline.VIEW, span)["loader"]
-    assert (share is None) == (loader is None)
-    if loader is not None:
-        assert loader["total_ns"] / loader["steps_ns"] == pytest.approx(share, abs=0.0005)
