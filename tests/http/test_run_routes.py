@@ -14,7 +14,6 @@ import pytest
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.service import ranks
 from tb_npu_plugin.store.library import Library, StageStatus
-from tb_npu_plugin.views import contract
 from tests.conftest import FIXTURES
 from tests.http.conftest import Browser
 from tests.unit.discovery.test_watch import until
@@ -53,7 +52,7 @@ def test_ranks_of_a_small_run_are_read_without_urgency(fresh: Browser) -> None:
     assert until(lambda: states(fresh, "/api/view/distributed", run) == dict.fromkeys(spans, "ready"))
     listed = fresh.json("/api/ranks", run=run)["ranks"]
     assert [(item["rank"], item["state"], len(item["steps"])) for item in listed] == [(0, "ready", 1), (1, "ready", 1)]
-    assert all(set(item) == set(get_type_hints(contract.RankStepJson)) for item in listed)
+    assert all(set(item) == set(get_type_hints(ranks.RankStepJson)) for item in listed)
 
 
 @pytest.mark.parametrize("limit", ["READ_RANKS", "READ_BYTES"])
