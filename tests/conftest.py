@@ -20,7 +20,7 @@ FIXTURES = ROOT / "fixtures"
 # No test is timed: how long an example takes says how busy the machine is. CI tries the same examples each time, so that a
 # change is judged by what it changed; developers' machines go on looking for new ones. Examples may be large and may share
 # a fixture. `make test-all` (-m "full or not full") tries more examples than `make test`.
-for _name, _examples in (("quick", 40), ("full", 400)):
+for _name, _examples in (("quick", 60), ("full", 400)):
     settings.register_profile(
         _name,
         max_examples=_examples,

@@ -54,10 +54,10 @@ def test_new_results_and_skipped_folders_are_listed(fresh: Browser, logs: Path) 
     (logs / "raw_ascend_pt" / "FRAMEWORK").mkdir(parents=True)
     settle(logs)
     assert until(lambda: len(fresh.json("/api/rescan", method="POST")["runs"]) == 3)
-    catalog = fresh.json("/api/catalog")
-    assert catalog["generation"] > before
-    assert {run["label"] for run in catalog["runs"]} == {"run", "bad\ufffd\ufffd", "<script>alert(1)<"}
-    (item,) = catalog["skipped"]
+    found = fresh.json("/api/catalog")
+    assert found["generation"] > before
+    assert {run["label"] for run in found["runs"]} == {"run", "bad\ufffd\ufffd", "<script>alert(1)<"}
+    (item,) = found["skipped"]
     assert set(item) == keys(catalog.SkippedJson) and item["path"] == "raw_ascend_pt" and "analyse(" in item["command"]
 
 
@@ -288,10 +288,10 @@ def test_encodings_of_answers() -> None:
 
 def test_no_request_carries_a_path_and_no_answer_an_absolute_one(fresh: Browser, logs: Path) -> None:
     span = fresh.spans()[0]
-    catalog = fresh.json("/api/catalog")
-    assert catalog.pop("logdirs") == [str(logs)]
+    found = fresh.json("/api/catalog")
+    assert found.pop("logdirs") == [str(logs)]
     view = fresh.view("overview", span=span)
-    assert str(logs) not in json.dumps([catalog, view])
+    assert str(logs) not in json.dumps([found, view])
     for value in ("x/..", str(logs), "run", NAME, PREFIX):
         assert fresh.ask("/api/view/overview", span=value).status_code == 404
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.server.timeline_api import slices, stats
@@ -31,6 +31,9 @@ SLICES = st.lists(
     min_size=1,
     max_size=60,
 )
+
+#: More than an answer holds, and several tiles.
+REGULAR = [(10 * n, 20 if n % 3 else 40, 1, "abc"[n % 3]) for n in range(30)]
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +102,7 @@ def test_every_slice_is_in_exactly_one_bar(
 
 
 @given(items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), most=st.integers(4, 20))
+@example(items=REGULAR, t0=0, width=400, most=16)
 def test_an_answer_is_bounded(
     items: list[tuple[int, int, int, str]], t0: int, width: int, most: int, tmp_path: Path
 ) -> None:
@@ -176,6 +180,7 @@ def test_bars_of_a_search_hold_all_hits_and_nothing_else(
     width=st.integers(1, 4000),
     tile=st.sampled_from([1, 7, 1 << 17]),
 )
+@example(items=REGULAR, t0=0, width=300, tile=7)
 def test_statistics_are_those_of_the_raw_slices(
     items: list[tuple[int, int, int, str]], t0: int, width: int, tile: int, tmp_path: Path
 ) -> None:
