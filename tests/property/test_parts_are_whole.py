@@ -45,17 +45,8 @@ RESULTS = sorted(
 GPU = {
     f"{path.parent.name}/{path.name[:10]}": path for path in (FIXTURES / "results").glob("kineto_*/*") if path.is_file()
 }
-QUICK = (
-    "two_steps",
-    "two_ranks",
-    "mindinsight_cluster",
-    "mindspore_two_ranks",
-    "db_only",
-    "msprof",
-    "not_synced",
-    "pipeline",
-)
-QUICK += (*sorted(GPU), "mindspore")
+#: Simulations that only `make test-all` waits for.
+SLOW = ("slow_loader_not_synced", "host_ahead", "mindspore_not_synced")
 
 
 @cache
@@ -70,7 +61,7 @@ SHARED = ("computing", "communication_not_overlapped", "overlapped", "free", "bu
 NAMES = [*RESULTS, *GPU, *SIMULATED]
 
 
-@pytest.fixture(params=[pytest.param(name, marks=() if name in QUICK else pytest.mark.full) for name in NAMES])
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.full if name in SLOW else ()) for name in NAMES])
 def spans(request: pytest.FixtureRequest) -> tuple[TestSpan, ...]:
     return spans_of(request.param)
 
