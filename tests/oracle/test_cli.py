@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tb_npu_plugin.cli import cli
-from tb_npu_plugin.service.json_encoding import encode_json
+from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.registry import find_view
 from tb_npu_plugin.views.tables_json import inline_tables

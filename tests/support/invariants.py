@@ -43,16 +43,17 @@ def invariant(numbers: str, *files: str, mindspore: bool = False, at_rest: bool 
     return register
 
 
-def check_all(folder: Path, synced: bool = True) -> set[str]:
+def check_all(folder: Path, synced: bool = True, only: set[str] | None = None) -> set[str]:
     """Check every invariant whose files exist and list all violations. Returns the numbers of those that were checked.
 
     Args:
         folder: a result folder with text, databases or both.
         synced: the device was at rest when each step ended.
+        only: the numbers of the invariants to check; all without.
     """
     raw, checked, violations = Raw(folder), set(), []
     for numbers, files, check in CHECKS:
-        applies = synced or check.__name__ not in AT_REST
+        applies = (synced or check.__name__ not in AT_REST) and (only is None or bool(only & numbers))
         if folder.name.endswith("_ascend_ms"):
             applies = applies and check.__name__ in MINDSPORE
         if applies and all(raw.has(file) or any(raw.output.glob(file)) for file in files):
