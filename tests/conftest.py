@@ -11,18 +11,23 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.scanners import scanner  # noqa: F401
+pytest.register_assert_rewrite("tests.support.invariants")
+from tests.support.scanners import scanner  # noqa: E402, F401
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
 
-# No test is timed: how long an example takes says how busy the machine is. CI tries the same examples each time, so
-# that a change is judged by what it changed; developers' machines go on looking for new ones. Nor does it matter how
-# large examples come out, or whether they share a fixture. A test that suppresses one check would bring back the others.
-settings.register_profile(
-    "untimed", deadline=None, derandomize="CI" in os.environ, suppress_health_check=list(HealthCheck)
-)
-settings.load_profile("untimed")
+# No test is timed: how long an example takes says how busy the machine is. CI tries the same examples each time, so that a
+# change is judged by what it changed; developers' machines go on looking for new ones. Examples may be large and may share
+# a fixture. `make test-all` (-m "full or not full") tries more examples than `make test`.
+for _name, _examples in (("quick", 60), ("full", 400)):
+    settings.register_profile(
+        _name,
+        max_examples=_examples,
+        deadline=None,
+        derandomize="CI" in os.environ,
+        suppress_health_check=list(HealthCheck),
+    )
 # Hypothesis also draws constants of those modules of ours that are loaded: others after other tests. It has no setting
 # for that, so we look whether there is what it does that with.
 providers: Any = sys.modules.get("hypothesis.internal.conjecture.providers")
@@ -34,6 +39,10 @@ if "CI" in os.environ and hasattr(providers, "constants_from_module") and hasatt
 for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(_number) == signal.SIG_IGN:
         signal.signal(_number, _handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("full" if "full or" in config.option.markexpr else "quick")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

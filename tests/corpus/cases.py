@@ -25,7 +25,7 @@ class Case:
     base   folder of fixtures/results
     what   in words, for the table
     apply  does it, given the copy of the base
-    names  part of a file or folder name that must be told of; "" where nothing is lost
+    names  part of a file or folder name that must be reported; "" where nothing is lost
     """
 
     name: str
@@ -66,17 +66,16 @@ FILES: dict[str, tuple[str, ...]] = {
 }
 
 
-#: What is told when a file is gone, where that is not its name: what it held is missed by the name of the text file, or
-#: nothing is, as another file holds the same ("").
-TOLD_WHEN_GONE: dict[tuple[str, str], str] = {
+#: What is reported when a file is missing, where that is not its name: a text file that would hold the same, or nothing
+#: ("") where another file holds it.
+REPORTED_WHEN_MISSING: dict[tuple[str, str], str] = {
     ("database", "ascend_pytorch_profiler_0.db"): "kernel_details.csv",
     ("database", "analysis.db"): "communication.json",
     **{("text and database", file): "" for file in FILES["text and database"]},
     ("MindSpore, data pipeline", "minddata_pipeline_raw_0.csv"): "",
     ("kineto_gpu", FILES["kineto_gpu"][0]): "",
 }
-GONE = ("removed", "renamed")
-#: Cut after a whole line, or made a folder that no kind of result knows: nothing tells that there was more.
+#: Cut after a whole line, or made a folder that no kind of result knows: nothing shows that there was more.
 SILENT = {
     ("device_queue_profiling_0.txt", "cut in the middle"),
     ("device_queue_profiling_0.txt", "ends in zeros"),
@@ -84,27 +83,26 @@ SILENT = {
 }
 
 
-def names_told(base: str, file: str, what: str) -> str:
-    """Part of what must be told of a file. Missing files are told without their rank."""
+def reported_name(base: str, file: str, what: str) -> str:
+    """Part of the name that must be reported. Missing files are reported without their rank."""
     if (file, what) in SILENT:
         return ""
-    if what in GONE and (base, file) in TOLD_WHEN_GONE:
-        return TOLD_WHEN_GONE[base, file]
+    if what in ("removed", "renamed") and (base, file) in REPORTED_WHEN_MISSING:
+        return REPORTED_WHEN_MISSING[base, file]
     return file.partition("_0.")[0].partition("_0_")[0]
 
 
-def cases() -> Iterator[Case]:
-    """All cases."""
-    for base, files in FILES.items():
-        for file in files:
-            for what, damage in DAMAGES.items():
+def cases(every: int = 1) -> Iterator[Case]:
+    """All changed folders; every damaged file, or every third etc."""
+    damaged = [(base, file, what) for base, files in FILES.items() for file in files for what in DAMAGES]
+    for base, file, what in damaged[::every]:
 
-                def apply(root: Path, file: str = file, damage: Callable[[Path], None] = damage) -> None:
-                    damage(min(root.rglob(file)))
+        def apply(root: Path, file: str = file, what: str = what) -> None:
+            DAMAGES[what](min(root.rglob(file)))
 
-                yield Case(f"{base} {file} {what}", base, f"`{file}` {what}", apply, names_told(base, file, what))
-    for name, base, what, done, names in FOLDERS:
-        yield Case(name, base, what, done, names)
+        yield Case(f"{base} {file} {what}", base, f"`{file}` {what}", apply, reported_name(base, file, what))
+    for change, base, what, names in FOLDERS:
+        yield Case(change.__name__.replace("_", " "), base, what, change, names)
 
 
 def output(root: Path) -> Path:
@@ -118,7 +116,7 @@ def wrong_rank(root: Path) -> None:
     path.write_text(json.dumps({**info, "rank_id": 5}))
 
 
-def two_ranks(root: Path) -> None:
+def two_settings(root: Path) -> None:
     path = min(root.rglob("profiler_info_0.json"))
     shutil.copy(path, path.with_name("profiler_info_3.json"))
 
@@ -127,7 +125,7 @@ def older_kernels(root: Path) -> None:
     shutil.copy(next((RESULTS / "old_spellings").rglob("kernel_details.csv")), output(root))
 
 
-def newer_everything(root: Path) -> None:
+def mixed_releases(root: Path) -> None:
     """Half of the files from a newer release."""
     for path in sorted(next((RESULTS / "new_spellings").rglob(OUTPUT)).glob("*.csv"))[::2]:
         shutil.copy(path, output(root))
@@ -157,13 +155,13 @@ def empty_output(root: Path) -> None:
         path.unlink()
 
 
-def only_raw(root: Path) -> None:
+def raw_only(root: Path) -> None:
     folder = output(root)
     (folder.parent / "FRAMEWORK").mkdir()
     shutil.rmtree(folder)
 
 
-def output_is_file(root: Path) -> None:
+def output_is_a_file(root: Path) -> None:
     folder = output(root)
     shutil.rmtree(folder)
     folder.write_bytes(PAGE)
@@ -174,7 +172,7 @@ def plain_name(root: Path) -> None:
     folder.rename(folder.with_name("my run"))
 
 
-def only_settings(root: Path) -> None:
+def settings_only(root: Path) -> None:
     shutil.rmtree(output(root))
 
 
@@ -202,22 +200,21 @@ def semicolons(root: Path) -> None:
     path.write_text(path.read_text().replace(",", ";"))
 
 
-Row = tuple[str, str, str, Callable[[Path], None], str]
-#: What happens to whole folders: name, base, words, what is done, what must be named.
-FOLDERS: tuple[Row, ...] = (
-    ("wrong rank", "level1", "`rank_id` says another rank than the file name", wrong_rank, "profiler_info_0.json"),
-    ("two settings", "level1", "the settings of two ranks", two_ranks, "profiler_info"),
-    ("older kernels", "level1", "`kernel_details.csv` of a release of 2023", older_kernels, ""),
-    ("mixed releases", "level1", "every other CSV file of a newer release", newer_everything, ""),
-    ("strangers", "level1", "files of other people everywhere", strangers, ""),
-    ("without output", "level1", f"no `{OUTPUT}` around the files", without_output, ""),
-    ("empty output", "level1", f"an empty `{OUTPUT}`", empty_output, "empty output"),
-    ("raw only", "level1", "raw data only", only_raw, "raw only"),
-    ("output is a file", "level1", f"`{OUTPUT}` is a file", output_is_file, "output is a file"),
-    ("plain name", "level1", "the folder renamed", plain_name, ""),
-    ("settings only", "level1", "only the settings", only_settings, "settings only"),
-    ("nested", "level1", "a copy of the result inside itself", nested, ""),
-    ("header twice", "level1", "`operator_details.csv` with its header twice", header_twice, "operator_details.csv"),
-    ("columns gone", "level1", "`step_trace_time.csv` without its first columns", columns_gone, "step_trace_time.csv"),
-    ("semicolons", "level1", "`memory_record.csv` with semicolons", semicolons, "memory_record.csv"),
+#: What happens to whole folders: the function, the base, words for the table, what must be reported.
+FOLDERS: tuple[tuple[Callable[[Path], None], str, str, str], ...] = (
+    (wrong_rank, "level1", "`rank_id` says another rank than the file name", "profiler_info_0.json"),
+    (two_settings, "level1", "the settings of two ranks", "profiler_info"),
+    (older_kernels, "level1", "`kernel_details.csv` of a release of 2023", ""),
+    (mixed_releases, "level1", "every other CSV file of a newer release", ""),
+    (strangers, "level1", "files of other people everywhere", ""),
+    (without_output, "level1", f"no `{OUTPUT}` around the files", ""),
+    (empty_output, "level1", f"an empty `{OUTPUT}`", "empty output"),
+    (raw_only, "level1", "raw data only", "raw only"),
+    (output_is_a_file, "level1", f"`{OUTPUT}` is a file", "output is a file"),
+    (plain_name, "level1", "the folder renamed", ""),
+    (settings_only, "level1", "only the settings", "settings only"),
+    (nested, "level1", "a copy of the result inside itself", ""),
+    (header_twice, "level1", "`operator_details.csv` with its header twice", "operator_details.csv"),
+    (columns_gone, "level1", "`step_trace_time.csv` without its first columns", "step_trace_time.csv"),
+    (semicolons, "level1", "`memory_record.csv` with semicolons", "memory_record.csv"),
 )

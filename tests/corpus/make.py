@@ -11,9 +11,9 @@ from tb_npu_plugin.capture.models.run import write_run
 from tests.corpus.cases import RESULTS, WRITTEN, Case, cases
 
 
-def make(target: Path) -> list[Case]:
-    """All cases as folders of `target`; returns them."""
-    made = list(cases())
+def make(target: Path, every: int = 1) -> list[Case]:
+    """The cases as folders of `target`, or every third etc. of the damaged files; returns them."""
+    made = list(cases(every))
     with tempfile.TemporaryDirectory() as name:
         for base, recipe in WRITTEN.items():
             write_run(recipe, Path(name) / base, jobs=1)

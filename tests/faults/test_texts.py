@@ -7,34 +7,13 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.plugin import NpuPlugin
-from tb_npu_plugin.views.registry import VIEWS
-from tests.conftest import FIXTURES
-from tests.http.conftest import Browser, context
-from tests.support.texts import Texts, gen_texts
-
-RESULTS = ("level2", "metrics_Memory", "metrics_PipeUtilization", "no_memory", "cpu_only")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """One server over broken results and such that lack files."""
-    spec = ",".join(f"{name}:{FIXTURES / 'results' / name}" for name in RESULTS)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TB_NPU_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        plugin = NpuPlugin(context("", f"broken:{FIXTURES / 'broken'},{spec}"))
-        plugin.watcher().update()
-        yield Browser(plugin)
-        plugin.app().library.close()
-
-
-@pytest.fixture(scope="module")
-def texts() -> Texts:
-    return Texts()
+from tests.faults.conftest import runs, span_ids
+from tests.http.conftest import Browser
+from tests.support.texts import Texts
 
 
 def sentences(answer: dict[str, Any]) -> Iterator[str]:
-    """What an answer says in English only; problems carry messages: `expected` and `found` may quote the file."""
+    """Texts of an answer that have no code; problems carry messages: `expected` and `found` may quote the file."""
     for problem in answer["problems"]:
         assert {"lost", "action"} <= problem["texts"].keys(), problem
     for item in answer["missing"]:
@@ -47,17 +26,11 @@ def sentences(answer: dict[str, Any]) -> Iterator[str]:
                 yield column["title"]
 
 
-def test_views(browser: Browser, texts: Texts) -> None:
-    said = set()
-    for run in browser.json("/api/catalog")["runs"]:
-        span = run["workers"][0]["spans"][0]["id"]
-        for view in VIEWS:
-            query = {"span": {"span": span}, "run": {"run": run["id"]}}.get(
-                view.scope, {"baseline": span, "experimental": span}
-            )
-            said.update(sentences(browser.view(view.id, **query)))
-    assert len(said) > 100
-    assert not {text for text in said if text and not texts.knows(text)}
+def test_views(answers: list[tuple[str, Any]]) -> None:
+    texts = Texts()
+    found = {text for _, answer in answers for text in sentences(answer)}
+    assert len(found) > 100
+    assert not {text for text in found if text and not texts.knows(text)}
 
 
 def test_catalog(browser: Browser) -> None:
@@ -87,15 +60,9 @@ def test_catalog(browser: Browser) -> None:
     ],
 )
 def test_errors(browser: Browser, path: str, query: dict[str, str]) -> None:
-    run = next(run for run in browser.json("/api/catalog")["runs"] if run["label"].startswith("level2"))
-    span = run["workers"][0]["spans"][0]["id"]
+    span = span_ids(next(run for run in runs(browser) if run["label"].startswith("level2")))[0]
     browser.view("kernel", span=span)
     response = browser.ask(path, **({} if path.startswith("/api/view") else {"span": span}), **query)
     error = response.get_json()
     assert response.status_code >= 400
     assert error["texts"].keys() == {"message", "hint"}, error
-
-
-def test_generated_file_is_fresh() -> None:
-    tool = gen_texts()
-    assert tool.TARGET.read_text(encoding="utf-8") == tool.render()

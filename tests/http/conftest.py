@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +15,11 @@ from tensorboard.plugins import base_plugin
 from werkzeug.test import Client, TestResponse
 
 from tb_npu_plugin.plugin import NpuPlugin
+from tb_npu_plugin.server.app import App
+from tb_npu_plugin.store.cache.disk import Cache
+from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.store.pool import worker
+from tb_npu_plugin.store.stages import Request
 from tests.unit.store.results import NAME, write_result
 
 PREFIX = "/data/plugin/npu_profiler"
@@ -63,33 +70,63 @@ def context(logdir: str, logdir_spec: str = "") -> base_plugin.TBContext:
     return base_plugin.TBContext(logdir=logdir, flags=SimpleNamespace(logdir=logdir, logdir_spec=logdir_spec))
 
 
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    """A logdir with one run of two ranks."""
-    folder = tmp_path / "logs"
+class InProcess:
+    """A worker without a process, which takes long to start; tests/unit/store/test_worker.py has the real one."""
+
+    def run(self, request: Request, say: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        meta: dict[str, Any] = json.loads(json.dumps(worker.run(request, say)))
+        return meta
+
+    def kill(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@contextmanager
+def serving(folder: Path, logdir: str, logdir_spec: str = "") -> Iterator[Browser]:
+    """A plugin with a cache in `folder`."""
+    plugin = NpuPlugin(context(logdir, logdir_spec))
+    library = Library(plugin.watcher(), Cache(folder / "cache"), workers=1, process=InProcess)
+    plugin._app = App(plugin.watcher(), library)
+    yield Browser(plugin)
+    library.close()
+
+
+def write_run(folder: Path) -> Path:
+    """A logdir with one run of two ranks; the second has no trace."""
     write_result(folder / "run" / NAME, rank=0)
     write_result(folder / "run" / NAME.replace("4242", "4243"), rank=1, trace=None)
     return folder
 
 
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A logdir of its own for a test that changes it."""
+    return write_run(tmp_path / "logs")
+
+
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However busy the machine is, the first answers tell what the first scan found."""
+    """The first answers wait for the first scan, however busy the machine is."""
     monkeypatch.setattr("tb_npu_plugin.server.app.FIRST_SCAN", 120.0)
     monkeypatch.setattr("tb_npu_plugin.plugin.FIRST_RESULT", 120.0)
 
 
 @pytest.fixture
-def browser(logs: Path) -> Iterator[Browser]:
-    plugin = NpuPlugin(context(str(logs)))
-    yield Browser(plugin)
-    plugin.app().library.close()
+def fresh(logs: Path, tmp_path: Path) -> Iterator[Browser]:
+    """A plugin that has read nothing, over `logs`."""
+    with serving(tmp_path, str(logs)) as browser:
+        yield browser
 
 
-@pytest.fixture
-def empty_browser(tmp_path: Path) -> Iterator[Browser]:
-    """Over a logdir without results."""
-    (tmp_path / "nothing").mkdir()
-    plugin = NpuPlugin(context(str(tmp_path / "nothing")))
-    yield Browser(plugin)
-    plugin.app().library.close()
+@pytest.fixture(scope="package")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """The plugin over two ranks, both read. Tests that change files or the library take `fresh`."""
+    folder = tmp_path_factory.mktemp("http")
+    with serving(folder, str(write_run(folder / "logs"))) as browser:
+        first, second = browser.spans()
+        for view, span in (("overview", first), ("trace", first), ("overview", second)):
+            browser.view(view, span=span)
+        yield browser

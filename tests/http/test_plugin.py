@@ -67,11 +67,9 @@ def test_the_tab_is_active_where_it_can_help(
     assert plugin._app is None, "no store, no pool, no cache for this"
 
 
-def test_the_console_tells_of_each_run_found_and_of_what_was_loaded(
-    browser: Browser, caplog: pytest.LogCaptureFixture
-) -> None:
-    span = browser.spans()[0]
-    browser.view("overview", span=span)
+def test_the_console_names_runs_and_loaded_spans(fresh: Browser, caplog: pytest.LogCaptureFixture) -> None:
+    span = fresh.spans()[0]
+    fresh.view("overview", span=span)
     found = [record.getMessage() for record in caplog.records if record.levelname == "INFO"]
     assert any(text.startswith("found run run: 2 workers, 2 captures, ") for text in found)
     assert any(text.startswith("loaded tables of rank 0") and " rows, " in text and NAME in text for text in found)
@@ -93,7 +91,7 @@ def test_logdir_spec(tmp_path: Path) -> None:
     plugin.app().library.close()
 
 
-def test_without_any_logdir_it_is_there_and_empty() -> None:
+def test_without_a_logdir_the_catalog_is_empty() -> None:
     plugin = NpuPlugin(context(""))
     assert Browser(plugin).json("/api/catalog")["runs"] == []
 

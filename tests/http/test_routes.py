@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import gzip
 import io
 import json
+import os
 import typing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from werkzeug.test import EnvironBuilder
+from werkzeug.wrappers import Request
 
 from tb_npu_plugin.server import respond, static
 from tb_npu_plugin.service import catalog, resolve
+from tb_npu_plugin.views import kernel
 from tb_npu_plugin.views.availability import ViewStateJson
 from tb_npu_plugin.views.base import ErrorJson, ProgressJson, ViewJson
 from tests.http.conftest import PREFIX, Browser
@@ -25,8 +31,8 @@ def keys(kind: type) -> set[str]:
     return set(typing.get_type_hints(kind))
 
 
-def test_the_catalog_is_there_at_once_and_keeps_its_contract(browser: Browser) -> None:
-    found = browser.json("/api/catalog")
+def test_the_catalog_keeps_its_contract(fresh: Browser) -> None:
+    found = fresh.json("/api/catalog")
     assert set(found) == keys(catalog.CatalogJson)
     (run,) = found["runs"]
     assert set(run) == keys(catalog.RunJson) and run["label"] == "run"
@@ -40,16 +46,24 @@ def test_the_catalog_is_there_at_once_and_keeps_its_contract(browser: Browser) -
     assert [worker["spans"][0]["has_trace"] for worker in run["workers"]] == [True, False]
 
 
-def test_a_result_that_appears_is_picked_up(browser: Browser, logs: Path) -> None:
-    before = browser.json("/api/catalog")["generation"]
-    write_result(logs / "later" / NAME)
-    assert until(lambda: len(browser.json("/api/rescan", method="POST")["runs"]) == 2)
-    assert browser.json("/api/catalog")["generation"] > before
+def test_new_results_and_skipped_folders_are_listed(fresh: Browser, logs: Path) -> None:
+    before = fresh.json("/api/catalog")["generation"]
+    os.mkdir(os.fsencode(logs) + b"/bad\xff\xfe")  # noqa: PTH102
+    write_result(Path(os.fsdecode(os.fsencode(logs) + b"/bad\xff\xfe")) / NAME, rank=5)
+    write_result(logs / "<script>alert(1)<" / "x<b>y_1_20250109154804123_ascend_pt")
+    (logs / "raw_ascend_pt" / "FRAMEWORK").mkdir(parents=True)
+    settle(logs)
+    assert until(lambda: len(fresh.json("/api/rescan", method="POST")["runs"]) == 3)
+    found = fresh.json("/api/catalog")
+    assert found["generation"] > before
+    assert {run["label"] for run in found["runs"]} == {"run", "bad\ufffd\ufffd", "<script>alert(1)<"}
+    (item,) = found["skipped"]
+    assert set(item) == keys(catalog.SkippedJson) and item["path"] == "raw_ascend_pt" and "analyse(" in item["command"]
 
 
-def test_what_ends_while_the_catalog_is_made_is_news(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_during_the_catalog_raises_the_generation(fresh: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     # The page asks again when the generation has changed: it went on showing what was being read as it was.
-    library = browser.plugin.app().library
+    library = fresh.plugin.app().library
     real = catalog._span
 
     def span(*arguments: Any) -> Any:
@@ -58,74 +72,68 @@ def test_what_ends_while_the_catalog_is_made_is_news(browser: Browser, monkeypat
         return found
 
     monkeypatch.setattr(catalog, "_span", span)
-    assert browser.json("/api/catalog")["generation"] < library.generation
+    assert fresh.json("/api/catalog")["generation"] < library.generation
 
 
-def test_what_was_not_taken_is_in_the_catalog(browser: Browser, logs: Path) -> None:
-    (logs / "raw_ascend_pt" / "FRAMEWORK").mkdir(parents=True)
-    browser.plugin.watcher().update()
-    (item,) = browser.json("/api/catalog")["skipped"]
-    assert set(item) == keys(catalog.SkippedJson) and item["path"] == "raw_ascend_pt" and "analyse(" in item["command"]
-
-
-def test_a_view_is_read_when_it_is_asked_for(browser: Browser) -> None:
-    span = browser.spans()[0]
-    first = browser.json("/api/view/overview", span=span)
+def test_a_view_is_read_when_it_is_asked_for(fresh: Browser) -> None:
+    span = fresh.spans()[0]
+    first = fresh.json("/api/view/overview", span=span)
     assert set(first) == keys(ViewJson)
     assert first["state"] == "reading" and first["data"] is None
     assert all(set(item) == keys(ProgressJson) for item in first["progress"]) and first["progress"]
-    found = browser.view("overview", span=span)
+    found = fresh.view("overview", span=span)
     assert found["state"] == "ready" and found["base_ns"] == "1736408883704643212"
     (step,) = found["data"]["steps"]
     assert (step["step"], step["computing"], step["free"], step["preparing"]) == ("7", 13750, 1500, 2000)
-    state = browser.json("/api/catalog")["runs"][0]["workers"][0]["spans"][0]
+    state = fresh.json("/api/catalog")["runs"][0]["workers"][0]["spans"][0]
     assert state["state"] in ("partial", "ready") and state["start_ns"] == "1736408883704643212"
     assert state["label"] == "2025-01-09 15:48:04 · step 7"
 
 
-def test_progress_of_a_span_and_of_everything(browser: Browser) -> None:
-    span = browser.spans()[1]
-    assert browser.json("/api/progress", span=span)["jobs"] == []
-    browser.view("overview", span=span)
-    (job,) = browser.json("/api/progress", span=span)["jobs"]
+def test_progress_of_a_span_and_of_everything(fresh: Browser) -> None:
+    span = fresh.spans()[1]
+    assert fresh.json("/api/progress", span=span)["jobs"] == []
+    assert fresh.ask("/api/table/kernel.all", span=span).status_code == 503
+    fresh.view("overview", span=span)
+    (job,) = fresh.json("/api/progress", span=span)["jobs"]
     assert (job["stage"], job["state"]) == ("tables", "ready") and job["bytes_done"] == job["bytes_total"] > 0
-    assert until(lambda: browser.json("/api/progress")["jobs"] == [])
-    assert browser.json("/api/progress", span="nonsense")["jobs"] == []
+    assert until(lambda: fresh.json("/api/progress")["jobs"] == [])
+    assert fresh.json("/api/progress", span="nonsense")["jobs"] == []
 
 
-def test_a_view_whose_files_are_not_there_says_which_and_how_to_get_them(browser: Browser) -> None:
+def test_a_missing_view_names_its_files_and_options(browser: Browser) -> None:
     found = browser.view("memory", span=browser.spans()[0])
     assert found["state"] == "missing" and found["data"] is None
     assert {item["file"] for item in found["missing"]} >= {"memory_record.csv"}
     assert all(item["option"] for item in found["missing"])
 
 
-def test_operators_come_from_the_trace_where_their_own_file_is_not_there(browser: Browser, logs: Path) -> None:
+def test_operators_come_from_the_trace_without_their_own_file(fresh: Browser, logs: Path) -> None:
     device_only = TRACE.replace("cpu_op", "other")
     write_result(logs / "other" / NAME, trace=device_only)
-    without_host, with_trace, without_trace = browser.spans()  # runs "other", "run" rank 0 and rank 1
-    found = browser.view("operator", span=with_trace)
+    without_host, with_trace, without_trace = fresh.spans()  # runs "other", "run" rank 0 and rank 1
+    found = fresh.view("operator", span=with_trace)
     assert found["state"] == "ready" and found["data"]["source"] == "trace_view.json"
     assert found["tables"]["by_name"]["data"]["host_total_ns"] == [9500]
     for span in (without_host, without_trace):
-        found = browser.view("operator", span=span)
+        found = fresh.view("operator", span=span)
         assert found["state"] == "missing" and found["missing"][0]["file"] == "operator_details.csv"
-    runs = browser.json("/api/catalog")["runs"]
+    runs = fresh.json("/api/catalog")["runs"]
     spans = [span for run in runs for worker in run["workers"] for span in worker["spans"]]
     states = [next(view for view in span["views"] if view["id"] == "operator") for span in spans]
     assert [(state["available"], state["count"]) for state in states] == [(False, None), (True, 1), (False, None)]
 
 
-def test_a_view_is_drawn_again_when_the_trace_brings_its_operators(browser: Browser) -> None:
-    span = browser.spans()[0]
-    place = browser.plugin.app().library.place(span)
-    library = browser.plugin.app().library
+def test_the_fingerprint_changes_when_the_trace_adds_operators(fresh: Browser) -> None:
+    span = fresh.spans()[0]
+    place = fresh.plugin.app().library.place(span)
+    library = fresh.plugin.app().library
     library.read([place], ["tables"])
-    asked = browser.plugin.app().service
+    asked = fresh.plugin.app().service
     asked._read_ahead = False  # nothing but what the view needs
-    before = browser.view("overview", span=span)
+    before = fresh.view("overview", span=span)
     library.read([place], ["trace"])
-    after = browser.view("overview", span=span)
+    after = fresh.view("overview", span=span)
     assert "operators" not in before["tables"] and "operators" in after["tables"]
     assert after["fingerprint"] != before["fingerprint"]
 
@@ -146,8 +154,6 @@ def test_a_table_of_a_view_without_data_is_not_waited_for(browser: Browser) -> N
 
 def test_tables_are_paged_sorted_and_downloaded_whole(browser: Browser) -> None:
     span = browser.spans()[0]
-    assert browser.ask("/api/table/kernel.all", span=span).status_code == 503
-    browser.view("kernel", span=span)
     page = browser.json("/api/table/kernel.all", span=span, sort="dur_ns", desc="1", limit="1")
     assert page["total"] == 2 and page["rows"] == 1 and page["data"]["dur_ns"] == [10250]
     response = browser.ask("/api/table/kernel.all", span=span, limit="1", format="csv")
@@ -198,8 +204,6 @@ def test_errors_are_json_with_code_message_and_hint(
     browser: Browser, path: str, query: dict[str, str], status: int
 ) -> None:
     span = browser.spans()[0]
-    for view in ("overview", "trace"):
-        browser.view(view, span=span)
     response = browser.ask(path, **{name: span if value == "SPAN" else value for name, value in query.items()})
     assert response.status_code == status, response.text
     assert response.mimetype == "application/json" and set(response.get_json()) == keys(ErrorJson)
@@ -216,14 +220,12 @@ def test_only_get_is_answered(browser: Browser, method: str, path: str) -> None:
     assert response.headers["Allow"] == "GET, HEAD"
 
 
-def test_of_a_parameter_given_twice_the_first_counts_everywhere(browser: Browser) -> None:
-    span = browser.spans()[0]
-    browser.view("overview", span=span)
-    found = browser.json("/api/table/overview.kernels", span=[span, "nonsense"], limit=["1", "7"])
+def test_the_first_of_equal_parameters_counts(browser: Browser) -> None:
+    found = browser.json("/api/table/overview.kernels", span=[browser.spans()[0], "nonsense"], limit=["1", "7"])
     assert found["rows"] == 1
 
 
-def test_a_defect_of_ours_is_json_without_a_traceback(
+def test_an_internal_error_is_json_without_a_traceback(
     browser: Browser, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(resolve, "find_view", lambda view: 1 / 0)
@@ -232,19 +234,15 @@ def test_a_defect_of_ours_is_json_without_a_traceback(
     assert "ZeroDivision" not in response.text and "ZeroDivisionError" in caplog.text
 
 
-def test_a_view_that_cannot_be_built_fails_alone(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    import dataclasses
-
-    from tb_npu_plugin.views import kernel
-
+def test_a_view_that_cannot_be_built_fails_alone(fresh: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = dataclasses.replace(kernel.VIEW, build=lambda source: {}["played"])
     real = resolve.find_view
     monkeypatch.setattr(resolve, "find_view", lambda view: broken if view == "kernel" else real(view))
-    span = browser.spans()[0]
-    found = browser.view("kernel", span=span)
+    span = fresh.spans()[0]
+    found = fresh.view("kernel", span=span)
     assert found["state"] == "failed" and found["data"] is None
     assert "view_defect" in {problem["code"] for problem in found["problems"]}
-    assert browser.view("overview", span=span)["state"] == "ready"
+    assert fresh.view("overview", span=span)["state"] == "ready"
 
 
 def test_headers(browser: Browser) -> None:
@@ -275,27 +273,12 @@ def test_versioned_static_files_are_kept_and_the_others_are_not(browser: Browser
     assert "max-age=31536000" in browser.ask("/static/index.js", v="1").headers["Cache-Control"]
 
 
-def test_json_is_json_whatever_the_data_hold() -> None:
-    import numpy as np
-    from werkzeug.test import EnvironBuilder
-    from werkzeug.wrappers import Request
-
-    content = {"a": [float("nan"), float("inf"), 1.5], "b": np.int64(3), "c": np.float64("nan"), "d": ["\ud800"]}
-    response = respond.json(Request(EnvironBuilder().get_environ()), content)
-
-    def refuse(name: str) -> None:
-        raise AssertionError(f"{name} is no JSON")
-
-    found = json.loads(response.get_data(), parse_constant=refuse)
-    assert found == {"a": [None, None, 1.5], "b": 3, "c": None, "d": ["?"]}
-
-
-def test_binary_is_packed_above_the_limit_for_those_who_accept_it() -> None:
-    from werkzeug.test import EnvironBuilder
-    from werkzeug.wrappers import Request
-
+def test_encodings_of_answers() -> None:
     packs = Request(EnvironBuilder(headers={"Accept-Encoding": "gzip"}).get_environ())
     plain = Request(EnvironBuilder().get_environ())
+    content = {"a": [float("nan"), float("inf"), 1.5], "b": np.int64(3), "c": np.float64("nan"), "d": ["\ud800"]}
+    found = json.loads(respond.json(plain, content).get_data(), parse_constant=pytest.fail)
+    assert found == {"a": [None, None, 1.5], "b": 3, "c": None, "d": ["?"]}
     large, small = bytes(respond.GZIP_FROM), b"x" * 10
     assert gzip.decompress(respond.binary(packs, large).get_data()) == large
     assert respond.binary(packs, large).headers["Content-Encoding"] == "gzip"
@@ -303,41 +286,23 @@ def test_binary_is_packed_above_the_limit_for_those_who_accept_it() -> None:
     assert respond.binary(plain, large).get_data() == large
 
 
-def test_no_request_carries_a_path_and_no_answer_an_absolute_one(browser: Browser, logs: Path) -> None:
-    span = browser.spans()[0]
-    catalog = browser.json("/api/catalog")
-    assert catalog.pop("logdirs") == [str(logs)]
-    view = browser.view("overview", span=span)
-    assert str(logs) not in json.dumps([catalog, view])
+def test_no_request_carries_a_path_and_no_answer_an_absolute_one(fresh: Browser, logs: Path) -> None:
+    span = fresh.spans()[0]
+    found = fresh.json("/api/catalog")
+    assert found.pop("logdirs") == [str(logs)]
+    view = fresh.view("overview", span=span)
+    assert str(logs) not in json.dumps([found, view])
     for value in ("x/..", str(logs), "run", NAME, PREFIX):
-        assert browser.ask("/api/view/overview", span=value).status_code == 404
+        assert fresh.ask("/api/view/overview", span=value).status_code == 404
 
 
-def test_names_are_handed_on_as_they_are(browser: Browser, logs: Path) -> None:
-    write_result(logs / "<script>alert(1)<" / "x<b>y_1_20250109154804123_ascend_pt")
-    browser.spans()
-    labels = [run["label"] for run in browser.json("/api/catalog")["runs"]]
-    assert "<script>alert(1)<" in labels
-
-
-def test_a_file_name_that_is_no_text_is_shown_somehow(browser: Browser, logs: Path) -> None:
-    import os
-
-    os.mkdir(os.fsencode(logs) + b"/bad\xff\xfe")  # noqa: PTH102
-    write_result(Path(os.fsdecode(os.fsencode(logs) + b"/bad\xff\xfe")) / NAME, rank=5)
-    settle(logs)
-    assert len(browser.spans()) == 3
-    labels = [run["label"] for run in browser.json("/api/catalog")["runs"]]
-    assert "bad\ufffd\ufffd" in labels
-
-
-def test_doctor_tells_of_a_file_that_came_later(browser: Browser, logs: Path) -> None:
-    span = browser.spans()[0]
-    before = browser.view("doctor", span=span)
+def test_doctor_lists_a_file_that_was_added_later(fresh: Browser, logs: Path) -> None:
+    span = fresh.spans()[0]
+    before = fresh.view("doctor", span=span)
     assert "unread" not in {file["state"] for file in before["data"]["files"]}
     (logs / "run" / NAME / "ASCEND_PROFILER_OUTPUT" / "hbm.csv").write_text("1")
-    assert browser.spans()[0] == span
-    after = browser.view("doctor", span=span)
+    assert fresh.spans()[0] == span
+    after = fresh.view("doctor", span=span)
     assert [file["file"] for file in after["data"]["files"] if file["state"] == "unread"] == [
         "ASCEND_PROFILER_OUTPUT/hbm.csv"
     ]

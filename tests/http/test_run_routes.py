@@ -20,66 +20,55 @@ from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import settle
 
 
-def test_distributed_takes_all_ranks_that_can_be_read(browser: Browser) -> None:
-    browser.spans()
-    run = browser.json("/api/catalog")["runs"][0]
-    browser.view("distributed", run=run["id"])
-    tokens = {worker["spans"][0]["id"] for worker in run["workers"]}
-
-    def states() -> dict[str, str]:
-        found = browser.json("/api/view/distributed", run=run["id"])
-        return {item["span"]: item["state"] for item in found["data"]["ranks"]} if found["data"] else {}
-
-    assert until(lambda: states() == dict.fromkeys(tokens, "ready"))
-    listed = browser.json("/api/ranks", run=run["id"])["ranks"]
-    assert [(item["rank"], item["state"], len(item["steps"])) for item in listed] == [(0, "ready", 1), (1, "ready", 1)]
-    assert all(set(item) == set(get_type_hints(ranks.RankStepJson)) for item in listed)
-
-
-def test_problems_of_several_ranks_say_whose_file_it_is(browser: Browser, logs: Path) -> None:
+def test_problems_of_several_ranks_say_whose_file_it_is(fresh: Browser, logs: Path) -> None:
     kernels = next((logs / "run").glob("*4243*")) / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
     kernels.write_text(kernels.read_text() + "short,row\n")
     settle(logs)  # else it is read anew when it has settled, and is missing from the run for so long
-    browser.spans()
-    run = browser.json("/api/catalog")["runs"][0]
+    fresh.spans()
+    run = fresh.json("/api/catalog")["runs"][0]
     for worker in run["workers"]:
-        browser.view("overview", span=worker["spans"][0]["id"])
-    found = browser.view("distributed", run=run["id"])["problems"]
+        fresh.view("overview", span=worker["spans"][0]["id"])
+    found = fresh.view("distributed", run=run["id"])["problems"]
     files = {problem["file"] for problem in found if problem["code"] == "short_row"}
     assert files == {"rank 1 · host1_4243: ASCEND_PROFILER_OUTPUT/kernel_details.csv"}
 
 
-def test_ranks_of_a_small_run_are_read_without_hurry(browser: Browser) -> None:
-    browser.spans()
-    run = browser.json("/api/catalog")["runs"][0]["id"]
-    assert [item["state"] for item in browser.json("/api/ranks", run=run)["ranks"]] == ["reading", "reading"]
-    jobs = browser.plugin.app().library.pool.jobs()
+def states(browser: Browser, path: str, run: str) -> dict[str, str]:
+    """State of each span of a run."""
+    found = browser.json(path, run=run)
+    return {
+        item["span"]: item["state"] for item in (found if "ranks" in found else found["data"] or {"ranks": []})["ranks"]
+    }
+
+
+def test_ranks_of_a_small_run_are_read_without_urgency(fresh: Browser) -> None:
+    spans = fresh.spans()
+    run = fresh.json("/api/catalog")["runs"][0]["id"]
+    assert states(fresh, "/api/ranks", run) == dict.fromkeys(spans, "reading")
+    jobs = fresh.plugin.app().library.pool.jobs()
     assert {job.stage for job in jobs} <= {"tables"} and not any(job.urgent for job in jobs)
-
-    def states() -> list[str]:
-        return [item["state"] for item in browser.json("/api/ranks", run=run)["ranks"]]
-
-    assert until(lambda: states() == ["ready", "ready"])
+    assert until(lambda: states(fresh, "/api/ranks", run) == dict.fromkeys(spans, "ready"))
+    fresh.view("distributed", run=run)
+    assert until(lambda: states(fresh, "/api/view/distributed", run) == dict.fromkeys(spans, "ready"))
+    listed = fresh.json("/api/ranks", run=run)["ranks"]
+    assert [(item["rank"], item["state"], len(item["steps"])) for item in listed] == [(0, "ready", 1), (1, "ready", 1)]
+    assert all(set(item) == set(get_type_hints(ranks.RankStepJson)) for item in listed)
 
 
 @pytest.mark.parametrize("limit", ["READ_RANKS", "READ_BYTES"])
-def test_ranks_of_a_large_run_start_no_reading(browser: Browser, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+def test_ranks_of_a_large_run_start_no_reading(fresh: Browser, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     monkeypatch.setattr(ranks, limit, 1)
-    browser.spans()
-    run = browser.json("/api/catalog")["runs"][0]["id"]
-    assert [item["state"] for item in browser.json("/api/ranks", run=run)["ranks"]] == ["missing", "missing"]
-    assert browser.json("/api/progress")["jobs"] == []
+    fresh.spans()
+    run = fresh.json("/api/catalog")["runs"][0]["id"]
+    assert [item["state"] for item in fresh.json("/api/ranks", run=run)["ranks"]] == ["missing", "missing"]
+    assert fresh.json("/api/progress")["jobs"] == []
 
 
 def test_a_rank_that_is_read_while_the_view_is_made_is_asked_for_again(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It was called missing, and nothing asked for the view any more.
-    browser.spans()
-    run = browser.json("/api/catalog")["runs"][0]
-    late = run["workers"][1]["spans"][0]["id"]
-    for worker in run["workers"]:
-        assert browser.view("overview", span=worker["spans"][0]["id"])["state"] == "ready"
+    run, late = browser.json("/api/catalog")["runs"][0], browser.spans()[1]
     request = Library.request
 
     def a_moment_ago(self: Library, place: Place, *args: Iterable[Any], **settings: bool) -> list[StageStatus]:
@@ -93,15 +82,15 @@ def test_a_rank_that_is_read_while_the_view_is_made_is_asked_for_again(
     assert {item["span"]: (item["state"], item["reason"]) for item in found}[late] == ("reading", "")
 
 
-def test_ranks_with_points_instead_of_budgets_have_a_mean_step(browser: Browser, logs: Path) -> None:
+def test_ranks_with_points_instead_of_budgets_have_a_mean_step(fresh: Browser, logs: Path) -> None:
     """Mean of the file's figures, here without our readers: all steps but the first, not the file's own average; in
     units of 10 ns."""
     shutil.copytree(FIXTURES / "results" / "mindinsight_cluster", logs / "cluster")
-    browser.spans()
-    run = next(run["id"] for run in browser.json("/api/catalog")["runs"] if run["label"] == "cluster")
+    fresh.spans()
+    run = next(run["id"] for run in fresh.json("/api/catalog")["runs"] if run["label"] == "cluster")
 
     def listed() -> list[Any]:
-        return list(browser.json("/api/ranks", run=run)["ranks"])
+        return list(fresh.json("/api/ranks", run=run)["ranks"])
 
     assert until(lambda: all(item["state"] == "ready" for item in listed()))
     for item in listed():

@@ -9,18 +9,18 @@ from tests.http.conftest import Browser
 from tests.unit.discovery.test_watch import until
 
 
-def test_the_timeline_is_read_when_it_is_asked_for(browser: Browser) -> None:
-    span = browser.spans()[0]
+def test_a_request_for_the_timeline_starts_reading(fresh: Browser) -> None:
+    span = fresh.spans()[0]
     query = {"span": span, "rows": "0-100", "t0": "0", "t1": "10000", "px": "1"}
-    first = browser.ask("/api/timeline/slices", **query)
+    first = fresh.ask("/api/timeline/slices", **query)
     assert first.status_code == 503 and first.get_json()["code"] == "not_ready"
-    assert until(lambda: browser.ask("/api/timeline/slices", **query).status_code == 200)
-    response = browser.ask("/api/timeline/slices", **query)
+    assert until(lambda: fresh.ask("/api/timeline/slices", **query).status_code == 200)
+    response = fresh.ask("/api/timeline/slices", **query)
     magic, length = struct.unpack_from("<II", response.data)
     header = json.loads(response.data[8 : 8 + length])
     assert magic == 0x5542504E and response.mimetype == "application/octet-stream"
     assert header["names"] == ["aten::add"] and header["base"] == "1736408883704000500"
-    detail = browser.json("/api/timeline/slice", span=span, id="0")
+    detail = fresh.json("/api/timeline/slice", span=span, id="0")
     assert detail["dur"] == 9500 and detail["args"] == {"Input Dims": "2,2"}
 
 
@@ -39,8 +39,7 @@ def test_a_span_without_a_trace_has_no_timeline(browser: Browser) -> None:
 
 
 def test_trace_shows_times_from_the_zero_of_all_views(browser: Browser) -> None:
-    """A kernel starts as long after the zero in Trace as in Kernel, also where the trace begins at another moment; links keep
-    what counts from the trace's own base."""
+    """The trace begins at another moment than the tables."""
     span = browser.spans()[0]
     kernel = browser.view("kernel", span=span)
     trace = browser.view("trace", span=span)

@@ -22,6 +22,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 REAL_RUN = Path(os.environ.get("NPU_REAL_DATA") or ROOT.parent / "shared" / "real-data") / "ascend_pt_text_level1"
 COMMUNICATION = ("HCCL", "COMMUNICATION")
+FULL = pytest.mark.full
 Row = dict[str, str]
 Event = dict[str, Any]
 
@@ -46,9 +47,14 @@ class Raw:
 
     folder: Path
 
+    @property
+    def output(self) -> Path:
+        """The folder of the parsed files."""
+        return self.folder / "ASCEND_PROFILER_OUTPUT"
+
     def path(self, name: str) -> Path:
-        """The file, or the compressed one where only that is there."""
-        plain = self.folder / "ASCEND_PROFILER_OUTPUT" / name
+        """The file, or the compressed one where only that exists."""
+        plain = self.output / name
         packed = plain.with_name(name + ".gz")
         return packed if packed.exists() and not plain.exists() else plain
 
@@ -144,11 +150,18 @@ def raw(folder: Path) -> Raw:
     return Raw(folder)
 
 
+#: Fixtures whose first rank every commit tests: each spelling and each set of files once. The others are `full`.
+QUICK = ("cpu_only", "level0", "level2", "metrics_Memory", "no_steps", "old_spellings", "two_ranks", "two_steps")
+
+
 def every_result(*needs: str) -> list[Any]:
     """Test parameters: all good fixtures that have these files, and both real ranks."""
     from tests.support.fixtures import folders, label
 
     own = [folder for group in ("results", "demo") for folder in folders(group)]
-    out = [pytest.param(folder, id=label(folder)) for folder in own if Raw(folder).has(*needs)]
-    assert out, f"no fixture has {needs}"
-    return [*out, *(pytest.param(REAL_RUN / f"rank{rank}_ascend_pt", id=f"real/rank{rank}") for rank in (0, 1))]
+    quick = {next(folder for folder in own if folder.parent.name == name) for name in QUICK}
+    found = {folder: label(folder) for folder in own if Raw(folder).has(*needs)}
+    assert found, f"no fixture has {needs}"
+    found |= {REAL_RUN / f"rank{rank}_ascend_pt": f"real/rank{rank}" for rank in (0, 1)}
+    quick.add(REAL_RUN / "rank1_ascend_pt")
+    return [pytest.param(path, id=name, marks=() if path in quick else FULL) for path, name in found.items()]

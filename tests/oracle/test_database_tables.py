@@ -7,10 +7,9 @@ The oracle reads with sqlite3 alone.
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from collections import Counter
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,55 +17,51 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 from tb_npu_plugin.tables import Table
 from tests.conftest import real_data
-from tests.oracle.copies import copies_by_operator
-from tests.oracle.raw import Raw
+from tests.support.invariants import query
 
-RANKS = (0, 1)
 #: us, step 50: Computing, not overlapped, Overlapped, Communication, Free, Stage, Preparing.
 STEPS = {
     0: (8903.431, 98071.947, 4036.153, 102108.100, 25258.144, 132233.522, 18055.693),
     1: (8915.634, 94556.050, 4034.140, 98590.190, 25840.499, 129312.183, 17512.827),
 }
+#: ns of the copies that operators launched: call of the copy -> task queue -> operator.
+COPIES = {0: 853_379, 1: 773_916}
 KEYS = ("computing", "communication_not_overlapped", "overlapped", "communication", "free", "stage", "preparing")
 
 
-def output(rank: int) -> Path:
+@pytest.fixture(params=[0, 1])
+def rank(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture
+def folder(rank: int) -> Path:
     data = real_data()
-    folder = None if data is None else data / "ascend_pt_db_level1" / f"rank{rank}_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
-    if folder is None or not folder.is_dir():
+    if data is None:
         pytest.skip("no real database export: set NPU_REAL_DATA to the folder that holds ascend_pt_db_level1")
-    return folder
+    return data / "ascend_pt_db_level1" / f"rank{rank}_ascend_pt"
 
 
-def query(folder: Path, sql: str) -> list[Any]:
-    (path,) = folder.glob("ascend_pytorch_profiler_*.db")
-    connection = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
-    try:
-        return connection.execute(sql).fetchall()
-    finally:
-        connection.close()
-
-
+@cache
 def tables(folder: Path) -> dict[str, Table]:
     log = ProblemLog()
     out: dict[str, Table] = {}
-    for path in sorted(folder.glob("*.db")):
+    for path in sorted((folder / OUTPUT_FOLDER).glob("*.db")):
         out.update(read_database(Reading(path, path.name, log), TABLES))
     assert log.list() == []
     return out
 
 
-@pytest.mark.parametrize("rank", RANKS)
-def test_steps(rank: int) -> None:
-    steps = tables(output(rank))["step_trace"]
+def test_steps(folder: Path, rank: int) -> None:
+    steps = tables(folder)["step_trace"]
     assert steps.text("step").tolist() == ["50"]
     assert [int(steps.ints(key)[0]) for key in KEYS] == [round(us * 1000) for us in STEPS[rank]]
 
 
-@pytest.mark.parametrize("rank", RANKS)
-def test_kernels_and_their_waiting_times(rank: int) -> None:
+def test_kernels_and_their_waiting_times(folder: Path) -> None:
     sql = """WITH k AS (
       SELECT t.startNs s,t.endNs e,i.name n,i.opType ty,i.taskType tt,i.blockDim bd,i.inputShapes sh
         FROM COMPUTE_TASK_INFO i JOIN TASK t ON t.globalTaskId=i.globalTaskId
@@ -75,110 +70,88 @@ def test_kernels_and_their_waiting_times(rank: int) -> None:
         COALESCE((SELECT value FROM STRING_IDS WHERE id=tt),'HCCL'),s,e-s,
         MAX(0,s-COALESCE(LAG(e) OVER (ORDER BY s),s)),bd,TRIM((SELECT value FROM STRING_IDS WHERE id=sh),'"')
       FROM k ORDER BY s"""
-    kernels = tables(output(rank))["kernels"]
+    kernels = tables(folder)["kernels"]
     keys = ("name", "type", "core", "start_ns", "dur_ns", "wait_ns", "block_dim", "input_shapes")
     shown = list(zip(*(kernels.data[key].tolist() for key in keys)))
-    expected = [tuple(None if cell in ("", "N/A") else cell for cell in row) for row in query(output(rank), sql)]
+    expected = [tuple(None if cell in ("", "N/A") else cell for cell in row) for row in query(folder, sql)]
     assert len(shown) == 191
     assert shown == expected
     assert set(kernels.text("step").tolist()) <= {"50", None}
 
 
-@pytest.mark.parametrize("rank", RANKS)
-def test_metrics(rank: int) -> None:
-    kernels = tables(output(rank))["kernels"]
+def test_metrics(folder: Path) -> None:
+    kernels = tables(folder)["kernels"]
     sql = """SELECT t.startNs,p.value FROM TASK_PMU_INFO p JOIN TASK t USING(globalTaskId)
              JOIN STRING_IDS s ON s.id=p.name WHERE s.value='{}'"""
     for name, key in (("aic_total_time", "aicore_time"), ("aiv_vec_time", "aiv_vec_time")):
         found = dict(zip(kernels.ints("start_ns").tolist(), kernels.ints(key).tolist()))
-        rows = query(output(rank), sql.format(name))
+        rows = query(folder, sql.format(name))
         assert len(rows) == 185
         assert all(found[start] == round(value) for start, value in rows)
     found_ratio = dict(zip(kernels.ints("start_ns").tolist(), kernels.floats("aic_mac_ratio").tolist()))
-    assert all(found_ratio[start] == value for start, value in query(output(rank), sql.format("aic_mac_ratio")))
+    assert all(found_ratio[start] == value for start, value in query(folder, sql.format("aic_mac_ratio")))
     assert not any(column.key.startswith(("aiv_mac", "aiv_mte1")) for column in kernels.columns)
 
 
-@pytest.mark.parametrize("rank", RANKS)
-def test_statistics(rank: int) -> None:
-    found = tables(output(rank))
+def test_statistics(folder: Path) -> None:
+    found = tables(folder)
     sql = """SELECT y.value,c.value,COUNT(*),SUM(t.endNs-t.startNs) FROM COMPUTE_TASK_INFO i JOIN TASK t
              USING(globalTaskId) JOIN STRING_IDS y ON y.id=i.opType JOIN STRING_IDS c ON c.id=i.taskType GROUP BY 1,2"""
     keys = ("type", "core", "calls", "total_ns")
     statistic = found["op_statistic"]
     shown = list(zip(*(statistic.data[key].tolist() for key in keys)))
-    assert sorted(shown) == sorted(query(output(rank), sql)) and len(shown) == 33
+    assert sorted(shown) == sorted(query(folder, sql)) and len(shown) == 33
     assert [row[3] for row in shown] == sorted((row[3] for row in shown), reverse=True)
     sql = """SELECT e.name,s.value,COUNT(*),SUM(endNs-startNs),MIN(endNs-startNs),MAX(endNs-startNs) FROM CANN_API a
              JOIN ENUM_API_TYPE e ON e.id=a.type JOIN STRING_IDS s ON s.id=a.name GROUP BY 1,2"""
     keys = ("level", "name", "calls", "total_ns", "min_ns", "max_ns")
     shown = list(zip(*(found["api_statistic"].data[key].tolist() for key in keys)))
-    assert sorted(shown) == sorted(query(output(rank), sql)) and len(shown) == 57
+    assert sorted(shown) == sorted(query(folder, sql)) and len(shown) == 57
 
 
-@pytest.mark.parametrize("rank", RANKS)
-def test_operators(rank: int) -> None:
+def test_operators(folder: Path, rank: int) -> None:
     sql = """WITH dev AS (SELECT t.connectionId c,t.endNs-t.startNs d,v.value core FROM TASK t JOIN COMPUTE_TASK_INFO i
                USING(globalTaskId) JOIN STRING_IDS v ON v.id=i.taskType
                UNION ALL SELECT connectionId,endNs-startNs,'' FROM COMMUNICATION_OP)
              SELECT a.rowid,SUM(d),SUM(CASE WHEN core IN ('AI_CORE','AI_VECTOR_CORE') THEN d ELSE 0 END)
              FROM PYTORCH_API a JOIN CONNECTION_IDS x ON x.id=a.connectionId JOIN dev ON dev.c=x.connectionId
              WHERE a.type=50001 GROUP BY a.rowid"""
-    rows = query(output(rank), sql)
-    operators = tables(output(rank))["operators"]
+    rows = query(folder, sql)
+    operators = tables(folder)["operators"]
     assert len(operators) == 859
-    copies = copies_by_operator(lambda sql: query(output(rank), sql))
-    whole = copies + Counter({rowid: dur for rowid, dur, _ in rows})
     device = operators.ints("device_self_ns")
-    assert sorted(device[device > 0].tolist()) == sorted(whole.values())
+    found = Counter(device[device > 0].tolist()) - Counter(dur for _, dur, _ in rows)
+    assert sum(found.values()) <= 19  # the other operators launched the 19 copies
     assert int(operators.ints("device_self_aicore_ns").sum()) == sum(row[2] for row in rows)
-    if rank == 1:
-        assert int(device.sum()) == 107_505_824 + sum(copies.values())
+    assert int(device.sum()) == sum(row[1] for row in rows) + COPIES[rank]
     sql = """SELECT value,CAST(endNs AS INTEGER)-CAST(startNs AS INTEGER) FROM PYTORCH_API JOIN STRING_IDS ON name=id
              WHERE type=50001 AND value NOT LIKE 'ProfilerStep#%' ORDER BY CAST(startNs AS INTEGER)"""
-    assert list(zip(operators.text("name").tolist(), operators.ints("host_total_ns").tolist())) == query(
-        output(rank), sql
-    )
+    found = list(zip(operators.text("name").tolist(), operators.ints("host_total_ns").tolist()))
+    assert found == query(folder, sql)
     sql = """SELECT COUNT(*),COUNT(callchainId) FROM PYTORCH_API JOIN STRING_IDS ON name=id
              WHERE type=50001 AND value NOT LIKE 'ProfilerStep#%'"""
-    assert (len(operators), int((operators.text("call_stack").codes >= 0).sum())) == query(output(rank), sql)[0]
+    assert (len(operators), int((operators.text("call_stack").codes >= 0).sum())) == query(folder, sql)[0]
 
 
-@pytest.mark.parametrize("rank", RANKS)
-def test_copies_belong_to_the_operators_of_the_text_run(rank: int) -> None:
-    """Two runs of one network: the operators that launch copies are the same."""
-    names = dict(query(output(rank), "SELECT a.rowid,value FROM PYTORCH_API a JOIN STRING_IDS s ON s.id=a.name"))
-    found = Counter(names[rowid] for rowid in copies_by_operator(lambda sql: query(output(rank), sql)))
-    raw = Raw(output(rank).parents[2] / "ascend_pt_text_level1" / f"rank{rank}_ascend_pt")
-    slices = {(event["pid"], event["tid"], event["ts"]): event["name"] for event in raw.slices}
-    ends: dict[object, dict[str, str]] = {}
-    for event in raw.events:
-        if event.get("cat") == "async_npu":
-            ends.setdefault(event["id"], {})[event["ph"]] = slices[event["pid"], event["tid"], event["ts"]]
-    assert found == Counter(flow["s"] for flow in ends.values() if flow["f"] == "MEMCPY_ASYNC")
-    assert sum(found.values()) == 19
-
-
-@pytest.mark.parametrize("rank", RANKS)
-def test_memory(rank: int) -> None:
-    found = tables(output(rank))
+def test_memory(folder: Path, rank: int) -> None:
+    found = tables(folder)
     assert len(found["op_memory"]) == 184 and len(found["module_memory"]) == 1078
     engine = [name for name in found["op_memory"].text("name").tolist() if (name or "").startswith("cann::")]
     assert len(engine) == 57
-    ((app,),) = query(output(rank), "SELECT COUNT(*) FROM NPU_MEM JOIN STRING_IDS s ON s.id=type WHERE value='app'")
+    ((app,),) = query(folder, "SELECT COUNT(*) FROM NPU_MEM JOIN STRING_IDS s ON s.id=type WHERE value='app'")
     record = found["memory_record"]
     assert len(record) == 990 + app
     assert record.text("component").tolist()[: app + 1] == ["APP"] * app + ["PTA"]
     assert set(record.text("device").tolist()) == {f"NPU:{rank}"}
 
 
-@pytest.mark.parametrize("rank", RANKS)
-def test_nothing_is_written_beside_the_data(rank: int, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(output(rank), tmp_path / "output"))
-    before = sorted((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in folder.iterdir())
-    folder.chmod(0o555)
+def test_nothing_is_written_beside_the_data(folder: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(folder, tmp_path / "result"))
+    output = copy / OUTPUT_FOLDER
+    before = sorted((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in output.iterdir())
+    output.chmod(0o555)
     try:
-        assert len(tables(folder)["kernels"]) == 191
+        assert len(tables(copy)["kernels"]) == 191
     finally:
-        folder.chmod(0o755)
-    assert sorted((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in folder.iterdir()) == before
+        output.chmod(0o755)
+    assert sorted((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in output.iterdir()) == before

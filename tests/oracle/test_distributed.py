@@ -36,38 +36,30 @@ def _ops(folder: Path) -> list[tuple[str | None, str, dict[str, Any]]]:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_split_sums_to_the_elapsed_time(folder: Path) -> None:
     budgets = {budget["step"]: budget for budget in show("distributed", folder).data["budgets"]}
-    steps = {step for step, _, _ in _ops(folder)}
-    assert steps <= set(budgets)
-    for step in steps:
+    for step in {step for step, _, _ in _ops(folder)}:
         times = [op["Communication Time Info"] for at, _, op in _ops(folder) if at == step]
-        sums = {
-            name: sum(ms(time[f"{name} Time(ms)"]) for time in times)
-            for name in ("Elapse", "Transit", "Wait", "Synchronization")
-        }
-        budget = budgets[step]
-        assert (budget["elapse"], budget["transit"]) == (sums["Elapse"], sums["Transit"])
-        assert budget["synchronization"] == sums["Synchronization"]
-        assert budget["wait"] == sums["Wait"] - sums["Synchronization"]
-        parts = (budget[key] for key in ("transit", "wait", "synchronization", "idle"))
-        assert sum(parts) == budget["elapse"]
+        names = ("Elapse", "Transit", "Wait", "Synchronization")
+        elapse, transit, wait, synchronization = (sum(ms(time[f"{name} Time(ms)"]) for time in times) for name in names)
+        found = [budgets[step][key] for key in ("elapse", "transit", "synchronization", "wait", "idle")]
+        wait -= synchronization
+        assert found == [elapse, transit, synchronization, wait, elapse - transit - synchronization - wait]
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_bytes_and_bandwidth_count_each_link_once(folder: Path) -> None:
-    sizes: dict[tuple[str | None, str], int] = defaultdict(int)
-    times: dict[tuple[str | None, str], int] = defaultdict(int)
+    sums: dict[tuple[str | None, str], list[int]] = defaultdict(lambda: [0, 0])
     for step, _, op in _ops(folder):
         for transport, figures in op["Communication Bandwidth Info"].items():
             if transport != ROLLUP and figures["Transit Size(MB)"]:
-                sizes[step, transport] += whole(figures["Transit Size(MB)"], 1_000_000) or 0
-                times[step, transport] += ms(figures["Transit Time(ms)"])
-    shown = show("distributed", folder).tables["transports"]
-    assert {(row["step"], row["transport"]): row["size_bytes"] for row in shown} == sizes
-    for row in shown:
-        assert row["bandwidth"] == pytest.approx(row["size_bytes"] / times[row["step"], row["transport"]], abs=1e-4)
-    ops = show("distributed", folder).tables["ops"]
-    assert sum(row["size_bytes"] for row in ops) == sum(sizes.values())
-    assert sum(row["calls"] for row in ops) == len(_ops(folder))
+                sums[step, transport][0] += whole(figures["Transit Size(MB)"], 1_000_000) or 0
+                sums[step, transport][1] += ms(figures["Transit Time(ms)"])
+    tables = show("distributed", folder).tables
+    found = {(row["step"], row["transport"]): row for row in tables["transports"]}
+    assert {key: row["size_bytes"] for key, row in found.items()} == {key: size for key, (size, _) in sums.items()}
+    for key, (size, time) in sums.items():
+        assert found[key]["bandwidth"] == pytest.approx(size / time, abs=1e-4)
+    assert sum(row["size_bytes"] for row in tables["ops"]) == sum(size for size, _ in sums.values())
+    assert sum(row["calls"] for row in tables["ops"]) == len(_ops(folder))
 
 
 @pytest.mark.parametrize(("rank", "bandwidth"), [(0, "15.654"), (1, "15.502")])
@@ -95,41 +87,28 @@ def test_links_are_the_totals_of_the_matrix(folder: Path) -> None:
                             ms(figures["Transit Time(ms)"]),
                         )
     shown = show("distributed", folder).data["links"]
-    found = {
-        (row["step"], row["op_type"], row["group"], row["src"], row["dst"]): (
-            row["transport"],
-            row["size_bytes"],
-            row["time_ns"],
-        )
-        for row in shown
-    }
-    assert found == expected
+    keys, figures = ("step", "op_type", "group", "src", "dst"), ("transport", "size_bytes", "time_ns")
+    assert {tuple(row[key] for key in keys): tuple(row[key] for key in figures) for row in shown} == expected
     assert len(shown) == len(expected)
 
 
-RUNS = [
-    FIXTURES / "results" / "two_ranks",
-    FIXTURES / "results" / "new_spellings",
-    *(FIXTURES / "demo" / name for name in ("transformer_910b", "transformer_910b_tuned")),
-]
+#: Run -> its number of ranks, of which two are recorded.
+RUNS = {FIXTURES / "results" / name: 2 for name in ("two_ranks", "new_spellings")}
+RUNS |= {FIXTURES / "demo" / "transformer_910b": 8, FIXTURES / "demo" / "transformer_910b_tuned": 8, REAL_RUN: 8}
 
 
-@pytest.mark.parametrize("run", [*(pytest.param(run, id=run.name) for run in RUNS), pytest.param(REAL_RUN, id="real")])
-def test_both_ranks_stand_side_by_side(run: Path) -> None:
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_ranks_are_in_order(run: Path) -> None:
     raw(run)  # skips where the real data are absent
     folders = sorted(run.glob("*_ascend_pt"))
-    shown = show("distributed", *reversed(folders))
-    assert [rank["rank"] for rank in shown.data["ranks"]] == [0, 1]
-    rows = [
-        (number, row["Step"]) for number, folder in enumerate(folders) for row in Raw(folder).csv("step_trace_time.csv")
-    ]
-    assert [(budget["rank"], budget["step"]) for budget in shown.data["budgets"]] == rows
-    assert shown.data["world_size"] == (
-        8 if run.name in ("ascend_pt_text_level1", "transformer_910b", "transformer_910b_tuned") else 2
-    )
+    data = show("distributed", *reversed(folders)).data
+    assert [rank["rank"] for rank in data["ranks"]] == [0, 1]
+    rows = [(rank, row["Step"]) for rank, own in enumerate(folders) for row in Raw(own).csv("step_trace_time.csv")]
+    assert [(budget["rank"], budget["step"]) for budget in data["budgets"]] == rows
+    assert data["world_size"] == RUNS[run]
 
 
-def test_the_slow_rank_of_the_demo_computes_longest_and_all_others_wait_for_it() -> None:
+def test_the_slow_rank_of_the_demo_computes_longest_and_the_others_wait() -> None:
     run = FIXTURES / "demo" / "transformer_slow_rank"
     budgets = show("distributed", *sorted(run.glob("*_ascend_pt"))).data["budgets"]
     truth = json.loads((run / "truth.json").read_text())

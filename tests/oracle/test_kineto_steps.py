@@ -3,27 +3,20 @@ of the steps, and the wait for the DataLoader. Real traces take part where they 
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from decimal import Decimal
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.schema.formats import KINETO
 from tb_npu_plugin.views import data_pipeline, diff, overview, step_trace
 from tb_npu_plugin.views.base import View, ViewInput
-from tests.support.fixtures import FIXTURES
-from tests.support.span import REAL_DATA, TestSpan, tables_of_trace
+from tests.oracle.kineto import REAL, WRITTEN, Event, events_of, params, slices, tables_of
+from tests.support.span import TestSpan
 
-TRACES = sorted(path for path in (FIXTURES / "results").glob("kineto_*/*") if path.is_file())
-REAL = sorted((REAL_DATA / "gpu_kineto").glob("*/*.json.gz"))
 COPIES = ("gpu_memcpy", "gpu_memset", "Memcpy", "Memset")
 WORK = ("kernel", "Kernel", *COPIES)
 PARTS = ("computing", "communication_not_overlapped", "overlapped", "copying", "free")
@@ -37,41 +30,22 @@ class Task:
     step: str | None
 
 
-def events_of(path: Path) -> list[dict[str, Any]]:
-    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    whole = json.loads(data, parse_float=Decimal)
-    base = whole.get("baseTimeNanoseconds", 0)
-    events = [event for event in whole["traceEvents"] if event["ph"] == "X" and "dur" in event]
-    for event in events:
-        event["start"] = int(Decimal(event["ts"]) * 1000) + base
-        event["end"] = event["start"] + int(Decimal(event["dur"]) * 1000)
-    return events
-
-
-def marks_of(events: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
+def marks_of(events: list[Event]) -> dict[str, tuple[int, int]]:
     """By name, in order."""
-    found = [
-        event
-        for event in events
-        if event["name"].startswith("ProfilerStep#") and event["cat"] in ("user_annotation", "Operator")
-    ]
-    return {
-        event["name"].split("#")[1]: (event["start"], event["end"]) for event in sorted(found, key=lambda e: e["start"])
-    }
+    found = [event for event in slices(events, "user_annotation", "Operator") if "ProfilerStep#" in event["name"]]
+    return {event["name"].split("#")[1]: (event["start"], event["end"]) for event in found}
 
 
-def tasks_of(events: list[dict[str, Any]]) -> dict[int, list[Task]]:
+def tasks_of(events: list[Event]) -> dict[int, list[Task]]:
     """By device."""
-    marks = marks_of(events)
     calls = {
         event["args"]["correlation"]: event["start"]
-        for event in events
-        if event.get("cat") in ("cuda_runtime", "cuda_driver", "Runtime") and event["args"].get("correlation")
+        for event in slices(events, "cuda_runtime", "cuda_driver", "Runtime")
+        if event["args"].get("correlation")
     }
+    marks = marks_of(events)
     out: dict[int, list[Task]] = defaultdict(list)
-    for event in events:
-        if event.get("cat") not in WORK:
-            continue
+    for event in slices(events, *WORK):
         launch = calls[event["args"]["correlation"]]
         step = next((name for name, (start, end) in marks.items() if start <= launch < end), None)
         kind = "copies" if event["cat"] in COPIES else "communicates" if "nccl" in event["name"] else "computes"
@@ -114,24 +88,20 @@ def parts_of(tasks: list[Task], start: int, end: int) -> dict[str, int]:
     return out
 
 
-@cache
-def read(path: Path) -> tuple[TestSpan, list[Any]]:
-    log = ProblemLog()
-    tables = tables_of_trace(path, log)
-    assert not [problem for problem in log.list() if problem.severity != "info"]
-    return TestSpan(tables, format=KINETO.id, files=[path.name]), events_of(path)
+Case = tuple[TestSpan, list[Event]]
 
 
-@pytest.fixture(scope="module", params=[*TRACES, *REAL], ids=lambda path: f"{path.parent.name}/{path.name[:10]}")
-def case(request: pytest.FixtureRequest) -> tuple[TestSpan, list[Any]]:
-    return read(request.param)
+@pytest.fixture(scope="module", params=params(*WRITTEN, *REAL))
+def case(request: pytest.FixtureRequest) -> Case:
+    path: Path = request.param
+    return TestSpan(tables_of(path), format=KINETO.id, files=[path.name]), events_of(path)
 
 
-def shown(view: View, span: TestSpan, **params: str) -> Any:
-    return view.build(ViewInput([span], {param.name: "" for param in view.params} | params)).data
+def shown(view: View, *spans: TestSpan, **params: str) -> Any:
+    return view.build(ViewInput(list(spans), {param.name: "" for param in view.params} | params)).data
 
 
-def test_overview(case: tuple[TestSpan, list[Any]]) -> None:
+def test_overview(case: Case) -> None:
     span, events = case
     data = shown(overview.VIEW, span)
     assert data["steps_computed"]
@@ -151,7 +121,7 @@ def test_overview(case: tuple[TestSpan, list[Any]]) -> None:
             reached = end
 
 
-def test_step_trace(case: tuple[TestSpan, list[Any]]) -> None:
+def test_step_trace(case: Case) -> None:
     span, events = case
     for device, tasks in tasks_of(events).items():
         data = shown(step_trace.VIEW, span, device=str(device) if len(tasks_of(events)) > 1 else "")
@@ -172,26 +142,16 @@ def test_step_trace(case: tuple[TestSpan, list[Any]]) -> None:
         assert abs(data["mean"]["total_ns"] - sum(lengths) / len(lengths)) <= 0.5
 
 
-def shown_diff(before: TestSpan, after: TestSpan) -> Any:
-    return diff.VIEW.build(ViewInput([before, after], {"step": ""})).data
-
-
-def mean_of(events: list[Any]) -> tuple[float, dict[str, float], int]:
-    """The mean step of the complete steps of all devices: its time, its parts, and the number of steps."""
-    steps = []
-    for tasks in tasks_of(events).values():
-        bounds = list(bounds_of(tasks).values())
-        steps += [(end - start, parts_of(tasks, start, end)) for start, end in bounds[:-1] or bounds]
-    parts = {part: sum(own[part] for _, own in steps) / len(steps) for part in PARTS}
-    return sum(length for length, _ in steps) / len(steps), parts, len(steps)
-
-
-def test_diff(case: tuple[TestSpan, list[Any]]) -> None:
+def test_diff(case: Case) -> None:
     """The headline is the mean of the complete steps; its classes are what runs in them, whichever step launched it."""
     span, events = case
-    length, parts, _ = mean_of(events)
-    entry = shown_diff(span, span)["steps"][0]
-    lengths = [len(bounds_of(tasks)) for tasks in tasks_of(events).values()]
+    entry = shown(diff.VIEW, span, span)["steps"][0]
+    bounds = {device: list(bounds_of(tasks).values()) for device, tasks in tasks_of(events).items()}
+    complete = [(tasks_of(events)[device], *step) for device, steps in bounds.items() for step in steps[:-1] or steps]
+    length = sum(end - start for _, start, end in complete) / len(complete)
+    sums = [parts_of(*step) for step in complete]
+    parts = {part: sum(own[part] for own in sums) / len(complete) for part in PARTS}
+    lengths = [len(steps) for steps in bounds.values()]
     assert entry["id"] == ("mean" if max(lengths) > 1 else "*")
     assert entry["baseline_count"] == max(max(lengths) - 1, 1)
     assert abs(entry["baseline_ns"] - length) <= 1
@@ -203,32 +163,20 @@ def test_diff(case: tuple[TestSpan, list[Any]]) -> None:
     assert abs(sum(times.values()) - parts["computing"]) <= len(times)
 
 
-def test_diff_of_each_step(case: tuple[TestSpan, list[Any]]) -> None:
+def test_diff_of_each_step(case: Case) -> None:
     span, events = case
     by_device = list(tasks_of(events).values())
-    if len(by_device) > 1:
-        return
-    bounds = bounds_of(by_device[0])
-    found = {one["baseline_step"]: one for one in shown_diff(span, span)["steps"] if one["baseline_step"] is not None}
-    assert list(found) == [name for name in bounds if name is not None]
-    for name, entry in found.items():
-        start, end = bounds[name]
-        assert entry["baseline_ns"] == end - start
-        started = [task for task in by_device[0] if start <= task.start < end]
-        assert sum(one["baseline_calls"] for one in entry["classes"]) == len(started)
+    entries = [one for one in shown(diff.VIEW, span, span)["steps"] if one["baseline_step"] is not None]
+    for tasks in by_device if len(by_device) == 1 else ():
+        bounds = {name: ends for name, ends in bounds_of(tasks).items() if name is not None}
+        assert [entry["baseline_step"] for entry in entries] == list(bounds)
+        for entry, (start, end) in zip(entries, bounds.values()):
+            started = [task for task in tasks if start <= task.start < end]
+            calls = sum(one["baseline_calls"] for one in entry["classes"])
+            assert (entry["baseline_ns"], calls) == (end - start, len(started))
 
 
-@pytest.mark.skipif(len(REAL) < 3, reason=f"real traces not found at {REAL_DATA} (set NPU_REAL_DATA)")
-def test_diff_of_real_traces() -> None:
-    before, after = (read(path) for name in ("num_workers_0", "num_workers_4") for path in REAL if name in str(path))
-    entry = shown_diff(before[0], after[0])["steps"][0]
-    for side, (_, events), known in (("baseline", before, 175.79), ("experimental", after, 136.34)):
-        length, _, count = mean_of(events)
-        assert (abs(entry[f"{side}_ns"] - length) <= 1000, entry[f"{side}_count"]) == (True, count)
-        assert entry[f"{side}_ns"] / 1e6 == pytest.approx(known, abs=0.005)
-
-
-def test_data_pipeline(case: tuple[TestSpan, list[Any]]) -> None:
+def test_data_pipeline(case: Case) -> None:
     span, events = case
     loader = shown(data_pipeline.VIEW, span)["loader"]
     waits = [event for event in events if re.match(r"enumerate\(DataLoader\)", event["name"])]
@@ -237,30 +185,3 @@ def test_data_pipeline(case: tuple[TestSpan, list[Any]]) -> None:
         marks = marks_of(events).values()
         assert loader["total_ns"] == sum(event["end"] - event["start"] for event in waits)
         assert loader["steps_ns"] == max(end for _, end in marks) - min(start for start, _ in marks)
-
-
-#: Steps on the device in ms, idle and elapsed ms, the share of the marks' time that the host waited for the DataLoader.
-KNOWN = {
-    "resnet50_num_workers_0": ([176.219, 178.718, 174.983, 180.741, 168.287], 392.92, 996.48, 0.396),
-    "resnet50_num_workers_4": ([139.665, 123.979, 128.020, 128.003, 162.050], 187.14, 801.55, 0.010),
-    "ns_resolution": ([97.664, 95.737, 95.571, 95.664], 7.57, 480.03, None),
-}
-
-
-def test_known_truth_of_real_traces(case: tuple[TestSpan, list[Any]], request: pytest.FixtureRequest) -> None:
-    span, _ = case
-    name = next((name for name in KNOWN if name in request.node.name), None)
-    if name is None:
-        return
-    lengths, idle, elapsed, share = KNOWN[name]
-    steps = shown(overview.VIEW, span)["steps"]
-    assert [step["stage"] / 1e6 for step in steps][:-1] == pytest.approx(lengths, abs=0.001)
-    assert shown(step_trace.VIEW, span)["mean"]["total_ns"] / 1e6 == pytest.approx(
-        sum(lengths) / len(lengths), abs=0.001
-    )
-    assert sum(step["free"] for step in steps) / 1e6 == pytest.approx(idle, abs=0.01)
-    assert sum(step["stage"] for step in steps) / 1e6 == pytest.approx(elapsed, abs=0.01)
-    loader = shown(data_pipeline.VIEW, span)["loader"]
-    assert (share is None) == (loader is None)
-    if loader is not None:
-        assert loader["total_ns"] / loader["steps_ns"] == pytest.approx(share, abs=0.0005)

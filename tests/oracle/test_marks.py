@@ -1,15 +1,14 @@
-"""Marks of mstx that torch_npu sets itself: trace and database say the same, and what they say is what communicated."""
+"""Built-in mstx marks of torch_npu: trace and database agree, and the marks describe what communicated."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.oracle.raw import Raw, ns
+from tests.oracle.raw import FULL, Raw, ns
+from tests.support.invariants import query
 from tests.support.mock import rank_folder, run
 
 RANKS = {"both_mstx": 3, "both_mstx_level0": 1, "both_mstx_level_none": 1}
@@ -19,55 +18,49 @@ def folder_of(name: str) -> Path:
     return rank_folder(run(name)[0], RANKS[name])
 
 
-def rows(folder: Path, sql: str) -> list[Any]:
-    (path,) = folder.glob("ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_*.db")
-    with sqlite3.connect(path) as connection:
-        return connection.execute(sql).fetchall()
-
-
 MARKS = """SELECT m.value, d.value, startNs, endNs, globalTid & 0xffffffff, connectionId FROM MSTX_EVENTS
            JOIN STRING_IDS m ON m.id=message JOIN STRING_IDS d ON d.id=domainId ORDER BY startNs"""
 
 
-@pytest.mark.parametrize("name", RANKS)
-def test_trace_and_database_say_the_same(name: str) -> None:
+@pytest.mark.parametrize("name", ["both_mstx", *(pytest.param(name, marks=FULL) for name in [*RANKS][1:])])
+def test_trace_and_database_agree(name: str) -> None:
     folder = folder_of(name)
     shown = [
         (e["name"], e["args"]["domain"], ns(e["ts"]), ns(e["ts"] + e["dur"]), e["tid"])
         for e in sorted(Raw(folder).process("mstx"), key=lambda e: e["ts"])
         if e["ph"] == "X"
     ]
-    assert [row[:5] for row in rows(folder, MARKS)] == shown
+    assert [row[:5] for row in query(folder, MARKS)] == shown
     domains = [(domain, message) for message, domain, *_ in shown]
     assert domains.count(("default", "dataloader")) == 2  # steps
     assert {domain for domain, _ in domains} == {"default", "communication"}
 
 
-def test_each_communication_operator_has_one() -> None:
+def test_each_communication_operator_has_a_mark() -> None:
     folder = folder_of("both_mstx")
-    marks = [row for row in rows(folder, MARKS) if row[1] == "communication"]
-    operators = rows(
+    marks = [row for row in query(folder, MARKS) if row[1] == "communication"]
+    operators = query(
         folder,
         """SELECT c.startNs, c.endNs, c.count, lower(e.name), g.value, t.value, a.startNs, a.endNs, a.globalTid & 0xffffffff
            FROM COMMUNICATION_OP c JOIN ENUM_HCCL_DATA_TYPE e ON e.id=c.dataType JOIN STRING_IDS g ON g.id=groupName
            JOIN STRING_IDS t ON t.id=opType JOIN CANN_API a ON a.connectionId=c.connectionId ORDER BY a.startNs""",
     )
-    tasks = {row[0]: row[1:] for row in rows(folder, "SELECT connectionId, startNs, endNs, streamId FROM TASK")}
+    tasks = {row[0]: row[1:] for row in query(folder, "SELECT connectionId, startNs, endNs, streamId FROM TASK")}
     assert len(marks) == len(operators) > 10
     for (message, _, start, end, tid, connection), (first, last, count, type_, group, kind, *call) in zip(
         marks, operators
     ):
-        said = json.loads(message)
+        fields = json.loads(message)
         assert message.startswith('{"streamId": "') and '","count": "' in message
         assert [start, end, tid] == call  # around the call of HCCL, on the thread that makes it
-        assert (said["count"], said["dataType"], said["groupName"]) == (str(count), type_, group)
+        assert (fields["count"], fields["dataType"], fields["groupName"]) == (str(count), type_, group)
         title = kind.replace("hcom_", "").strip("_").lower().replace("receive", "recv")
-        assert said["opName"].lower() == f"hccl{title}"
+        assert fields["opName"].lower() == f"hccl{title}"
         begun, ended, stream = tasks[connection]
-        assert begun < first and last < ended and said["streamId"] == str(stream)
+        assert begun < first and last < ended and fields["streamId"] == str(stream)
 
 
-def test_level_none_knows_them_on_the_host_alone() -> None:
+def test_level_none_has_them_only_on_the_host() -> None:
     folder = folder_of("both_mstx_level_none")
-    assert {row[5] for row in rows(folder, MARKS)} == {4294967295}
+    assert {row[5] for row in query(folder, MARKS)} == {4294967295}
     assert not Raw(folder).process("Ascend Hardware")

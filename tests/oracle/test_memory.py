@@ -1,4 +1,4 @@
-"""Memory: allocations, peaks and what is live are those of the files."""
+"""Memory: allocations, peaks and live blocks are those of the files."""
 
 from __future__ import annotations
 
@@ -15,82 +15,59 @@ MB = 1 << 20
 
 
 @pytest.mark.parametrize("folder", every_result("memory_record.csv"))
-def test_peaks_are_the_maxima_and_their_first_moment(folder: Path) -> None:
-    rows, shown = raw(folder).csv("memory_record.csv"), show("memory", folder)
-    components = {row["Component"] for row in rows}
-    assert {peak["component"] for peak in shown.data["peaks"]} == components
-    for peak in shown.data["peaks"]:
-        own = [row for row in rows if row["Component"] == peak["component"]]
-        for series, header in SERIES.items():
-            values = [(whole(row.get(header), MB), ns(row["Timestamp(us)"])) for row in own]
-            known = [(value, at) for value, at in values if value is not None]
-            top = max((value for value, _ in known), default=None)
-            first = min((at for value, at in known if value == top), default=None)
-            assert peak[f"{series}_bytes"] == top, (peak["component"], series)
-            assert peak[f"{series}_at"] == (None if first is None else first - shown.base_ns)
-
-
-@pytest.mark.parametrize("folder", every_result("memory_record.csv"))
-def test_curves_hold_every_record(folder: Path) -> None:
-    """No fixture has more points than the curve shows: nothing is thinned."""
+def test_curves_and_their_peaks(folder: Path) -> None:
+    """No fixture has more points than a curve shows: nothing is thinned."""
     rows, shown = raw(folder).csv("memory_record.csv"), show("memory", folder, points="100000")
-    for curve in shown.data["curves"]:
-        own = sorted(
-            (ns(row["Timestamp(us)"]), n, row) for n, row in enumerate(rows) if row["Component"] == curve["component"]
-        )
-        assert [at + shown.base_ns for at in curve["time"]] == [at for at, _, _ in own]
-        assert curve["points"] == len(own)
+    components = {row["Component"] for row in rows}
+    curves = {curve["component"]: curve for curve in shown.data["curves"]}
+    peaks = {peak["component"]: peak for peak in shown.data["peaks"]}
+    assert peaks.keys() == components >= curves.keys()
+    for component, peak in peaks.items():
+        own = [row for row in rows if row["Component"] == component]
+        own.sort(key=lambda row: ns(row["Timestamp(us)"]))
+        times = [ns(row["Timestamp(us)"]) - shown.base_ns for row in own]
         for series, header in SERIES.items():
-            assert curve[series] == [whole(row.get(header), MB) for _, _, row in own], (curve["component"], series)
+            values = [whole(row.get(header), MB) for row in own]
+            top = max((value for value in values if value is not None), default=None)
+            first = None if top is None else times[values.index(top)]
+            assert (peak[f"{series}_bytes"], peak[f"{series}_at"]) == (top, first), (component, series)
+            if component in curves:
+                assert curves[component][series] == values, (component, series)
+        if component in curves:
+            assert (curves[component]["time"], curves[component]["points"]) == (times, len(times))
+    both = [row for row in rows if row["Component"] == "PTA+GE"]
+    top = max(both, key=lambda row: (float(row["Total Allocated(MB)"]), -float(row["Timestamp(us)"])))
+    reserved, allocated = float(top["Total Reserved(MB)"]), float(top["Total Allocated(MB)"])
+    assert shown.data["fragmentation_at_peak"] == pytest.approx((reserved - allocated) / reserved)
+
+
+#: Column of the table -> header, its unit in ns or bytes.
+ALLOCATIONS = {
+    "size_bytes": ("Size(KB)", 1024),
+    "alloc_ns": ("Allocation Time(us)", 1000),
+    "release_ns": ("Release Time(us)", 1000),
+    "dur_ns": ("Duration(us)", 1000),
+    "active_release_ns": ("Active Release Time(us)", 1000),
+    "active_dur_ns": ("Active Duration(us)", 1000),
+    "alloc_allocated_bytes": ("Allocation Total Allocated(MB)", MB),
+    "release_reserved_bytes": ("Release Total Reserved(MB)", MB),
+}
 
 
 @pytest.mark.parametrize("folder", every_result("operator_memory.csv"))
-def test_allocations_equal_the_file(folder: Path) -> None:
-    rows = raw(folder).csv("operator_memory.csv")
-    shown = show("memory", folder).tables["allocations"]
-    assert [
-        (
-            r["name"],
-            r["size_bytes"],
-            r["alloc_ns"],
-            r["release_ns"],
-            r["dur_ns"],
-            r.get("active_release_ns"),
-            r.get("active_dur_ns"),
-            r["alloc_allocated_bytes"],
-            r["release_reserved_bytes"],
-        )
-        for r in shown
-    ] == [
-        (
-            r["Name"],
-            whole(r["Size(KB)"], 1024),
-            us(r["Allocation Time(us)"]),
-            us(r["Release Time(us)"]),
-            us(r["Duration(us)"]),
-            us(r.get("Active Release Time(us)")),
-            us(r.get("Active Duration(us)")),
-            whole(r["Allocation Total Allocated(MB)"], MB),
-            whole(r["Release Total Reserved(MB)"], MB),
-        )
-        for r in rows
-    ]
-
-
-@pytest.mark.parametrize("folder", every_result("operator_memory.csv"))
-def test_live_blocks_are_those_not_yet_released(folder: Path) -> None:
-    rows, base = raw(folder).csv("operator_memory.csv"), show("memory", folder).base_ns
-    moments = sorted(ns(row["Allocation Time(us)"]) for row in rows)
-    releases = [ns(row["Release Time(us)"]) for row in rows if row["Release Time(us)"]]
-    for at in (moments[0], moments[len(moments) // 2], moments[-1], releases[0], releases[0] - 1):
-        expected = sorted(
-            (row["Name"], ns(row["Allocation Time(us)"]))
-            for row in rows
-            if ns(row["Allocation Time(us)"]) <= at
-            and (us(row["Release Time(us)"]) is None or ns(row["Release Time(us)"]) > at)
-        )
-        shown = show("memory", folder, live_at=str(at - base)).tables["allocations"]
-        assert sorted((row["name"], row["alloc_ns"]) for row in shown) == expected
+def test_allocations_and_live_blocks(folder: Path) -> None:
+    rows, shown = raw(folder).csv("operator_memory.csv"), show("memory", folder)
+    assert [row["name"] for row in shown.tables["allocations"]] == [row["Name"] for row in rows]
+    for key, (header, unit) in ALLOCATIONS.items():
+        expected = [whole(row.get(header), unit) for row in rows]
+        assert [row.get(key) for row in shown.tables["allocations"]] == expected, key
+    blocks = [(row["Name"], ns(row["Allocation Time(us)"]), us(row["Release Time(us)"])) for row in rows]
+    moments = sorted(start for _, start, _ in blocks)
+    release = next(end for *_, end in blocks if end is not None)
+    for at in (moments[0], moments[len(moments) // 2], moments[-1], release, release - 1):
+        live = show("memory", folder, live_at=str(at - shown.base_ns)).tables["allocations"]
+        expected_live = [(name, start) for name, start, end in blocks if start <= at and (end is None or end > at)]
+        assert sorted((row["name"], row["alloc_ns"]) for row in live) == sorted(expected_live)
 
 
 @pytest.mark.parametrize("folder", every_result("npu_module_mem.csv"))
@@ -101,12 +78,3 @@ def test_module_peaks(folder: Path) -> None:
         peaks[row["Component"]] = max(peaks.get(row["Component"], size), size)
     shown = show("memory", folder).tables["modules"]
     assert {row["component"]: row["peak_bytes"] for row in shown} == peaks
-
-
-@pytest.mark.parametrize("folder", every_result("memory_record.csv"))
-def test_fragmentation_at_the_peak(folder: Path) -> None:
-    rows = [row for row in raw(folder).csv("memory_record.csv") if row["Component"] == "PTA+GE"]
-    top = max(rows, key=lambda row: (float(row["Total Allocated(MB)"]), -float(row["Timestamp(us)"])))
-    reserved, allocated = float(top["Total Reserved(MB)"]), float(top["Total Allocated(MB)"])
-    shown = show("memory", folder).data["fragmentation_at_peak"]
-    assert shown == pytest.approx((reserved - allocated) / reserved)

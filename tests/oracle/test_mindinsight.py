@@ -134,12 +134,12 @@ def test_shares_of_communication(folder: Path, findings: dict[Any, dict[str, Any
     for stage, ranks in STAGES.items():
         within = sum(means[rank]["collective_communication_alone_time"] for rank in ranks) / whole(ranks)
         assert findings[basis, "within_stage", stage]["share"] == pytest.approx(within, rel=1e-6)
-
-
-def test_gold_shares(findings: dict[Any, dict[str, Any]]) -> None:
-    assert percent(findings["recorded", "between_stages", None]) == 25.82
-    assert percent(findings["recorded", "within_stage", 1]) == 60.30
-    assert percent(findings["recorded", "within_stage", 2]) == 23.44
+    if basis == "recorded":  # the published figures
+        shares = [
+            findings[basis, rule, stage]
+            for rule, stage in (("between_stages", None), ("within_stage", 1), ("within_stage", 2))
+        ]
+        assert [percent(finding) for finding in shares] == [25.82, 60.30, 23.44]
 
 
 def test_work_of_ranks_and_stages(folder: Path, findings: dict[Any, dict[str, Any]]) -> None:
@@ -170,13 +170,6 @@ def test_the_slow_link_by_recomputed_bandwidth(folder: Path, findings: dict[Any,
     assert found["mean"] == pytest.approx(fmean(speeds.values()), rel=1e-6)
     assert (round(found["value"], 2), round(found["mean"], 2), percent(found)) == (5.06, 15.68, 67.77)
     assert found["outlier"] is True
-
-
-def test_links_of_different_ranks_stay_apart(spans: list[TestSpan]) -> None:
-    links = DISTRIBUTED.build(ViewInput(spans, {})).data["links"]
-    between = {(link["rank"], link["group"], link["src"], link["dst"]) for link in links if link["transport"] == "SDMA"}
-    assert between == {(0, "rank 0", 1, 0), (1, "rank 1", 0, 1), (2, "rank 2", 1, 0), (3, "rank 3", 0, 1)}
-    assert {link["src_rank"] for link in links} == {None}
 
 
 def test_a_single_device_opens() -> None:

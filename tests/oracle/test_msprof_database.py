@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -42,15 +43,15 @@ def test_kernels(database: sqlite3.Connection) -> None:
 
 
 def test_calls(database: sqlite3.Connection) -> None:
-    rows = database.execute(
-        f"SELECT {NAME.format('name')}, COUNT(*), SUM(endNs - startNs) FROM CANN_API GROUP BY 1 ORDER BY 1"
-    ).fetchall()
-    table = read(DATABASE)["api_statistic"]
-    found: dict[str, tuple[int, int]] = {}
+    sql = f"SELECT {NAME.format('name')}, COUNT(*), SUM(endNs - startNs) FROM CANN_API GROUP BY 1"
+    table, found = read(DATABASE)["api_statistic"], Counter[str]()
+    totals: Counter[str] = Counter()
     for name, count, total in zip(table.text("name"), table.ints("calls").tolist(), table.ints("total_ns").tolist()):
-        before = found.get(name, (0, 0))
-        found[name] = (before[0] + count, before[1] + total)
-    assert [(name, *found[name]) for name in sorted(found)] == rows != []
+        found[name] += count
+        totals[name] += total
+    assert {name: (found[name], totals[name]) for name in found} == {
+        name: tuple(row) for name, *row in database.execute(sql)
+    }
 
 
 def test_the_same_tables_as_from_text() -> None:

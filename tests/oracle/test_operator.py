@@ -1,4 +1,4 @@
-"""Operator: the aggregates and call stacks are those of operator_details.csv."""
+"""Operator: the aggregates and call stacks are those of operator_details.csv; rows rebuilt from the trace are its rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from tests.oracle.figures import us
 from tests.oracle.operator_tree import operators
 from tests.oracle.raw import REAL_RUN, Row, every_result, raw
-from tests.oracle.shown import show, show_extra
+from tests.oracle.shown import rows_of, show, show_extra, span
+from tests.oracle.timelines import timeline
 
 FOLDERS = every_result("operator_details.csv", "trace_view.json")
 TIMES = {
@@ -19,86 +20,69 @@ TIMES = {
     "host_self_ns": "Host Self Duration(us)",
     "host_total_ns": "Host Total Duration(us)",
 }
-
-
+AICORE = {
+    "device_self_aicore_ns": "Device Self Duration With AICore(us)",
+    "device_total_aicore_ns": "Device Total Duration With AICore(us)",
+}
 #: A row of the file, and whether the trace has it within a call of the same operator: see operator_tree.Operator.
 Call = tuple[Row, int]
 
 
+def _sum(calls: list[Call], header: str, inner: int = 1) -> int:
+    """A total time counts only the calls that are in no call of the same group."""
+    return sum(us(row[header]) or 0 for row, nested in calls if "Self" in header or nested < inner)
+
+
 def _sums(calls: list[Call], inner: int = 1) -> tuple[int, ...]:
-    """Total times count the calls alone that are in no call of the same group."""
-    return (
-        len(calls),
-        *(
-            sum(us(row[header]) or 0 for row, nested in calls if "Self" in header or nested < inner)
-            for header in TIMES.values()
-        ),
-    )
-
-
-def _calls(folder: Path) -> list[Call]:
-    rows = raw(folder).csv("operator_details.csv")
-    return list(zip(rows, [one.nested for one in operators(raw(folder))]))
+    return (len(calls), *(_sum(calls, header, inner) for header in TIMES.values()))
 
 
 def _groups(folder: Path, *headers: str) -> dict[tuple[str | None, ...], list[Call]]:
     groups: dict[tuple[str | None, ...], list[Call]] = defaultdict(list)
-    for row, nested in _calls(folder):
-        groups[tuple(row[header] or None for header in headers)].append((row, nested))
+    for row, operator in zip(raw(folder).csv("operator_details.csv"), operators(raw(folder))):
+        groups[tuple(row[header] or None for header in headers)].append((row, operator.nested))
     return groups
 
 
 def test_an_operator_that_calls_itself_counts_once() -> None:
     """Four collectives, each a call within a call: they took 105.99 ms, not twice that."""
     folder = REAL_RUN / "rank0_ascend_pt"
-    kernels = [
-        us(row["Duration(us)"]) or 0
-        for row in raw(folder).kernels
-        if row["Accelerator Core"] in ("HCCL", "COMMUNICATION")
-    ]
+    kernels = [us(row["Duration(us)"]) or 0 for row in raw(folder).communicating]
     row = next(row for row in show("operator", folder).tables["by_name"] if row["name"] == "HcclAllreduce")
     assert (row["calls"], len(kernels)) == (8, 4)
     assert row["device_total_ns"] == pytest.approx(sum(kernels), abs=2)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_sums_of_all_calls(folder: Path) -> None:
-    rows, data = raw(folder).csv("operator_details.csv"), show("operator", folder).data
-    assert (data["calls"], *(data[key] for key in TIMES)) == _sums(_calls(folder))
-    assert data["has_stacks"] == any(row["Call Stack"] for row in rows)
-    assert data["has_shapes"] == any(row["Input Shapes"] for row in rows)
-    assert data["source"] == "operator_details.csv"
-
-
-def test_real_calls_are_859() -> None:
-    folder = REAL_RUN / "rank0_ascend_pt"
-    assert len(raw(folder).csv("operator_details.csv")) == 859
-    assert show("operator", folder).data["calls"] == 859
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-@pytest.mark.parametrize(
-    ("table", "headers", "keys"),
-    [("by_name", ("Name",), ("name",)), ("by_shape", ("Name", "Input Shapes"), ("name", "input_shapes"))],
-)
-def test_aggregates(folder: Path, table: str, headers: tuple[str, ...], keys: tuple[str, ...]) -> None:
-    expected = {key: _sums(calls, len(keys)) for key, calls in _groups(folder, *headers).items()}
-    shown = show("operator", folder).tables[table]
-    assert {tuple(row[key] for key in keys): (row["calls"], *(row[key] for key in TIMES)) for row in shown} == expected
-    assert len(shown) == len(expected)
+def test_aggregates(folder: Path) -> None:
+    shown, (calls,) = show("operator", folder), _groups(folder).values()
+    assert (shown.data["calls"], *(shown.data[key] for key in TIMES)) == _sums(calls)
+    assert shown.data["has_stacks"] == any(row["Call Stack"] for row, _ in calls)
+    assert shown.data["has_shapes"] == any(row["Input Shapes"] for row, _ in calls)
+    assert shown.data["source"] == "operator_details.csv"
+    for table, keys in (("by_name", {"name": "Name"}), ("by_shape", {"name": "Name", "input_shapes": "Input Shapes"})):
+        rows = {tuple(row[key] for key in keys): row for row in shown.tables[table]}
+        groups = _groups(folder, *keys.values())
+        assert len(shown.tables[table]) == len(groups) and rows.keys() == groups.keys()
+        for key, own in groups.items():
+            assert (rows[key]["calls"], *(rows[key][name] for name in TIMES)) == _sums(own, len(keys))
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_aicore_shares(folder: Path) -> None:
+def test_aicore_shares_and_call_stacks(folder: Path) -> None:
+    groups = _groups(folder, "Name")
     for row in show("operator", folder).tables["by_name"]:
-        calls = _groups(folder, "Name")[(row["name"],)]
-        for side in ("self", "total"):
-            title = f"Device {side.title()} Duration"
-            rows = [row for row, nested in calls if side == "self" or not nested]
-            whole = sum(us(r[f"{title}(us)"]) or 0 for r in rows)
-            part = sum(us(r[f"{title} With AICore(us)"]) or 0 for r in rows)
-            share = row[f"aicore_{side}_share"]
-            assert share == (pytest.approx(part / whole) if whole else None), (row["name"], side)
+        calls = groups[(row["name"],)]
+        for side in ("Self", "Total"):
+            own, part = (_sum(calls, f"Device {side} Duration{core}(us)") for core in ("", " With AICore"))
+            assert row[f"aicore_{side.lower()}_share"] == (pytest.approx(part / own) if own else None)
+        assert row["stacks"] == len({call["Call Stack"] for call, _ in calls if call["Call Stack"]})
+        stacks: dict[tuple[str, ...], list[Call]] = defaultdict(list)
+        for call, _ in calls:
+            stacks[_frames(call["Call Stack"])].append((call, 0))
+        shown = show_extra("operator", "stacks", folder, name=row["name"] or "")
+        found = {_frames(one["call_stack"] or ""): (one["calls"], *(one[key] for key in TIMES)) for one in shown}
+        assert found == {stack: _sums(own) for stack, own in stacks.items()}
 
 
 def _frames(stack: str) -> tuple[str, ...]:
@@ -106,21 +90,18 @@ def _frames(stack: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_call_stacks_split_an_operator(folder: Path) -> None:
-    for (name,), calls in _groups(folder, "Name").items():
-        stacks: dict[tuple[str, ...], list[Call]] = defaultdict(list)
-        for row, _ in calls:
-            stacks[_frames(row["Call Stack"])].append((row, 0))
-        shown = show_extra("operator", "stacks", folder, name=name or "")
-        assert {_frames(row["call_stack"] or ""): (row["calls"], *(row[key] for key in TIMES)) for row in shown} == {
-            stack: _sums(calls) for stack, calls in stacks.items()
-        }
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_number_of_call_stacks(folder: Path) -> None:
-    expected = {
-        name: len({row["Call Stack"] for row, _ in calls if row["Call Stack"]})
-        for (name,), calls in _groups(folder, "Name").items()
-    }
-    assert {row["name"]: row["stacks"] for row in show("operator", folder).tables["by_name"]} == expected
+def test_rows_rebuilt_from_the_trace_equal_the_file(folder: Path) -> None:
+    """To the ns. Rows of the file name no parent: nesting follows from their host times."""
+    rebuilt, rows = rows_of(timeline(folder).operators()), raw(folder).csv("operator_details.csv")
+    assert len(rebuilt) == len(rows) > 0
+    for found, row in zip(rebuilt, rows):
+        assert found["name"] == row["Name"]
+        for key, header in (TIMES | AICORE).items():
+            # the file adds floats: 425.0685 us reads 425.06850000000003, which rounds the other way
+            slack = 1 if folder.parent == REAL_RUN and key.startswith("device") else 0
+            assert abs(found[key] - (us(row[header]) or 0)) <= slack, (row["Name"], key)
+        for key, header in (("input_shapes", "Input Shapes"), ("call_stack", "Call Stack")):
+            assert (found[key] or "").splitlines() == row[header].splitlines()
+    nested = [one.nested for one in operators(raw(folder))]
+    assert span(folder).tables["operators"].ints("nested").tolist() == nested
+    assert timeline(folder).operators().ints("nested").tolist() == nested

@@ -23,40 +23,23 @@ FOLDERS = every_result("trace_view.json")
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_scanned_events_equal_the_file(folder: Path) -> None:
-    expected = raw(folder).events
-    log = ProblemLog()
-    found = scan_trace(raw(folder).path("trace_view.json"), log, lambda _: None)
+    expected, path = raw(folder).events, raw(folder).path("trace_view.json")
+    log, unpacked = ProblemLog(), io.BytesIO()
+    found = scan_trace(path, log, lambda _: None, ScanSink(unpacked))
     assert (log.list(), found.complete, len(found)) == ([], True, len(expected))
-    texts = [
-        (
-            chr(phase),
-            found.names[name],
-            found.categories[category] if category >= 0 else None,
-            found.pids[pid],
-            found.tids[tid],
-        )
-        for phase, name, category, pid, tid in zip(
-            found.phase.tolist(), found.name.tolist(), found.category.tolist(), found.pid.tolist(), found.tid.tolist()
-        )
-    ]
-    assert texts == [(e["ph"], e["name"], e.get("cat"), str(e["pid"]), str(e["tid"])) for e in expected]
+    assert [chr(phase) for phase in found.phase.tolist()] == [event["ph"] for event in expected]
+    for key, codes, texts in (
+        ("name", found.name, found.names),
+        ("cat", found.category, found.categories),
+        ("pid", found.pid, found.pids),
+        ("tid", found.tid, found.tids),
+        ("id", found.flow, found.flows),
+    ):
+        shown = [texts[code] if code >= 0 else None for code in codes.tolist()]
+        assert shown == [str(event[key]) if key in event else None for event in expected], key
     for key, values in (("ts", found.ts.tolist()), ("dur", found.dur.tolist())):
-        assert values == [NULL_INT if key not in e else us(e[key]) for e in expected], key
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_flow_ids_keep_all_digits(folder: Path) -> None:
-    found = scan_trace(raw(folder).path("trace_view.json"), ProblemLog(), lambda _: None)
-    flows = [found.flows[flow] if flow >= 0 else None for flow in found.flow.tolist()]
-    assert flows == [str(e["id"]) if "id" in e else None for e in raw(folder).events]
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_args_are_where_the_scan_says(folder: Path) -> None:
-    path = raw(folder).path("trace_view.json")
-    unpacked = io.BytesIO()
-    found = scan_trace(path, ProblemLog(), lambda _: None, ScanSink(unpacked))
+        assert values == [NULL_INT if key not in event else us(event[key]) for event in expected], key
     content = unpacked.getvalue() if path.suffix == ".gz" else path.read_bytes()
-    for event, offset, length in zip(raw(folder).events, found.args_offset.tolist(), found.args_length.tolist()):
+    for event, offset, length in zip(expected, found.args_offset.tolist(), found.args_length.tolist()):
         args = None if offset < 0 else json.loads(content[offset : offset + length], parse_float=Decimal)
         assert args == event.get("args")

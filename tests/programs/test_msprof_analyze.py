@@ -24,6 +24,7 @@ from tests.oracle.shown import show
 from tests.programs.environments import python_of
 from tests.support.mock import rank_folder, written
 
+pytestmark = pytest.mark.full
 SLOW, LINK = 2, (4, 5)
 #: Kernels long enough that a slow rank stands out from the chance of the arrivals.
 CLUSTER = Recipe("tiny", 4, steps=2, sizes=Sizes(hidden=1024, sequence=2048), faults=(f"slow-rank:{SLOW}:3",))

@@ -19,6 +19,7 @@ from tests.oracle.raw import Raw
 from tests.programs.environments import python_of
 from tests.support.mock import rank_folder, written
 
+pytestmark = pytest.mark.full
 RECIPE = Recipe("tiny", 4, tp=2, steps=2, faults=("slow-rank:2:3",))
 LOAD_SECONDS = 300
 Get = Callable[..., Any]

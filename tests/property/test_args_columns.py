@@ -36,30 +36,22 @@ OBJECTS = st.dictionaries(st.sampled_from([*KEYS, "other", "i\\d", ""]), VALUES,
 TEXTS = st.builds(
     lambda value, ascii: json.dumps(value, ensure_ascii=ascii).encode("utf-8", "replace"), OBJECTS, st.booleans()
 )
-ODD = st.sampled_from(
-    [
-        b"",
-        b"{",
-        b"{}",
-        b" {\n} ",
-        b"[]",
-        b'{"id": 1,}',
-        b'{"id": NaN}',
-        b'{"id": 1} x',
-        b'{"id": 01}',
-        b'{"id": -0}',
-        b'{"id": 1, "id": 2, "id": "x"}',
-        b'{"stack": "a\tb"}',
-        b'{"stack": "\xff"}',
-        b'{"\\u0069d": 7}',
-        b'{"id": 1e2}',
-        b'{"id": 9223372036854775807}',
-        b'{"id": -9223372036854775808}',
-        b'{"stack": "\\ud83d\\ude00\\/"}',
-        b'{"n": ' + b"[" * 80 + b"]" * 80 + b', "id": 3}',
-        b'{"stack": "x", "stack": 5}',
-    ]
+WRONG = (b"", b"{", b"[]", b'{"id": 1,}', b'{"id": NaN}', b'{"id": 1} x', b'{"id": 01}', b'{"stack": "a\tb"}')
+EDGES = (
+    b" {\n} ",
+    b'{"id": -0}',
+    b'{"\\u0069d": 7}',
+    b'{"id": 1e2}',
+    b'{"stack": "\xff"}',
+    b'{"stack": "\\ud83d\\ude00\\/"}',
 )
+TWICE = (
+    b'{"id": 1, "id": 2, "id": "x"}',
+    b'{"stack": "x", "stack": 5}',
+    b'{"n": ' + b"[" * 80 + b"]" * 80 + b', "id": 3}',
+)
+LARGE = (b'{"id": 9223372036854775807}', b'{"id": -9223372036854775808}')
+ODD = st.sampled_from([*WRONG, *EDGES, *TWICE, *LARGE])
 CUT = st.builds(lambda text, at: text[: at % (len(text) + 1)], TEXTS, st.integers(0, 99))
 
 

@@ -8,7 +8,7 @@ import tempfile
 from decimal import ROUND_HALF_EVEN, Decimal
 from pathlib import Path
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.problems import ProblemLog
@@ -86,7 +86,6 @@ def test_epoch_times_keep_every_nanosecond(times: list[int]) -> None:
     assert not bad.any()
 
 
-@settings(max_examples=200)
 @given(
     st.sampled_from(["kernel_details.csv", "step_trace_time.csv", "communication.json", "communication_matrix.json"]),
     st.binary(max_size=400),
@@ -95,7 +94,6 @@ def test_no_bytes_make_a_reader_raise(name: str, content: bytes) -> None:
     read(name, content)
 
 
-@settings(max_examples=200)
 @given(st.data())
 def test_no_damage_makes_the_reader_raise_or_costs_rows_silently(data: st.DataObject) -> None:
     rows = [f'k{n},"1,2",{n}.125\t,{n}' for n in range(12)]

@@ -1,4 +1,5 @@
-"""What the standard library's json reads of an event, both scanners read, wherever a block ends."""
+"""The scanner reads what the standard library's json reads, wherever a block or the file ends.
+The native one reads the same: test_scanner_twins.py."""
 
 from __future__ import annotations
 
@@ -8,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import scan_trace, source
 from tb_npu_plugin.tables import NULL_INT
 from tests.support.scanners import both_scanners
 
-pytestmark = both_scanners
+FULL = pytest.mark.full
 
 TEXT = st.text(max_size=10) | st.sampled_from(["\0", '"', "\\", "\ud83d", "😀", '}, {"name": "', "é" * 40, "x" * 300])
 DIGITS = st.text("0123456789", min_size=1, max_size=12).map(lambda text: str(int(text)))
@@ -72,24 +74,20 @@ def time_of(value: Any) -> int:
     return int(nanos) if abs(nanos) < 2**63 else NULL_INT
 
 
-@settings(max_examples=150)
 @given(
-    events=st.lists(EVENT, min_size=1, max_size=10),
+    events=st.lists(EVENT, min_size=1, max_size=6),
     chunk=st.sampled_from([1, 30, 200, 1 << 20]),
-    threads=st.sampled_from(["1", "3"]),
     form=st.sampled_from(["[{}]", '{{"a": [{{}}, {{"b": 1}}], "traceEvents": [{}], "c": 1}}', "\n[ {}\n]\n"]),
 )
-def test_any_json(
-    events: list[str], chunk: int, threads: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_json(events: list[str], chunk: int, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "CHUNK", chunk)
-    monkeypatch.setenv("TB_NPU_SCAN_THREADS", threads)
+    monkeypatch.setenv(SCANNER_VARIABLE, "python")
     data = form.format(" ,\n".join(events)).encode()
     path = tmp_path / "t.json"
     path.write_bytes(data)
     log = ProblemLog()
     found = scan_trace(path, log, lambda _: None)
-    halves = any("\\ud" in event for event in events)  # what stands for half a character is told
+    halves = any("\\ud" in event for event in events)  # half a character is reported
     assert {problem.code for problem in log.list()} <= ({"bad_json"} if halves else set()) and found.complete
     wanted = [json.loads(event, parse_float=Decimal) for event in events]
     for key, column, texts in (
@@ -109,7 +107,9 @@ def test_any_json(
             assert json.loads(data[start : start + length], parse_float=Decimal) == event["args"]
 
 
-@pytest.mark.parametrize("fill", ["x", '}, {\\"name\\": ', "\\n昇"])
+@both_scanners[0]
+@both_scanners[1]
+@pytest.mark.parametrize("fill", ["\\n昇", *(pytest.param(text, marks=FULL) for text in ("x", '}, {\\"name\\": '))])
 def test_a_very_long_string(fill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "CHUNK", 64 << 10)
     path = tmp_path / "t.json"
@@ -119,3 +119,32 @@ def test_a_very_long_string(fill: str, tmp_path: Path, monkeypatch: pytest.Monke
     log = ProblemLog()
     found = scan_trace(path, log, lambda _: None)
     assert (found.names, found.args_length.tolist()[1], log.list()) == (["a", "b", "c"], path.stat().st_size - 55, [])
+
+
+SMALL = [
+    {"ph": "M", "name": "process_name", "pid": 7, "args": {"name": "x"}},
+    {"ph": "X", "name": 'a "}, {" b', "pid": 7, "ts": "1.500", "dur": 2, "args": {"l": [{"p": 1}, {"q": "\\"}]}},
+    {"ph": "X", "name": "é", "pid": 7, "ts": "3.000", "dur": 2},
+]
+
+
+@both_scanners[0]
+@both_scanners[1]
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("chunk", [17, pytest.param(1 << 20, marks=FULL)])
+def test_a_truncated_trace_keeps_every_complete_event(
+    wrapped: bool, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "CHUNK", chunk)
+    parts = [json.dumps(event, ensure_ascii=False).encode() for event in SMALL]
+    head = b'{"version": 1, "traceEvents": [' if wrapped else b"["
+    data = head + b", ".join(parts) + (b"]}" if wrapped else b"]")
+    ends = [len(head) + len(b", ".join(parts[: count + 1])) for count in range(len(parts))]
+    path = tmp_path / "t.json"
+    for size in range(len(data)):
+        path.write_bytes(data[:size])
+        log = ProblemLog()
+        found = scan_trace(path, log, lambda _: None)
+        names = [found.names[code] for code in found.name[found.phase > 0].tolist()]
+        assert names == [event["name"] for event, end in zip(SMALL, ends) if end <= size], size
+        assert log.list() or size > ends[-1], size

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.scan.text_table import TextTable
@@ -13,9 +12,7 @@ from tb_npu_plugin.scan.text_table import TextTable
 BATCHES = st.lists(st.lists(st.text(max_size=3), max_size=12, unique=True), max_size=8)
 
 
-@pytest.mark.parametrize("hash_of", [hash, len, lambda text: -1, lambda text: hash(text) & 3])
-@settings(max_examples=100)
-@given(batches=BATCHES)
+@given(st.sampled_from([hash, len, lambda text: -1, lambda text: hash(text) & 3]), BATCHES)
 def test_indices_in_order_of_first_use(hash_of: Callable[[str], int], batches: list[list[str]]) -> None:
     table, known = TextTable(hash_of), {}
     for batch in batches:

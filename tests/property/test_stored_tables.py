@@ -10,7 +10,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.analysis.grouping import summed
@@ -86,7 +86,6 @@ def both(rows: list[Any], folder: Path) -> tuple[Table, Table]:
     return table, stored
 
 
-@settings(max_examples=60)
 @given(rows_of, st.lists(query, min_size=1, max_size=12), st.data())
 def test_pages(rows: list[Any], queries: list[TableQuery], data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:
@@ -103,31 +102,12 @@ def test_pages(rows: list[Any], queries: list[TableQuery], data: st.DataObject) 
             assert csv == expected_csv
 
 
-@settings(max_examples=60)
 @given(rows_of, st.lists(questions, min_size=1, max_size=8), st.data())
 def test_sums(rows: list[Any], asked: list[GroupByQuery], data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:
         table, stored = both(rows, Path(folder))
         for question in asked:
             assert plain(summed(stored, question)) == plain(summed(table, question))
-
-
-@given(rows_of, questions)
-def test_sums_of_rows_one_by_one(rows: list[Any], question: GroupByQuery) -> None:
-    """Those in memory, against plain Python."""
-    table = from_lists(COLUMNS, {key: [row[place] for row in rows] for place, key in enumerate(KEYS)})
-    groups: dict[Any, list[Any]] = {}
-    for number, one in enumerate(rows):
-        cells = dict(zip(KEYS, one))
-        groups.setdefault(tuple(cells.get(key) for key in question.keys), []).append((number, cells))
-    found = summed(table, question)
-    assert found.first.tolist() == [group[0][0] for group in groups.values()]
-    assert found.count.tolist() == [len(group) for group in groups.values()]
-    for key in question.distinct:
-        expected = [len({cells.get(key) for _, cells in group} - {None}) for group in groups.values()]
-        assert found.distinct[key].tolist() == expected
-    expected = [sum(any(cells.get(k) is None for k in question.complete) for _, cells in g) for g in groups.values()]
-    assert found.incomplete.tolist() == expected
 
 
 def plain(sums: GroupByResult) -> dict[str, Any]:

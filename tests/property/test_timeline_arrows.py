@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.server.timeline_api import arrows
@@ -15,7 +15,6 @@ from tb_npu_plugin.store.timeline.open import Timeline
 from tests.property.test_timeline_window import decode
 from tests.support.trace import event, flow, open_trace
 
-TINY = settings(max_examples=60)
 ENDS = st.tuples(st.integers(0, 40) | st.integers(0, 2000), st.integers(1, 3))
 PAIRS = st.lists(st.tuples(ENDS, ENDS, st.sampled_from(["k", "k", "other"])), min_size=1, max_size=40)
 
@@ -35,7 +34,6 @@ def build(pairs: list[tuple[tuple[int, int], tuple[int, int], str]], folder: Pat
     return open_trace(events, folder)[0]
 
 
-@TINY
 @given(pairs=PAIRS, t0=st.integers(-50, 2100), width=st.integers(1, 2500), px=st.sampled_from([0.5, 1, 3, 20, 200]))
 def test_every_arrow_of_the_window_is_counted_once(
     pairs: list[tuple[tuple[int, int], tuple[int, int], str]], t0: int, width: int, px: float, tmp_path: Path
@@ -66,7 +64,6 @@ def test_every_arrow_of_the_window_is_counted_once(
         assert len(columns["count"]) == len(wanted)
 
 
-@TINY
 @given(pairs=PAIRS, most=st.integers(1, 6))
 def test_an_answer_is_bounded(
     pairs: list[tuple[tuple[int, int], tuple[int, int], str]], most: int, tmp_path: Path

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.server.timeline_api import counter
@@ -14,7 +14,6 @@ from tb_npu_plugin.store.timeline import curves as timeline_curves
 from tests.property.test_timeline_window import decode
 from tests.support.trace import open_trace
 
-TINY = settings(max_examples=80)
 POINTS = st.lists(
     st.tuples(st.integers(0, 60) | st.integers(0, 3000), st.integers(-9, 9), st.sampled_from("ab")),
     min_size=1,
@@ -43,7 +42,6 @@ def brute(points: list[tuple[int, int]], t0: int, t1: int, size: int) -> list[tu
     return [(own[0][0], min(v for _, v in own), max(v for _, v in own), own[-1][1]) for own in groups]
 
 
-@TINY
 @given(points=POINTS, t0=st.integers(-50, 3500), width=st.integers(1, 4000), px=st.sampled_from([0.5, 1, 5, 32, 300]))
 def test_bins_are_those_of_the_raw_points(
     points: list[tuple[int, int, str]], t0: int, width: int, px: float, tmp_path: Path
@@ -64,7 +62,6 @@ def test_bins_are_those_of_the_raw_points(
             assert columns[f"{name}{number}"].tolist() == [one[place] for one in wanted], name
 
 
-@TINY
 @given(points=POINTS, most=st.integers(3, 9))
 def test_an_answer_is_bounded(points: list[tuple[int, int, str]], most: int, tmp_path: Path) -> None:
     timeline, _ = open_trace([point(*one) for one in points], tmp_path)

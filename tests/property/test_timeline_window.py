@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.server.timeline_api import slices, stats
@@ -21,7 +21,6 @@ from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.window import BAR_BYTES, ONE_ROW, bars
 from tests.support.trace import event, open_trace
 
-TINY = settings(max_examples=60)
 SLICES = st.lists(
     st.tuples(
         st.integers(0, 3000) | st.integers(100, 160),
@@ -32,6 +31,9 @@ SLICES = st.lists(
     min_size=1,
     max_size=60,
 )
+
+#: More than an answer holds, and several tiles.
+REGULAR = [(10 * n, 20 if n % 3 else 40, 1, "abc"[n % 3]) for n in range(30)]
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +59,6 @@ def decode(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
     return header, columns
 
 
-@TINY
 @given(items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), px=st.sampled_from([0.5, 1, 5, 32, 300]))
 def test_every_slice_is_in_exactly_one_bar(
     items: list[tuple[int, int, int, str]], t0: int, width: int, px: float, tmp_path: Path
@@ -100,8 +101,8 @@ def test_every_slice_is_in_exactly_one_bar(
     assert set(every) <= shown
 
 
-@TINY
 @given(items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), most=st.integers(4, 20))
+@example(items=REGULAR, t0=0, width=400, most=16)
 def test_an_answer_is_bounded(
     items: list[tuple[int, int, int, str]], t0: int, width: int, most: int, tmp_path: Path
 ) -> None:
@@ -122,7 +123,6 @@ def test_an_answer_is_bounded(
     assert found.bin in (1, *coarser)
 
 
-@TINY
 @given(items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), most=st.integers(1, 20))
 def test_an_exact_answer_has_fewer_rows_instead_of_wider_bins(
     items: list[tuple[int, int, int, str]], t0: int, width: int, most: int, tmp_path: Path
@@ -141,7 +141,6 @@ def test_an_exact_answer_has_fewer_rows_instead_of_wider_bins(
     assert seen == sorted(set(seen))
 
 
-@TINY
 @given(
     items=SLICES,
     t0=st.integers(-50, 3500),
@@ -175,13 +174,13 @@ def test_bars_of_a_search_hold_all_hits_and_nothing_else(
         assert columns["end"][bars].tolist() == ends
 
 
-@TINY
 @given(
     items=SLICES,
     t0=st.integers(-50, 3500),
     width=st.integers(1, 4000),
     tile=st.sampled_from([1, 7, 1 << 17]),
 )
+@example(items=REGULAR, t0=0, width=300, tile=7)
 def test_statistics_are_those_of_the_raw_slices(
     items: list[tuple[int, int, int, str]], t0: int, width: int, tile: int, tmp_path: Path
 ) -> None:

@@ -10,15 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tb_npu_plugin.capture.command import METRICS
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe, write_run
 from tb_npu_plugin.capture.simulation.chips import CHIPS
 from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION, DATALOADER
 from tb_npu_plugin.capture.writers.dialect import Options
-from tests.oracle.raw import Raw
 
 ONE = Recipe("tiny", steps=2, options=Options(l2_cache=True))
 CLUSTER = Recipe("tiny", ranks=8, tp=2, pp=2, steps=2, sizes=Sizes(micro=3), only=(0, 3, 6))
@@ -138,24 +135,3 @@ def rank_folder(folder: Path, rank: int) -> Path:
     """The result folder of one rank of a run."""
     (info,) = folder.glob(f"*/profiler_info_{rank}.json")
     return info.parent
-
-
-def queued(folder: Path) -> bool:
-    """The result has a task queue: the name of its run does not say that it has none."""
-    return "task_queue_0" not in folder.parent.name
-
-
-def at_rest(params: list[Any]) -> list[Any]:
-    """Of test parameters those whose device is at rest when a step ends: rows of the others begin in one step on the host
-    and belong to another (tests/property/test_parts_are_whole.py has them)."""
-    return [param for param in params if "not_synced" not in str(param.values[0])]
-
-
-def mock_results(*needs: str) -> list[Any]:
-    """Test parameters: all result folders of RUNS that have these files."""
-    out = []
-    for name in RUNS:
-        for folder in sorted(run(name)[0].glob("*_ascend_pt")):
-            if Raw(folder).has(*needs):
-                out.append(pytest.param(folder, id=f"mock/{name}/{folder.name.split('_')[1]}"))
-    return out

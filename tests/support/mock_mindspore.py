@@ -7,12 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.writers.dialect import Options
-from tests.oracle.raw import Raw
 from tests.support.mock import written
 
 BOTH = ("text", "db")
@@ -55,13 +52,3 @@ def run(name: str) -> tuple[Path, dict[str, Any]]:
 def folders(name: str) -> list[Path]:
     """Result folders of a run, by rank."""
     return sorted(run(name)[0].glob("*_ascend_ms"))
-
-
-def results(*needs: str) -> list[Any]:
-    """Test parameters: all result folders that have these files."""
-    return [
-        pytest.param(folder, id=f"mindspore/{name}/{folder.name.split('_')[1]}")
-        for name in RUNS
-        for folder in folders(name)
-        if Raw(folder).has(*needs)
-    ]

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.capture.mock.parse import parse
-from tests.oracle import test_invariants as invariants
 from tests.oracle.raw import Raw
 from tests.support.invariants import check
 from tests.unit.capture.mock.distributed_training import one_of_eight, parallel_model
@@ -167,4 +166,3 @@ def test_a_parallel_model_of_two_processes(tmp_path: Path) -> None:
         threads = {name: {e["tid"] for e in raw.slices if e["name"] == name} for name in NAMES}
         assert threads["c10d::allreduce_"] == threads[BACKWARD] != threads["c10d::barrier"]
         check(folder)
-        invariants.test_13_flows_have_both_ends_on_slices(folder)

@@ -47,7 +47,7 @@ def test_any_two_settings_meet() -> None:
 @pytest.mark.parametrize("number", range(len(ROWS)))
 def test_whatever_is_switched_on_the_result_is_whole(number: int, tmp_path: Path) -> None:
     row = ROWS[number]
-    run = tmp_path / ("task_queue_0" if row["queue"] == "0" else "run")  # as support.mock.queued knows it
+    run = tmp_path / ("task_queue_0" if row["queue"] == "0" else "run")  # see support.invariants.has_task_queue
     folders = captures(row, run)
     assert len(folders) == (2 if row["schedule"] in ("cold", "repeated") else 1), row
     empty = {folders[-1]} if row["schedule"] == "cold" else set()

@@ -17,9 +17,8 @@ from click.testing import CliRunner
 from tb_npu_plugin import api
 from tb_npu_plugin.capture.mock.parse import parse
 from tb_npu_plugin.cli import cli
-from tests.oracle import test_databases as databases
 from tests.oracle.raw import Raw
-from tests.support.invariants import check_all
+from tests.support.invariants import check_all, query, tables
 from tests.unit.capture.mock.training import train
 from tests.unit.store.results import settle
 
@@ -112,10 +111,10 @@ def test_files_follow_level_and_switches(result: Callable[[str], Path], name: st
 def test_level_none_has_the_queue_and_the_marks(result: Callable[[str], Path]) -> None:
     """Level_none is for marks. The queue is of the framework; what the device does is not recorded."""
     folder = result("level_none")
-    assert databases.query(folder, "SELECT COUNT(*) > 100 FROM PYTORCH_API WHERE type = 50002") == [(1,)]
-    rows = databases.query(folder, "SELECT value, connectionId FROM MSTX_EVENTS JOIN STRING_IDS ON message = id")
+    assert query(folder, "SELECT COUNT(*) > 100 FROM PYTORCH_API WHERE type = 50002") == [(1,)]
+    rows = query(folder, "SELECT value, connectionId FROM MSTX_EVENTS JOIN STRING_IDS ON message = id")
     assert rows == [("a range", (1 << 32) - 1)] * 2
-    assert not {"TASK", "CANN_API", "COMPUTE_TASK_INFO"} & databases.tables(folder)
+    assert not {"TASK", "CANN_API", "COMPUTE_TASK_INFO"} & tables(folder)
 
 
 def test_the_host_is_what_ran(result: Callable[[str], Path]) -> None:

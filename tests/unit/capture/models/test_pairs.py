@@ -88,7 +88,7 @@ def recipe(row: dict[str, Any]) -> Recipe:
 @pytest.mark.parametrize("number", range(len(ROWS)))
 def test_whatever_is_asked_for_the_result_is_whole(number: int, tmp_path: Path) -> None:
     row = ROWS[number]
-    run = tmp_path / ("task_queue_0" if row["task_queue"] == 0 else "run")  # as support.mock.queued knows it
+    run = tmp_path / ("task_queue_0" if row["task_queue"] == 0 else "run")  # see support.invariants.has_task_queue
     write_run(recipe(row), run, jobs=1)
     (folder,) = run.glob("*_ascend_pt")
     settle(folder)
