@@ -28,7 +28,7 @@ from tests.unit.discovery.test_watch import until
 #: A worker that does something else when it comes to communication.json.
 PROGRAM = """
 import time
-from tb_npu_plugin.readers.text import reader
+from tb_npu_plugin.readers.text import reader as text
 read_file = text.read_file
 def read(reading):
     if reading.name == "communication.json":
