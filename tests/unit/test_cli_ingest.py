@@ -13,9 +13,9 @@ import pytest
 
 from benchmarks.process_memory import descendants
 from tb_npu_plugin.store.cache.disk import META
+from tests.support.cli import run
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, write_result
-from tests.unit.test_cli import run
 
 ROOT = Path(__file__).parents[2]
 RANKS = 3

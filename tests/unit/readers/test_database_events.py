@@ -22,9 +22,10 @@ from tb_npu_plugin.schema.formats import TORCH_NPU
 from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
 from tests.support.mock import RUNS, run
+from tests.unit.readers.databases import runs_with_both
 
 #: Without kernels and host there is nothing to show.
-BOTH = [name for name in RUNS if name.startswith("both_") and name != "both_level_none_npu_only"]
+BOTH = runs_with_both("both_level_none_npu_only")
 #: Streams of the tasks of communication, one a plane: the mock's text export shows them on their planes only.
 COMMUNICATION_STREAMS = re.compile("Stream ([4-9]|[1-9][0-9]+)")
 #: Args that databases do not hold, by process. Modes and items of CANN calls; batches (always 0), sizes of copies; the
