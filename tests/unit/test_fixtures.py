@@ -97,11 +97,3 @@ def test_the_first_run_of_the_demo_has_something_for_every_view(folder: Path) ->
     assert any(row["Name"].startswith("cann::") for row in allocations)
     for step in result.csv("step_trace_time.csv"):
         assert min(float(step[name]) for name in ("Overlapped", "Communication(Not Overlapped)", "Free")) > 0
-
-
-def test_slices_of_a_stream_overlap_in_part() -> None:
-    """A copy begins before the kernel in front of it ends: nesting by time alone cannot draw that."""
-    (folder,) = (folder for folder in folders("results") if folder.parent.name == "level1")
-    tasks = sorted(Raw(folder).process("Ascend Hardware"), key=lambda e: (e["tid"], e["ts"]))
-    pairs = [(a, b) for a, b in zip(tasks, tasks[1:]) if a["tid"] == b["tid"]]
-    assert any(a["ts"] < b["ts"] < a["ts"] + a["dur"] < b["ts"] + b["dur"] for a, b in pairs)

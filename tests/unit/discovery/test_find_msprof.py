@@ -60,13 +60,6 @@ def test_all_pieces_of_the_newest_export_are_read(tmp_path: Path) -> None:
     assert gap.found.startswith("4") and gap.expected.startswith("11")
 
 
-def test_a_whole_file_that_is_newer_than_pieces(tmp_path: Path) -> None:
-    output(tmp_path / PROF, "op_summary_slice_0_20250615070512.csv", "op_summary_20250616000000.csv")
-    (span,) = scan({"": tmp_path}).runs[0].workers[0].spans
-    assert names(span) == ["op_summary_20250616000000.csv"]
-    assert [note.code for note in span.notes] == ["older_export"]
-
-
 @pytest.mark.parametrize("place", ["", PROF], ids=["above", "itself"])
 def test_raw_data_names_the_command(tmp_path: Path, place: str) -> None:
     (tmp_path / PROF / "device_0").mkdir(parents=True)
@@ -76,11 +69,6 @@ def test_raw_data_names_the_command(tmp_path: Path, place: str) -> None:
     assert [("msprof --export=on" in one.command, "never exported" in one.reason) for one in found.skipped] == [
         (True, True)
     ]
-
-
-def test_an_empty_export_says_so(tmp_path: Path) -> None:
-    output(tmp_path / PROF, "README.txt")
-    assert ["never exported" in one.reason for one in scan({"": tmp_path}).skipped] == [True]
 
 
 @pytest.mark.parametrize("kind", ["cluster_text", "cluster_db"])

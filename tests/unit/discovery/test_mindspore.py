@@ -21,14 +21,6 @@ def places(logdir: Path) -> list[Place]:
     return scan({"": logdir}).places()
 
 
-def test_two_ranks() -> None:
-    found = places(RESULTS / "mindspore_two_ranks")
-    assert [(place.worker.label, place.worker.rank, place.span.format) for place in found] == [
-        ("rank 0 · node0_31780", 0, "mindspore"),
-        ("rank 1 · node0_31786", 1, "mindspore"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("place", "run"),
     [
@@ -64,13 +56,6 @@ def test_raw_data_tells_the_call_that_parses_them() -> None:
     assert f'from mindspore.profiler.profiler import analyse; analyse("{path}")' in found.skipped[0].command
 
 
-def test_raw_data_in_a_renamed_folder_as_well(tmp_path: Path) -> None:
-    (tmp_path / "mine" / "FRAMEWORK").mkdir(parents=True)
-    (tmp_path / "mine" / "FRAMEWORK" / "mindspore.op_range").write_bytes(b"x")
-    (skipped,) = scan({"": tmp_path}).skipped
-    assert "from mindspore.profiler" in skipped.command
-
-
 def test_a_dynamic_window_is_told_apart_from_its_marks() -> None:
     (found,) = places(RESULTS / "mindspore_windows")
     assert found.span.identity.window == (2, 3)
@@ -95,12 +80,6 @@ def test_processes_that_all_say_rank_0_are_apart_and_flagged() -> None:
     ]
     assert [[note.code for note in place.span.notes] for place in found] == [["shared_rank"], ["shared_rank"]]
     assert found[0].span.notes[0].found == "2 processes with rank 0"
-
-
-def test_the_device_tells_processes_apart_where_no_name_does(tmp_path: Path) -> None:
-    for folder, name in ((FIRST, "rank0"), (SECOND, "rank_0")):
-        shutil.copytree(RESULTS / "mindspore_same_rank" / folder, tmp_path / "exp" / name)
-    assert [place.worker.label for place in places(tmp_path)] == ["rank 0 · device 0", "rank 0 · device 1"]
 
 
 def test_files_of_the_data_pipeline_are_taken_from_both_folders() -> None:

@@ -75,13 +75,6 @@ def test_several_cycles_of_a_process_are_spans_in_order_of_time(tmp_path: Path) 
     assert tree(scan({"": tmp_path / "logs"})) == {"logs": {"rank 0 · host1_4242": sorted(names)}}
 
 
-def test_a_restarted_process_is_the_same_worker(tmp_path: Path) -> None:
-    names = ["host1_11_20250109150000000_ascend_pt", "host1_22_20250109180000000_ascend_pt"]
-    for name in names:
-        write_result(tmp_path / "logs" / name)
-    assert tree(scan({"": tmp_path / "logs"})) == {"logs": {"rank 0 · host1_11": names}}
-
-
 def test_two_processes_that_claim_a_rank_at_one_time_are_kept_apart(tmp_path: Path) -> None:
     names = ["host1_11_20250109150000000_ascend_pt", "host2_22_20250109150007000_ascend_pt"]
     for name in names:
@@ -106,12 +99,6 @@ def test_rank_comes_from_file_name_then_rank_id_then_folder(tmp_path: Path) -> N
     ]
 
 
-def test_damaged_profiler_info_costs_only_the_rank_in_it(tmp_path: Path) -> None:
-    folder = write_result(tmp_path / "logs" / NAME, rank=None)
-    (folder / "profiler_info.json").write_text('{"rank_id": ')
-    assert tree(scan({"": tmp_path / "logs"})) == {"logs": {"host1_4242": [NAME]}}
-
-
 @pytest.mark.parametrize(
     "content", ['{"rank_id": "' + "9" * 5000 + '"}', "[" * 100_000, '{"rank_id": 7}' + " " * (4 << 20)]
 )
@@ -129,12 +116,6 @@ def test_more_digits_than_a_rank_has_are_none(tmp_path: Path, name: str) -> None
     write_result(tmp_path / "exp" / name.format("9" * 30), rank=None)
     (place,) = scan({"": tmp_path}).places()
     assert place.worker.rank is None
-
-
-def test_ranks_are_in_numeric_order(tmp_path: Path) -> None:
-    for rank in (10, 9, 100):
-        write_result(tmp_path / f"rank_{rank}" / NAME, rank=rank)
-    assert [worker.rank for worker in scan({"": tmp_path}).runs[0].workers] == [9, 10, 100]
 
 
 def test_a_renamed_result_is_taken_and_said(tmp_path: Path) -> None:
@@ -176,12 +157,6 @@ def test_raw_data_of_the_mock_device_need_no_cann(tmp_path: Path) -> None:
     assert (item.action, shlex.split(item.command)) == ("Parse it:", ["python3", "-c", code])
 
 
-def test_raw_data_with_an_empty_output_folder_was_not_parsed_either(tmp_path: Path) -> None:
-    for name in ("PROF_000001_20250109_ABC", "ASCEND_PROFILER_OUTPUT"):
-        (tmp_path / NAME / name).mkdir(parents=True)
-    assert "never parsed" in reasons(scan({"": tmp_path}))[NAME]
-
-
 @pytest.mark.parametrize("name", ["ascend_pytorch_profiler_0.db", "ascend_pytorch_profiler.db", "analysis.db"])
 def test_a_database_export_is_a_result(tmp_path: Path, name: str) -> None:
     (tmp_path / NAME / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
@@ -198,12 +173,6 @@ def test_databases_are_read_after_text_whatever_their_size(tmp_path: Path) -> No
     (place,) = scan({"": tmp_path}).places()
     order = [file.name for file in place.span.table_files]
     assert order == ["step_trace_time.csv", "kernel_details.csv", "analysis.db"]
-
-
-def test_other_databases_are_no_results(tmp_path: Path) -> None:
-    (tmp_path / NAME / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
-    (tmp_path / NAME / "ASCEND_PROFILER_OUTPUT" / "songs.db").touch()
-    assert "holds no result files" in reasons(scan({"": tmp_path}))[NAME]
 
 
 @pytest.mark.parametrize("inside", ["", "ASCEND_PROFILER_OUTPUT", "some/empty/folders"])

@@ -20,13 +20,6 @@ def test_links_to_folders_are_followed(tmp_path: Path) -> None:
     assert tree(scan({"": tmp_path / "logs"})) == {"run": {"rank 0 · host1_4242": [NAME]}}
 
 
-def test_one_result_may_be_linked_into_several_runs(tmp_path: Path) -> None:
-    write_result(tmp_path / "a" / NAME)
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / NAME).symlink_to(tmp_path / "a" / NAME)
-    assert list(tree(scan({"": tmp_path}))) == ["a", "b"]
-
-
 def test_a_cycle_of_links_ends_and_is_said(tmp_path: Path) -> None:
     write_result(tmp_path / "a" / NAME)
     (tmp_path / "a" / "again").symlink_to(tmp_path)

@@ -87,12 +87,6 @@ def test_idle_is_recomputed_and_checked(tmp_path: Path) -> None:
     ]
 
 
-def test_idle_of_the_file_is_kept_where_it_cannot_be_recomputed(tmp_path: Path) -> None:
-    tables, problems = read(tmp_path, NAME, content(a=op(**{"Wait Time(ms)": None})))
-    assert tables["comm_ops"].ints("idle_ns").tolist() == [1_000_000]
-    assert problems == []
-
-
 @pytest.mark.parametrize("figure", ["N/A", float("nan"), float("inf"), True, [1]])
 def test_what_is_no_figure_is_unknown(tmp_path: Path, figure: Any) -> None:
     tables, problems = read(tmp_path, NAME, content(a=op(**{"Wait Time(ms)": figure, "Wait Time Ratio": figure})))
@@ -166,13 +160,6 @@ def test_garbage_in_the_middle_costs_its_operator(tmp_path: Path) -> None:
     assert codes(problems) == ["bad_json x1"]
 
 
-def test_names_with_escapes_survive_salvage(tmp_path: Path) -> None:
-    text = json.dumps({"step": {"collective": {'a"\u7b97@7': op()}}}).encode()
-    for tail in (0, 1):
-        tables, _ = read(tmp_path, NAME, text[: len(text) - tail])
-        assert tables["comm_ops"].text("name").tolist() == ['a"算']
-
-
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -203,11 +190,6 @@ def test_entries_of_a_wrong_shape_cost_themselves(tmp_path: Path) -> None:
     tables, problems = read(tmp_path, NAME, text)
     assert tables["comm_ops"].text("name").tolist() == ["a"]
     assert codes(problems) == ["unexpected_shape x5"]
-
-
-def test_half_characters_are_replaced(tmp_path: Path) -> None:
-    tables, _ = read(tmp_path, NAME, content(a=op()).replace(b"a@77", b"a\\ud800@77"))
-    assert tables["comm_ops"].text("name").tolist() == ["a\ufffd"]
 
 
 LINK = {

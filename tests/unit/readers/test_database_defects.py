@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.settings import completed
-from tb_npu_plugin.readers.database.tables import read_database
-from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema import torch_npu_db as written
-from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_db_reading import SELECTS
 from tb_npu_plugin.tables import NULL_INT
-from tests.support.mock import run
 from tests.unit.readers.databases import change, read, same
 
 RESULTS = Path(__file__).parents[3] / "fixtures" / "results"
@@ -31,12 +26,6 @@ def test_what_is_read_is_what_is_written() -> None:
     for select in SELECTS:
         columns = {column.split()[0] for column in declared[select.table].split(",")}
         assert {field.names[0] for field in select.fields} <= columns, select.table
-
-
-def test_sound(database: Path) -> None:
-    tables, problems = read(database)
-    assert problems == []
-    assert {"kernels", "op_statistic", "api_statistic", "operators", "op_memory", "memory_record"} <= tables.keys()
 
 
 def test_only_what_is_wanted(database: Path) -> None:
@@ -56,13 +45,6 @@ def test_long_columns_go_to_files(database: Path, tmp_path: Path, monkeypatch: p
     assert all(same(tables[name], table) for name, table in whole.items())
 
 
-def test_progress_comes_to_the_size(database: Path) -> None:
-    told: list[int] = []
-    read_database(Reading(database, "x.db", ProblemLog(), told.append), TABLES)
-    size = database.stat().st_size
-    assert size - len(told) <= sum(told) <= size and len(told) > 3
-
-
 @pytest.mark.parametrize("content, code", [(b"", "empty_file"), (b"Name,Type\r\n", "no_database")])
 def test_no_database(tmp_path: Path, content: bytes, code: str) -> None:
     path = tmp_path / "profiler.db"
@@ -74,13 +56,6 @@ def test_no_database(tmp_path: Path, content: bytes, code: str) -> None:
 def test_missing_and_folder(tmp_path: Path) -> None:
     assert [problem.code for problem in read(tmp_path / "gone.db")[1]] == ["missing_file"]
     assert [problem.code for problem in read(tmp_path)[1]] == ["not_a_file"]
-
-
-def test_header_and_nothing_behind(tmp_path: Path) -> None:
-    path = tmp_path / "profiler.db"
-    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 3000)
-    tables, problems = read(path)
-    assert tables == {} and problems
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.95])
@@ -155,19 +130,6 @@ def test_older_names_and_columns_of_viewers(database: Path) -> None:
     )
     tables, problems = read(database)
     assert problems == [] and all(same(tables[name], table) for name, table in whole.items())
-
-
-def test_older_release_names_its_communication_otherwise(tmp_path: Path) -> None:
-    folder = min(run("both_cluster")[0].glob("*_ascend_pt"))
-    (found,) = (folder / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler_*.db")
-    path = Path(shutil.copyfile(found, tmp_path / "profiler.db"))
-    cores: list[Any] = [read(path)[0]["kernels"].text("core").tolist()]
-    change(path, "UPDATE ENUM_API_TYPE SET name='hccl' WHERE id=5500")
-    tables, _ = read(path)
-    cores.append(tables["kernels"].text("core").tolist())
-    assert cores[0].count("COMMUNICATION") == cores[1].count("HCCL") > 0
-    assert "HCCL" not in tables["op_statistic"].text("core").tolist()
-    assert "hccl" in tables["api_statistic"].text("level").tolist()
 
 
 def test_wrong_types_cost_their_rows_and_cells(database: Path) -> None:

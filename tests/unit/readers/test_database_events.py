@@ -183,30 +183,9 @@ def test_details_are_equal(name: str, folder: Path) -> None:
                 assert one == other, (process, thread)
 
 
-def test_details_of_communication(folder: Path) -> None:
-    for text, database in both("both_cluster", folder):
-        found = []
-        for timeline in (text, database):
-            details = set()
-            for number, track in enumerate(timeline.tracks):
-                for slice_id in ids(timeline, number) if track["process"] == "Communication" else ():
-                    args = timeline.args(slice_id)[0] or {}
-                    keys = ("connection_id", "data_type", "alg_type", "count", "src rank", "size(Byte)", "task type")
-                    brief = timeline.brief(slice_id)
-                    details.add((brief["name"], brief["start"] + timeline.base_ns, *(args.get(key) for key in keys)))
-            found.append(details)
-        assert found[0] == found[1] and len(found[0]) > 50
-
-
 def ids(timeline: Timeline, track: int) -> range:
     rows = timeline.rows
     return range(int(rows.first[rows.track_row[track]]), int(rows.first[rows.track_row[track + 1]]))
-
-
-def test_stacks_are_shown(folder: Path) -> None:
-    ((_, database),) = both("both_level2", folder)
-    stacks = [database.detail(slice_id)["stack"] for slice_id in range(database.slice_count)]
-    assert any(stack is not None and len(stack) > 0 for stack in stacks)
 
 
 def test_a_task_that_only_holds_others_is_not_shown(tmp_path: Path) -> None:

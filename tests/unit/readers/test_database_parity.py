@@ -97,15 +97,6 @@ def test_transports_without_data_have_no_rows_in_databases() -> None:
         assert all(different(moved, theirs, column.key) == [] for column in mine.columns)
 
 
-def test_kernels_have_steps_and_waiting_times() -> None:
-    (_, database), *_ = both("both_cluster")
-    kernels = database["kernels"]
-    steps = kernels.text("step").tolist()
-    assert len(set(steps)) == 2 and None not in steps
-    assert kernels.ints("wait_ns")[0] == 0 and (kernels.ints("wait_ns") >= 0).all()
-    assert (kernels.ints("wait_ns") > 0).any()
-
-
 def test_unknown_is_unknown(tmp_path: Path) -> None:
     """Level 0: types and cores are written as N/A."""
     (_, database), *_ = both("both_level0")

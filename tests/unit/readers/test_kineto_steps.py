@@ -82,11 +82,6 @@ def test_a_launch_that_was_not_recorded_belongs_to_the_step_in_which_it_ran(tmp_
     assert tables["kernels"].text("step").tolist() == [None, "1", "1", "2", "2", "3"]
 
 
-def test_without_any_launch_the_time_on_the_host_decides(tmp_path: Path) -> None:
-    steps, _ = steps_of(tmp_path, mark("1", 0, 50), mark("2", 50, 100), task(10, 10), task(60, 10))
-    assert seen(steps) == [("1", 50, 10, 40), ("2", 10, 10, 0)]
-
-
 def test_each_thread_has_its_own_marks_and_others_have_all(tmp_path: Path) -> None:
     """Thread 2 is a step behind; the backward pass of thread 3 has no marks. One name is one step."""
     steps, tables = steps_of(

@@ -202,16 +202,6 @@ def test_four_integers_a_line_are_enough(tmp_path: Path) -> None:
     assert (found.ints("size")[0], found.ints("push_ns")[0]) == (3, NULL_INT)
 
 
-@pytest.mark.parametrize("size", ["9" * 19, "9" * 23])
-def test_sizes_of_a_queue_that_no_column_holds(tmp_path: Path, size: str) -> None:
-    header = "op_id,op_type,num_workers,output_queue_size,output_queue_average_size,output_queue_length,output_queue_usage_rate,sample_interval,parent_id,children_id"
-    text = f'{header}\n0,Batch,4,"[1, {size}]",1,16,0.1,10,,\n1,Map,4,"[2, 3]",1,16,0.1,10,0,\n'
-    tables, problems = read(tmp_path, "minddata_pipeline_raw_0.csv", text)
-    assert codes(problems) == ["unexpected_shape"]
-    assert tables["minddata_ops"].text("name").tolist() == ["Batch", "Map"]
-    assert tables["minddata_queues"].ints("size").tolist() == [2, 3]
-
-
 CLUSTER = "ascend_cluster_analyse_data-parallel_1_2_0.csv"
 
 
@@ -261,17 +251,6 @@ def test_less_than_nothing_is_unknown(tmp_path: Path) -> None:
     assert codes(problems) == ["bad_cell"]
 
 
-def test_means_are_those_of_the_calls_whose_time_is_known(tmp_path: Path) -> None:
-    text = "serial_number,type,total_time\n1,Cast,1.5\n2,Cast,x\n3,Cast,2.5\n"
-    tables, _ = read(tmp_path, "aicpu_intermediate_0.csv", text)
-    statistic = tables["op_statistic"]
-    assert (statistic.ints("calls")[0], statistic.ints("total_ns")[0], statistic.ints("avg_ns")[0]) == (
-        3,
-        4_000_000,
-        2_000_000,
-    )
-
-
 def test_a_sum_with_an_unknown_part_is_unknown(tmp_path: Path) -> None:
     name = "aicore_intermediate_0_detail.csv"
     (tmp_path / name).write_text("a,b,c\nX,1,2\n")
@@ -281,14 +260,6 @@ def test_a_sum_with_an_unknown_part_is_unknown(tmp_path: Path) -> None:
     found = read_file(Reading(tmp_path / "flops_0.txt", "flops_0.txt", log, before=before))
     totals = finish({**before, **found}, Capture(), log)["op_totals"]
     assert np.isnan(totals.floats("flops")[0]) and totals.floats("flops_rate")[0] == 6.0
-
-
-def test_a_stream_of_any_length_is_no_defect(tmp_path: Path) -> None:
-    name = f"stream_{'9' * 5000}_x"
-    text = f"{HEADER},{name}_start_point,{name}_end_point,{name}\n1,100,400,300,100,300,0,200,100,1,3,2\n"
-    tables, _ = read(tmp_path, "step_trace_raw_0_detail_time.csv", text)
-    assert tables["iteration_reduces"].ints("stream_id").tolist() == [NULL_INT]
-    assert tables["iteration_reduces"].ints("dur_ns").tolist() == [20]
 
 
 def test_what_is_not_read_says_so(tmp_path: Path) -> None:

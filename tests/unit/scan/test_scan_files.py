@@ -81,13 +81,6 @@ def test_spooled_columns_are_those_in_memory(trace: Path, tmp_path: Path) -> Non
         )
 
 
-def test_an_empty_trace_can_be_spooled(tmp_path: Path) -> None:
-    path = tmp_path / "t.json"
-    path.write_text("[]")
-    events = scan_trace(path, ProblemLog(), lambda _: None, Into(spool=tmp_path))
-    assert (len(events), events.names, events.complete) == (0, [], True)
-
-
 @pytest.mark.parametrize("spooled", [False, True])
 @pytest.mark.parametrize("zipped", [False, True])
 def test_peeks_at_the_events_so_far(trace: Path, tmp_path: Path, spooled: bool, zipped: bool) -> None:

@@ -185,15 +185,6 @@ def test_what_ends_between_two_looks_is_not_new(
     assert [library.stand(place, "tables").state for _ in range(2)] == ["reading", "ready"]
 
 
-def test_only_what_is_under_way_is_cancelled(tmp_path: Path, library: Library) -> None:
-    write_result(tmp_path / "logs" / NAME)
-    (place,) = places(library)
-    library.cancel([place], STAGES)
-    assert states(library, place) == ["new", "new"] and library.jobs() == []
-    library.resume([place], STAGES)
-    assert states(library, place) == ["new", "new"]
-
-
 def test_closing_removes_what_was_begun(tmp_path: Path, library: Library, holding: Holding) -> None:
     write_result(tmp_path / "logs" / NAME)
     (place,) = places(library)

@@ -56,22 +56,6 @@ def test_a_worker_killed_in_the_middle_of_a_trace_costs_a_retry_and_changes_noth
     assert until(lambda: not any((tmp_path / "cache" / "building").iterdir())), "its preview goes behind it"
 
 
-def test_a_worker_that_is_killed_twice_is_told_with_what_may_help(
-    tmp_path: Path, library: Library, holding: Holding
-) -> None:
-    write_result(tmp_path / "logs" / NAME, trace=TRACE)
-    place = only(library)
-    holding.hold("trace_view.json")
-    library.want(place, ["trace"])
-    for tries in (1, 2):
-        assert until(lambda tries=tries: len(holding.made) == tries and "trace_view" in holding.at())
-        os.kill(holding.made[-1]._child.pid, signal.SIGKILL)
-    assert until(lambda: library.stand(place, "trace").state == "failed")
-    (problem,) = library.open(place).problems
-    assert problem.code == "worker_killed" and problem.lost == "The trace."
-    assert "SIGKILL" in problem.found and "lack of memory" in problem.found and "TB_NPU_WORKERS=1" in problem.action
-
-
 def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 3])
 

@@ -9,9 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +26,11 @@ from tb_npu_plugin.store.cache.version import reader_version
 from tb_npu_plugin.store.pool import worker
 from tb_npu_plugin.store.pool.process import Failed, Killed, WorkerProcess
 from tb_npu_plugin.store.stages import Request, files_of
-from tb_npu_plugin.store.tables.short import read_short
 from tb_npu_plugin.store.timeline import build as timeline_build
 from tests.support.fixtures import FIXTURES
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, write_result
 from tests.unit.store.slow_worker import Holding
-
-#: A user without rights, on every system.
-NOBODY = 65534
 
 
 def request(tmp_path: Path, **content: Any) -> Request:
@@ -171,30 +165,6 @@ def test_lack_of_memory_is_not_taken_for_a_bad_file(tmp_path: Path, monkeypatch:
         worker.run(request(tmp_path), lambda message: None)
 
 
-@pytest.fixture
-def as_a_user(tmp_path: Path) -> Iterator[Path]:
-    """A folder of a user who may not read everything: root becomes nobody meanwhile."""
-    worker.run(request(tmp_path), lambda message: None)  # imports what nobody may have no way to
-    home = Path(tempfile.mkdtemp())  # not tmp_path: only its owner may go into the folders above that one
-    root = os.geteuid() == 0
-    if root:
-        os.chown(home, NOBODY, -1)
-        os.seteuid(NOBODY)
-    try:
-        yield home
-    finally:
-        if root:
-            os.seteuid(0)
-        shutil.rmtree(home)
-
-
-def test_a_file_without_permission_costs_itself(as_a_user: Path) -> None:
-    asked = request(as_a_user)
-    (asked.folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").chmod(0)
-    meta = worker.run(asked, lambda message: None)
-    assert list(meta["rows"]) == ["step_trace"] and [item["code"] for item in meta["problems"]] == ["permission_denied"]
-
-
 def test_a_file_that_changes_meanwhile_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = request(tmp_path)
     real = registry.read_file
@@ -208,20 +178,6 @@ def test_a_file_that_changes_meanwhile_is_noted(tmp_path: Path, monkeypatch: pyt
     assert sorted(changed) == [
         f"ASCEND_PROFILER_OUTPUT/{name}" for name in ("kernel_details.csv", "step_trace_time.csv")
     ]
-
-
-def test_one_process_serves_many_requests(tmp_path: Path) -> None:
-    process = WorkerProcess()
-    asked = request(tmp_path)
-    for name in ("one", "two"):
-        out = tmp_path / name
-        out.mkdir()
-        meta = process.run(Request("tables", asked.folder, asked.files, out), lambda message: None)
-        assert meta["rows"]["kernels"] == 2
-        table = read_short(out / "tables.bin", "kernels")
-        assert table is not None and len(table) == 2
-    process.close()
-    assert process._child.returncode == 0
 
 
 def test_a_failure_is_told_with_its_traceback_and_the_process_goes_on(tmp_path: Path) -> None:

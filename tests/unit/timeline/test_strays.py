@@ -48,8 +48,3 @@ def test_metadata_have_times_that_say_nothing(tmp_path: Path) -> None:
     named = {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 0, "args": {"name": "Python"}}
     timeline, problems = open_trace([named, *good()], tmp_path)
     assert problems == [] and timeline.tracks[0]["process"] == "Python"
-
-
-def test_times_that_count_from_the_begin(tmp_path: Path) -> None:
-    timeline, problems = open_trace([event("a", 0, 1), event("b", 5, 1), event("c", 9e9, 1)], tmp_path)
-    assert problems == [] and len(slices_of(timeline)) == 3

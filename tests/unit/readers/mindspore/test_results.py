@@ -48,69 +48,9 @@ def test_without_a_schedule_there_are_no_steps() -> None:
     assert not span.tables["kernels"].has("step")
 
 
-def test_every_file_is_read_and_nothing_is_wrong(two_ranks: list[TestSpan]) -> None:
-    assert [span.problems for span in two_ranks] == [[], []]
-    assert {
-        "kernels",
-        "step_trace",
-        "op_statistic",
-        "api_statistic",
-        "operator_shapes",
-        "op_memory",
-        "memory_record",
-        "module_memory",
-        "comm_ops",
-        "comm_bandwidth",
-        "comm_links",
-        "step_marks",
-    } <= set(two_ranks[0].tables)
-
-
-def test_operators_of_the_file_have_no_time_at_all(two_ranks: list[TestSpan]) -> None:
-    table = two_ranks[0].tables["operator_shapes"]
-    assert len(table) and not table.has("host_total_ns")
-    assert (table.ints("host_total_ns") == NULL_INT).all()
-
-
-def test_the_data_pipeline_is_read_from_both_folders() -> None:
-    (span,) = found_spans(RESULTS / "mindspore_data")
-    assert {
-        "dataset",
-        "minddata_ops",
-        "minddata_queues",
-        "minddata_batches",
-        "minddata_cpu",
-        "minddata_remarks",
-    } <= set(span.tables)
-    assert span.problems == []
-
-
 def _view(name: str, spans: list[TestSpan]) -> Any:
     view = next(view for view in VIEWS if view.id == name)
     return view.build(ViewInput(spans if view.scope == "run" else spans[:1], {}))
-
-
-def test_kernels_say_what_those_of_torch_say(two_ranks: list[TestSpan], twin: list[TestSpan]) -> None:
-    ours, theirs = (_view("kernel", spans).data for spans in (two_ranks, twin))
-    assert ours == theirs
-    mine, other = (spans[0].tables["kernels"] for spans in (two_ranks, twin))
-    for key in ("name", "type", "core", "input_shapes", "step"):
-        assert mine.text(key).tolist() == other.text(key).tolist()
-    for key in ("start_ns", "dur_ns", "wait_ns", "task_id"):
-        assert mine.ints(key).tolist() == other.ints(key).tolist()
-
-
-def test_memory_is_the_same_to_the_byte(two_ranks: list[TestSpan], twin: list[TestSpan]) -> None:
-    names = {"MindSpore": "PTA", "MindSpore+GE": "PTA+GE"}
-    ours, theirs = (_view("memory", spans).data for spans in (two_ranks, twin))
-    mine = {names.get(peak["component"], peak["component"]): peak for peak in ours["peaks"]}
-    other = {peak["component"]: peak for peak in theirs["peaks"]}
-    for component in ("PTA", "APP"):
-        for key in ("allocated_bytes", "reserved_bytes"):
-            assert mine[component][key] == other[component][key]
-    assert ours["fragmentation_at_peak"] == theirs["fragmentation_at_peak"]
-    sizes = [sorted(spans[0].tables["op_memory"].ints("size_bytes").tolist()) for spans in (two_ranks, twin)]
-    assert set(sizes[0]) <= set(sizes[1])
 
 
 def test_communication_is_the_same(two_ranks: list[TestSpan], twin: list[TestSpan]) -> None:
