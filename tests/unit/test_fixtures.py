@@ -41,18 +41,6 @@ def test_making_them_twice_gives_the_same_bytes(made: dict[str, dict[str, bytes]
     assert build() == made
 
 
-def test_fixtures_stay_small(made: dict[str, dict[str, bytes]]) -> None:
-    # eight ranks and two sides of Diff, with the files that profilers write: none of them compresses any
-    assert sum(map(len, made["demo"].values())) < 20_000_000
-    assert [path for path in made["demo"] if path.endswith(".gz")] == []
-    for group in ("results", "broken"):
-        sizes: dict[str, int] = {}
-        for path, content in made[group].items():
-            name = path.split("/", 1)[0]
-            sizes[name] = sizes.get(name, 0) + len(content)
-        assert {name: size for name, size in sizes.items() if size >= 200_000} == {}
-
-
 def test_every_defect_changes_the_good_result(made: dict[str, dict[str, bytes]]) -> None:
     good = {path.split("/", 2)[-1]: c for path, c in made["results"].items() if path.startswith("level1/")}
     by_defect: dict[str, dict[str, bytes]] = {}

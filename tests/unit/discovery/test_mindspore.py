@@ -9,7 +9,6 @@ import pytest
 
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.discovery.scan import scan
-from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 from tb_npu_plugin.store.labels import span_label
 
 RESULTS = Path(__file__).parents[3] / "fixtures" / "results"
@@ -80,10 +79,3 @@ def test_processes_that_all_say_rank_0_are_apart_and_flagged() -> None:
     ]
     assert [[note.code for note in place.span.notes] for place in found] == [["shared_rank"], ["shared_rank"]]
     assert found[0].span.notes[0].found == "2 processes with rank 0"
-
-
-def test_files_of_the_data_pipeline_are_taken_from_both_folders() -> None:
-    (found,) = places(RESULTS / "mindspore_data")
-    names = {file.relative for file in found.span.files}
-    assert "FRAMEWORK/device_queue_profiling_0.txt" in names
-    assert f"{OUTPUT_FOLDER}/minddata_pipeline_raw_0.csv" in names

@@ -30,11 +30,6 @@ def test_a_cycle_of_links_ends_and_is_said(tmp_path: Path) -> None:
     assert all("contains it" in reason for reason in reasons(found).values())
 
 
-def test_a_dangling_link_is_said(tmp_path: Path) -> None:
-    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
-    assert "target does not exist" in reasons(scan({"": tmp_path}))["gone"]
-
-
 def test_a_dangling_file_is_a_problem_of_its_span(tmp_path: Path) -> None:
     folder = write_result(tmp_path / NAME, trace=None)
     (folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").symlink_to(tmp_path / "nowhere")

@@ -10,7 +10,6 @@ import pytest
 from tb_npu_plugin.discovery import found
 from tb_npu_plugin.discovery.model import FoundSpan
 from tb_npu_plugin.discovery.scan import scan
-from tb_npu_plugin.schema.formats import FORMATS, KINETO
 from tb_npu_plugin.schema.other_files import other_title
 from tests.support.fixtures import FIXTURES
 
@@ -38,16 +37,6 @@ def test_files_of_a_result_that_nothing_reads(tmp_path: Path) -> None:
         ("ASCEND_PROFILER_OUTPUT/profiler_info.json", 5),  # it belongs into the folder above
     )
     assert not {name for name, _ in span.unread.files} & {file.relative for file in span.files}
-
-
-def test_they_change_no_reading(tmp_path: Path) -> None:
-    output = tmp_path / RESULT / "ASCEND_PROFILER_OUTPUT"
-    put(output, "kernel_details.csv")
-    (before,) = spans(tmp_path)
-    put(output, "hbm.csv")
-    (after,) = spans(tmp_path)
-    assert before != after
-    assert before.fingerprint == after.fingerprint
 
 
 def test_names_are_hostile(tmp_path: Path) -> None:
@@ -107,10 +96,3 @@ def test_of_every_kind(tmp_path: Path, fixture: str, folder: str) -> None:
 )
 def test_what_they_are(name: str, known: bool) -> None:
     assert bool(other_title(name)) is known
-
-
-def test_none_of_them_is_read() -> None:
-    names = ["hbm.csv", "analyse.done", "soc_pmu_1.csv", "step_trace_1.json", "prof_rule_0_1.json", "dp_1.csv"]
-    assert all(map(other_title, names))
-    formats = [format for format in FORMATS.values() if format is not KINETO]  # which any JSON may be
-    assert not [name for name in names for format in formats if format.file(name) is not None]

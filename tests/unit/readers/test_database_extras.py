@@ -13,7 +13,6 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.readers.shared.reading import Reading
-from tb_npu_plugin.scan import MEMORY
 from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.files import load
 from tb_npu_plugin.store.timeline.open import Timeline
@@ -75,21 +74,6 @@ def curves(timeline: Timeline, folder: Path, process: str) -> dict[tuple[str, st
         if track["process"] == process
         for series in track["series"]
     }
-
-
-PLANES = """
-CREATE TABLE COMMUNICATION_OP (opName, startNs, endNs, connectionId, groupName, opId);
-INSERT INTO COMMUNICATION_OP VALUES (5, 1900, 4200, 7, 3, 1);
-CREATE TABLE COMMUNICATION_TASK_INFO (globalTaskId, taskType, planeId, groupName, opId);
-INSERT INTO COMMUNICATION_TASK_INFO VALUES (10, 1, 1, 3, 1), (11, 1, 4294967295, 3, 1), (12, 1, -7, 3, 1);
-"""
-
-
-def test_planes_without_a_number(tmp_path: Path) -> None:
-    """4294967295 stands for none: so many rows are not drawn."""
-    timeline = build(tmp_path, PLANES)
-    planes = [track["name"] for track in timeline.tracks if track["name"].startswith("Plane")]
-    assert planes == ["Plane 0", "Plane 1"] and len(named(timeline, "MEMCPY_ASYNC")) == 5  # of the stream, of planes
 
 
 #: Two devices of one process with one group, and where the database tells the device of an operator.
@@ -238,26 +222,6 @@ def test_counters(tmp_path: Path) -> None:
     soc = {name: values for (name, _), values in curves(timeline, tmp_path, "Stars Soc Info").items()}
     assert soc == {"L2 Buffer Bw Level": [1, 3], "Mata Bw Level": [2]}
     assert list(curves(timeline, tmp_path, "QoS").values()) == [[2.0]]
-
-
-def test_progress_is_told_while_rows_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "ascend_pytorch_profiler.db"
-    connection = sqlite3.connect(path)
-    connection.executescript(BASE + "CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId);")
-    connection.execute("INSERT INTO COMPUTE_TASK_INFO VALUES (2, 20000)")
-    connection.executemany(
-        "INSERT INTO TASK VALUES (?,?,0,?,?,77,1,0,2,1,0)", [(n * 10, n * 10 + 5, n, n) for n in range(20_000, 60_000)]
-    )
-    connection.commit()
-    connection.close()
-    for table in (False, True):
-        told: list[int] = []
-        if table:
-            read_database(Reading(path, path.name, ProblemLog(), told.append), {"kernels"})
-        else:
-            READERS["torch_npu"].scan(path, ProblemLog(), told.append, MEMORY)
-        assert len(told) > 8 and min(told) > 0
-        assert sum(told) == path.stat().st_size
 
 
 @pytest.mark.parametrize("rank", [0, 1])

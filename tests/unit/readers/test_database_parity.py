@@ -19,7 +19,7 @@ from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.registry import read_file
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.tables import NULL_INT, Table
+from tb_npu_plugin.tables import Table
 from tests.support.mock import RUNS, run
 from tests.unit.readers.databases import change, read, runs_with_both, same
 
@@ -95,15 +95,6 @@ def test_transports_without_data_have_no_rows_in_databases() -> None:
         theirs = database["comm_bandwidth"]
         assert len(moved) == len(theirs) > 0
         assert all(different(moved, theirs, column.key) == [] for column in mine.columns)
-
-
-def test_unknown_is_unknown(tmp_path: Path) -> None:
-    """Level 0: types and cores are written as N/A."""
-    (_, database), *_ = both("both_level0")
-    kernels = database["kernels"]
-    assert set(kernels.text("type").tolist()) == set(kernels.text("core").tolist()) == {None}
-    assert not database["operators"].has("device_self_aicore_ns")
-    assert (kernels.ints("context_id") == NULL_INT).any()
 
 
 def test_sizes_are_sizes_in_either_column(tmp_path: Path) -> None:

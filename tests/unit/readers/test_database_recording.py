@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tb_npu_plugin.readers.database import recording
@@ -76,14 +75,3 @@ def test_samples_that_are_wrong_do_not_count(database: Path, monkeypatch: pytest
     for name in ("kernels", "operators", "memory_record", "op_memory"):
         assert len(whole[name]) - 1 <= len(tables[name]) <= len(whole[name])
     assert int(tables["kernels"].ints("start_ns").min()) > LATE
-
-
-def test_good_recordings_lose_nothing_however_long(database: Path) -> None:
-    """A sample each 20 hours for half a year."""
-    whole, _ = read(database, "memory_record")
-    change(database, "UPDATE MEMORY_RECORD SET timestamp=timestamp+rowid*72000000000000")
-    tables, problems = read(database, "memory_record")
-    assert problems == []
-    times = tables["memory_record"].ints("time_ns")
-    assert len(times) == len(whole["memory_record"])
-    assert int(np.ptp(times)) > 30 * 24 * 3600 * 10**9

@@ -112,26 +112,6 @@ def test_kernels_launched_by_an_annotation(tmp_path: Path) -> None:
     assert _device_self(tables) == {"outer": 11_000}
 
 
-def test_stacks_of_equal_calls_are_one(tmp_path: Path) -> None:
-    """Functions of objects have their address in the name, and threads their own functions."""
-    tables = _tables(
-        tmp_path,
-        [
-            _slice("python_function", "a.py(1): main", 9, 9, 1000, 900),
-            _slice("python_function", "<built-in method add of Tensor object at 0x7f01>", 9, 9, 1100, 100),
-            _slice("python_function", "<built-in method add of Tensor object at 0x7f02>", 9, 9, 1300, 100),
-            _slice("cpu_op", "aten::add", 9, 9, 1110, 10),
-            _slice("cpu_op", "aten::add", 9, 9, 1310, 10),
-            _slice("cpu_op", "aten::mul", 9, 9, 1500, 10),
-            _slice("cpu_op", "AddBackward0", 9, 10, 1500, 10),
-        ],
-    )
-    stacks = tables["operators"].text("call_stack")
-    add = "<built-in method add of Tensor object>;\r\na.py(1): main"
-    assert stacks.tolist() == [add, add, "a.py(1): main", None]
-    assert len(stacks.values) == 2
-
-
 def test_a_recorded_call_stack_comes_first(tmp_path: Path) -> None:
     """Some exporters write it at the operator."""
     tables = _tables(

@@ -45,13 +45,6 @@ def test_a_port(tmp_path: Path, name: str) -> None:
     assert math.isnan(row["tx_use"]) and math.isnan(row["tx_packets"])  # unknown, not 0
 
 
-@pytest.mark.parametrize(("unit", "factor"), [("KB/s", 1e-6), ("GB/s", 1.0)])
-def test_the_unit_of_a_port_is_that_of_the_header(tmp_path: Path, unit: str, factor: float) -> None:
-    content = PORT.replace("Bandwidth(MB/s)", f"Bandwidth({unit})") + "3,1.0,2,1,1,0,0,1,1,0,0,0\r\n"
-    tables, problems = read(tmp_path, "nic.csv", content.encode())
-    assert problems == [] and rows(tables["nic"])[0]["bandwidth"] == 2 * factor
-
-
 def test_directions(tmp_path: Path) -> None:
     content = b"Mode,Max,Min,Average\nTx (MB/s),12600.0,0.0,8400.0\nRx (MB/s),1,x,N/A\n,1,1,1\n"
     tables, problems = read(tmp_path, "hccs.csv", content)
@@ -114,12 +107,6 @@ def test_samples_are_added_up_as_text_exports_do(tmp_path: Path) -> None:
     assert (one["rx_errors"], one["rx_dropped"]) == (1.0, 0.0) and math.isnan(one["tx_packets"])
     assert other["port"] == 2 and math.isnan(other["rx_use"])  # of a speed of 0
     assert other["rx_errors"] == 0.0
-
-
-def test_a_table_without_its_columns_costs_itself(tmp_path: Path) -> None:
-    path = database(tmp_path, "CREATE TABLE HCCS (deviceId, when_ns); INSERT INTO HCCS VALUES (0, 1);" + OTHERS)
-    tables, problems = read_tables(path)
-    assert tables.keys() == {"pcie", "roce"} and codes(problems) == ["missing_table_column x1"]
 
 
 def test_curves_of_a_database(tmp_path: Path) -> None:

@@ -55,14 +55,6 @@ def test_lines_that_tell_no_batch_are_lost_with_a_problem(tmp_path: Path, line: 
     assert tables["minddata_batches"].ints("batch").tolist() == [1]
 
 
-def test_times_with_fractions_and_kinds_that_are_none(tmp_path: Path) -> None:
-    tables, problems = read(tmp_path, (HOST, "0 0 1 4.5 9\n2 0 7 1 9\n0 3 8 1 9\n1 64 1 -1 9\n"))
-    batches = tables["minddata_batches"]
-    assert batches.ints("batch").tolist() == [1]
-    assert (batches.ints("get_ns")[0], batches.ints("size")[0]) == (4_500_000, NULL_INT)
-    assert told(problems) == [("short_row", "line 2, line 3, line 4")]
-
-
 def test_batches_that_are_counted_anew_are_others(tmp_path: Path) -> None:
     """The second epoch replaced the first one."""
     tables, problems = read(tmp_path, (HOST, "1 64 1 5 9\n0 0 1 2 9\n1 64 2 6 9\n1 64 1 0 9\n0 0 1 3 9\n"))
@@ -168,12 +160,6 @@ def test_the_first_sample_of_the_cpu_is_no_measure(tmp_path: Path) -> None:
     assert tables["minddata_cpu"].ints("time_ns").tolist() == [0, 10_000_000, 20_000_000, 10_000_000, 20_000_000]
 
 
-def test_values_without_stamps_say_so(tmp_path: Path) -> None:
-    tables, problems = read(tmp_path, (CPU, cpu([90, 80], [50, 70, 90])))
-    assert told(problems) == [("unexpected_shape", "op, time_stamp")]
-    assert tables["minddata_cpu"].ints("time_ns").tolist()[2:] == [NULL_INT] * 3
-
-
 @pytest.mark.parametrize(
     ("line", "codes"),
     [
@@ -185,21 +171,6 @@ def test_values_without_stamps_say_so(tmp_path: Path) -> None:
 def test_lines_that_were_cut_or_joined_say_so(tmp_path: Path, line: str, codes: list[str]) -> None:
     _, problems = read(tmp_path, (HOST, f"1 64 1 0 9\n{line}"))
     assert [problem.code for problem in problems] == codes
-
-
-def test_an_operator_of_the_cpu_without_a_number_says_so(tmp_path: Path) -> None:
-    text = cpu([90, 80], [50, 70]).replace('"op_id": 0', '"op_id": "x"')
-    tables, problems = read(tmp_path, (CPU, text))
-    assert told(problems) == [("not_a_number", "op_id")]
-    assert tables["minddata_cpu"].ints("op_id").tolist() == [NULL_INT] * 4
-
-
-def test_headers_and_bytes_that_are_not_read_say_so(tmp_path: Path) -> None:
-    """Their columns were unknown, without a word."""
-    rows = "0,B\x00atch" + "," * 8 + "\n"
-    tables, problems = read(tmp_path, (RAW, RAW_HEADER.replace("num_workers", "num_wrkers") + rows))
-    assert told(problems) == [("unknown_headers", "line 1"), ("bad_bytes", "line 2")]
-    assert tables["minddata_ops"].text("name").tolist() == ["B\ufffdatch"]
 
 
 @pytest.mark.parametrize("interval", ['"ten"', "true", "[10]"])

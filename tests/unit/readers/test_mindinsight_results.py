@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.mindinsight.capture import read_capture
 from tb_npu_plugin.views.base import ViewInput
@@ -19,21 +17,6 @@ RESULTS = Path(__file__).parents[3] / "fixtures" / "results"
 def single() -> TestSpan:
     [span] = found_spans(RESULTS / "mindinsight_single")
     return span
-
-
-def test_operators_are_joined_with_what_the_framework_knows() -> None:
-    span = single()
-    assert span.problems == []
-    table = span.tables["op_totals"]
-    assert len(table) == 145
-    first = table.text("name").tolist().index("Default/network/Conv2D-op1")
-    assert (table.text("type")[first], table.text("kernel")[first]) == ("Conv2D", "Conv2D-op1")
-    assert table.text("input_types")[first] == "FLOAT16;FLOAT16"
-    assert table.text("input_shapes")[first] == "32,64,56,56;32,64,56,56"
-    assert table.ints("avg_ns")[first] == 61_500
-    assert table.text("type")[144] == "Assign"  # the framework's list lacks it: its own name tells
-    assert table.text("input_shapes")[144] is None
-    assert table.floats("share").sum() == pytest.approx(1)
 
 
 def test_a_broken_result_keeps_what_is_left() -> None:

@@ -15,7 +15,7 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import Into, scan_trace, source
 from tb_npu_plugin.scan.events import TraceEvents
 from tb_npu_plugin.tables import NULL_INT
-from tests.support.scanners import NAMES, both_scanners
+from tests.support.scanners import both_scanners
 
 pytestmark = both_scanners
 
@@ -147,19 +147,6 @@ def test_gzip_that_unpacks_to_more_than_any_trace(tmp_path: Path, monkeypatch: p
     assert [(problem.code, "300 times" in problem.found) for problem in log.list()] == [("broken_gzip", True)]
 
 
-def test_broken_gzip_keeps_what_came_before(tmp_path: Path) -> None:
-    many = json.dumps([{"ph": "X", "name": f"op{i}", "ts": i, "dur": 1, "pid": i * i} for i in range(3000)])
-    whole = gzip.compress(many.encode())
-    path = tmp_path / "t.json.gz"
-    path.write_bytes(whole[: len(whole) // 2])
-    log = ProblemLog()
-    events = scan_trace(path, log, lambda n: None)
-    assert 500 < len(events) < 3000
-    assert text(events.name, events.names) == [f"op{i}" for i in range(len(events))]
-    assert [problem.code for problem in log.list()] == ["truncated_gzip"]
-    assert not events.complete
-
-
 @pytest.mark.parametrize(
     ("bad", "kept", "code"),
     [
@@ -228,28 +215,7 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
     assert [problem.code for problem in log.list()] == ["unreadable_file"]
 
 
-def test_the_choice_is_told(tmp_path: Path, scanner: str) -> None:
-    events, _, _ = scan("[]", tmp_path)
-    assert events.scanner == NAMES[scanner]
-
-
 def test_an_unknown_choice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TB_NPU_SCANNER", "fast")
     with pytest.raises(BadSetting, match="'fast'"):
         scan("[]", tmp_path)
-
-
-def test_texts_that_are_written_in_two_ways_are_one(tmp_path: Path) -> None:
-    names = [
-        r"a\n\"b\"",
-        r"\u0061\u000a\u0022b\u0022",
-        r"\ud83d\ude00\/\u00e9\u6607",
-        "😀/é昇",
-        r"\\\b\f\r\t",
-        r"\u0000",
-    ]
-    data = "[" + ",".join(f'{{"name": "{name}", "id": "{name}"}}' for name in names) + "]"
-    events, log, _ = scan(data, tmp_path)
-    assert log.list() == []
-    assert events.names == events.flows == ['a\n"b"', "😀/é昇", "\\\b\f\r\t", "\x00"]
-    assert events.name.tolist() == events.flow.tolist() == [0, 0, 1, 1, 2, 3]

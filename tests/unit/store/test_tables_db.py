@@ -26,34 +26,11 @@ LISTS = {
 }
 
 
-def test_every_value_comes_back_and_unknown_stays_unknown(tmp_path: Path) -> None:
-    write_tables(tmp_path / "t.duckdb", {"kernels": from_lists(COLUMNS, LISTS)})
-    memory = Memory()
-    table = read_table(tmp_path / "t.duckdb", "kernels", memory)
-    assert table is not None
-    assert not memory.columns.size, "nothing is loaded before it is asked for"
-    assert [(c.key, c.kind, c.title, c.doc, c.group) for c in table.columns] == [
-        (c.key, c.kind, c.title, c.doc, c.group) for c in COLUMNS
-    ]
-    assert table.text("name").tolist() == LISTS["name"]
-    for key in ("start_ns", "count"):
-        assert [None if v == NULL_INT else v for v in table.ints(key).tolist()] == LISTS[key]
-        assert table.ints(key).dtype == np.int64
-    floats = table.floats('odd "key"').tolist()
-    assert [None if v != v else v for v in floats] == LISTS['odd "key"']
-
-
 def test_empty_and_absent_tables_differ(tmp_path: Path) -> None:
     write_tables(tmp_path / "t.duckdb", {"nothing": empty(COLUMNS)})
     back = read_table(tmp_path / "t.duckdb", "nothing", Memory())
     assert back is not None and len(back) == 0 and [c.key for c in back.columns] == [c.key for c in COLUMNS]
     assert read_table(tmp_path / "t.duckdb", "absent", Memory()) is None
-
-
-def test_half_surrogates_do_not_stop_it(tmp_path: Path) -> None:
-    write_tables(tmp_path / "t.duckdb", {"k": from_lists(COLUMNS[:1], {"name": ["a\ud800b"]})})
-    table = read_table(tmp_path / "t.duckdb", "k", Memory())
-    assert table is not None and table.text("name").tolist() == ["a?b"]
 
 
 def test_a_damaged_file_raises(tmp_path: Path) -> None:

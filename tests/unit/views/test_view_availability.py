@@ -36,22 +36,6 @@ def test_a_view_says_which_file_and_option_it_lacks() -> None:
     assert memory["option"] == "profile_memory=True"
 
 
-def test_one_file_of_several_is_enough() -> None:
-    assert states([FOLDER + "npu_module_mem.csv.gz"])["memory"]["available"]
-
-
-def test_overview_needs_nothing() -> None:
-    assert states([])["overview"]["available"]
-
-
-def test_the_count_is_that_of_the_rows_read() -> None:
-    span = TestSpan({"kernels": table_of("kernels", [{"name": "k", "start_ns": 1, "dur_ns": 1}])})
-
-    found = {state["id"]: state["count"] for state in view_states(facts_of_span(span))}
-
-    assert (found["kernel"], found["overview"]) == (1, None)
-
-
 def test_missing_of_a_view_and_of_all() -> None:
     facts = facts_of_files([FOLDER + "kernel_details.csv", FOLDER + "trace_view.json"])
 

@@ -72,13 +72,6 @@ def test_files_that_nothing_reads_are_listed() -> None:
     assert data["more"] == 3
 
 
-def test_a_database_is_shown_in_the_views_of_its_tables() -> None:
-    name = "ascend_pytorch_profiler_0.db"
-    span = TestSpan({"kernels": kernels(1), "l2_cache": table_of("l2_cache", [])}, files=[OUT + name])
-    span.sources = {"kernels": name, "l2_cache": name}
-    assert files(span)[name]["views"] == ["kernel", "overview", "step_trace", "diff"]
-
-
 def test_a_table_of_several_files_is_filled_by_each() -> None:
     host, device = "device_queue_profiling_0.txt", "minddata_aicpu_0.txt"
     span = TestSpan({"minddata_batches": table_of("minddata_batches", [{"batch": 1}] * 3)}, files=[host, device])

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.tables import NULL_INT
-from tb_npu_plugin.views import diff, distributed, kernel, memory, overview
+from tb_npu_plugin.views import distributed, kernel, overview
 from tb_npu_plugin.views.base import ViewInput, ViewResult
 from tests.support.span import TestSpan, real_folder, span_of
 
@@ -33,10 +32,6 @@ def raw(rank: int, name: str) -> list[dict[str, str]]:
 def ns(text: str) -> int:
     """Microseconds as text to integer ns."""
     return round(Decimal(text.strip()) * 1000)
-
-
-def mib(text: str) -> int:
-    return round(Decimal(text.strip()) * 1024 * 1024)
 
 
 def build(view: Any, *ranks: int, **params: str) -> ViewResult:
@@ -101,30 +96,6 @@ def test_types_are_op_statistic_and_so_are_the_computed_ones(rank: int) -> None:
     assert result.data["types_source"] == "op_statistic.csv"
 
 
-@pytest.mark.parametrize("rank", RANKS)
-def test_memory_peaks_are_the_files_maxima(rank: int) -> None:
-    result = build(memory, rank)
-    rows = raw(rank, "memory_record.csv")
-    base = span(rank).base_ns
-
-    assert {peak["component"] for peak in result.data["peaks"]} == {row["Component"] for row in rows}
-    for peak in result.data["peaks"]:
-        own = [row for row in rows if row["Component"] == peak["component"]]
-        for series, header in (
-            ("allocated", "Total Allocated(MB)"),
-            ("reserved", "Total Reserved(MB)"),
-            ("active", "Total Active(MB)"),
-        ):
-            known = [(mib(row[header]), ns(row["Timestamp(us)"])) for row in own if row[header]]
-            if not known:
-                assert (peak[f"{series}_bytes"], peak[f"{series}_at"]) == (None, None)
-                continue
-            largest = max(size for size, _ in known)
-            assert peak[f"{series}_bytes"] == largest
-            assert peak[f"{series}_at"] + base == min(time for size, time in known if size == largest)
-    assert len(result.tables["allocations"].table) == len(raw(rank, "operator_memory.csv"))
-
-
 def test_communication_is_split_exactly_and_bytes_are_not_doubled() -> None:
     result = build(distributed, 1, 0)
     data = result.data
@@ -146,20 +117,3 @@ def test_communication_is_split_exactly_and_bytes_are_not_doubled() -> None:
     operators = result.tables["ops"].table
     assert operators.ints("size_bytes").tolist() == [427_596_096, 427_596_096]
     assert operators.ints("calls").tolist() == [4, 4]
-
-
-def test_diff_has_classes_that_sum_to_the_step() -> None:
-    result = build(diff, 0, 1)
-    data = result.data
-    for side, rank in (("baseline", 0), ("experimental", 1)):
-        device = sum(ns(row["Duration(us)"]) for row in raw(rank, "kernel_details.csv"))
-        (step,) = data["steps"]
-        times = {entry["id"]: entry[f"{side}_ns"] for entry in step["classes"]}
-        computing, exposed, _, _, free, *_ = BUDGETS[rank]
-        assert (times["communication"], times["idle"]) == (exposed, free)
-        assert sum(times.values()) == step[f"{side}_ns"] == computing + exposed + free
-        assert int(result.tables["kernels"].table.ints(f"{side}_ns").sum()) == device
-    assert [step["baseline_step"] for step in data["steps"]] == ["50"]
-    operators = result.tables["operators"].table
-    assert (operators.ints("baseline_device_self_ns") > 0).any()
-    assert (operators.ints("difference_device_self_ns") != NULL_INT).all()

@@ -100,16 +100,6 @@ def test_text_and_databases_hold_the_same_kernels_and_communication(two_ranks: l
         assert database.capture.device_name == "Ascend910B2"
 
 
-def test_frameworks_are_compared_by_type(two_ranks: list[TestSpan], twin: list[TestSpan]) -> None:
-    view = next(view for view in VIEWS if view.id == "diff")
-    result = view.build(ViewInput([twin[0], two_ranks[0]], {}))
-    assert list(result.tables) == ["kernels"]  # operators have nothing in common
-    table = result.tables["kernels"].table
-    assert (table.ints("difference_ns") == 0).all()
-    assert (table.ints("baseline_calls") == table.ints("experimental_calls")).all()
-    assert len(set(zip(table.text("type").tolist(), table.text("core").tolist()))) == len(table)
-
-
 @pytest.mark.parametrize("kept", [".json", ".csv"])
 def test_the_summary_completes_the_pipeline_from_json_and_from_transposed_csv(tmp_path: Path, kept: str) -> None:
     shutil.copytree(RESULTS / "mindspore_data", tmp_path / "run")
