@@ -7,17 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import get_args, get_type_hints
 
 import pytest
-from click.testing import CliRunner
 
 from tb_npu_plugin import __version__
-from tb_npu_plugin.cli import cli
 from tb_npu_plugin.cli_print import STATES, _problems, _size
 from tb_npu_plugin.installation import describe_scanner
-from tb_npu_plugin.store import stages
-from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.views.contract import DoctorFileJson
 from tests.conftest import FIXTURES, ROOT
 from tests.support.cli import run, shown
@@ -104,55 +100,6 @@ def test_diff_of_two_workers_and_of_two_paths(logs: Path, tmp_path: Path) -> Non
     write_result(tmp_path / "other" / NAME, rank=5, trace=None)
     paths = shown("diff", logs, tmp_path / "other")
     assert [paths[side]["rank"] for side in ("baseline", "experimental")] == [0, 5]
-
-
-def test_show_repeats_an_answer_that_reads_without_a_job(own_logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job that ends between the look at the cache and the look at the jobs leaves "reading" and no progress."""
-    from tb_npu_plugin import cli_show
-    from tb_npu_plugin.server.service import Service
-
-    real, asked = Service.answer, []
-
-    def answer(service: Service, view: str, params: dict[str, str]) -> Any:
-        found, result = real(service, view, params)
-        asked.append(found["state"])
-        if found["state"] == "ready" and asked.count("ready") == 1:
-            return {**found, "state": "reading", "data": None, "tables": {}}, None
-        return found, result
-
-    monkeypatch.setattr(Service, "answer", answer)
-    with cli_show._library((own_logs,)) as library:
-        span = library.scan().places()[0].span.token
-        found = cli_show._view(Service(library, ahead=False), "kernel", {"span": span})
-    assert found["state"] == "ready" and found["tables"]["all"]["total"] == 2
-    assert asked.count("ready") == 2  # and the whole tables are of the same answer
-
-
-@pytest.mark.parametrize("program", ["doctor", "ingest", "api"])
-def test_files_that_settle_after_reading_are_shown(
-    own_logs: Path, monkeypatch: pytest.MonkeyPatch, program: str
-) -> None:
-    import tb_npu_plugin.api as npu
-
-    real = Library.read
-
-    def read(*arguments: Any) -> Any:
-        found = real(*arguments)
-        monkeypatch.setattr(stages, "SETTLED_AFTER", 0)
-        return found
-
-    monkeypatch.setattr(Library, "read", read)
-    monkeypatch.setattr(stages, "SETTLED_AFTER", 3600 * 10**9)
-    if program == "api":
-        assert [len(span.kernels()) for span in npu.open(own_logs)] == [2, 2]
-        return
-    done = CliRunner().invoke(cli, [program, str(own_logs), *["--json"] * (program == "doctor")])
-    assert done.exit_code == 0
-    if program == "doctor":
-        states = [file["state"] for span in json.loads(done.stdout)["spans"] for file in span["files"]]
-        assert states and set(states) <= {"read", "settings"}
-    else:
-        assert done.stdout.count("step 7") == 2
 
 
 def test_without_json_it_prints_for_people(logs: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.discovery.scan import scan
-from tb_npu_plugin.store.labels import span_label
 
 RESULTS = Path(__file__).parents[3] / "fixtures" / "results"
 FIRST, SECOND = "node0_31780_20250615070000123_ascend_ms", "node0_31786_20250615070000123_ascend_ms"
@@ -53,13 +52,6 @@ def test_raw_data_tells_the_call_that_parses_them() -> None:
     assert [entry.path for entry in found.skipped] == [FIRST, SECOND]
     path = RESULTS / "mindspore_raw" / FIRST
     assert f'from mindspore.profiler.profiler import analyse; analyse("{path}")' in found.skipped[0].command
-
-
-def test_a_dynamic_window_is_told_apart_from_its_marks() -> None:
-    (found,) = places(RESULTS / "mindspore_windows")
-    assert found.span.identity.window == (2, 3)
-    label = span_label(found.span, {"start_ns": None, "steps": ["0", "1"]})
-    assert label == "2025-06-15 07:00:00 · window 2-3 · steps 0-1"
 
 
 def test_raw_data_beside_results_of_2_3_is_not_missed() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tb_npu_plugin.discovery import scan as scan_module
 from tb_npu_plugin.discovery.model import Scan
 from tb_npu_plugin.discovery.scan import scan
 from tests.unit.store.results import NAME, write_result
@@ -68,13 +67,6 @@ def test_names_of_a_logdir_spec_stand_before_the_runs(tmp_path: Path) -> None:
     assert len({run.token for run in found.runs}) == 2
 
 
-def test_several_cycles_of_a_process_are_spans_in_order_of_time(tmp_path: Path) -> None:
-    names = [f"host1_4242_2025010915{minute}04123_ascend_pt" for minute in (50, 48, 49)]
-    for name in names:
-        write_result(tmp_path / "logs" / name)
-    assert tree(scan({"": tmp_path / "logs"})) == {"logs": {"rank 0 · host1_4242": sorted(names)}}
-
-
 def test_two_processes_that_claim_a_rank_at_one_time_are_kept_apart(tmp_path: Path) -> None:
     names = ["host1_11_20250109150000000_ascend_pt", "host2_22_20250109150007000_ascend_pt"]
     for name in names:
@@ -110,30 +102,12 @@ def test_a_hostile_profiler_info_does_not_stop_the_scan(tmp_path: Path, content:
     assert place.worker.rank is None
 
 
-@pytest.mark.parametrize("name", ["rank_{}_ascend_pt", "a_rank{}_ascend_pt", "rank_{}/" + NAME])
-def test_more_digits_than_a_rank_has_are_none(tmp_path: Path, name: str) -> None:
-    """A rank that no int64 holds cost the views of the whole run."""
-    write_result(tmp_path / "exp" / name.format("9" * 30), rank=None)
-    (place,) = scan({"": tmp_path}).places()
-    assert place.worker.rank is None
-
-
 def test_a_renamed_result_is_taken_and_said(tmp_path: Path) -> None:
     write_result(tmp_path / "before the fix")
     (place,) = scan({"": tmp_path}).places()
     assert [(note.code, note.found, note.severity) for note in place.span.notes] == [
         ("renamed_result", "before the fix", "info")
     ]
-
-
-def test_a_thousand_rank_folders(tmp_path: Path) -> None:
-    for rank in range(1000):
-        folder = tmp_path / f"rank_{rank}" / f"host_{rank}_20250109150000000_ascend_pt"
-        (folder / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
-        (folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").touch()
-        (folder / f"profiler_info_{rank}.json").touch()
-    (run,) = scan({"": tmp_path}).runs
-    assert [worker.rank for worker in run.workers] == list(range(1000))
 
 
 # -- links -------------------------------------------------------------------------------------------
@@ -163,16 +137,6 @@ def test_a_database_export_is_a_result(tmp_path: Path, name: str) -> None:
     (tmp_path / NAME / "ASCEND_PROFILER_OUTPUT" / name).touch()
     (place,) = scan({"": tmp_path}).places()
     assert [file.relative for file in place.span.files] == [f"ASCEND_PROFILER_OUTPUT/{name}"]
-
-
-def test_databases_are_read_after_text_whatever_their_size(tmp_path: Path) -> None:
-    output = tmp_path / NAME / "ASCEND_PROFILER_OUTPUT"
-    output.mkdir(parents=True)
-    for name, size in (("analysis.db", 1), ("kernel_details.csv", 9), ("step_trace_time.csv", 5)):
-        (output / name).write_bytes(b"x" * size)
-    (place,) = scan({"": tmp_path}).places()
-    order = [file.name for file in place.span.table_files]
-    assert order == ["step_trace_time.csv", "kernel_details.csv", "analysis.db"]
 
 
 @pytest.mark.parametrize("inside", ["", "ASCEND_PROFILER_OUTPUT", "some/empty/folders"])
@@ -221,10 +185,3 @@ def test_the_plain_file_goes_before_the_compressed_one(tmp_path: Path) -> None:
     (place,) = scan({"": tmp_path}).places()
     assert [file.relative for file in place.span.files if file.is_trace] == ["ASCEND_PROFILER_OUTPUT/trace_view.json"]
     assert [note.code for note in place.span.notes] == ["duplicate_file"]
-
-
-def test_restart_gap_is_what_keeps_processes_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("host1_11_20250109150000000_ascend_pt", "host2_22_20250109150007000_ascend_pt"):
-        write_result(tmp_path / name)
-    monkeypatch.setattr(scan_module, "RESTART_GAP", scan_module.timedelta(seconds=5))
-    assert len(scan({"": tmp_path}).runs[0].workers) == 1

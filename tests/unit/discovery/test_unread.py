@@ -10,7 +10,6 @@ import pytest
 from tb_npu_plugin.discovery import found
 from tb_npu_plugin.discovery.model import FoundSpan
 from tb_npu_plugin.discovery.scan import scan
-from tb_npu_plugin.schema.other_files import other_title
 from tests.support.fixtures import FIXTURES
 
 RESULT = "node0_1_20250615070000123_ascend_pt"
@@ -80,19 +79,3 @@ def test_of_every_kind(tmp_path: Path, fixture: str, folder: str) -> None:
         names = [name.rpartition("/")[2] for name, _ in span.unread.files]
         assert names.count("soc_pmu_20250615070512.csv") == 1
         assert all((span.folder / name).is_file() for name, _ in span.unread.files)
-
-
-@pytest.mark.parametrize(
-    ("name", "known"),
-    [
-        ("hbm.csv", True),
-        ("nic_20250615070512.csv", True),
-        ("nic_slice_0_20250615070512.csv.gz", True),
-        ("analyse.done", True),
-        ("host_cpu_usage_0_20250615070512.csv", True),
-        ("nice.csv", False),
-        ("mine.csv", False),
-    ],
-)
-def test_what_they_are(name: str, known: bool) -> None:
-    assert bool(other_title(name)) is known

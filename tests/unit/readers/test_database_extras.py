@@ -138,23 +138,6 @@ def test_marks(tmp_path: Path) -> None:
     assert timeline.flows(mark) == []
 
 
-OPERATORS = """
-CREATE TABLE PYTORCH_API (startNs TEXT, endNs TEXT, globalTid, connectionId, name, type);
-INSERT INTO PYTORCH_API VALUES ('1000','1900',77*4294967296+5,1,2,50001), ('1200','1300',77*4294967296+5,2,5,50004);
-CREATE TABLE CONNECTION_IDS (id, connectionId); INSERT INTO CONNECTION_IDS VALUES (1,7),(2,4000000001);
-"""
-
-
-def test_operators_that_set_marks_are_operators(tmp_path: Path) -> None:
-    timeline = build(tmp_path, OPERATORS)
-    (mark,) = named(timeline, "here")
-    assert int(timeline.rows.dur[mark]) == 100
-    tables = read_database(Reading(tmp_path / "ascend_pytorch_profiler.db", "x.db", ProblemLog()), {"operators"})
-    operators = tables["operators"]
-    assert operators.text("name").tolist() == ["train", "here"]
-    assert operators.ints("host_self_ns").tolist() == [800, 100]
-
-
 #: Two steps on the host, 1000 to 2000 and 2000 to 3000. The first launches a kernel, an all-reduce that runs when it is
 #: over on the host, and a wait for an event that ends in the second; that launches a kernel meanwhile.
 STEPS = """

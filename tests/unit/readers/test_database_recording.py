@@ -57,21 +57,3 @@ def test_samples_need_not_meet_what_is_wrong(database: Path, monkeypatch: pytest
     tables, problems = read(database, "memory_record")
     assert len(tables["memory_record"]) == len(whole["memory_record"]) - 2
     assert [(one.where, one.count, one.found) for one in problems] == [("MEMORY_RECORD, timestamp", 2, "0")]
-
-
-def test_samples_that_are_wrong_do_not_count(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first row of each table is looked at: what is read lies around none of them."""
-    whole, _ = read(database)
-    for table, key in (
-        ("TASK", "startNs"),
-        ("CANN_API", "startNs"),
-        ("PYTORCH_API", "startNs"),
-        ("MEMORY_RECORD", "timestamp"),
-        ("OP_MEMORY", "allocationTime"),
-    ):
-        change(database, f"UPDATE {table} SET {key}=5 WHERE rowid=(SELECT MIN(rowid) FROM {table})")
-    monkeypatch.setattr(recording, "_SAMPLES", 1)
-    tables, _ = read(database)
-    for name in ("kernels", "operators", "memory_record", "op_memory"):
-        assert len(whole[name]) - 1 <= len(tables[name]) <= len(whole[name])
-    assert int(tables["kernels"].ints("start_ns").min()) > LATE

@@ -104,14 +104,6 @@ def test_a_summary_without_operators_says_so(tmp_path: Path) -> None:
     assert tables == {}
 
 
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_a_table_without_rows_leaves_the_pipeline_to_what_it_is_made_of(tmp_path: Path, order: tuple[int, int]) -> None:
-    files = [(RAW, RAW_HEADER), (SAMPLED, '{"op_info": [{"op_id": 0, "op_type": "BatchOp"}]}')]
-    tables, problems = read(tmp_path, *(files[number] for number in order))
-    assert tables["minddata_ops"].text("name").tolist() == ["BatchOp"]
-    assert [problem.code for problem in problems] == ["no_rows"]
-
-
 def test_operators_have_numbers_of_their_own(tmp_path: Path) -> None:
     """They went into the view as -2**63, and two of one number shared a queue."""
     rows = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tb_npu_plugin.model import Capture
@@ -63,13 +62,6 @@ def test_points_outside_of_their_step_are_unknown(tmp_path: Path) -> None:
     }
 
 
-def test_steps_are_in_the_order_of_time(tmp_path: Path) -> None:
-    """The first one is left out of means: that is not the first line."""
-    text = f"{HEADER}\n-,1,2,3,4,5,6,7,8\n2,400,900,500,450,800,50,350,100\n1,100,400,300,100,300,0,200,100\n"
-    tables, _ = read(tmp_path, "step_trace_raw_0_detail_time.csv", text)
-    assert tables["iterations"].text("step").tolist() == ["1", "2", None]
-
-
 @pytest.mark.parametrize("step", ["x", "", "1.5", "--", "nan"])
 def test_a_step_that_is_no_number_costs_its_row(step: str, tmp_path: Path) -> None:
     """Nor is it the average, whose mark is documented."""
@@ -81,14 +73,6 @@ def test_a_step_that_is_no_number_costs_its_row(step: str, tmp_path: Path) -> No
     assert tables["iterations"].text("step").tolist() == ["1"] == tables["iteration_reduces"].text("step").tolist()
     assert tables["iterations"].ints("average").tolist() == [0]
     assert [(problem.code, problem.where) for problem in problems] == [("bad_required_cell", "line 3")]
-
-
-def test_inference_has_fp_only(tmp_path: Path) -> None:
-    text = "step_num,start_point,end_point,total,fp_point,iteration_interval,fp\n1,0,400,400,100,100,300\n"
-    tables, problems = read(tmp_path, "step_trace_raw_0_detail_time.csv", text)
-    assert problems == []
-    assert tables["iterations"].ints("fp_bp_ns").tolist() == [3000]
-    assert tables["iterations"].ints("tail_ns").tolist() == [NULL_INT]
 
 
 @pytest.mark.parametrize("suffixes", [("", "_start_point", "_end_point"), ("_start_point", "_end_point", "")])
@@ -249,17 +233,6 @@ def test_less_than_nothing_is_unknown(tmp_path: Path) -> None:
     ) == {"Add": 2_000_000, "Conv": NULL_INT, "MatMul": NULL_INT}
     assert tables["op_statistic"].floats("ratio")[0] == 100.0
     assert codes(problems) == ["bad_cell"]
-
-
-def test_a_sum_with_an_unknown_part_is_unknown(tmp_path: Path) -> None:
-    name = "aicore_intermediate_0_detail.csv"
-    (tmp_path / name).write_text("a,b,c\nX,1,2\n")
-    log = ProblemLog()
-    before = read_file(Reading(tmp_path / name, name, log))
-    (tmp_path / "flops_0.txt").write_text("n, a, b, c, d\nX, 1, 2, N/A, 4\n")
-    found = read_file(Reading(tmp_path / "flops_0.txt", "flops_0.txt", log, before=before))
-    totals = finish({**before, **found}, Capture(), log)["op_totals"]
-    assert np.isnan(totals.floats("flops")[0]) and totals.floats("flops_rate")[0] == 6.0
 
 
 def test_what_is_not_read_says_so(tmp_path: Path) -> None:

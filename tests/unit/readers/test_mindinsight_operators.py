@@ -48,12 +48,6 @@ def test_a_list_of_other_operators_is_told(tmp_path: Path) -> None:
     assert found.file == "framework_raw_<rank>.csv"
 
 
-def test_a_list_of_operators_whose_shapes_are_something_else(tmp_path: Path) -> None:
-    text = "full_kernel_name,op_name,kernel_name,kernel_type,subgraph,op_info\nNet/a,a,a,T,Default,[1]\n"
-    _, problems = read_all(tmp_path, detail="name,time,count\nNet/a,1,1\n", framework=text)
-    assert [(one.code, one.where) for one in problems] == [("unexpected_shape", "line 2, op_info")]
-
-
 @pytest.mark.parametrize("name", ["flops_summary_0.json", "memory_usage_summary_0.json"])
 def test_a_summary_that_says_nothing_is_none(tmp_path: Path, name: str) -> None:
     """It was a row of unknown figures."""

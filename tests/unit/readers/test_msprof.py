@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,8 +15,6 @@ from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.formats import READERS
-from tb_npu_plugin.readers.msprof import pieces
-from tb_npu_plugin.scan import MEMORY, scan_trace
 from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views import doctor, step_trace
@@ -199,32 +195,3 @@ def test_a_damaged_piece_of_a_trace_costs_itself(
     assert not Counter(kept) - Counter(left)
     assert (len(left) > len(kept)) is (damage is cut_short)
     assert bool(problems) is (damage is not gone)
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_joining_pieces_tells_progress(
-    output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
-) -> None:
-    """Of gigabytes it takes a while; it was told nothing until they were joined."""
-    files = []
-    for number in (0, 1, 2):
-        piece = trace_piece(output, number)
-        if packed:
-            data = gzip.compress(piece.read_bytes())
-            piece.unlink()
-            piece = piece.with_name(piece.name + ".gz")
-            piece.write_bytes(data)
-        files.append(piece)
-    size = sum(piece.stat().st_size for piece in files)
-    monkeypatch.setattr(pieces, "_BLOCK", 512)
-    told: list[int] = []
-    before: list[int] = []
-
-    def scanned(*args: Any) -> Any:
-        before.append(sum(told))
-        return scan_trace(*args)
-
-    monkeypatch.setattr(pieces, "scan_trace", scanned)
-    READERS["msprof"].scan(files[0], ProblemLog(), told.append, MEMORY)
-    assert before == [pytest.approx(size / 4, abs=2)] and sum(told) == size and min(told) > 0
-    assert len(told) > 3, "it can be seen to move"

@@ -84,12 +84,6 @@ def test_what_came_of_the_machine_is_kept_for_this_server_only(code: str, tmp_pa
     assert Cache(tmp_path).get("key") is None
 
 
-def test_what_came_of_the_data_is_kept(tmp_path: Path) -> None:
-    here = Cache(tmp_path)
-    here.commit("key", here.new_folder(), {"problems": [Problem("bad_json", "x.json", "", "", "", "", "").as_json()]})
-    assert Cache(tmp_path).get("key") is not None
-
-
 @pytest.mark.parametrize(("name", "value"), [("TB_NPU_SCANNER", "native"), ("TB_NPU_SCAN_THREADS", "many")])
 def test_settings_are_checked_at_the_start(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)

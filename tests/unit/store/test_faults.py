@@ -13,7 +13,7 @@ from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.store.cache.disk import META, Cache
 from tb_npu_plugin.store.library import Library
 from tests.unit.discovery.test_watch import until
-from tests.unit.store.results import KERNELS, NAME, settle, write_result
+from tests.unit.store.results import NAME, settle, write_result
 from tests.unit.store.slow_worker import Holding
 from tests.unit.store.test_library import only
 from tests.unit.store.test_previews import COUNT, TRACE
@@ -96,29 +96,3 @@ def test_a_trace_that_changes_while_it_is_read_is_told_and_read_again(
     library.read([place], ["trace"])
     span = library.open(place)
     assert span.timeline is not None and span.timeline.slice_count == COUNT and span.problems == []
-
-
-@pytest.mark.parametrize("change", ["cut", "other rows"])
-def test_a_table_that_changes_while_it_is_read_is_told_and_read_again(
-    tmp_path: Path, library: Library, holding: Holding, change: str
-) -> None:
-    folder = write_result(tmp_path / "logs" / NAME, trace=None)
-    kernels = folder / OUTPUT / "kernel_details.csv"
-    place = only(library)
-    holding.hold("kernel_details.csv")
-    library.want(place, ["tables"])
-    assert until(lambda: "kernel_details" in holding.at())
-    if change == "cut":
-        os.truncate(kernels, len(KERNELS) - 30)
-    else:
-        kernels.write_bytes(KERNELS.replace("aclnnAdd", "aclnnSub").encode())
-    holding.hold()
-    library.read([place], ["tables"])
-    assert library.open(place).rows("step_trace") == 1
-    assert "file_changed" in {problem.code for problem in library.open(place).problems}
-
-    kernels.write_bytes(KERNELS.encode())
-    settle(folder, 30)
-    place = only(library)
-    library.read([place], ["tables"])
-    assert library.open(place).rows("kernels") == 2 and library.open(place).problems == []

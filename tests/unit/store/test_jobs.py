@@ -98,16 +98,6 @@ def test_what_another_server_has_read_meanwhile_is_not_read_again(tmp_path: Path
     pool.close()
 
 
-def test_a_killed_worker_is_replaced_and_the_job_done(tmp_path: Path) -> None:
-    seen: list[Job] = []
-    pool = make(tmp_path, done=seen.append)
-    pool.submit(job("killed once"))
-    assert until(lambda: len(seen) == 1)
-    assert seen[0].state == "ready" and Played.done == ["killed once/tables"] * 2 and len(Played.made) == 2
-    assert list((tmp_path / "building").iterdir()) == []
-    pool.close()
-
-
 def test_a_job_that_kills_each_worker_fails_and_the_next_one_goes_on(tmp_path: Path) -> None:
     seen: list[Job] = []
     pool = make(tmp_path, done=seen.append)

@@ -120,20 +120,6 @@ def test_a_changed_file_is_read_again(tmp_path: Path, library: Library) -> None:
     assert span.rows("kernels") == 3 and library.stand(place, "tables").key != before
 
 
-def test_a_file_added_and_one_removed_are_noticed(tmp_path: Path, library: Library) -> None:
-    folder = write_result(tmp_path / "logs" / NAME, trace=None)
-    library.read([only(library)], ["tables"])
-    statistic = "OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)\nAdd,AI_CORE,1,1,1,1,1,1\n"
-    (folder / "ASCEND_PROFILER_OUTPUT" / "op_statistic.csv").write_text(statistic)
-    settle(folder)
-    library.read([only(library)], ["tables"])
-    assert library.open(only(library)).rows("op_statistic") == 1
-    (folder / "ASCEND_PROFILER_OUTPUT" / "step_trace_time.csv").unlink()
-    library.read([only(library)], ["tables"])
-    span = library.open(only(library))
-    assert span.rows("step_trace") is None and span.rows("kernels") == 2
-
-
 def test_a_file_still_being_written_is_shown_said_and_read_again_when_it_has_settled(
     tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,24 +178,6 @@ def test_a_folder_that_vanishes_before_it_is_read_costs_itself(tmp_path: Path, l
     with pytest.raises(NotFound):
         library.watcher.update()
         library.place(places[1].span.token)
-
-
-def test_what_settles_while_others_are_read_is_read_again(
-    tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The command line read the first of several results while it settled, and then showed nothing of it.
-    for number in range(2):
-        write_result(tmp_path / "logs" / NAME.replace("4242", str(number)), rank=number, trace=None, settled=False)
-    monkeypatch.setattr(stages, "SETTLED_AFTER", 3600 * 10**9)
-    library.watcher.update()
-    first, second = library.scan().places()
-    library.read([first], ["tables"])
-
-    def settle_meanwhile() -> None:
-        monkeypatch.setattr(stages, "SETTLED_AFTER", 0)
-
-    library.read([first, second], ["tables"], settle_meanwhile)
-    assert [library.open(place).rows("kernels") for place in (first, second)] == [2, 2]
 
 
 def test_what_leaves_the_cache_while_others_are_read_is_not_read_for_ever(

@@ -102,38 +102,6 @@ def test_small_ones_do_not_keep_a_large_one_waiting(tmp_path: Path) -> None:
     made.close()
 
 
-def test_small_spans_go_before_large_ones_of_the_same_stage(tmp_path: Path) -> None:
-    gated = Gated()
-    made, done = pool(tmp_path, gated, megabytes=10_000, size=1)
-    made.submit(job("first", 1))
-    assert until(lambda: gated.begun == ["first"])
-    made.submit(job("large trace", 900, "trace"))
-    made.submit(job("small trace", 2, "trace"))
-    made.submit(job("large tables", 50))
-    made.submit(job("small tables", 3))
-    for name in ("first", "large trace", "small trace", "large tables", "small tables"):
-        gated.gate(name).set()
-    assert until(lambda: len(done) == 5)
-    assert gated.begun == ["first", "small tables", "large tables", "small trace", "large trace"]
-    made.close()
-
-
-def test_a_cancelled_job_gives_its_memory_back(tmp_path: Path) -> None:
-    gated = Gated()
-    made, done = pool(tmp_path, gated, megabytes=500)
-    made.submit(job("a", 500))
-    made.submit(job("b", 500))
-    made.submit(job("c", 500))
-    assert until(lambda: gated.begun == ["a"])
-    made.cancel("key-b")  # waits at the head of the queue
-    assert [item.folder.name for item in made.jobs()] == ["a", "c"]
-    made.cancel("key-a")
-    assert until(lambda: gated.begun == ["a", "c"])
-    gated.gate("c").set()
-    assert until(lambda: "c" in done)
-    made.close()
-
-
 def test_what_waited_behind_a_cancelled_job_begins_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # It did when the running one ended: the threads that waited with it were gone.
     monkeypatch.setattr(jobs, "IDLE", 0.01)

@@ -130,26 +130,3 @@ def test_closing_removes_previews(tmp_path: Path, library: Library, place: Place
         library.cancel([place], ["trace"])
     library.close()
     assert building(tmp_path) == set()
-
-
-def test_a_cancelled_reading_that_another_server_has_done_leaves_no_preview(
-    tmp_path: Path, library: Library, place: Place, holding: Holding
-) -> None:
-    # It stayed on the disk for a day, like the two below.
-    library.cancel([place], ["trace"])
-    other = Library(library.watcher, Cache(tmp_path / "cache"), workers=1)
-    other.read([place], ["trace"])
-    other.close()
-    assert library.stand(place, "trace").state == "ready"
-    assert until(lambda: building(tmp_path) == set())
-
-
-def test_a_preview_that_went_between_two_looks_is_no_damage(
-    tmp_path: Path, library: Library, place: Place, holding: Holding
-) -> None:
-    span = library.open(place)
-    holding.hold()
-    library.read([place], ["trace"])
-    assert until(lambda: span.timeline is None and building(tmp_path) == set())
-    assert not span.damaged and not span.problems
-    assert shown(library, place)[1] == COUNT

@@ -12,7 +12,6 @@ import pytest
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers import registry
-from tb_npu_plugin.readers.shared import source
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.pool import watchdog
@@ -20,7 +19,6 @@ from tb_npu_plugin.store.pool.job import Job
 from tb_npu_plugin.store.pool.pool import Pool
 from tb_npu_plugin.store.pool.process import WorkerProcess
 from tb_npu_plugin.store.pool.watchdog import usage_of
-from tests.support.fixtures import FIXTURES
 from tests.unit.discovery.test_watch import until
 
 #: A worker that does something else when it comes to communication.json.
@@ -140,13 +138,3 @@ def test_very_many_small_objects_are_refused_early(content: bytes, tmp_path: Pat
     assert registry.read_file(Reading(path, path.name, log)) == {}
     assert time.process_time() - begun < 1
     assert [problem.code for problem in log.list()] == ["too_expensive"]
-
-
-def test_objects_as_long_as_profilers_write_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "_JSON_OBJECTS", 0)
-    paths = list((FIXTURES / "results").rglob("communication.json"))
-    for path in paths:
-        log = ProblemLog()
-        registry.read_file(Reading(path, path.name, log))
-        assert "too_expensive" not in [problem.code for problem in log.list()]
-    assert len(paths) > 10
