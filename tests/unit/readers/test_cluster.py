@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.cluster.reader import read_file, select
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.tables import NULL_INT, Table
+from tests.unit.readers.databases import change
 
 RECORDED = Path(__file__).parents[3] / "fixtures" / "recorded"
 STEPS, OPERATORS, LINKS = (
@@ -68,13 +68,6 @@ def test_an_entry_that_is_no_object_is_told(folder: Path, name: str) -> None:
     tables, problems = read(path)
     assert {key: len(table) for key, table in tables.items()} == {key: len(table) for key, table in whole.items()}
     assert [(one.code, one.found) for one in problems] == [("unexpected_shape", "5")]
-
-
-def change(path: Path, statement: str) -> None:
-    connection = sqlite3.connect(path)
-    connection.execute(statement)
-    connection.commit()
-    connection.close()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,12 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.readers.shared.reading import Reading
-from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.files import load
 from tb_npu_plugin.store.timeline.open import Timeline
+from tests.unit.readers.databases import TASKS, create, timeline_of
 
-BASE = """
-CREATE TABLE STRING_IDS (id, value);
+BASE = f"""{TASKS}
 INSERT INTO STRING_IDS VALUES (1,'MEMCPY_ASYNC'),(2,'train'),(3,'default'),(4,'OTHERS'),(5,'here');
-CREATE TABLE TASK (startNs, endNs, deviceId, connectionId, globalTaskId, globalPid, taskType, contextId, streamId, taskId,
-                   modelId);
 INSERT INTO TASK VALUES (2000,3000,0,7,10,77,1,4294967295,2,1,0), (4000,4100,0,8,11,77,1,4294967295,2,2,0),
                         (5000,5000,0,4000000001,12,77,2,4294967295,2,3,0);
 """
@@ -47,19 +43,9 @@ CREATE TABLE QOS (deviceId, eventName, bandwidth, timestampNs); INSERT INTO QOS 
 
 
 def build(tmp_path: Path, content: str) -> Timeline:
-    path = tmp_path / "ascend_pytorch_profiler.db"
-    connection = sqlite3.connect(path)
-    connection.executescript(BASE + content)
-    connection.close()
-    return built(path, tmp_path)
-
-
-def built(path: Path, tmp_path: Path) -> Timeline:
-    (tmp_path / "out").mkdir()
-    log = ProblemLog()
-    build_timeline(path, tmp_path / "out", log, lambda count: None, scan=READERS["torch_npu"].scan)
-    assert log.list() == []
-    return Timeline.open(tmp_path / "out", path)
+    timeline, problems = timeline_of(create(tmp_path, BASE + content), tmp_path / "out")
+    assert problems == []
+    return timeline
 
 
 def named(timeline: Timeline, name: str) -> list[int]:
@@ -212,6 +198,7 @@ def test_a_real_database(real_text_run: Path, rank: int, tmp_path: Path) -> None
     (path,) = (real_text_run.parent / "ascend_pt_db_level1" / f"rank{rank}_ascend_pt").rglob(
         "ascend_pytorch_profiler_*.db"
     )
-    timeline = built(path, tmp_path)
+    timeline, problems = timeline_of(path, tmp_path / "out")
+    assert problems == []
     assert sum(map(len, curves(timeline, tmp_path, "Acc PMU").values())) == 4 * 688
     assert sum(map(len, curves(timeline, tmp_path, "Stars Soc Info").values())) == 2 * 16

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from tb_npu_plugin.schema.link_files import LINK_TABLES
 from tb_npu_plugin.store.timeline.files import load
 from tb_npu_plugin.tables import Table
 from tests.support.scanners import both_scanners
+from tests.unit.readers.databases import create
 from tests.unit.readers.files import codes, read
 from tests.unit.readers.test_database_extras import build, curves
 
@@ -80,16 +80,8 @@ def read_tables(path: Path) -> tuple[dict[str, Table], list[Problem]]:
     return tables, log.list()
 
 
-def database(folder: Path, content: str) -> Path:
-    path = folder / "ascend_pytorch_profiler.db"
-    connection = sqlite3.connect(path)
-    connection.executescript(content)
-    connection.close()
-    return path
-
-
 def test_samples_are_added_up_as_text_exports_do(tmp_path: Path) -> None:
-    tables, problems = read_tables(database(tmp_path, HCCS + "INSERT INTO HCCS VALUES (0,NULL,1,1);" + OTHERS))
+    tables, problems = read_tables(create(tmp_path, HCCS + "INSERT INTO HCCS VALUES (0,NULL,1,1);" + OTHERS))
     assert codes(problems) == ["bad_required_cell x1"]  # a time that is NULL costs its row
     assert tables.keys() == {"hccs", "pcie", "roce"}
     assert rows(tables["hccs"]) == [
