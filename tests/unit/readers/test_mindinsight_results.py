@@ -9,7 +9,6 @@ from tb_npu_plugin.readers.mindinsight.capture import read_capture
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.kernel import VIEW
 from tests.support.span import TestSpan, found_spans
-from tests.unit.readers.test_mindinsight import codes
 
 RESULTS = Path(__file__).parents[3] / "fixtures" / "results"
 
@@ -22,10 +21,10 @@ def single() -> TestSpan:
 def test_a_broken_result_keeps_what_is_left() -> None:
     first, second = found_spans(RESULTS / "mindinsight_broken")
     assert first.tables["iterations"].text("step").tolist() == ["1", "3", "4", "5", "6", None]
-    assert {"short_row", "inconsistent", "bad_json"} <= set(codes(first.problems))
+    assert {"short_row", "inconsistent", "bad_json"} <= {problem.code for problem in first.problems}
     assert set(first.tables["comm_links"].text("step").tolist()) == {"1", "3", "4", "5", "6"}
     assert second.tables == {}
-    assert codes(second.problems) == ["empty_file", "missing_column"]
+    assert [problem.code for problem in second.problems] == ["empty_file", "missing_column"]
 
 
 def test_the_capture_knows_mode_and_stages() -> None:
