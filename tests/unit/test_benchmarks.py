@@ -49,6 +49,7 @@ def test_bars_are_handed_over_as_lines(tmp_path: Path, monkeypatch: pytest.Monke
     assert line["rounds"] == {"ours": [2.0, 1.0], "json.load": [10.0, 20.0]}
 
 
+@pytest.mark.full
 def test_memory_is_that_of_all_processes_together() -> None:
     child = takes(60 * MB)
     alone = measured(child, 60 * MB)

@@ -37,6 +37,7 @@ def test_committed_fixtures_are_what_the_generator_makes(group: str, made: dict[
         )
 
 
+@pytest.mark.full
 def test_making_them_twice_gives_the_same_bytes(made: dict[str, dict[str, bytes]]) -> None:
     assert build() == made
 

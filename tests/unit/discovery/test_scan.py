@@ -102,14 +102,6 @@ def test_a_hostile_profiler_info_does_not_stop_the_scan(tmp_path: Path, content:
     assert place.worker.rank is None
 
 
-def test_a_renamed_result_is_taken_and_said(tmp_path: Path) -> None:
-    write_result(tmp_path / "before the fix")
-    (place,) = scan({"": tmp_path}).places()
-    assert [(note.code, note.found, note.severity) for note in place.span.notes] == [
-        ("renamed_result", "before the fix", "info")
-    ]
-
-
 # -- links -------------------------------------------------------------------------------------------
 def test_raw_data_is_told_with_the_command_that_parses_it(tmp_path: Path) -> None:
     for name in ("FRAMEWORK", "PROF_000001_20250109_ABC"):

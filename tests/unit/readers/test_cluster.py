@@ -35,12 +35,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", [STEPS, OPERATORS, LINKS, DATABASE])
-def test_good_files_have_no_problems(folder: Path, name: str) -> None:
-    tables, problems = read(folder / name)
-    assert tables and problems == []
-
-
 def test_a_rank_that_is_no_number_costs_its_row(folder: Path) -> None:
     """No rank had it, and nothing said so."""
     path = folder / STEPS
@@ -106,10 +100,3 @@ def test_figures_that_are_none_are_unknown_and_told(folder: Path) -> None:
     assert [(one.code, one.where, one.count) for one in problems] == [
         ("bad_cell", "ClusterCommunicationTime, elapsed_time", rows)
     ]
-
-
-def test_shares_of_waiting_are_those_of_the_times(folder: Path) -> None:
-    """msprof-analyze writes 0 where databases hold none."""
-    ops = read(folder / DATABASE)[0]["comm_ops"]
-    wait, transit = ops.ints("wait_ns"), ops.ints("transit_ns")
-    assert ops.floats("wait_ratio").tolist() == (wait / (wait + transit)).round(4).tolist() and wait.all()

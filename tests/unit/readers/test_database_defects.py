@@ -68,14 +68,6 @@ def test_cut(database: Path, share: float) -> None:
     assert all(len(table) <= len(whole[name]) for name, table in tables.items())
 
 
-def test_somebody_elses_database(tmp_path: Path) -> None:
-    path = tmp_path / "profiler.db"
-    change(path, "CREATE TABLE songs (title TEXT)")
-    tables, problems = read(path)
-    assert tables == {}
-    assert [(problem.code, problem.found) for problem in problems] == [("no_profiler_tables", "songs")]
-
-
 def test_a_capture_in_which_nothing_ran_is_no_defect(tmp_path: Path) -> None:
     path = tmp_path / "profiler.db"
     change(path, "CREATE TABLE RANK_DEVICE_MAP (rankId INTEGER, deviceId INTEGER)")

@@ -14,8 +14,10 @@ from tests.unit.readers.databases import change, read, same
 LATE = 10**18
 
 
-@pytest.mark.parametrize("shift", [LATE, -LATE, 400 * 24 * 3600 * 10**9])
-@pytest.mark.parametrize("table", ["TASK", "PYTORCH_API", "CANN_API", "STEP_TIME"])
+@pytest.mark.parametrize(
+    ("table", "shift"),
+    [("TASK", 400 * 24 * 3600 * 10**9), ("PYTORCH_API", LATE), ("CANN_API", -LATE), ("STEP_TIME", LATE)],
+)
 def test_a_row_far_off_is_as_one_that_is_not_there(database: Path, table: str, shift: int) -> None:
     row = f"WHERE rowid=(SELECT MIN(rowid)+1 FROM {table})"
     without = Path(shutil.copyfile(database, database.with_name("without.db")))

@@ -17,7 +17,7 @@ from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.views import doctor, step_trace
+from tb_npu_plugin.views import step_trace
 from tb_npu_plugin.views.base import ViewInput
 from tests.support.fixtures import FIXTURES
 from tests.support.span import TestSpan, found_spans
@@ -95,13 +95,6 @@ def test_pieces_are_read_in_the_order_of_their_numbers(output: Path) -> None:
         (output / first.name.replace("_slice_0_", f"_slice_{number}_")).write_text(f"{header}\n{row}\n")
     names = read(output).tables["kernels"].text("name").tolist()
     assert [(name or "").partition("_")[0] for name in names] == [f"k{number}" for number in range(12)]
-
-
-def test_doctor_says_that_each_piece_was_read(output: Path) -> None:
-    found = doctor.build(ViewInput([read(output)], {})).data["files"]
-    states = {file["file"].rpartition("/")[2]: (file["state"], len(file["filled"])) for file in found}
-    pieces = [state for name, state in states.items() if "op_summary_slice_" in name]
-    assert pieces[0] == ("read", 1) and set(pieces[1:]) == {("read", 0)}
 
 
 def test_iterations_of_another_clock_have_no_place(output: Path) -> None:

@@ -73,7 +73,9 @@ def overwrite(path: Path) -> None:
         file.write(b"\0" * (path.stat().st_size - 10))
 
 
-@pytest.mark.parametrize("change", [cut, cut_in_place, empty, overwrite])
+@pytest.mark.parametrize(
+    "change", [cut, overwrite, *(pytest.param(one, marks=pytest.mark.full) for one in (cut_in_place, empty))]
+)
 def test_a_trace_that_changes_while_it_is_read_is_told_and_read_again(
     tmp_path: Path, library: Library, holding: Holding, change: Callable[[Path], None]
 ) -> None:

@@ -121,12 +121,3 @@ def test_a_preview_that_cannot_be_moved_is_no_loss(
     library.request(found, ["trace"])
     assert until(lambda: library.status(found, "trace").state in ("ready", "failed"))
     assert library.status(found, "trace").state == "ready" and shown(library, found)[1] == COUNT
-
-
-@pytest.mark.parametrize("cancelled", [False, True])
-def test_closing_removes_previews(tmp_path: Path, library: Library, place: Place, cancelled: bool) -> None:
-    assert shown(library, place) != ("", 0)
-    if cancelled:
-        library.cancel([place], ["trace"])
-    library.close()
-    assert building(tmp_path) == set()

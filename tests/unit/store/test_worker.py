@@ -6,10 +6,8 @@ import errno
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +22,12 @@ from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.text import capture
 from tb_npu_plugin.store.cache.version import reader_version
 from tb_npu_plugin.store.pool import worker
-from tb_npu_plugin.store.pool.process import Failed, Killed, WorkerProcess
+from tb_npu_plugin.store.pool.process import Failed, WorkerProcess
 from tb_npu_plugin.store.stages import Request, files_of
 from tb_npu_plugin.store.timeline import build as timeline_build
 from tests.support.fixtures import FIXTURES
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, write_result
-from tests.unit.store.slow_worker import Holding
 
 
 def request(tmp_path: Path, **content: Any) -> Request:
@@ -107,15 +104,6 @@ def test_a_defect_in_reading_the_settings_does_not_cost_the_tables(
     meta = worker.run(request(tmp_path), lambda message: None)
     assert meta["rows"] == {"kernels": 2, "step_trace": 1} and meta["capture"]["rank"] is None
     assert [(item["code"], item["file"]) for item in meta["problems"]] == [("reader_defect", "profiler_info_0.json")]
-
-
-def test_problems_of_the_trace_tell_where_it_lies(tmp_path: Path) -> None:
-    asked = request(tmp_path, trace="[" + json.dumps({"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}))
-    name = "ASCEND_PROFILER_OUTPUT/trace_view.json"
-    file = FoundFile(name, 1, (asked.folder / name).stat().st_mtime_ns)
-    meta = worker.run(Request("trace", asked.folder, (file,), asked.out), lambda message: None)
-    assert meta["timeline"] is True and meta["base_ns"] == 1000
-    assert [(item["code"], item["file"]) for item in meta["problems"]] == [("truncated_file", file.relative)]
 
 
 @pytest.mark.parametrize("part", ["read_operators", "write_slices"])
@@ -203,38 +191,6 @@ def test_a_worker_ends_with_a_server_that_was_killed(tmp_path: Path) -> None:
     killed.wait()
     assert until(lambda: not Path(f"/proc/{worker_id}/exe").exists())
     killed.stdout.close()
-
-
-def test_a_killed_process_is_told_by_its_signal(tmp_path: Path) -> None:
-    process = Holding(tmp_path / "holding", "kernel_details.csv")()
-    asked = request(tmp_path)
-    begun = threading.Event()
-    ended: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            process.run(asked, lambda message: begun.set())
-        except Killed as error:
-            ended.append(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    assert begun.wait(120)
-    process.kill()
-    assert until(lambda: bool(ended))
-    assert "SIGKILL" in str(ended[0]) and "memory" in str(ended[0])
-
-
-def test_a_keyboard_interrupt_is_left_to_the_server(tmp_path: Path) -> None:
-    # ^C goes to all processes of a terminal: each worker printed a traceback over the server's last words.
-    process = WorkerProcess()
-    asked = request(tmp_path)
-    process.run(asked, lambda message: None)
-    process._child.send_signal(signal.SIGINT)
-    (tmp_path / "again").mkdir()
-    again = Request("tables", asked.folder, asked.files, tmp_path / "again")
-    assert process.run(again, lambda message: None)["rows"]["kernels"] == 2
-    process.close()
-    assert process._child.returncode == 0
 
 
 def test_what_prints_does_not_get_between_the_lines(tmp_path: Path) -> None:

@@ -107,14 +107,3 @@ def test_a_setting_that_was_on_is_not_advised(capture: Capture, option: str, tex
     (entry,) = (entry for entry in missing(facts) if entry["table"] == "operators")
     assert entry["option"] == option
     assert entry["text"].endswith(text)
-
-
-def test_settings_that_were_on_leave_the_advice_of_a_file_that_needs_more() -> None:
-    span = TestSpan(
-        {"kernels": table_of("kernels", [{"name": "k"}])}, Capture(level="Level1", switches={"l2_cache": False})
-    )
-
-    found = {entry["table"]: entry["option"] for entry in missing(facts_of_span(span))}
-
-    assert found["communication"] == "more than one rank"
-    assert found["op_memory"] == "profile_memory=True"
