@@ -25,7 +25,7 @@ def test_waits_that_follow_are_for_data_and_those_before_and_behind_belong_to_ot
     assert longest_first_waits(operators, [plane, tasks((2000, 900)), tasks()]) == []
 
 
-def test_short_waits_tell_nothing_nor_do_those_that_are_little_of_their_operator() -> None:
+def test_short_waits_are_ignored_nor_do_those_that_are_little_of_their_operator() -> None:
     assert longest_first_waits(tasks((0, 1000)), [tasks((0, 199))]) == []
     assert longest_first_waits(tasks((0, 1000)), [tasks((0, 200))]) == [(0, 0)]
     assert longest_first_waits(tasks((0, 9000)), [tasks((0, 899))]) == []

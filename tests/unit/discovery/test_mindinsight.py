@@ -46,7 +46,7 @@ def test_ranks_of_hosts_come_from_the_rank_table() -> None:
     assert run.workers[2].spans[0].files[0].relative == "cluster_profiler/1/profiler/step_trace_raw_0_detail_time.csv"
 
 
-def test_ranks_without_a_table_are_assumed_and_said_to_be() -> None:
+def test_ranks_without_a_table_are_assumed_and_reported_to_be() -> None:
     [run] = runs(RESULTS / "mindinsight_hosts_assumed")
     assert [worker.rank for worker in run.workers] == [0, 1, 8, 9]
     assert {worker.rank_source for worker in run.workers} == {"assumed from the order of the hosts"}
@@ -56,7 +56,7 @@ def test_ranks_without_a_table_are_assumed_and_said_to_be() -> None:
 @pytest.mark.parametrize(
     "table", [b"[1, 2", b"[]", b'{"server_list": [3, {"device": [{"device_id": "x", "rank_id": 1}]}]}', b"\xff" * 9]
 )
-def test_a_broken_rank_table_tells_nothing(tmp_path: Path, table: bytes) -> None:
+def test_a_broken_rank_table_is_ignored(tmp_path: Path, table: bytes) -> None:
     folder = tmp_path / "cluster_profiler" / "1" / "profiler"
     folder.mkdir(parents=True)
     (folder / "step_trace_raw_5_detail_time.csv").write_text(STEP_TRACE)

@@ -63,7 +63,7 @@ def test_raw_data_beside_results_of_2_3_is_not_missed() -> None:
     assert [place.worker.rank for place in old] == [0, 1]
 
 
-def test_processes_that_all_say_rank_0_are_apart_and_flagged() -> None:
+def test_processes_that_all_say_rank_0_are_separate_and_flagged() -> None:
     found = places(RESULTS / "mindspore_same_rank")
     assert [place.worker.label for place in found] == [
         "rank 0 · node0_31780 · device 0",

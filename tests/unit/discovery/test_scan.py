@@ -59,7 +59,7 @@ def test_the_result_folder_itself_is_a_logdir(tmp_path: Path, below: str) -> Non
     assert tree(scan({"": tmp_path / "exp" / NAME / below})) == {"exp": {"rank 0 · host1_4242": [NAME]}}
 
 
-def test_names_of_a_logdir_spec_stand_before_the_runs(tmp_path: Path) -> None:
+def test_names_of_a_logdir_spec_come_before_the_runs(tmp_path: Path) -> None:
     write_result(tmp_path / "one" / NAME)
     write_result(tmp_path / "two" / "sub" / NAME)
     found = scan({"a": tmp_path / "one", "b": tmp_path / "two"})
@@ -103,7 +103,7 @@ def test_a_hostile_profiler_info_does_not_stop_the_scan(tmp_path: Path, content:
 
 
 # -- links -------------------------------------------------------------------------------------------
-def test_raw_data_is_told_with_the_command_that_parses_it(tmp_path: Path) -> None:
+def test_raw_data_is_reported_with_the_command_that_parses_it(tmp_path: Path) -> None:
     for name in ("FRAMEWORK", "PROF_000001_20250109_ABC"):
         (tmp_path / NAME / name).mkdir(parents=True)
     (item,) = scan({"": tmp_path}).skipped
@@ -132,7 +132,7 @@ def test_a_database_export_is_a_result(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("inside", ["", "ASCEND_PROFILER_OUTPUT", "some/empty/folders"])
-def test_an_empty_result_is_told(tmp_path: Path, inside: str) -> None:
+def test_an_empty_result_is_reported(tmp_path: Path, inside: str) -> None:
     (tmp_path / NAME / inside).mkdir(parents=True)
     assert "holds no result files" in reasons(scan({"": tmp_path}))[NAME]
 

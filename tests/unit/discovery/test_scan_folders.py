@@ -20,7 +20,7 @@ def test_links_to_folders_are_followed(tmp_path: Path) -> None:
     assert tree(scan({"": tmp_path / "logs"})) == {"run": {"rank 0 · host1_4242": [NAME]}}
 
 
-def test_a_cycle_of_links_ends_and_is_said(tmp_path: Path) -> None:
+def test_a_cycle_of_links_ends_and_is_reported(tmp_path: Path) -> None:
     write_result(tmp_path / "a" / NAME)
     (tmp_path / "a" / "again").symlink_to(tmp_path)
     (tmp_path / "a" / "self").symlink_to(tmp_path / "a")
@@ -41,18 +41,18 @@ def test_a_dangling_file_is_a_problem_of_its_span(tmp_path: Path) -> None:
 
 
 # -- not taken ---------------------------------------------------------------------------------------
-def test_a_remote_logdir_is_told() -> None:
+def test_a_remote_logdir_is_reported() -> None:
     assert "remote folders" in reasons(scan({"": Path("gs://bucket/logs")}))["gs:/bucket/logs"]
 
 
-def test_too_deep_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_deep_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "MAX_DEPTH", 3)
     write_result(tmp_path / "a" / "b" / "c" / "d" / NAME)
     found = scan({"": tmp_path})
     assert found.runs == () and "More than 3 folders deep" in reasons(found)["a/b/c/d"]
 
 
-def test_too_many_folders_are_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_folders_are_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "MAX_FOLDERS", 3)
     for name in "abcdef":
         (tmp_path / name).mkdir()
@@ -60,12 +60,12 @@ def test_too_many_folders_are_told_once(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(("name", "action"), [("later", "Results that appear there"), ("a,b", "--logdir_spec=")])
-def test_a_logdir_that_is_not_there_says_so(tmp_path: Path, name: str, action: str) -> None:
+def test_a_logdir_that_is_not_there_is_reported(tmp_path: Path, name: str, action: str) -> None:
     (skipped,) = scan({"": tmp_path / name}).skipped
     assert (skipped.path, skipped.reason) == (".", "This folder does not exist.") and action in skipped.action
 
 
-def test_no_permission_is_told_and_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_permission_is_reported_and_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_result(tmp_path / "good" / NAME)
     write_result(tmp_path / "locked" / NAME)
     real = os.scandir
@@ -80,7 +80,7 @@ def test_no_permission_is_told_and_costs_only_itself(tmp_path: Path, monkeypatch
     assert list(tree(found)) == ["good"] and "No permission" in reasons(found)["locked"]
 
 
-def test_a_folder_that_vanishes_meanwhile_is_as_if_it_had_not_been(
+def test_a_folder_that_vanishes_while_it_is_read_is_as_if_it_had_not_been(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_result(tmp_path / "good" / NAME)

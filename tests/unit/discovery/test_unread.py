@@ -49,7 +49,7 @@ def test_names_are_hostile(tmp_path: Path) -> None:
     ]
 
 
-def test_of_many_the_first_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_the_first_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found, "MAX_UNREAD", 2)
     put(tmp_path / RESULT / "ASCEND_PROFILER_OUTPUT", "kernel_details.csv", "c.csv", "a.csv", "b.csv", "d.csv")
     (span,) = spans(tmp_path)

@@ -115,7 +115,7 @@ def test_ranks_that_contradict_each_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["three", True, [3], 1.5, 9999999999999999999, "9" * 12])
-def test_a_rank_that_is_none(tmp_path: Path, value: Any) -> None:
+def test_a_rank_that_is_invalid(tmp_path: Path, value: Any) -> None:
     found, problems = capture(tmp_path / "x_ascend_pt", {"rank_id": value})
     assert found.rank is None
     assert codes(problems) == ["not_a_number x1"]
@@ -169,7 +169,7 @@ def test_broken_settings_leave_the_rank_of_the_name(tmp_path: Path, text: str, c
     assert {problem.code for problem in log.list()} == ({code} if code else {"bad_bytes", "bad_json"})
 
 
-def test_settings_of_a_wrong_shape_cost_themselves(tmp_path: Path) -> None:
+def test_settings_of_a_wrong_shape_are_skipped(tmp_path: Path) -> None:
     info = changed(end_info="late", _export_type=7, schedule={"wait": "soon", "active": 1}, activities="CPU")
     metadata = {"ENV_VARIABLES": 3, "parallel_group_info": {"g": 1, "h": {}}}
     found, problems = capture(tmp_path / "x_ascend_pt", info, metadata=metadata)

@@ -1,4 +1,4 @@
-"""What is wrong with the files of `msprof-analyze cluster` costs itself, and is told."""
+"""What is wrong with the files of `msprof-analyze cluster` is skipped, and is reported."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_rank_that_is_no_number_costs_its_row(folder: Path) -> None:
-    """No rank had it, and nothing said so."""
+def test_a_rank_that_is_no_number_loses_its_row(folder: Path) -> None:
+    """No rank had it, without a report."""
     path = folder / STEPS
     lines = path.read_text().splitlines()
     place = lines[0].split(",").index("Index")
@@ -53,7 +53,7 @@ def test_a_rank_that_is_no_number_costs_its_row(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [OPERATORS, LINKS])
-def test_an_entry_that_is_no_object_is_told(folder: Path, name: str) -> None:
+def test_an_entry_that_is_no_object_is_reported(folder: Path, name: str) -> None:
     path = folder / name
     content = json.loads(path.read_text())
     next(iter(next(iter(content.values())).values()))["odd@1"] = 5
@@ -73,7 +73,9 @@ def test_an_entry_that_is_no_object_is_told(folder: Path, name: str) -> None:
         ("ClusterCommunicationMatrix", "src_rank", "x'ff'", "comm_links"),
     ],
 )
-def test_a_row_without_its_rank_is_lost_and_told(folder: Path, table: str, column: str, value: str, lost: str) -> None:
+def test_a_row_without_its_rank_is_lost_and_reported(
+    folder: Path, table: str, column: str, value: str, lost: str
+) -> None:
     path = folder / DATABASE
     where = "WHERE type = 'rank'" if lost == "step_trace" else "WHERE hccl_op_name NOT LIKE 'Total%'"
     whole, _ = read(path)
@@ -85,8 +87,8 @@ def test_a_row_without_its_rank_is_lost_and_told(folder: Path, table: str, colum
     assert {(one.code, one.where) for one in problems} == {("bad_required_cell", f"{table}, {column}")}
 
 
-def test_figures_that_are_none_are_unknown_and_told(folder: Path) -> None:
-    """They were unknown, and nothing said so. Text that is a figure is one."""
+def test_figures_that_are_invalid_are_unknown_and_reported(folder: Path) -> None:
+    """They were unknown, without a report. Text that is a figure is one."""
     path = folder / DATABASE
     whole, _ = read(path)
     single = "WHERE hccl_op_name NOT LIKE 'Total%'"

@@ -155,7 +155,7 @@ def test_files_that_hold_nothing(tmp_path: Path, name: str, text: bytes, code: s
     assert problems[0].code == code
 
 
-def test_entries_of_a_wrong_shape_cost_themselves(tmp_path: Path) -> None:
+def test_entries_of_a_wrong_shape_are_skipped(tmp_path: Path) -> None:
     ops = {"a@77": op(), "b@77": 7, "c@77": {"Communication Bandwidth Info": {"HCCS": 1}}}
     text = json.dumps({"step5": {"collective": ops, "p2p": []}, "step6": None}).encode()
     tables, problems = read(tmp_path, NAME, text)
@@ -187,7 +187,7 @@ def test_links_become_rows(tmp_path: Path) -> None:
     assert problems == []
 
 
-def test_links_of_a_wrong_shape_cost_themselves(tmp_path: Path) -> None:
+def test_links_of_a_wrong_shape_are_skipped(tmp_path: Path) -> None:
     text = links(**{"allreduce-top1@77": {"0-1": LINK, "x-y": LINK, "0-2": None, "0-" + "9" * 30: LINK}})
     tables, problems = read(tmp_path, MATRIX, text)
     assert tables["comm_links"].ints("dst").tolist() == [1]

@@ -22,7 +22,7 @@ def test_the_unit_is_that_of_the_header(tmp_path: Path, header: str, expected: i
     assert table.ints("dur_ns").tolist() == [expected]
 
 
-def test_a_missing_unit_is_assumed_and_said(tmp_path: Path) -> None:
+def test_a_missing_unit_is_assumed_and_reported(tmp_path: Path) -> None:
     tables, problems = read(tmp_path, KERNELS, b"Name,Start Time(us),Duration\na,1,1.5\n")
     assert tables["kernels"].ints("dur_ns").tolist() == [1500]
     assert codes(problems) == ["unit_assumed x1"]
@@ -71,7 +71,7 @@ def test_metrics_are_kept_with_the_kind_of_their_header(tmp_path: Path) -> None:
     assert problems == []
 
 
-def test_metrics_with_one_key_are_told_apart(tmp_path: Path) -> None:
+def test_metrics_with_one_key_differ(tmp_path: Path) -> None:
     content = b"Name,Start Time(us),Duration(us),a_ratio,a_ratio,type-,name!(%)\nk,1,2,0.1,0.2,3,4\n"
     table = read(tmp_path, KERNELS, content)[0]["kernels"]
     assert [column.key for column in table.columns][3:] == ["a_ratio", "a_ratio_2", "type_2", "name_2"]

@@ -92,7 +92,7 @@ def test_a_capture_in_which_nothing_ran_is_no_defect(tmp_path: Path) -> None:
         ("ENUM_API_TYPE", set()),
     ],
 )
-def test_missing_table_costs_what_it_holds(database: Path, table: str, lost: set[str]) -> None:
+def test_missing_table_loses_what_it_holds(database: Path, table: str, lost: set[str]) -> None:
     whole, _ = read(database)
     change(database, f"DROP TABLE {table}")
     assert read(database)[0].keys() == whole.keys() - lost
@@ -112,7 +112,7 @@ def test_older_names_and_columns_of_viewers(database: Path) -> None:
     assert problems == [] and all(same(tables[name], table) for name, table in whole.items())
 
 
-def test_wrong_types_cost_their_rows_and_cells(database: Path) -> None:
+def test_wrong_types_lose_their_rows_and_cells(database: Path) -> None:
     whole, _ = read(database)
     change(
         database,
@@ -138,7 +138,7 @@ def test_wrong_types_cost_their_rows_and_cells(database: Path) -> None:
 
 
 @pytest.mark.parametrize("start", [0, -(2**62)])
-def test_a_start_that_was_lost_costs_its_row(database: Path, start: int) -> None:
+def test_a_start_that_was_lost_loses_its_row(database: Path, start: int) -> None:
     """0 stands there: some kernels of 50 years were more than their operator's sum could hold."""
     whole, _ = read(database)
     count = len(whole["kernels"])
@@ -184,7 +184,7 @@ def test_metadata_nested_too_deep_stay_text(database: Path) -> None:
 
 
 def test_a_table_that_several_readers_read_tells_its_defects_once(tmp_path: Path) -> None:
-    """Each reader told them: a cell counted twice. Bytes that are no text stood in names as they were, without a word."""
+    """Each reader told them: a cell counted twice. Bytes that are no text stood in names as they were."""
     source = RESULTS / "mindspore_db" / "node0_31780_20250615070000123_ascend_ms" / "ASCEND_PROFILER_OUTPUT"
     path = Path(shutil.copy(source / "communication_analyzer.db", tmp_path))
     change(

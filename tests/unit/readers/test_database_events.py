@@ -217,7 +217,7 @@ def test_each_device_has_its_own_overlap(tmp_path: Path) -> None:
     assert problems == []
 
 
-def test_a_damaged_database_costs_what_is_damaged(tmp_path: Path) -> None:
+def test_a_damaged_database_loses_what_is_damaged(tmp_path: Path) -> None:
     path = database_of("both_level2", tmp_path)
     with closing(sqlite3.connect(path)) as connection:
         ((page,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name='PYTORCH_API'")

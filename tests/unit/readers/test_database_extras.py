@@ -83,7 +83,7 @@ INSERT INTO COMMUNICATION_OP VALUES (2, 1900, 3100, 7, 3, 1), (5, 3900, 4200, 8,
 
 
 @pytest.mark.parametrize("known", OPERATIONS)
-def test_devices_of_one_process_have_communication_and_curves_of_their_own(tmp_path: Path, known: str) -> None:
+def test_devices_of_one_process_have_communication_and_curves_of_its_own(tmp_path: Path, known: str) -> None:
     timeline = build(tmp_path, DEVICES + OPERATIONS[known])
     rows: dict[tuple[str, str], list[tuple[str, list[str]]]] = {}
     for number, track in enumerate(timeline.tracks):

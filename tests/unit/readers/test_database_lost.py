@@ -1,4 +1,4 @@
-"""What a timeline of a database does not show is told."""
+"""What a timeline of a database does not show is reported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def problems(path: Path) -> list[tuple[str, str, str]]:
         ),
     ],
 )
-def test_what_belongs_nowhere_is_told(statement: str, told: tuple[str, str, str], tmp_path: Path) -> None:
+def test_what_belongs_nowhere_is_reported(statement: str, told: tuple[str, str, str], tmp_path: Path) -> None:
     path = database_of("both_cluster", tmp_path)
     assert problems(path) == []
     change(path, statement)

@@ -1,4 +1,4 @@
-"""Files that would fill the memory cost themselves."""
+"""Files that would fill the memory are skipped."""
 
 from __future__ import annotations
 

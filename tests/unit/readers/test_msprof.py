@@ -50,7 +50,7 @@ def rows(output: Path, *numbers: int) -> int:
 
 
 @pytest.mark.parametrize("scanner", ["", "python"])
-def test_a_lost_piece_costs_its_rows(output: Path, monkeypatch: pytest.MonkeyPatch, scanner: str) -> None:
+def test_a_lost_piece_loses_its_rows(output: Path, monkeypatch: pytest.MonkeyPatch, scanner: str) -> None:
     monkeypatch.setenv(SCANNER_VARIABLE, scanner)
     whole, lost = read(output), rows(output, 0)
     piece(output, 0).unlink()
@@ -173,7 +173,7 @@ def cut_short(path: Path) -> None:
 
 @pytest.mark.parametrize("number", [0, 1, 2])
 @pytest.mark.parametrize("damage", [gone, emptied, no_list, cut_short])
-def test_a_damaged_piece_of_a_trace_costs_itself(
+def test_a_damaged_piece_of_a_trace_is_skipped(
     output: Path, tmp_path: Path, damage: Callable[[Path], None], number: int
 ) -> None:
     kept = [

@@ -1,4 +1,4 @@
-"""A step that is no number costs its row of the step times, and a kernel its step; both are told."""
+"""A step that is no number costs its row of the step times, and a kernel its step; both are reported."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def test_gzip_that_unpacks_to_more_than_any_trace(tmp_path: Path, monkeypatch: p
     ],
 )
 @pytest.mark.parametrize("chunk", [50, 1 << 20])
-def test_a_bad_event_costs_itself(
+def test_a_bad_event_is_skipped(
     bad: str, kept: bool, code: str | None, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source, "CHUNK", chunk)

@@ -52,7 +52,7 @@ def read(tmp_path: Path) -> tuple[Job, Cache]:
     return done[0], cache
 
 
-def test_the_folder_what_it_needs_and_what_it_has_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_what_it_needs_and_what_it_has_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Cache, "fall_back", lambda self, size: False)
     job, _ = read(tmp_path)
     (problem,) = job.problems

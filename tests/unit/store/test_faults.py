@@ -76,7 +76,7 @@ def overwrite(path: Path) -> None:
 @pytest.mark.parametrize(
     "change", [cut, overwrite, *(pytest.param(one, marks=pytest.mark.full) for one in (cut_in_place, empty))]
 )
-def test_a_trace_that_changes_while_it_is_read_is_told_and_read_again(
+def test_a_trace_that_changes_while_it_is_read_is_reported_and_read_again(
     tmp_path: Path, library: Library, holding: Holding, change: Callable[[Path], None]
 ) -> None:
     folder = write_result(tmp_path / "logs" / NAME, trace=TRACE)

@@ -1,4 +1,4 @@
-"""Short tables survive their file, unknowns included; damage is told."""
+"""Short tables survive their file, unknowns included; damage is reported."""
 
 from __future__ import annotations
 

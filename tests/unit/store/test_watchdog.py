@@ -55,7 +55,7 @@ def read_with(body: str, folder: Path, *names: str) -> tuple[Job, Pool, Cache]:
         ("time", "while True: pass", "none"),
     ],
 )
-def test_a_file_that_takes_too_much_costs_itself(
+def test_a_file_that_takes_too_much_is_skipped(
     limit: str, body: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if limit == "memory":

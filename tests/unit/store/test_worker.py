@@ -1,4 +1,4 @@
-"""The worker process: its protocol, what one bad file costs, how its end is told."""
+"""The worker process: its protocol, what one bad file costs, how its end is reported."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_meta_tells_which_files_a_table_is_made_of(tmp_path: Path) -> None:
         (ValueError("a defect of ours"), "reader_defect"),
     ],
 )
-def test_a_file_that_cannot_be_read_costs_itself(
+def test_a_file_that_cannot_be_read_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
 ) -> None:
     real = registry.read_file
@@ -108,7 +108,7 @@ def test_a_defect_in_reading_the_settings_does_not_cost_the_tables(
 
 @pytest.mark.parametrize("part", ["read_operators", "write_slices"])
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
-def test_a_part_of_the_timeline_that_fails_is_told(
+def test_a_part_of_the_timeline_that_fails_is_reported(
     part: str, error: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Operators are read by a thread of their own. A full disk of ours is no property of the file."""
@@ -153,7 +153,7 @@ def test_lack_of_memory_is_not_taken_for_a_bad_file(tmp_path: Path, monkeypatch:
         worker.run(request(tmp_path), lambda message: None)
 
 
-def test_a_file_that_changes_meanwhile_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_changes_while_it_is_read_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = request(tmp_path)
     real = registry.read_file
 
@@ -168,7 +168,7 @@ def test_a_file_that_changes_meanwhile_is_noted(tmp_path: Path, monkeypatch: pyt
     ]
 
 
-def test_a_failure_is_told_with_its_traceback_and_the_process_goes_on(tmp_path: Path) -> None:
+def test_a_failure_is_reported_with_its_traceback_and_the_process_goes_on(tmp_path: Path) -> None:
     process = WorkerProcess()
     asked = request(tmp_path)
     with pytest.raises(Failed, match="out-that-is-not-there") as failure:

@@ -58,7 +58,7 @@ def test_names_and_order_of_processes_and_threads(tmp_path: Path) -> None:
 
 
 def test_ids_of_any_length_are_in_the_order_of_numbers(tmp_path: Path) -> None:
-    """One that Python refuses to read as a number cost the trace."""
+    """One that Python refuses to read as a number lost the trace."""
     long = "9" * 5000
     events = [{**event("a", 1, 1), "pid": pid} for pid in (long, "10", "9", "x", 8)]
     timeline, problems = open_trace(events, tmp_path)
@@ -92,7 +92,7 @@ def test_begin_end_pairs_and_instants(tmp_path: Path) -> None:
     assert [(p.code, p.found) for p in problems] == [("unpaired_event", '1 "E" without "B", 1 "B" without "E"')]
 
 
-def test_an_event_without_what_a_slice_needs_costs_itself(tmp_path: Path) -> None:
+def test_an_event_without_what_a_slice_needs_is_skipped(tmp_path: Path) -> None:
     events = [
         event("good", 1, 1),
         {"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 1},
@@ -171,7 +171,7 @@ def test_counters_by_key_and_dimension(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", [{"ts": True}, {"ts": "soon"}, {"name": None}])
-def test_a_point_without_a_name_or_a_time_is_told(lost: dict[str, Any], tmp_path: Path) -> None:
+def test_a_point_without_a_name_or_a_time_is_reported(lost: dict[str, Any], tmp_path: Path) -> None:
     point = {"ph": "C", "name": "HBM 0", "pid": 6, "ts": 1, "args": {"Read(MB/s)": 5}}
     timeline, problems = open_trace([point, {**point, **lost}], tmp_path)
     assert len(timeline.curves.time) == 1

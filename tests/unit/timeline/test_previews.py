@@ -21,7 +21,7 @@ COUNT = 60_000
 
 
 def build(path: Path, out: Path) -> list[tuple[int | None, int, list[str], Any]]:
-    """(bytes, slices, tracks, args of the last slice) of each timeline that is told, the final one last."""
+    """(bytes, slices, tracks, args of the last slice) of each timeline that is reported, the final one last."""
     found = []
 
     def look(folder: Path) -> None:

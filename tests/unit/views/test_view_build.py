@@ -67,14 +67,14 @@ def test_kernels_of_no_step() -> None:
 
 @pytest.mark.parametrize("step", ["9", "null", "mean", " 1"])
 def test_the_course_of_a_step_that_is_not_there_is_refused(step: str) -> None:
-    """It was that of the mean, without a word."""
+    """It was that of the mean."""
     span = TestSpan({"kernels": KERNELS})
     assert build(step_trace, span).data["chosen"] is None and build(step_trace, span, step="2").data["chosen"] == "2"
     with pytest.raises(BadRequest, match="is not a step"):
         build(step_trace, span, step=step)
 
 
-def test_overview_without_step_trace_computes_the_steps_and_says_so() -> None:
+def test_overview_without_step_trace_computes_the_steps_and_is_reported() -> None:
     data = build(overview, TestSpan({"kernels": KERNELS})).data
 
     assert data["steps_source"] == "kernel_details.csv"

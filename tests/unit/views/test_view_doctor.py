@@ -52,7 +52,7 @@ def test_a_reservation_is_no_damage() -> None:
     assert files(span)["kernel_details.csv"]["state"] == "read"
 
 
-def test_problems_of_no_file_stand_apart() -> None:
+def test_problems_of_no_file_are_separate() -> None:
     span = TestSpan(files=[OUT + "kernel_details.csv", OUT + "op_statistic.csv"])
     both = f"{OUT}kernel_details.csv, {OUT}op_statistic.csv"
     span.problems = [problem(""), problem("gone.csv"), problem(both, "info")]
