@@ -13,7 +13,7 @@ def tasks(*rows: tuple[int, int], ids: int = 0) -> Tasks:
     return Tasks(start, dur, np.arange(ids, ids + len(rows)))
 
 
-def test_the_plane_whose_first_task_waits_longest_tells_the_peer() -> None:
+def test_plane_with_the_longest_first_wait_is_chosen() -> None:
     operators = tasks((0, 1000), (2000, 1000))
     early, late = tasks((1, 0), (2001, 300), ids=10), tasks((1, 900), (2001, 250), ids=20)
     assert longest_first_waits(operators, [early, late]) == [(0, 20), (1, 11)]

@@ -16,7 +16,7 @@ def ops(*rows: tuple[str, int | None], step: str | None = "1", kind: str = "coll
     return table_of("comm_ops", found)
 
 
-def test_the_last_one_at_a_collective_takes_least_and_the_next_one_tells_for_how_long() -> None:
+def test_lateness_is_the_difference_to_the_next_shortest() -> None:
     assert lateness([ops(("a", 100)), ops(("a", 30)), ops(("a", 90))]) == [{"1": 0}, {"1": 60}, {"1": 0}]
 
 

@@ -46,7 +46,7 @@ def test_a_renamed_folder_is_known_by_what_it_holds(tmp_path: Path, kept: str) -
     assert note.expected == "a folder name that ends in _ascend_ms"
 
 
-def test_raw_data_tells_the_call_that_parses_them() -> None:
+def test_raw_data_are_listed_with_the_call_that_parses_them() -> None:
     found = scan({"": RESULTS / "mindspore_raw"})
     assert found.runs == ()
     assert [entry.path for entry in found.skipped] == [FIRST, SECOND]

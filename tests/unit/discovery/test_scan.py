@@ -102,7 +102,6 @@ def test_a_hostile_profiler_info_does_not_stop_the_scan(tmp_path: Path, content:
     assert place.worker.rank is None
 
 
-# -- links -------------------------------------------------------------------------------------------
 def test_raw_data_is_reported_with_the_command_that_parses_it(tmp_path: Path) -> None:
     for name in ("FRAMEWORK", "PROF_000001_20250109_ABC"):
         (tmp_path / NAME / name).mkdir(parents=True)

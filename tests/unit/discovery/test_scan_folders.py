@@ -40,7 +40,6 @@ def test_a_dangling_file_is_a_problem_of_its_span(tmp_path: Path) -> None:
     assert not place.span.has_trace
 
 
-# -- not taken ---------------------------------------------------------------------------------------
 def test_a_remote_logdir_is_reported() -> None:
     assert "remote folders" in reasons(scan({"": Path("gs://bucket/logs")}))["gs:/bucket/logs"]
 
@@ -95,6 +94,3 @@ def test_a_folder_that_vanishes_while_it_is_read_is_as_if_it_had_not_been(
     monkeypatch.setattr(os, "scandir", scandir)
     found = scan({"": tmp_path})
     assert list(tree(found)) == ["good"] and found.skipped == ()
-
-
-# -- identity of what was found ----------------------------------------------------------------------

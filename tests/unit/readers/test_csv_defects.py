@@ -247,3 +247,50 @@ def test_memory_allocated_before_the_capture(tmp_path: Path) -> None:
         ("before_capture", "info", 3),
     ]
     assert live_at(tables["op_memory"], 12_000).text("name").tolist() == ["a", "c", "d"]
+
+
+def test_gzip_that_unpacks_to_more_than_any_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A few megabytes of zeros, packed, filled the memory.
+    monkeypatch.setattr("tb_npu_plugin.scan.source._ALWAYS_ALLOWED", 100_000)
+    rows = kernels(*[kernel_row("k" * 1000)] * 2000)
+    tables, problems = read(tmp_path, f"{KERNELS}.gz", rows)
+    assert codes(problems) == ["file_cut x1"] and "300 times" in problems[0].found
+    assert 0 < len(tables["kernels"]) < 2000
+    tables, problems = read(tmp_path, "communication.json.gz", b'{"step1": {"p2p": "' + b"x" * 2_000_000 + b'"}}')
+    assert tables == {} and "file_cut x1" in codes(problems)
+
+
+def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A crash leaves files full of zeros: one line, read as a whole.
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.source.MAX_LINE", 1000)
+    tables, problems = read(tmp_path, KERNELS, kernels(kernel_row("a")) + b"\0" * 5000)
+    assert tables["kernels"].text("name").tolist() == ["a"] and codes(problems) == ["long_line x1"]
+
+
+def test_a_json_file_that_is_too_large_to_decode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.source.MAX_JSON", 1000)
+    tables, problems = read(tmp_path, "communication.json", b" " * 1001 + b"{}")
+    assert tables == {} and codes(problems) == ["too_large x1"]
+
+
+STEP_ROWS = "Step,Computing,Free\r\n11,12.0,1\r\n#&x,12.0,1\r\n,12.0,1\r\n12.0,12.0,1\r\n1e3,12.0,1\r\n"
+
+
+def test_rows_of_step_times_are_lost(tmp_path: Path) -> None:
+    tables, problems = read(tmp_path, "step_trace_time.csv", STEP_ROWS.encode())
+    assert tables["step_trace"].text("step").tolist() == ["11", None, "12.0"]
+    assert codes(problems) == ["bad_required_cell x2"]
+    assert [(problem.where, problem.found) for problem in problems] == [("Step and 1 more", "#&x")]
+
+
+@pytest.mark.parametrize("step", ["50", ""])
+def test_a_kernel_keeps_its_row(tmp_path: Path, step: str) -> None:
+    rows = [kernel_row("a"), kernel_row("b")]
+    assert rows[0].startswith("50,")
+    tables, problems = read(tmp_path, KERNELS, kernels(rows[0], rows[1].replace("50,", f"{step},", 1)))
+    assert tables["kernels"].text("step").tolist() == ["50", step or None]
+    assert codes(problems) == []
+    tables, problems = read(tmp_path, KERNELS, kernels(rows[0], rows[1].replace("50,", "5O,", 1)))
+    assert tables["kernels"].text("step").tolist() == ["50", None]
+    assert tables["kernels"].text("name").tolist() == ["a", "b"]
+    assert codes(problems) == ["bad_cell x1"]

@@ -183,7 +183,7 @@ def test_metadata_nested_too_deep_stay_text(database: Path) -> None:
     assert found.metadata["deep"].startswith("[[") and found.rank is not None
 
 
-def test_a_table_that_several_readers_read_tells_its_defects_once(tmp_path: Path) -> None:
+def test_defects_of_a_shared_table_are_reported_once(tmp_path: Path) -> None:
     """Each reader told them: a cell counted twice. Bytes that are no text stood in names as they were."""
     source = RESULTS / "mindspore_db" / "node0_31780_20250615070000123_ascend_ms" / "ASCEND_PROFILER_OUTPUT"
     path = Path(shutil.copy(source / "communication_analyzer.db", tmp_path))

@@ -30,7 +30,7 @@ def test_a_row_far_off_is_as_one_that_is_not_there(database: Path, table: str, s
     assert told == [("outside_recording", f"{table}, startNs", 1)]
 
 
-def test_an_end_far_off_costs_its_row(database: Path) -> None:
+def test_end_far_off_loses_its_row(database: Path) -> None:
     """Twenty days are less than the longest recording."""
     whole, _ = read(database)
     change(

@@ -34,7 +34,7 @@ def contents(library: Library, place: Place) -> dict[str, bytes]:
     return {str(path.relative_to(entry.folder)): path.read_bytes() for path in files}
 
 
-def test_a_worker_killed_in_the_middle_of_a_trace_costs_a_retry_and_changes_nothing(
+def test_trace_of_a_killed_worker_is_read_again_with_the_same_result(
     tmp_path: Path, library: Library, holding: Holding
 ) -> None:
     write_result(tmp_path / "logs" / NAME, trace=TRACE)

@@ -1,4 +1,4 @@
-"""The worker process: its protocol, what one bad file costs, how its end is reported."""
+"""The worker process: protocol, bad files, how its end is reported."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def request(tmp_path: Path, **content: Any) -> Request:
     return Request("tables", place.span.folder, files_of(place.span, "tables"), tmp_path / "out")
 
 
-def test_meta_tells_what_lists_need(tmp_path: Path) -> None:
+def test_meta_has_rows_times_steps_and_progress(tmp_path: Path) -> None:
     said: list[dict[str, Any]] = []
     asked = request(tmp_path, rank=3)
     meta = json.loads(json.dumps(worker.run(asked, said.append)))
@@ -49,7 +49,7 @@ def test_meta_tells_what_lists_need(tmp_path: Path) -> None:
     assert counts == sorted(counts) and counts[-1] <= sum(file.size for file in asked.files)
 
 
-def test_meta_tells_which_files_a_table_is_made_of(tmp_path: Path) -> None:
+def test_meta_has_the_files_of_each_table(tmp_path: Path) -> None:
     """Doctor said that five files of six were not needed, and sources were names of files with <rank> in them."""
     (place,) = scan({"": FIXTURES / "results" / "mindinsight_single"}).places()
     asked = Request("tables", place.span.folder, files_of(place.span, "tables"), tmp_path, format=place.span.format)

@@ -53,7 +53,7 @@ def test_small_tracks_together_are_as_each_alone(last: float, tmp_path: Path, mo
     assert len(calls) > 100
 
 
-def test_the_page_lists_so_many_tracks_and_tells_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tracks_above_the_limit_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (timeline_build, trace_view):
         monkeypatch.setattr(module, "MAX_TRACKS", 30)
     trace, log = tmp_path / "trace_view.json", ProblemLog()

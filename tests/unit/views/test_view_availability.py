@@ -28,7 +28,7 @@ def test_views_in_sidebar_order_and_all_there_with_all_files() -> None:
     assert missing(facts_of_files(ALL)) == []
 
 
-def test_a_view_says_which_file_and_option_it_lacks() -> None:
+def test_missing_view_names_file_and_option() -> None:
     memory = states([FOLDER + "kernel_details.csv"])["memory"]
 
     assert not memory["available"]
