@@ -26,6 +26,7 @@ def _content(path: str, raw: bytes) -> bytes:
     return gzip.decompress(raw) if path.endswith(".gz") else raw
 
 
+@pytest.mark.full  # make check does the same
 @pytest.mark.parametrize("group", GROUPS)
 def test_committed_fixtures_are_what_the_generator_makes(group: str, made: dict[str, dict[str, bytes]]) -> None:
     root = FIXTURES / group
@@ -42,6 +43,7 @@ def test_making_them_twice_gives_the_same_bytes(made: dict[str, dict[str, bytes]
     assert build() == made
 
 
+@pytest.mark.full
 def test_every_defect_changes_the_good_result(made: dict[str, dict[str, bytes]]) -> None:
     good = {path.split("/", 2)[-1]: c for path, c in made["results"].items() if path.startswith("level1/")}
     by_defect: dict[str, dict[str, bytes]] = {}
