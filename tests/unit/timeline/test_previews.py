@@ -17,7 +17,7 @@ from tests.support.scanners import both_scanners
 from tests.support.trace import event, metadata
 
 pytestmark = both_scanners
-COUNT = 60_000
+COUNT = 20_000
 
 
 def build(path: Path, out: Path) -> list[tuple[int | None, int, list[str], Any]]:
