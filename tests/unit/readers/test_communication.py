@@ -204,3 +204,18 @@ def test_a_transit_of_0_is_unknown_where_links_moved_data(tmp_path: Path, moved:
     tables, _ = read(tmp_path, NAME, content(hcom_a=entry))
     assert tables["comm_ops"].ints("transit_ns").tolist() == [transit]
     assert tables["comm_ops"].ints("idle_ns").tolist() == [idle]
+
+
+def test_object_without_operators_is_a_table_without_rows(tmp_path: Path) -> None:
+    tables, problems = read(tmp_path, NAME, b'{"step5": {"p2p": {}, "collective": {}}}')
+    assert [len(table) for table in tables.values()] == [0, 0, 0]
+    assert codes(problems) == ["no_rows x1"]
+
+
+def test_operator_with_garbage_is_skipped(tmp_path: Path) -> None:
+    text = content(a=op(), b=op(), c=op()).replace(
+        b'"b@77": {"Communication Time Info": {', b'"b@77": {"Communication Time Info": <<'
+    )
+    tables, problems = read(tmp_path, NAME, text)
+    assert tables["comm_ops"].text("name").tolist() == ["a", "c"]
+    assert codes(problems) == ["bad_json x1"]
