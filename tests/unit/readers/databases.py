@@ -23,7 +23,7 @@ from tb_npu_plugin.tables import Table
 from tests.support.mock import RUNS, run
 
 #: Runs with text and databases that are compared in every test run; `full` takes all.
-QUICK = ("both_level2", "both_cluster", "both_level0_npu_only")
+QUICK = ("both_level2", "both_cluster", "both_gc", "both_mstx_level0", "both_level0_npu_only")
 
 
 def runs_with_both(*without: str) -> list[Any]:
