@@ -130,3 +130,7 @@ def test_durations_that_cannot_be_do_not_end_it() -> None:
 def test_no_device_data_give_zeros_and_no_operators_nothing() -> None:
     assert times([(0, 10, 1)])("device_total") == [0]
     assert times([])("host_self") == []
+
+
+def test_entries_from_before_the_recording_belong_to_nothing() -> None:
+    assert times([(0, 100, 1)], [], [(200, 10, 7)], [(205, 5, True)])("device_self") == [0]

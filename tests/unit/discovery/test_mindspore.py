@@ -71,3 +71,9 @@ def test_processes_that_all_say_rank_0_are_separate_and_flagged() -> None:
     ]
     assert [[note.code for note in place.span.notes] for place in found] == [["shared_rank"], ["shared_rank"]]
     assert found[0].span.notes[0].found == "2 processes with rank 0"
+
+
+def test_processes_without_names_are_named_by_device(tmp_path: Path) -> None:
+    for folder, name in ((FIRST, "rank0"), (SECOND, "rank_0")):
+        shutil.copytree(RESULTS / "mindspore_same_rank" / folder, tmp_path / "exp" / name)
+    assert [place.worker.label for place in places(tmp_path)] == ["rank 0 · device 0", "rank 0 · device 1"]

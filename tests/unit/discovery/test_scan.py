@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tb_npu_plugin.discovery import scan as scan_module
 from tb_npu_plugin.discovery.model import Scan
 from tb_npu_plugin.discovery.scan import scan
 from tests.unit.store.results import NAME, write_result
@@ -176,3 +177,10 @@ def test_the_plain_file_goes_before_the_compressed_one(tmp_path: Path) -> None:
     (place,) = scan({"": tmp_path}).places()
     assert [file.relative for file in place.span.files if file.is_trace] == ["ASCEND_PROFILER_OUTPUT/trace_view.json"]
     assert [note.code for note in place.span.notes] == ["duplicate_file"]
+
+
+def test_restart_gap_separates_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("host1_11_20250109150000000_ascend_pt", "host2_22_20250109150007000_ascend_pt"):
+        write_result(tmp_path / name)
+    monkeypatch.setattr(scan_module, "RESTART_GAP", scan_module.timedelta(seconds=5))
+    assert len(scan({"": tmp_path}).runs[0].workers) == 1

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +195,22 @@ def test_of_several_settings_one_that_names_a_rank_is_read(tmp_path: Path) -> No
     found, problems = capture(folder, {"torch_npu_version": "new"}, "profiler_info_1.json")
     assert (found.rank, found.versions) == (1, {"torch_npu": "new"})
     assert codes(problems) == ["several_settings x1"]
+
+
+def test_start_after_the_end_is_reported(tmp_path: Path) -> None:
+    found, problems = capture(tmp_path / "x_ascend_pt", changed(MonotonicTimeEnd=1))
+    assert found.start_ns is None
+    assert codes(problems) == ["inconsistent x1"]
+
+
+def test_missing_folder(tmp_path: Path) -> None:
+    log = ProblemLog()
+    assert read_capture(tmp_path / "rank_2_ascend_pt", log).rank == 2
+    assert codes(log.list()) == ["missing_file x1", "no_settings x1"]
+
+
+def test_pipe_in_place_of_the_settings(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "profiler_info_0.json")
+    log = ProblemLog()
+    assert read_capture(tmp_path, log).rank == 0
+    assert codes(log.list()) == ["not_a_file x1"]

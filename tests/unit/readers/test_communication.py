@@ -219,3 +219,8 @@ def test_operator_with_garbage_is_skipped(tmp_path: Path) -> None:
     tables, problems = read(tmp_path, NAME, text)
     assert tables["comm_ops"].text("name").tolist() == ["a", "c"]
     assert codes(problems) == ["bad_json x1"]
+
+
+def test_half_characters_are_replaced(tmp_path: Path) -> None:
+    tables, _ = read(tmp_path, NAME, content(a=op()).replace(b"a@77", b"a\\ud800@77"))
+    assert tables["comm_ops"].text("name").tolist() == ["a\ufffd"]

@@ -198,3 +198,15 @@ def test_defects_of_a_shared_table_are_reported_once(tmp_path: Path) -> None:
         ("bad_bytes", "CommAnalyzerBandwidth, hccl_op_name", 1),
     ]
     assert "\ufffd\ufffdA" in tables["comm_bandwidth"].text("name").values
+
+
+def test_missing_columns(database: Path) -> None:
+    whole, _ = read(database)
+    change(database, "ALTER TABLE OP_MEMORY DROP COLUMN size", "ALTER TABLE MEMORY_RECORD DROP COLUMN totalActive")
+    tables, problems = read(database)
+    assert tables.keys() == whole.keys() - {"op_memory"}
+    assert [(p.code, p.where, p.expected) for p in problems] == [("missing_table_column", "OP_MEMORY", "size")]
+    assert (
+        not tables["memory_record"].has("active_bytes")
+        or (tables["memory_record"].ints("active_bytes") == NULL_INT).all()
+    )

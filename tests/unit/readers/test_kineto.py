@@ -131,6 +131,23 @@ def test_recorded_call_stack_comes_first(tmp_path: Path) -> None:
     assert tables["operators"].text("call_stack").tolist() == ["b.py(2): forward;\r\na.py(1): main"]
 
 
+def test_stacks_of_equal_calls_are_one(tmp_path: Path) -> None:
+    """Methods have the address of their object in the name."""
+    method = "<built-in method add of Tensor object at 0x7f0{}>"
+    tables = sound(
+        tmp_path,
+        slice_("python_function", "a.py(1): main", 1000, 900),
+        *(slice_("python_function", method.format(at), 1100 + 200 * at, 100) for at in (0, 1)),
+        *(slice_("cpu_op", "aten::add", 1110 + 200 * at, 10) for at in (0, 1)),
+        slice_("cpu_op", "aten::mul", 1500, 10),
+        slice_("cpu_op", "AddBackward0", 1500, 10, 10),
+    )
+    stacks = tables["operators"].text("call_stack")
+    add = "<built-in method add of Tensor object>;\r\na.py(1): main"
+    assert stacks.tolist() == [add, add, "a.py(1): main", None]
+    assert len(stacks.values) == 2
+
+
 def test_correlation_0_is_no_launch(tmp_path: Path) -> None:
     tables = sound(
         tmp_path,

@@ -180,6 +180,12 @@ CASES = {
     "joined lines": Case(
         {HOST: "1 64 1 0 9\n1 64 2 1 9 1 64 3 1 9\n"}, {"minddata_batches.batch": [1]}, ["short_row line 2"]
     ),
+    "bytes between lines": Case(
+        {HOST: "1 64 1 0 9\n1 64 2 1 9\x001 64 3 1 9\n"},
+        {"minddata_batches.batch": [1]},
+        ["bad_bytes line 2", "short_row line 2"],
+    ),
+    "bytes in a name": Case(raw("0,B\x00atch" + "," * 8), {"minddata_ops.name": ["B\ufffdatch"]}, ["bad_bytes line 2"]),
     "operators by number": Case(
         raw(
             "x,Batch,4,,,,,10,,",
@@ -331,7 +337,7 @@ def test_parts_of_a_wrong_shape_are_skipped(tmp_path: Path) -> None:
     text = (
         '{"sampling_interval":10,"op_info":[{"op_id":0,"op_type":"Batch","children":5,"metrics":[1]},'
         '{"op_id":1,"op_type":"Map","metrics":{"output_queue":{"size":[1,3],"length":4}}},{"op_id":2,"metrics":'
-        '{"output_queue":"none"}},{"op_id": 2},{"op_id": "3"},5]}'
+        '{"output_queue":"none"},"children":[1,"2"]},{"op_id": 2},{"op_id": "3"},5]}'
     )
     tables, problems = read(tmp_path, (SAMPLED, text))
     assert values(tables["minddata_ops"], "queue_usage")[1] == 0.5

@@ -50,3 +50,7 @@ def test_the_kernel_view_shows_what_the_recorder_summed_up() -> None:
     without = TestSpan({"op_totals": span.tables["op_totals"]}, files=span.files, format=span.format)
     types = VIEW.build(ViewInput([without], {})).tables["types"].table
     assert dict(zip(types.text("type").tolist(), types.ints("calls").tolist()))["Cast"] == 26
+
+
+def test_ranks_of_the_old_layout_are_those_of_the_table() -> None:
+    assert [span.capture.rank for span in found_spans(RESULTS / "mindinsight_hosts")] == [0, 1, 2, 3]

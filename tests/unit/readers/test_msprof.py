@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +17,11 @@ from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.readers.msprof import pieces
+from tb_npu_plugin.scan import MEMORY, scan_trace
 from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.views import step_trace
+from tb_npu_plugin.views import doctor, step_trace
 from tb_npu_plugin.views.base import ViewInput
 from tests.support.fixtures import FIXTURES
 from tests.support.span import TestSpan, found_spans
@@ -188,3 +192,65 @@ def test_a_damaged_piece_of_a_trace_is_skipped(
     assert not Counter(kept) - Counter(left)
     assert (len(left) > len(kept)) is (damage is cut_short)
     assert bool(problems) is (damage is not gone)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_joining_pieces_reports_progress(
+    output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    """Of gigabytes it takes a while; it was told nothing until they were joined."""
+    files = []
+    for number in (0, 1, 2):
+        piece = trace_piece(output, number)
+        if packed:
+            data = gzip.compress(piece.read_bytes())
+            piece.unlink()
+            piece = piece.with_name(piece.name + ".gz")
+            piece.write_bytes(data)
+        files.append(piece)
+    size = sum(piece.stat().st_size for piece in files)
+    monkeypatch.setattr(pieces, "_BLOCK", 512)
+    told: list[int] = []
+    before: list[int] = []
+
+    def scanned(*args: Any) -> Any:
+        before.append(sum(told))
+        return scan_trace(*args)
+
+    monkeypatch.setattr(pieces, "scan_trace", scanned)
+    READERS["msprof"].scan(files[0], ProblemLog(), told.append, MEMORY)
+    assert before == [pytest.approx(size / 4, abs=2)] and sum(told) == size and min(told) > 0
+    assert len(told) > 3, "it can be seen to move"
+
+
+def test_doctor_shows_that_each_piece_was_read(output: Path) -> None:
+    found = doctor.build(ViewInput([read(output)], {})).data["files"]
+    states = {file["file"].rpartition("/")[2]: (file["state"], len(file["filled"])) for file in found}
+    pieces = [state for name, state in states.items() if "op_summary_slice_" in name]
+    assert pieces[0] == ("read", 1) and set(pieces[1:]) == {("read", 0)}
+
+
+def test_step_trace_without_its_columns(output: Path) -> None:
+    next(output.glob("step_trace_*.csv")).write_text("Device_id,Iteration\n0,1\n")
+    span = read(output)
+    assert codes(span) == {"missing_column"} and span.rows("iterations") is None
+
+
+@pytest.mark.parametrize("cell", ["nan", "1e400", "x", "-1", ""])
+def test_bad_duration_keeps_its_row(output: Path, cell: str) -> None:
+    path = next(output.glob("step_trace_*.csv"))
+    path.write_text(path.read_text().replace(",0.300", f",{cell}"))
+    span = read(output)
+    assert span.rows("iterations") == 2
+
+
+def test_packed_piece_that_was_cut_is_read_to_its_end(output: Path, tmp_path: Path) -> None:
+    whole, _ = timeline(output, tmp_path / "whole")
+    for number in (0, 1, 2):
+        piece = trace_piece(output, number)
+        data = gzip.compress(piece.read_bytes())
+        piece.with_name(piece.name + ".gz").write_bytes(data[: len(data) // 2] if number == 1 else data)
+        piece.unlink()
+    found, problems = timeline(output, tmp_path / "after")
+    assert [problem.code for problem in problems][:1] == ["file_cut"] and "slice_1" in problems[0].file
+    assert whole.slice_count / 2 < found.slice_count < whole.slice_count

@@ -219,3 +219,12 @@ def test_an_unknown_choice_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("TB_NPU_SCANNER", "fast")
     with pytest.raises(BadSetting, match="'fast'"):
         scan("[]", tmp_path)
+
+
+def test_key_with_an_escape(tmp_path: Path) -> None:
+    plain = '{"ph": "X", "name": "a", "ts": 1, "dur": 1, "args": {}}'
+    one, two = plain.replace('"args"', '"\\u0061rgs"'), plain
+    data = f"[{one}, {two}, {one}]"
+    events, log, _ = scan(data, tmp_path)
+    assert [data[start : start + 2] for start in events.args_offset.tolist()] == ["{}"] * 3
+    assert log.list() == []

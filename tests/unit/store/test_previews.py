@@ -121,3 +121,12 @@ def test_a_preview_that_cannot_be_moved_is_no_loss(
     library.request(found, ["trace"])
     assert until(lambda: library.status(found, "trace").state in ("ready", "failed"))
     assert library.status(found, "trace").state == "ready" and shown(library, found)[1] == COUNT
+
+
+def test_removed_preview_is_no_damage(tmp_path: Path, library: Library, place: Place, holding: Holding) -> None:
+    span = library.open(place)
+    holding.hold()
+    library.read([place], ["trace"])
+    assert until(lambda: span.timeline is None and building(tmp_path) == set())
+    assert not span.damaged and not span.problems
+    assert shown(library, place)[1] == COUNT

@@ -69,3 +69,20 @@ def test_texts_stand_in_natural_order(tmp_path: Path) -> None:
 def test_many_short_tables_take_little_room(tmp_path: Path) -> None:
     write_tables(tmp_path / "t.duckdb", {f"t{number}": from_lists(COLUMNS, LISTS) for number in range(16)})
     assert (tmp_path / "t.duckdb").stat().st_size < 2_000_000  # 12.6 MB with DuckDB's own block size
+
+
+def test_every_value_comes_back(tmp_path: Path) -> None:
+    write_tables(tmp_path / "t.duckdb", {"kernels": from_lists(COLUMNS, LISTS)})
+    memory = Memory()
+    table = read_table(tmp_path / "t.duckdb", "kernels", memory)
+    assert table is not None
+    assert not memory.columns.size, "nothing is loaded before it is asked for"
+    assert [(c.key, c.kind, c.title, c.doc, c.group) for c in table.columns] == [
+        (c.key, c.kind, c.title, c.doc, c.group) for c in COLUMNS
+    ]
+    assert table.text("name").tolist() == LISTS["name"]
+    for key in ("start_ns", "count"):
+        assert [None if v == NULL_INT else v for v in table.ints(key).tolist()] == LISTS[key]
+        assert table.ints(key).dtype == np.int64
+    floats = table.floats('odd "key"').tolist()
+    assert [None if v != v else v for v in floats] == LISTS['odd "key"']

@@ -231,3 +231,9 @@ WINDOW = {"t0": "0", "t1": "10", "px": "1"}
 def test_bad_parameters(route: str, params: dict[str, str], error: type[Exception], timeline: Timeline) -> None:
     with pytest.raises(error):
         GET[route](timeline, params)
+
+
+def test_value_in_force_is_not_merged_with_its_bin(timeline: Timeline) -> None:
+    data, _ = GET["counter"](timeline, {"track": "2", "t0": "10500", "t1": "100000", "px": "4096"})
+    _, found = columns(data)  # type: ignore[arg-type]
+    assert (found["min0"], found["max0"], found["last0"]) == ([7, 3], [7, 9], [7, 3])

@@ -15,7 +15,7 @@ from tb_npu_plugin.tables import empty
 from tb_npu_plugin.views import data_pipeline, diff, distributed, kernel, memory, operator, overview, step_trace
 from tb_npu_plugin.views.availability import facts_of_span, is_available
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
-from tb_npu_plugin.views.registry import VIEWS
+from tb_npu_plugin.views.registry import VIEWS, find_view
 from tb_npu_plugin.views.tables_json import inline_tables
 from tests.support.span import TestSpan, table_of
 
@@ -283,3 +283,9 @@ def test_operators_of_the_host_alone_are_in_the_order_of_its_time() -> None:
         table = table_of("operators", [*rows, {"name": "c", "host_self_ns": 2, "device_self_ns": device}])
         found = build(operator, TestSpan({"operators": table})).tables
         assert (found["by_name"].sort, found["by_shape"].sort) == (order, order)
+
+
+def test_find_view() -> None:
+    assert find_view("kernel") is kernel.VIEW
+    with pytest.raises(NotFound):
+        find_view("nothing")

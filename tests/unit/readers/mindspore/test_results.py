@@ -72,3 +72,14 @@ def test_without_a_trace_operators_are_known_by_name_and_their_times_are_unknown
     result = _view("operator", [span])  # type: ignore[list-item]
     assert (result.data["calls"], result.data["source"]) == (13, "operator_details.csv")
     assert [result.data[key] for key in ("device_self_ns", "host_self_ns", "host_total_ns")] == [None, None, None]
+
+
+def test_frameworks_are_compared_by_type() -> None:
+    one, other = (found_spans(RESULTS / name)[0] for name in ("two_ranks", "mindspore_two_ranks"))
+    view = next(view for view in VIEWS if view.id == "diff")
+    result = view.build(ViewInput([one, other], {}))
+    assert list(result.tables) == ["kernels"]  # operators have nothing in common
+    table = result.tables["kernels"].table
+    assert (table.ints("difference_ns") == 0).all()
+    assert (table.ints("baseline_calls") == table.ints("experimental_calls")).all()
+    assert len(set(zip(table.text("type").tolist(), table.text("core").tolist()))) == len(table)
