@@ -14,7 +14,7 @@ import pytest
 from tb_npu_plugin import __version__
 from tb_npu_plugin.cli_print import STATES, _problems, _size
 from tb_npu_plugin.installation import describe_scanner
-from tb_npu_plugin.views.contract import DoctorFileJson
+from tb_npu_plugin.views.doctor import DoctorFileJson
 from tests.conftest import FIXTURES, ROOT
 from tests.support.cli import run, shown
 from tests.unit.store.results import NAME, settle, write_result

@@ -209,7 +209,7 @@ def test_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("tb_npu_plugin.readers.shared.source._Counting.__init__", refuse)  # root may read everything
     tables, problems = read(tmp_path, KERNELS, kernels(A))
-    assert tables == {} and codes(problems) == ["permission_denied x1"]
+    assert tables == {} and codes(problems) == ["no_permission x1"]
 
 
 def test_disk_that_fails_while_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +225,7 @@ def test_disk_that_fails_while_reading(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr("tb_npu_plugin.readers.shared.source._Counting.readinto", fail)
     tables, problems = read(tmp_path, KERNELS, b"")
-    assert tables["kernels"].text("name").tolist() == ["a", "b"] and codes(problems) == ["unreadable x1"]
+    assert tables["kernels"].text("name").tolist() == ["a", "b"] and codes(problems) == ["unreadable_file x1"]
 
 
 @pytest.mark.parametrize("name", [KERNELS, KERNELS + ".gz", "communication.json"])
