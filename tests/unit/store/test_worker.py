@@ -20,7 +20,7 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers import registry
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.text import capture
-from tb_npu_plugin.store.cache.version import reader_version
+from tb_npu_plugin.store.cache.disk import reader_version
 from tb_npu_plugin.store.pool import worker
 from tb_npu_plugin.store.pool.process import Failed, WorkerProcess
 from tb_npu_plugin.store.stages import Request, files_of
