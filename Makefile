@@ -6,6 +6,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Browser tests mostly wait: two files of tests at a time, the browser's first. One by one: AT_ONCE=.
 AT_ONCE ?= -n 2 --dist loadfile --no-loadscope-reorder
+# No browser, no capture, no comparison with other programs.
+QUICK := tests/unit tests/http tests/golden --ignore=tests/unit/capture
 FUZZ_SECONDS ?= 60
 # The tests take no newer packages of others than they were run with; NEWEST= takes the newest there are.
 NEWEST ?= tests/newest.txt
@@ -16,21 +18,31 @@ BUILT  := setup.py $(wildcard tb_npu_plugin/scan/native/*)
 # Each of the many programs that tests start would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test check bench fuzz wheel format frontend fixtures screenshots clean generated
+.PHONY: help run needed test test-quick test-all check bench fuzz wheel format frontend fixtures screenshots clean generated
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z_]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z_-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.installed ## open LOGDIR (default fixtures/demo) in TensorBoard on PORT (default 6006)
 	$(BIN)/tensorboard --logdir "$(LOGDIR)" --port $(PORT)
 
-test: $(VENV)/.test ## all tests, the browser ones included
+needed: $(VENV)/.test
 	@sh tools/ensure_chromium.sh
 	@PIP_CONSTRAINT=$(NEWEST) sh tools/ensure_torch.sh $(BIN)/python
 	@sh tools/ensure_observer.sh $(BIN)/python
 	@PIP_CONSTRAINT=$(NEWEST) sh tools/ensure_programs.sh $(BIN)/python
+
+test: needed ## the tests of every commit, the browser ones included
 	$(BIN)/python -m pytest $(AT_ONCE) $(PYTEST_ARGS)
+	@sh tools/frontend.sh test
+
+test-quick: $(VENV)/.test ## less than a minute: no browser, no capture
+	$(BIN)/python -m pytest $(AT_ONCE) $(QUICK) $(PYTEST_ARGS)
+	@sh tools/frontend.sh test
+
+test-all: needed ## every test, those marked "full" included: before a release
+	$(BIN)/python -m pytest $(AT_ONCE) -m "full or not full" $(PYTEST_ARGS)
 	@sh tools/frontend.sh test
 
 check: $(VENV)/.check ## lint, types, import rules, generated files, the built frontend

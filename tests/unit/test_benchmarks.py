@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import all as all_benchmarks
-from benchmarks.harness import LINES_VARIABLE, Bar, Usage, cpu_seconds, percentile, report, run
+from benchmarks.harness import LINES_VARIABLE, Bar, Usage, report, run
 
 MB = 1_000_000
 TAKES = """
@@ -49,6 +49,7 @@ def test_bars_are_handed_over_as_lines(tmp_path: Path, monkeypatch: pytest.Monke
     assert line["rounds"] == {"ours": [2.0, 1.0], "json.load": [10.0, 20.0]}
 
 
+@pytest.mark.full
 def test_memory_is_that_of_all_processes_together() -> None:
     child = takes(60 * MB)
     alone = measured(child, 60 * MB)
@@ -56,27 +57,6 @@ def test_memory_is_that_of_all_processes_together() -> None:
     assert alone.anonymous < 90 * MB
     assert both.anonymous < 180 * MB
     assert both.high_water >= both.anonymous
-
-
-def test_mapped_files_are_no_anonymous_memory(tmp_path: Path) -> None:
-    path = tmp_path / "large"
-    path.write_bytes(bytes(80 * MB))
-    mapped = (
-        f"file = open({str(path)!r}, 'rb'); view = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ); sum(view[::4096])"
-    )
-    usage = measured(takes(MB, mapped), 80 * MB, "high_water")
-    assert usage.anonymous < 40 * MB
-
-
-def test_cpu_time_holds_that_of_children() -> None:
-    spins = [sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass"]
-    (seconds,) = cpu_seconds(lambda: run(spins), 1)
-    assert seconds >= 0.3
-
-
-def test_percentile_is_a_value_that_was_measured() -> None:
-    values = list(range(1, 101))
-    assert (percentile(values, 0.99), percentile(values, 0.5), percentile([7.0], 0.99)) == (99, 50, 7.0)
 
 
 def test_results_name_what_fell_short_and_what_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,9 @@ import pytest
 
 from benchmarks.process_memory import descendants
 from tb_npu_plugin.store.cache.disk import META
+from tests.support.cli import run
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, write_result
-from tests.unit.test_cli import run
 
 ROOT = Path(__file__).parents[2]
 RANKS = 3
@@ -50,7 +50,7 @@ def entries(tmp_path: Path) -> dict[str, int]:
     return {path.name: (path / META).stat().st_mtime_ns for path in folder.iterdir()} if folder.exists() else {}
 
 
-def test_everything_is_read_and_told(logs: Path, tmp_path: Path) -> None:
+def test_everything_is_read_and_reported(logs: Path, tmp_path: Path) -> None:
     done = run("ingest", logs)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

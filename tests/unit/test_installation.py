@@ -23,7 +23,7 @@ def test_a_tensorboard_that_lacks_pkg_resources(
     assert starts or (f"TensorBoard {release}" in defect and "setuptools<82" in defect)
 
 
-def test_a_scanner_that_was_not_built_is_said_with_what_builds_it(
+def test_a_scanner_that_was_not_built_is_reported_with_what_builds_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(installation, "__file__", str(tmp_path / "installation.py"))

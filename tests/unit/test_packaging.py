@@ -74,28 +74,44 @@ def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.Zip
     return build_wheel(source, tmp_path_factory.mktemp("wheel"), NO_CXX)
 
 
-def test_wheel_holds_the_bundle_and_every_module(wheel: zipfile.ZipFile) -> None:
+@pytest.mark.full
+def test_wheel_holds_modules_bundle_and_nothing_else(wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "tb_npu_plugin").rglob("*.py")}
     bundle = {str(path.relative_to(ROOT)) for path in (ROOT / "tb_npu_plugin" / "static").iterdir()}
     assert "tb_npu_plugin/static/index.js" in bundle
     assert modules | bundle | {"tb_npu_plugin/py.typed"} <= names
+    folders = {name.split("/")[0] for name in names}
+    assert {folder for folder in folders if not folder.endswith(".dist-info")} == {"tb_npu_plugin"}
 
 
+@pytest.mark.full
 @needs_compiler
-def test_wheel_holds_the_native_modules_and_no_sources_but_those_that_users_build(wheel: zipfile.ZipFile) -> None:
+def test_wheel_holds_native_modules_for_every_python(wheel: zipfile.ZipFile) -> None:
     names = {name for name in wheel.namelist() if name.endswith((".so", ".c", ".cpp", ".h"))}
-    observer = "tb_npu_plugin/capture/mock/native/observer.cpp"
+    observer = "tb_npu_plugin/capture/mock/native/observer.cpp"  # users build it
     assert names == {f"{module.replace('.', '/')}.abi3.so" for module in NATIVE} | {observer}
+    assert "-cp39-abi3-linux_" in Path(str(wheel.filename)).name
 
 
-@needs_compiler
-def test_one_wheel_serves_every_python(wheel: zipfile.ZipFile) -> None:
-    name = Path(str(wheel.filename)).name
-    assert "-cp39-abi3-linux_" in name
+@pytest.mark.full
+def test_metadata_of_the_wheel(wheel: zipfile.ZipFile) -> None:
+    files = {Path(name).name: name for name in wheel.namelist() if ".dist-info/" in name}
+    entry_points = wheel.read(files["entry_points.txt"]).decode()
+    assert "npu_profiler = tb_npu_plugin.plugin:NpuPlugin" in entry_points
+    assert "tb-npu = tb_npu_plugin.cli:main" in entry_points
+    metadata = email.message_from_bytes(wheel.read(files["METADATA"]))
+    assert "Apache-2.0" in (metadata["License-Expression"], metadata["License"])
+    for path in ("LICENSE", "tb_npu_plugin/static/THIRD_PARTY_NOTICES.md"):
+        assert wheel.read(files[Path(path).name]) == (ROOT / path).read_bytes()
+    assert len(metadata.get_all("License-File")) == 2
+    named = set(re.findall(r"Python :: (3\.\d+)", "\n".join(metadata.get_all("Classifier"))))
+    assert named == set(re.findall(r'"(3\.\d+)"', (ROOT / ".github/workflows/ci.yml").read_text()))
+    assert f">={min(named, key=lambda version: int(version[2:]))}" == metadata["Requires-Python"]
 
 
-def test_without_a_compiler_it_is_said_and_left_out(tmp_path: Path) -> None:
+@pytest.mark.full
+def test_setup_reports_modules_that_were_not_built(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "setup.py", "build_ext", "--build-lib", str(tmp_path), "--build-temp", str(tmp_path)],
         cwd=ROOT,
@@ -110,7 +126,8 @@ def test_without_a_compiler_it_is_said_and_left_out(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.so"))
 
 
-def test_a_wheel_without_binaries_is_for_every_system(source: Path, tmp_path: Path) -> None:
+@pytest.mark.full
+def test_wheel_without_compiler_is_for_every_system(source: Path, tmp_path: Path) -> None:
     shutil.copytree(source, tmp_path / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
     wheel = build_wheel(tmp_path / "source", tmp_path / "out", NO_COMPILERS)
     assert Path(str(wheel.filename)).name.endswith("-py3-none-any.whl")
@@ -118,8 +135,9 @@ def test_a_wheel_without_binaries_is_for_every_system(source: Path, tmp_path: Pa
     assert "Root-Is-Purelib: true" in wheel.read(about).decode()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("failure", ["ImportError", "OSError"])
-def test_a_pytorch_that_does_not_load_keeps_nobody_from_installing(tmp_path: Path, failure: str) -> None:
+def test_setup_works_with_a_broken_pytorch(tmp_path: Path, failure: str) -> None:
     """Cause: setup.py asks PyTorch where its headers are."""
     (tmp_path / "torch.py").write_text(f"raise {failure}('libtorch_cpu.so: cannot open shared object file')")
     done = subprocess.run(
@@ -132,6 +150,7 @@ def test_a_pytorch_that_does_not_load_keeps_nobody_from_installing(tmp_path: Pat
     assert (done.returncode, done.stdout.split()[-1:]) == (0, ["tb-npu-plugin"]), done.stderr
 
 
+@pytest.mark.full
 @needs_compiler
 def test_the_wheel_passes_its_own_check(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     """tools/check_wheel.py, which cibuildwheel runs, on the unpacked wheel; the other packages are those of this run."""
@@ -145,28 +164,6 @@ def test_the_wheel_passes_its_own_check(wheel: zipfile.ZipFile, tmp_path: Path) 
     done = subprocess.run([sys.executable, str(check)], cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert done.returncode == 1
     assert "tb_npu_plugin.scan._native" in done.stderr
-
-
-def test_wheel_holds_nothing_else(wheel: zipfile.ZipFile) -> None:
-    folders = {name.split("/")[0] for name in wheel.namelist()}
-    assert {folder for folder in folders if not folder.endswith(".dist-info")} == {"tb_npu_plugin"}
-
-
-def test_entry_points(wheel: zipfile.ZipFile) -> None:
-    name = next(name for name in wheel.namelist() if name.endswith("entry_points.txt"))
-    text = wheel.read(name).decode()
-    assert "npu_profiler = tb_npu_plugin.plugin:NpuPlugin" in text
-    assert "tb-npu = tb_npu_plugin.cli:main" in text
-
-
-def test_the_licences_are_in_the_metadata_and_beside_it(wheel: zipfile.ZipFile) -> None:
-    files = {Path(name).name: name for name in wheel.namelist() if ".dist-info/" in name}
-    metadata = email.message_from_bytes(wheel.read(files["METADATA"]))
-    assert "Apache-2.0" in (metadata["License-Expression"], metadata["License"])
-    notices = "tb_npu_plugin/static/THIRD_PARTY_NOTICES.md"
-    for path in ("LICENSE", notices):
-        assert wheel.read(files[Path(path).name]) == (ROOT / path).read_bytes()
-    assert len(metadata.get_all("License-File")) == 2
 
 
 def test_the_notices_name_every_package_in_the_bundle() -> None:
@@ -184,6 +181,7 @@ def test_the_notices_name_every_package_in_the_bundle() -> None:
     assert all("Copyright (c)" in section for section in sections.values())
 
 
+@pytest.mark.full
 def test_without_a_repository_the_description_has_no_dead_links(source: Path, tmp_path: Path) -> None:
     metadata = build_metadata(source, tmp_path / "source", "")
     description = metadata.get_payload()
@@ -195,6 +193,7 @@ def test_without_a_repository_the_description_has_no_dead_links(source: Path, tm
         assert path.endswith(".png") or f"`{path}`" in description
 
 
+@pytest.mark.full
 def test_with_a_repository_links_and_pictures_are_absolute(source: Path, tmp_path: Path) -> None:
     repository = "https://forge.example/team/tb-npu-plugin"
     metadata = build_metadata(source, tmp_path / "source", repository, "A. Author")
@@ -207,16 +206,7 @@ def test_with_a_repository_links_and_pictures_are_absolute(source: Path, tmp_pat
         assert f"]({repository}/{'raw' if path.endswith('.png') else 'blob'}/{tag}/{path})" in description
 
 
-def test_ci_tests_the_pythons_that_the_metadata_name(wheel: zipfile.ZipFile) -> None:
-    name = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
-    metadata = email.message_from_bytes(wheel.read(name))
-    named = set(re.findall(r"Python :: (3\.\d+)", "\n".join(metadata.get_all("Classifier"))))
-    workflow = (ROOT / ".github/workflows/ci.yml").read_text()
-    assert named == set(re.findall(r'"(3\.\d+)"', workflow))
-    assert f">={min(named, key=lambda version: int(version[2:]))}" == metadata["Requires-Python"]
-
-
-def test_the_lowest_versions_are_the_ones_that_were_tried() -> None:
+def test_lowest_versions_are_those_of_setup() -> None:
     """A new bound of setup.py is first tried, as CONTRIBUTING.md tells, and then written down."""
     required = re.search(r"install_requires=\[(.*?)\]", (ROOT / "setup.py").read_text(), re.S)
     assert required
@@ -225,8 +215,7 @@ def test_the_lowest_versions_are_the_ones_that_were_tried() -> None:
     assert bounds == set(re.findall(r"^([a-z]+)==([\d.]+)$", (ROOT / "tests/lowest.txt").read_text(), re.M))
 
 
-def test_everything_that_is_installed_for_the_tests_has_a_newest_version() -> None:
-    """A release of others broke what nobody had changed."""
+def test_every_requirement_has_a_newest_version() -> None:
     newest = re.findall(r"^([a-z-]+)<=[\d.]+$", (ROOT / "tests/newest.txt").read_text(), re.M)
     required = set(re.findall(r'"([a-z-]+)(?:>=|==)[\d.*]+"', (ROOT / "setup.py").read_text()))
     assert {"tensorboard", "pytest-timeout", "ruff"} <= required <= set(newest)

@@ -115,7 +115,7 @@ def test_group_hash_is_the_one_that_a_recorded_database_files_this_communicator_
     assert group_hash("90.91.105.46%enp189s0f0_60000_0_1736410538306028") == "17148521525495523210"
 
 
-def test_links_have_ranks_of_the_world_where_something_tells() -> None:
+def test_links_have_ranks_of_the_world_where_known() -> None:
     groups = {"pp": {"group_name": "pp", "group_rank": 1, "global_ranks": [0, 2]}}
     table = table_of(
         "comm_links",
@@ -164,7 +164,7 @@ def test_stage_of_the_pipeline() -> None:
     assert pipeline_stage(Capture(rank=3, groups={"b": {"group_name": "pp"}})) is None
 
 
-def test_a_group_of_two_neighbours_tells_no_stage() -> None:
+def test_group_of_two_neighbours_gives_no_stage() -> None:
     """Our mock wrote such groups: rank 3 of four stages, second of its pair, was taken for one of stage 2."""
     megatron = {"pipeline_model_parallel_size": 4, "world_size": 4}
     pair = {"a": {"group_name": "pp", "group_rank": 1, "global_ranks": [2, 3]}}

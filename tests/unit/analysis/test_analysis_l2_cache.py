@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
-
-import numpy as np
-
 from tb_npu_plugin.analysis.kernels.l2_cache import with_l2
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, L2_CACHE
 from tb_npu_plugin.tables import Table, from_lists
-from tests.support.span import found_spans
 
 _KEYS = ("stream_id", "task_id", "name")
 
@@ -43,20 +37,3 @@ def test_a_task_id_that_comes_again() -> None:
     again = kernels((1, 7, "a"), (1, 7, "a"))
     assert with_l2(again, rates((1, 7, "a", 0.5), (1, 7, "a", 0.25))).floats("l2_victim_rate").tolist() == [0.5, 0.25]
     assert not with_l2(again, rates((1, 7, "a", 0.5))).has("l2_victim_rate"), "nothing tells whose it is"
-
-
-def test_every_rate_of_a_real_run_finds_its_kernel(real_text_run: Path) -> None:
-    """Recomputed with the standard library: by stream, task and name."""
-    (folder,) = real_text_run.glob("rank0_ascend_pt")
-    with next(folder.rglob("l2_cache.csv")).open(newline="") as file:
-        wanted = {
-            (int(row["Stream Id"]), int(row["Task Id"]), row["Op Name"]): float(row["Victim Rate"])
-            for row in csv.DictReader(file)
-        }
-    span = next(span for span in found_spans(real_text_run) if span.capture.rank == 0)
-    table = span.table("kernels")
-    assert table is not None
-    known = ~np.isnan(table.floats("l2_victim_rate"))
-    keys = zip(table.ints("stream_id").tolist(), table.ints("task_id").tolist(), table.text("name").tolist())
-    found = {key: rate for key, rate, there in zip(keys, table.floats("l2_victim_rate").tolist(), known) if there}
-    assert found == wanted and len(found) == 179

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from tb_npu_plugin.analysis import memory
-from tb_npu_plugin.tables import NULL_INT, Table
+from tb_npu_plugin.tables import Table
 from tests.support.span import table_of
 
 
@@ -31,14 +30,6 @@ def test_a_peak_is_the_largest_number_and_its_first_moment() -> None:
     assert (pta.component, pta.device, pta.allocated) == ("PTA", "NPU:0", memory.Peak(120, 2))
     assert pta.active == memory.Peak(None, None)
     assert (app.component, app.reserved) == ("APP", memory.Peak(50, 1))
-
-
-def test_curves_are_by_time_and_whole_while_they_are_small() -> None:
-    (curve,) = memory.curves(records(record(3, 1), record(1, None), record(2, 2)), points=3)
-
-    assert curve.time.tolist() == [1, 2, 3]
-    assert curve.allocated.tolist() == [NULL_INT, 2, 1]
-    assert curve.points == 3
 
 
 def test_thinning_keeps_ends_and_extremes_of_every_series() -> None:
@@ -104,12 +95,3 @@ def test_modules() -> None:
     assert table.ints("peak_bytes").tolist() == [9, 0]
     assert table.ints("peak_at").tolist() == [1, 1]
     assert table.ints("last_bytes").tolist() == [7, 0]
-
-
-def test_nothing_recorded() -> None:
-    nothing = records(record(1, 1)).take(np.zeros(0, dtype=np.int64))
-
-    assert memory.curves(nothing, 10) == []
-    assert memory.peaks(nothing) == []
-    assert memory.fragmentation(nothing) is None
-    assert memory.bounds([nothing.ints("time_ns")]) is None

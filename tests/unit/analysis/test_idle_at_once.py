@@ -22,7 +22,7 @@ def test_the_time_between_two_steps_belongs_to_the_later_one_whatever_the_order_
     assert idle_at_once(kernels(("2", 130, 10, 0), ("1", 0, 30, 0), ("1", 40, 10, 0))) == {"2": 80, "1": 10}
 
 
-def test_devices_stand_apart_and_unknown_times_do_not_count() -> None:
+def test_devices_are_separate_and_unknown_times_do_not_count() -> None:
     assert idle_at_once(kernels(("1", 0, 10, 0), ("1", 5, 3, 1), ("1", 40, 1, 1), ("1", 14, 1, 0))) == {"1": 32}
     assert idle_at_once(kernels(("1", 0, 10, 0), ("1", None, 5, 0), ("1", 90, None, 0), (None, 12, 1, 0))) == {
         "1": 0,

@@ -13,7 +13,7 @@ def tasks(*rows: tuple[int, int], ids: int = 0) -> Tasks:
     return Tasks(start, dur, np.arange(ids, ids + len(rows)))
 
 
-def test_the_plane_whose_first_task_waits_longest_tells_the_peer() -> None:
+def test_plane_with_the_longest_first_wait_is_chosen() -> None:
     operators = tasks((0, 1000), (2000, 1000))
     early, late = tasks((1, 0), (2001, 300), ids=10), tasks((1, 900), (2001, 250), ids=20)
     assert longest_first_waits(operators, [early, late]) == [(0, 20), (1, 11)]
@@ -25,7 +25,7 @@ def test_waits_that_follow_are_for_data_and_those_before_and_behind_belong_to_ot
     assert longest_first_waits(operators, [plane, tasks((2000, 900)), tasks()]) == []
 
 
-def test_short_waits_tell_nothing_nor_do_those_that_are_little_of_their_operator() -> None:
+def test_short_waits_are_ignored_nor_do_those_that_are_little_of_their_operator() -> None:
     assert longest_first_waits(tasks((0, 1000)), [tasks((0, 199))]) == []
     assert longest_first_waits(tasks((0, 1000)), [tasks((0, 200))]) == [(0, 0)]
     assert longest_first_waits(tasks((0, 9000)), [tasks((0, 899))]) == []

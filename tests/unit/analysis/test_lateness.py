@@ -16,7 +16,7 @@ def ops(*rows: tuple[str, int | None], step: str | None = "1", kind: str = "coll
     return table_of("comm_ops", found)
 
 
-def test_the_last_one_at_a_collective_takes_least_and_the_next_one_tells_for_how_long() -> None:
+def test_lateness_is_the_difference_to_the_next_shortest() -> None:
     assert lateness([ops(("a", 100)), ops(("a", 30)), ops(("a", 90))]) == [{"1": 0}, {"1": 60}, {"1": 0}]
 
 
@@ -26,7 +26,7 @@ def test_the_longest_wait_counts_and_not_the_sum() -> None:
     assert lateness([ops(*((name, 30) for name in "abcdef")), late]) == [{"1": 0}, {"1": 20}]
 
 
-def test_steps_and_groups_stand_apart() -> None:
+def test_steps_and_groups_are_separate() -> None:
     one, other = ops(("a", 5), step="1"), ops(("a", 50), step="2")
     assert lateness([one, other]) == [{}, {}]
     assert lateness([ops(("a", 5), group="g"), ops(("a", 9), group="h")]) == [{}, {}]
@@ -38,7 +38,7 @@ def test_sends_and_unknown_times_do_not_count() -> None:
     assert lateness([]) == lateness([None])[1:] == []
 
 
-def test_names_that_do_not_tell_the_collectives_apart_tell_nothing() -> None:
+def test_names_that_do_not_tell_the_collectives_apart_are_ignored() -> None:
     assert lateness([ops(("a", 5), ("a", 6), ("b", 1)), ops(("a", 9), ("a", 9), ("b", 3))]) == [{"1": 2}, {"1": 0}]
     assert lateness([ops(("a", 5), ("a", 6)), ops(("a", 9))]) == [{}, {}]
 

@@ -113,10 +113,6 @@ def test_entries_without_a_number_are_nobodys() -> None:
     assert found("device_self") == [3]
 
 
-def test_entries_that_were_put_in_before_the_recording_are_nobodys() -> None:
-    assert times([(0, 100, 1)], [], [(200, 10, 7)], [(205, 5, True)])("device_self") == [0]
-
-
 def test_without_a_task_queue_the_operator_that_runs_launches() -> None:
     found = times([(0, 100, 1), (10, 20, 1)], launches=[(15, 40, True), (90, 2, False), (500, 1, True)])
     assert found("device_self") == [2, 40]
@@ -134,3 +130,7 @@ def test_durations_that_cannot_be_do_not_end_it() -> None:
 def test_no_device_data_give_zeros_and_no_operators_nothing() -> None:
     assert times([(0, 10, 1)])("device_total") == [0]
     assert times([])("host_self") == []
+
+
+def test_entries_from_before_the_recording_belong_to_nothing() -> None:
+    assert times([(0, 100, 1)], [], [(200, 10, 7)], [(205, 5, True)])("device_self") == [0]

@@ -54,11 +54,6 @@ def test_ends() -> None:
     assert window.late_ends(ints(NOW + 10), ints(LONGEST_PAUSE + 1)).all()
 
 
-def test_relative_times() -> None:
-    """Traces whose times count from their begin."""
-    assert window_of([ints(0, 5, 7)]) == Window(-LONGEST_PAUSE, 7 + LONGEST_PAUSE)
-
-
 @pytest.mark.parametrize("broken", [2**62, -(2**62), 2**63 - 1])
 def test_what_is_no_time_does_not_count(broken: int) -> None:
     assert window_of([ints(broken, broken)]) is None

@@ -49,14 +49,6 @@ def test_the_rank_of_the_file_comes_first(tmp_path: Path) -> None:
     assert (run.workers[0].rank, run.workers[0].rank_source) == (5, "distributedInfo")
 
 
-def test_captures_of_one_process_are_spans_of_one_worker(tmp_path: Path) -> None:
-    for stamp in ("1795264098085000123", "1795264099085000123"):
-        write(tmp_path / f"host1_42.{stamp}.pt.trace.json")
-    (run,) = scan({"": tmp_path}).runs
-    assert [len(worker.spans) for worker in run.workers] == [2]
-    assert len({span.token for span in run.workers[0].spans}) == 2
-
-
 @pytest.mark.parametrize("content", [[], {"a": 1}, "text", {"schemaVersion": 1}], ids=lambda content: str(content))
 def test_other_json_files_are_left_alone(tmp_path: Path, content: object) -> None:
     (tmp_path / "config.json").write_text(json.dumps(content))

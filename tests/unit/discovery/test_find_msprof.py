@@ -60,13 +60,6 @@ def test_all_pieces_of_the_newest_export_are_read(tmp_path: Path) -> None:
     assert gap.found.startswith("4") and gap.expected.startswith("11")
 
 
-def test_a_whole_file_that_is_newer_than_pieces(tmp_path: Path) -> None:
-    output(tmp_path / PROF, "op_summary_slice_0_20250615070512.csv", "op_summary_20250616000000.csv")
-    (span,) = scan({"": tmp_path}).runs[0].workers[0].spans
-    assert names(span) == ["op_summary_20250616000000.csv"]
-    assert [note.code for note in span.notes] == ["older_export"]
-
-
 @pytest.mark.parametrize("place", ["", PROF], ids=["above", "itself"])
 def test_raw_data_names_the_command(tmp_path: Path, place: str) -> None:
     (tmp_path / PROF / "device_0").mkdir(parents=True)
@@ -76,11 +69,6 @@ def test_raw_data_names_the_command(tmp_path: Path, place: str) -> None:
     assert [("msprof --export=on" in one.command, "never exported" in one.reason) for one in found.skipped] == [
         (True, True)
     ]
-
-
-def test_an_empty_export_says_so(tmp_path: Path) -> None:
-    output(tmp_path / PROF, "README.txt")
-    assert ["never exported" in one.reason for one in scan({"": tmp_path}).skipped] == [True]
 
 
 @pytest.mark.parametrize("kind", ["cluster_text", "cluster_db"])
@@ -107,13 +95,6 @@ def test_ranks_of_a_cluster_without_steps(tmp_path: Path) -> None:
     assert ["No rank found" in one.reason for one in found.skipped] == [True]
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe\0", b"Step,Type\n", b"Step,Type,Index\n5,rank,x\n5,stage,1\n"])
-def test_a_broken_step_file_leaves_the_groups(tmp_path: Path, content: bytes) -> None:
-    shutil.copytree(FIXTURES / "recorded" / "cluster_text", tmp_path / "exp")
-    (tmp_path / "exp" / "cluster_analysis_output" / "cluster_step_trace_time.csv").write_bytes(content)
-    assert len(scan({"": tmp_path}).runs[0].workers) == 2
-
-
 DATABASE = "msprof_20250615070512.db"
 
 
@@ -130,23 +111,6 @@ def test_a_database_alone_is_an_export(tmp_path: Path, place: str) -> None:
         (DATABASE, True, ("tables", "trace"))
     ]
     assert [note.code for note in span.notes] == ["older_export"]
-
-
-def test_text_goes_before_the_database(tmp_path: Path) -> None:
-    output(tmp_path / PROF, "op_summary_20250615070512.csv", "msprof_20250615070512.json")
-    (tmp_path / PROF / DATABASE).write_bytes(b"S")
-    (span,) = scan({"": tmp_path}).runs[0].workers[0].spans
-    assert [file.name for file in span.table_files] == ["op_summary_20250615070512.csv", DATABASE]
-    assert [file.name for file in span.trace_files] == ["msprof_20250615070512.json", DATABASE]
-
-
-@pytest.mark.parametrize("name", [PROF, "mine"])
-def test_a_folder_with_nothing_but_the_database(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).mkdir()
-    (tmp_path / name / DATABASE).write_bytes(b"SQLite")
-    found = scan({"": tmp_path})
-    (place,) = found.places()
-    assert (place.span.format, place.span.path, found.skipped) == ("msprof", name, ())
 
 
 @pytest.mark.parametrize(("own", "read"), [("", True), ("ascend_pytorch_profiler_0.db", False)])

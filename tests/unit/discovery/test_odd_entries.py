@@ -116,17 +116,6 @@ def test_each_odd_entry_is_listed_and_the_good_ones_open(tree: tuple[Path, dict[
     assert not missing
 
 
-def test_odd_entries_in_result_folders(tmp_path: Path) -> None:
-    shutil.copytree(FIXTURES / "results" / "level1", tmp_path / "logs")
-    output = next((tmp_path / "logs").rglob("ASCEND_PROFILER_OUTPUT"))
-    (output / "kernel_details.csv").unlink()
-    os.mkfifo(output / "kernel_details.csv")
-    (output / "trace_view.json").unlink()
-    (output / "trace_view.json").mkdir()
-    found = {note.file.rpartition("/")[2]: note.found for note in scan({"": tmp_path}).places()[0].span.notes}
-    assert found["kernel_details.csv"] == "a pipe" and found["trace_view.json"] == "a folder"
-
-
 @pytest.mark.timeout(60)
 def test_a_settings_file_that_is_a_pipe_stops_nothing(tmp_path: Path) -> None:
     result = tmp_path / "renamed"

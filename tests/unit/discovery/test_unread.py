@@ -10,8 +10,6 @@ import pytest
 from tb_npu_plugin.discovery import found
 from tb_npu_plugin.discovery.model import FoundSpan
 from tb_npu_plugin.discovery.scan import scan
-from tb_npu_plugin.schema.formats import FORMATS, KINETO
-from tb_npu_plugin.schema.other_files import other_title
 from tests.support.fixtures import FIXTURES
 
 RESULT = "node0_1_20250615070000123_ascend_pt"
@@ -40,16 +38,6 @@ def test_files_of_a_result_that_nothing_reads(tmp_path: Path) -> None:
     assert not {name for name, _ in span.unread.files} & {file.relative for file in span.files}
 
 
-def test_they_change_no_reading(tmp_path: Path) -> None:
-    output = tmp_path / RESULT / "ASCEND_PROFILER_OUTPUT"
-    put(output, "kernel_details.csv")
-    (before,) = spans(tmp_path)
-    put(output, "hbm.csv")
-    (after,) = spans(tmp_path)
-    assert before != after
-    assert before.fingerprint == after.fingerprint
-
-
 def test_names_are_hostile(tmp_path: Path) -> None:
     output = tmp_path / RESULT / "ASCEND_PROFILER_OUTPUT"
     put(output, "kernel_details.csv", "a\x1b[31m\n\u202e.csv")
@@ -61,7 +49,7 @@ def test_names_are_hostile(tmp_path: Path) -> None:
     ]
 
 
-def test_of_many_the_first_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_the_first_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found, "MAX_UNREAD", 2)
     put(tmp_path / RESULT / "ASCEND_PROFILER_OUTPUT", "kernel_details.csv", "c.csv", "a.csv", "b.csv", "d.csv")
     (span,) = spans(tmp_path)
@@ -91,26 +79,3 @@ def test_of_every_kind(tmp_path: Path, fixture: str, folder: str) -> None:
         names = [name.rpartition("/")[2] for name, _ in span.unread.files]
         assert names.count("soc_pmu_20250615070512.csv") == 1
         assert all((span.folder / name).is_file() for name, _ in span.unread.files)
-
-
-@pytest.mark.parametrize(
-    ("name", "known"),
-    [
-        ("hbm.csv", True),
-        ("nic_20250615070512.csv", True),
-        ("nic_slice_0_20250615070512.csv.gz", True),
-        ("analyse.done", True),
-        ("host_cpu_usage_0_20250615070512.csv", True),
-        ("nice.csv", False),
-        ("mine.csv", False),
-    ],
-)
-def test_what_they_are(name: str, known: bool) -> None:
-    assert bool(other_title(name)) is known
-
-
-def test_none_of_them_is_read() -> None:
-    names = ["hbm.csv", "analyse.done", "soc_pmu_1.csv", "step_trace_1.json", "prof_rule_0_1.json", "dp_1.csv"]
-    assert all(map(other_title, names))
-    formats = [format for format in FORMATS.values() if format is not KINETO]  # which any JSON may be
-    assert not [name for name in names for format in formats if format.file(name) is not None]

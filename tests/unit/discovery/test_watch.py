@@ -10,7 +10,7 @@ import pytest
 
 from tb_npu_plugin.discovery import watch
 from tb_npu_plugin.discovery.logdirs import parse_logdirs
-from tb_npu_plugin.discovery.model import Place, Scan, Skipped
+from tb_npu_plugin.discovery.model import Scan
 from tb_npu_plugin.discovery.watch import Watcher
 from tests.unit.store.results import NAME, write_result
 
@@ -79,23 +79,6 @@ def test_a_scan_is_not_repeated_before_it_is_old(tmp_path: Path, monkeypatch: py
     assert until(lambda: len(calls) == 2)
 
 
-def test_questions_during_a_scan_do_not_lead_to_another(tmp_path: Path) -> None:
-    calls = []
-    going = threading.Event()
-
-    def slow(logdirs: object, seen: Callable[[], None]) -> Scan:
-        calls.append(1)
-        assert going.wait(120)
-        return Scan()
-
-    watcher = Watcher({"": tmp_path}, slow)
-    watcher.ask()
-    assert until(lambda: len(calls) == 1)
-    watcher.ask()
-    going.set()
-    assert until(lambda: not watcher.scanning) and len(calls) == 1
-
-
 def test_a_defect_in_a_scan_does_not_end_the_thread(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     calls = []
 
@@ -128,54 +111,6 @@ def test_profiles_that_were_never_parsed_are_profiles_and_a_broken_link_is_none(
     assert Watcher({"": tmp_path}).has_profiles(120) is False
     (tmp_path / NAME / "FRAMEWORK").mkdir(parents=True)
     assert Watcher({"": tmp_path}).has_profiles(120) is True
-
-
-def test_while_the_first_scan_runs_profiles_are_unknown(tmp_path: Path) -> None:
-    go_on = threading.Event()
-    watcher = Watcher({"": tmp_path}, lambda logdirs, seen: go_on.wait(120) and Scan())
-    assert watcher.has_profiles(0.01) is None
-    go_on.set()
-
-
-def test_a_scan_that_began_before_does_not_bring_back_what_it_saw(tmp_path: Path) -> None:
-    begun, go_on, newer_begun = threading.Event(), threading.Event(), threading.Event()
-    newer = Scan(skipped=(Skipped("x", "", ""),))
-    calls: list[int] = []
-
-    def scan(logdirs: object, seen: Callable[[], None]) -> Scan:
-        calls.append(1)
-        if len(calls) == 1:
-            begun.set()
-            go_on.wait(120)
-            return Scan()
-        newer_begun.set()
-        return newer
-
-    watcher = Watcher({"": tmp_path}, scan)
-    watcher.ask()
-    assert begun.wait(120)
-    other = threading.Thread(target=watcher.update)
-    other.start()
-    if newer_begun.wait(0.2):  # it must wait for the one before
-        other.join()
-    go_on.set()
-    other.join()
-    assert until(lambda: not watcher.scanning)
-    assert watcher.current() == newer
-
-
-def test_who_sees_a_scan_finds_its_spans(tmp_path: Path) -> None:
-    # For a moment the list of runs had spans that were not found when they were asked for.
-    early = []
-
-    class Found(Scan):
-        def places(self) -> list[Place]:
-            early.append(watcher.current() is self)
-            return []
-
-    watcher = Watcher({"": tmp_path}, lambda logdirs, seen: Found(), background=False)
-    watcher.update()
-    assert early == [False] and isinstance(watcher.current(), Found)
 
 
 @pytest.mark.parametrize(

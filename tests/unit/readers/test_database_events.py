@@ -6,25 +6,22 @@ What the two cannot both hold is listed here, with the reason; everything else m
 from __future__ import annotations
 
 import re
-import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.readers.formats import READERS
-from tb_npu_plugin.schema.formats import TORCH_NPU
-from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
 from tests.support.mock import RUNS, run
+from tests.unit.readers.databases import TASKS, change, create, database_of, runs_with_both, timeline_of
 
 #: Without kernels and host there is nothing to show.
-BOTH = [name for name in RUNS if name.startswith("both_") and name != "both_level_none_npu_only"]
+BOTH = runs_with_both("both_level_none_npu_only")
 #: Streams of the tasks of communication, one a plane: the mock's text export shows them on their planes only.
 COMMUNICATION_STREAMS = re.compile("Stream ([4-9]|[1-9][0-9]+)")
 #: Args that databases do not hold, by process. Modes and items of CANN calls; batches (always 0), sizes of copies; the
@@ -41,18 +38,6 @@ def at_level_0(name: str) -> bool:
     return RUNS[name].options.level == 0
 
 
-def write(path: Path, out: Path) -> list[Problem]:
-    log = ProblemLog()
-    out.mkdir()
-    build_timeline(path, out, log, lambda count: None, scan=READERS[TORCH_NPU.id].scan)
-    return log.list()
-
-
-def build(path: Path, out: Path) -> tuple[Timeline, list[Problem]]:
-    problems = write(path, out)
-    return Timeline.open(out, path), problems
-
-
 @cache
 def written(name: str, folder: Path) -> list[tuple[tuple[Path, Path], tuple[Path, Path]]]:
     """(folder of the timeline of the trace and the trace, those of the database) of each rank of a run."""
@@ -63,7 +48,7 @@ def written(name: str, folder: Path) -> list[tuple[tuple[Path, Path], tuple[Path
         one, other = (
             (folder / f"{name}-{number}-{path.suffix}", path) for path in (output / "trace_view.json", database)
         )
-        assert [write(path, timeline) for timeline, path in (one, other)] == [[], []]
+        assert [timeline_of(path, timeline)[1] for timeline, path in (one, other)] == [[], []]
         out.append((one, other))
     return out
 
@@ -182,47 +167,21 @@ def test_details_are_equal(name: str, folder: Path) -> None:
                 assert one == other, (process, thread)
 
 
-def test_details_of_communication(folder: Path) -> None:
-    for text, database in both("both_cluster", folder):
-        found = []
-        for timeline in (text, database):
-            details = set()
-            for number, track in enumerate(timeline.tracks):
-                for slice_id in ids(timeline, number) if track["process"] == "Communication" else ():
-                    args = timeline.args(slice_id)[0] or {}
-                    keys = ("connection_id", "data_type", "alg_type", "count", "src rank", "size(Byte)", "task type")
-                    brief = timeline.brief(slice_id)
-                    details.add((brief["name"], brief["start"] + timeline.base_ns, *(args.get(key) for key in keys)))
-            found.append(details)
-        assert found[0] == found[1] and len(found[0]) > 50
-
-
 def ids(timeline: Timeline, track: int) -> range:
     rows = timeline.rows
     return range(int(rows.first[rows.track_row[track]]), int(rows.first[rows.track_row[track + 1]]))
 
 
-def test_stacks_are_shown(folder: Path) -> None:
-    ((_, database),) = both("both_level2", folder)
-    stacks = [database.detail(slice_id)["stack"] for slice_id in range(database.slice_count)]
-    assert any(stack is not None and len(stack) > 0 for stack in stacks)
-
-
 def test_a_task_that_only_holds_others_is_not_shown(tmp_path: Path) -> None:
-    path = tmp_path / "ascend_pytorch_profiler.db"
-    connection = sqlite3.connect(path)
-    connection.executescript(
-        """CREATE TABLE STRING_IDS (id, value); INSERT INTO STRING_IDS VALUES (1,'AI_CORE'),(2,'mix'),(3,'EVENT_WAIT');
-        CREATE TABLE TASK (startNs, endNs, deviceId, connectionId, globalTaskId, globalPid, taskType, contextId, streamId,
-                           taskId, modelId);
+    path = create(
+        tmp_path,
+        f"""{TASKS} INSERT INTO STRING_IDS VALUES (1,'AI_CORE'),(2,'mix'),(3,'EVENT_WAIT');
         INSERT INTO TASK VALUES
           (1000,1900,0,5,0,77,1,4294967295,2,9,0), (1010,1800,0,5,1,77,1,0,2,9,0), -- a wrapper and its task
           (9000,9100,0,6,2,77,3,4294967295,2,9,0);                                  -- the same id again, later
-        CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId, taskType); INSERT INTO COMPUTE_TASK_INFO VALUES (2,1,1);"""
+        CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId, taskType); INSERT INTO COMPUTE_TASK_INFO VALUES (2,1,1);""",
     )
-    connection.commit()
-    connection.close()
-    timeline, problems = build(path, tmp_path / "out")
+    timeline, problems = timeline_of(path, tmp_path / "out")
     (track,) = (number for number, track in enumerate(timeline.tracks) if track["process"] == "Ascend Hardware")
     assert [row[1:4] for row in slices(timeline, track)] == [(1010, 790, "mix"), (9000, 100, "EVENT_WAIT")]
     assert problems == []
@@ -230,23 +189,18 @@ def test_a_task_that_only_holds_others_is_not_shown(tmp_path: Path) -> None:
 
 def test_each_device_has_its_own_overlap(tmp_path: Path) -> None:
     """One computes while the other communicates: neither overlaps anything, and neither fills the other's gaps."""
-    path = tmp_path / "ascend_pytorch_profiler.db"
-    connection = sqlite3.connect(path)
-    connection.executescript(
-        """CREATE TABLE STRING_IDS (id, value); INSERT INTO STRING_IDS VALUES (1,'AI_CORE'),(2,'mix'),(3,'allReduce');
-        CREATE TABLE TASK (startNs, endNs, deviceId, connectionId, globalTaskId, globalPid, taskType, contextId, streamId,
-                           taskId, modelId);
+    path = create(
+        tmp_path,
+        f"""{TASKS} INSERT INTO STRING_IDS VALUES (1,'AI_CORE'),(2,'mix'),(3,'allReduce');
         INSERT INTO TASK VALUES
           (1000,1400,0,5,0,77,1,4294967295,2,9,0), (1900,2000,0,5,1,77,1,4294967295,2,9,0),
           (1500,1600,3,5,2,77,1,4294967295,2,9,0);
         CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId, taskType);
         INSERT INTO COMPUTE_TASK_INFO VALUES (2,0,1), (2,1,1), (2,2,1);
         CREATE TABLE COMMUNICATION_OP (opName, startNs, endNs, connectionId, groupName, opId, deviceId);
-        INSERT INTO COMMUNICATION_OP VALUES (3,1100,1300,6,2,0,3);"""
+        INSERT INTO COMMUNICATION_OP VALUES (3,1100,1300,6,2,0,3);""",
     )
-    connection.commit()
-    connection.close()
-    timeline, problems = build(path, tmp_path / "out")
+    timeline, problems = timeline_of(path, tmp_path / "out")
     found = {
         (track["label"], track["name"]): [row[1:3] for row in slices(timeline, number)]
         for number, track in enumerate(timeline.tracks)
@@ -263,32 +217,25 @@ def test_each_device_has_its_own_overlap(tmp_path: Path) -> None:
     assert problems == []
 
 
-def test_a_damaged_database_costs_what_is_damaged(tmp_path: Path) -> None:
-    (result,) = run("both_level2")[0].glob("*_ascend_pt")
-    (database,) = (result / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler_*.db")
-    connection = sqlite3.connect(f"file:{database}?mode=ro&immutable=1", uri=True)
-    ((page,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name='PYTORCH_API'")
-    ((size,),) = connection.execute("PRAGMA page_size")
-    connection.close()
-    data = bytearray(database.read_bytes())
+def test_a_damaged_database_loses_what_is_damaged(tmp_path: Path) -> None:
+    path = database_of("both_level2", tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        ((page,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name='PYTORCH_API'")
+        ((size,),) = connection.execute("PRAGMA page_size")
+    data = bytearray(path.read_bytes())
     data[(page - 1) * size : page * size] = bytes(size)
-    path = tmp_path / database.name
     path.write_bytes(data)
-    timeline, problems = build(path, tmp_path / "out")
+    timeline, problems = timeline_of(path, tmp_path / "out")
     processes = {track["process"] for track in timeline.tracks}
     assert "Python" not in processes and {"CANN", "Ascend Hardware", "Overlap Analysis"} <= processes
     assert [(problem.code, problem.where) for problem in problems] == [("damaged_table", "PYTORCH_API")]
 
 
 def test_names_that_are_lost_are_stood_in_for(tmp_path: Path) -> None:
-    (result,) = run("both_level2")[0].glob("*_ascend_pt")
-    (database,) = (result / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler_*.db")
-    path = Path(shutil.copyfile(database, tmp_path / database.name))
-    connection = sqlite3.connect(path)
-    ((id_,),) = connection.execute("SELECT MIN(name) FROM CANN_API")
-    connection.execute("DELETE FROM STRING_IDS WHERE id=?", (id_,))
-    connection.commit()
-    connection.close()
-    timeline, problems = build(path, tmp_path / "out")
+    path = database_of("both_level2", tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        ((id_,),) = connection.execute("SELECT MIN(name) FROM CANN_API")
+    change(path, f"DELETE FROM STRING_IDS WHERE id={id_}")
+    timeline, problems = timeline_of(path, tmp_path / "out")
     assert any(name.endswith(f"@text {id_}") for name in timeline.names)
     assert [(problem.code, problem.where) for problem in problems] == [("unknown_text", "STRING_IDS")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,12 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.readers.shared.reading import Reading
-from tb_npu_plugin.scan import MEMORY
-from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.files import load
 from tb_npu_plugin.store.timeline.open import Timeline
+from tests.unit.readers.databases import TASKS, create, timeline_of
 
-BASE = """
-CREATE TABLE STRING_IDS (id, value);
+BASE = f"""{TASKS}
 INSERT INTO STRING_IDS VALUES (1,'MEMCPY_ASYNC'),(2,'train'),(3,'default'),(4,'OTHERS'),(5,'here');
-CREATE TABLE TASK (startNs, endNs, deviceId, connectionId, globalTaskId, globalPid, taskType, contextId, streamId, taskId,
-                   modelId);
 INSERT INTO TASK VALUES (2000,3000,0,7,10,77,1,4294967295,2,1,0), (4000,4100,0,8,11,77,1,4294967295,2,2,0),
                         (5000,5000,0,4000000001,12,77,2,4294967295,2,3,0);
 """
@@ -48,19 +43,9 @@ CREATE TABLE QOS (deviceId, eventName, bandwidth, timestampNs); INSERT INTO QOS 
 
 
 def build(tmp_path: Path, content: str) -> Timeline:
-    path = tmp_path / "ascend_pytorch_profiler.db"
-    connection = sqlite3.connect(path)
-    connection.executescript(BASE + content)
-    connection.close()
-    return built(path, tmp_path)
-
-
-def built(path: Path, tmp_path: Path) -> Timeline:
-    (tmp_path / "out").mkdir()
-    log = ProblemLog()
-    build_timeline(path, tmp_path / "out", log, lambda count: None, scan=READERS["torch_npu"].scan)
-    assert log.list() == []
-    return Timeline.open(tmp_path / "out", path)
+    timeline, problems = timeline_of(create(tmp_path, BASE + content), tmp_path / "out")
+    assert problems == []
+    return timeline
 
 
 def named(timeline: Timeline, name: str) -> list[int]:
@@ -75,21 +60,6 @@ def curves(timeline: Timeline, folder: Path, process: str) -> dict[tuple[str, st
         if track["process"] == process
         for series in track["series"]
     }
-
-
-PLANES = """
-CREATE TABLE COMMUNICATION_OP (opName, startNs, endNs, connectionId, groupName, opId);
-INSERT INTO COMMUNICATION_OP VALUES (5, 1900, 4200, 7, 3, 1);
-CREATE TABLE COMMUNICATION_TASK_INFO (globalTaskId, taskType, planeId, groupName, opId);
-INSERT INTO COMMUNICATION_TASK_INFO VALUES (10, 1, 1, 3, 1), (11, 1, 4294967295, 3, 1), (12, 1, -7, 3, 1);
-"""
-
-
-def test_planes_without_a_number(tmp_path: Path) -> None:
-    """4294967295 stands for none: so many rows are not drawn."""
-    timeline = build(tmp_path, PLANES)
-    planes = [track["name"] for track in timeline.tracks if track["name"].startswith("Plane")]
-    assert planes == ["Plane 0", "Plane 1"] and len(named(timeline, "MEMCPY_ASYNC")) == 5  # of the stream, of planes
 
 
 #: Two devices of one process with one group, and where the database tells the device of an operator.
@@ -113,7 +83,7 @@ INSERT INTO COMMUNICATION_OP VALUES (2, 1900, 3100, 7, 3, 1), (5, 3900, 4200, 8,
 
 
 @pytest.mark.parametrize("known", OPERATIONS)
-def test_devices_of_one_process_have_communication_and_curves_of_their_own(tmp_path: Path, known: str) -> None:
+def test_devices_of_one_process_have_communication_and_curves_of_its_own(tmp_path: Path, known: str) -> None:
     timeline = build(tmp_path, DEVICES + OPERATIONS[known])
     rows: dict[tuple[str, str], list[tuple[str, list[str]]]] = {}
     for number, track in enumerate(timeline.tracks):
@@ -152,23 +122,6 @@ def test_marks(tmp_path: Path) -> None:
         "Ascend Hardware",
     )
     assert timeline.flows(mark) == []
-
-
-OPERATORS = """
-CREATE TABLE PYTORCH_API (startNs TEXT, endNs TEXT, globalTid, connectionId, name, type);
-INSERT INTO PYTORCH_API VALUES ('1000','1900',77*4294967296+5,1,2,50001), ('1200','1300',77*4294967296+5,2,5,50004);
-CREATE TABLE CONNECTION_IDS (id, connectionId); INSERT INTO CONNECTION_IDS VALUES (1,7),(2,4000000001);
-"""
-
-
-def test_operators_that_set_marks_are_operators(tmp_path: Path) -> None:
-    timeline = build(tmp_path, OPERATORS)
-    (mark,) = named(timeline, "here")
-    assert int(timeline.rows.dur[mark]) == 100
-    tables = read_database(Reading(tmp_path / "ascend_pytorch_profiler.db", "x.db", ProblemLog()), {"operators"})
-    operators = tables["operators"]
-    assert operators.text("name").tolist() == ["train", "here"]
-    assert operators.ints("host_self_ns").tolist() == [800, 100]
 
 
 #: Two steps on the host, 1000 to 2000 and 2000 to 3000. The first launches a kernel, an all-reduce that runs when it is
@@ -240,31 +193,12 @@ def test_counters(tmp_path: Path) -> None:
     assert list(curves(timeline, tmp_path, "QoS").values()) == [[2.0]]
 
 
-def test_progress_is_told_while_rows_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "ascend_pytorch_profiler.db"
-    connection = sqlite3.connect(path)
-    connection.executescript(BASE + "CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId);")
-    connection.execute("INSERT INTO COMPUTE_TASK_INFO VALUES (2, 20000)")
-    connection.executemany(
-        "INSERT INTO TASK VALUES (?,?,0,?,?,77,1,0,2,1,0)", [(n * 10, n * 10 + 5, n, n) for n in range(20_000, 60_000)]
-    )
-    connection.commit()
-    connection.close()
-    for table in (False, True):
-        told: list[int] = []
-        if table:
-            read_database(Reading(path, path.name, ProblemLog(), told.append), {"kernels"})
-        else:
-            READERS["torch_npu"].scan(path, ProblemLog(), told.append, MEMORY)
-        assert len(told) > 8 and min(told) > 0
-        assert sum(told) == path.stat().st_size
-
-
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_real_database(real_text_run: Path, rank: int, tmp_path: Path) -> None:
     (path,) = (real_text_run.parent / "ascend_pt_db_level1" / f"rank{rank}_ascend_pt").rglob(
         "ascend_pytorch_profiler_*.db"
     )
-    timeline = built(path, tmp_path)
+    timeline, problems = timeline_of(path, tmp_path / "out")
+    assert problems == []
     assert sum(map(len, curves(timeline, tmp_path, "Acc PMU").values())) == 4 * 688
     assert sum(map(len, curves(timeline, tmp_path, "Stars Soc Info").values())) == 2 * 16

@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.unit.readers.databases import change, read, same
 
 
@@ -72,9 +70,3 @@ def test_nothing_is_written_beside_a_database_in_wal_mode(database: Path) -> Non
         assert listing(database.parent) == before
     finally:
         database.parent.chmod(0o755)
-
-
-@pytest.mark.parametrize("name", ["with # and ? %41.db", "ä 空.db"])
-def test_any_file_name(database: Path, name: str) -> None:
-    path = database.rename(database.with_name(name))
-    assert read(path)[1] == []

@@ -1,16 +1,14 @@
-"""What a timeline of a database does not show is told."""
+"""What a timeline of a database does not show is reported."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.events.scan import scan_database
-from tests.support.mock import run
-from tests.unit.readers.test_database_defects import change
+from tests.unit.readers.databases import change, database_of
 
 
 def problems(path: Path) -> list[tuple[str, str, str]]:
@@ -34,10 +32,8 @@ def problems(path: Path) -> list[tuple[str, str, str]]:
         ),
     ],
 )
-def test_what_belongs_nowhere_is_told(statement: str, told: tuple[str, str, str], tmp_path: Path) -> None:
-    folder = min(run("both_cluster")[0].glob("*_ascend_pt"))
-    (found,) = (folder / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler_*.db")
-    path = Path(shutil.copyfile(found, tmp_path / "profiler.db"))
+def test_what_belongs_nowhere_is_reported(statement: str, told: tuple[str, str, str], tmp_path: Path) -> None:
+    path = database_of("both_cluster", tmp_path)
     assert problems(path) == []
     change(path, statement)
     assert problems(path) == [told]
@@ -45,8 +41,6 @@ def test_what_belongs_nowhere_is_told(statement: str, told: tuple[str, str, str]
 
 def test_a_damaged_name_is_damage(tmp_path: Path) -> None:
     """SQLite quotes it in its message, and sqlite3 could not read that: it was told as a defect of ours."""
-    folder = min(run("db_only")[0].glob("*_ascend_pt"))
-    (found,) = (folder / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler_*.db")
-    path = tmp_path / "profiler.db"
-    path.write_bytes(found.read_bytes().replace(b"CREATE TABLE STRING_IDS", b"CREATE TABL\xfb STRING_IDS"))
+    path = database_of("db_only", tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE STRING_IDS", b"CREATE TABL\xfb STRING_IDS"))
     assert {code for code, *_ in problems(path)} == {"no_database"}

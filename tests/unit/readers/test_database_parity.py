@@ -19,11 +19,10 @@ from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.text.reader import read_file
 from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.tables import NULL_INT, Table
+from tb_npu_plugin.tables import Table
 from tests.support.mock import RUNS, run
-from tests.unit.readers.databases import change, read, same
+from tests.unit.readers.databases import change, read, runs_with_both, same
 
-BOTH = [name for name in RUNS if name.startswith("both_")]
 #: Tables of text files that databases lack: no view shows them.
 ONLY_TEXT = {"task_time", "l2_cache", "data_preprocess"}
 #: Columns of text files that databases lack. cube_utilization: worked out from the number of cores, which no table has.
@@ -59,7 +58,7 @@ def different(left: Table, right: Table, key: str) -> list[tuple[Any, Any]]:
     return [(a, b) for a, b in zip(mine, theirs) if a != b and not (a != a and b != b)]
 
 
-@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("name", runs_with_both())
 def test_tables_are_equal(name: str) -> None:
     for text, database in both(name):
         extra = {"api_statistic"} if at_level_0(name) and RUNS[name].options.npu else set()  # text prunes CANN there
@@ -89,32 +88,13 @@ def _compare(name: str, table: str, mine: Table, theirs: Table) -> None:
             assert wrong == [], (table, column.key)
 
 
-@pytest.mark.parametrize("name", ["both_cluster", "both_resnet"])
-def test_transports_without_data_have_no_rows_in_databases(name: str) -> None:
-    for text, database in both(name):
+def test_transports_without_data_have_no_rows_in_databases() -> None:
+    for text, database in both("both_cluster"):
         mine = text["comm_bandwidth"]
         moved = mine.take(mine.ints("size_bytes") > 0)
         theirs = database["comm_bandwidth"]
         assert len(moved) == len(theirs) > 0
         assert all(different(moved, theirs, column.key) == [] for column in mine.columns)
-
-
-def test_kernels_have_steps_and_waiting_times() -> None:
-    (_, database), *_ = both("both_cluster")
-    kernels = database["kernels"]
-    steps = kernels.text("step").tolist()
-    assert len(set(steps)) == 2 and None not in steps
-    assert kernels.ints("wait_ns")[0] == 0 and (kernels.ints("wait_ns") >= 0).all()
-    assert (kernels.ints("wait_ns") > 0).any()
-
-
-def test_unknown_is_unknown(tmp_path: Path) -> None:
-    """Level 0: types and cores are written as N/A."""
-    (_, database), *_ = both("both_level0")
-    kernels = database["kernels"]
-    assert set(kernels.text("type").tolist()) == set(kernels.text("core").tolist()) == {None}
-    assert not database["operators"].has("device_self_aicore_ns")
-    assert (kernels.ints("context_id") == NULL_INT).any()
 
 
 def test_sizes_are_sizes_in_either_column(tmp_path: Path) -> None:

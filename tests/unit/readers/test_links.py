@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from tb_npu_plugin.schema.link_files import LINK_TABLES
 from tb_npu_plugin.store.timeline.files import load
 from tb_npu_plugin.tables import Table
 from tests.support.scanners import both_scanners
+from tests.unit.readers.databases import create
 from tests.unit.readers.files import codes, read
 from tests.unit.readers.test_database_extras import build, curves
 
@@ -43,13 +43,6 @@ def test_a_port(tmp_path: Path, name: str) -> None:
     assert row["bandwidth"] == pytest.approx(1000 * MIB / 1e9)  # a MB of these files has 1024 * 1024 bytes
     assert (row["rx_use"], row["rx_packets"], row["rx_dropped"]) == (12.5, 800.0, 0.5)
     assert math.isnan(row["tx_use"]) and math.isnan(row["tx_packets"])  # unknown, not 0
-
-
-@pytest.mark.parametrize(("unit", "factor"), [("KB/s", 1e-6), ("GB/s", 1.0)])
-def test_the_unit_of_a_port_is_that_of_the_header(tmp_path: Path, unit: str, factor: float) -> None:
-    content = PORT.replace("Bandwidth(MB/s)", f"Bandwidth({unit})") + "3,1.0,2,1,1,0,0,1,1,0,0,0\r\n"
-    tables, problems = read(tmp_path, "nic.csv", content.encode())
-    assert problems == [] and rows(tables["nic"])[0]["bandwidth"] == 2 * factor
 
 
 def test_directions(tmp_path: Path) -> None:
@@ -87,16 +80,8 @@ def read_tables(path: Path) -> tuple[dict[str, Table], list[Problem]]:
     return tables, log.list()
 
 
-def database(folder: Path, content: str) -> Path:
-    path = folder / "ascend_pytorch_profiler.db"
-    connection = sqlite3.connect(path)
-    connection.executescript(content)
-    connection.close()
-    return path
-
-
 def test_samples_are_added_up_as_text_exports_do(tmp_path: Path) -> None:
-    tables, problems = read_tables(database(tmp_path, HCCS + "INSERT INTO HCCS VALUES (0,NULL,1,1);" + OTHERS))
+    tables, problems = read_tables(create(tmp_path, HCCS + "INSERT INTO HCCS VALUES (0,NULL,1,1);" + OTHERS))
     assert codes(problems) == ["bad_required_cell x1"]  # a time that is NULL costs its row
     assert tables.keys() == {"hccs", "pcie", "roce"}
     assert rows(tables["hccs"]) == [
@@ -114,12 +99,6 @@ def test_samples_are_added_up_as_text_exports_do(tmp_path: Path) -> None:
     assert (one["rx_errors"], one["rx_dropped"]) == (1.0, 0.0) and math.isnan(one["tx_packets"])
     assert other["port"] == 2 and math.isnan(other["rx_use"])  # of a speed of 0
     assert other["rx_errors"] == 0.0
-
-
-def test_a_table_without_its_columns_costs_itself(tmp_path: Path) -> None:
-    path = database(tmp_path, "CREATE TABLE HCCS (deviceId, when_ns); INSERT INTO HCCS VALUES (0, 1);" + OTHERS)
-    tables, problems = read_tables(path)
-    assert tables.keys() == {"pcie", "roce"} and codes(problems) == ["missing_table_column x1"]
 
 
 def test_curves_of_a_database(tmp_path: Path) -> None:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.mindinsight.capture import read_capture
-from tb_npu_plugin.tables import NULL_INT
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.kernel import VIEW
 from tests.support.span import TestSpan, found_spans
-from tests.unit.readers.test_mindinsight import codes
 
 RESULTS = Path(__file__).parents[3] / "fixtures" / "results"
 
@@ -22,53 +18,13 @@ def single() -> TestSpan:
     return span
 
 
-def test_operators_are_joined_with_what_the_framework_knows() -> None:
-    span = single()
-    assert span.problems == []
-    table = span.tables["op_totals"]
-    assert len(table) == 145
-    first = table.text("name").tolist().index("Default/network/Conv2D-op1")
-    assert (table.text("type")[first], table.text("kernel")[first]) == ("Conv2D", "Conv2D-op1")
-    assert table.text("input_types")[first] == "FLOAT16;FLOAT16"
-    assert table.text("input_shapes")[first] == "32,64,56,56;32,64,56,56"
-    assert table.ints("avg_ns")[first] == 61_500
-    assert table.text("type")[144] == "Assign"  # the framework's list lacks it: its own name tells
-    assert table.text("input_shapes")[144] is None
-    assert table.floats("share").sum() == pytest.approx(1)
-
-
-def test_ai_cpu_stands_beside_ai_core() -> None:
-    found = single().tables["op_statistic"]
-    rows = dict(zip(zip(found.text("type").tolist(), found.text("core").tolist()), found.ints("total_ns").tolist()))
-    assert rows["GetNext", "AI_CPU"] == 1_200_000
-    assert rows["MatMul", "AI_CORE"] == 1_084_500
-
-
-def test_timeline_data_are_kernels() -> None:
-    kernels = single().tables["kernels"]
-    assert len(kernels) == 290
-    assert kernels.ints("dur_ns")[0] == 61_500
-    assert kernels.ints("start_ns")[0] == 11_628_614_272_730
-
-
-def test_the_data_pipeline() -> None:
-    tables = single().tables
-    assert tables["minddata_ops"].text("name").tolist() == ["Batch", "Map", "TFReader"]
-    assert tables["minddata_ops"].ints("queue_capacity").tolist() == [NULL_INT, 32, 32]
-    assert len(tables["minddata_queues"]) == 40
-    queues = tables["minddata_batches"].text("queue").tolist()
-    assert (queues.count("host"), queues.count("device")) == (20, 20)
-    waits = tables["minddata_batches"].ints("get_ns")[tables["minddata_batches"].text("queue").equals("device")]
-    assert ((waits >= 1_500_000) & (waits < 2_000_000)).all()
-
-
 def test_a_broken_result_keeps_what_is_left() -> None:
     first, second = found_spans(RESULTS / "mindinsight_broken")
     assert first.tables["iterations"].text("step").tolist() == ["1", "3", "4", "5", "6", None]
-    assert {"short_row", "inconsistent", "bad_json"} <= set(codes(first.problems))
+    assert {"short_row", "inconsistent", "bad_json"} <= {problem.code for problem in first.problems}
     assert set(first.tables["comm_links"].text("step").tolist()) == {"1", "3", "4", "5", "6"}
     assert second.tables == {}
-    assert codes(second.problems) == ["empty_file", "missing_column"]
+    assert [problem.code for problem in second.problems] == ["empty_file", "missing_column"]
 
 
 def test_the_capture_knows_mode_and_stages() -> None:
@@ -79,10 +35,6 @@ def test_the_capture_knows_mode_and_stages() -> None:
     assert capture.distributed_args == {"parallel_mode": "pipeline", "pipeline_stages": 2, "world_size": 4}
     assert capture.versions == {"MindSpore": "2.2.0"}
     assert capture.metadata["context_mode"] == "GRAPH_MODE"
-
-
-def test_ranks_of_the_old_layout_are_those_of_the_table() -> None:
-    assert [span.capture.rank for span in found_spans(RESULTS / "mindinsight_hosts")] == [0, 1, 2, 3]
 
 
 def test_the_kernel_view_shows_what_the_recorder_summed_up() -> None:
@@ -98,3 +50,7 @@ def test_the_kernel_view_shows_what_the_recorder_summed_up() -> None:
     without = TestSpan({"op_totals": span.tables["op_totals"]}, files=span.files, format=span.format)
     types = VIEW.build(ViewInput([without], {})).tables["types"].table
     assert dict(zip(types.text("type").tolist(), types.ints("calls").tolist()))["Cast"] == 26
+
+
+def test_ranks_of_the_old_layout_are_those_of_the_table() -> None:
+    assert [span.capture.rank for span in found_spans(RESULTS / "mindinsight_hosts")] == [0, 1, 2, 3]

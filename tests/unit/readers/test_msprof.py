@@ -18,10 +18,7 @@ from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.readers.msprof import pieces
-from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.scan import MEMORY, scan_trace
-from tb_npu_plugin.store.pool import worker
-from tb_npu_plugin.store.stages import Request, files_of
 from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views import doctor, step_trace
@@ -57,7 +54,7 @@ def rows(output: Path, *numbers: int) -> int:
 
 
 @pytest.mark.parametrize("scanner", ["", "python"])
-def test_a_lost_piece_costs_its_rows(output: Path, monkeypatch: pytest.MonkeyPatch, scanner: str) -> None:
+def test_a_lost_piece_loses_its_rows(output: Path, monkeypatch: pytest.MonkeyPatch, scanner: str) -> None:
     monkeypatch.setenv(SCANNER_VARIABLE, scanner)
     whole, lost = read(output), rows(output, 0)
     piece(output, 0).unlink()
@@ -66,13 +63,6 @@ def test_a_lost_piece_costs_its_rows(output: Path, monkeypatch: pytest.MonkeyPat
     assert span.rows("kernels") == (whole.rows("kernels") or 0) - lost > 0
     names = whole.tables["kernels"].text("name").tolist()
     assert span.tables["kernels"].text("name").tolist() == names[lost:]
-
-
-def test_a_piece_that_is_gone_since_the_folder_was_listed(output: Path) -> None:
-    """The only one: it was a defect of the reader."""
-    path, log = output / "op_summary_slice_0_20250101.csv", ProblemLog()
-    assert READERS["msprof"].tables(Reading(path, path.name, log)) == {}
-    assert [problem.code for problem in log.list()] == ["missing_file"]
 
 
 def emptied(path: Path) -> None:
@@ -111,13 +101,6 @@ def test_pieces_are_read_in_the_order_of_their_numbers(output: Path) -> None:
     assert [(name or "").partition("_")[0] for name in names] == [f"k{number}" for number in range(12)]
 
 
-def test_doctor_says_that_each_piece_was_read(output: Path) -> None:
-    found = doctor.build(ViewInput([read(output)], {})).data["files"]
-    states = {file["file"].rpartition("/")[2]: (file["state"], len(file["filled"])) for file in found}
-    pieces = [state for name, state in states.items() if "op_summary_slice_" in name]
-    assert pieces[0] == ("read", 1) and set(pieces[1:]) == {("read", 0)}
-
-
 def test_iterations_of_another_clock_have_no_place(output: Path) -> None:
     next(output.glob("step_trace_*.csv")).write_text(STEPS + "0,1,80.000,90.000,95.500,15.500,7\n")
     span = read(output)
@@ -137,20 +120,6 @@ def test_iterations_of_several_graphs_say_which(output: Path) -> None:
     assert table.text("step").tolist() == ["7/1", "8/1", "8/2"]
     assert table.ints("start_ns").tolist() == [80000, 180000, 280000]
     assert codes(span) == {"bad_required_cell"}
-
-
-def test_a_step_trace_without_its_columns(output: Path) -> None:
-    next(output.glob("step_trace_*.csv")).write_text("Device_id,Iteration\n0,1\n")
-    span = read(output)
-    assert codes(span) == {"missing_column"} and span.rows("iterations") is None
-
-
-@pytest.mark.parametrize("cell", ["nan", "1e400", "x", "-1", ""])
-def test_a_duration_that_is_none(output: Path, cell: str) -> None:
-    path = next(output.glob("step_trace_*.csv"))
-    path.write_text(path.read_text().replace(",0.300", f",{cell}"))
-    span = read(output)
-    assert span.rows("iterations") == 2
 
 
 def timeline(output: Path, out: Path) -> tuple[Timeline, list[Problem]]:
@@ -208,7 +177,7 @@ def cut_short(path: Path) -> None:
 
 @pytest.mark.parametrize("number", [0, 1, 2])
 @pytest.mark.parametrize("damage", [gone, emptied, no_list, cut_short])
-def test_a_damaged_piece_of_a_trace_costs_itself(
+def test_a_damaged_piece_of_a_trace_is_skipped(
     output: Path, tmp_path: Path, damage: Callable[[Path], None], number: int
 ) -> None:
     kept = [
@@ -225,20 +194,8 @@ def test_a_damaged_piece_of_a_trace_costs_itself(
     assert bool(problems) is (damage is not gone)
 
 
-def test_a_packed_piece_that_was_cut_costs_its_end(output: Path, tmp_path: Path) -> None:
-    whole, _ = timeline(output, tmp_path / "whole")
-    for number in (0, 1, 2):
-        piece = trace_piece(output, number)
-        data = gzip.compress(piece.read_bytes())
-        piece.with_name(piece.name + ".gz").write_bytes(data[: len(data) // 2] if number == 1 else data)
-        piece.unlink()
-    found, problems = timeline(output, tmp_path / "after")
-    assert [problem.code for problem in problems][:1] == ["file_cut"] and "slice_1" in problems[0].file
-    assert whole.slice_count / 2 < found.slice_count < whole.slice_count
-
-
 @pytest.mark.parametrize("packed", [False, True])
-def test_joining_pieces_tells_progress(
+def test_joining_pieces_reports_progress(
     output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
 ) -> None:
     """Of gigabytes it takes a while; it was told nothing until they were joined."""
@@ -266,27 +223,34 @@ def test_joining_pieces_tells_progress(
     assert len(told) > 3, "it can be seen to move"
 
 
-def test_a_trace_in_pieces_tells_the_progress_of_all(
-    output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker, "INTERVAL", 0)
-    (place,) = scan({"": output.parents[1]}).places()
-    (tmp_path / "out").mkdir()
-    said: list[dict[str, Any]] = []
-    files = files_of(place.span, "trace")
-    worker.run(Request("trace", place.span.folder, files, tmp_path / "out", place.span.format), said.append)
-    counts = [message["bytes"] for message in said]
-    assert len(files) == 3 and counts == sorted(counts) and counts[-1] == sum(file.size for file in files)
+def test_doctor_shows_that_each_piece_was_read(output: Path) -> None:
+    found = doctor.build(ViewInput([read(output)], {})).data["files"]
+    states = {file["file"].rpartition("/")[2]: (file["state"], len(file["filled"])) for file in found}
+    pieces = [state for name, state in states.items() if "op_summary_slice_" in name]
+    assert pieces[0] == ("read", 1) and set(pieces[1:]) == {("read", 0)}
 
 
-def test_without_a_place_for_args_there_are_none(output: Path) -> None:
-    events = READERS["msprof"].scan(trace_piece(output, 0), ProblemLog(), lambda _: None, MEMORY)
-    assert len(events) > 0 and set(events.args_offset.tolist()) == {-1} and events.args_path is None
-
-
-def test_doctor_says_that_each_piece_of_a_trace_was_read(output: Path, tmp_path: Path) -> None:
+def test_step_trace_without_its_columns(output: Path) -> None:
+    next(output.glob("step_trace_*.csv")).write_text("Device_id,Iteration\n0,1\n")
     span = read(output)
-    span.timeline, _ = timeline(output, tmp_path / "out")
-    found = doctor.build(ViewInput([span], {})).data["files"]
-    states = [(file["state"], len(file["filled"])) for file in found if file["file"].endswith(".json")]
-    assert states == [("read", 1), ("read", 0), ("read", 0)]
+    assert codes(span) == {"missing_column"} and span.rows("iterations") is None
+
+
+@pytest.mark.parametrize("cell", ["nan", "1e400", "x", "-1", ""])
+def test_bad_duration_keeps_its_row(output: Path, cell: str) -> None:
+    path = next(output.glob("step_trace_*.csv"))
+    path.write_text(path.read_text().replace(",0.300", f",{cell}"))
+    span = read(output)
+    assert span.rows("iterations") == 2
+
+
+def test_packed_piece_that_was_cut_is_read_to_its_end(output: Path, tmp_path: Path) -> None:
+    whole, _ = timeline(output, tmp_path / "whole")
+    for number in (0, 1, 2):
+        piece = trace_piece(output, number)
+        data = gzip.compress(piece.read_bytes())
+        piece.with_name(piece.name + ".gz").write_bytes(data[: len(data) // 2] if number == 1 else data)
+        piece.unlink()
+    found, problems = timeline(output, tmp_path / "after")
+    assert [problem.code for problem in problems][:1] == ["file_cut"] and "slice_1" in problems[0].file
+    assert whole.slice_count / 2 < found.slice_count < whole.slice_count

@@ -18,7 +18,7 @@ from tb_npu_plugin.scan import TraceEvents, scan_trace, source
 from tests.conftest import FIXTURES
 from tests.support.scanners import differences, needs_native, told
 
-pytestmark = needs_native
+pytestmark = [needs_native, pytest.mark.full]
 
 ROOT = Path(__file__).parents[3]
 NATIVE = ROOT / "tb_npu_plugin" / "scan" / "native"

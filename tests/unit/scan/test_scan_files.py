@@ -81,13 +81,6 @@ def test_spooled_columns_are_those_in_memory(trace: Path, tmp_path: Path) -> Non
         )
 
 
-def test_an_empty_trace_can_be_spooled(tmp_path: Path) -> None:
-    path = tmp_path / "t.json"
-    path.write_text("[]")
-    events = scan_trace(path, ProblemLog(), lambda _: None, ScanSink(spool=tmp_path))
-    assert (len(events), events.names, events.complete) == (0, [], True)
-
-
 @pytest.mark.parametrize("spooled", [False, True])
 @pytest.mark.parametrize("zipped", [False, True])
 def test_peeks_at_the_events_so_far(trace: Path, tmp_path: Path, spooled: bool, zipped: bool) -> None:
@@ -108,7 +101,7 @@ def test_peeks_at_the_events_so_far(trace: Path, tmp_path: Path, spooled: bool, 
         assert events.bytes_read <= whole.bytes_read and events.args_path == whole.args_path
 
 
-def test_all_bytes_are_told(trace: Path) -> None:
+def test_all_bytes_are_reported(trace: Path) -> None:
     trace.write_text('{"traceEvents": ' + json.dumps(EVENTS) + ', "more": "' + "x" * 100_000 + '"}')
     told: list[int] = []
     events = scan_trace(trace, ProblemLog(), told.append)
@@ -145,7 +138,7 @@ def remove(path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [shorten, empty, grow, replace, overwrite, remove])
-def test_a_file_that_changes_meanwhile(change: Callable[[Path], None], trace: Path) -> None:
+def test_a_file_that_changes_while_it_is_read(change: Callable[[Path], None], trace: Path) -> None:
     """It is a Problem and no crash, and what was read before is kept."""
     changed: list[int] = []
 

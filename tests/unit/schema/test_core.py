@@ -68,6 +68,6 @@ def test_every_table_has_a_file() -> None:
         ("profiler_info_x.json", None),
     ],
 )
-def test_files_are_told_by_name(name: str, id: str | None) -> None:
+def test_files_are_reported_by_name(name: str, id: str | None) -> None:
     spec = TORCH_NPU.file(name)
     assert (spec.id if spec is not None else None) == id

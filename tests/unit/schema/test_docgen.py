@@ -18,7 +18,7 @@ def test_every_file_and_table_is_on_the_page() -> None:
     assert all(f"Table `{table}`" in page for table in TABLES)
 
 
-def test_each_kind_of_result_tells_its_versions_and_what_backs_them() -> None:
+def test_page_has_the_versions_of_each_format() -> None:
     assert VERSIONS.keys() == FORMATS.keys()
     page = formats_page()
     versions = [version for known in VERSIONS.values() for version in known]

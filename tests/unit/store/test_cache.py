@@ -85,21 +85,6 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert list((tmp_path / "entries").iterdir()) == []
 
 
-def test_an_entry_that_is_committed_while_it_is_looked_for_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cache = Cache(tmp_path)
-    read = Path.read_bytes
-
-    def too_early(self: Path) -> bytes:
-        monkeypatch.setattr(Path, "read_bytes", read)
-        fill(cache, "k")
-        raise FileNotFoundError
-
-    monkeypatch.setattr(Path, "read_bytes", too_early)
-    assert cache.get("k") is not None and cache.get("k") is not None
-
-
 def test_only_the_user_can_look_into_it(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "new")
     fill(cache, "k")
@@ -150,12 +135,6 @@ def test_of_two_builds_the_first_stays(tmp_path: Path) -> None:
     assert list((tmp_path / "building").iterdir()) == []
 
 
-def test_an_unfinished_build_is_no_entry(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    (cache.new_folder() / "data").write_text("half")
-    assert list((tmp_path / "entries").iterdir()) == []
-
-
 def test_remains_of_a_crash_are_removed_but_not_what_is_being_built(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     old, new = cache.new_folder(), cache.new_folder()
@@ -175,13 +154,6 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
     assert {folder.name for folder in (tmp_path / "entries").iterdir()} == {"old", "oldest", "new"}
 
 
-def test_an_entry_larger_than_the_cache_is_kept_while_it_is_the_newest(tmp_path: Path) -> None:
-    cache = Cache(tmp_path, limit=100)
-    fill(cache, "small", 10)
-    fill(cache, "large", 5000)
-    assert {folder.name for folder in (tmp_path / "entries").iterdir()} == {"large"}
-
-
 def test_the_cache_is_walked_when_it_may_be_full_and_not_after_each_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,20 +169,6 @@ def test_the_cache_is_walked_when_it_may_be_full_and_not_after_each_entry(
     monkeypatch.setattr(cache_module, "LOOK_AGAIN", -1)  # another server may have filled it
     fill(cache, "4", 1)
     assert walks == ["0", "3", "4"]
-
-
-def test_files_of_a_dropped_entry_stay_readable_for_who_has_them_open(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    with (fill(cache, "k") / "data").open("rb") as stream:
-        cache.drop("k")
-        assert cache.get("k") is None and stream.read() == b"x" * 100
-
-
-def test_the_cache_is_found_from_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Workers run in "/": with a relative TB_NPU_CACHE_DIR they could not find where to write.
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TB_NPU_CACHE_DIR", "here")
-    assert cache_root() == tmp_path / "here"
 
 
 def test_without_a_place_for_it_the_cache_lasts_as_long_as_the_process(

@@ -9,7 +9,6 @@ import pytest
 
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.schema.core import Stage
-from tb_npu_plugin.store import stages
 from tb_npu_plugin.store.cache.disk import Cache, Entry
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.stages import STAGES
@@ -112,34 +111,6 @@ def test_a_run_is_cancelled_but_for_the_ranks_that_are_read(tmp_path: Path, libr
     assert [library.open(place).rows("kernels") for place in rest] == [2, 2, 2]
 
 
-def test_what_failed_is_tried_again_when_it_is_resumed(tmp_path: Path, library: Library, holding: Holding) -> None:
-    write_result(tmp_path / "logs" / NAME, trace=None)
-    (place,) = places(library)
-    library.request(place, ["tables"])
-    for tries in (1, 2):
-        assert until(lambda tries=tries: len(holding.made) == tries and "kernel_details" in holding.at())
-        holding.made[-1].kill()
-    assert until(lambda: states(library, place)[0] == "failed")
-    assert library.request(place, ["tables"])[0].state == "failed"
-    holding.hold()
-    library.resume([place], ["tables"])
-    library.read([place], ["tables"])
-    assert states(library, place)[0] == "ready" and not library.open(place).problems
-
-
-def test_a_growing_file_stays_cancelled_when_it_has_settled(
-    tmp_path: Path, library: Library, holding: Holding, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_result(tmp_path / "logs" / NAME, trace=None, settled=False)
-    monkeypatch.setattr(stages, "SETTLED_AFTER", 3600 * 10**9)
-    (place,) = places(library)
-    library.request(place, ["tables"])
-    assert until(lambda: "kernel_details" in holding.at())
-    library.cancel([place], ["tables"])
-    monkeypatch.setattr(stages, "SETTLED_AFTER", 0)
-    assert library.request(place, ["tables"])[0].state == "cancelled"
-
-
 def test_a_cancel_between_two_looks_counts(
     tmp_path: Path, library: Library, holding: Holding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,21 +154,3 @@ def test_what_ends_between_two_looks_is_not_new(
 
     monkeypatch.setattr(library, "_entry", end_after)
     assert [library.status(place, "tables").state for _ in range(2)] == ["reading", "ready"]
-
-
-def test_only_what_is_under_way_is_cancelled(tmp_path: Path, library: Library) -> None:
-    write_result(tmp_path / "logs" / NAME)
-    (place,) = places(library)
-    library.cancel([place], STAGES)
-    assert states(library, place) == ["new", "new"] and library.jobs() == []
-    library.resume([place], STAGES)
-    assert states(library, place) == ["new", "new"]
-
-
-def test_closing_removes_what_was_begun(tmp_path: Path, library: Library, holding: Holding) -> None:
-    write_result(tmp_path / "logs" / NAME)
-    (place,) = places(library)
-    library.request(place, STAGES)
-    assert until(lambda: "kernel_details" in holding.at())
-    library.close()
-    assert building(tmp_path) == []

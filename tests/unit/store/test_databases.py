@@ -90,16 +90,6 @@ def test_text_first(logs: Path) -> None:
     ]
 
 
-def test_nothing_is_missed_that_was_not_recorded(logs: Path) -> None:
-    result(logs, "both_no_memory")
-    for path in logs.rglob("*"):
-        if path.parent.name == "ASCEND_PROFILER_OUTPUT" and path.suffix != ".db":
-            path.unlink()
-    states = {state["id"]: state for state in view_states(facts_of_span(opened(logs)))}
-    assert states["kernel"]["available"]
-    assert not states["memory"]["available"] and "profile_memory" in states["memory"]["option"]
-
-
 def test_a_broken_database_is_named(logs: Path) -> None:
     output = result(logs, "db_only")
     (output / PROFILER).write_bytes(b"SQLite format 3\0" + b"\0" * 5000)

@@ -60,18 +60,6 @@ def test_the_overview_has_the_step_times_before_the_kernels_are_read(
     assert until(lambda: not any((tmp_path / "cache" / "building").iterdir())), "nobody needs the first look any more"
 
 
-def test_a_cancelled_reading_keeps_its_first_look(service: Service, holding: Holding) -> None:
-    (place,) = service.library.scan().places()
-    query = {"span": place.span.token}
-    assert until(lambda: service.view("overview", query)["data"] is not None)
-    service.reading([place.span.token], "", "tables", "cancel")
-    found = service.view("overview", query)
-    assert found["state"] == "reading" and found["data"] is not None and found["data"]["steps"]
-    holding.hold()
-    service.reading([place.span.token], "", "tables", "resume")
-    assert until(lambda: service.view("overview", query)["state"] == "ready")
-
-
 def test_a_database_shows_its_steps_before_the_metrics_of_its_kernels_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,6 @@ from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE
 from tb_npu_plugin.store.timeline.open import Timeline
-from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import KERNELS, NAME, settle, write_result
 
 
@@ -107,15 +106,6 @@ def test_lists_of_spans_open_no_timelines_and_few_stay_open(
     assert first.detail(0)["name"] == "aten::add", "who has it still may use it"
 
 
-def test_a_second_server_reads_nothing_again(tmp_path: Path, library: Library) -> None:
-    write_result(tmp_path / "logs" / NAME, trace=None)
-    place = only(library)
-    library.read([place], ["tables"])
-    other = Library(library.watcher, Cache(tmp_path / "cache"), workers=1)
-    assert other.status(place, "tables").state == "ready" and other.open(place).rows("kernels") == 2
-    other.close()
-
-
 def test_a_changed_file_is_read_again(tmp_path: Path, library: Library) -> None:
     folder = write_result(tmp_path / "logs" / NAME, trace=None)
     library.read([only(library)], ["tables"])
@@ -128,20 +118,6 @@ def test_a_changed_file_is_read_again(tmp_path: Path, library: Library) -> None:
     library.read([place], ["tables"])
     span = library.open(place)
     assert span.rows("kernels") == 3 and library.status(place, "tables").key != before
-
-
-def test_a_file_added_and_one_removed_are_noticed(tmp_path: Path, library: Library) -> None:
-    folder = write_result(tmp_path / "logs" / NAME, trace=None)
-    library.read([only(library)], ["tables"])
-    statistic = "OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)\nAdd,AI_CORE,1,1,1,1,1,1\n"
-    (folder / "ASCEND_PROFILER_OUTPUT" / "op_statistic.csv").write_text(statistic)
-    settle(folder)
-    library.read([only(library)], ["tables"])
-    assert library.open(only(library)).rows("op_statistic") == 1
-    (folder / "ASCEND_PROFILER_OUTPUT" / "step_trace_time.csv").unlink()
-    library.read([only(library)], ["tables"])
-    span = library.open(only(library))
-    assert span.rows("step_trace") is None and span.rows("kernels") == 2
 
 
 def test_a_file_still_being_written_is_shown_said_and_read_again_when_it_has_settled(
@@ -173,18 +149,7 @@ def test_a_file_still_being_written_is_shown_said_and_read_again_when_it_has_set
     assert span.rows("kernels") == 3 and list(span.problems) == []
 
 
-def test_what_was_read_while_growing_is_read_again_even_if_it_did_not_change(
-    tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_result(tmp_path / "logs" / NAME, trace=None, settled=False)
-    monkeypatch.setattr(stages, "SETTLED_AFTER", 3600 * 10**9)
-    place = only(library)
-    library.read([place], ["tables"])
-    monkeypatch.setattr(stages, "SETTLED_AFTER", 0)
-    assert library.status(place, "tables").state == "new"
-
-
-def test_a_damaged_cache_file_costs_one_look(tmp_path: Path, library: Library) -> None:
+def test_a_damaged_cache_file_is_dropped_and_read_again(tmp_path: Path, library: Library) -> None:
     write_result(tmp_path / "logs" / NAME, trace=None)
     place = only(library)
     library.read([place], ["tables"])
@@ -200,15 +165,7 @@ def test_a_damaged_cache_file_costs_one_look(tmp_path: Path, library: Library) -
     assert library.open(place).table("kernels") is not None
 
 
-def test_an_evicted_entry_is_read_again(tmp_path: Path, library: Library) -> None:
-    write_result(tmp_path / "logs" / NAME, trace=None)
-    place = only(library)
-    library.read([place], ["tables"])
-    shutil.rmtree(tmp_path / "cache" / "entries" / library.status(place, "tables").key)
-    assert library.status(place, "tables").state == "new"
-
-
-def test_a_folder_that_vanishes_before_it_is_read_costs_itself(tmp_path: Path, library: Library) -> None:
+def test_a_folder_that_vanishes_before_it_is_read_is_skipped(tmp_path: Path, library: Library) -> None:
     write_result(tmp_path / "logs" / NAME, trace=None)
     gone = write_result(tmp_path / "logs" / "other_1_20250109154804123_ascend_pt", rank=1, trace=None)
     library.watcher.update()
@@ -221,33 +178,6 @@ def test_a_folder_that_vanishes_before_it_is_read_costs_itself(tmp_path: Path, l
     with pytest.raises(NotFound):
         library.watcher.update()
         library.place(places[1].span.token)
-
-
-def test_closing_leaves_no_worker_behind(tmp_path: Path, library: Library) -> None:
-    write_result(tmp_path / "logs" / NAME, trace=None)
-    place = only(library)
-    library.read([place], ["tables"])
-    (process,) = library.pool._processes
-    library.close()
-    assert until(lambda: process._child.poll() is not None)
-
-
-def test_what_settles_while_others_are_read_is_read_again(
-    tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The command line read the first of several results while it settled, and then showed nothing of it.
-    for number in range(2):
-        write_result(tmp_path / "logs" / NAME.replace("4242", str(number)), rank=number, trace=None, settled=False)
-    monkeypatch.setattr(stages, "SETTLED_AFTER", 3600 * 10**9)
-    library.watcher.update()
-    first, second = library.scan().places()
-    library.read([first], ["tables"])
-
-    def settle_meanwhile() -> None:
-        monkeypatch.setattr(stages, "SETTLED_AFTER", 0)
-
-    library.read([first, second], ["tables"], settle_meanwhile)
-    assert [library.open(place).rows("kernels") for place in (first, second)] == [2, 2]
 
 
 def test_what_leaves_the_cache_while_others_are_read_is_not_read_for_ever(

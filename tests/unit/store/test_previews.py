@@ -13,7 +13,7 @@ from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library
 from tests.support.trace import event, metadata
 from tests.unit.discovery.test_watch import until
-from tests.unit.store.results import NAME, settle, write_result
+from tests.unit.store.results import NAME, write_result
 from tests.unit.store.slow_worker import Holding
 
 COUNT = 4000
@@ -123,54 +123,7 @@ def test_a_preview_that_cannot_be_moved_is_no_loss(
     assert library.status(found, "trace").state == "ready" and shown(library, found)[1] == COUNT
 
 
-@pytest.mark.parametrize("cancelled", [False, True])
-def test_closing_removes_previews(tmp_path: Path, library: Library, place: Place, cancelled: bool) -> None:
-    assert shown(library, place) != ("", 0)
-    if cancelled:
-        library.cancel([place], ["trace"])
-    library.close()
-    assert building(tmp_path) == set()
-
-
-def test_a_cancelled_reading_that_another_server_has_done_leaves_no_preview(
-    tmp_path: Path, library: Library, place: Place, holding: Holding
-) -> None:
-    # It stayed on the disk for a day, like the two below.
-    library.cancel([place], ["trace"])
-    other = Library(library.watcher, Cache(tmp_path / "cache"), workers=1)
-    other.read([place], ["trace"])
-    other.close()
-    assert library.status(place, "trace").state == "ready"
-    assert until(lambda: building(tmp_path) == set())
-
-
-def test_a_resumed_reading_that_began_already_leaves_no_preview(
-    tmp_path: Path, library: Library, place: Place, holding: Holding, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    library.cancel([place], ["trace"])
-    monkeypatch.setattr(library.pool, "forget", lambda key: library.request(place, ["trace"]))  # a page asks meanwhile
-    library.resume([place], ["trace"])
-    holding.hold()
-    library.read([place], ["trace"])
-    assert until(lambda: building(tmp_path) == set())
-
-
-def test_two_readings_of_a_trace_that_are_cancelled_leave_one_preview_at_most(
-    tmp_path: Path, library: Library, place: Place
-) -> None:
-    settle(place.span.folder, 30)
-    library.watcher.update()
-    (changed,) = library.scan().places()
-    library.request(changed, ["trace"])
-    library.cancel([place], ["trace"])
-    assert shown(library, place) != ("", 0)
-    library.cancel([changed], ["trace"])
-    assert until(lambda: building(tmp_path) == set())
-
-
-def test_a_preview_that_went_between_two_looks_is_no_damage(
-    tmp_path: Path, library: Library, place: Place, holding: Holding
-) -> None:
+def test_removed_preview_is_no_damage(tmp_path: Path, library: Library, place: Place, holding: Holding) -> None:
     span = library.open(place)
     holding.hold()
     library.read([place], ["trace"])

@@ -34,7 +34,7 @@ def kernels(*more: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("start", ["1.0", "172163581670.080", "2736408883704643.000", "736408883704643.212"])
-def test_a_row_far_off_costs_itself(start: str, tmp_path: Path) -> None:
+def test_a_row_far_off_is_skipped(start: str, tmp_path: Path) -> None:
     stray = f"7,aclnnAdd_Add,Add,AI_VECTOR_CORE,{start}\t,3.5,0,8\r\n"
     meta, tables, problems = run(request(tmp_path, files=kernels(stray)))
     assert meta["start_ns"] == FIRST and tables["kernels"].ints("start_ns").tolist() == [FIRST, 1736408883704700001]
@@ -44,7 +44,7 @@ def test_a_row_far_off_costs_itself(start: str, tmp_path: Path) -> None:
     assert problem.found == f"{round(float(start.split('.')[0])) * 1000 + int((start + '.0').split('.')[1])} ns"
 
 
-def test_an_end_far_off_costs_its_row(tmp_path: Path) -> None:
+def test_end_far_off_loses_its_row(tmp_path: Path) -> None:
     endless = f"7,aclnnAdd_Add,Add,AI_VECTOR_CORE,1736408883704643.212\t,{2 * 10**12},0,8\r\n"
     _, tables, problems = run(request(tmp_path, files=kernels(endless)))
     assert len(tables["kernels"]) == 2

@@ -1,4 +1,4 @@
-"""The worker process: its protocol, what one bad file costs, how its end is told."""
+"""The worker process: protocol, bad files, how its end is reported."""
 
 from __future__ import annotations
 
@@ -6,12 +6,8 @@ import errno
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +22,12 @@ from tb_npu_plugin.readers.text import capture
 from tb_npu_plugin.readers.text import reader as text
 from tb_npu_plugin.store.cache.disk import reader_version
 from tb_npu_plugin.store.pool import worker
-from tb_npu_plugin.store.pool.process import Failed, Killed, WorkerProcess
+from tb_npu_plugin.store.pool.process import Failed, WorkerProcess
 from tb_npu_plugin.store.stages import Request, files_of
-from tb_npu_plugin.store.tables.short import read_short
 from tb_npu_plugin.store.timeline import build as timeline_build
 from tests.support.fixtures import FIXTURES
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, write_result
-from tests.unit.store.slow_worker import Holding
-
-#: A user without rights, on every system.
-NOBODY = 65534
 
 
 def request(tmp_path: Path, **content: Any) -> Request:
@@ -46,7 +37,7 @@ def request(tmp_path: Path, **content: Any) -> Request:
     return Request("tables", place.span.folder, files_of(place.span, "tables"), tmp_path / "out")
 
 
-def test_meta_tells_what_lists_need(tmp_path: Path) -> None:
+def test_meta_has_rows_times_steps_and_progress(tmp_path: Path) -> None:
     said: list[dict[str, Any]] = []
     asked = request(tmp_path, rank=3)
     meta = json.loads(json.dumps(worker.run(asked, said.append)))
@@ -58,7 +49,7 @@ def test_meta_tells_what_lists_need(tmp_path: Path) -> None:
     assert counts == sorted(counts) and counts[-1] <= sum(file.size for file in asked.files)
 
 
-def test_meta_tells_which_files_a_table_is_made_of(tmp_path: Path) -> None:
+def test_meta_has_the_files_of_each_table(tmp_path: Path) -> None:
     """Doctor said that five files of six were not needed, and sources were names of files with <rank> in them."""
     (place,) = scan({"": FIXTURES / "results" / "mindinsight_single"}).places()
     asked = Request("tables", place.span.folder, files_of(place.span, "tables"), tmp_path, format=place.span.format)
@@ -84,7 +75,7 @@ def test_meta_tells_which_files_a_table_is_made_of(tmp_path: Path) -> None:
         (ValueError("a defect of ours"), "reader_defect"),
     ],
 )
-def test_a_file_that_cannot_be_read_costs_itself(
+def test_a_file_that_cannot_be_read_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
 ) -> None:
     real = text.read_file
@@ -115,18 +106,9 @@ def test_a_defect_in_reading_the_settings_does_not_cost_the_tables(
     assert [(item["code"], item["file"]) for item in meta["problems"]] == [("reader_defect", "profiler_info_0.json")]
 
 
-def test_problems_of_the_trace_tell_where_it_lies(tmp_path: Path) -> None:
-    asked = request(tmp_path, trace="[" + json.dumps({"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}))
-    name = "ASCEND_PROFILER_OUTPUT/trace_view.json"
-    file = FoundFile(name, 1, (asked.folder / name).stat().st_mtime_ns)
-    meta = worker.run(Request("trace", asked.folder, (file,), asked.out), lambda message: None)
-    assert meta["timeline"] is True and meta["base_ns"] == 1000
-    assert [(item["code"], item["file"]) for item in meta["problems"]] == [("truncated_file", file.relative)]
-
-
 @pytest.mark.parametrize("part", ["read_operators", "write_slices"])
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
-def test_a_part_of_the_timeline_that_fails_is_told(
+def test_a_part_of_the_timeline_that_fails_is_reported(
     part: str, error: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Operators are read by a thread of their own. A full disk of ours is no property of the file."""
@@ -171,31 +153,7 @@ def test_lack_of_memory_is_not_taken_for_a_bad_file(tmp_path: Path, monkeypatch:
         worker.run(request(tmp_path), lambda message: None)
 
 
-@pytest.fixture
-def as_a_user(tmp_path: Path) -> Iterator[Path]:
-    """A folder of a user who may not read everything: root becomes nobody meanwhile."""
-    worker.run(request(tmp_path), lambda message: None)  # imports what nobody may have no way to
-    home = Path(tempfile.mkdtemp())  # not tmp_path: only its owner may go into the folders above that one
-    root = os.geteuid() == 0
-    if root:
-        os.chown(home, NOBODY, -1)
-        os.seteuid(NOBODY)
-    try:
-        yield home
-    finally:
-        if root:
-            os.seteuid(0)
-        shutil.rmtree(home)
-
-
-def test_a_file_without_permission_costs_itself(as_a_user: Path) -> None:
-    asked = request(as_a_user)
-    (asked.folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").chmod(0)
-    meta = worker.run(asked, lambda message: None)
-    assert list(meta["rows"]) == ["step_trace"] and [item["code"] for item in meta["problems"]] == ["no_permission"]
-
-
-def test_a_file_that_changes_meanwhile_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_changes_while_it_is_read_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = request(tmp_path)
     real = text.read_file
 
@@ -210,21 +168,7 @@ def test_a_file_that_changes_meanwhile_is_noted(tmp_path: Path, monkeypatch: pyt
     ]
 
 
-def test_one_process_serves_many_requests(tmp_path: Path) -> None:
-    process = WorkerProcess()
-    asked = request(tmp_path)
-    for name in ("one", "two"):
-        out = tmp_path / name
-        out.mkdir()
-        meta = process.run(Request("tables", asked.folder, asked.files, out), lambda message: None)
-        assert meta["rows"]["kernels"] == 2
-        table = read_short(out / "tables.bin", "kernels")
-        assert table is not None and len(table) == 2
-    process.close()
-    assert process._child.returncode == 0
-
-
-def test_a_failure_is_told_with_its_traceback_and_the_process_goes_on(tmp_path: Path) -> None:
+def test_a_failure_is_reported_with_its_traceback_and_the_process_goes_on(tmp_path: Path) -> None:
     process = WorkerProcess()
     asked = request(tmp_path)
     with pytest.raises(Failed, match="out-that-is-not-there") as failure:
@@ -247,38 +191,6 @@ def test_a_worker_ends_with_a_server_that_was_killed(tmp_path: Path) -> None:
     killed.wait()
     assert until(lambda: not Path(f"/proc/{worker_id}/exe").exists())
     killed.stdout.close()
-
-
-def test_a_killed_process_is_told_by_its_signal(tmp_path: Path) -> None:
-    process = Holding(tmp_path / "holding", "kernel_details.csv")()
-    asked = request(tmp_path)
-    begun = threading.Event()
-    ended: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            process.run(asked, lambda message: begun.set())
-        except Killed as error:
-            ended.append(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    assert begun.wait(120)
-    process.kill()
-    assert until(lambda: bool(ended))
-    assert "SIGKILL" in str(ended[0]) and "memory" in str(ended[0])
-
-
-def test_a_keyboard_interrupt_is_left_to_the_server(tmp_path: Path) -> None:
-    # ^C goes to all processes of a terminal: each worker printed a traceback over the server's last words.
-    process = WorkerProcess()
-    asked = request(tmp_path)
-    process.run(asked, lambda message: None)
-    process._child.send_signal(signal.SIGINT)
-    (tmp_path / "again").mkdir()
-    again = Request("tables", asked.folder, asked.files, tmp_path / "again")
-    assert process.run(again, lambda message: None)["rows"]["kernels"] == 2
-    process.close()
-    assert process._child.returncode == 0
 
 
 def test_what_prints_does_not_get_between_the_lines(tmp_path: Path) -> None:

@@ -58,19 +58,12 @@ def test_names_and_order_of_processes_and_threads(tmp_path: Path) -> None:
 
 
 def test_ids_of_any_length_are_in_the_order_of_numbers(tmp_path: Path) -> None:
-    """One that Python refuses to read as a number cost the trace."""
+    """One that Python refuses to read as a number lost the trace."""
     long = "9" * 5000
     events = [{**event("a", 1, 1), "pid": pid} for pid in (long, "10", "9", "x", 8)]
     timeline, problems = open_trace(events, tmp_path)
     assert [track["process"] for track in timeline.tracks] == ["pid 8", "pid 9", "pid 10", f"pid {long}", "pid x"]
     assert problems == []
-
-
-def test_a_slice_that_ends_beyond_all_time_costs_itself(tmp_path: Path) -> None:
-    good, endless = event("a", 1, 1, 0, 3), {**event("b", 1, 1, 0, 3), "ts": 8e15, "dur": 8e15}
-    timeline, problems = open_trace([good, endless], tmp_path)
-    assert [found["name"] for found in slices_of(timeline)] == ["a"]
-    assert [(problem.code, problem.count) for problem in problems] == [("outside_recording", 1)]
 
 
 def test_begin_end_pairs_and_instants(tmp_path: Path) -> None:
@@ -99,7 +92,7 @@ def test_begin_end_pairs_and_instants(tmp_path: Path) -> None:
     assert [(p.code, p.found) for p in problems] == [("unpaired_event", '1 "E" without "B", 1 "B" without "E"')]
 
 
-def test_an_event_without_what_a_slice_needs_costs_itself(tmp_path: Path) -> None:
+def test_an_event_without_what_a_slice_needs_is_skipped(tmp_path: Path) -> None:
     events = [
         event("good", 1, 1),
         {"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 1},
@@ -155,12 +148,6 @@ def test_flow_steps_make_a_chain_and_reused_ids_new_arrows(tmp_path: Path) -> No
     assert flows_of(timeline, "e") == [("k", "d", "e")]
 
 
-def test_a_flow_into_the_past_is_kept(tmp_path: Path) -> None:
-    events = [event("a", 0, 5), event("b", 10, 5), flow("s", 1, 10), flow("f", 1, 0, bp="e")]
-    timeline, _ = open_trace(events, tmp_path)
-    assert flows_of(timeline, "a") == [("k", "b", "a")]
-
-
 def test_counters_by_key_and_dimension(tmp_path: Path) -> None:
     def point(name: str, time: int, **args: Any) -> dict[str, Any]:
         return {"ph": "C", "name": name, "pid": 1, "tid": time, "ts": time, "args": args}
@@ -184,7 +171,7 @@ def test_counters_by_key_and_dimension(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", [{"ts": True}, {"ts": "soon"}, {"name": None}])
-def test_a_point_without_a_name_or_a_time_is_told(lost: dict[str, Any], tmp_path: Path) -> None:
+def test_a_point_without_a_name_or_a_time_is_reported(lost: dict[str, Any], tmp_path: Path) -> None:
     point = {"ph": "C", "name": "HBM 0", "pid": 6, "ts": 1, "args": {"Read(MB/s)": 5}}
     timeline, problems = open_trace([point, {**point, **lost}], tmp_path)
     assert len(timeline.curves.time) == 1
@@ -238,34 +225,6 @@ def test_gzip_keeps_its_args_when_the_file_is_gone(tmp_path: Path) -> None:
 def test_nothing_to_show_is_a_bad_file(text: str, tmp_path: Path) -> None:
     with pytest.raises(BadFile):
         open_trace(text, tmp_path)
-
-
-def test_operators_are_there_without_their_file(tmp_path: Path) -> None:
-    call = {"Input Dims": "2,3", "Call stack": "a;\r\nb"}
-    events = [
-        event("ProfilerStep#5", 0, 100, cat="cpu_op"),
-        event("aten::add", 10, 50, cat="cpu_op", args=call),
-        event("aten::empty", 20, 10, cat="cpu_op"),
-        event("slice", 20, 10),
-    ]
-    timeline, _ = open_trace(events, tmp_path)
-    table = timeline.operators()
-    assert table.text("name").tolist() == ["aten::add", "aten::empty"]
-    assert table.ints("host_self_ns").tolist() == [40_000, 10_000]
-    assert table.text("input_shapes").tolist() == ["2,3", None]
-    assert table.text("call_stack").tolist() == ["a;\r\nb", None]
-
-
-def test_rows_are_sorted_and_free_of_overlap(tmp_path: Path) -> None:
-    random = np.random.default_rng(5)
-    events = [event("a", int(t), int(d), int(k)) for t, d, k in random.integers(0, [300, 40, 3], size=(400, 3))]
-    timeline, _ = open_trace(events, tmp_path)
-    rows = timeline.rows
-    for row in range(len(rows.first) - 1):
-        low, high = rows.bounds(row)
-        start, dur = rows.start[low:high], rows.dur[low:high]
-        assert (start[1:] >= start[:-1] + np.maximum(dur[:-1], 1)).all()
-    assert sum(track["slices"] for track in timeline.tracks) == timeline.slice_count == 400
 
 
 def test_progress_goes_on_after_the_file_is_read_and_ends_at_its_size(tmp_path: Path) -> None:

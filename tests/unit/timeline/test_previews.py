@@ -17,11 +17,11 @@ from tests.support.scanners import both_scanners
 from tests.support.trace import event, metadata
 
 pytestmark = both_scanners
-COUNT = 60_000
+COUNT = 20_000
 
 
 def build(path: Path, out: Path) -> list[tuple[int | None, int, list[str], Any]]:
-    """(bytes, slices, tracks, args of the last slice) of each timeline that is told, the final one last."""
+    """(bytes, slices, tracks, args of the last slice) of each timeline that is reported, the final one last."""
     found = []
 
     def look(folder: Path) -> None:

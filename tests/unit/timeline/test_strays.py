@@ -19,7 +19,7 @@ def good(count: int = 50) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("at", [0, 172_163_581_670, NOW + LATE, NOW - LATE])
 @pytest.mark.parametrize("phase", ["X", "i", "C", "s", "B"])
-def test_an_event_far_off_costs_itself(at: int, phase: str, tmp_path: Path) -> None:
+def test_an_event_far_off_is_skipped(at: int, phase: str, tmp_path: Path) -> None:
     stray = {**event("stray", at, 1), "ph": phase, "id": 7, "args": {"value": 5}}
     timeline, problems = open_trace([*good(25), stray, *good(25)], tmp_path)
     assert (timeline.base_ns, timeline.end_ns) == (NOW * 1000, (NOW + 25) * 1000)
@@ -29,7 +29,7 @@ def test_an_event_far_off_costs_itself(at: int, phase: str, tmp_path: Path) -> N
     assert problem.found.startswith(f"begin {at * 1000} ns")
 
 
-def test_an_end_far_off_costs_the_event(tmp_path: Path) -> None:
+def test_an_end_far_off_is_skipped(tmp_path: Path) -> None:
     timeline, problems = open_trace([*good(), event("endless", NOW, LATE), event("endless", NOW, LATE)], tmp_path)
     assert timeline.end_ns == (NOW + 50) * 1000
     assert len(slices_of(timeline)) == 50
@@ -48,8 +48,3 @@ def test_metadata_have_times_that_say_nothing(tmp_path: Path) -> None:
     named = {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 0, "args": {"name": "Python"}}
     timeline, problems = open_trace([named, *good()], tmp_path)
     assert problems == [] and timeline.tracks[0]["process"] == "Python"
-
-
-def test_times_that_count_from_the_begin(tmp_path: Path) -> None:
-    timeline, problems = open_trace([event("a", 0, 1), event("b", 5, 1), event("c", 9e9, 1)], tmp_path)
-    assert problems == [] and len(slices_of(timeline)) == 3

@@ -35,13 +35,6 @@ def test_operator_shows_the_calls_of_cann() -> None:
     )
 
 
-def test_kernel_shows_every_task() -> None:
-    (folder, _) = sorted((RESULTS / "new_spellings").glob("*_ascend_pt"))
-    table = built("kernel", span_of(folder)).tables["task_time"].table
-    wanted = [int(Decimal(row["task_time(us)"]) * 1000) for row in rows(folder, "task_time.csv")]
-    assert wanted and table.ints("dur_ns").tolist() == wanted
-
-
 def test_kernel_shows_fused_operators() -> None:
     (span,) = found_spans(RESULTS / "msprof_pieces")
     table = built("kernel", span).tables["fusion_op"].table

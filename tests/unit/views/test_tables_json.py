@@ -73,14 +73,6 @@ def test_numbers_inside_text_sort_as_numbers() -> None:
     assert page(TableQuery(sort="step", desc=True))["step"] == ["10", "9", "9", None]
 
 
-def test_a_name_of_ten_thousand_digits_sorts() -> None:
-    table = from_lists((Column("name", Kind.TEXT),), {"name": ["9" * 10_000, "1" * 10_000, "a"]})
-
-    answer = table_json("t", ViewTable(table, "name", desc=False), 0, TableQuery())
-
-    assert [name[0] for name in answer["data"]["name"]] == ["1", "9", "a"]
-
-
 @pytest.mark.parametrize(
     ("where", "starts"),
     [

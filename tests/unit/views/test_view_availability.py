@@ -27,28 +27,12 @@ def test_views_in_sidebar_order_and_all_there_with_all_files() -> None:
     assert missing(facts_of_files(ALL)) == []
 
 
-def test_a_view_says_which_file_and_option_it_lacks() -> None:
+def test_missing_view_names_file_and_option() -> None:
     memory = states([FOLDER + "kernel_details.csv"])["memory"]
 
     assert not memory["available"]
     assert memory["reason"] == "None of memory_record.csv, operator_memory.csv, npu_module_mem.csv found."
     assert memory["option"] == "profile_memory=True"
-
-
-def test_one_file_of_several_is_enough() -> None:
-    assert states([FOLDER + "npu_module_mem.csv.gz"])["memory"]["available"]
-
-
-def test_overview_needs_nothing() -> None:
-    assert states([])["overview"]["available"]
-
-
-def test_the_count_is_that_of_the_rows_read() -> None:
-    span = TestSpan({"kernels": table_of("kernels", [{"name": "k", "start_ns": 1, "dur_ns": 1}])})
-
-    found = {state["id"]: state["count"] for state in view_states(facts_of_span(span))}
-
-    assert (found["kernel"], found["overview"]) == (1, None)
 
 
 def test_missing_of_a_view_and_of_all() -> None:
@@ -122,14 +106,3 @@ def test_a_setting_that_was_on_is_not_advised(capture: Capture, option: str, tex
     (entry,) = (entry for entry in missing(facts) if entry["table"] == "operators")
     assert entry["option"] == option
     assert entry["text"].endswith(text)
-
-
-def test_settings_that_were_on_leave_the_advice_of_a_file_that_needs_more() -> None:
-    span = TestSpan(
-        {"kernels": table_of("kernels", [{"name": "k"}])}, Capture(level="Level1", switches={"l2_cache": False})
-    )
-
-    found = {entry["table"]: entry["option"] for entry in missing(facts_of_span(span))}
-
-    assert found["communication"] == "more than one rank"
-    assert found["op_memory"] == "profile_memory=True"

@@ -111,7 +111,7 @@ def without(value: Any, keys: frozenset[str]) -> Any:
 
 #: Without the trace of both_cluster: its text shows tasks of communication on their planes only (test_database_events.py).
 PAIRS = [
-    pytest.param(view, name, id=f"{view.id}-{name}")
+    pytest.param(view, name, id=f"{view.id}-{name}", marks=() if name in RUNS[:2] else pytest.mark.full)
     for view in VIEWS
     for name in RUNS
     if view.id != "doctor" and (view.id, name) != ("trace", "both_cluster")

@@ -52,7 +52,7 @@ def test_a_reservation_is_no_damage() -> None:
     assert files(span)["kernel_details.csv"]["state"] == "read"
 
 
-def test_problems_of_no_file_stand_apart() -> None:
+def test_problems_of_no_file_are_separate() -> None:
     span = TestSpan(files=[OUT + "kernel_details.csv", OUT + "op_statistic.csv"])
     both = f"{OUT}kernel_details.csv, {OUT}op_statistic.csv"
     span.problems = [problem(""), problem("gone.csv"), problem(both, "info")]
@@ -70,13 +70,6 @@ def test_files_that_nothing_reads_are_listed() -> None:
         (OUT + "mine.txt", "unread", 1, False),
     ]
     assert data["more"] == 3
-
-
-def test_a_database_is_shown_in_the_views_of_its_tables() -> None:
-    name = "ascend_pytorch_profiler_0.db"
-    span = TestSpan({"kernels": kernels(1), "l2_cache": table_of("l2_cache", [])}, files=[OUT + name])
-    span.sources = {"kernels": name, "l2_cache": name}
-    assert files(span)[name]["views"] == ["kernel", "overview", "step_trace", "diff"]
 
 
 def test_a_table_of_several_files_is_filled_by_each() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from collections import Counter
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -12,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.tables import NULL_INT
-from tb_npu_plugin.views import diff, distributed, kernel, memory, operator, overview
+from tb_npu_plugin.views import distributed, kernel, overview
 from tb_npu_plugin.views.base import ViewInput, ViewResult
 from tests.support.span import TestSpan, real_folder, span_of
 
@@ -34,10 +32,6 @@ def raw(rank: int, name: str) -> list[dict[str, str]]:
 def ns(text: str) -> int:
     """Microseconds as text to integer ns."""
     return round(Decimal(text.strip()) * 1000)
-
-
-def mib(text: str) -> int:
-    return round(Decimal(text.strip()) * 1024 * 1024)
 
 
 def build(view: Any, *ranks: int, **params: str) -> ViewResult:
@@ -66,21 +60,6 @@ def test_overview_has_the_digits_of_the_file(rank: int) -> None:
 
 
 @pytest.mark.parametrize("rank", RANKS)
-def test_steps_computed_from_the_kernels_agree_with_the_file(rank: int) -> None:
-    found = span(rank)
-    without = TestSpan({name: table for name, table in found.tables.items() if name != "step_trace"}, found.capture)
-
-    data = overview.build(ViewInput([without], {})).data
-
-    (step,) = data["steps"]
-    assert data["steps_source"] == "kernel_details.csv"
-    assert abs(step["computing"] - BUDGETS[rank][0]) <= 188  # kernels' durations are rounded to ns
-    assert abs(step["communication"] - BUDGETS[rank][3]) <= 5
-    assert abs(step["communication_not_overlapped"] - BUDGETS[rank][1]) <= 400
-    assert step["bubble"] is None
-
-
-@pytest.mark.parametrize("rank", RANKS)
 def test_types_are_op_statistic_and_so_are_the_computed_ones(rank: int) -> None:
     result = build(kernel, rank)
     expected = raw(rank, "op_statistic.csv")
@@ -100,94 +79,6 @@ def test_types_are_op_statistic_and_so_are_the_computed_ones(rank: int) -> None:
             assert abs(table.ints("avg_ns")[place] - ns(row["Avg Time(us)"])) <= (1 if tolerance else 0)
             assert table.floats("ratio")[place] == pytest.approx(float(row["Ratio(%)"]), abs=0.0006)
     assert result.data["types_source"] == "op_statistic.csv"
-
-
-@pytest.mark.parametrize("rank", RANKS)
-def test_kernels(rank: int) -> None:
-    result = build(kernel, rank)
-    rows = raw(rank, "kernel_details.csv")
-    computing = [ns(row["Duration(us)"]) for row in rows if row["Accelerator Core"] != "HCCL"]
-    communication = [ns(row["Duration(us)"]) for row in rows if row["Accelerator Core"] == "HCCL"]
-
-    data = result.data
-    assert (data["kernels"], len(rows)) == (191, 191)
-    assert data["computing_ns"] == sum(computing)
-    assert (data["communication_calls"], data["communication_ns"]) == (len(communication), sum(communication))
-    assert Counter({core["core"]: core["calls"] for core in data["cores"]}) == Counter(
-        row["Accelerator Core"] for row in rows
-    )
-    statistic = result.tables["statistic"].table
-    assert set(statistic.text("name").tolist()) == {row["Name"] for row in rows}
-    assert int(statistic.ints("total_ns").sum()) == sum(computing) + sum(communication)
-
-
-@pytest.mark.parametrize("rank", RANKS)
-def test_operator_sums(rank: int) -> None:
-    result = build(operator, rank)
-    rows = raw(rank, "operator_details.csv")
-
-    assert result.data["calls"] == len(rows)
-    assert result.data["device_self_ns"] == sum(ns(row["Device Self Duration(us)"]) for row in rows)
-    for name in ("by_name", "by_shape"):
-        table = result.tables[name].table
-        assert int(table.ints("calls").sum()) == len(rows)
-        assert int(table.ints("host_self_ns").sum()) == sum(ns(row["Host Self Duration(us)"]) for row in rows)
-        assert int(table.ints("device_self_ns").sum()) == result.data["device_self_ns"]
-
-
-@pytest.mark.parametrize("rank", RANKS)
-def test_stacks_of_an_operator(rank: int) -> None:
-    rows = [row for row in raw(rank, "operator_details.csv") if row["Name"] == "aten::copy_"]
-
-    table = operator.stacks(ViewInput([span(rank)], {"name": "aten::copy_"})).table
-
-    assert len(table) == len({row["Call Stack"] for row in rows})
-    assert int(table.ints("calls").sum()) == len(rows)
-    first = table.text("call_stack").tolist()[0]
-    assert first is not None
-    assert first.splitlines() == [frame.strip().rstrip(";") for frame in rows[0]["Call Stack"].splitlines()]
-
-
-@pytest.mark.parametrize("rank", RANKS)
-def test_memory_peaks_are_the_files_maxima(rank: int) -> None:
-    result = build(memory, rank)
-    rows = raw(rank, "memory_record.csv")
-    base = span(rank).base_ns
-
-    assert {peak["component"] for peak in result.data["peaks"]} == {row["Component"] for row in rows}
-    for peak in result.data["peaks"]:
-        own = [row for row in rows if row["Component"] == peak["component"]]
-        for series, header in (
-            ("allocated", "Total Allocated(MB)"),
-            ("reserved", "Total Reserved(MB)"),
-            ("active", "Total Active(MB)"),
-        ):
-            known = [(mib(row[header]), ns(row["Timestamp(us)"])) for row in own if row[header]]
-            if not known:
-                assert (peak[f"{series}_bytes"], peak[f"{series}_at"]) == (None, None)
-                continue
-            largest = max(size for size, _ in known)
-            assert peak[f"{series}_bytes"] == largest
-            assert peak[f"{series}_at"] + base == min(time for size, time in known if size == largest)
-    assert len(result.tables["allocations"].table) == len(raw(rank, "operator_memory.csv"))
-
-
-@pytest.mark.parametrize("rank", RANKS)
-def test_live_at_the_peak(rank: int) -> None:
-    peak = next(peak for peak in build(memory, rank).data["peaks"] if peak["component"] == "PTA")
-    moment = span(rank).base_ns + peak["allocated_at"]
-    expected = [
-        row
-        for row in raw(rank, "operator_memory.csv")
-        if ns(row["Allocation Time(us)"]) <= moment
-        and not (row["Release Time(us)"].strip() and ns(row["Release Time(us)"]) <= moment)
-        and (row["Release Time(us)"].strip() or not row["Active Release Time(us)"].strip())
-    ]
-
-    table = build(memory, rank, live_at=str(peak["allocated_at"])).tables["allocations"].table
-
-    assert 0 < len(table) < len(span(rank).tables["op_memory"])
-    assert sorted(table.text("name").tolist()) == sorted(row["Name"] for row in expected)  # type: ignore[type-var]
 
 
 def test_communication_is_split_exactly_and_bytes_are_not_doubled() -> None:
@@ -211,30 +102,3 @@ def test_communication_is_split_exactly_and_bytes_are_not_doubled() -> None:
     operators = result.tables["ops"].table
     assert operators.ints("size_bytes").tolist() == [427_596_096, 427_596_096]
     assert operators.ints("calls").tolist() == [4, 4]
-
-
-def test_links() -> None:
-    links = build(distributed, 0, 1).data["links"]
-
-    assert len(links) == 16
-    link = next(link for link in links if (link["src"], link["dst"]) == (0, 1))
-    assert (link["rank"], link["transport"], link["src_rank"], link["dst_rank"]) == (0, "HCCS", 0, 1)
-    assert round(link["bandwidth"], 2) == 15.76
-    assert [link["transport"] for link in links if link["src"] == link["dst"]] == ["LOCAL", "LOCAL"]
-
-
-def test_diff_has_classes_that_sum_to_the_step() -> None:
-    result = build(diff, 0, 1)
-    data = result.data
-    for side, rank in (("baseline", 0), ("experimental", 1)):
-        device = sum(ns(row["Duration(us)"]) for row in raw(rank, "kernel_details.csv"))
-        (step,) = data["steps"]
-        times = {entry["id"]: entry[f"{side}_ns"] for entry in step["classes"]}
-        computing, exposed, _, _, free, *_ = BUDGETS[rank]
-        assert (times["communication"], times["idle"]) == (exposed, free)
-        assert sum(times.values()) == step[f"{side}_ns"] == computing + exposed + free
-        assert int(result.tables["kernels"].table.ints(f"{side}_ns").sum()) == device
-    assert [step["baseline_step"] for step in data["steps"]] == ["50"]
-    operators = result.tables["operators"].table
-    assert (operators.ints("baseline_device_self_ns") > 0).any()
-    assert (operators.ints("difference_device_self_ns") != NULL_INT).all()

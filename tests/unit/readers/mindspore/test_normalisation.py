@@ -42,11 +42,6 @@ def test_the_full_name_stays_in_a_column() -> None:
     assert table.text("scope").tolist() == ["Default/a/X-op1", None, "Default/b/X-op2"]
 
 
-def test_bare_names_get_no_columns() -> None:
-    bare = table_of("kernels", [{"name": "x", "start_ns": 1, "dur_ns": 1}])
-    assert kernels.with_short_names(bare) is bare
-
-
 MARKS = [{"step": "0", "start_ns": 100, "end_ns": 200}, {"step": "1", "start_ns": 210, "end_ns": 300}]
 
 
@@ -61,11 +56,6 @@ def test_a_kernel_counted_to_the_last_step_before_it_began_has_none() -> None:
     # At 250 one of step 0 still runs; at 400 one may have been launched in step 1: both are as the profiler says.
     assert table.text("step").tolist() == [None, "0", None, "1", "0", "1"]
     assert [(problem.code, problem.count, problem.severity) for problem in log.list()] == [("outside_steps", 2, "info")]
-
-
-def test_steps_that_agree_with_the_marks_stay() -> None:
-    table, log = _checked([(150, "0"), (220, "1")])
-    assert (table.text("step").tolist(), log.list()) == (["0", "1"], [])
 
 
 def test_without_marks_the_whole_capture_is_no_step() -> None:

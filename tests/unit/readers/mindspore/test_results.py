@@ -1,5 +1,4 @@
-"""Whole results of MindSpore: how they were recorded, what their tables hold, and that they say what those of torch_npu
-of the same run say."""
+"""Whole results of MindSpore: settings, steps, data pipeline. Figures: tests/golden, tests/oracle/test_mindspore.py."""
 
 from __future__ import annotations
 
@@ -18,18 +17,8 @@ from tests.support.span import TestSpan, found_spans
 RESULTS = Path(__file__).parents[4] / "fixtures" / "results"
 
 
-@pytest.fixture(scope="module")
-def two_ranks() -> list[TestSpan]:
-    return found_spans(RESULTS / "mindspore_two_ranks")
-
-
-@pytest.fixture(scope="module")
-def twin() -> list[TestSpan]:
-    return found_spans(RESULTS / "two_ranks")
-
-
-def test_the_capture_is_that_of_the_settings(two_ranks: list[TestSpan]) -> None:
-    capture = two_ranks[1].capture
+def test_capture_has_the_settings() -> None:
+    capture = found_spans(RESULTS / "mindspore_two_ranks")[1].capture
     assert (capture.rank, capture.rank_source, capture.device_id) == (1, "profiler_info_1.json", 1)
     assert (capture.level, capture.aic_metrics, capture.activities) == ("Level1", "PipeUtilization", ("CPU", "NPU"))
     assert capture.versions == {"MindSpore": "2.7.0", "CANN": "8.2.RC1"}
@@ -48,126 +37,9 @@ def test_without_a_schedule_there_are_no_steps() -> None:
     assert not span.tables["kernels"].has("step")
 
 
-def test_every_file_is_read_and_nothing_is_wrong(two_ranks: list[TestSpan]) -> None:
-    assert [span.problems for span in two_ranks] == [[], []]
-    assert {
-        "kernels",
-        "step_trace",
-        "op_statistic",
-        "api_statistic",
-        "operator_shapes",
-        "op_memory",
-        "memory_record",
-        "module_memory",
-        "comm_ops",
-        "comm_bandwidth",
-        "comm_links",
-        "step_marks",
-    } <= set(two_ranks[0].tables)
-
-
-def test_operators_of_the_file_have_no_time_at_all(two_ranks: list[TestSpan]) -> None:
-    table = two_ranks[0].tables["operator_shapes"]
-    assert len(table) and not table.has("host_total_ns")
-    assert (table.ints("host_total_ns") == NULL_INT).all()
-
-
-def test_the_data_pipeline_is_read_from_both_folders() -> None:
-    (span,) = found_spans(RESULTS / "mindspore_data")
-    assert {
-        "dataset",
-        "minddata_ops",
-        "minddata_queues",
-        "minddata_batches",
-        "minddata_cpu",
-        "minddata_remarks",
-    } <= set(span.tables)
-    assert span.problems == []
-
-
 def _view(name: str, spans: list[TestSpan]) -> Any:
     view = next(view for view in VIEWS if view.id == name)
     return view.build(ViewInput(spans if view.scope == "run" else spans[:1], {}))
-
-
-def test_kernels_say_what_those_of_torch_say(two_ranks: list[TestSpan], twin: list[TestSpan]) -> None:
-    ours, theirs = (_view("kernel", spans).data for spans in (two_ranks, twin))
-    assert ours == theirs
-    mine, other = (spans[0].tables["kernels"] for spans in (two_ranks, twin))
-    for key in ("name", "type", "core", "input_shapes", "step"):
-        assert mine.text(key).tolist() == other.text(key).tolist()
-    for key in ("start_ns", "dur_ns", "wait_ns", "task_id"):
-        assert mine.ints(key).tolist() == other.ints(key).tolist()
-
-
-def test_memory_is_the_same_to_the_byte(two_ranks: list[TestSpan], twin: list[TestSpan]) -> None:
-    names = {"MindSpore": "PTA", "MindSpore+GE": "PTA+GE"}
-    ours, theirs = (_view("memory", spans).data for spans in (two_ranks, twin))
-    mine = {names.get(peak["component"], peak["component"]): peak for peak in ours["peaks"]}
-    other = {peak["component"]: peak for peak in theirs["peaks"]}
-    for component in ("PTA", "APP"):
-        for key in ("allocated_bytes", "reserved_bytes"):
-            assert mine[component][key] == other[component][key]
-    assert ours["fragmentation_at_peak"] == theirs["fragmentation_at_peak"]
-    sizes = [sorted(spans[0].tables["op_memory"].ints("size_bytes").tolist()) for spans in (two_ranks, twin)]
-    assert set(sizes[0]) <= set(sizes[1])
-
-
-def test_communication_is_the_same(two_ranks: list[TestSpan], twin: list[TestSpan]) -> None:
-    ours, theirs = (_view("distributed", spans) for spans in (two_ranks, twin))
-    for key in ("groups", "op_types", "steps", "world_size"):
-        assert ours.data[key] == theirs.data[key]
-
-    def links(data: Any) -> set[tuple[Any, ...]]:
-        return {
-            tuple(link[key] for key in ("rank", "op_type", "src_rank", "dst_rank", "transport", "size_bytes"))
-            for link in data["links"]
-        }
-
-    assert links(ours.data) == links(theirs.data)
-    for table in ("ops", "transports"):
-        mine, other = (found.tables[table].table for found in (ours, theirs))
-        for column in mine.columns:
-            if column.kind.is_int:
-                assert mine.ints(column.key).tolist() == other.ints(column.key).tolist(), column.key
-            elif column.kind.value == "text":
-                assert mine.text(column.key).tolist() == other.text(column.key).tolist(), column.key
-
-
-def test_text_and_databases_hold_the_same_kernels_and_communication(two_ranks: list[TestSpan]) -> None:
-    databases = found_spans(RESULTS / "mindspore_db")
-    for text, database in zip(two_ranks, databases):
-        assert database.source("kernels").endswith(".db")
-        for table, keys in (("kernels", ("start_ns", "dur_ns")), ("comm_ops", ("elapse_ns",))):
-            for key in keys:
-                assert sorted(text.tables[table].ints(key).tolist()) == sorted(
-                    database.tables[table].ints(key).tolist()
-                )
-        for key in ("name", "type"):
-            assert sorted(filter(None, text.tables["kernels"].text(key).tolist())) == sorted(
-                filter(None, database.tables["kernels"].text(key).tolist())
-            )
-        mine, other = (
-            set(
-                zip(
-                    span.tables["comm_links"].text("op_type").tolist(),
-                    span.tables["comm_links"].ints("size_bytes").tolist(),
-                )
-            )
-            for span in (text, database)
-        )
-        assert {name for name, _ in mine} == {name for name, _ in other}
-        assert database.capture.device_name == "Ascend910B2"
-
-
-def test_frameworks_are_compared_by_type(two_ranks: list[TestSpan], twin: list[TestSpan]) -> None:
-    view = next(view for view in VIEWS if view.id == "diff")
-    result = view.build(ViewInput([twin[0], two_ranks[0]], {}))
-    assert list(result.tables) == ["kernels"]  # operators have nothing in common
-    table = result.tables["kernels"].table
-    assert (table.ints("difference_ns") == 0).all()
-    assert (table.ints("baseline_calls") == table.ints("experimental_calls")).all()
-    assert len(set(zip(table.text("type").tolist(), table.text("core").tolist()))) == len(table)
 
 
 @pytest.mark.parametrize("kept", [".json", ".csv"])
@@ -200,3 +72,14 @@ def test_without_a_trace_operators_are_known_by_name_and_their_times_are_unknown
     result = _view("operator", [span])  # type: ignore[list-item]
     assert (result.data["calls"], result.data["source"]) == (13, "operator_details.csv")
     assert [result.data[key] for key in ("device_self_ns", "host_self_ns", "host_total_ns")] == [None, None, None]
+
+
+def test_frameworks_are_compared_by_type() -> None:
+    one, other = (found_spans(RESULTS / name)[0] for name in ("two_ranks", "mindspore_two_ranks"))
+    view = next(view for view in VIEWS if view.id == "diff")
+    result = view.build(ViewInput([one, other], {}))
+    assert list(result.tables) == ["kernels"]  # operators have nothing in common
+    table = result.tables["kernels"].table
+    assert (table.ints("difference_ns") == 0).all()
+    assert (table.ints("baseline_calls") == table.ints("experimental_calls")).all()
+    assert len(set(zip(table.text("type").tolist(), table.text("core").tolist()))) == len(table)
