@@ -14,7 +14,7 @@ import pytest
 
 from tb_npu_plugin.capture import backend
 from tb_npu_plugin.capture.api import messages, paths
-from tb_npu_plugin.capture.api.dynamic_profile import dynolog, monitor
+from tb_npu_plugin.capture.api.dynamic_profile import DAEMON_VARIABLES, monitor
 from tb_npu_plugin.capture.api.dynamic_profile.config import FOLDER_VARIABLE
 from tests.unit.capture.api import fake
 
@@ -45,7 +45,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
 def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every test in a folder of its own, without the variables that steer the profiler."""
     collect_frames()  # a profile of the test before may still record
-    others = ("ASCEND_WORK_PATH", "RANK", "WORLD_SIZE", FOLDER_VARIABLE, *dynolog.VARIABLES)
+    others = ("ASCEND_WORK_PATH", "RANK", "WORLD_SIZE", FOLDER_VARIABLE, *DAEMON_VARIABLES)
     for name in (*messages.WARNING_SWITCHES, *messages.MSPROF_VARIABLES, *others):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(messages, "_said_msprof", [])

@@ -13,9 +13,9 @@ import pytest
 
 from tb_npu_plugin.capture.api import dynamic_profile as dp
 from tb_npu_plugin.capture.api import parsing
-from tb_npu_plugin.capture.api.dynamic_profile import config, control
+from tb_npu_plugin.capture.api.dynamic_profile import _NonIntrusiveProfile, config, control
 from tb_npu_plugin.capture.api.dynamic_profile.config import TEMPLATE
-from tb_npu_plugin.capture.api.dynamic_profile.logs import open_log
+from tb_npu_plugin.capture.api.dynamic_profile.control import open_log
 from tests.unit.capture.api.conftest import Recorded, Said, leave_looking_to_the_test
 
 FOLDER = Path("dynamic")
@@ -39,7 +39,7 @@ def _write(path: Path = FILE, **values: Any) -> None:
     monitor = dp.CONTROL._monitor
     if monitor is not None:
         monitor._seen = None
-        monitor.look()
+        monitor.check()
 
 
 def _steps(number: int) -> None:
@@ -195,6 +195,17 @@ def test_step_without_init(fresh: Recorded, said: Said) -> None:
     assert (fresh.take(), said()) == ([], [])
 
 
+@pytest.mark.parametrize("name", dp.DAEMON_VARIABLES)
+def test_the_dynolog_daemon_is_not_supported(name: str, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "0")
+    _NonIntrusiveProfile.init()
+    assert said() == []
+    monkeypatch.setenv(name, "1")
+    _NonIntrusiveProfile.init()
+    text = f"{name}=1 has no effect: the dynolog daemon is not supported. Set PROF_CONFIG_PATH=<folder>."
+    assert said() == [("WARNING", text)]
+
+
 # -- start -------------------------------------------------------------------------------------------
 def test_start_from_a_file(fresh: Recorded, said: Said) -> None:
     other = Path("other.json")
@@ -291,7 +302,7 @@ def test_the_process_ends_during_a_profile(fresh: Recorded, said: Said) -> None:
     fresh.take()
     dp.CONTROL.close()
     assert _actions(fresh.take()) == ["stop", "finalize"]
-    assert any("while a dynamic profile runs" in text for kind, text in said() if kind == "WARNING")
+    assert any("during a dynamic profile" in text for kind, text in said() if kind == "WARNING")
 
 
 @pytest.mark.parametrize(("seconds", "interval"), [(0.2, 1.0), (7.0, 7.0), (400.0, 50.0)])

@@ -56,9 +56,32 @@ def test_a_file_that_is_written_while_it_is_read_is_one_config(tmp_path: Path, m
     monkeypatch.setattr(monitor, "read", read)
     found = []
     for _ in range(4):
-        watching.look()
+        watching.check()
         found.append(watching.take())
     assert [one.start_step for one in found if one is not None] == [-1]
+
+
+def test_a_check_that_fails_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, lines = tmp_path / "config.json", list[str]()
+    path.write_text('{"active": 1}')
+    log = logging.Logger("test")
+    log.addFilter(lambda record: bool(lines.append(record.getMessage())))
+    watching = FileMonitor(path, log)
+
+    def fail(*arguments: Any) -> Config | None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(monitor, "read", fail)
+    for _ in range(3):
+        watching._check_safely()
+    assert lines == ["The config file cannot be checked: no"]
+    monkeypatch.undo()
+    watching._check_safely()
+    assert lines[1:] == ["New config: start_step 0, warmup 0, active 1."]
+    path.unlink()
+    for _ in range(3):
+        watching._check_safely()
+    assert len(lines) == 3 and lines[2].startswith("The config file cannot be read:")
 
 
 FORKED = """
