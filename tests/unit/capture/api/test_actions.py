@@ -183,16 +183,6 @@ def test_a_folder_that_cannot_be_written(recorded: Recorded, said: Said, tmp_pat
     assert recorded.take() == []
 
 
-def test_the_folder_of_a_capture_that_could_not_begin_is_removed(recorded: Recorded) -> None:
-    recorded.fail["prepare"] = _full()
-    prof = profile(schedule=lambda step: R, on_trace_ready=lambda prof: None)
-    prof.start()
-    assert recorded.log == ["prepare"]
-    assert list(Path().iterdir()) == []
-    assert prof.prof_if.prof_path == ""
-    prof.stop()
-
-
 class Observer:
     def __init__(self, log: list[str]) -> None:
         self.log = log

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import pytest
@@ -186,23 +185,3 @@ def test_msprof_tx_is_deprecated(said: Said) -> None:
     assert config._mstx_domain_include == ["a"]
     assert not config._mstx  # msprof_tx is enough for Level_none
     assert said() == []
-
-
-def test_positions() -> None:
-    assert list(inspect.signature(_ExperimentalConfig).parameters) == [
-        "profiler_level",
-        "aic_metrics",
-        "l2_cache",
-        "msprof_tx",
-        "mstx",
-        "data_simplification",
-        "record_op_args",
-        "op_attr",
-        "gc_detect_threshold",
-        "export_type",
-        "host_sys",
-        "mstx_domain_include",
-        "mstx_domain_exclude",
-        "sys_io",
-        "sys_interconnection",
-    ]

@@ -39,19 +39,6 @@ def test_a_guarded_function_never_raises(said: Said) -> None:
     assert said() == [("ERROR", "Call fail failed. Exception: 'this'")]
 
 
-def test_a_reason_is_had_of_any_exception(said: Said) -> None:
-    class Mute(Exception):
-        def __str__(self) -> str:
-            raise RuntimeError
-
-    @messages.guarded()
-    def fail() -> None:
-        raise Mute
-
-    fail()
-    assert said() == [("ERROR", "Call fail failed. Exception: Mute")]
-
-
 def test_a_letter_that_stdout_does_not_have_costs_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.BytesIO()
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(out, encoding="ascii"))

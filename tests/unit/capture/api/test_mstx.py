@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -12,7 +11,7 @@ from tb_npu_plugin.capture.api.enums import AiCMetrics
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.mstx import mstx
 from tb_npu_plugin.capture.api.profile import profile
-from tests.unit.capture.api.conftest import Recorded, Said
+from tests.unit.capture.api.conftest import Recorded
 
 NONE = AiCMetrics.AiCoreNone
 STREAM = SimpleNamespace(npu_stream=7)
@@ -155,24 +154,3 @@ def test_automatic_ranges(recorded: Recorded) -> None:
         assert log.count("range_end") == len(expected)
     assert (torch.save, torch.serialization.save) == originals
     assert [int(batch) for batch in loader] == [1, 2]
-
-
-def test_without_a_profile_nothing_happens(recorded: Recorded) -> None:
-    mstx.mark("a")
-    number = mstx.range_start("a")
-    assert number > 0
-    mstx.range_end(number)
-    assert (mstx.range_push("a"), mstx.range_pop()) == (0, 0)
-    assert recorded.take() == []
-
-
-def test_a_recorder_that_fails(running: Recorded, said: Said) -> None:
-    running.fail["mark"] = OSError(28, "No space left on device")
-    mstx.mark("a")
-    assert said()[-1] == ("ERROR", "Call mark failed. Exception: [Errno 28] No space left on device")
-
-
-def test_annotate_names_what_has_no_name_by_its_kind(running: Recorded) -> None:
-    add = mstx.annotate()(functools.partial(int.__add__, 2))
-    assert add(3) == 5
-    assert running.take() == ["range_start partial default None", "range_end"]

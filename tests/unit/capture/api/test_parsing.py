@@ -100,14 +100,6 @@ def test_a_parent_of_results_and_other_things(tmp_path: Path, recorded: Recorded
     assert parsing.find_results(renamed) == [renamed]
 
 
-def test_old_output_is_removed(tmp_path: Path, recorded: Recorded) -> None:
-    folder = _result(tmp_path / "a_ascend_pt")
-    (folder / "ASCEND_PROFILER_OUTPUT").mkdir()
-    (folder / "ASCEND_PROFILER_OUTPUT/old.csv").touch()
-    analyse(str(folder))
-    assert _files(folder) == TEXT
-
-
 def test_a_result_stays_when_parsing_it_again_fails(tmp_path: Path, recorded: Recorded, said: Said) -> None:
     folder = _result(tmp_path / "a_ascend_pt")
     analyse(str(folder))
@@ -163,24 +155,6 @@ def test_a_folder_that_cannot_be_read_costs_itself(
     [text] = [text for kind, text in said() if kind == "ERROR"]
     assert "Permission denied" in text
     assert str(closed) in text
-
-
-def test_what_nobody_expects_of_a_folder_costs_it_alone(
-    tmp_path: Path, recorded: Recorded, said: Said, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folders = [_result(tmp_path / f"{name}_ascend_pt") for name in "abc"]
-    parse = parsing.run_parser
-
-    def run_parser(folder: Path, *arguments: Any) -> None:
-        if folder == folders[0]:
-            raise RuntimeError("surprise")
-        parse(folder, *arguments)
-
-    monkeypatch.setattr(parsing, "run_parser", run_parser)
-    analyse(str(tmp_path), max_process_number=1)
-    assert [_files(folder) for folder in folders[1:]] == [TEXT, TEXT]
-    [text] = [text for kind, text in said() if kind == "ERROR"]
-    assert "surprise" in text
 
 
 #: Given, used, printed.
@@ -277,15 +251,6 @@ def test_async_mode_parses_in_the_background(recorded: Recorded) -> None:
     assert _files(folder) == TEXT
 
 
-def test_the_handler_takes_use_gzip_of_the_vendors_guide(recorded: Recorded, said: Said) -> None:
-    handler = tensorboard_trace_handler("result", use_gzip=True)
-    assert said() == [("WARNING", "use_gzip is not supported, the results are not compressed.")]
-    with profile(on_trace_ready=handler, experimental_config=QUIET):
-        pass
-    [folder] = Path("result").iterdir()
-    assert _files(folder) == TEXT
-
-
 def test_validation_of_the_handler(said: Said) -> None:
     tensorboard_trace_handler("result", analyse_flag=1, async_mode="no")  # type: ignore[arg-type]
     assert said() == [
@@ -301,23 +266,3 @@ def test_a_daemon_process_does_not_parse(recorded: Recorded, said: Said, monkeyp
     [text] = [text for kind, text in said() if kind == "ERROR"]
     assert "daemon process" in text
     assert "analyse(" in text
-
-
-def test_an_interrupted_run_can_be_finished(recorded: Recorded) -> None:
-    """What a process that was killed while it recorded leaves: raw data and profiler_info without an end."""
-    prof = profile(on_trace_ready=tensorboard_trace_handler("result", analyse_flag=False), experimental_config=QUIET)
-    prof.start()
-    [folder] = Path("result").iterdir()
-    (folder / "FRAMEWORK/raw.json").write_text('{"operators": 1}')
-    analyse("result")
-    assert _files(folder) == TEXT
-    prof.stop()
-
-
-def test_a_user_display_does_not_stop_the_parsing(recorded: Recorded, tmp_path: Path) -> None:
-    from rich.progress import Progress as Display
-
-    folder = _result(tmp_path / "a_ascend_pt")
-    with Display(disable=False):
-        analyse(str(folder))
-    assert _files(folder) == TEXT

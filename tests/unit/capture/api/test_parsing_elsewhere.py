@@ -121,16 +121,6 @@ def test_a_terminal_shows_a_bar_for_each_folder(recorded: Recorded) -> None:
         assert ("25", "reading") in shown and shown[-1] == ("100", "writing")
 
 
-def test_async_parsing_runs_beside_the_training(recorded: Recorded) -> None:
-    use(once_let)
-    folder = capture(async_mode=True)  # the training goes on here
-    assert not (folder / OUTPUT / parsing.DONE_FILE).exists()
-    (folder / "go").touch()
-    parsing._background.pop().shutdown(wait=True)
-    assert (folder / OUTPUT / parsing.DONE_FILE).exists()
-    assert int((folder / OUTPUT / "pid").read_text()) != os.getpid()
-
-
 def test_a_folder_is_parsed_by_one_at_a_time(recorded: Recorded, said: Said) -> None:
     # analyse() during parsing in the background deleted what that one was writing.
     use(once_let)

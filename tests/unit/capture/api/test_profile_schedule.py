@@ -31,15 +31,6 @@ def test_a_profile_that_stops_before_its_capture_lets_the_sample_go(recorded: Re
     assert recorded.take() == ["step_end 0", "discard"]
 
 
-def test_a_sample_that_fails_costs_nothing_else(recorded: Recorded, said: Said) -> None:
-    recorded.fail["sample"] = RuntimeError("busy")
-    with profile(schedule=schedule(1, 1, 0, 1), on_trace_ready=lambda prof: None, experimental_config=QUIET) as prof:
-        prof.step()
-        prof.step()
-    assert recorded.take() == ["sample", "prepare", "start", "step_begin 1", "step_end 1", "stop", "finalize"]
-    assert ("WARNING", "The step before the capture is not sampled: busy") in said()
-
-
 def test_a_function_of_the_users_is_not_asked_for_a_step_ahead(recorded: Recorded) -> None:
     asked: list[int] = []
 
@@ -78,22 +69,6 @@ def test_a_handler_that_stops_its_profile(recorded: Recorded, said: Said) -> Non
         assert [entry for entry in recorded.take() if "step" not in entry] == ["stop", "finalize"]
         assert not prof.prof_if.recording
     assert said() == [("WARNING", "Profiler is stopped, step takes no effect!")]
-
-
-def test_a_handler_that_drives_its_profile(recorded: Recorded, said: Said) -> None:
-    def ready(prof: profile) -> None:
-        prof.step()
-        prof.start()
-
-    with profile(schedule=schedule(0, 1, 1), on_trace_ready=ready, experimental_config=QUIET) as prof:
-        prof.step()
-        said()
-        prof.step()
-        assert [text.split("of")[0] for _, text in said()] == [
-            "on_trace_ready called step() ",
-            "on_trace_ready called start() ",
-        ]
-        assert (prof.step_num, prof.prof_if.recording) == (2, True)
 
 
 def test_a_schedule_that_gives_no_action(recorded: Recorded, said: Said) -> None:

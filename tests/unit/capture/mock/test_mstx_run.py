@@ -12,7 +12,6 @@ from tb_npu_plugin.capture import pytorch as profiler
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.readers.shared.reading import Reading
-from tests.oracle import test_invariants as invariants
 from tests.oracle.raw import Raw, ns
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
@@ -73,16 +72,6 @@ def test_rows_of_the_device(raw: Raw) -> None:
     flows = [event for event in raw.events if event.get("cat") == "MsTx"]
     assert [event["ph"] for event in flows] == ["s", "f"] * 4
     assert all((event["pid"], event["tid"], event["ts"]) in raw.by_place for event in flows)
-
-
-def test_they_are_no_kernels(raw: Raw) -> None:
-    assert not MARKS & {row["Name"] for row in raw.csv("kernel_details.csv")}
-    for check in (
-        invariants.test_03_computing_alone_and_free_tile_the_stage,
-        invariants.test_05_computing_is_the_union_of_the_kernels,
-        invariants.test_08_every_kernel_is_in_the_trace,
-    ):
-        check(raw.folder)
 
 
 def test_rows_of_the_database(raw: Raw) -> None:

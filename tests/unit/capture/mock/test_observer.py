@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tb_npu_plugin.capture import pytorch as profiler
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches
 from tb_npu_plugin.capture.mock import observed, observer, torch_profiler
-from tb_npu_plugin.capture.mock.host import OBSERVED, SHAPES, TRACE
+from tb_npu_plugin.capture.mock.host import OBSERVED, TRACE
 from tb_npu_plugin.capture.mock.kineto import LIST, Reader, Signature
 from tb_npu_plugin.capture.simulation.records import outer_first
 from tb_npu_plugin.errors import BadFile
@@ -140,25 +138,6 @@ def test_each_thread_has_its_operators(tmp_path: Path) -> None:
 
 
 @built
-def test_it_sees_nothing_before_and_after(tmp_path: Path) -> None:
-    torch.ones(2).exp()
-    assert "aten::neg" in names(observe(lambda: torch.ones(2).neg(), tmp_path))
-    torch.ones(2).exp()
-    assert names(observe(lambda: torch.ones(2).sin(), tmp_path)) & {"aten::exp", "aten::neg", "aten::sin"} == {
-        "aten::sin"
-    }
-
-
-@built
-def test_one_that_was_never_stopped_is_dropped(tmp_path: Path) -> None:
-    observer.start()
-    torch.ones(2).exp()
-    found = observe(lambda: torch.ones(2).sin(), tmp_path)
-    assert "aten::exp" not in names(found)
-    assert Counter(one.name for one in found[threading.get_native_id()])["aten::sin"] == 1
-
-
-@built
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_process_is_not_observed_and_can_observe_itself(tmp_path: Path) -> None:
     """Cause: worker processes of a DataLoader would gather what nobody asks for, as long as they live."""
@@ -180,39 +159,8 @@ def test_a_forked_process_is_not_observed_and_can_observe_itself(tmp_path: Path)
     assert "aten::neg" in names(observed.read(tmp_path / OBSERVED))
 
 
-@built
-def test_a_tensor_that_does_not_tell_its_sizes_costs_itself(tmp_path: Path) -> None:
-    class Silent(torch.Tensor):  # type: ignore[misc]
-        @staticmethod
-        def __new__(cls, sizes: tuple[int, ...]) -> Any:
-            return torch.Tensor._make_wrapper_subclass(cls, sizes, dispatch_sizes_strides_policy="sizes")
-
-        @classmethod
-        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            torch.zeros(7)  # operators of its own, while the observer asks it
-            if func is torch.ops.aten.sym_size.default or func is torch.ops.aten.size.default:
-                raise RuntimeError("not told")
-            return torch.ones(2)
-
-    silent = Silent((2,))
-    found = observe(lambda: torch.add(silent, torch.ones(2)), tmp_path)
-    (add,) = [one for one in found[threading.get_native_id()] if one.name == "aten::add"]
-    assert add.tensors == (((2,), "float"),)
-
-
 def kernels(folder: Path) -> list[tuple[str, ...]]:
     return [(row.get("Step Id", ""), row["Name"], row["Type"], row["Input Shapes"]) for row in Raw(folder).kernels]
-
-
-@built
-@pytest.mark.parametrize("steps", [{"active": 1}, {"active": 3}, {"active": 2, "warmup": 0}])
-def test_a_training_without_shapes_has_the_kernels_of_one_with_them(tmp_path: Path, steps: dict[str, int]) -> None:
-    folders = {shapes: train(tmp_path / str(shapes), **steps, record_shapes=shapes) for shapes in (True, False)}
-    raw = {shapes: {path.name for path in (folder / RAW_FOLDER).iterdir()} for shapes, folder in folders.items()}
-    assert raw[False] - raw[True] == {OBSERVED} and SHAPES not in raw[False]
-    assert "Input Dims" not in (folders[False] / RAW_FOLDER / TRACE).read_text()
-    assert len(kernels(folders[True])) > 20
-    assert kernels(folders[False]) == kernels(folders[True])
 
 
 @built
@@ -230,12 +178,6 @@ def test_shapes_that_change_from_step_to_step_without_a_schedule(tmp_path: Path)
 
     found = record(False)
     assert len(found) > 4 and found == record(True)
-
-
-@built
-def test_without_a_device_nothing_is_observed(tmp_path: Path) -> None:
-    folder = train(tmp_path, active=2, npu=False)
-    assert not (folder / RAW_FOLDER / OBSERVED).exists()
 
 
 @built

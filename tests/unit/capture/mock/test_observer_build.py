@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tb_npu_plugin.capture.mock import observer, observer_build, torch_profiler
+from tb_npu_plugin.capture.mock import observer, torch_profiler
 from tb_npu_plugin.capture.mock.observer_build import NotBuilt, build
 from tb_npu_plugin.capture.observer_command import build_observer
 
@@ -98,13 +98,6 @@ def test_without_a_compiler(cxx: str, reason: str, tmp_path: Path, monkeypatch: 
     assert "Install g++" in excinfo.value.hint
 
 
-def test_an_older_compiler_is_asked_for_an_older_standard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = tmp_path / "compiler"
-    script.write_text('#!/bin/sh\n[ "$1" = -std=c++17 ]\n')
-    script.chmod(0o755)
-    assert observer_build._standard([str(script)]) == "-std=c++17"
-
-
 def test_a_folder_in_which_others_write_is_refused(folder: Path) -> None:
     folder.mkdir(parents=True)
     folder.parent.chmod(0o777)
@@ -149,14 +142,3 @@ def test_without_pytorch_the_command_says_so(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "the observer belongs to a PyTorch" in done.stderr and "Install PyTorch there" in done.stderr
-
-
-def test_another_build_of_pytorch_has_one_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = {observer.path_of(torch)}
-    monkeypatch.setattr(torch.version, "git_version", "another")
-    names.add(observer.path_of(torch))
-    monkeypatch.setattr(observer, "SOURCE", Path(__file__))
-    names.add(observer.path_of(torch))
-    monkeypatch.setattr(torch, "__version__", "9.9.9")
-    names.add(observer.path_of(torch))
-    assert len(names) == 4

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Settings
+from tb_npu_plugin.capture.backend import RAW_FOLDER, Settings
 from tb_npu_plugin.capture.mock import observer, recorder, torch_profiler
 from tb_npu_plugin.capture.mock.host import SHAPES, TRACE
 from tb_npu_plugin.capture.mock.kineto import Call, Reader, Signature
@@ -68,69 +67,11 @@ def test_the_same_order() -> None:
     assert applied(LAYERS, LAYERS) == list(range(len(LAYERS)))
 
 
-def test_times_and_links_stay() -> None:
-    call = Call(5, 9, MAIN, Signature("mm"), 3, 4)
-    (found,) = Sample.of(calls(["mm"], shaped=True)).beside_steps([call], STEP)
-    assert found[:3] == call[:3] and found[4:] == call[4:]
-
-
 def test_an_operator_more_takes_the_shapes_met_last_and_the_rest_stays_in_step() -> None:
     recorded = [*LAYERS[:3], "linear", *LAYERS[3:]]
     assert applied(LAYERS, recorded) == [0, 1, 2, 3, 3, *range(4, 15)]
     recorded = [*LAYERS[:5], "relu", *LAYERS[5:]]
     assert applied(LAYERS, recorded) == [0, 1, 2, 3, 4, 2, *range(5, 15)]
-
-
-def test_operators_less() -> None:
-    assert applied(LAYERS, LAYERS[:2] + LAYERS[4:]) == [0, 1, *range(4, 15)]
-
-
-def test_a_loop_that_runs_more_often() -> None:
-    assert applied(LAYERS, LAYERS[:12] * 3 + LAYERS[12:]) == [*range(12)] * 3 + [12, 13, 14]
-
-
-def test_what_the_warm_up_did_not_run_has_no_shapes_and_is_counted() -> None:
-    sample = Sample.of(calls(LAYERS, shaped=True))
-    found = sample.beside_steps(calls([*LAYERS, "adam", "adam"]), STEP)
-    assert places(found)[-3:] == [14, None, None]
-    assert sample.missing == {"adam": 2}
-
-
-def test_what_a_sample_of_operators_alone_lacks_is_passed_over() -> None:
-    recorded = [f"{part}{name}" for name in LAYERS for part in ("autograd::engine::evaluate_function: ", "")]
-    found = Sample.of(calls(LAYERS, shaped=True)).beside_steps(calls(recorded), STEP)
-    assert places(found)[1::2] == list(range(len(LAYERS)))
-    assert set(places(found)[::2]) == {None}
-
-
-def test_each_step_and_each_thread_begins_anew() -> None:
-    sample = Sample.of([*calls(LAYERS, shaped=True), *calls(["linear", "copy"], tid=8, shaped=True)])
-    recorded = []
-    for step in range(3):
-        at = 1000 * (step + 1)
-        recorded += [Call(at, at + 500, MAIN, Signature(f"{STEP}{step}"))]
-        recorded += [*calls(LAYERS, at + 1), *calls(["linear", "copy"], at + 2, tid=8)]
-    Random(1).shuffle(recorded)
-    found = sample.beside_steps(recorded, STEP)
-    assert [call.start for call in found] == sorted(call.start for call in recorded)
-    marks = [call.signature.name for call in found if not call.signature.tensors]
-    assert marks == [f"{STEP}{step}" for step in range(3)]
-    assert places([call for call in found if call.tid == 8]) == [0, 1] * 3
-    assert places([call for call in found if call.tid == MAIN]) == [None, *range(15)] * 3
-
-
-def test_a_sample_has_operators_alone(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-    sampler = torch_profiler.make(HostSwitches(), shapes=True, all_threads=False)
-    sampler.prepare_trace()
-    torch_profiler.start_operators(sampler)
-    with torch.profiler.record_function("mine"):
-        torch.ones(2, requires_grad=True).sum().backward()
-    torch_profiler.stop(sampler)
-    torch_profiler.save(sampler, tmp_path / SHAPES)
-    found = {call.signature.name: call.signature for call in Reader().read(tmp_path / SHAPES, lambda done: None).calls}
-    assert found["aten::sum"].tensors == (((2,), "float"),)
-    assert not {"mine", "SumBackward0"} & set(found)
 
 
 @pytest.mark.parametrize("stepping", [True, False])
@@ -148,18 +89,6 @@ def test_the_thread_that_steps_is_sampled_alone(tmp_path: Path, stepping: bool) 
     found = {call.signature.name for call in Reader().read(tmp_path / RAW_FOLDER / SHAPES, lambda done: None).calls}
     assert ("aten::sum" in found, "aten::neg" in found) == (True, not stepping)
     recorder.discard()
-
-
-def test_a_version_that_cannot_choose_records_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-    enable = torch._C._autograd._enable_profiler
-    monkeypatch.setattr(torch._C._autograd, "_enable_profiler", lambda config, activities: enable(config, activities))
-    sampler = torch_profiler.make(HostSwitches(), shapes=True, all_threads=False)
-    sampler.prepare_trace()
-    torch_profiler.start_operators(sampler)
-    torch.ones(2).sum()
-    torch_profiler.stop(sampler)
-    assert sampler.profiler.kineto_results is not None
 
 
 def kernels(folder: Path) -> list[tuple[str, ...]]:
@@ -206,63 +135,6 @@ def test_a_sample_that_cannot_be_written_costs_time_alone(
     assert "no space" in capsys.readouterr().err
     assert "Input Dims" in (folder / RAW_FOLDER / TRACE).read_text()
     assert kernels(folder)
-
-
-class Profiler:
-    """In place of PyTorch's: what was done with it."""
-
-    def __init__(self) -> None:
-        self.done: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda: self.done.append(name)
-
-    @property
-    def runs(self) -> bool:
-        return "start_trace" in self.done and "stop_trace" not in self.done
-
-
-@pytest.mark.parametrize("steps", [0, 1])
-def test_a_profile_that_ends_in_the_warm_up_stops_what_it_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
-) -> None:
-    pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-    made: list[Profiler] = []
-
-    def make(host: Any, shapes: bool, all_threads: bool = True) -> Profiler:
-        made.append(Profiler())
-        return made[-1]
-
-    monkeypatch.setattr(torch_profiler, "make", make)
-    monkeypatch.setattr(torch_profiler, "stop", lambda profile: profile.stop_trace())
-    monkeypatch.setattr(torch_profiler, "start_operators", lambda profile: profile.start_trace())
-    monkeypatch.setattr(torch_profiler, "is_running", lambda: any(profile.runs for profile in made))
-    monkeypatch.setattr(torch_profiler, "save", lambda profile, target: None)
-    recorder = MockRecorder()
-    recorder.prepare(tmp_path, Settings())
-    recorder.warmup(stepping=False)
-    for step in range(steps):
-        recorder.step_end(step)
-    recorder.discard()
-    assert [profile.done for profile in made] == [["prepare_trace", "start_trace", "stop_trace"]] * (1 + steps)
-
-
-@pytest.mark.parametrize("steps", [0, 1])
-def test_a_profile_that_ends_before_a_capture_without_warm_up_stops_what_it_started(
-    monkeypatch: pytest.MonkeyPatch, steps: int
-) -> None:
-    pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-    made = [Profiler()]
-    monkeypatch.setattr(torch_profiler, "make", lambda host, shapes, all_threads=True: made[0])
-    monkeypatch.setattr(torch_profiler, "stop", lambda profile: profile.stop_trace())
-    monkeypatch.setattr(torch_profiler, "start_operators", lambda profile: profile.start_trace())
-    monkeypatch.setattr(torch_profiler, "is_running", lambda: made[0].runs)
-    recorder = MockRecorder()
-    recorder.sample(Settings(), stepping=False)
-    for step in range(steps):
-        recorder.step_end(step)
-    recorder.discard()
-    assert made[0].done == ["prepare_trace", "start_trace", "stop_trace"]
 
 
 @pytest.mark.parametrize(

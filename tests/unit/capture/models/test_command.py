@@ -106,10 +106,6 @@ def test_more_memory_than_the_device_has_is_told(tmp_path: Path) -> None:
     assert "GiB of a device with 64 GiB" in text and "lack of memory" in text
 
 
-def test_a_rank_is_written_once(tmp_path: Path) -> None:
-    assert "1 of 2 ranks" in invoke("--ranks", "2", "--only-ranks", "1,1", "--steps", "1", "--out", str(tmp_path))
-
-
 def test_metrics_need_a_level_that_records_them(tmp_path: Path) -> None:
     arguments = ["mock", "--model", "tiny", "--level", "Level0", "--aic-metrics", "Memory", "--out", str(tmp_path)]
     result = CliRunner().invoke(cli, arguments)
@@ -232,12 +228,6 @@ def test_a_full_disk_is_told_and_half_a_result_is_removed(tmp_path: Path, jobs: 
     assert found.returncode == 1 and "Traceback" not in found.stderr, found.stderr
     assert found.stderr.startswith("tb-npu: cannot write out: ")
     assert list((tmp_path / "out").iterdir()) == []
-
-
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(NpuPluginError, match="cannot write"):
-        invoke("--steps", "1", "--out", str(tmp_path / "file" / "out"))
 
 
 def test_help_names_every_fault_and_every_option() -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.simulation.records import CommOp, Group, HostOp, Kernel, OpInfo, Segment, Step, Task
 from tb_npu_plugin.capture.writers.overlap import (
@@ -16,8 +14,6 @@ from tb_npu_plugin.capture.writers.overlap import (
     Overlap,
     StepFinder,
     Windows,
-    merged,
-    minus,
 )
 
 KERNEL = Kernel("k", "K", "AI_CORE", "AI_CORE")
@@ -61,29 +57,6 @@ def test_rows_are_those_of_a_naive_count(found: list[tuple[int, int, bool]], cut
         assert sorted(at for start, end, _ in mine for at in range(start, end)) == sorted(moments)
         assert all(a[1] < b[0] for a, b in zip(mine, mine[1:]))  # rows of one kind never touch
     assert rows == sorted(rows, key=lambda row: (row[0], row[2]))
-
-
-@given(pieces, st.integers(1, 320))
-def test_no_row_begins_before_what_was_announced(found: list[tuple[int, int, bool]], cut: int) -> None:
-    overlap = Overlap()
-    overlap.add(segment([one for one in found if one[0] < cut], cut))
-    before = min(cut, overlap.open_since())
-    later = [overlap.add(segment([one for one in found if one[0] >= cut], 1 << 62)), overlap.finish()]
-    assert all((rows[:, 0] >= before).all() for rows in later)
-
-
-def intervals(found: list[tuple[int, int, bool]]) -> NDArray[np.int64]:
-    return np.array([(start, start + dur) for start, dur, _ in found], dtype=np.int64).reshape(-1, 2)
-
-
-@given(pieces, pieces)
-def test_union_and_minus(one: list[tuple[int, int, bool]], other: list[tuple[int, int, bool]]) -> None:
-    left, right = ([(first, last) for first, last in merged(intervals(each)).tolist()] for each in (one, other))
-    assert all(a[1] < b[0] for a, b in zip(left, left[1:]))
-    left_at = {at for start, end in left for at in range(start, end)}
-    right_at = {at for start, end in right for at in range(start, end)}
-    assert left_at == covered(one, (True, False))
-    assert sorted(at for start, end in minus(left, right) for at in range(start, end)) == sorted(left_at - right_at)
 
 
 def test_the_first_window_that_holds_a_time_has_it() -> None:

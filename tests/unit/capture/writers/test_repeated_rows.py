@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_npu_plugin.capture.writers import repeated_rows
 from tb_npu_plugin.capture.writers.database import Database, Row
 from tb_npu_plugin.capture.writers.repeated_rows import RepeatedRows
 from tb_npu_plugin.tables import NULL_INT
@@ -58,25 +57,3 @@ def test_rows_are_those_of_a_plain_insert(count: int, tmp_path: Path) -> None:
     steps.database.close()
     assert rows_of(tmp_path / "x.db", "T") == steps.expected
     assert steps.plain == 3, "the second to fourth steps are like the first"
-
-
-def test_kinds_of_steps_are_not_kept_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeated_rows, "_KINDS", 2)
-    steps = Steps(tmp_path / "x.db")
-    for _ in range(3):
-        for count in (1, 2, 3, 4):
-            steps.add([5] * count, 10 * count)
-    steps.database.close()
-    assert rows_of(tmp_path / "x.db", "T") == steps.expected
-    assert steps.plain == 2 + 3 * 2, "the first of two kinds, all of the others"
-
-
-@pytest.mark.parametrize("count", [1, 4, 11])
-def test_figures_of_each_key(count: int, tmp_path: Path) -> None:
-    database = Database(tmp_path / "x.db", TABLES)
-    figures = np.arange(3 * count).reshape(3, count) / 4
-    database.add_figures("F", [7, 8, 9], np.arange(count) + (1 << 40), figures)
-    database.close()
-    rows = rows_of(tmp_path / "x.db", "F")
-    assert rows == [((1 << 40) + key, 7 + name, figures[name, key]) for key in range(count) for name in range(3)]
-    assert {type(key) for key, _, _ in rows} == {int}
