@@ -63,13 +63,6 @@ def test_the_template(fresh: Recorded, said: Said) -> None:
     assert said() == []
 
 
-def test_a_file_that_is_there_stays(fresh: Recorded) -> None:
-    _write(start_step=7)
-    before = FILE.read_bytes()
-    dp.init(str(FOLDER))
-    assert FILE.read_bytes() == before
-
-
 # -- steps -------------------------------------------------------------------------------------------
 def test_a_profile_at_a_step(fresh: Recorded) -> None:
     dp.init(str(FOLDER))
@@ -87,17 +80,6 @@ def test_a_profile_at_a_step(fresh: Recorded) -> None:
     [folder] = Path("result").iterdir()
     assert not (folder / "ASCEND_PROFILER_OUTPUT").exists()  # analyse is off
     assert json.loads((folder / "profiler_metadata.json").read_text())["job"] == {"id": 7}
-
-
-def test_the_next_step(fresh: Recorded) -> None:
-    dp.init(str(FOLDER))
-    _steps(4)
-    _write(start_step=-1, analyse=True)
-    _steps(1)
-    assert _actions(fresh.take()) == ["prepare", "start", "step_begin 5"]
-    _steps(1)
-    [folder] = Path("result").iterdir()
-    assert (folder / "ASCEND_PROFILER_OUTPUT/analyse.done").is_file()
 
 
 def test_a_step_that_is_over(fresh: Recorded, said: Said) -> None:
@@ -122,28 +104,6 @@ def test_a_newer_config_replaces_one_that_waits(fresh: Recorded) -> None:
     assert fresh.take() == []
     _steps(1)
     assert _actions(fresh.take())[-1] == "step_begin 5"
-
-
-def test_a_config_during_a_profile_comes_after_it(fresh: Recorded) -> None:
-    dp.init(str(FOLDER))
-    _write(start_step=1, active=2)
-    _steps(1)
-    _write(start_step=-1)
-    _steps(2)
-    assert fresh.take().count("prepare") == 1
-    _steps(1)
-    assert fresh.take().count("prepare") == 1
-
-
-def test_ranks(fresh: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RANK", "2")
-    dp.init(str(FOLDER))
-    _write(start_step=1, is_rank=True, rank_list=[0, 1])
-    _steps(1)
-    assert fresh.take() == []
-    _write(start_step=2, is_rank=True, rank_list=[2])
-    _steps(1)
-    assert fresh.take()[0] == "prepare"
 
 
 def test_a_rank_that_is_known_later(fresh: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,11 +148,6 @@ def test_set_state(fresh: Recorded, said: Said) -> None:
         dp.set_state(wrong)  # type: ignore[arg-type]
     assert dp.CONTROL._step == 101
     assert [kind for kind, text in said() if "cur_step" in text] == ["WARNING"] * 5
-
-
-def test_step_without_init(fresh: Recorded, said: Said) -> None:
-    _steps(3)
-    assert (fresh.take(), said()) == ([], [])
 
 
 @pytest.mark.parametrize("name", dp.DAEMON_VARIABLES)
@@ -274,15 +229,6 @@ def test_logs_are_small(tmp_path: Path) -> None:
 
 def _full(*arguments: Any, **others: Any) -> None:
     raise OSError(28, "No space left on device")
-
-
-def test_a_full_disk_costs_lines_of_the_log(fresh: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    dp.init(str(FOLDER))
-    [handler] = dp.CONTROL._log.handlers
-    with monkeypatch.context() as patched:
-        patched.setattr(handler, "flush", _full)
-        _steps(1)
-        dp.CONTROL.close()
 
 
 def test_a_full_disk_leaves_no_half_template(fresh: Recorded, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:

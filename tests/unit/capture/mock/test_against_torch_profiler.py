@@ -14,8 +14,10 @@ import pytest
 
 from tb_npu_plugin.capture import pytorch as profiler
 from tests.oracle.raw import Raw
+from tests.unit.capture.scripts import needs_torch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+pytestmark = needs_torch
+
 
 STEP = "ProfilerStep#"
 #: Functions of the two profilers, and what those call: not of the training.
@@ -25,6 +27,8 @@ Event = dict[str, Any]
 
 def _training() -> Iterator[None]:
     """The same steps each time."""
+    import torch
+
     torch.manual_seed(0)
     model = torch.nn.Sequential(
         torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 5)
@@ -70,6 +74,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
 
 
 def _recorded_twice(folder: Path) -> Both:
+    import torch
+
     cpu = [torch.profiler.ProfilerActivity.CPU]
     _profiled(torch.profiler, lambda found: found.export_chrome_trace(str(folder / "theirs.json")), activities=cpu)
     _profiled(profiler, profiler.tensorboard_trace_handler(str(folder)))

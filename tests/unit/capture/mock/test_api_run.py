@@ -15,8 +15,9 @@ import pytest
 from tb_npu_plugin.capture import pytorch as profiler
 from tb_npu_plugin.capture.mock import observer, torch_profiler
 from tests.oracle.raw import Raw
+from tests.unit.capture.scripts import needs_torch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+pytestmark = needs_torch
 
 
 def run(out: Path, work: Callable[[], Any], **switches: Any) -> Raw:
@@ -32,6 +33,8 @@ def operators(raw: Raw) -> list[str]:
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_exception_in_the_training_ends_the_capture(error: type[BaseException], tmp_path: Path) -> None:
+    import torch
+
     def work() -> None:
         torch.ones(4, 4) @ torch.ones(4, 4)
         raise error("mine")
@@ -51,6 +54,8 @@ def test_control_c_leaves_no_profiler_of_pytorch_behind(
     moment: str, observes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a notebook the next capture begins; a folder in which nothing was recorded is gone."""
+    import torch
+
     if observes and not observer.is_there():
         pytest.skip("the observer is not built: see docs/capture.md")
     monkeypatch.setattr(observer, "is_there", lambda: observes)
@@ -75,12 +80,16 @@ def test_control_c_leaves_no_profiler_of_pytorch_behind(
 
 @pytest.mark.parametrize("name", ["back\\slash", "line\nbreak", "no \udc80 UTF-8"])
 def test_folders_with_names_that_pytorch_does_not_take(name: str, tmp_path: Path) -> None:
+    import torch
+
     raw = run(tmp_path / name, lambda: torch.ones(4, 4) @ torch.ones(4, 4))
     assert "aten::mm" in operators(raw)
     assert {path.name for path in tmp_path.iterdir()} == {name}
 
 
 def test_threads_that_ask_for_it_are_recorded(tmp_path: Path) -> None:
+    import torch
+
     tids: dict[str, int] = {}
 
     def thread(name: str, asks: bool) -> None:
@@ -109,6 +118,8 @@ def test_threads_that_ask_for_it_are_recorded(tmp_path: Path) -> None:
 
 
 def test_a_memory_timeline_is_that_of_torch_profiler(tmp_path: Path) -> None:
+    import torch
+
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8))
     optimizer = torch.optim.Adam(model.parameters())
     with profiler._KinetoProfile(record_shapes=True, profile_memory=True, with_stack=True) as profile:

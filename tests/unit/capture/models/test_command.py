@@ -100,18 +100,6 @@ def test_what_does_not_go_is_refused(tmp_path: Path, arguments: list[str], messa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_more_memory_than_the_device_has_is_told(tmp_path: Path) -> None:
-    assert "lack of memory" not in invoke("--steps", "1", "--out", str(tmp_path / "small"))
-    text = invoke("--steps", "1", "--hidden", "65536", "--layers", "1", "--out", str(tmp_path / "large"))
-    assert "GiB of a device with 64 GiB" in text and "lack of memory" in text
-
-
-def test_metrics_need_a_level_that_records_them(tmp_path: Path) -> None:
-    arguments = ["mock", "--model", "tiny", "--level", "Level0", "--aic-metrics", "Memory", "--out", str(tmp_path)]
-    result = CliRunner().invoke(cli, arguments)
-    assert result.exit_code == 2 and "--level Level0 records no --aic-metrics" in result.output
-
-
 def test_results_that_are_there_are_not_mixed_with_others(tmp_path: Path) -> None:
     invoke("--ranks", "2", "--only-ranks", "0", "--steps", "1", "--out", str(tmp_path))
     invoke("--ranks", "2", "--only-ranks", "1", "--steps", "1", "--out", str(tmp_path))  # another rank may join it
@@ -198,17 +186,6 @@ def test_a_folder_needs_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     result = CliRunner().invoke(cli, ["mock", "--model", "tiny", "--steps", "1", "--out", ""])
     assert result.exit_code == 2 and "the name is empty" in result.output
     assert list(tmp_path.iterdir()) == []
-
-
-def test_signals_that_are_ignored_stay_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """nohup."""
-    stop_in_the_middle(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGHUP))
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        invoke("--steps", "1", "--out", str(tmp_path))
-    finally:
-        signal.signal(signal.SIGHUP, before)
-    assert (tmp_path / "truth.json").exists()
 
 
 @pytest.mark.parametrize("export", ["text", "db", "text,db"])

@@ -30,8 +30,19 @@ def files_of(level: str, switch: str) -> set[str]:
     return found | ({"data_preprocess.csv"} if npu and number >= 2 else set())
 
 
-@pytest.mark.parametrize("switch", SWITCHES)
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    ("level", "switch"),
+    [
+        *((level, "plain") for level in LEVELS),
+        *(("level2", switch) for switch in SWITCHES if switch != "plain"),
+        *(
+            pytest.param(level, switch, marks=pytest.mark.full)
+            for level in LEVELS
+            for switch in SWITCHES
+            if level != "level2" and switch != "plain"
+        ),
+    ],
+)
 def test_each_switch_alone_at_each_level(level: str, switch: str) -> None:
     (folder,) = run(switched(level, switch))[0].glob("*_ascend_pt")
     found = {path.name for path in (folder / "ASCEND_PROFILER_OUTPUT").iterdir()}
@@ -42,7 +53,7 @@ def test_each_switch_alone_at_each_level(level: str, switch: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", sorted(RUNS))
+@pytest.mark.parametrize("name", ["cluster", "db_only"])
 def test_every_result_says_that_it_is_simulated(name: str) -> None:
     folder = run(name)[0]
     results = list(folder.glob("*_ascend_pt"))

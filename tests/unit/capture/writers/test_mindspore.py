@@ -93,14 +93,6 @@ def test_kernel_details_begin_with_the_step_and_name_the_launch() -> None:
     ]
 
 
-def test_without_a_schedule_there_are_no_steps() -> None:
-    folder = folders("data")[0]
-    assert "Step ID" not in rows(folder, "kernel_details.csv")[0]
-    assert [row["Step"] for row in rows(folder, "step_trace_time.csv")[1]] == ["0"]
-    assert list(json.loads((output(folder) / "communication.json").read_text())) == ["step0"]
-    assert not any("ProfilerStep#" in event["name"] for event in events(folder))
-
-
 def test_memory_record_counts_kb_by_1000_and_operators_by_1024() -> None:
     folder = folders("level1")[0]
     _, operators = rows(folder, "operator_memory.csv")
@@ -123,17 +115,6 @@ def test_memory_record_counts_kb_by_1000_and_operators_by_1024() -> None:
     first = components.index("APP")
     assert set(components[first:]) == {"APP"}
     assert all(float(row["Total Allocated(MB)"]) == 0 for row in records[first:])
-
-
-def test_sends_and_receives_are_collective() -> None:
-    content = json.loads((output(folders("cluster")[0]) / "communication.json").read_text())
-    assert set(content) == {"step11", "step12"}
-    for kinds in content.values():
-        assert kinds["p2p"] == {}
-        names = {key.split("@")[0].rsplit("_", 3)[0] for key in kinds["collective"]}
-        assert "hcom_send_" in names and "hcom_allReduce_" in names
-        for link in kinds["collective"]["Total Op Info"]["Communication Bandwidth Info"].values():
-            assert "Bandwidth(GB/s)" not in link
 
 
 def test_the_trace_has_the_processes_of_mindspore() -> None:

@@ -67,9 +67,3 @@ def test_the_first_window_that_holds_a_time_has_it() -> None:
     find = StepFinder(windows)
     steps = [find(at) for at in (100, 105, 195, 200, 299, 300)]
     assert [step and step.id for step in steps] == [None, 1, 1, 2, 2, None]
-
-
-def test_a_step_lasts_until_its_last_task() -> None:
-    windows = Windows()
-    windows.add(Segment(Step(1, 10, 20), until=20, tasks=[Task(KERNEL, 15, 50, 2, 1, 1, acl=12)]))
-    assert [step.id if step else None for step in map(StepFinder(windows), (14, 15, 64))] == [None, 1, 1]
