@@ -14,8 +14,8 @@ import time
 from typing import Any, Callable
 
 from tb_npu_plugin.capture.api import ranks, session
+from tb_npu_plugin.capture.api.hooks import Patches
 from tb_npu_plugin.capture.api.messages import guarded
-from tb_npu_plugin.capture.api.patches import Patches
 
 _GROUP = ("torch.distributed.distributed_c10d", "ProcessGroup")
 #: Methods of ProcessGroup; which of them there are depends on the version.

@@ -11,15 +11,14 @@ from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend, side_files
 from tb_npu_plugin.capture.api import exports, parsing, paths, ranks, session, settings
-from tb_npu_plugin.capture.api.automatic_marks import AutomaticMarks
 from tb_npu_plugin.capture.api.communication import CommunicationNotes
 from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
-from tb_npu_plugin.capture.api.gc_detect import GcDetector
+from tb_npu_plugin.capture.api.hooks import GcDetector
 from tb_npu_plugin.capture.api.messages import error, info, reason, warn
-from tb_npu_plugin.capture.api.settings import SWITCHES
+from tb_npu_plugin.capture.api.mstx import AutomaticMarks
+from tb_npu_plugin.capture.api.settings import SWITCHES, TraceIds
 from tb_npu_plugin.capture.api.termination import Termination
-from tb_npu_plugin.capture.api.trace_ids import TraceIds
 from tb_npu_plugin.capture.backend import HostSwitches, Recorder, Settings
 
 #: Those with a capture that has not ended: one a process.

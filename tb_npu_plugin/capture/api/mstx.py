@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Callable, TypeVar, cast
 
 from tb_npu_plugin.capture.api import session
+from tb_npu_plugin.capture.api.hooks import Patches
 from tb_npu_plugin.capture.api.messages import guarded, truth
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -166,3 +167,27 @@ class mstx:
             name = getattr(function, "__name__", type(function).__name__)  # a partial has none
             message = self._message if truth(self._message) else name
             return mstx.mstx_range(message, self._stream, self._domain)(function)
+
+
+#: Module, path of the function in it, message of its range.
+_PLACES = (
+    ("torch.utils.data.dataloader", "_BaseDataLoaderIter.__next__", "dataloader"),
+    ("torch.serialization", "save", "save_checkpoint"),
+    ("torch", "save", "save_checkpoint"),
+)
+
+
+class AutomaticMarks:
+    """Between start() and stop() the functions make ranges."""
+
+    def __init__(self) -> None:
+        self._patches = Patches()
+
+    def start(self) -> None:
+        """Wrap the functions."""
+        for module, path, message in _PLACES:
+            self._patches.replace(module, path, mstx.mstx_range(message))
+
+    def stop(self) -> None:
+        """As it was."""
+        self._patches.undo()

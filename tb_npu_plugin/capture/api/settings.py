@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import uuid
+from typing import Any, Callable
 
 from tb_npu_plugin.capture import side_files
-from tb_npu_plugin.capture.api import ranks, task_queue
+from tb_npu_plugin.capture.api import ranks
 from tb_npu_plugin.capture.api.enums import ProfilerActivity, supported_activities
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
-from tb_npu_plugin.capture.api.messages import truth, warn
+from tb_npu_plugin.capture.api.messages import reason, truth, warn
 from tb_npu_plugin.capture.backend import HostSwitches, Settings
 
 #: Of HostSwitches, of the arguments of profile() and of profiler_info.
@@ -80,7 +82,56 @@ def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: H
         groups=ranks.groups(),
         environment=side_files.environment(),
         active=active if isinstance(active, int) else None,
-        task_queue=task_queue.level(),
+        task_queue=task_queue_level(),
         mstx_include=tuple(config._mstx_domain_include),
         mstx_exclude=tuple(config._mstx_domain_exclude),
     )
+
+
+TASK_QUEUE_VARIABLE, BLOCKING_VARIABLE = "TASK_QUEUE_ENABLE", "ASCEND_LAUNCH_BLOCKING"
+_QUEUE_LEVELS = {"0": 0, "1": 1, "2": 2}
+_DEFAULT_QUEUE = "1"
+
+
+def task_queue_level() -> int:
+    """0: operators launch by themselves; 1: through the task queue; 2: its thread prepares kernels, too."""
+    if os.environ.get(BLOCKING_VARIABLE) == "1":  # torch_npu closes the queue
+        return _QUEUE_LEVELS["0"]
+    text = os.environ.get(TASK_QUEUE_VARIABLE, _DEFAULT_QUEUE).strip()
+    if text not in _QUEUE_LEVELS:
+        warn(f"Invalid {TASK_QUEUE_VARIABLE} {text!r}, which should be 0, 1 or 2. Reset it to {_DEFAULT_QUEUE}.")
+        return _QUEUE_LEVELS[_DEFAULT_QUEUE]
+    return _QUEUE_LEVELS[text]
+
+
+_LONGEST_TRACE_ID = 1024
+
+
+class TraceIds:
+    """Gives an id for each capture."""
+
+    def __init__(self, callback: Any) -> None:
+        self.set_callback(callback)
+
+    def set_callback(self, callback: Any) -> None:
+        """What gives the ids of the next captures; None: the default."""
+        if callback is not None and not callable(callback):
+            warn("Parameter custom_trace_id_callback is not callable, reset it to default.")
+            callback = None
+        self._callback: Callable[[], Any] | None = callback
+
+    def new(self) -> str:
+        """The id of a capture that begins."""
+        default = uuid.uuid4().hex.upper()
+        if self._callback is None:
+            return default
+        try:
+            found = self._callback()
+        except Exception as problem:  # the user's function
+            warn(f"custom_trace_id_callback failed: {reason(problem)}. Use the default trace id.")
+            return default
+        if not isinstance(found, str) or len(found) > _LONGEST_TRACE_ID:
+            limit = f"a str of at most {_LONGEST_TRACE_ID} characters"
+            warn(f"custom_trace_id_callback must return {limit}. Use the default trace id.")
+            return default
+        return found

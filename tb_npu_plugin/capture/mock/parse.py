@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Progress, Settings
-from tb_npu_plugin.capture.mock import observed, operators
+from tb_npu_plugin.capture.mock import observer, operators
 from tb_npu_plugin.capture.mock.host import OBSERVED, SHAPES, TRACE, read
 from tb_npu_plugin.capture.mock.kineto import Reader, Recorded
 from tb_npu_plugin.capture.mock.replay import STEP, Replay
@@ -70,7 +70,7 @@ def _take_shapes(folder: Path, recorded: Recorded) -> None:
     """Give the operators the shapes that were observed, or those of the step before, where the capture has none."""
     path = folder / RAW_FOLDER / OBSERVED
     if path.is_file():
-        recorded.calls = Sample(observed.read(path)).beside(recorded.calls)
+        recorded.calls = Sample(observer.read(path)).beside(recorded.calls)
         return
     path = folder / RAW_FOLDER / SHAPES
     if not path.is_file():

@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 import pytest
 
-from tb_npu_plugin.capture.api.patches import Patches
+from tb_npu_plugin.capture.api.hooks import Patches
 
 MODULE = "patched_by_a_test"
 

@@ -31,7 +31,7 @@ def operators(raw: Raw) -> list[str]:
     return [row["Name"] for row in raw.csv("operator_details.csv")]
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("error", [ValueError, pytest.param(KeyboardInterrupt, marks=pytest.mark.full)])
 def test_an_exception_in_the_training_ends_the_capture(error: type[BaseException], tmp_path: Path) -> None:
     import torch
 
@@ -48,7 +48,12 @@ def test_an_exception_in_the_training_ends_the_capture(error: type[BaseException
 
 @pytest.mark.parametrize(
     ("moment", "observes"),
-    [("start_trace", True), ("start_trace", False), ("start_operators", False), ("stop", False)],
+    [
+        ("start_trace", True),
+        pytest.param("start_trace", False, marks=pytest.mark.full),
+        pytest.param("start_operators", False, marks=pytest.mark.full),
+        ("stop", False),
+    ],
 )
 def test_control_c_leaves_no_profiler_of_pytorch_behind(
     moment: str, observes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -78,7 +83,7 @@ def test_control_c_leaves_no_profiler_of_pytorch_behind(
     assert "aten::mm" in operators(run(tmp_path, lambda: torch.ones(4, 4) @ torch.ones(4, 4)))
 
 
-@pytest.mark.parametrize("name", ["back\\slash", "line\nbreak", "no \udc80 UTF-8"])
+@pytest.mark.parametrize("name", ["back\\slash \udc80"])
 def test_folders_with_names_that_pytorch_does_not_take(name: str, tmp_path: Path) -> None:
     import torch
 

@@ -15,7 +15,7 @@ from tests.support.invariants import check
 from tests.unit.capture.mock.distributed_collectives import ONE, TWO, Shown, expected, run_all
 from tests.unit.capture.scripts import needs_torch
 
-pytestmark = needs_torch
+pytestmark = [needs_torch, pytest.mark.full]
 
 
 P2P = ("hcom_send", "hcom_receive", "hcom_batchSendRecv")

@@ -137,6 +137,7 @@ def test_sends_and_receives_are_p2p(alone: Path) -> None:
     assert set(links) == {"send", "receive"} and set.union(*links.values()) <= {"0-1", "1-0", "0-0", "1-1"}
 
 
+@pytest.mark.full
 def test_a_parallel_model_of_two_processes(tmp_path: Path) -> None:
     import torch
 

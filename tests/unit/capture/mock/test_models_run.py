@@ -23,7 +23,7 @@ from tests.unit.capture.mock.test_collectives_run import operators
 from tests.unit.capture.mock.test_distributed_run import groups_of
 from tests.unit.capture.scripts import needs_torch
 
-pytestmark = needs_torch
+pytestmark = [needs_torch, pytest.mark.full]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 
 from tb_npu_plugin.capture import pytorch as profiler
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches
-from tb_npu_plugin.capture.mock import observed, observer, torch_profiler
+from tb_npu_plugin.capture.mock import observer, torch_profiler
 from tb_npu_plugin.capture.mock.host import OBSERVED, TRACE
 from tb_npu_plugin.capture.mock.kineto import LIST, Reader, Signature
 from tb_npu_plugin.capture.simulation.records import outer_first
@@ -71,7 +71,7 @@ def observe(work: Callable[[], None], folder: Path) -> dict[int, list[Signature]
         work()
     finally:
         (folder / OBSERVED).write_bytes(observer.stop())
-    return observed.read(folder / OBSERVED)
+    return observer.read(folder / OBSERVED)
 
 
 def names(found: dict[int, list[Signature]]) -> set[str]:
@@ -143,7 +143,7 @@ def test_a_forked_process_is_not_observed_and_can_observe_itself(tmp_path: Path)
     assert os.waitpid(pid, 0)[1] == 0
     torch.ones(2).neg()
     (tmp_path / OBSERVED).write_bytes(observer.stop())
-    assert "aten::neg" in names(observed.read(tmp_path / OBSERVED))
+    assert "aten::neg" in names(observer.read(tmp_path / OBSERVED))
 
 
 def kernels(folder: Path) -> list[tuple[str, ...]]:
@@ -200,4 +200,4 @@ def test_one_that_was_built_against_another_pytorch_is_not_used(monkeypatch: pyt
 def test_a_file_that_is_damaged(tmp_path: Path, text: str) -> None:
     (tmp_path / OBSERVED).write_text(text)
     with pytest.raises(BadFile, match="cannot be used"):
-        observed.read(tmp_path / OBSERVED)
+        observer.read(tmp_path / OBSERVED)

@@ -50,6 +50,7 @@ def said(excinfo: pytest.ExceptionInfo[NotBuilt]) -> str:
 
 @needs_headers
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
+@pytest.mark.full
 def test_it_is_built_tried_and_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.capture.scripts import needs_torch, run_python
 
-pytestmark = needs_torch
+pytestmark = [needs_torch, pytest.mark.full]
 
 #: Prints "case <name>" before each, and after each whether a capture works again.
 SCRIPT = """
@@ -100,9 +100,7 @@ OF_ONE_THREAD = {
 }
 
 
-@pytest.mark.parametrize(
-    ("mode", "expected"), [("plain", ERRORS), pytest.param("memory", OF_ONE_THREAD, marks=pytest.mark.full)]
-)
+@pytest.mark.parametrize(("mode", "expected"), [("plain", ERRORS), ("memory", OF_ONE_THREAD)])
 def test_two_profilers(mode: str, expected: dict[str, str], tmp_path: Path) -> None:
     done = run_python(SCRIPT, tmp_path, TB_NPU_BACKEND="mock", MODE=mode)
     assert done.returncode == 0, done.stderr  # -11: it crashed

@@ -122,8 +122,15 @@ def stop_in_the_middle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None])
     monkeypatch.setattr(command, "write_run", stopping)
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("number", "jobs"),
+    [
+        (signal.SIGINT, "1"),
+        (signal.SIGTERM, "2"),
+        pytest.param(signal.SIGINT, "2", marks=pytest.mark.full),
+        pytest.param(signal.SIGHUP, "1", marks=pytest.mark.full),
+    ],
+)
 def test_a_signal_leaves_complete_results_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, jobs: str
 ) -> None:
@@ -163,7 +170,11 @@ def test_a_writing_process_that_is_killed_leaves_nothing_half(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize(
-    ("ranks", "export", "begun"), [("4", "text", "*_ascend_pt/*"), ("1", "text,db", "*_ascend_pt/*/*.host.part*")]
+    ("ranks", "export", "begun"),
+    [
+        pytest.param("4", "text", "*_ascend_pt/*", marks=pytest.mark.full),
+        ("1", "text,db", "*_ascend_pt/*/*.host.part*"),
+    ],
 )
 def test_killed_it_leaves_neither_processes_nor_halves(tmp_path: Path, ranks: str, export: str, begun: str) -> None:
     """SIGKILL, which it cannot see. Its processes share its output, which ends with the last of them. begun: what one of
@@ -188,8 +199,16 @@ def test_a_folder_needs_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("export", ["text", "db", "text,db"])
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize(
+    ("jobs", "export"),
+    [
+        ("1", "text"),
+        ("2", "text,db"),
+        pytest.param("1", "db", marks=pytest.mark.full),
+        pytest.param("2", "text", marks=pytest.mark.full),
+        pytest.param("2", "db", marks=pytest.mark.full),
+    ],
+)
 def test_a_full_disk_is_told_and_half_a_result_is_removed(tmp_path: Path, jobs: str, export: str) -> None:
     """A limit on the size of files stands for the disk; it is set in a process of its own, which writes no bytecode:
     Python 3.11 keeps what the limit leaves of it, and no other process could import that module again."""

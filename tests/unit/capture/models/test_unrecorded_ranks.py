@@ -46,7 +46,7 @@ def simulated(tmp_path: Path, form: str, *faults: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("form", ["text", "db"])
+@pytest.mark.parametrize("form", ["text", pytest.param("db", marks=pytest.mark.full)])
 def test_the_rank_that_pauses_is_told_by_those_that_wait_for_it(tmp_path: Path, form: str) -> None:
     found = simulated(tmp_path, form, "gc-pause:3:20")
     longest = [max(one["wait"] for one in found if one["rank"] == rank) for rank in (0, 2)]

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 from click.testing import CliRunner
 
-from tb_npu_plugin.capture.api import task_queue
+from tb_npu_plugin.capture.api.settings import task_queue_level
 from tb_npu_plugin.capture.simulation.device import TASK_QUEUES
 from tb_npu_plugin.cli import cli
 from tests.oracle.raw import Raw
@@ -88,7 +88,7 @@ def test_what_the_environment_says(
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert task_queue.level() == expected
+    assert task_queue_level() == expected
     wrong = variables.get("TASK_QUEUE_ENABLE") in ("3", "on")
     assert ("Invalid TASK_QUEUE_ENABLE" in capsys.readouterr().out) == wrong
 
