@@ -11,15 +11,15 @@ _INHERITED = object()
 
 
 class Patches:
-    """Replaced functions, as they were. What is put back is what stood in the module or class itself: a method of C++ that
-    is asked of its class comes as a plain function, which takes no self where it is put back."""
+    """Replaces functions and restores them. The original is taken from the dictionary of the module or class: getattr turns a
+    C++ method into a plain function without self."""
 
     def __init__(self) -> None:
-        self._replaced: list[tuple[Any, str, Any, Any]] = []  # owner, name, what stood there, what stands there now
+        self._replaced: list[tuple[Any, str, Any, Any]] = []  # owner, name, original, replacement
 
     def replace(self, module: str, path: str, make: Callable[[Any], Any]) -> None:
-        """Put make(function) in place of the function at `path` in `module`. What was not imported, or is not there in
-        this version, is left alone."""
+        """Replace the function at `path` in `module` by make(function). Skips modules that are not imported and functions
+        that this version does not have."""
         *parents, name = path.split(".")
         owner: Any = sys.modules.get(module)
         for parent in parents:
@@ -31,7 +31,7 @@ class Patches:
             setattr(owner, name, made)
 
     def undo(self) -> None:
-        """As it was. What somebody else has replaced meanwhile stays: it is theirs."""
+        """Restore the functions. A function that was replaced again meanwhile stays."""
         for owner, name, original, made in reversed(self._replaced):
             if vars(owner).get(name) is not made:
                 continue
@@ -51,11 +51,11 @@ class GcDetector:
         self._began: int | None = None
 
     def start(self) -> None:
-        """Watch."""
+        """Watch the garbage collector."""
         gc.callbacks.append(self._watch)
 
     def stop(self) -> None:
-        """No longer."""
+        """Stop watching."""
         if self._watch in gc.callbacks:
             gc.callbacks.remove(self._watch)
 

@@ -58,7 +58,7 @@ def _usable(function: str, message: Any, stream: Any, domain: Any) -> bool:
 
 def _open(message: str, stream: Any, domain: str) -> int:
     number, found = session.next_id(), session.current()
-    if found is not None and found.settings.wants(domain):
+    if found is not None and found.settings.records_domain(domain):
         found.recorder.range_start(number, message, domain, None if stream is None else _stream_id(stream))
     return number
 
@@ -85,7 +85,7 @@ class mstx:
     def mark(message: str, stream: Any = None, domain: str = DEFAULT_DOMAIN) -> None:
         """A point in time."""
         found = session.current()
-        if _usable("mark", message, stream, domain) and found is not None and found.settings.wants(domain):
+        if _usable("mark", message, stream, domain) and found is not None and found.settings.records_domain(domain):
             found.recorder.mark(message, domain, None if stream is None else _stream_id(stream))
 
     @staticmethod
@@ -189,5 +189,5 @@ class AutomaticMarks:
             self._patches.replace(module, path, mstx.mstx_range(message))
 
     def stop(self) -> None:
-        """As it was."""
+        """Restore the functions."""
         self._patches.undo()

@@ -15,12 +15,12 @@ from tb_npu_plugin.capture.backend import HostSwitches, Settings
 
 #: Of HostSwitches, of the arguments of profile() and of profiler_info.
 SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
-#: Of the experimental config: the simulated device has nothing to tell of these.
+#: Settings of the experimental config that the simulated device does not record.
 _NOT_SIMULATED = ("record_op_args", "_op_attr", "_host_sys")
 
 
 def checked_bool(name: str, value: Any) -> bool:
-    """The value, False (and a warning) where it is none."""
+    """The value; False (and a warning) if it is no bool."""
     if isinstance(value, bool):
         return value
     warn(f"Parameter {name} is of boolean type, reset it to False.")
@@ -28,10 +28,10 @@ def checked_bool(name: str, value: Any) -> bool:
 
 
 def checked_activities(activities: Any) -> set[ProfilerActivity]:
-    """The activities; all where none are named, and (with a warning) where something else is."""
+    """The activities; all if there are none, and (with a warning) if one is invalid."""
     try:
         found = list(activities) if truth(activities) else []
-    except Exception:  # the user's object; told below
+    except Exception:  # the user's object; reported below
         found = [None]
     if any(not isinstance(item, ProfilerActivity) for item in found):
         warn("Invalid activities, only CPU and NPU are supported, reset it to default.")
@@ -40,7 +40,7 @@ def checked_activities(activities: Any) -> set[ProfilerActivity]:
 
 
 def checked_config(config: Any, activities: set[ProfilerActivity]) -> _ExperimentalConfig:
-    """The config, or the default one; warnings for what takes no effect."""
+    """The config, or the default one; warnings for settings without effect."""
     if config is not None and not isinstance(config, _ExperimentalConfig):
         warn("Parameter experimental_config is an instance of _ExperimentalConfig, reset it to default.")
         config = None
@@ -56,9 +56,9 @@ def checked_config(config: Any, activities: set[ProfilerActivity]) -> _Experimen
 
 
 def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: HostSwitches, active: Any) -> Settings:
-    """The settings of a capture that begins now: ranks, groups and variables are those of this moment.
+    """The settings of a capture that begins now, with the current ranks, groups and environment.
 
-    active: steps that the schedule records, where it tells an int.
+    active: recorded steps of the schedule; ignored unless it is an int.
     """
     cpu, rank = ProfilerActivity.CPU in activities, ranks.rank_id()
     return Settings(
@@ -114,7 +114,7 @@ class TraceIds:
         self.set_callback(callback)
 
     def set_callback(self, callback: Any) -> None:
-        """What gives the ids of the next captures; None: the default."""
+        """Set the function that returns the ids of the next captures; None: the default."""
         if callback is not None and not callable(callback):
             warn("Parameter custom_trace_id_callback is not callable, reset it to default.")
             callback = None

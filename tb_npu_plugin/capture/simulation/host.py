@@ -169,7 +169,7 @@ class Host:
             self.process.threads.append(self._threads[-1])
         self._draw(step)
         yield from self._carry_out(step)
-        step.be_late()
+        step.apply_host_delay()
         self.now = int(step.clock[-1])
         step.memory = self._allocations.carry_out(plan)
         step.pauses = [GcPause(self._threads[0], *step.clock[list(ticks)].tolist()) for ticks in plan.pauses]

@@ -78,13 +78,13 @@ _TYPES = re.compile("invalid|broadcast|allreduce|reduce|allgather|reducescatter|
 
 
 class MarkedSteps(Steps):
-    """p2p is told by case-sensitive words, so that hcom_send_ is collective, and no known type of these."""
+    """p2p is recognised by case-sensitive words, so that hcom_send_ is a collective without a known type."""
 
     WHOLE = names.WHOLE_STEP
 
     @staticmethod
     def is_p2p(op: CommOp) -> bool:
-        """It stands under p2p."""
+        """The operator is listed under p2p."""
         return any(word in op.name for word in names.P2P_WORDS)
 
     @staticmethod

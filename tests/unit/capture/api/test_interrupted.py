@@ -166,12 +166,13 @@ def test_parsing_that_ends_early_leaves_no_half_result(
         assert names(folder) == {"ASCEND_PROFILER_OUTPUT", "FRAMEWORK", "profiler_info.json", "profiler_metadata.json"}
 
 
+@full
 @needs_torch
 @pytest.mark.parametrize(
     ("end", "status", "kept"),
     [
-        pytest.param(SIGTERM, -signal.SIGTERM, True, marks=full),
-        pytest.param("signal.raise_signal(signal.SIGKILL)", -signal.SIGKILL, False, marks=full),
+        (SIGTERM, -signal.SIGTERM, True),
+        ("signal.raise_signal(signal.SIGKILL)", -signal.SIGKILL, False),
         # no file may grow beyond that: a disk that is full when the capture ends
         ("resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000)); prof.stop(); os._exit(0)", 0, False),
     ],

@@ -29,8 +29,8 @@ def test_a_communicator_has_one_name_on_all_its_ranks() -> None:
 def test_layout_numbers_ranks_as_megatron_does() -> None:
     layout = Layout(16, tp=2, pp=4)
     assert layout.dp == 2
-    teams = layout.teams(5)
-    assert {role: team.ranks for role, team in teams.items()} == {
+    communicators = layout.communicators(5)
+    assert {role: communicator.ranks for role, communicator in communicators.items()} == {
         "world": tuple(range(16)),
         "tp": (4, 5),
         "dp": (5, 7),
@@ -38,12 +38,12 @@ def test_layout_numbers_ranks_as_megatron_does() -> None:
         "pp-": (1, 5),
         "pp+": (5, 9),
     }
-    assert (teams["pp"].role, teams["pp-"].role) == ("pp", "p2p")
-    assert "pp" not in Layout(8, tp=2, pp=2).teams(5)  # of two stages the pair is the group
+    assert (communicators["pp"].role, communicators["pp-"].role) == ("pp", "p2p")
+    assert "pp" not in Layout(8, tp=2, pp=2).communicators(5)  # of two stages the pair is the group
     for rank in range(16):
-        for team in layout.teams(rank).values():
-            assert rank in team.ranks
-            assert all(team in layout.teams(other).values() for other in team.ranks)
+        for communicator in layout.communicators(rank).values():
+            assert rank in communicator.ranks
+            assert all(communicator in layout.communicators(other).values() for other in communicator.ranks)
 
 
 @pytest.mark.parametrize("pp", [1, 2, 4])
