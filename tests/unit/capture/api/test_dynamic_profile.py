@@ -174,14 +174,6 @@ def test_start_from_a_file(fresh: Recorded, said: Said) -> None:
     assert _actions(fresh.take()) == ["step_begin 1", "stop", "finalize"]
 
 
-def test_start_falls_back_to_the_file_of_init(fresh: Recorded, said: Said) -> None:
-    dp.init(str(FOLDER))
-    _write(active=1)
-    dp.start("missing.json")
-    assert fresh.take()[0] == "prepare"
-    assert said()[0] == ("ERROR", "The provided config_path is invalid: missing.json.")
-
-
 def test_start_without_any_file(fresh: Recorded, said: Said) -> None:
     dp.start()
     assert fresh.take() == []

@@ -144,18 +144,6 @@ def test_a_memory_timeline_as_json(captured: profile, recorded: Recorded, said: 
     assert said() == []
 
 
-def test_a_memory_timeline_as_events(captured: profile, recorded: Recorded) -> None:
-    recorded.recorders[0].actions = ACTIONS
-    captured.export_memory_timeline("memory.raw.json.gz")
-    assert json.loads(gzip.decompress(Path("memory.raw.json.gz").read_bytes())) == [
-        [-1, 1, 100, 0],
-        [5_000_900, 2, 10, 7],
-        [5_001_200, 3, -10, 7],
-        [5_001_200, 3, 10, 5],
-        [7_000_000, 4, -10, 5],
-    ]
-
-
 def test_no_picture_without_matplotlib(captured: profile, recorded: Recorded, said: Said, monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)

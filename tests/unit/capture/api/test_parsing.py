@@ -235,22 +235,6 @@ def test_the_handler_parses_each_capture(recorded: Recorded, said: Said) -> None
     assert [kind for kind, _ in said() if kind == "ERROR"] == []
 
 
-def test_the_handler_can_leave_it(recorded: Recorded) -> None:
-    with profile(on_trace_ready=tensorboard_trace_handler("result", analyse_flag=False), experimental_config=QUIET):
-        pass
-    [folder] = Path("result").iterdir()
-    assert {path.name for path in folder.iterdir()} == {"FRAMEWORK", "profiler_info.json", "profiler_metadata.json"}
-
-
-def test_async_mode_parses_in_the_background(recorded: Recorded) -> None:
-    handler = tensorboard_trace_handler("result", async_mode=True)
-    with profile(on_trace_ready=handler, experimental_config=QUIET):
-        pass
-    [folder] = Path("result").iterdir()
-    parsing._background.pop().shutdown(wait=True)
-    assert _files(folder) == TEXT
-
-
 def test_validation_of_the_handler(said: Said) -> None:
     tensorboard_trace_handler("result", analyse_flag=1, async_mode="no")  # type: ignore[arg-type]
     assert said() == [

@@ -146,17 +146,6 @@ def test_after_control_c_no_process_begins(tmp_path: Path, monkeypatch: pytest.M
         parser_process.run_parser(tmp_path, tmp_path, [], None, children)
 
 
-def test_handler_async_mode_and_analyse_make_the_same_files(recorded: Recorded) -> None:
-    folder = capture()
-    at_once = contents(folder)
-    assert parsing.DONE_FILE in at_once and len(at_once) > 1
-    analyse("result")
-    assert contents(folder) == at_once
-    parsing.parse_capture(folder, async_mode=True)
-    parsing._background.pop().shutdown(wait=True)
-    assert contents(folder) == at_once
-
-
 def test_parsing_that_was_interrupted_is_finished_by_analyse(recorded: Recorded, said: Said) -> None:
     whole = contents(capture())
     [folder] = Path("result").iterdir()

@@ -12,16 +12,10 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.capture.mock.parse import parse
-from tests.oracle import test_invariants as invariants
-from tests.oracle.raw import Raw
-from tests.support.invariants import check
-from tests.unit.capture.mock.distributed_training import one_of_eight, parallel_model
+from tests.unit.capture.mock.distributed_training import one_of_eight
 from tests.unit.capture.scripts import needs_torch
 
 pytestmark = needs_torch
-
-BACKWARD = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
-NAMES = ("c10d::allreduce_", "c10d::barrier", BACKWARD)
 
 
 def groups_of(folder: Path) -> dict[str, Any]:
@@ -135,25 +129,3 @@ def test_sends_and_receives_are_p2p(alone: Path) -> None:
         links[key.split("-")[0]] |= set(entry)
     assert links.pop("batchsendrecv") == {"3-3", "3-5"}, "counted in the group of all: what is sent, the other reads"
     assert set(links) == {"send", "receive"} and set.union(*links.values()) <= {"0-1", "1-0", "0-0", "1-1"}
-
-
-@pytest.mark.full
-def test_a_parallel_model_of_two_processes(tmp_path: Path) -> None:
-    import torch
-
-    torch.multiprocessing.spawn(parallel_model, (str(tmp_path),), nprocs=2)
-    folders = {next(folder.glob("profiler_info_*")).stem[-1]: folder for folder in tmp_path.glob("*_ascend_pt")}
-    assert set(folders) == {"0", "1"}
-    names = [sorted(operators(folder, "collective")) for folder in folders.values()]
-    assert names[0] == names[1]
-    for folder in folders.values():
-        raw = Raw(folder)
-        assert [step for step, _, _ in raw.steps] == ["2", "3", "4"]
-        found = operators_by_group(folder, "group_name")
-        assert found["hcom_allReduce_", "default_group"] == 3, "the barriers"
-        recorded = [row["Name"] for row in raw.csv("operator_details.csv")]
-        assert found["hcom_allReduce_", "1"] == recorded.count("c10d::allreduce_") >= 6, "two buckets or more a step"
-        threads = {name: {e["tid"] for e in raw.slices if e["name"] == name} for name in NAMES}
-        assert threads["c10d::allreduce_"] == threads[BACKWARD] != threads["c10d::barrier"]
-        check(folder)
-        invariants.test_13_flows_have_both_ends_on_slices(folder)

@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 
 from tb_npu_plugin.capture import pytorch as profiler
-from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches
+from tb_npu_plugin.capture.backend import HostSwitches
 from tb_npu_plugin.capture.mock import observer, torch_profiler
 from tb_npu_plugin.capture.mock.host import OBSERVED, TRACE
 from tb_npu_plugin.capture.mock.kineto import LIST, Reader, Signature
 from tb_npu_plugin.capture.simulation.records import outer_first
 from tb_npu_plugin.errors import BadFile
 from tests.oracle.raw import Raw
-from tests.unit.capture.mock.training import train
 from tests.unit.capture.scripts import needs_torch
 
 pytestmark = needs_torch
@@ -101,28 +100,6 @@ def test_it_tells_what_pytorchs_profiler_tells(tmp_path: Path, work: Callable[[]
 
 
 @pytest.mark.usefixtures("built")
-def test_each_thread_has_its_operators(tmp_path: Path) -> None:
-    import torch
-
-    tids: list[int] = []
-
-    def other() -> None:
-        tids.append(threading.get_native_id())
-        torch.ones(3).neg()
-
-    def work() -> None:
-        thread = threading.Thread(target=other)
-        thread.start()
-        thread.join()
-        torch.ones(2).exp()
-
-    found = observe(work, tmp_path)
-    assert [one.tensors for one in found[tids[0]] if one.name == "aten::neg"] == [(((3,), "float"),)]
-    assert "aten::neg" not in {one.name for one in found[threading.get_native_id()]}
-    assert "aten::exp" in {one.name for one in found[threading.get_native_id()]}
-
-
-@pytest.mark.usefixtures("built")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_process_is_not_observed_and_can_observe_itself(tmp_path: Path) -> None:
     """Cause: worker processes of a DataLoader would gather what nobody asks for, as long as they live."""
@@ -167,22 +144,6 @@ def test_shapes_that_change_from_step_to_step_without_a_schedule(tmp_path: Path)
 
     found = record(False)
     assert len(found) > 4 and found == record(True)
-
-
-@pytest.mark.usefixtures("built")
-def test_shapes_that_are_lost_are_told_and_the_rest_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stop = observer.stop
-
-    def lost() -> bytes:
-        stop()
-        raise MemoryError("none left")
-
-    monkeypatch.setattr(observer, "stop", lost)
-    folder = train(tmp_path, active=2)
-    assert "no kernels will be simulated: none left" in capsys.readouterr().err
-    assert "aten::" in (folder / RAW_FOLDER / TRACE).read_text()
 
 
 def test_one_that_was_built_against_another_pytorch_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.capture.models.catalog import Sizes
-from tb_npu_plugin.capture.models.run import TRUTH, Recipe
+from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.writers.dialect import Options
 from tests.oracle.raw import Raw
 from tests.oracle.shown import Shown, show
@@ -24,22 +23,6 @@ def distributed(recipe: Recipe) -> tuple[Shown, dict[str, Any]]:
 
 def of_step(shown: Shown, step: str, key: str) -> dict[int, int]:
     return {budget["rank"]: budget[key] for budget in shown.data["budgets"] if budget["step"] == step}
-
-
-def test_truth_lies_beside_the_data() -> None:
-    folder, truth = run("cluster")
-    assert json.loads((folder / TRUTH).read_text()) == truth
-    assert truth["layout"] == {"ranks": 8, "tp": 2, "pp": 2, "dp": 2} and truth["steps"] == [11, 12]
-    assert set(truth["ranks"]) == {str(rank) for rank in range(8)}
-
-
-def test_fragmentation_reserves_more_than_is_allocated() -> None:
-    plain, broken = (run(name)[1]["ranks"]["0"] for name in ("level1", "fragmentation_and_leak"))
-    rest = [1 - found["allocated"][0] / found["reserved"][0] for found in (plain, broken)]
-    assert rest[1] > rest[0] + 0.2
-    (result,) = run("fragmentation_and_leak")[0].glob("*_ascend_pt")
-    last = [row for row in Raw(result).csv("memory_record.csv") if row["Component"] == "PTA"][-1]
-    assert float(last["Total Reserved(MB)"]) * (1 << 20) == broken["reserved"][-1]
 
 
 def test_dynamic_shapes_compile_in_every_step_that_brings_new_ones() -> None:
