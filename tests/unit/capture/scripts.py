@@ -1,4 +1,4 @@
-"""Scripts that tests run in processes of their own."""
+"""Scripts that tests run in separate processes."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def test_the_twin_has_the_signatures_of_the_stand_in() -> None:
     assert done.returncode == 0, done.stderr
     checked, wrong = json.loads(done.stdout)
     own, real = wrong.pop("tensorboard_trace_handler")
-    assert own == [*real, ["use_gzip", "KEYWORD_ONLY", "False"]], "of the vendor's guide, without a place of its own"
+    assert own == [*real, ["use_gzip", "KEYWORD_ONLY", "False"]], "of the vendor's guide, keyword only"
     assert wrong == {}
     assert len(checked) > 80
     assert {"profile.__init__", "_KinetoProfile.export_stacks", "mstx.annotate.__init__", "analyse"} <= set(checked)
@@ -242,7 +242,7 @@ def test_without_pytorch_a_profile_says_what_is_missing_and_the_script_goes_on(t
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "3 []"
-    [told] = [line for line in done.stdout.splitlines() if "[ERROR]" in line]
-    assert "PyTorch is not installed" in told
-    assert "docs/capture.md" in told
-    assert told.endswith("The training goes on.")
+    [error] = [line for line in done.stdout.splitlines() if "[ERROR]" in line]
+    assert "PyTorch is not installed" in error
+    assert "docs/capture.md" in error
+    assert error.endswith("The training goes on.")

@@ -123,7 +123,7 @@ FAILURES: list[tuple[Callable[[], Exception], str, str]] = [
 
 @pytest.mark.parametrize("call", ["prepare", "warmup", "start", "stop", "finalize"])
 @pytest.mark.parametrize(("make", "reason", "hint"), FAILURES)
-def test_a_recorder_that_fails_costs_one_capture(
+def test_a_failing_recorder_ends_one_capture(
     call: str, make: Callable[[], Exception], reason: str, hint: str, recorded: Recorded, said: Said
 ) -> None:
     _two_cycles(call, make(), recorded, said)
@@ -135,7 +135,7 @@ def test_a_recorder_that_fails_costs_one_capture(
 
 
 @pytest.mark.parametrize("call", ["step_begin", "step_end"])
-def test_a_mark_that_fails_costs_the_mark(call: str, recorded: Recorded, said: Said) -> None:
+def test_a_failing_mark_does_not_end_the_capture(call: str, recorded: Recorded, said: Said) -> None:
     _two_cycles(call, RuntimeError("broken"), recorded, said)
     assert [text for kind, text in said() if kind == "ERROR"] == ["The mark of step 0 is not recorded: broken"]
     assert recorded.log.count("ready") == 2

@@ -16,7 +16,7 @@ from tb_npu_plugin.capture.api import parsing
 from tb_npu_plugin.capture.api.dynamic_profile import _NonIntrusiveProfile, config, control
 from tb_npu_plugin.capture.api.dynamic_profile.config import TEMPLATE
 from tb_npu_plugin.capture.api.dynamic_profile.control import open_log
-from tests.unit.capture.api.conftest import Recorded, Said, leave_looking_to_the_test
+from tests.unit.capture.api.conftest import Recorded, Said, do_not_start_the_monitor
 
 FOLDER = Path("dynamic")
 FILE = FOLDER / config.CONFIG_FILE
@@ -27,7 +27,7 @@ def fresh(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recor
     """A process in which dynamic_profile was not used yet. The monitor looks only when the test says so."""
     one = control.Control()
     monkeypatch.setattr(dp, "CONTROL", one)
-    leave_looking_to_the_test(monkeypatch)
+    do_not_start_the_monitor(monkeypatch)
     yield recorded
     one.close()
 
@@ -82,7 +82,7 @@ def test_a_profile_at_a_step(fresh: Recorded) -> None:
     assert json.loads((folder / "profiler_metadata.json").read_text())["job"] == {"id": 7}
 
 
-def test_a_step_that_is_over(fresh: Recorded, said: Said) -> None:
+def test_a_start_step_in_the_past(fresh: Recorded, said: Said) -> None:
     dp.init(str(FOLDER))
     _steps(4)
     _write(start_step=2)
@@ -95,7 +95,7 @@ def test_a_step_that_is_over(fresh: Recorded, said: Said) -> None:
     assert said() == []  # dropped
 
 
-def test_a_newer_config_replaces_one_that_waits(fresh: Recorded) -> None:
+def test_a_newer_config_replaces_the_pending_one(fresh: Recorded) -> None:
     dp.init(str(FOLDER))
     _write(start_step=3)
     _steps(1)
@@ -106,7 +106,7 @@ def test_a_newer_config_replaces_one_that_waits(fresh: Recorded) -> None:
     assert _actions(fresh.take())[-1] == "step_begin 5"
 
 
-def test_a_rank_that_is_known_later(fresh: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rank_may_be_known_later(fresh: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     """torch.distributed may be initialized after dynamic_profile; before, the rank is none of the list."""
     dp.init(str(FOLDER))
     _write(start_step=1, is_rank=True, rank_list=[0, 2])

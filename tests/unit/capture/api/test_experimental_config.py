@@ -9,7 +9,7 @@ from tb_npu_plugin.capture.api.experimental_config import RULES, _ExperimentalCo
 from tests.unit.capture.api.conftest import Said
 
 NONE, PIPE = AiCMetrics.AiCoreNone, AiCMetrics.PipeUtilization
-#: Without a warning of its own.
+#: Gives no warning.
 QUIET: dict[str, Any] = {"aic_metrics": NONE}
 LEVEL = "Invalid parameter profiler_level, reset it to ProfilerLevel.Level0."
 METRICS = "Invalid parameter aic_metrics, reset it to default."
@@ -26,7 +26,7 @@ def _bool(name: str, shown: str = "False") -> str:
 
 
 class Array:
-    """As one of several numbers: neither its truth nor that it equals another can be told."""
+    """Like an array of several numbers: bool() and == fail."""
 
     def __bool__(self) -> bool:
         raise ValueError("the truth of several numbers is ambiguous")

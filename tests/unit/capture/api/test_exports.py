@@ -13,9 +13,8 @@ from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.backend import MemoryAction
-from tests.unit.capture.api.conftest import Recorded, Said
+from tests.unit.capture.api.conftest import QUIET, Recorded, Said
 
-QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
 MEMORY = {"record_shapes": True, "profile_memory": True, "with_stack": True}
 
 

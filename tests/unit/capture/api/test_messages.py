@@ -39,7 +39,7 @@ def test_a_guarded_function_never_raises(said: Said) -> None:
     assert said() == [("ERROR", "Call fail failed. Exception: 'this'")]
 
 
-def test_a_letter_that_stdout_does_not_have_costs_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_characters_that_stdout_cannot_encode_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.BytesIO()
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(out, encoding="ascii"))
     messages.error("cannot write /données")

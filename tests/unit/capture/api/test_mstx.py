@@ -11,7 +11,7 @@ from tb_npu_plugin.capture.api.enums import AiCMetrics
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.mstx import mstx
 from tb_npu_plugin.capture.api.profile import profile
-from tests.unit.capture.api.conftest import Recorded
+from tests.unit.capture.api.conftest import Recorded, Truthless
 
 NONE = AiCMetrics.AiCoreNone
 STREAM = SimpleNamespace(npu_stream=7)
@@ -87,13 +87,6 @@ def test_a_range_ends_when_its_function_raises(running: Recorded) -> None:
     with pytest.raises(KeyError):
         work()
     assert running.take() == ["range_start work default None", "range_end"]
-
-
-class Truthless:
-    """As a tensor of several numbers."""
-
-    def __bool__(self) -> bool:
-        raise ValueError("the truth of several numbers is ambiguous")
 
 
 #: Call, its answer, what is invalid.

@@ -14,15 +14,12 @@ import pytest
 
 from tb_npu_plugin.capture import backend
 from tb_npu_plugin.capture.api import parsing
-from tb_npu_plugin.capture.api.enums import AiCMetrics
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.parsing import analyse
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.backend import Progress
-from tests.unit.capture.api.conftest import Recorded, Said
+from tests.unit.capture.api.conftest import QUIET, Recorded, Said
 
-QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
 CORES = os.cpu_count() or 1
 
 
@@ -111,7 +108,7 @@ def test_a_result_stays_when_parsing_it_again_fails(tmp_path: Path, recorded: Re
     assert not list(folder.glob("*.part*"))
 
 
-def test_one_bad_folder_costs_itself(tmp_path: Path, recorded: Recorded, said: Said) -> None:
+def test_a_bad_folder_does_not_stop_the_others(tmp_path: Path, recorded: Recorded, said: Said) -> None:
     bad, good = _result(tmp_path / "a_ascend_pt", raw="{"), _result(tmp_path / "b_ascend_pt")
     analyse(str(tmp_path))
     assert _files(good) == TEXT
@@ -122,7 +119,9 @@ def test_one_bad_folder_costs_itself(tmp_path: Path, recorded: Recorded, said: S
 
 
 @pytest.mark.parametrize("info", ["[]", "{", '{"config": []}', '{"config": {"common_config": 5}}', "\udcff"])
-def test_a_damaged_profiler_info_costs_what_it_tells(info: str, tmp_path: Path, recorded: Recorded, said: Said) -> None:
+def test_a_damaged_profiler_info_does_not_stop_parsing(
+    info: str, tmp_path: Path, recorded: Recorded, said: Said
+) -> None:
     folders = [_result(tmp_path / "a_ascend_pt"), _result(tmp_path / "b_ascend_pt")]
     (folders[0] / "profiler_info.json").write_bytes(info.encode(errors="surrogateescape"))
     analyse(str(tmp_path))
@@ -130,7 +129,7 @@ def test_a_damaged_profiler_info_costs_what_it_tells(info: str, tmp_path: Path, 
     assert {kind for kind, _ in said()} == {"INFO"}
 
 
-def test_a_folder_that_cannot_be_read_costs_itself(
+def test_an_unreadable_folder_does_not_stop_the_others(
     tmp_path: Path, recorded: Recorded, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed, good = _result(tmp_path / "a_ascend_pt"), _result(tmp_path / "b_ascend_pt")

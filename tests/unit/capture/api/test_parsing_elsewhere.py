@@ -17,17 +17,14 @@ import pytest
 
 from tb_npu_plugin.capture import backend
 from tb_npu_plugin.capture.api import parser_process, parsing
-from tb_npu_plugin.capture.api.enums import AiCMetrics
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.parsing import analyse
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.backend import Progress
 from tests.unit.capture.api import fake
-from tests.unit.capture.api.conftest import Recorded, Said
+from tests.unit.capture.api.conftest import QUIET, Recorded, Said
 from tests.unit.discovery.test_watch import until
 
-QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
 #: An end of parsers that wait in vain, not a time that anything here takes.
 SECONDS = 300
 #: Variables by which it takes a terminal for none, or the other way.

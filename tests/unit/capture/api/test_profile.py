@@ -17,9 +17,7 @@ from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.api.schedule import schedule
-from tests.unit.capture.api.conftest import Recorded, Said, collect_frames
-
-QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
+from tests.unit.capture.api.conftest import QUIET, Recorded, Said, collect_frames
 
 
 def test_steps_are_marked_and_numbered_from_the_construction(recorded: Recorded) -> None:
@@ -100,7 +98,7 @@ def test_one_capture_at_a_time(recorded: Recorded, said: Said) -> None:
     assert recorded.take() == ["prepare", "start", "stop", "finalize"]
 
 
-def test_a_forgotten_profile_stops_itself(recorded: Recorded) -> None:
+def test_a_dropped_profile_stops(recorded: Recorded) -> None:
     prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
     prof.start()
     del prof
@@ -184,7 +182,7 @@ def test_the_settings_reach_the_recorder(recorded: Recorded, monkeypatch: pytest
     assert (found.host.record_shapes, found.host.with_modules, found.host.with_stack) == (True, True, False)
 
 
-def test_a_profile_that_only_a_cycle_holds_stands_in_nobodys_way(recorded: Recorded, said: Said) -> None:
+def test_a_profile_in_a_reference_cycle_does_not_block_the_next(recorded: Recorded, said: Said) -> None:
     class Trainer:
         def __init__(self) -> None:
             self.prof = profile(on_trace_ready=self.ready, experimental_config=QUIET)
@@ -205,7 +203,7 @@ def test_a_profile_that_only_a_cycle_holds_stands_in_nobodys_way(recorded: Recor
     other.stop()
 
 
-def test_a_forgotten_kineto_profile_stands_in_nobodys_way(recorded: Recorded, tmp_path: Path) -> None:
+def test_a_dropped_kineto_profile_does_not_block_the_next(recorded: Recorded, tmp_path: Path) -> None:
     """Cause: it was not stopped when it was collected, so that PyTorch refused all captures to come."""
     _KinetoProfile().start()
     collect_frames()

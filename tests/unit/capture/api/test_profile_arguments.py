@@ -10,11 +10,10 @@ from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerAction, Profiler
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.api.schedule import schedule
-from tests.unit.capture.api.conftest import Recorded, Said
+from tests.unit.capture.api.conftest import QUIET, Recorded, Said, Truthless
 
 N, W, R, S = ProfilerAction
 CPU, NPU = ProfilerActivity
-QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
 DEFAULT_WARNING = (
     "WARNING",
     "Please use level1 or level2 if you want to collect aic metrics, reset aic metrics to None!",
@@ -29,16 +28,6 @@ ACTIVITIES = "Invalid activities, only CPU and NPU are supported, reset it to de
 SCHEDULE = "schedule is not Callable, set by default."
 HANDLER = "on_trace_ready is not Callable, set by default."
 UNUSED = "Experimental config will not be used while ProfilerActivity.NPU is not set."
-
-
-class Truthless:
-    """As an array of several numbers."""
-
-    def __bool__(self) -> bool:
-        raise ValueError("the truth of several numbers is ambiguous")
-
-    def __iter__(self) -> Any:
-        raise ValueError("nothing to iterate over")
 
 
 #: Argument, stored in prof_if (or in the profile), printed.
@@ -97,7 +86,7 @@ NOT_SIMULATED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "named"), NOT_SIMULATED)
-def test_what_is_accepted_and_not_recorded(arguments: dict[str, Any], named: str, said: Said) -> None:
+def test_settings_that_are_not_simulated_are_reported(arguments: dict[str, Any], named: str, said: Said) -> None:
     profile(experimental_config=_ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, **arguments))
     assert said() == [("WARNING", f"The simulated device records nothing for {named}: no file comes of it.")]
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerAction
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api.enums import ProfilerAction
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.api.schedule import schedule
-from tests.unit.capture.api.conftest import Recorded, Said
+from tests.unit.capture.api.conftest import QUIET, Recorded, Said
 
 N, _, _, S = ProfilerAction
-QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
 
 
 def test_the_step_before_a_capture_without_warmup_is_sampled(recorded: Recorded) -> None:
@@ -78,7 +76,7 @@ def test_a_schedule_that_gives_no_action(recorded: Recorded, said: Said) -> None
     assert text.endswith("schedule must return a ProfilerAction, not 'RECORD'")
     prof.start()
     prof.stop()
-    assert said() == []  # one is told already
+    assert said() == []  # reported already
 
 
 def test_the_schedule_of_torch(recorded: Recorded) -> None:

@@ -9,9 +9,6 @@ from types import SimpleNamespace
 import pytest
 
 from tb_npu_plugin.capture import pytorch as profiler
-from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.formats import READERS
-from tb_npu_plugin.readers.shared.reading import Reading
 from tests.oracle.raw import Raw, ns
 from tests.unit.capture.scripts import needs_torch
 
@@ -87,21 +84,3 @@ def test_rows_of_the_database(raw: Raw) -> None:
         if e.get("args", {}).get("Task Type") == "MsTx"
     }
     assert {(row[0], row[4], row[5]) for row in rows if row[4] is not None} == shown
-
-
-def test_operators_that_set_marks_have_a_type_of_their_own_in_the_database(raw: Raw) -> None:
-    path = next((raw.folder / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler*.db"))
-    with sqlite3.connect(path) as connection:
-        rows = connection.execute(
-            "SELECT s.value, a.type FROM PYTORCH_API AS a JOIN STRING_IDS AS s ON s.id = a.name WHERE a.type != 50003"
-        ).fetchall()
-    marks = [name for name, kind in rows if kind == 50004]
-    assert {name: marks.count(name) for name in set(marks)} == {
-        "mstx_range_start_op": 2,
-        "mstx_range_end_op": 2,
-        "mstx_mark_op": 2,
-    }
-    assert not [name for name, kind in rows if kind == 50001 and name.startswith("mstx_")]
-    tables = READERS["torch_npu"].tables(Reading(path, path.name, ProblemLog()))
-    read = tables["operators"].text("name").tolist()
-    assert read == [row["Name"] for row in raw.csv("operator_details.csv")]

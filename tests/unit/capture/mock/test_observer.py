@@ -1,4 +1,4 @@
-"""Shapes that the observer tells: those that PyTorch's profiler would have told, of the same calls."""
+"""Shapes that the observer records are those of PyTorch's profiler."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def names(found: dict[int, list[Signature]]) -> set[str]:
 
 @pytest.mark.usefixtures("built")
 @pytest.mark.parametrize("work", [layers, lists])
-def test_it_tells_what_pytorchs_profiler_tells(tmp_path: Path, work: Callable[[], None]) -> None:
+def test_shapes_equal_those_of_pytorchs_profiler(tmp_path: Path, work: Callable[[], None]) -> None:
     profiler = torch_profiler.make(HostSwitches(), shapes=True)
     profiler.prepare_trace()
     torch_profiler.start_operators(profiler)
@@ -92,17 +92,20 @@ def test_it_tells_what_pytorchs_profiler_tells(tmp_path: Path, work: Callable[[]
     assert len(ours) > 20 and [one.name for one in ours] == [one.name for one in theirs]
     for one, other in zip(ours, theirs):
         assert [shape for shape, _ in one.tensors] == [shape for shape, _ in other.tensors], one.name
-        types = [(mine, told) for (_, mine), (_, told) in zip(one.tensors, other.tensors)]
-        assert all(mine == told or (told == LIST and mine != LIST) for mine, told in types), (one.name, types)
+        types = [(mine, other_type) for (_, mine), (_, other_type) in zip(one.tensors, other.tensors)]
+        assert all(mine == other_type or (other_type == LIST and mine != LIST) for mine, other_type in types), (
+            one.name,
+            types,
+        )
         assert len(one.values) == len(other.values), one.name
-        assert all(mine in ("", told) for mine, told in zip(one.values, other.values)), (one.values, other.values)
+        assert all(mine in ("", value) for mine, value in zip(one.values, other.values)), (one.values, other.values)
     assert any(value not in ("", "True", "False") for one in ours for value in one.values)
 
 
 @pytest.mark.usefixtures("built")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_process_is_not_observed_and_can_observe_itself(tmp_path: Path) -> None:
-    """Cause: worker processes of a DataLoader would gather what nobody asks for, as long as they live."""
+    """Cause: worker processes of a DataLoader recorded shapes without end."""
     import torch
 
     observer.start()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import stat
-import subprocess
-import sys
 import sysconfig
 from pathlib import Path
 
@@ -16,7 +13,7 @@ from click.testing import CliRunner
 from tb_npu_plugin.capture.mock import observer, torch_profiler
 from tb_npu_plugin.capture.mock.observer_build import NotBuilt, build
 from tb_npu_plugin.capture.observer_command import build_observer
-from tests.unit.capture.scripts import needs_torch
+from tests.unit.capture.scripts import needs_torch, run_python
 
 pytestmark = needs_torch
 
@@ -81,7 +78,7 @@ def test_it_is_built_tried_and_used(folder: Path, monkeypatch: pytest.MonkeyPatc
     ],
 )
 @needs_headers
-def test_a_compiler_that_fails_is_told_and_leaves_nothing(
+def test_a_failing_compiler_is_reported_and_leaves_nothing(
     does: str, reason: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiler(tmp_path, monkeypatch, does)
@@ -121,12 +118,7 @@ def test_a_pytorch_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_pytorch_the_command_says_so(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise ModuleNotFoundError('No module named torch', name='torch')")
-    path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[4])])
-    done = subprocess.run(
-        [sys.executable, "-m", "tb_npu_plugin.cli", "build-observer"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path},
-    )
+    code = "import sys; sys.argv[1:] = ['build-observer']; from tb_npu_plugin.cli import main; main()"
+    done = run_python(code, tmp_path, tmp_path)
     assert done.returncode == 1
     assert "the observer belongs to a PyTorch" in done.stderr and "Install PyTorch there" in done.stderr

@@ -34,7 +34,7 @@ from tests.unit.capture.scripts import needs_torch
 from tests.unit.store.results import settle
 
 pytestmark = needs_torch
-PARTS = 12
+PARTS = 20
 
 
 @cache

@@ -31,9 +31,8 @@ def invoke(*arguments: str) -> str:
 
 
 def test_writes_the_ranks_that_were_asked_for(tmp_path: Path) -> None:
-    output = invoke(
-        "--ranks", "8", "--tp", "2", "--pp", "2", "--steps", "1", "--only-ranks", "1,5", "--out", str(tmp_path)
-    )
+    options = "--ranks 8 --tp 2 --pp 2 --steps 1 --only-ranks 1,5"
+    output = invoke(*options.split(), "--out", str(tmp_path))
     assert "2 of 8 ranks, 1 steps" in output
     assert sorted(path.name for path in tmp_path.glob("*/profiler_info_*.json")) == [
         "profiler_info_1.json",
@@ -43,19 +42,8 @@ def test_writes_the_ranks_that_were_asked_for(tmp_path: Path) -> None:
 
 
 def test_settings_are_those_of_the_result(tmp_path: Path) -> None:
-    invoke(
-        "--level",
-        "Level2",
-        "--aic-metrics",
-        "MemoryUB",
-        "--no-stack",
-        "--no-shapes",
-        "--l2-cache",
-        "--steps",
-        "1",
-        "--out",
-        str(tmp_path),
-    )
+    options = "--level Level2 --aic-metrics MemoryUB --no-stack --no-shapes --l2-cache --steps 1"
+    invoke(*options.split(), "--out", str(tmp_path))
     (info,) = tmp_path.glob("*/profiler_info_0.json")
     config = json.loads(info.read_text())["config"]
     assert config["experimental_config"]["_profiler_level"] == "Level2"
@@ -94,13 +82,13 @@ def test_as_many_steps_as_the_events_need(tmp_path: Path) -> None:
         (["--model", "linear", "--ranks", "32", "--fault", "slow-link:0-16"], "0 and 16 send each other nothing"),
     ],
 )
-def test_what_does_not_go_is_refused(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_invalid_arguments_are_refused(tmp_path: Path, arguments: list[str], message: str) -> None:
     with pytest.raises(BadRequest, match=message):
         CliRunner().invoke(cli, ["mock", "--model", "tiny", *arguments, "--out", str(tmp_path)], catch_exceptions=False)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_results_that_are_there_are_not_mixed_with_others(tmp_path: Path) -> None:
+def test_existing_results_are_not_overwritten(tmp_path: Path) -> None:
     invoke("--ranks", "2", "--only-ranks", "0", "--steps", "1", "--out", str(tmp_path))
     invoke("--ranks", "2", "--only-ranks", "1", "--steps", "1", "--out", str(tmp_path))  # another rank may join it
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
@@ -150,7 +138,7 @@ def test_a_signal_leaves_complete_results_only(
     assert [signal.getsignal(other) for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == handlers
 
 
-def test_a_writing_process_that_is_killed_leaves_nothing_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_writing_process_leaves_no_partial_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for lack of memory. What is patched here is so in forked processes, too."""
 
     def dying(recipe: Recipe, cluster: Cluster, table: Timetable, rank: int, out: Path) -> None:
@@ -176,7 +164,7 @@ def test_a_writing_process_that_is_killed_leaves_nothing_half(tmp_path: Path, mo
         ("1", "text,db", "*_ascend_pt/*/*.host.part*"),
     ],
 )
-def test_killed_it_leaves_neither_processes_nor_halves(tmp_path: Path, ranks: str, export: str, begun: str) -> None:
+def test_sigkill_leaves_no_process_and_no_partial_result(tmp_path: Path, ranks: str, export: str, begun: str) -> None:
     """SIGKILL, which it cannot see. Its processes share its output, which ends with the last of them. begun: what one of
     these has made when it is killed."""
     arguments = ["--ranks", ranks, "--steps", "1000", "--jobs", "2", "--export-type", export, "--out", str(tmp_path)]
@@ -209,8 +197,8 @@ def test_a_folder_needs_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         pytest.param("2", "db", marks=pytest.mark.full),
     ],
 )
-def test_a_full_disk_is_told_and_half_a_result_is_removed(tmp_path: Path, jobs: str, export: str) -> None:
-    """A limit on the size of files stands for the disk; it is set in a process of its own, which writes no bytecode:
+def test_a_full_disk_is_reported_and_partial_results_are_removed(tmp_path: Path, jobs: str, export: str) -> None:
+    """A limit on the size of files stands for the disk; it is set in a separate process, which writes no bytecode:
     Python 3.11 keeps what the limit leaves of it, and no other process could import that module again."""
     arguments = ["mock", "--model", "tiny", "--steps", "3", "--jobs", jobs, "--export-type", export, "--out", "out"]
     code = (

@@ -15,6 +15,8 @@ from tests.oracle.raw import Raw
 from tests.oracle.shown import Shown, show
 from tests.support.mock import rank_folder, run, written
 
+PLAIN = Options(memory=False, stack=False)
+
 
 def distributed(recipe: Recipe) -> tuple[Shown, dict[str, Any]]:
     folder, truth = written(recipe)
@@ -63,7 +65,7 @@ def test_the_same_recipe_writes_the_same_bytes(tmp_path: Path, recipe: Recipe) -
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.full)])
 def test_stages_of_a_healthy_pipeline_differ_and_their_ranks_do_not(seed: int) -> None:
     """What the page says of ranks (frontend/src/base/outlier.ts) rests on it: 10 % above the median of the stage."""
-    shown, truth = distributed(Recipe("tiny", 8, pp=2, steps=1, seed=seed, options=Options(memory=False, stack=False)))
+    shown, truth = distributed(Recipe("tiny", 8, pp=2, steps=1, seed=seed, options=PLAIN))
     stages = {state["rank"]: state["pipeline_stage"] for state in shown.data["ranks"]}
     assert stages == {rank: 1 + rank // 4 for rank in range(8)}
     computing = of_step(shown, str(truth["steps"][0]), "computing")
@@ -76,17 +78,12 @@ def test_stages_of_a_healthy_pipeline_differ_and_their_ranks_do_not(seed: int) -
 @pytest.mark.parametrize("pp", [4, pytest.param(2, marks=pytest.mark.full)])
 def test_the_stage_of_each_rank_is_known(pp: int) -> None:
     """Of more than two stages, ranks have groups of two beside the one of their pipeline: those tell no stage."""
-    shown, _ = distributed(
-        Recipe("tiny", 2 * pp, pp=pp, steps=1, sizes=Sizes(layers=4), options=Options(memory=False, stack=False))
-    )
+    shown, _ = distributed(Recipe("tiny", 2 * pp, pp=pp, steps=1, sizes=Sizes(layers=4), options=PLAIN))
     assert [state["pipeline_stage"] for state in shown.data["ranks"]] == [1 + rank // 2 for rank in range(2 * pp)]
 
 
-PLAIN = Options(memory=False, stack=False)
-
-
 @pytest.mark.parametrize(("tp", "pp"), [pytest.param(4, 1, marks=pytest.mark.full), (2, 2)])
-def test_hosts_of_a_healthy_run_are_a_little_apart_and_nobody_is_waited_for_long(tp: int, pp: int) -> None:
+def test_no_rank_of_a_healthy_run_waits_long(tp: int, pp: int) -> None:
     """The limit of Distributed (frontend/src/views/distributed/ranks.ts): 5 % of a step at one collective. The sum over the
     collectives says nothing where launching takes the time: it was above the limit for it, and a healthy rank was named."""
     worst = 0.0

@@ -35,12 +35,3 @@ def test_an_all_reduce_has_the_tasks_of_a_real_910b(count: int, share: int, last
     # on plane 1 the next rank comes first, in the second phase the one before
     assert [task.dst for task in tasks if task.plane == 1 and task.size] == [1, 7]
     assert len({(task.name, task.dst, task.notify) for task in tasks if task.notify}) == 28  # both phases use the same
-
-
-def test_links_follow_the_chip() -> None:
-    links = {name: [Topology(CHIPS[name]).link(0, other) for other in (1, 4, 8, 400)] for name in CHIPS}
-    assert links["910B2"] == ["HCCS", "HCCS", "RDMA", "RDMA"]
-    assert links["910A"] == ["HCCS", "PCIE", "RDMA", "RDMA"]
-    assert links["910_93"] == ["SIO", "HCCS", "HCCS", "RDMA"]
-    assert links["910B4"] == ["HCCS", "HCCS", "RDMA", "RDMA"]
-    assert links["310P"] == ["PCIE", "PCIE", "RDMA", "RDMA"]

@@ -71,7 +71,7 @@ def test_a_workspace_comes_from_the_allocator_or_beside_it() -> None:
         ({"TASK_QUEUE_ENABLE": "2", "ASCEND_LAUNCH_BLOCKING": "1"}, 0),
     ],
 )
-def test_what_the_environment_says(
+def test_the_task_queue_level_of_the_environment(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variables: dict[str, str], expected: int
 ) -> None:
     for name in ("TASK_QUEUE_ENABLE", "ASCEND_LAUNCH_BLOCKING"):

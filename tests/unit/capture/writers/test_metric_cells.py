@@ -43,7 +43,7 @@ def cells(chip: Chip, metrics: str) -> Iterator[tuple[Launch, dict[str, float]]]
 
 
 @pytest.mark.parametrize("chip", CHIPS.values(), ids=lambda chip: chip.name)
-def test_the_sets_tell_the_same_bytes(chip: Chip) -> None:
+def test_the_metric_sets_show_the_same_bytes(chip: Chip) -> None:
     """Bytes from main memory: by bandwidth and time, as they were carried, by lines that missed the L2 cache."""
     for (launch, rates), (_, carried), (_, lines) in zip(
         cells(chip, BANDWIDTH), cells(chip, ACCESS), cells(chip, CACHE)
