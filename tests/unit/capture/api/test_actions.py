@@ -132,6 +132,7 @@ def test_a_failing_recorder_ends_one_capture(
     assert hint in text
     assert text.endswith("The training goes on.")
     assert recorded.log.count("ready") == 1  # of the second cycle
+    assert len(list(Path().glob("*_ascend_pt"))) == (2 if call in ("stop", "finalize") else 1)  # those with data
 
 
 @pytest.mark.parametrize("call", ["step_begin", "step_end"])

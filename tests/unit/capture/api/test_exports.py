@@ -57,8 +57,11 @@ def test_a_chrome_trace_of_a_capture_for_the_database(recorded: Recorded, said: 
 
 
 @pytest.mark.parametrize("export", ["export_chrome_trace", "export_stacks", "export_memory_timeline"])
-def test_while_it_records(export: str, recorded: Recorded, said: Said) -> None:
-    with profile(experimental_config=QUIET, **MEMORY) as prof:
+def test_before_and_while_it_records(export: str, recorded: Recorded, said: Said) -> None:
+    prof = profile(experimental_config=QUIET, **MEMORY)
+    getattr(prof, export)("out.log" if export == "export_stacks" else "out.json")
+    assert said() == [("WARNING", "Invalid profiling path.")]
+    with prof:
         said()
         getattr(prof, export)("out.log" if export == "export_stacks" else "out.json")
         assert said() == [("WARNING", "The capture has not ended: call stop() first. Nothing is parsed or exported.")]

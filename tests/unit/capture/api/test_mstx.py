@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -69,6 +70,8 @@ def test_decorators_and_context(running: Recorded) -> None:
         with mstx.annotate("block", domain="d"):
             return number
 
+    mstx.annotate()(functools.partial(int, "2"))()
+    assert running.take() == ["range_start partial default None", "range_end"]
     assert outer(3) == 4
     assert outer.__name__ == "outer"
     assert running.take() == [
@@ -147,3 +150,10 @@ def test_automatic_ranges(recorded: Recorded) -> None:
         assert log.count("range_end") == len(expected)
     assert (torch.save, torch.serialization.save) == originals
     assert [int(batch) for batch in loader] == [1, 2]
+
+
+def test_without_a_profile_marks_have_no_effect(recorded: Recorded) -> None:
+    mstx.mark("a")
+    mstx.range_end(mstx.range_start("a"))
+    assert (mstx.range_push("a"), mstx.range_pop()) == (0, 0)
+    assert recorded.take() == []

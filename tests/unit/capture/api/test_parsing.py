@@ -58,6 +58,8 @@ TYPES: list[tuple[Any, Any, set[str]]] = [
 @pytest.mark.parametrize(("recorded_as", "asked", "made"), TYPES)
 def test_forms(recorded_as: Any, asked: Any, made: set[str], tmp_path: Path, recorded: Recorded) -> None:
     folder = _result(tmp_path / "h_1_20260101000000000_ascend_pt", recorded_as)
+    (folder / "ASCEND_PROFILER_OUTPUT").mkdir()
+    (folder / "ASCEND_PROFILER_OUTPUT/old.csv").touch()
     analyse(str(folder), export_type=asked)
     assert _files(folder) == made
     assert (folder / "ASCEND_PROFILER_OUTPUT/analyse.done").read_bytes() == b""
@@ -234,6 +236,15 @@ def test_the_handler_parses_each_capture(recorded: Recorded, said: Said) -> None
     assert [kind for kind, _ in said() if kind == "ERROR"] == []
 
 
+def test_the_handler_ignores_use_gzip(recorded: Recorded, said: Said) -> None:
+    handler = tensorboard_trace_handler("result", use_gzip=True)
+    assert said() == [("WARNING", "use_gzip is not supported, the results are not compressed.")]
+    with profile(on_trace_ready=handler, experimental_config=QUIET):
+        pass
+    [folder] = Path("result").iterdir()
+    assert _files(folder) == TEXT
+
+
 def test_validation_of_the_handler(said: Said) -> None:
     tensorboard_trace_handler("result", analyse_flag=1, async_mode="no")  # type: ignore[arg-type]
     assert said() == [
@@ -249,3 +260,12 @@ def test_a_daemon_process_does_not_parse(recorded: Recorded, said: Said, monkeyp
     [text] = [text for kind, text in said() if kind == "ERROR"]
     assert "daemon process" in text
     assert "analyse(" in text
+
+
+def test_a_user_display_does_not_stop_the_parsing(recorded: Recorded, tmp_path: Path) -> None:
+    from rich.progress import Progress as Display
+
+    folder = _result(tmp_path / "a_ascend_pt")
+    with Display(disable=False):
+        analyse(str(folder))
+    assert _files(folder) == TEXT

@@ -224,3 +224,22 @@ def test_kineto_profile(recorded: Recorded, said: Said) -> None:
     del prof
     collect_frames()
     assert not Path("export_only_prof_dir").exists()
+
+
+@pytest.mark.parametrize("kind", [profile, _KinetoProfile])
+def test_start_and_stop_at_the_wrong_time(kind: Any, recorded: Recorded, said: Said) -> None:
+    prof = kind(experimental_config=QUIET)
+    prof.stop()
+    assert said() == [("WARNING", "Profiler is not started, stop takes no effect!")]
+    folders = []
+    for _ in range(2):
+        prof.start()
+        folders.append(prof.prof_if.prof_path)
+        said()
+        prof.start()
+        assert said() == [("WARNING", "Profiler is already started, start takes no effect!")]
+        prof.stop()
+        prof.stop()
+        assert recorded.take() == ["prepare", "start", "stop", "finalize"]
+        assert prof.prof_if.prof_path == folders[-1]
+    assert folders[0] != folders[1]

@@ -92,3 +92,28 @@ def test_the_schedule_of_torch(recorded: Recorded) -> None:
     with prof:
         prof.step()
         assert prof.current_action is S
+
+
+def test_a_failing_sample_does_not_end_the_capture(recorded: Recorded, said: Said) -> None:
+    recorded.fail["sample"] = RuntimeError("busy")
+    with profile(schedule=schedule(1, 1, 0, 1), on_trace_ready=lambda prof: None, experimental_config=QUIET) as prof:
+        prof.step()
+        prof.step()
+    assert recorded.take() == ["sample", "prepare", "start", "step_begin 1", "step_end 1", "stop", "finalize"]
+    assert ("WARNING", "The step before the capture is not sampled: busy") in said()
+
+
+def test_a_handler_that_drives_its_profile(recorded: Recorded, said: Said) -> None:
+    def ready(prof: profile) -> None:
+        prof.step()
+        prof.start()
+
+    with profile(schedule=schedule(0, 1, 1), on_trace_ready=ready, experimental_config=QUIET) as prof:
+        prof.step()
+        said()
+        prof.step()
+        assert [text.split("of")[0] for _, text in said()] == [
+            "on_trace_ready called step() ",
+            "on_trace_ready called start() ",
+        ]
+        assert (prof.step_num, prof.prof_if.recording) == (2, True)

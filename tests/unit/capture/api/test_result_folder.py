@@ -167,8 +167,12 @@ def test_profiler_info(recorded: Recorded) -> None:
 
 
 def test_a_rank_from_the_environment_is_a_text(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
+    prof.start()
+    folder = Path(prof.prof_if.prof_path)
+    assert (folder / "profiler_info.json").is_file()  # already while it records
     monkeypatch.setenv("RANK", "12")
-    folder = _capture()
+    prof.stop()
     assert [path.name for path in folder.glob("profiler_info*")] == ["profiler_info_12.json"]
     assert json.loads((folder / "profiler_info_12.json").read_text())["rank_id"] == "12"
 
@@ -218,14 +222,19 @@ def test_values_that_json_does_not_have_become_texts(recorded: Recorded) -> None
 
     prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET, schedule=Odd())
     with prof:
-        prof.metadata.update({"lr": float("nan"), "size": 10**5000, (1, 2): {3}})  # type: ignore[dict-item]
+        prof.metadata.update({"lr": float("nan"), "size": 10**5000, (1, 2): {3}, "file": "\udcff"})  # type: ignore[dict-item]
     folder = Path(prof.prof_if.prof_path)
     info, metadata = (
         json.loads((folder / name).read_text(), parse_constant=refuse)
         for name in ("profiler_info.json", "profiler_metadata.json")
     )
     assert info["config"]["common_config"]["schedule"] == {"itself": "Odd", "limit": "inf", "table": "{(1, 2): 3}"}
-    assert {key: metadata[key] for key in ("lr", "size", "(1, 2)")} == {"lr": "nan", "size": "int", "(1, 2)": "{3}"}
+    assert {key: metadata[key] for key in ("lr", "size", "(1, 2)", "file")} == {
+        "lr": "nan",
+        "size": "int",
+        "(1, 2)": "{3}",
+        "file": "?",
+    }
 
 
 def test_the_database_form_keeps_the_environment_elsewhere(recorded: Recorded) -> None:

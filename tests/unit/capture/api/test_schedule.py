@@ -67,6 +67,8 @@ def test_validation(name: str, value: Any, stored: int, said: Said) -> None:
 def test_numbers_of_any_size() -> None:
     """Steps and cycles are whole numbers: no floating point is in between."""
     plan = schedule(wait=1, active=1, warmup=1, repeat=10**17)
+    with pytest.raises(ValueError, match="not less than 0"):
+        plan(-1)
     assert plan(3 * 10**17 - 1) is ProfilerAction.RECORD_AND_SAVE
     assert plan(3 * 10**17) is ProfilerAction.NONE
     assert plan(10**400) is ProfilerAction.NONE
