@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -169,3 +170,10 @@ def test_a_file_that_cannot_be_written(captured: profile, recorded: Recorded, sa
     [(kind, text)] = said()
     assert kind == "ERROR"
     assert text.startswith("Call export_chrome_trace failed. Exception: [Errno")
+
+
+def test_a_memory_timeline_as_a_picture(captured: profile, recorded: Recorded) -> None:
+    pytest.importorskip("matplotlib", reason="the picture of a memory timeline needs matplotlib")
+    recorded.recorders[0].actions = ACTIONS
+    captured.export_memory_timeline("memory.html")
+    assert re.search(r'<img src="data:image/png;base64,iVBOR[^"]+">', Path("memory.html").read_text())

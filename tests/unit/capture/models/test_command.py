@@ -179,11 +179,19 @@ def test_sigkill_leaves_no_process_and_no_partial_result(tmp_path: Path, ranks: 
     assert len(left) < 4 and all(list(folder.glob("profiler_info_*.json")) for folder in left)
 
 
-def test_a_folder_needs_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of --out "$UNSET"."""
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--out", ""], "the name is empty"),  # as of --out "$UNSET"
+        (["--out", ".", "--only-ranks", "0,x"], "is not a list of numbers"),
+        (["--out", ".", "--level", "Level0", "--aic-metrics", "Memory"], "--level Level0 records no --aic-metrics"),
+        (["--out", ".", "--export-type", "csv"], "is not text, db or text,db"),
+    ],
+)
+def test_wrong_usage(options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(cli, ["mock", "--model", "tiny", "--steps", "1", "--out", ""])
-    assert result.exit_code == 2 and "the name is empty" in result.output
+    result = CliRunner().invoke(cli, ["mock", "--model", "tiny", "--steps", "1", *options])
+    assert result.exit_code == 2 and message in result.output
     assert list(tmp_path.iterdir()) == []
 
 
@@ -235,3 +243,9 @@ def test_the_examples_of_the_help_work(tmp_path: Path, monkeypatch: pytest.Monke
         if line[:2] == ["tb-npu", "mock"]:
             CliRunner().invoke(mock, line[2:], catch_exceptions=False)
     assert len(asked) == 3
+
+
+def test_more_memory_than_the_device_has_is_reported(tmp_path: Path) -> None:
+    assert "lack of memory" not in invoke("--steps", "1", "--out", str(tmp_path / "small"))
+    text = invoke("--steps", "1", "--hidden", "65536", "--layers", "1", "--out", str(tmp_path / "large"))
+    assert "GiB of a device with 64 GiB" in text and "lack of memory" in text
