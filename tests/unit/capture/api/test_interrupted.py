@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tb_npu_plugin.capture.backend import Settings
+from tb_npu_plugin.capture.mock.host import HostData
 from tb_npu_plugin.capture.pytorch import analyse, profile, tensorboard_trace_handler
 from tb_npu_plugin.discovery.scan import scan
 from tests.unit.capture.api.conftest import Recorded, Said
@@ -164,6 +166,14 @@ def test_parsing_that_ends_early_leaves_no_half_result(
         analyse(str(folder))
         assert is_parsed(folder)
         assert names(folder) == {"ASCEND_PROFILER_OUTPUT", "FRAMEWORK", "profiler_info.json", "profiler_metadata.json"}
+
+
+def test_a_capture_of_the_mock_device_without_a_trace_is_reported(tmp_path: Path) -> None:
+    folder = tmp_path / "host_1_20260101000000000_ascend_pt"
+    (folder / "FRAMEWORK").mkdir(parents=True)
+    HostData(Settings(), 1, 0, 5).write(folder)
+    [skipped] = scan({"": tmp_path}).skipped
+    assert "cannot be parsed" in skipped.reason
 
 
 @full

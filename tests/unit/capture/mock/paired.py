@@ -47,7 +47,17 @@ HOST_AXES: Axes = {
 }
 #: Settings that did not go together once; the others are those of the first row.
 TOGETHER: tuple[dict[str, Any], ...] = (
-    {"activities": "NPU", "schedule": "steps", "rank": "group", "level": "Level1", "export": "both"},
+    {
+        "activities": "NPU",
+        "schedule": "steps",
+        "rank": "group",
+        "level": "Level1",
+        "metrics": "MemoryAccess",
+        "export": "both",
+        "sys_io": True,
+        "sys_interconnection": True,
+        "chip": "",
+    },
     {
         "activities": "NPU",
         "level": "Level_none",
