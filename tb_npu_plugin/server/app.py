@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any
 
 from werkzeug.wrappers import Request, Response
@@ -18,6 +18,7 @@ from tb_npu_plugin.server.kernel_facts import kernel_facts
 from tb_npu_plugin.service import catalog, ranks
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.store.timeline.contract import KernelFactsJson
 from tb_npu_plugin.views.table_query import parse_query
 from tb_npu_plugin.views.tables_json import table_json, to_csv
 
@@ -152,7 +153,7 @@ class App:
         mime = "application/gzip" if name.endswith(".gz") else "application/json"
         return respond.download(request, _blocks(stream, size), mime, name, size, stream.close)
 
-    def _kernel(self, token: str, detail: dict[str, Any]) -> dict[str, Any] | None:
+    def _kernel(self, token: str, detail: Mapping[str, Any]) -> KernelFactsJson | None:
         span = self.library.open(self.library.place(token))
         return kernel_facts(span, detail["name"], int(detail["start_epoch_ns"]))
 
@@ -176,9 +177,9 @@ class App:
         except OSError:  # a preview whose files went while it was asked: then this says so
             self.service.timeline(token, version)
             raise
-        if isinstance(content, dict):
+        if isinstance(content, Mapping):
             if name == "slice":
-                content["kernel"] = self._kernel(token, content)
+                content = {**content, "kernel": self._kernel(token, content)}
             return respond.json(request, content)
         if isinstance(content, bytes):
             return respond.binary(request, content, mime)

@@ -13,10 +13,26 @@ from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU, Format
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.views.base import MissingJson, View
-from tb_npu_plugin.views.contract import ViewStateJson
 from tb_npu_plugin.views.recorded_settings import is_recorded, still_to_set
 from tb_npu_plugin.views.registry import VIEWS
 from tb_npu_plugin.views.uses import USES, Use
+
+
+class ViewStateJson(TypedDict):
+    """Whether a view can be shown for a span."""
+
+    id: str
+    """Id of the view."""
+    available: bool
+    """The capture has data for it, as far as is known."""
+    reason: str
+    """Why it is not available; else ""."""
+    option: str
+    """Profiler option that records its data; else ""."""
+    count: Optional[int]
+    """Number beside the view's name: rows of its main table; null while unknown."""
+    texts: dict[str, MessageJson]
+    """Code and parameters of the fields that are messages."""
 
 
 @dataclass(frozen=True)

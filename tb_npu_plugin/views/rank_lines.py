@@ -8,7 +8,7 @@ from typing import Optional
 
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
-from tb_npu_plugin.views.contract import StepJson
+from tb_npu_plugin.views.steps import StepJson
 from tb_npu_plugin.views.steps import steps_of as step_budgets
 
 
