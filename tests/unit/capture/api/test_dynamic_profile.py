@@ -106,6 +106,17 @@ def test_a_newer_config_replaces_the_pending_one(fresh: Recorded) -> None:
     assert _actions(fresh.take())[-1] == "step_begin 5"
 
 
+def test_a_config_during_a_profile_comes_after_it(fresh: Recorded) -> None:
+    dp.init(str(FOLDER))
+    _write(start_step=1, active=2)
+    _steps(1)
+    _write(start_step=-1)
+    _steps(2)
+    assert fresh.take().count("prepare") == 1
+    _steps(1)
+    assert fresh.take().count("prepare") == 1
+
+
 def test_the_rank_may_be_known_later(fresh: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     """torch.distributed may be initialized after dynamic_profile; before, the rank is none of the list."""
     dp.init(str(FOLDER))
