@@ -6,14 +6,14 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 from werkzeug.wrappers import Request, Response
 
 from tb_npu_plugin.discovery.watch import Watcher
-from tb_npu_plugin.errors import BadRequest, MethodNotAllowed, NotFound, check_choice
+from tb_npu_plugin.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound, check_choice
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.server import respond, static
-from tb_npu_plugin.server.changing import READING, check_changing
 from tb_npu_plugin.server.kernel_facts import kernel_facts
 from tb_npu_plugin.service import catalog, ranks
 from tb_npu_plugin.service.answers import Service
@@ -21,6 +21,24 @@ from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.timeline.contract import KernelFactsJson
 from tb_npu_plugin.views.table_query import parse_query
 from tb_npu_plugin.views.tables_json import table_json, to_csv
+
+#: Methods of the routes that change nothing.
+READING = ("GET", "HEAD")
+
+
+def check_changing(request: Request) -> None:
+    """Raises MethodNotAllowed for another method than POST, Forbidden for a request from a page of another site.
+
+    Browsers say where a request comes from in Sec-Fetch-Site, in Origin where they do not send that (plain http). A
+    program that sends neither (curl) is no page of anybody.
+    """
+    if request.method != "POST":
+        raise MethodNotAllowed(Message("error.method", method=request.method), Message("hint.post"), ("POST",))
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    hosts = {request.headers.get("Host"), request.headers.get("X-Forwarded-Host")}
+    if site not in (None, "same-origin") or (site is None and origin and urlsplit(origin).netloc not in hosts):
+        raise Forbidden(Message("error.other_site"), Message("hint.own_page"))
+
 
 logger = logging.getLogger(__name__)
 

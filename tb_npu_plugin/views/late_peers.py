@@ -7,7 +7,7 @@ from typing import Any, Optional, TypedDict
 
 import numpy as np
 
-from tb_npu_plugin.analysis.communication.late_peers import Tasks, longest_first_waits
+from tb_npu_plugin.analysis.communication.lateness import Tasks, longest_first_waits
 from tb_npu_plugin.analysis.ranks.world import WorldRanks
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
