@@ -22,13 +22,13 @@ _ELSEWHERE = {"analyse": "profiler.profiler", "mstx": "npu"}
 def load() -> ModuleType | None:
     """torch_npu, where it is installed and has a device; None: use the mock device.
 
-    TB_NPU_BACKEND=mock never asks; =ascend insists: ImportError says what is missing.
+    TB_NPU_BACKEND=mock never asks; =ascend raises ImportError if something is missing.
     """
-    wanted = os.environ.get(VARIABLE, "")
-    if wanted not in ("", ASCEND, MOCK):
-        warn(f"Invalid {VARIABLE}={wanted}, which must be {ASCEND} or {MOCK}; it is ignored.")
-        wanted = ""
-    if wanted == MOCK:
+    requested = os.environ.get(VARIABLE, "")
+    if requested not in ("", ASCEND, MOCK):
+        warn(f"Invalid {VARIABLE}={requested}, which must be {ASCEND} or {MOCK}; it is ignored.")
+        requested = ""
+    if requested == MOCK:
         return None
     missing = "torch_npu is not installed"
     try:
@@ -39,17 +39,17 @@ def load() -> ModuleType | None:
             missing = "torch_npu finds no NPU"
     except Exception as problem:  # an import of native code fails in many ways
         missing = f"torch_npu cannot be imported: {problem}"
-        if wanted != ASCEND:
+        if requested != ASCEND:
             warn(f"{missing}. The mock device is used instead.")
-    if wanted == ASCEND:
+    if requested == ASCEND:
         raise ImportError(f"{VARIABLE}={ASCEND}, but {missing}.")
     return None
 
 
-def names(torch_npu: ModuleType, wanted: Iterable[str]) -> dict[str, Any]:
-    """These names with torch_npu's own objects; what its release does not have is not there."""
+def names(torch_npu: ModuleType, requested: Iterable[str]) -> dict[str, Any]:
+    """torch_npu's objects by name, without names that its release does not have."""
     out: dict[str, Any] = {}
-    for name in wanted:
+    for name in requested:
         module: Any = torch_npu
         place = _ELSEWHERE.get(name, "profiler")
         try:

@@ -70,7 +70,7 @@ class Settings:
     mstx_include: tuple[str, ...] = ()
     mstx_exclude: tuple[str, ...] = ()
 
-    def wants(self, domain: str) -> bool:
+    def records_domain(self, domain: str) -> bool:
         """Marks of this domain are recorded."""
         if not self.mstx or domain in self.mstx_exclude:
             return False
@@ -104,16 +104,16 @@ class Recorder(Protocol):
 
     def sample(self, settings: Settings, stepping: bool) -> None:
         """Before prepare: the step that begins, which ends with step_end, is the last before a capture that has no
-        warm-up; what it tells can serve the capture. stepping: this is the thread that calls step()."""
+        warm-up; its shapes can serve the capture. stepping: this is the thread that calls step()."""
 
     def warmup(self, stepping: bool) -> None:
-        """Get ready, so that start is quick. stepping: as in sample."""
+        """Prepare, so that start is quick. stepping: as in sample."""
 
     def start(self) -> None:
         """Record from now."""
 
     def stop(self) -> None:
-        """Record no longer."""
+        """Stop recording."""
 
     def step_begin(self, number: int) -> None:
         """Open the mark "ProfilerStep#<number>"; also called while nothing records."""
@@ -138,20 +138,20 @@ class Recorder(Protocol):
 
     def communication(self, start: int, end: int | None, communicator: str, peer: int | None) -> None:
         """The calling thread communicated in this group (a key of Settings.groups), with `peer` (counted in the group)
-        or all members. end None: what communicates later, and was not told of, does so in this group. end = start: the
-        functional collective that follows on this thread does."""
+        or all members. end None: later communication without a report uses this group. end = start: the next
+        functional collective of this thread does."""
 
     def batch(self, start: int, end: int) -> None:
         """What the calling thread sent and received since `start` is one operator of the device."""
 
     def waited(self, at: int, start: int) -> None:
-        """The calling thread waited for the communication of which `communication` was told with this start."""
+        """The calling thread waited for the communication that was reported with this start."""
 
     def enable_child_thread(self, switches: HostSwitches) -> None:
         """Record the calling thread as well."""
 
     def disable_child_thread(self) -> None:
-        """No longer."""
+        """Stop recording the calling thread."""
 
     def finalize(self) -> Mapping[str, Json]:
         """Raw data are on the disk when this returns, so that parse() works in any process at any later time.
@@ -183,7 +183,7 @@ class Parse(Protocol):
         """Write the result files of `folder` into `out`.
 
         out: an existing empty folder, ASCEND_PROFILER_OUTPUT or a temporary one. Needs no PyTorch. Raises BadFile when
-        the raw data cannot be used; raw data that an interrupted run left give what they hold.
+        the raw data cannot be used; raw data of an interrupted run are parsed as far as they go.
         """
 
 

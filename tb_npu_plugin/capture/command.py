@@ -45,7 +45,7 @@ Examples:
 Then: tensorboard --logdir runs
 """
 )
-_LAST = "What is written"
+_LAST = "Output"
 #: Headings of --help -> options below them.
 _GROUPS = {
     "The run": (
@@ -61,8 +61,8 @@ _GROUPS = {
         "no_step_sync",
         "seed",
     ),
-    "Other sizes than the model's": ("layers", "hidden", "heads", "sequence", "batch", "micro"),
-    "What the profiler is told": (
+    "Sizes that differ from the model's": ("layers", "hidden", "heads", "sequence", "batch", "micro"),
+    "Profiler settings": (
         "framework",
         "level",
         "aic_metrics",
@@ -110,7 +110,7 @@ class _Folder(click.Path):
     type=_Folder(file_okay=False, path_type=Path),
     required=True,
     metavar="FOLDER",
-    help="Where the results go; made where it is not there.",
+    help="Where the results go; created if missing.",
 )
 @click.option(
     "--model",
@@ -162,9 +162,9 @@ class _Folder(click.Path):
     type=click.Choice(list(FRAMEWORKS)),
     default="torch",
     show_default=True,
-    help="Whose profiler it is: *_ascend_pt or *_ascend_ms folders.",
+    help="Profiler to imitate: *_ascend_pt or *_ascend_ms folders.",
 )
-@click.option("--data-process", is_flag=True, help="mindspore: the data pipeline, too; it goes without steps.")
+@click.option("--data-process", is_flag=True, help="mindspore: profile the data pipeline, without steps.")
 @click.option(
     "--task-queue",
     default=1,
@@ -230,8 +230,8 @@ def mock(
     seed: int,
     jobs: int,
 ) -> None:
-    """Simulate a training run and write its profiles: one result folder for each rank, and truth.json, which tells what
-    was put in. It needs neither PyTorch nor an NPU."""
+    """Simulate a training run and write its profiles: one result folder for each rank, and truth.json with the
+    simulated faults and times. It needs neither PyTorch nor an NPU."""
     counts = LEVELS[level] >= 1
     if aic_metrics not in (None, "AiCoreNone") and not counts:
         raise click.UsageError(f"--level {level} records no --aic-metrics.")
@@ -351,9 +351,9 @@ def _bars() -> Iterator[Report]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         tasks: dict[str, TaskID] = {}
 
-        def tell(what: str, share: float) -> None:
+        def report(what: str, share: float) -> None:
             if what not in tasks:
                 tasks[what] = bar.add_task(what, total=1.0)
             bar.update(tasks[what], completed=share)
 
-        yield tell
+        yield report

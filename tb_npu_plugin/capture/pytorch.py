@@ -16,6 +16,7 @@ from typing import Any
 
 from tb_npu_plugin.capture import ascend
 from tb_npu_plugin.capture.api import dynamic_profile
+from tb_npu_plugin.capture.api.dynamic_profile import _NonIntrusiveProfile
 from tb_npu_plugin.capture.api.enums import (
     AiCMetrics,
     ExportType,
@@ -32,7 +33,6 @@ from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.mstx import current_stream, mstx
-from tb_npu_plugin.capture.api.non_intrusive import _NonIntrusiveProfile
 from tb_npu_plugin.capture.api.parsing import analyse
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.api.schedule import schedule

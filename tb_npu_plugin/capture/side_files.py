@@ -37,7 +37,7 @@ def attributes(thing: object) -> dict[str, Any]:
 
 
 def _plain(values: Mapping[Any, Any]) -> dict[str, Any]:
-    """Values of the user's as JSON has them, else their texts: none may cost the capture."""
+    """The user's values as JSON, else as text."""
     return {_text(name): _value(value) for name, value in values.items()}
 
 
@@ -111,7 +111,7 @@ def write_metadata(folder: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_info(folder: Path) -> dict[str, Any]:
-    """profiler_info of a result folder; {} where there is none that can be read."""
+    """profiler_info of a result folder; {} if none can be read."""
     for path in sorted(folder.glob("profiler_info*.json")):
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
@@ -128,5 +128,5 @@ def text_of(content: Mapping[str, Any]) -> str:
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
-    # a name that the file system gave may not be valid text: that costs the character, not the capture
+    # file names may be invalid UTF-8: replace those characters
     path.write_text(text_of(content), encoding="utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""What happens between two steps: the transition table as data, and what runs its rows.
+"""Transitions between two steps: the table as data, and its controller.
 Source: docs/facts/torch_npu_api.md, Transitions between actions."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tb_npu_plugin.capture.api.interface import _ProfInterface
 
 
 class Do(Enum):
-    """One thing to do; the values are what an error message calls it."""
+    """One action; the value is its name in error messages."""
 
     INIT = "beginning a capture"
     WARMUP = "the warmup"
@@ -26,7 +26,7 @@ class Do(Enum):
 
 
 class Transition(NamedTuple):
-    """What to do in order, after the warning."""
+    """Actions in order, after the warning."""
 
     actions: tuple[Do, ...] = ()
     warning: str = ""
@@ -78,7 +78,7 @@ _HINTS = {
 
 
 class ActionController:
-    """Runs transitions. A failure costs this capture, one ERROR line and nothing else; the next INIT starts afresh."""
+    """Runs transitions. A failure ends this capture with one ERROR line; the next INIT starts a new one."""
 
     def __init__(self, capture: _ProfInterface, observer: Any = None) -> None:
         self._observer = observer
@@ -97,7 +97,7 @@ class ActionController:
     def transit(
         self, before: ProfilerAction, after: ProfilerAction | None, ready: Callable[[], None] = lambda: None
     ) -> None:
-        """Go from one action to the next. `ready` is what READY calls; where that stops the profile, nothing follows it."""
+        """Go from one action to the next. READY calls `ready`; if that stops the profile, the rest is skipped."""
         if self._in_handler:
             self._ended = True
             return
@@ -107,7 +107,7 @@ class ActionController:
         self.run(transition.actions, ready)
 
     def run(self, actions: Sequence[Do], ready: Callable[[], None] = lambda: None) -> None:
-        """Do these; after a failure nothing more until the next INIT."""
+        """Run the actions; after a failure skip all until the next INIT."""
         try:
             self._ended = False
             for action in actions:
@@ -132,10 +132,10 @@ class ActionController:
         except Exception as problem:  # whatever it is, the training goes on
             self._fail(action, problem)
         else:
-            self._tell_observer(action)
+            self._notify_observer(action)
 
     def give_up(self) -> None:
-        """Somebody was interrupted between two actions: the capture that runs ends with nothing."""
+        """Ctrl-C came between two actions: drop the current capture."""
         self._failed = True
         if self._capture.recording:
             self._capture.give_up()
@@ -148,7 +148,7 @@ class ActionController:
     def _fail(self, action: Do, problem: Exception) -> None:
         self._failed = True
         if isinstance(problem, OSError) and problem.filename is None and action is not Do.READY:
-            problem.filename = self._capture.prof_path or None  # a write that fails does not tell where
+            problem.filename = self._capture.prof_path or None  # a failed write has no file name
         hint = _HINTS.get(problem.errno or 0, "") if isinstance(problem, OSError) else ""
         text = f"Profiling failed in {action.value}: {messages.explained(problem)}"
         text += "" if text.endswith((".", "?", "!")) else "."
@@ -156,7 +156,7 @@ class ActionController:
         if action is not Do.READY:
             self._capture.give_up()
 
-    def _tell_observer(self, action: Do) -> None:
+    def _notify_observer(self, action: Do) -> None:
         """execution_trace_observer starts and stops after the profiler does."""
         name = {Do.START: "start", Do.STOP: "stop"}.get(action)
         if self._observer is None or name is None:

@@ -1,6 +1,6 @@
-"""Which group communicates, with which rank, and when the script waits for it: PyTorch's profiler tells none of it.
+"""Which group communicates, with which rank, and when the script waits for it: PyTorch's profiler does not record that.
 
-All of torch.distributed ends in the methods of a ProcessGroup, but for what communicates from C++: DistributedDataParallel
+All calls of torch.distributed end in methods of ProcessGroup, except those from C++: DistributedDataParallel
 (buffers inside forward, gradients in the backward pass that follows) and functional collectives (those of DTensor, too),
 whose Python functions look up the group just before.
 """
@@ -14,8 +14,8 @@ import time
 from typing import Any, Callable
 
 from tb_npu_plugin.capture.api import ranks, session
+from tb_npu_plugin.capture.api.hooks import Patches
 from tb_npu_plugin.capture.api.messages import guarded
-from tb_npu_plugin.capture.api.patches import Patches
 
 _GROUP = ("torch.distributed.distributed_c10d", "ProcessGroup")
 #: Methods of ProcessGroup; which of them there are depends on the version.
@@ -53,7 +53,7 @@ _PARALLEL = ("torch.nn.parallel.distributed", "DistributedDataParallel.forward")
 
 
 class CommunicationNotes:
-    """Between start() and stop() the recorder is told of what communicates."""
+    """Reports communication to the recorder between start() and stop()."""
 
     def __init__(self) -> None:
         self._patches = Patches()
@@ -74,25 +74,24 @@ class CommunicationNotes:
         self._patches.replace(*_WAIT, _noted_wait)
 
     def stop(self) -> None:
-        """As it was."""
+        """Restore the functions."""
         self._patches.undo()
         _works.clear()
-        _told.clear()
+        _reported.clear()
 
 
 def _is_compiled() -> bool:
-    """torch.compile has compiled something. What calls a Python function is compiled anew where that is another one now: the
-    capture would be of compiling."""
+    """torch.compile has compiled something. Wrapping a function recompiles its callers, and the capture would show that."""
     dynamo = sys.modules.get("torch._dynamo.utils")
     frames = getattr(dynamo, "counters", {}).get("frames", {})
     return bool(frames.get("total"))
 
 
-#: id of a work that nobody waited for yet -> when its note starts. The id of a work that is gone may come again.
+#: id of a pending work -> start of its note. Python reuses the id of a deleted work.
 _works: dict[int, int] = {}
 #: Communicators of this capture that have communicated.
-_told: set[str] = set()
-#: Of the thread. batch: it is in batch_isend_irecv.
+_reported: set[str] = set()
+#: Per thread. batch: inside batch_isend_irecv.
 _here = threading.local()
 
 
@@ -107,7 +106,7 @@ def _noted(method: Callable[..., Any]) -> Callable[..., Any]:
 def _noted_with_peer(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(group: Any, *args: Any, **kwargs: Any) -> Any:
-        one_of_many = getattr(_here, "batch", False)  # all of the group have one communicator for them
+        one_of_many = getattr(_here, "batch", False)  # a batch uses the communicator of the whole group
         return _run(method, args[1] if len(args) > 1 and not one_of_many else None, group, *args, **kwargs)
 
     return call
@@ -119,7 +118,7 @@ def _run(method: Callable[..., Any], peer: int | None, group: Any, *args: Any, *
     try:
         work = method(group, *args, **kwargs)
     finally:
-        _tell(start, max(start, time.time_ns()), group, peer)  # the clock may be set back
+        _report(start, max(start, time.time_ns()), group, peer)  # the clock may be set back
     if work is not None and session.current() is not None:
         _works[id(work)] = start
     return work
@@ -134,7 +133,7 @@ def _noted_batch(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
         finally:
             _here.batch = False
-            _tell_batch(start)
+            _report_batch(start)
 
     return call
 
@@ -142,22 +141,22 @@ def _noted_batch(function: Callable[..., Any]) -> Callable[..., Any]:
 def _noted_wait(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(work: Any, *args: Any, **kwargs: Any) -> Any:
-        _tell_wait(_works.pop(id(work), None))
+        _report_wait(_works.pop(id(work), None))
         return method(work, *args, **kwargs)
 
     return call
 
 
 def _noted_lookup(function: Callable[..., Any]) -> Callable[..., Any]:
-    import torch  # it is there: the function is one of it
+    import torch  # imported already: the function belongs to it
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         group = function(*args, **kwargs)
-        if torch.compiler.is_compiling():  # nothing communicates now, and what tells the time cannot be compiled
+        if torch.compiler.is_compiling():  # nothing communicates now, and time_ns cannot be compiled
             return group
         now = time.time_ns()
-        _tell(now, now, group, None)
+        _report(now, now, group, None)
         return group
 
     return call
@@ -169,32 +168,32 @@ def _noted_parallel(forward: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(forward)
     def call(model: Any, *args: Any, **kwargs: Any) -> Any:
         if not torch.compiler.is_compiling():
-            _tell(time.time_ns(), None, getattr(model, "process_group", None), None)
+            _report(time.time_ns(), None, getattr(model, "process_group", None), None)
         return forward(model, *args, **kwargs)
 
     return call
 
 
 @guarded()
-def _tell(start: int, end: int | None, group: Any, peer: int | None) -> None:
+def _report(start: int, end: int | None, group: Any, peer: int | None) -> None:
     found, name = session.current(), ranks.communicator(group)
     if found is None or name is None:
         return
-    if name not in _told:  # it may be one that was made since the capture was prepared
-        _told.add(name)
+    if name not in _reported:  # it may be newer than the capture
+        _reported.add(name)
         found.recorder.communicators(ranks.groups())
     found.recorder.communication(start, end, name, peer)
 
 
 @guarded()
-def _tell_batch(start: int) -> None:
+def _report_batch(start: int) -> None:
     found = session.current()
     if found is not None:
         found.recorder.batch(start, max(start, time.time_ns()))
 
 
 @guarded()
-def _tell_wait(start: int | None) -> None:
+def _report_wait(start: int | None) -> None:
     found = session.current()
     if found is not None and start is not None:
         found.recorder.waited(time.time_ns(), start)

@@ -11,24 +11,22 @@ from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend, side_files
 from tb_npu_plugin.capture.api import exports, parsing, paths, ranks, session, settings
-from tb_npu_plugin.capture.api.automatic_marks import AutomaticMarks
 from tb_npu_plugin.capture.api.communication import CommunicationNotes
 from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
-from tb_npu_plugin.capture.api.gc_detect import GcDetector
+from tb_npu_plugin.capture.api.hooks import GcDetector
 from tb_npu_plugin.capture.api.messages import error, info, reason, warn
-from tb_npu_plugin.capture.api.settings import SWITCHES
+from tb_npu_plugin.capture.api.mstx import AutomaticMarks
+from tb_npu_plugin.capture.api.settings import SWITCHES, TraceIds
 from tb_npu_plugin.capture.api.termination import Termination
-from tb_npu_plugin.capture.api.trace_ids import TraceIds
 from tb_npu_plugin.capture.backend import HostSwitches, Recorder, Settings
 
-#: Those with a capture that has not ended: one a process.
+#: Interfaces with a capture in progress: at most one in a process.
 _busy: weakref.WeakSet[_ProfInterface] = weakref.WeakSet()
 
 
 def _another_records() -> bool:
-    """A profile that is forgotten stops when it is collected; where a cycle holds it (its handler is a method of what has
-    the profile) that may come late."""
+    """Another profile records. A profile without references stops when it is collected, which a reference cycle can delay."""
     if any(other.recording for other in _busy):
         gc.collect()
     return any(other.recording for other in _busy)
@@ -52,7 +50,7 @@ class _ProfInterface:
     ) -> None:
         #: The result folder, "" before the first capture and after a failure.
         self.prof_path = ""
-        #: The calling thread is the one that trains: it has called step().
+        #: step() was called: the calling thread is the training thread.
         self.stepping = False
         self.activities = settings.checked_activities(activities)
         self.record_shapes = settings.checked_bool("record_shapes", record_shapes)
@@ -67,7 +65,7 @@ class _ProfInterface:
         self.trace_ids = TraceIds(custom_trace_id_callback)
         self._temporary: list[Path] = []
         self._recorder: Recorder | None = None
-        self._ahead: Recorder | None = None  # of the next capture, before there is a folder
+        self._ahead: Recorder | None = None  # of the next capture, without a folder yet
         self._recorded: Recorder | None = None  # of the last capture that was finalized
         self._settings = Settings()
         self._gc: GcDetector | None = None
@@ -80,12 +78,12 @@ class _ProfInterface:
 
     @property
     def recording(self) -> bool:
-        """There is a capture that has not ended."""
+        """A capture is in progress."""
         return self._recorder is not None
 
     @property
     def state(self) -> ProfilerAction:
-        """What the capture has come to."""
+        """The state of the capture."""
         if self._recorder is None:
             return ProfilerAction.NONE
         return ProfilerAction.RECORD if self._began else ProfilerAction.WARMUP
@@ -96,13 +94,13 @@ class _ProfInterface:
         recorder = backend.current().recorder()
         try:
             recorder.sample(self._current_settings(), self.stepping)
-        except Exception as problem:  # the capture does without
+        except Exception as problem:  # the capture works without it
             warn(f"The step before the capture is not sampled: {reason(problem)}")
         else:
             self._ahead = recorder
 
     def drop_sample(self) -> None:
-        """There will be no capture."""
+        """Drop the sample: there will be no capture."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
             ahead.discard()
@@ -131,14 +129,14 @@ class _ProfInterface:
 
     def warmup_trace(self) -> None:
         """Get ready to record."""
-        self._need().warmup(self.stepping)
+        self._required_recorder().warmup(self.stepping)
 
     def start_trace(self) -> None:
         """Record."""
-        recorder = self._need()
+        recorder = self._required_recorder()
         self._start_info = {"syscnt_enable": False, "freq": 100, "start_cnt": 0, "start_monotonic": time.monotonic_ns()}
-        self._write_info(None)  # so that analyse can finish the folder of a run that was killed
-        # All of this would be in the capture: with stacks, hundreds of functions in front of the first step.
+        self._write_info(None)  # so that analyse can parse the folder of a killed run
+        # Before recorder.start(): with_stack would record hundreds of these functions in front of the first step.
         self._termination.start(self._keep)
         if self._settings.mstx:
             self._marks.start()
@@ -152,15 +150,15 @@ class _ProfInterface:
             self._gc.start()
 
     def stop_trace(self) -> None:
-        """Record no longer."""
+        """Stop recording."""
         self._termination.hold()
         self._close()
-        self._need().stop()
+        self._required_recorder().stop()
         self._leave()
 
     def finalize_trace(self) -> None:
         """Write what was recorded, profiler_info and profiler_metadata."""
-        recorder, folder = self._need(), Path(self.prof_path)
+        recorder, folder = self._required_recorder(), Path(self.prof_path)
         if not self._start_info:  # stopped before it recorded: the folder of a warmup is deleted next
             self._recorder = None
             recorder.discard()
@@ -174,25 +172,25 @@ class _ProfInterface:
         side_files.write_metadata(folder, content)
         self.metadata.clear()
         self._recorder = None
-        # What it holds is large, and one export alone needs it.
+        # It is large, and only the memory timeline needs it.
         self._recorded = recorder if not self.missing_for_memory_timeline() else None
         if self._termination.is_pending and folder not in self._temporary:
-            self._tell_kept()
+            self._report_kept()
         self._termination.stop()
 
     def _keep(self) -> None:
-        """The process is about to end: write what was recorded, for somebody to parse it later."""
+        """The process is about to end: write the recorded data, to be parsed later."""
         if not self._began:
             return
         self.stop_trace()
         self.finalize_trace()
-        self._tell_kept()
+        self._report_kept()
 
-    def _tell_kept(self) -> None:
+    def _report_kept(self) -> None:
         info(f"The process was told to end. What it recorded is kept; parse it: analyse({self.prof_path!r})")
 
     def delete_prof_dir(self) -> None:
-        """Delete the result folder of this capture; nothing where there is none."""
+        """Delete the result folder of this capture, if there is one."""
         if not self.prof_path:
             return
         folder, self.prof_path = Path(self.prof_path), ""
@@ -200,15 +198,14 @@ class _ProfInterface:
         paths.remove(folder)
 
     def give_up(self) -> None:
-        """After a failure: let go of the recorder. What was recorded stays on the disk, analyse may still use it; the folder
-        of a capture that did not come to record is deleted."""
+        """After a failure: discard the recorder. Recorded data stay on disk for analyse; a folder without data is deleted."""
         self._leave()
         recorder, self._recorder = self._recorder, None
         folder, self.prof_path = self.prof_path, ""
         if recorder is not None:
             try:
                 recorder.discard()
-            except Exception as problem:  # it has failed already, and that was told
+            except Exception as problem:  # the first failure was reported
                 warn(f"The recorder did not stop cleanly: {reason(problem)}")
             if not self._began:
                 paths.remove(Path(folder))
@@ -221,7 +218,7 @@ class _ProfInterface:
             paths.remove(folder)
 
     def _close(self) -> None:
-        """Nothing outside reaches the recorder any more."""
+        """Detach the recorder from marks and the garbage collector."""
         if self._gc is not None:
             self._gc.stop()
             self._gc = None
@@ -229,19 +226,19 @@ class _ProfInterface:
             session.end(self._recorder)
 
     def _leave(self) -> None:
-        """The functions of other modules are as they were, too."""
+        """Detach the recorder and restore replaced functions."""
         self._close()
         self._marks.stop()
         self._communication.stop()
 
-    def _need(self) -> Recorder:
+    def _required_recorder(self) -> Recorder:
         if self._recorder is None:
             raise RuntimeError("no capture has begun since the last one ended")
         return self._recorder
 
     # -- steps and threads ---------------------------------------------------------------------------
     def step_begin(self, number: int) -> None:
-        """Open the mark of a step in the capture, where there is one."""
+        """Open the mark of a step, if a capture runs."""
         if self._recorder is not None:
             self._mark_step(self._recorder.step_begin, number)
 
@@ -252,7 +249,7 @@ class _ProfInterface:
             self._mark_step(recorder.step_end, number)
 
     def _mark_step(self, mark: Callable[[int], None], number: int) -> None:
-        """A mark that fails is told once a capture: the capture goes on without it."""
+        """Report a failed mark once per capture, and go on."""
         try:
             mark(number)
         except Exception as problem:  # whatever it is, the training goes on

@@ -39,7 +39,7 @@ def _clean_up_all() -> None:
 
 
 class _KinetoProfile:
-    """Records from start() to stop(), into a temporary folder; what is wanted of it is exported.
+    """Records from start() to stop(), into a temporary folder; export_* writes files from it.
 
     `metadata` is written with the capture and empty then.
     """
@@ -73,7 +73,7 @@ class _KinetoProfile:
         _alive.add(self)
 
     def __enter__(self) -> Self:
-        with self._given_up_if_interrupted():  # nobody calls __exit__ then
+        with self._given_up_if_interrupted():  # __exit__ is not called then
             self.start()
             return self
 
@@ -83,7 +83,7 @@ class _KinetoProfile:
 
     @contextmanager
     def _given_up_if_interrupted(self) -> Iterator[None]:
-        """Ctrl-C: PyTorch's profiler must not run on, or in a notebook no other could begin."""
+        """Stop PyTorch's profiler on Ctrl-C: it would block the next capture of a notebook."""
         try:
             yield
         except BaseException:
@@ -95,7 +95,7 @@ class _KinetoProfile:
             self._clean_up_own()
 
     def _clean_up_own(self) -> None:
-        if self._process == os.getpid():  # a forked process has a copy, and the files are not its own
+        if self._process == os.getpid():  # a forked process has a copy; the files belong to its parent
             self._clean_up()
 
     @guarded()
@@ -105,11 +105,11 @@ class _KinetoProfile:
         self.prof_if.delete_temporary()
 
     def _is_copy(self, function: str) -> bool:
-        """In a forked process, of a profile that its parent has started: what it did would be done to the parent's files."""
+        """True, and a warning, in a fork of the process that started the profile: the files belong to the parent."""
         if self._process == os.getpid():
             return False
         if not self._is_under_way():
-            self._process = os.getpid()  # it was only made there
+            self._process = os.getpid()  # it was made before the fork, but not started
             return False
         warn(f"The profiler was started by process {self._process}, {function} takes no effect in its child!")
         return True
@@ -130,7 +130,7 @@ class _KinetoProfile:
 
     @guarded()
     def stop(self) -> None:
-        """Record no longer; the data are ready for export."""
+        """Stop recording; the data are ready for export."""
         if self._is_copy("stop"):
             return
         if not self.prof_if.recording:
@@ -188,7 +188,7 @@ class _KinetoProfile:
 
     @guarded()
     def set_custom_trace_id_callback(self, callback: Callable[[], str] | None) -> None:
-        """What gives the ids of the next captures."""
+        """Set the function that returns the ids of the next captures."""
         self.prof_if.trace_ids.set_callback(callback)
 
     @guarded(str)
@@ -217,7 +217,7 @@ class _KinetoProfile:
     @classmethod
     @guarded()
     def disable_profiler_in_child_thread(cls) -> None:
-        """Record the calling thread no longer."""
+        """Stop recording the calling thread."""
         found = session.current()
         if found is not None:
             found.recorder.disable_child_thread()

@@ -1,4 +1,4 @@
-"""What the profiler prints, on stdout as torch_npu does; and the guard that keeps its errors out of the training."""
+"""Messages of the profiler on stdout, as torch_npu prints them, and the guard that keeps its errors out of the training."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def _print(kind: str, text: str) -> None:
     line = f"[{moment}] [{kind}] [{os.getpid()}] profiler.py: {text}"
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
-        # with its end: of threads that print at the same time, one came between a line and the end that print() adds
+        # the line and its end in one write: other threads print at the same time
         print(line.encode(encoding, "backslashreplace").decode(encoding) + "\n", end="", flush=True)
-    except (OSError, ValueError):  # stdout is closed or full: not the training's problem
+    except (OSError, ValueError):  # stdout is closed or full
         return
 
 
@@ -47,7 +47,7 @@ def error(text: str) -> None:
 
 
 def reason(problem: BaseException) -> str:
-    """What an exception says, else its type; it may be the user's own, whose text cannot be had."""
+    """The text of an exception, else its type; str() of a user's exception may fail."""
     try:
         return str(problem) or type(problem).__name__
     except Exception:  # the user's object
@@ -55,7 +55,7 @@ def reason(problem: BaseException) -> str:
 
 
 def explained(problem: BaseException) -> str:
-    """What went wrong, and what to do about it where that is known; what Python raises by itself says it with its type."""
+    """The text of an exception with its hint, if it has one; with its type, if Python raised it."""
     if isinstance(problem, NpuPluginError):
         return f"{problem.message}. {problem.hint}" if problem.hint else problem.message
     text = reason(problem)
@@ -64,7 +64,7 @@ def explained(problem: BaseException) -> str:
 
 
 def driven_by_msprof() -> bool:
-    """msprof profiles this process: the API does nothing."""
+    """msprof profiles this process: the API has no effect."""
     return any(os.environ.get(name) for name in MSPROF_VARIABLES)
 
 
@@ -91,24 +91,24 @@ def guarded(result: Callable[[], Any] = lambda: None) -> Callable[[F], F]:
     return decorate
 
 
-_said_msprof: list[bool] = []
+_warned_of_msprof: list[bool] = []
 
 
 def warn_msprof() -> None:
-    """Say once why nothing is recorded."""
-    if not _said_msprof:
-        _said_msprof.append(True)
+    """Warn once that nothing is recorded."""
+    if not _warned_of_msprof:
+        _warned_of_msprof.append(True)
         names = " or ".join(MSPROF_VARIABLES)
         warn(f"msprof is profiling this process ({names} is set), the profiler takes no effect.")
 
 
 def finalizing() -> bool:
-    """The interpreter is going down: destructors had better do nothing."""
+    """The interpreter is shutting down: destructors must not run."""
     return sys.is_finalizing()
 
 
 def truth(value: Any) -> bool:
-    """bool(value), of whatever the user gives: what has no truth (a tensor of several numbers) stands for something."""
+    """bool(value); True if that fails, as for a tensor of several numbers."""
     try:
         return bool(value)
     except Exception:  # the user's object; the caller warns of it

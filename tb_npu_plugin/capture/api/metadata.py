@@ -29,12 +29,12 @@ def _accepted(metadata: dict[str, Any], key: Any, value: Any) -> bool:
 
 
 def _refuse(constant: str) -> None:
-    """NaN and Infinity are no JSON: profiler_metadata.json would not be, either."""
+    """Refuse NaN and Infinity, which JSON does not have."""
     raise ValueError(constant)
 
 
 def _float(text: str) -> float:
-    """The number; one so large that Python makes Infinity of it is refused as that is."""
+    """The number; refuses one that overflows to Infinity."""
     number = float(text)
     if isinf(number):
         _refuse(text)
@@ -54,7 +54,7 @@ def add(metadata: dict[str, Any], key: Any, value: Any) -> None:
 
 
 def add_json(metadata: dict[str, Any], key: Any, value: Any) -> None:
-    """Add the value that a JSON text stands for."""
+    """Add the value of a JSON text."""
     if not _accepted(metadata, key, value):
         return
     try:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Callable, TypeVar, cast
 
 from tb_npu_plugin.capture.api import session
+from tb_npu_plugin.capture.api.hooks import Patches
 from tb_npu_plugin.capture.api.messages import guarded, truth
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -57,7 +58,7 @@ def _usable(function: str, message: Any, stream: Any, domain: Any) -> bool:
 
 def _open(message: str, stream: Any, domain: str) -> int:
     number, found = session.next_id(), session.current()
-    if found is not None and found.settings.wants(domain):
+    if found is not None and found.settings.records_domain(domain):
         found.recorder.range_start(number, message, domain, None if stream is None else _stream_id(stream))
     return number
 
@@ -84,7 +85,7 @@ class mstx:
     def mark(message: str, stream: Any = None, domain: str = DEFAULT_DOMAIN) -> None:
         """A point in time."""
         found = session.current()
-        if _usable("mark", message, stream, domain) and found is not None and found.settings.wants(domain):
+        if _usable("mark", message, stream, domain) and found is not None and found.settings.records_domain(domain):
             found.recorder.mark(message, domain, None if stream is None else _stream_id(stream))
 
     @staticmethod
@@ -166,3 +167,27 @@ class mstx:
             name = getattr(function, "__name__", type(function).__name__)  # a partial has none
             message = self._message if truth(self._message) else name
             return mstx.mstx_range(message, self._stream, self._domain)(function)
+
+
+#: Module, path of the function in it, message of its range.
+_PLACES = (
+    ("torch.utils.data.dataloader", "_BaseDataLoaderIter.__next__", "dataloader"),
+    ("torch.serialization", "save", "save_checkpoint"),
+    ("torch", "save", "save_checkpoint"),
+)
+
+
+class AutomaticMarks:
+    """Between start() and stop() the functions make ranges."""
+
+    def __init__(self) -> None:
+        self._patches = Patches()
+
+    def start(self) -> None:
+        """Wrap the functions."""
+        for module, path, message in _PLACES:
+            self._patches.replace(module, path, mstx.mstx_range(message))
+
+    def stop(self) -> None:
+        """Restore the functions."""
+        self._patches.undo()

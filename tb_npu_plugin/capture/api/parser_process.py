@@ -1,4 +1,4 @@
-"""The process that parses one result folder (worker.py), as the one that waits for it sees it."""
+"""Starts the process that parses one result folder (worker.py) and reads its progress."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ParseFailed(NpuPluginError):
 
 
 class Children:
-    """The parsing processes of one call of the API: they end with it, although other threads wait for them."""
+    """The parsing processes of one API call, so that Ctrl-C ends them while other threads wait for them."""
 
     def __init__(self) -> None:
         self._alive: set[subprocess.Popen[str]] = set()
@@ -33,28 +33,28 @@ class Children:
 
     @contextmanager
     def holds(self, process: subprocess.Popen[str]) -> Iterator[None]:
-        """While its output is read. ParseFailed where it was ended from here."""
+        """Track the process while its output is read. ParseFailed if end() killed it."""
         with self._lock:
             self._alive.add(process)
             if self._ended:
                 process.kill()
         try:
             yield
-        except BaseException:  # Ctrl-C above all: the process must not go on alone
+        except BaseException:  # Ctrl-C above all: the process must not outlive this call
             process.kill()
             raise
         finally:
             with self._lock:
                 self._alive.discard(process)
-        self.go_on()
+        self.check_not_ended()
 
-    def go_on(self) -> None:
-        """ParseFailed where they were ended: no other process begins, then."""
+    def check_not_ended(self) -> None:
+        """ParseFailed after end()."""
         if self._ended:
             raise ParseFailed("It was interrupted.")
 
     def end(self) -> None:
-        """End them."""
+        """Kill all processes; no other one starts."""
         with self._lock:
             self._ended = True
             for process in self._alive:
@@ -64,14 +64,14 @@ class Children:
 def run_parser(
     folder: Path, out: Path, types: Sequence[str], report: Report | None, children: Children | None = None
 ) -> None:
-    """Run the parser in a child process and pass its progress on. ParseFailed with its reason."""
+    """Run the parser in a child process and report its progress. ParseFailed with its reason."""
     command = [sys.executable, "-m", "tb_npu_plugin.capture.api.worker", backend.current().parser]
     command += [str(folder), str(out), *types]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
     reason = ""
     children = children or Children()
-    children.go_on()
-    # Ctrl-C is for this process, which ends the other or (in the background) waits for it: hence a session of its own.
+    children.check_not_ended()
+    # In a separate session: Ctrl-C reaches only this process, which kills the parser or (in the background) waits for it.
     with (
         subprocess.Popen(
             command, stdout=subprocess.PIPE, env=environment, encoding="utf-8", start_new_session=True
@@ -92,7 +92,7 @@ def run_parser(
 
 
 def _message(line: str) -> list[Any]:
-    """A line of the worker; what another library printed there goes to stderr."""
+    """A message of the worker; other lines of its stdout go to stderr."""
     try:
         found = json.loads(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Raw data of result folders to result files, in child processes: analyse, and the trace handler (1.4, 1.5)."""
+"""Parses raw data of result folders in child processes, for analyse and the trace handler."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ except ImportError:  # Windows
 
 #: What _ProfInterface.analyse(analysis_type=...) calls parsing.
 TRACE_HANDLER = "tensorboard_trace_handler"
-#: Empty file that says that the results are whole.
+#: Empty file that marks a complete result.
 DONE_FILE = "analyse.done"
 _CANN_FOLDER = re.compile(r"PROF_\d+_\d+_[0-9A-Za-z]+")
-#: What stands between the name of a folder and random letters while it is being written.
+#: Infix of the temporary folder, followed by random letters.
 _PART = ".part-"
 _DAEMON = (
     "The profiling data cannot be parsed during the daemon process, it is recommended that you use an offline parsing "
@@ -47,22 +47,22 @@ _DAEMON = (
 DEFAULT_PROCESSES = max(1, (os.cpu_count() or 1) // 2)
 _background: list[ThreadPoolExecutor] = []
 _background_lock = threading.Lock()
-# A forked process has no threads but its own: what is given to its copy of the pool would wait for ever.
+# A forked process has no copy of the pool's threads: tasks for its copy of the pool would never run.
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
     os.register_at_fork(after_in_child=_background.clear)
 
 
 def is_result(folder: Path) -> bool:
-    """A folder with raw data of a capture, whatever it is called."""
+    """The folder has raw data of a capture; its name does not matter."""
     try:
         children = [child.name for child in folder.iterdir() if child.is_dir()]
-    except OSError:  # of one that is called a result, parsing tells why
+    except OSError:  # parsing reports why, if the name is that of a result
         return folder.is_dir() and folder.name.endswith(RESULT_SUFFIX)
     return any(name == RAW_FOLDER or _CANN_FOLDER.match(name) for name in children)
 
 
 def find_results(path: Path) -> list[Path]:
-    """The folder itself, or those directly below it."""
+    """The folder itself if it is a result, else the results directly below it."""
     return [path] if is_result(path) else sorted(child for child in path.iterdir() if is_result(child))
 
 
@@ -70,7 +70,7 @@ def find_results(path: Path) -> list[Path]:
 def analyse(
     profiler_path: str, max_process_number: int = DEFAULT_PROCESSES, export_type: str | list[str] | None = None
 ) -> None:
-    """Parse a result folder, or all that are directly in a folder, several at a time.
+    """Parse a result folder, or all result folders directly in a folder, several at a time.
 
     export_type: "text", "db" or both in a list; None: as it was recorded.
     """
@@ -90,13 +90,13 @@ def analyse(
     with Bars() as bars, ThreadPoolExecutor(min(processes, len(folders))) as pool:
         try:
             list(pool.map(lambda folder: _parse_one(folder, types, bars.add(folder.name), "sync", children), folders))
-        except BaseException:  # Ctrl-C, which reaches this thread alone
+        except BaseException:  # Ctrl-C reaches only this thread
             children.end()
             raise
 
 
 def parse_capture(folder: Path, async_mode: bool) -> None:
-    """Parse what was just recorded: now, or (async_mode) while the training goes on."""
+    """Parse a new capture: now, or in the background (async_mode)."""
     if refuse_daemon():
         return
     if async_mode:
@@ -104,10 +104,10 @@ def parse_capture(folder: Path, async_mode: bool) -> None:
             if not _background:
                 _background.append(ThreadPoolExecutor(DEFAULT_PROCESSES, thread_name_prefix="tb-npu-parse"))
         try:
-            # The interpreter waits for these threads when it ends, and they only wait for their processes.
+            # The interpreter waits for these threads before it exits.
             _background[0].submit(_parse_one, folder, None, None, "async")
             return
-        except RuntimeError:  # it is ending already
+        except RuntimeError:  # the interpreter is exiting
             pass
     with Bars() as bars:
         parse_folder(folder, None, bars.add(folder.name))
@@ -117,12 +117,12 @@ def parse_capture(folder: Path, async_mode: bool) -> None:
 def _parse_one(
     folder: Path, types: Sequence[str] | None, report: Report | None, mode: str, children: Children | None = None
 ) -> None:
-    """One of several: whatever is wrong with it, the others are parsed."""
+    """Parse one of several folders; a failure does not affect the others."""
     parse_folder(folder, types, report, mode, children)
 
 
 def refuse_daemon() -> bool:
-    """True: this process may not have children; the user was told."""
+    """True, and an error message, in a daemon process, which may not have children."""
     if multiprocessing.current_process().daemon:
         error(_DAEMON)
         return True
@@ -136,8 +136,8 @@ def parse_folder(
     mode: str = "sync",
     children: Children | None = None,
 ) -> bool:
-    """Parse one folder into its ASCEND_PROFILER_OUTPUT; False: it failed, and the user was told why."""
-    with _alone(folder):
+    """Parse one folder into its ASCEND_PROFILER_OUTPUT; False, and an error message, on failure."""
+    with _locked(folder):
         return _parse_folder(folder, types, report, mode, children or Children())
 
 
@@ -166,12 +166,12 @@ def _parse_folder(
 
 @contextmanager
 def _replaced(folder: Path) -> Iterator[Path]:
-    """Gives an empty folder that takes the place of `folder` when all went well: half a result would be taken for a
-    whole one, and what is there already is better than nothing. What parsing that was killed left is removed."""
+    """Yields an empty folder that replaces `folder` on success; on failure the old result stays. Removes temporary folders
+    of killed processes."""
     for left in folder.parent.glob(f"{folder.name}{_PART}*"):
         shutil.rmtree(left)
     part = folder.with_name(f"{folder.name}{_PART}{uuid.uuid4().hex[:8]}")
-    part.mkdir(mode=0o750)  # less what the user's umask takes, which tempfile knows nothing of
+    part.mkdir(mode=0o750)  # minus the umask, which tempfile ignores
     try:
         yield part
         if folder.is_dir():
@@ -183,11 +183,11 @@ def _replaced(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """One parsing of a folder at a time, whichever process does it: the next one would delete what this one writes."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock the folder against other processes: they would delete what this one writes."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:  # parsing tells why; Windows opens no folders
+    except OSError:  # parsing reports why; Windows opens no folders
         yield
         return
     try:
@@ -201,7 +201,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def recorded_types(recorded: dict[str, Any]) -> list[str]:
-    """The forms that a capture was recorded for; text where profiler_info does not tell."""
+    """The recorded export types; text if profiler_info has none."""
     found = _setting(recorded, "experimental_config", "_export_type")
     found = [found] if isinstance(found, str) else found
     allowed = supported_export_type()
@@ -210,7 +210,7 @@ def recorded_types(recorded: dict[str, Any]) -> list[str]:
 
 
 def _setting(recorded: dict[str, Any], part: str, name: str) -> Any:
-    """What profiler_info says of a setting; None where it does not, or is damaged."""
+    """A setting of profiler_info; None if it is missing or damaged."""
     found: Any = recorded
     for key in ("config", part, name):
         found = found.get(key) if isinstance(found, dict) else None

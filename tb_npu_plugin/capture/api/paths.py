@@ -19,9 +19,9 @@ WORK_FOLDER = "profiling_data"
 EXPORT_ONLY_FOLDER = "export_only_prof_dir"
 _LONGEST_WORKER_NAME = 225
 _LONGEST_FILE_NAME = 255  # bytes, on every file system in use
-#: What no part of a folder's name may hold, or garbles each message that names it.
+#: Characters that a folder name may not have, or that garble messages.
 _UNFIT = re.compile(r"[/\x00-\x1f\x7f\ud800-\udfff]")
-#: How often a result folder is tried to be made while others remove the one above it.
+#: Attempts to make a result folder while other ranks remove its parent.
 _TRIES = 20
 
 
@@ -34,7 +34,7 @@ class Place:
         self._export_only = False
 
     def configure(self, dir_name: Any = None, worker_name: Any = None, export_only: bool = False) -> None:
-        """Set all three; what is not allowed becomes the default, with a warning.
+        """Set all three; an invalid value is replaced by the default, with a warning.
 
         export_only: without a dir_name and ASCEND_WORK_PATH, folders are temporary.
         """
@@ -55,7 +55,7 @@ class Place:
         self._export_only = False
 
     def create(self) -> tuple[Path, bool]:
-        """Make a result folder; True: it is temporary. OSError where it cannot be made."""
+        """Make a result folder; True: it is temporary. OSError on failure."""
         work = os.environ.get(WORK_PATH)
         temporary = self._export_only and not self._dir_name and not work
         if self._dir_name:
@@ -97,7 +97,7 @@ PLACE = Place()
 
 
 def remove(folder: Path) -> None:
-    """Delete a result folder that nobody wants; a failure is a warning. Anything else is never deleted."""
+    """Delete a result folder; a failure is a warning. Refuses any other folder."""
     if not folder.is_absolute() or not folder.name.endswith(RESULT_SUFFIX):
         warn(f"'{folder}' is no result folder, it is not deleted.")
         return

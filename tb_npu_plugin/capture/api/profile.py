@@ -12,7 +12,7 @@ from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.messages import guarded, truth, warn
 from tb_npu_plugin.capture.api.paths import PLACE
-from tb_npu_plugin.capture.api.schedule import Choices, default_schedule, records_without_warmup
+from tb_npu_plugin.capture.api.schedule import StepActions, default_schedule, records_without_warmup
 
 
 class profile(_KinetoProfile):
@@ -59,7 +59,7 @@ class profile(_KinetoProfile):
         self.action_controller = ActionController(self.prof_if, execution_trace_observer)
         if use_cuda is not None:
             warn("This is npu environment, use_cuda is invalid")
-        self._choices = Choices()
+        self._step_actions = StepActions()
         self.current_action = self._action()
 
     def _call_handler(self) -> None:
@@ -68,7 +68,7 @@ class profile(_KinetoProfile):
 
     @guarded(lambda: ProfilerAction.NONE)
     def _action(self) -> ProfilerAction:
-        return self._choices.of(self.schedule, self.step_num)
+        return self._step_actions.of(self.schedule, self.step_num)
 
     @guarded()
     def _clean_up(self) -> None:
@@ -113,7 +113,7 @@ class profile(_KinetoProfile):
             self._end_step()
             self.action_controller.transit(self.current_action, None, self._call_handler)
             self.prof_if.drop_sample()
-            self._choices.sum_up()
+            self._step_actions.sum_up()
 
     @guarded()
     def step(self) -> None:
@@ -130,10 +130,10 @@ class profile(_KinetoProfile):
             self.step_num += 1
             self.current_action = self._action()
             self.action_controller.transit(before, self.current_action, self._call_handler)
-        except BaseException:  # Ctrl-C, somewhere between the two: stop() has to end what there is
+        except BaseException:  # Ctrl-C between the two: stop() has to end the capture
             self.current_action = self.prof_if.state
             raise
-        if self.stopped:  # by on_trace_ready
+        if self.stopped:  # on_trace_ready called stop()
             return
         self._started |= self.prof_if.recording  # without start(), the capture begins with the first step that records
         self._begin_step()

@@ -15,7 +15,7 @@ FAILED = "failed"
 
 
 class Bars:
-    """One bar a folder while the context lasts; nothing but the last state where stderr is no terminal."""
+    """One bar per folder; only the last state if stderr is no terminal."""
 
     def __init__(self) -> None:
         # On first use: importing rich costs more than the rest of the capture API.
@@ -24,7 +24,7 @@ class Bars:
         from rich.progress import Progress as Display
 
         console = Console(stderr=True)
-        if console.is_jupyter and not find_spec("ipywidgets"):  # rich would warn, and show nothing
+        if console.is_jupyter and not find_spec("ipywidgets"):  # rich would show a warning instead of the bars
             console = Console(stderr=True, force_jupyter=False, force_terminal=False)
         self._display = Display(
             TextColumn("{task.description}"),
@@ -41,7 +41,7 @@ class Bars:
 
         try:
             self._display.start()
-        except LiveError:  # the training shows a display of its own: no bars, then
+        except LiveError:  # the training shows a rich display: no bars
             self._display.disable = True
         return self
 
@@ -49,7 +49,7 @@ class Bars:
         self._display.stop()
 
     def add(self, name: str) -> Report:
-        """A bar; call the result with what the parser reports."""
+        """Add a bar; returns the function that updates it."""
         task = self._display.add_task(name, total=None, what="")
 
         def report(at: Progress) -> None:

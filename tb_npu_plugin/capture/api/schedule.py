@@ -1,4 +1,4 @@
-"""Which step does what (docs/facts/torch_npu_api.md, schedule)."""
+"""The action of each step (docs/facts/torch_npu_api.md, schedule)."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def default_schedule(_: int) -> ProfilerAction:
     return ProfilerAction.RECORD
 
 
-class Choices:
-    """What the schedule of a profile, which may be the user's own function, says of its steps. One for which it fails is not
-    recorded; that is told once, and at the end how many there were."""
+class StepActions:
+    """Calls the schedule of a profile, which may be the user's function. A step for which it fails is not recorded: one error
+    for the first, and a warning with their number at the end."""
 
     def __init__(self) -> None:
         self._failed = 0
@@ -87,7 +87,7 @@ class Choices:
             return ProfilerAction.NONE
 
     def sum_up(self) -> None:
-        """The profile ends."""
+        """Warn of the number of failures."""
         failed, self._failed = self._failed, 0
         if failed > 1:
             warn(f"The schedule failed for {failed} steps, which were not recorded.")
@@ -96,13 +96,12 @@ class Choices:
 def _as_action(found: Any) -> ProfilerAction:
     if isinstance(found, ProfilerAction):
         return found
-    name: Any = getattr(found, "name", None)  # torch.profiler's schedule has an enumeration of its own
+    name: Any = getattr(found, "name", None)  # torch.profiler's schedule returns another enumeration
     if not isinstance(name, str) or name not in ProfilerAction.__members__:
         raise TypeError(f"schedule must return a ProfilerAction, not {found!r}")
     return ProfilerAction[name]
 
 
 def records_without_warmup(chosen: Any, step: int) -> bool:
-    """This step, the one after a step that does nothing, is recorded. Only a `schedule` is asked: a function of the user's
-    may count its calls."""
+    """The step after an idle step is recorded. False for a function of the user, which may count its calls."""
     return isinstance(chosen, schedule) and chosen(step) in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import uuid
+from typing import Any, Callable
 
 from tb_npu_plugin.capture import side_files
-from tb_npu_plugin.capture.api import ranks, task_queue
+from tb_npu_plugin.capture.api import ranks
 from tb_npu_plugin.capture.api.enums import ProfilerActivity, supported_activities
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
-from tb_npu_plugin.capture.api.messages import truth, warn
+from tb_npu_plugin.capture.api.messages import reason, truth, warn
 from tb_npu_plugin.capture.backend import HostSwitches, Settings
 
 #: Of HostSwitches, of the arguments of profile() and of profiler_info.
 SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
-#: Of the experimental config: the simulated device has nothing to tell of these.
+#: Settings of the experimental config that the simulated device does not record.
 _NOT_SIMULATED = ("record_op_args", "_op_attr", "_host_sys")
 
 
 def checked_bool(name: str, value: Any) -> bool:
-    """The value, False (and a warning) where it is none."""
+    """The value; False (and a warning) if it is no bool."""
     if isinstance(value, bool):
         return value
     warn(f"Parameter {name} is of boolean type, reset it to False.")
@@ -26,10 +28,10 @@ def checked_bool(name: str, value: Any) -> bool:
 
 
 def checked_activities(activities: Any) -> set[ProfilerActivity]:
-    """The activities; all where none are named, and (with a warning) where something else is."""
+    """The activities; all if there are none, and (with a warning) if one is invalid."""
     try:
         found = list(activities) if truth(activities) else []
-    except Exception:  # the user's object; told below
+    except Exception:  # the user's object; reported below
         found = [None]
     if any(not isinstance(item, ProfilerActivity) for item in found):
         warn("Invalid activities, only CPU and NPU are supported, reset it to default.")
@@ -38,7 +40,7 @@ def checked_activities(activities: Any) -> set[ProfilerActivity]:
 
 
 def checked_config(config: Any, activities: set[ProfilerActivity]) -> _ExperimentalConfig:
-    """The config, or the default one; warnings for what takes no effect."""
+    """The config, or the default one; warnings for settings without effect."""
     if config is not None and not isinstance(config, _ExperimentalConfig):
         warn("Parameter experimental_config is an instance of _ExperimentalConfig, reset it to default.")
         config = None
@@ -54,9 +56,9 @@ def checked_config(config: Any, activities: set[ProfilerActivity]) -> _Experimen
 
 
 def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: HostSwitches, active: Any) -> Settings:
-    """The settings of a capture that begins now: ranks, groups and variables are those of this moment.
+    """The settings of a capture that begins now, with the current ranks, groups and environment.
 
-    active: steps that the schedule records, where it tells an int.
+    active: recorded steps of the schedule; ignored unless it is an int.
     """
     cpu, rank = ProfilerActivity.CPU in activities, ranks.rank_id()
     return Settings(
@@ -80,7 +82,56 @@ def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: H
         groups=ranks.groups(),
         environment=side_files.environment(),
         active=active if isinstance(active, int) else None,
-        task_queue=task_queue.level(),
+        task_queue=task_queue_level(),
         mstx_include=tuple(config._mstx_domain_include),
         mstx_exclude=tuple(config._mstx_domain_exclude),
     )
+
+
+TASK_QUEUE_VARIABLE, BLOCKING_VARIABLE = "TASK_QUEUE_ENABLE", "ASCEND_LAUNCH_BLOCKING"
+_QUEUE_LEVELS = {"0": 0, "1": 1, "2": 2}
+_DEFAULT_QUEUE = "1"
+
+
+def task_queue_level() -> int:
+    """0: operators launch by themselves; 1: through the task queue; 2: its thread prepares kernels, too."""
+    if os.environ.get(BLOCKING_VARIABLE) == "1":  # torch_npu closes the queue
+        return _QUEUE_LEVELS["0"]
+    text = os.environ.get(TASK_QUEUE_VARIABLE, _DEFAULT_QUEUE).strip()
+    if text not in _QUEUE_LEVELS:
+        warn(f"Invalid {TASK_QUEUE_VARIABLE} {text!r}, which should be 0, 1 or 2. Reset it to {_DEFAULT_QUEUE}.")
+        return _QUEUE_LEVELS[_DEFAULT_QUEUE]
+    return _QUEUE_LEVELS[text]
+
+
+_LONGEST_TRACE_ID = 1024
+
+
+class TraceIds:
+    """Gives an id for each capture."""
+
+    def __init__(self, callback: Any) -> None:
+        self.set_callback(callback)
+
+    def set_callback(self, callback: Any) -> None:
+        """Set the function that returns the ids of the next captures; None: the default."""
+        if callback is not None and not callable(callback):
+            warn("Parameter custom_trace_id_callback is not callable, reset it to default.")
+            callback = None
+        self._callback: Callable[[], Any] | None = callback
+
+    def new(self) -> str:
+        """The id of a capture that begins."""
+        default = uuid.uuid4().hex.upper()
+        if self._callback is None:
+            return default
+        try:
+            found = self._callback()
+        except Exception as problem:  # the user's function
+            warn(f"custom_trace_id_callback failed: {reason(problem)}. Use the default trace id.")
+            return default
+        if not isinstance(found, str) or len(found) > _LONGEST_TRACE_ID:
+            limit = f"a str of at most {_LONGEST_TRACE_ID} characters"
+            warn(f"custom_trace_id_callback must return {limit}. Use the default trace id.")
+            return default
+        return found

@@ -1,14 +1,14 @@
-"""A process that is told to end while a capture runs keeps what was recorded.
+"""Keeps the recorded data of a process that a signal ends during a capture.
 
 SIGTERM (timeout, torchrun when another rank fails, Slurm, Kubernetes) and SIGHUP (the terminal is closed) end a process at
 once, without the end of `with` and without atexit, and PyTorch hands out what it recorded only when it stops. So while a
-capture runs, and only where the script has no handler of its own, they first stop the capture and write its raw data.
-Nothing is parsed: whoever sent the signal does not wait for long. Then the process ends by the same signal.
+capture runs, and only if the script has no handler for them, they first stop the capture and write its raw data.
+Nothing is parsed: the sender kills the process after a short time. Then the process ends by the same signal.
 
-Ctrl-C is an exception that `with` sees, but for the moments in which the capture is stopped and written: there it waits, once.
+Ctrl-C raises an exception that ends the `with`. While the capture is stopped and written, the first Ctrl-C is deferred.
 
-A process whose main thread is in native code (a collective whose other members are gone, say) gets to it only when that
-comes back: those who sent the signal end such a process with SIGKILL a little later.
+If the main thread is in native code (for example a collective without its other members), the handler runs only after
+that returns; the sender ends such a process with SIGKILL.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ class Termination:
         self._pending = 0
 
     def start(self, keep: Callable[[], None]) -> None:
-        """Take the signals that nobody else takes. Python offers that in the main thread alone."""
+        """Handle the signals that have no other handler. Only the main thread can."""
         self._keep, self._process, self._held, self._pending = keep, os.getpid(), False, 0
         for number in _SIGNALS:
             self._take(number, signal.SIG_DFL, self._end)
 
     def hold(self) -> None:
-        """The capture is being stopped: from now on a signal waits for stop()."""
+        """The capture is being stopped: defer signals until stop()."""
         self._held = True
         self._take(signal.SIGINT, signal.default_int_handler, self._wait)
 
     @property
     def is_pending(self) -> bool:
-        """A signal waits for stop()."""
+        """A signal was deferred."""
         return bool(self._pending)
 
     def stop(self) -> None:
-        """As it was; a signal that waited ends the process now, or raises KeyboardInterrupt."""
+        """Restore the handlers. A deferred signal ends the process now, or raises KeyboardInterrupt."""
         self._keep, self._process = None, 0
         pending, self._pending = self._pending, 0
         if threading.current_thread() is threading.main_thread():
@@ -66,17 +66,17 @@ class Termination:
 
     def _take(self, number: int, theirs: Any, ours: Callable[[int, FrameType | None], None]) -> None:
         if threading.current_thread() is threading.main_thread() and signal.getsignal(number) is theirs:
-            self._taken[number] = theirs  # first: Ctrl-C may come between the two
+            self._taken[number] = theirs  # first: Ctrl-C may come before the next line
             signal.signal(number, ours)
 
     def _wait(self, number: int, frame: FrameType | None) -> None:
-        if self._pending or self._process != os.getpid():  # who insists does not wait
+        if self._pending or self._process != os.getpid():  # the second Ctrl-C is not deferred
             signal.signal(number, signal.default_int_handler)
             raise KeyboardInterrupt
         self._pending = number
 
     def _end(self, number: int, frame: FrameType | None) -> None:
-        if self._keep is None or self._process != os.getpid():  # a forked process, or no capture runs any more
+        if self._keep is None or self._process != os.getpid():  # a forked process, or no capture runs
             self._leave(number)
         elif self._held:
             self._pending = number

@@ -20,7 +20,7 @@ _SECONDS_BETWEEN_REPORTS = 0.1
 
 
 class _Reporter:
-    """Prints progress, but not more often than anybody looks."""
+    """Prints progress, at most ten times a second."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -40,13 +40,13 @@ def main(arguments: list[str]) -> int:
     """Exit status 0: parsed."""
     parser, folder, out, *types = arguments
     reporter = _Reporter(sys.stdout)
-    sys.stdout = sys.stderr  # what the parser prints is no message of ours
+    sys.stdout = sys.stderr  # stdout carries messages only
     try:
         load_parser(parser)(Path(folder), Path(out), types, reporter.progress)
-    except BrokenPipeError:  # the process that waited for this one is gone, and with it who would use the results
+    except BrokenPipeError:  # the parent process is gone
         shutil.rmtree(out, ignore_errors=True)
-        os._exit(1)  # without an attempt to write what is left for it
-    except Exception as problem:  # told to the user by the process that waits for this one
+        os._exit(1)  # without flushing stdout
+    except Exception as problem:  # the parent process prints it
         reporter.say("error", explained(problem))
         return 1
     reporter.say("done")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
 
 from tb_npu_plugin.capture.backend import Settings
-from tb_npu_plugin.capture.mock.batches import Batches
 from tb_npu_plugin.capture.mock.exchanges import outputs_of, transfer_of, type_of
-from tb_npu_plugin.capture.mock.host import HostData
+from tb_npu_plugin.capture.mock.host import Batch, HostData
 from tb_npu_plugin.capture.mock.kineto import Call
 from tb_npu_plugin.capture.mock.notes import Notes
 from tb_npu_plugin.capture.mock.waits import Waits
 from tb_npu_plugin.capture.mock.works import works_of
-from tb_npu_plugin.capture.simulation.batch import PLANES
+from tb_npu_plugin.capture.simulation.batch import PLANES, Item
 from tb_npu_plugin.capture.simulation.batch import batch as schedule_batch
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
@@ -24,6 +24,51 @@ from tb_npu_plugin.capture.simulation.recorded_device import RecordedDevice
 from tb_npu_plugin.capture.simulation.records import BATCH, P2P_TYPES, RECEIVE, SEND, Group, HostOp
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.schema.communicators import group_hash
+
+#: Argument of sends and receives that is the other rank, counted in the group.
+_PEER = 2
+
+
+class Batches:
+    """`batches`: as HostData.batches. The last call of each stands for all of it."""
+
+    def __init__(self, batches: Iterable[Batch], calls: Iterable[Call]) -> None:
+        spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for start, end, tid in sorted(batches):
+            spans[tid].append((start, end))
+        self._first: dict[tuple[int, int], tuple[int, int]] = {}  # call -> its batch
+        self._calls: dict[tuple[int, int], list[Call]] = defaultdict(list)
+        for call in calls if spans else ():
+            if type_of(call.signature) not in (SEND, RECEIVE) or not _peer(call).isdigit():
+                continue
+            mine = spans.get(call.tid, [])
+            middle = (call.start + call.end) // 2
+            place = bisect_right(mine, (middle, middle)) - 1
+            if place >= 0 and middle <= mine[place][1]:
+                self._first[call.tid, call.start] = key = (call.tid, mine[place][0])
+                self._calls[key].append(call)
+        for found in self._calls.values():
+            found.sort(key=lambda call: call.start)
+
+    def of(self, call: Call) -> list[Call] | None:
+        """All of the batch that this call stands for; empty: another call stands for its batch; None: it is in none."""
+        key = self._first.get((call.tid, call.start))
+        if key is None:
+            return None
+        calls = self._calls[key]
+        return calls if calls[-1].start == call.start else []
+
+    @staticmethod
+    def items(calls: Iterable[Call]) -> list[Item]:
+        """What a batch sends and receives."""
+        found = [(call, transfer_of(call, "", 1)) for call in calls]
+        return [Item(what.type == SEND, int(_peer(call)), what.size) for call, what in found if what is not None]
+
+
+def _peer(call: Call) -> str:
+    values = call.signature.values
+    return values[_PEER] if len(values) > _PEER else ""
+
 
 _DEFAULT = "default_group"
 #: ns by which ranks arrive apart, at most, where nothing tells.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Progress, Settings
-from tb_npu_plugin.capture.mock import observed, operators
+from tb_npu_plugin.capture.mock import observer, operators
 from tb_npu_plugin.capture.mock.host import OBSERVED, SHAPES, TRACE, read
 from tb_npu_plugin.capture.mock.kineto import Reader, Recorded
 from tb_npu_plugin.capture.mock.replay import STEP, Replay
@@ -70,7 +70,7 @@ def _take_shapes(folder: Path, recorded: Recorded) -> None:
     """Give the operators the shapes that were observed, or those of the step before, where the capture has none."""
     path = folder / RAW_FOLDER / OBSERVED
     if path.is_file():
-        recorded.calls = Sample(observed.read(path)).beside(recorded.calls)
+        recorded.calls = Sample(observer.read(path)).beside(recorded.calls)
         return
     path = folder / RAW_FOLDER / SHAPES
     if not path.is_file():
@@ -113,6 +113,6 @@ def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str,
         gc_threshold=settings.gc_threshold,
         sys_io=settings.sys_io,
         sys_interconnection=settings.sys_interconnection,
-        built_in_marks=(COMMUNICATION,) if settings.wants(COMMUNICATION) else (),
+        built_in_marks=(COMMUNICATION,) if settings.records_domain(COMMUNICATION) else (),
     )
     return replace(options, metadata={**metadata, ENVIRONMENT: dict(settings.environment), SIMULATED: True})

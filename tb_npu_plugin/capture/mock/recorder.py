@@ -13,9 +13,31 @@ from typing import Any
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, MemoryAction, Settings
 from tb_npu_plugin.capture.mock import observer, torch_profiler
-from tb_npu_plugin.capture.mock.groups import Groups
 from tb_npu_plugin.capture.mock.host import OBSERVED, SHAPES, TRACE, HostData
 from tb_npu_plugin.schema.torch_npu_json import GROUPS, SIMULATED
+
+#: group_name of the communicators of two ranks.
+_BETWEEN_TWO = "p2p"
+
+
+class Groups:
+    """`known`: as Settings.groups."""
+
+    def __init__(self, known: Mapping[str, Any]) -> None:
+        self.known = dict(known)
+
+    def of(self, communicator: str, peer: int | None) -> str:
+        """The communicator that is used for all members (peer None), or with one of them (counted in the group)."""
+        group = self.known.get(communicator)
+        if peer is None or group is None or len(group["global_ranks"]) <= 2:
+            return communicator
+        ranks: list[int] = group["global_ranks"]
+        own = ranks[group["group_rank"]]
+        pair = sorted((own, ranks[peer]))
+        name = f"{communicator}_{pair[0]}_{pair[1]}"
+        self.known[name] = {"group_name": _BETWEEN_TWO, "group_rank": pair.index(own), "global_ranks": pair}
+        return name
+
 
 #: Devices of one server, as on the simulated chip: rank 8 is device 0 of the second one.
 _DEVICES = 8

@@ -160,7 +160,7 @@ def _write_truth(out: Path, truth: dict[str, Any]) -> None:
 def _write_beside(
     recipe: Recipe, cluster: Cluster, table: Timetable, ranks: tuple[int, ...], out: Path, jobs: int, progress: Report
 ) -> None:
-    """Write the ranks in processes of their own. With the first that fails, and when this one is stopped, all end, and only
+    """Write the ranks in worker processes. With the first that fails, and when this one is stopped, all end, and only
     results that are complete stay: a process that was killed has not removed its own."""
     left, number = set(ranks), id(cluster)
     _clusters[number] = cluster

@@ -18,7 +18,7 @@ from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.host import Host, HostFaults, Place
-from tb_npu_plugin.capture.simulation.layout import Layout, Team
+from tb_npu_plugin.capture.simulation.layout import Communicator, Layout
 from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Planes
 from tb_npu_plugin.capture.simulation.program import Program, Transfer
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND, Group, Process, Segment
@@ -110,23 +110,27 @@ class Cluster:
         process.dequeue_tid = process.pid + 57
         return process
 
-    def communicator(self, team: Team) -> str:
+    def communicator_name(self, communicator: Communicator) -> str:
         """Name of a communicator, the same on all its ranks, as HCCL makes it on the first of them: address and card of
         its server, port of its device, how many it has founded before, and when (us)."""
-        server, device = divmod(team.ranks[0] + self.chip.node, self.chip.node)  # servers count from 1
-        number = self.layout.number(team)
-        at = self.start // 1000 - _FOUNDED + number * 2_750_000 + team.ranks[0] * 1_210
+        server, device = divmod(communicator.ranks[0] + self.chip.node, self.chip.node)  # servers count from 1
+        number = self.layout.number(communicator)
+        at = self.start // 1000 - _FOUNDED + number * 2_750_000 + communicator.ranks[0] * 1_210
         return f"10.{server >> 16}.{server >> 8 & 255}.{server & 255}%eth0_{_PORT + device}_{number}_{at}"
 
     def linked(self, rank: int) -> list[int]:
         """Ranks to which a rank has links that its communication uses: in a ring those beside it."""
         roles = self.workload.program(self.layout.stage(rank), 0).roles()
         out: set[int] = set()
-        for role, team in self.layout.teams(rank).items():
+        for role, communicator in self.layout.communicators(rank).items():
             if role in roles:
-                place, count = team.ranks.index(rank), len(team.ranks)
-                mesh = self.topology.is_mesh(team.ranks)
-                out |= set(team.ranks if mesh else (team.ranks[place - 1], team.ranks[(place + 1) % count]))
+                place, count = communicator.ranks.index(rank), len(communicator.ranks)
+                mesh = self.topology.is_mesh(communicator.ranks)
+                out |= set(
+                    communicator.ranks
+                    if mesh
+                    else (communicator.ranks[place - 1], communicator.ranks[(place + 1) % count])
+                )
         return sorted(out - {rank})
 
     # -- times of all ranks -------------------------------------------------------------------------
@@ -161,14 +165,14 @@ class Cluster:
                 ready.append(run)
                 yield found
                 continue
-            team = run.teams[found.group]
-            key = run.key(team)
+            communicator = run.communicators[found.group]
+            key = run.key(communicator)
             there = waiting.setdefault(key, {})
             there[run.rank] = found
-            if len(there) < len(team.ranks):
+            if len(there) < len(communicator.ranks):
                 continue
             del waiting[key]
-            ready += self._resolve(key, team, there, runs, topology, table)
+            ready += self._resolve(key, communicator, there, runs, topology, table)
         if waiting:
             raise RuntimeError(f"ranks wait for ever at {sorted(waiting)[:3]}: the programs do not fit each other")
 
@@ -178,7 +182,7 @@ class Cluster:
     def _resolve(
         self,
         key: tuple[str, int],
-        team: Team,
+        communicator: Communicator,
         there: Mapping[int, Transfer],
         runs: list[_Run],
         topology: Topology,
@@ -188,18 +192,18 @@ class Cluster:
         kinds = {transfer.type for transfer in there.values()}
         senders = [rank for rank, transfer in there.items() if transfer.type == SEND]
         if kinds != {RECEIVE, SEND} and (len(kinds) > 1 or senders or RECEIVE in kinds):
-            raise RuntimeError(f"ranks {team.ranks} do not fit each other: {sorted(kinds)}")
-        exchange = _exchange(key, team, next(iter(there.values())), senders[0] if senders else None)
+            raise RuntimeError(f"ranks {communicator.ranks} do not fit each other: {sorted(kinds)}")
+        exchange = _exchange(key, communicator, next(iter(there.values())), senders[0] if senders else None)
         members = [runs[rank] for rank in exchange.members]
         arrivals = tuple(run.host.arrival.at for run in members)
         if table is not None:
-            table.setdefault(team.key, array("q")).extend(arrivals)
+            table.setdefault(communicator.key, array("q")).extend(arrivals)
         kept = next((member for member, run in enumerate(members) if run.keep), None)
         ends, tasks = schedule(exchange, arrivals, topology, kept)
         last = max(arrivals)
         for run, at, end in zip(members, arrivals, ends):
             run.waited += last - at
-            own = in_group(tasks, exchange, team.ranks) if run.keep else NO_PLANES
+            own = in_group(tasks, exchange, communicator.ranks) if run.keep else NO_PLANES
             run.communicated(key, there[run.rank], exchange, end, own)
         return members
 
@@ -215,22 +219,22 @@ class Cluster:
             if isinstance(transfer, Segment):
                 yield transfer
                 continue
-            team = run.teams[transfer.group]
-            key = run.key(team)
+            communicator = run.communicators[transfer.group]
+            key = run.key(communicator)
             sender = None
             if transfer.type in (SEND, RECEIVE):
-                sender = next(other for other in team.ranks if (other == run.rank) == (transfer.type == SEND))
-            exchange = _exchange(key, team, transfer, sender)
-            size, member = len(team.ranks), exchange.members.index(run.rank)
-            arrivals = tuple(table[team.key][key[1] * size : (key[1] + 1) * size])
+                sender = next(other for other in communicator.ranks if (other == run.rank) == (transfer.type == SEND))
+            exchange = _exchange(key, communicator, transfer, sender)
+            size, member = len(communicator.ranks), exchange.members.index(run.rank)
+            arrivals = tuple(table[communicator.key][key[1] * size : (key[1] + 1) * size])
             assert arrivals[member] == run.host.arrival.at, "the recorded run is not the one whose times are known"
             ends, tasks = schedule(exchange, arrivals, topology, member)
-            run.communicated(key, transfer, exchange, ends[member], in_group(tasks, exchange, team.ranks))
+            run.communicated(key, transfer, exchange, ends[member], in_group(tasks, exchange, communicator.ranks))
 
 
-def _exchange(key: tuple[str, int], team: Team, transfer: Transfer, sender: int | None) -> Exchange:
+def _exchange(key: tuple[str, int], communicator: Communicator, transfer: Transfer, sender: int | None) -> Exchange:
     """The operator as all members see it. Of two ranks the sender comes first."""
-    members, type_ = team.ranks, transfer.type
+    members, type_ = communicator.ranks, transfer.type
     if sender is not None:
         members, type_ = tuple(sorted(members, key=lambda rank: rank != sender)), SEND
     return Exchange(type_, transfer.size, members, f"{key[0]}/{key[1]}")
@@ -242,7 +246,7 @@ class _Run:
     def __init__(self, cluster: Cluster, rank: int, keep: bool = False, runtime: bool = False) -> None:
         layout, faults = cluster.layout, cluster.faults
         self.rank, self.keep, self._cluster, self._stage = rank, keep, cluster, layout.stage(rank)
-        self.teams = layout.teams(rank)
+        self.communicators = layout.communicators(rank)
         self._counts: dict[str, int] = {}
         process = cluster.process(rank)
         self._host_faults = HostFaults(faults.gc.get(rank, 0), faults.loader.get(rank, 0))
@@ -263,7 +267,9 @@ class _Run:
         self.host = Host(place, self._host_faults)
         self._groups = self._make_groups()
         process.groups = list(self._groups.values())
-        self.host.groups = {role: self._groups[team.key].index for role, team in self.teams.items()}
+        self.host.groups = {
+            role: self._groups[communicator.key].index for role, communicator in self.communicators.items()
+        }
         self.host.device.meters.communicators = len(process.groups)
         self.truth, self.waited = Truth(), 0
 
@@ -271,19 +277,27 @@ class _Run:
         topology = self._cluster.topology
         roles = self._cluster.workload.program(self._stage, 0).roles()
         out: dict[str, Group] = {}
-        for role, team in self.teams.items():
-            if team.key in out:
+        for role, communicator in self.communicators.items():
+            if communicator.key in out:
                 continue
-            used = any(self.teams[other] is team for other in roles)
-            rows = 0 if not used else 1 if role.startswith("pp") else planes("hcom_allReduce_", team.ranks, topology)
-            name = self._cluster.communicator(team)
-            rank = team.ranks.index(self.rank)
-            out[team.key] = Group(len(out), group_hash(name), team.ranks, rank, rows, name, team.role)
+            used = any(self.communicators[other] is communicator for other in roles)
+            rows = (
+                0
+                if not used
+                else 1
+                if role.startswith("pp")
+                else planes("hcom_allReduce_", communicator.ranks, topology)
+            )
+            name = self._cluster.communicator_name(communicator)
+            rank = communicator.ranks.index(self.rank)
+            out[communicator.key] = Group(
+                len(out), group_hash(name), communicator.ranks, rank, rows, name, communicator.role
+            )
         return out
 
-    def key(self, team: Team) -> tuple[str, int]:
+    def key(self, communicator: Communicator) -> tuple[str, int]:
         """What tells this operator from others: its group, and how many the group had before."""
-        return team.key, self._counts.get(team.key, 0)
+        return communicator.key, self._counts.get(communicator.key, 0)
 
     def advance(self) -> Iterator[Union[Transfer, Segment]]:
         """Run all steps; stops at each communication, and after each step whose records are kept."""
@@ -322,8 +336,8 @@ class _Run:
         self, key: tuple[str, int], transfer: Transfer, exchange: Exchange, end: int, tasks: Planes
     ) -> None:
         """The communication at which this rank has stopped is done at `end`."""
-        team = self.teams[transfer.group]
-        group = self._groups[team.key]
-        self._counts[team.key] = key[1] + 1
+        communicator = self.communicators[transfer.group]
+        group = self._groups[communicator.key]
+        self._counts[communicator.key] = key[1] + 1
         name = f"{transfer.type}_{group.id[-3:]}_{key[1]}_1"
         self.host.communicated(name, transfer, exchange, group, end, tasks)

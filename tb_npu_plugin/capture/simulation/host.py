@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from random import Random
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.simulation.allocations import Allocations
 from tb_npu_plugin.capture.simulation.allocator import CachingAllocator
@@ -31,7 +33,6 @@ from tb_npu_plugin.capture.simulation.device import (
     skewed,
     workspace_times,
 )
-from tb_npu_plugin.capture.simulation.lots import Floats, Lots
 from tb_npu_plugin.capture.simulation.plan import Action, Circumstances, Plan
 from tb_npu_plugin.capture.simulation.plan_arrays import Ints
 from tb_npu_plugin.capture.simulation.planes import Planes
@@ -39,6 +40,22 @@ from tb_npu_plugin.capture.simulation.planner import plan_of
 from tb_npu_plugin.capture.simulation.program import Program, Transfer
 from tb_npu_plugin.capture.simulation.records import GcPause, Group, Process, Segment
 from tb_npu_plugin.capture.simulation.step import Counters, Recording, Step
+
+Floats = NDArray[np.float64]
+
+
+class RandomStream:
+    """Numbers from 0 to 1, the same that Random(seed).random() gives one by one: both are the Mersenne Twister."""
+
+    def __init__(self, seed: str) -> None:
+        *key, place = Random(seed).getstate()[1]
+        self._twister = np.random.RandomState()
+        self._twister.set_state(("MT19937", np.array(key, dtype=np.uint32), place, 0, 0.0))
+
+    def take(self, count: int) -> Floats:
+        """The next numbers."""
+        return self._twister.random_sample(count)
+
 
 _WHOLE = np.int64
 
@@ -102,7 +119,7 @@ class Host:
     def __init__(self, place: Place, faults: HostFaults) -> None:
         process = place.process
         self.process, self._place, self._faults = process, place, faults
-        self._lots = Lots(f"{place.seed}/{process.rank}")
+        self._random = RandomStream(f"{place.seed}/{process.rank}")
         self.device = Device(place.chip, process.start, place.slow, place.task_queue)
         self.allocator = CachingAllocator(place.chip.memory)
         self.allocator.hold(place.held)
@@ -152,7 +169,7 @@ class Host:
             self.process.threads.append(self._threads[-1])
         self._draw(step)
         yield from self._carry_out(step)
-        step.be_late()
+        step.apply_host_delay()
         self.now = int(step.clock[-1])
         step.memory = self._allocations.carry_out(plan)
         step.pauses = [GcPause(self._threads[0], *step.clock[list(ticks)].tolist()) for ticks in plan.pauses]
@@ -164,8 +181,8 @@ class Host:
         """How long everything takes: of the host's work, which moves the clock, and of launches."""
         plan, device = step.plan, self.device
         arrays = plan.arrays
-        lots = self._lots.take(plan.draws)
-        lot = lots[arrays.lots]
+        draws = self._random.take(plan.draws)
+        lot = draws[arrays.lots]
         shares: Floats = np.where(arrays.short, skewed(lot), 0.9 + 0.2 * lot)
         spells = _whole(arrays.spells * shares) // 10 * 10 + 10
         clock = step.clock = np.empty(len(spells) + 1, dtype=_WHOLE)
@@ -174,15 +191,15 @@ class Host:
         clock += self.now
         compiling = np.where(arrays.compiles, COMPILED, 0)
         for launch in arrays.new:
-            compiling[launch] = compile_time(lots[arrays.launch_draws[launch] + 1])
+            compiling[launch] = compile_time(draws[arrays.launch_draws[launch] + 1])
         firsts, others = arrays.launch_draws, arrays.launch_draws + arrays.is_new
-        columns = (lots[firsts], *(lots[others + more] for more in range(1, 6)))
+        columns = (draws[firsts], *(draws[others + more] for more in range(1, 6)))
         times = step.launches = launch_times(columns, arrays.ns, device.slow, _whole)
-        sized, taken = workspace_times([lots[arrays.prepare_draws + more] for more in range(2)], _whole)
+        sized, taken = workspace_times([draws[arrays.prepare_draws + more] for more in range(2)], _whole)
         step.sized, step.prepared = sized * arrays.prepares, sized * arrays.prepares + taken * arrays.takes
         step.compiling = compiling
-        step.copies = copy_time(lots[arrays.copy_draws], _whole)
-        step.exchanges = exchange_time(lots[arrays.exchange_draws], _whole)
+        step.copies = copy_time(draws[arrays.copy_draws], _whole)
+        step.exchanges = exchange_time(draws[arrays.exchange_draws], _whole)
         self.made = Made(
             int(times.dur.sum()),
             int(times.slowed.sum()),

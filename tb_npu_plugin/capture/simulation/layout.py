@@ -11,7 +11,7 @@ from tb_npu_plugin.errors import BadRequest
 
 
 @dataclass(frozen=True)
-class Team:
+class Communicator:
     """One communicator. key: what tells it from others; role: its group_name in parallel_group_info."""
 
     key: str
@@ -43,33 +43,33 @@ class Layout:
         """Pipeline stage of a rank."""
         return rank // (self.tp * self.dp)
 
-    def teams(self, rank: int) -> dict[str, Team]:
+    def communicators(self, rank: int) -> dict[str, Communicator]:
         """Communicators of a rank by role: world, tp, dp, pp, and pp- / pp+ with the stages before and behind: two ranks of a
         larger group have one of their own, as torch_npu makes them."""
         tp, dp, whole = self.tp, self.dp, self.tp * self.dp
         stage, inside = divmod(rank, whole)
-        out = {"world": Team("world", "default_group", tuple(range(self.world)))}
+        out = {"world": Communicator("world", "default_group", tuple(range(self.world)))}
         if tp > 1:
             first = rank // tp * tp
-            out["tp"] = _team("tp", tuple(range(first, first + tp)))
+            out["tp"] = _communicator("tp", tuple(range(first, first + tp)))
         if dp > 1:
             members = tuple(stage * whole + inside % tp + tp * number for number in range(dp))
-            out["dp"] = out["world"] if members == out["world"].ranks else _team("dp", members)
+            out["dp"] = out["world"] if members == out["world"].ranks else _communicator("dp", members)
         if self.pp > 2:
-            out["pp"] = _team("pp", tuple(range(inside, self.world, whole)))
+            out["pp"] = _communicator("pp", tuple(range(inside, self.world, whole)))
         between = "p2p" if self.pp > 2 else "pp"
         if stage > 0:
-            out["pp-"] = _team(between, (rank - whole, rank))
+            out["pp-"] = _communicator(between, (rank - whole, rank))
         if stage < self.pp - 1:
-            out["pp+"] = _team(between, (rank, rank + whole))
+            out["pp+"] = _communicator(between, (rank, rank + whole))
         return out
 
-    def number(self, team: Team) -> int:
-        """How many communicators the first member of a team has founded before it."""
-        first = team.ranks[0]
-        founded = dict.fromkeys(other for other in self.teams(first).values() if other.ranks[0] == first)
-        return list(founded).index(team)
+    def number(self, communicator: Communicator) -> int:
+        """How many communicators the first member of a communicator has founded before it."""
+        first = communicator.ranks[0]
+        founded = dict.fromkeys(other for other in self.communicators(first).values() if other.ranks[0] == first)
+        return list(founded).index(communicator)
 
 
-def _team(role: str, ranks: tuple[int, ...]) -> Team:
-    return Team(f"{role}:{','.join(map(str, ranks))}", role, ranks)
+def _communicator(role: str, ranks: tuple[int, ...]) -> Communicator:
+    return Communicator(f"{role}:{','.join(map(str, ranks))}", role, ranks)

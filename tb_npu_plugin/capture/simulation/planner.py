@@ -91,7 +91,7 @@ class _Planner:
         plan.draws += 1
         self._tick += 1
 
-    def _still(self) -> int:
+    def _wait_tick(self) -> int:
         """A tick to which only waiting leads."""
         self.plan.spells.append(0)
         self.plan.lots.append(0)
@@ -152,7 +152,7 @@ class _Planner:
         if self._around.task_queue:
             self.spend(_ENQUEUE)
         else:
-            self._still()
+            self._wait_tick()
         plan.queue.append(Enqueued(name, self._open[-1], tick, plan.draws, self._thread()))
         plan.draws += draws
         if action is Action.LAUNCH and plan.actions and plan.actions[-1][0] is action:
@@ -230,7 +230,7 @@ class _Planner:
 
     def synchronize(self) -> None:
         """Wait on the main thread until the device has done everything."""
-        start, end = self._still(), self._still()
+        start, end = self._wait_tick(), self._wait_tick()
         self.plan.actions.append((Action.SYNCHRONIZE, start, None))
         call = self._call("acl", "aclrtSynchronizeStreamWithTimeout", "0", "ACL_RTS", Thread.MAIN)
         self.plan.host_calls.append((call, start, end))

@@ -53,7 +53,7 @@ class Counters(NamedTuple):
 class Step:
     """What was drawn for a step, and when everything happened.
 
-    clock       time of each tick; that of the plan until the end of the step (be_late)
+    clock       time of each tick; that of the plan until the end of the step (apply_host_delay)
     launches, compiling, sized, prepared   columns of the kernel launches: ns of compiling, of the call for the size of the
                 workspace on the launching thread, and of taking it, too; copies, exchanges: ns of those calls
     queue       (when CANN is called, launches the kernel, the kernel starts) of each element of the queue, 0: it does not
@@ -82,7 +82,7 @@ class Step:
         self.launchers: dict[int, HostOp] = {}  # operators that communicate, by their place
         self.pauses: list[GcPause] = []
 
-    def be_late(self) -> None:
+    def apply_host_delay(self) -> None:
         """The step is done: let the clock show how late the host was."""
         if self.lates:
             by = np.zeros(len(self.clock), dtype=np.int64)

@@ -1,5 +1,5 @@
 """Ranges of mstx that torch_npu makes by itself: "dataloader" around each batch, and one around the call of each
-communication operator, in a domain of their own, with what is communicated as a JSON text.
+communication operator, in a separate domain, with the communication as a JSON text.
 Source: docs/facts/torch_npu_api.md, mstx.
 
 The one of a communication operator is made by the thread that calls HCCL and is given its stream, so that it has a row on

@@ -74,7 +74,7 @@ class Database:
 
     def add_figures(self, table: str, names: Sequence[int], keys: Ints, figures: Floats) -> None:
         """Append to a table (key, name, value) a row for each figure. figures: a row for each name, a column for each key.
-        Keys are told as floats, too, which the table's type makes numbers again: one array holds all."""
+        Keys are passed as floats, so that one array holds all; the column type makes them integers again."""
         self.make(table)
         records, width = np.vstack([figures, keys]).T, len(names) + 1
         whole = len(keys) // _KEYS * _KEYS

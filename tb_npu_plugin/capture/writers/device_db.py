@@ -29,7 +29,7 @@ _KINDS = {
     "DSA_SQE": "STARS_COMMON",
     "AI_CPU": "KERNEL_AICPU",
 }
-#: Tasks of communication run on streams of their own, one for a plane of a group: the first of them.
+#: First stream of communication tasks, which have one stream per plane of a group.
 _COMM_STREAM = 4
 _MB = 1 << 20  # of the counters
 #: Level of a call -> its type.

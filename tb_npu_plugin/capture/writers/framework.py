@@ -1,4 +1,4 @@
-"""What tells the results of one framework from those of another. The frameworks are listed in frameworks.py."""
+"""Differences between the results of the frameworks. The frameworks are listed in frameworks.py."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Framework:
     info       content of profiler_info_{rank}.json
     metadata   content of profiler_metadata.json
     record     segments of the simulated host -> as this framework records them
-    beside     writers of files of its own, from the result folder on
+    beside     writers of framework-specific files; their paths begin at the result folder
     """
 
     suffix: str

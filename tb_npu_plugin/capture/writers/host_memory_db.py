@@ -36,7 +36,7 @@ class MemoryTables:
         self._repeated = RepeatedRows(database, "OP_MEMORY")
         self._places: dict[str, int] = {}  # of components
         self._known: dict[int, tuple[int, int, int]] = {}  # sizes of each component
-        #: Columns: at, allocated, reserved, active, whether the component tells that, its place.
+        #: Columns: at, allocated, reserved, active, whether the component records that, its place.
         self._pending: Ints = np.zeros((6, 0), dtype=np.int64)
 
     def add(self, segment: Segment) -> None:

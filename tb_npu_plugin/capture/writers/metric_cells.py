@@ -12,7 +12,7 @@ from tb_npu_plugin.schema import metric_sets as names
 #: ("text", text, 0), ("time", "", share of the core time), ("rate", "", bytes), ("cycles", "", cycles per ns),
 #: ("use", "", percent where the core time is the whole duration).
 Cell = tuple[str, str, float]
-#: So many launches of a kernel are told apart by what the counters show: no two of a real 910B show the same.
+#: Number of launches of a kernel with different counters: on a real 910B no two are equal.
 VARIANTS = 8
 #: ns of a long launch before and behind the time of its cores, on the mean and by how much it differs; ns of one that
 #: has half of it. As in the public sample of a real 910B: 0.5 us of 1.5, 2.5 of 15, 4 of 300; matrix units 3 of 200.

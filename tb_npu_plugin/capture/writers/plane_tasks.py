@@ -1,4 +1,4 @@
-"""Facts of the tasks on the planes of communication that the trace and the database both tell, as the public sample of a
+"""Facts of the tasks on the planes of communication that the trace and the database share, as in the public sample of a
 real 910B has them."""
 
 from __future__ import annotations

@@ -144,5 +144,5 @@ class PlaneTables:
 
 
 def _two(first: int, is_first: bool) -> tuple[str, str]:
-    """Two values behind those so far; the first ones are told by their number."""
+    """Two values behind those so far, addressed by their number."""
     return (f"?{first}", f"?{first + 1}") if is_first else ("?", "?")

@@ -1,6 +1,6 @@
 """Rows that come again with every step, but for times and the like.
 
-A statement that holds the cells which stay the same takes two thirds of the time of one that is told all of them.
+A statement that contains the constant cells takes two thirds of the time of one with all cells as parameters.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RepeatedRows:
     ) -> None:
         """Append the rows of the records of a step.
 
-        same    columns of the records that tell all cells but `values`
+        same    columns of the records that determine all cells but `values`
         values  the rest of each record; NULL_INT is an empty cell
         rows    cells of the rows of one record, by its place and what stands for its values; None is an empty one
         write   appends the rows of a step that is like none before it

@@ -23,7 +23,7 @@ from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS
 class DatabaseResult:
     """The databases of one capture in `folder`, which is made. numbered: the rank is known and stands in the name.
 
-    The framework's tables are written into a file of their own and joined to the others at the end, so that two processes
+    The framework's tables are written into a separate file and joined to the others at the end, so that two processes
     may write one database and the file is the same whether they do.
     """
 

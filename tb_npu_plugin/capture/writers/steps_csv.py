@@ -38,7 +38,7 @@ class StepSums:
         self._first_op: int | None = None
 
     def add(self, segment: Segment) -> None:
-        """Note what the overlap rows do not tell."""
+        """Add what the overlap rows do not have."""
         if self._first_op is None and segment.ops:
             self._first_op = columns(segment.ops, "start")[0][0]
         for op in segment.comm:

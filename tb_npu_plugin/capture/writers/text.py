@@ -46,7 +46,7 @@ def shapes_cell(shapes: str) -> str:
 
 
 class CsvFile:
-    """A CSV file that grows. It is not made before it has a row."""
+    """A CSV file that grows; it is created with its first row."""
 
     def __init__(self, path: Path, header: Sequence[str], newline: str) -> None:
         buffer = io.StringIO()
@@ -72,18 +72,18 @@ class CsvFile:
             self.write(lines)
 
     def part(self) -> Rows:
-        """Rows that are to stand behind others that are not known yet."""
+        """Rows that go behind others that come later."""
         return Rows(self._path.parent, self.newline)
 
     def append(self, rows: Rows) -> None:
-        """Append rows that were kept; they are gone then."""
+        """Append the rows of a part and empty it."""
         if rows.file.tell():
             rows.file.seek(0)
             shutil.copyfileobj(rows.file, self._opened(), 1 << 20)
         rows.file.close()
 
     def close(self) -> None:
-        """No row comes any more."""
+        """Finish the file."""
         if self._file is not None:
             self._file.close()
 

@@ -97,7 +97,7 @@ class HostEvents:
         return out
 
     def collections(self, segment: Segment, pid: int) -> list[str]:
-        """Runs of the garbage collector, in a process of their own."""
+        """Runs of the garbage collector, in a separate process."""
         return [
             event(
                 {

@@ -19,7 +19,7 @@ from tb_npu_plugin.capture.writers.trace_text import Clock
 from tb_npu_plugin.schema.trace_events import STEP_KEYS, args_of
 
 _NO_ID, _UNSIGNED = "4294967295", (1 << 64) - 1
-#: Stream of the tasks of communication, as their arguments name it: they have rows of their own.
+#: Stream of the tasks of communication, as their arguments name it: they have separate rows.
 _STREAM = 4
 _ARGS = args_of(STEP_KEYS)
 #: Stands where the texts are cut: a character that JSON does not have.

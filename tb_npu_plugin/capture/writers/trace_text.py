@@ -72,6 +72,6 @@ class Parts:
         self.drop()
 
     def drop(self) -> None:
-        """Give the parts up."""
+        """Remove the parts."""
         for part in self._parts:
             part.close()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.unit.capture.scripts import run_python
+
 STANDIN = Path(__file__).parent / "ascend_standin"
 
 #: Says which module each exported name comes from.
@@ -24,9 +23,7 @@ print(json.dumps({"backend": profiler.BACKEND, "places": places, "torch_npu": ge
 
 
 def _run(script: str, standin: bool = True, **variables: str) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([str(ROOT), *([str(STANDIN)] if standin else [])])
-    environment = {**os.environ, "PYTHONPATH": path, **variables}
-    return subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    return run_python(script, None, *([STANDIN] if standin else []), **variables)
 
 
 def _report(standin: bool = True, **variables: str) -> tuple[str, dict[str, str], str]:
@@ -35,17 +32,6 @@ def _report(standin: bool = True, **variables: str) -> tuple[str, dict[str, str]
     *said, last = done.stdout.splitlines()
     found = json.loads(last)
     return found["backend"], found["places"], "\n".join(said)
-
-
-def test_with_a_device_everything_is_torch_npus() -> None:
-    backend, places, said = _report()
-    assert backend == "ascend"
-    assert said == ""
-    assert len(places) == 19
-    assert {place.split(".")[0] for place in places.values()} == {"torch_npu"}
-    assert places["analyse"] == "torch_npu.profiler.profiler"
-    assert places["dynamic_profile"] == "torch_npu.profiler.dynamic_profile"
-    assert places["mstx"] == "torch_npu.npu"
 
 
 def test_every_name_is_torch_npus_own_object() -> None:
@@ -161,23 +147,10 @@ def test_the_twin_has_the_signatures_of_the_stand_in() -> None:
     assert done.returncode == 0, done.stderr
     checked, wrong = json.loads(done.stdout)
     own, real = wrong.pop("tensorboard_trace_handler")
-    assert own == [*real, ["use_gzip", "KEYWORD_ONLY", "False"]], "of the vendor's guide, without a place of its own"
+    assert own == [*real, ["use_gzip", "KEYWORD_ONLY", "False"]], "of the vendor's guide, keyword only"
     assert wrong == {}
     assert len(checked) > 80
     assert {"profile.__init__", "_KinetoProfile.export_stacks", "mstx.annotate.__init__", "analyse"} <= set(checked)
-
-
-def test_the_mock_can_be_imported_from_by_the_same_names() -> None:
-    done = _run(
-        "from tb_npu_plugin.capture.pytorch.profiler import analyse, profile, tensorboard_trace_handler\n"
-        "from tb_npu_plugin.capture.pytorch.dynamic_profile import init, step\n"
-        "import tb_npu_plugin.capture.pytorch.dynamic_profile as dp\n"
-        "import tb_npu_plugin.capture.pytorch as own\n"
-        "assert (analyse, profile, dp.init) == (own.analyse, own.profile, init)\n"
-        "assert own.torch_npu.profiler.profiler.analyse is analyse\n",
-        standin=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_an_older_release_has_fewer_names() -> None:
@@ -230,7 +203,12 @@ def test_insisting_on_an_npu_that_is_not_there(standin: bool, variables: dict[st
 
 def test_importing_the_api_needs_no_pytorch() -> None:
     done = _run(
-        "import sys\nimport tb_npu_plugin.capture.pytorch\n"
+        "import sys\nimport tb_npu_plugin.capture.pytorch as own\n"
+        "from tb_npu_plugin.capture.pytorch.profiler import analyse, profile, tensorboard_trace_handler\n"
+        "from tb_npu_plugin.capture.pytorch.dynamic_profile import init\n"
+        "import tb_npu_plugin.capture.pytorch.dynamic_profile as dp\n"
+        "assert (analyse, profile, dp.init) == (own.analyse, own.profile, init)\n"
+        "assert own.torch_npu.profiler.profiler.analyse is analyse\n"
         "print(sorted({'torch', 'rich', 'pandas', 'duckdb'} & set(sys.modules)))",
         standin=False,
     )
@@ -264,7 +242,7 @@ def test_without_pytorch_a_profile_says_what_is_missing_and_the_script_goes_on(t
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "3 []"
-    [told] = [line for line in done.stdout.splitlines() if "[ERROR]" in line]
-    assert "PyTorch is not installed" in told
-    assert "docs/capture.md" in told
-    assert told.endswith("The training goes on.")
+    [error] = [line for line in done.stdout.splitlines() if "[ERROR]" in line]
+    assert "PyTorch is not installed" in error
+    assert "docs/capture.md" in error
+    assert error.endswith("The training goes on.")

@@ -1,4 +1,4 @@
-"""profiler_config.json: its template, and what its values mean (docs/facts/torch_npu_api.md, Dynamic profiles)."""
+"""profiler_config.json: its template, and the meaning of its values (docs/facts/torch_npu_api.md, Dynamic profiles)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerActivity, Profil
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 
 CONFIG_FILE = "profiler_config.json"
-#: Its folder, for a training whose script does not know of dynamic_profile.
+#: Names its folder, for scripts that do not call dynamic_profile.
 FOLDER_VARIABLE = "PROF_CONFIG_PATH"
 TEMPLATE: dict[str, Any] = {
     "activities": ["CPU", "NPU"],
@@ -54,7 +54,7 @@ _NUMBERS = {"active": (1, 1), "warmup": (0, 0), "start_step": (-1, 0)}
 
 @dataclass(frozen=True)
 class Config:
-    """A config file that was understood.
+    """The checked values of a config file.
 
     start_step: the step that the profile begins with; 0: none, -1: the next. arguments: of profile(...).
     """
@@ -71,11 +71,11 @@ class Config:
 
     @property
     def analyses_ranks(self) -> bool:
-        """The ranks that are chosen parse at once: one that does not do it in the background would hold up the others."""
+        """Parse after the capture. Chosen ranks parse only in the background: else they would hold up the others."""
         return self.analyse and (self.rank_list is None or self.async_mode)
 
     def is_for(self, rank: int) -> bool:
-        """The profile is wanted of this rank."""
+        """The rank is profiled."""
         return self.rank_list is None or rank in self.rank_list
 
     @property
@@ -85,20 +85,20 @@ class Config:
 
 
 def write_template(path: Path) -> bool:
-    """Make the file, unless it is there; True: it was made."""
+    """Write the file if it does not exist; True: it was written."""
     try:
-        with path.open("x", encoding="utf-8") as file:  # of all ranks one makes it
+        with path.open("x", encoding="utf-8") as file:  # only one rank writes it
             json.dump(TEMPLATE, file, indent=4)
     except FileExistsError:
         return False
-    except OSError:  # half of it would be there for good
+    except OSError:  # else a partial file would stay
         path.unlink(missing_ok=True)
         raise
     return True
 
 
 def read(path: Path, warn: Callable[[str], None]) -> Config | None:
-    """The config of a file; None (and a warning) where it is none. Values that are not allowed are replaced."""
+    """The config of a file; None (and a warning) if it has none. Invalid values are replaced."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
@@ -111,7 +111,7 @@ def read(path: Path, warn: Callable[[str], None]) -> Config | None:
 
 
 def parse(data: Mapping[str, Any], warn: Callable[[str], None]) -> Config:
-    """What the values of a file mean."""
+    """Check the values of a file."""
     values = {**TEMPLATE, **data}
     numbers = {name: _number(name, values[name], warn) for name in _NUMBERS}
     async_mode = _bool("async_mode", values["async_mode"], warn)
@@ -162,7 +162,7 @@ def _rank_list(values: Mapping[str, Any], warn: Callable[[str], None]) -> frozen
 
 
 def _activities(names: Any, warn: Callable[[str], None]) -> list[ProfilerActivity]:
-    """Those that the names stand for; none: profile() takes all."""
+    """The activities of these names; empty: profile() takes all."""
     known = {activity.name: activity for activity in ProfilerActivity}
     found = (
         [known.get(name.upper()) if isinstance(name, str) else None for name in names]

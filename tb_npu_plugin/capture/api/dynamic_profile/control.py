@@ -1,4 +1,7 @@
-"""The state of dynamic_profile in this process: the step counter, the config that waits, the profile that runs."""
+"""The state of dynamic_profile in this process: the step counter, the pending config, the running profile, the logs.
+
+Log files: <folder>/log/[monitor_]dp_<host>_<pid>_rank_<rank>.log.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +9,60 @@ import atexit
 import json
 import logging
 import os
+import socket
 import time
+from contextlib import suppress
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.capture.api import ranks
 from tb_npu_plugin.capture.api.dynamic_profile.config import CONFIG_FILE, Config, read, write_template
-from tb_npu_plugin.capture.api.dynamic_profile.dynolog import DaemonMonitor, find_client, is_wanted
-from tb_npu_plugin.capture.api.dynamic_profile.logs import open_log, print_log
-from tb_npu_plugin.capture.api.dynamic_profile.monitor import FileMonitor, Monitor
+from tb_npu_plugin.capture.api.dynamic_profile.monitor import FileMonitor
 from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
-from tb_npu_plugin.capture.api.messages import error, info, reason, warn
+from tb_npu_plugin.capture.api.messages import error, info, warn
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.api.schedule import schedule
 
-#: The time between the ends of these two steps says how often the file is looked at.
+#: The file is checked as often as a step ends: the time between the ends of these two.
 _TIMED_STEPS = (10, 11)
 NEXT_STEP = -1
 NO_STEP = 0
+LOG_FOLDER = "log"
+_LARGEST_LOG = 200 * 1024
+_LOG_FORMAT = "[%(asctime)s] [%(levelname)s] [%(process)d] %(filename)s: %(message)s"
+
+
+class _QuietHandler(RotatingFileHandler):
+    """Drops lines that cannot be written, for example on a full disk."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Ignore the error."""
+
+    def close(self) -> None:
+        """Close the file; buffered lines that cannot be written are dropped."""
+        with suppress(OSError):
+            super().close()
+
+
+def open_log(folder: Path, prefix: str, rank: int) -> logging.Logger:
+    """A logger into a file of 200 KB, with one older file kept. OSError if it cannot be made."""
+    (folder / LOG_FOLDER).mkdir(parents=True, exist_ok=True)
+    name = f"{prefix}_{socket.gethostname()}_{os.getpid()}_rank_{rank}"
+    handler = _QuietHandler(folder / LOG_FOLDER / f"{name}.log", maxBytes=_LARGEST_LOG, backupCount=1, encoding="utf-8")
+    handler.setFormatter(logging.Formatter(_LOG_FORMAT))
+    logger = logging.Logger(name, logging.INFO)  # not in logging's tree: the settings of the training do not apply
+    logger.addHandler(handler)
+    return logger
 
 
 class Control:
     """One a process: CONTROL."""
 
     def __init__(self) -> None:
-        self._log = logging.Logger("dynamic_profile")  # without a handler: says nothing
+        self._log = logging.Logger("dynamic_profile")  # without a handler: silent
         self._config_path: Path | None = None
-        self._monitor: Monitor | None = None
+        self._monitor: FileMonitor | None = None
         self._step = 0
         self._timed_from = 0.0
         self._armed: Config | None = None
@@ -44,27 +74,6 @@ class Control:
         if self._monitor is not None:
             warn("Init dynamic profiling repeatedly")
             return
-        self._monitor = (self._ask_daemon() if is_wanted() else None) or self._watch_file(path)
-        if self._monitor is not None:
-            self._monitor.start()
-            atexit.register(self._close_in, os.getpid())
-
-    def _ask_daemon(self) -> Monitor | None:
-        """What asks the dynolog daemon; None (and a warning) where it is not there."""
-        log = print_log()
-        try:
-            monitor = DaemonMonitor(find_client(), max(0, ranks.number()), log)
-            problem = "" if monitor.register() else "it does not answer"
-        except Exception as failure:  # native code
-            problem = reason(failure)
-        if problem:
-            warn(f"The dynolog daemon cannot be asked ({problem}). A config file is used instead.")
-            return None
-        self._log = log
-        return monitor
-
-    def _watch_file(self, path: str) -> Monitor | None:
-        """What watches the config file of a folder; None (and an error) where there can be none."""
         try:
             if not path:
                 raise OSError(f"It is the folder of {CONFIG_FILE}.")
@@ -76,13 +85,15 @@ class Control:
             monitor_log = open_log(folder, "monitor_dp", rank)
         except (OSError, TypeError) as problem:
             error(f"The path '{path}' is invalid, and profiler will not be enabled. {problem}")
-            return None
+            return
         self._config_path = folder / CONFIG_FILE
-        return FileMonitor(self._config_path, monitor_log)
+        self._monitor = FileMonitor(self._config_path, monitor_log)
+        self._monitor.start()
+        atexit.register(self._close_in, os.getpid())
 
     @property
     def is_ready(self) -> bool:
-        """There is something that tells what to profile."""
+        """A config file is watched."""
         return self._monitor is not None
 
     def step(self) -> None:
@@ -131,13 +142,12 @@ class Control:
             self.close()
 
     def close(self) -> None:
-        """The process ends, or a test."""
+        """Stop watching and end a running profile."""
         if self._monitor is not None:
             self._monitor.stop()
             self._monitor = None
         if self._profile is not None:
-            text = f"The process ends at step {self._step} while a dynamic profile runs, it is stopped."
-            self._log_and_warn(text)
+            self._log_and_warn(f"The process ends at step {self._step} during a dynamic profile, which is stopped.")
             self._end()
         for handler in self._log.handlers:
             handler.close()
@@ -149,7 +159,7 @@ class Control:
             self._monitor.set_step_time(time.monotonic() - self._timed_from)
 
     def _begin_armed(self) -> None:
-        """Begin with the config that waits, if its step has come."""
+        """Begin the profile of the pending config at its step."""
         config = self._armed
         if config is None or config.start_step > self._step:
             return
@@ -178,9 +188,8 @@ class Control:
         self._log.info("Start Dynamic Profiler at %s step.", self._step)
 
     def _log_and_warn(self, text: str) -> None:
-        """Into the log and onto stdout, which may be one and the same."""
-        if self._config_path is not None:
-            self._log.warning(text)
+        """Write a warning into the log and to stdout."""
+        self._log.warning(text)
         warn(text)
 
     def _end(self) -> None:

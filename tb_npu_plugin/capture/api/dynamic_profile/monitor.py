@@ -1,11 +1,10 @@
-"""Watches what tells to profile. A thread does: it looks every few seconds, at one modification time or at a socket."""
+"""Watches the config file of dynamic_profile in a thread: compares its modification time every few seconds."""
 
 from __future__ import annotations
 
 import logging
 import os
 import threading
-from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,58 +14,81 @@ from tb_npu_plugin.capture.api.messages import reason
 
 _FIRST_INTERVAL = 2.0
 _SHORTEST, _LONGEST = 1.0, 50.0
-#: How long the end of the process waits for a look that is going on.
-_PATIENCE = 2.0
+#: Seconds that the end of the process waits for a check in progress.
+_JOIN_TIMEOUT = 2.0
 
 
-class Monitor(ABC):
-    """From start() on, take() gives each new config once; of several the last."""
+class FileMonitor:
+    """From start() on, take() returns each new config once; if there are several, the last."""
 
-    def __init__(self, log: logging.Logger) -> None:
+    def __init__(self, path: Path, log: logging.Logger) -> None:
+        self._path = path
         self._log = log
         self._interval = _FIRST_INTERVAL
         self._found: Config | None = None
         self._failure = ""
+        self._seen: tuple[int, int] | None = None
         self._make_thread()
 
     def _make_thread(self) -> None:
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tb-npu-dynamic-profile", daemon=True)
 
     def start(self) -> None:
-        """Look once, then watch."""
-        self._look_safely()
+        """Check the file once, then watch it."""
+        self._check_safely()
         self._thread.start()
 
     def stop(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         self._stop.set()
         if self._thread.is_alive():
-            self._thread.join(_PATIENCE)
-        self.close()
+            self._thread.join(_JOIN_TIMEOUT)
 
     def set_step_time(self, seconds: float) -> None:
-        """Look about once a step."""
+        """Check about once a step."""
         self._interval = min(max(seconds, _SHORTEST), _LONGEST)
-        self._log.info("A new config is looked for every %s s.", self._interval)
+        self._log.info("The config file is checked every %s s.", self._interval)
 
     def take(self) -> Config | None:
-        """The newest config that was not taken yet."""
+        """The newest config that was not taken yet. A forked process, which has no copy of the thread, starts one."""
+        if self._process != os.getpid():
+            self._make_thread()
+            self.start()
         with self._lock:
             found, self._found = self._found, None
             return found
 
-    @abstractmethod
-    def look(self) -> None:
-        """_offer what is new."""
+    def check(self) -> None:
+        """Read the file if it has changed."""
+        try:
+            state = self._state()
+        except OSError as problem:
+            if self._seen is not None:
+                self._log.warning("The config file cannot be read: %s", problem)
+            self._seen = None
+            return
+        if state == self._seen:
+            return
+        warnings: list[str] = []
+        config = read(self._path, warnings.append)
+        with suppress(OSError):
+            if self._state() != state:  # written meanwhile: the next check reads it
+                return
+        self._seen = state
+        for text in warnings:
+            self._log.warning("%s", text)
+        if config is not None:
+            self._offer(config)
 
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of what is watched."""
+    def _state(self) -> tuple[int, int]:
+        found = self._path.stat()
+        return found.st_mtime_ns, found.st_size  # a half written file may have the same time
 
     def _offer(self, config: Config) -> None:
-        rank = ranks.number()  # torch.distributed may have been initialized since the last look
+        rank = ranks.number()  # torch.distributed may have been initialized since the last check
         if not config.is_for(rank):
             self._log.warning("Rank %s is not in rank_list, the config is not for it.", rank)
             return
@@ -78,61 +100,14 @@ class Monitor(ABC):
 
     def _run(self) -> None:
         while not self._stop.wait(self._interval):
-            self._look_safely()
+            self._check_safely()
 
-    def _look_safely(self) -> None:
+    def _check_safely(self) -> None:
         failure = ""
         try:
-            self.look()
+            self.check()
         except Exception as problem:  # the thread lives as long as the training
             failure = reason(problem)
-        if failure and failure != self._failure:  # said once, not every few seconds
-            self._log.warning("A new config cannot be looked for: %s", failure)
+        if failure and failure != self._failure:  # once, not every few seconds
+            self._log.warning("The config file cannot be checked: %s", failure)
         self._failure = failure
-
-
-class FileMonitor(Monitor):
-    """Watches the config file."""
-
-    def __init__(self, path: Path, log: logging.Logger) -> None:
-        super().__init__(log)
-        self._path = path
-        self._seen: tuple[int, int] | None = None
-        self._process = os.getpid()
-
-    def take(self) -> Config | None:
-        """As the other monitors; a forked process, which has no threads but its own, watches from its first step on."""
-        if self._process != os.getpid():
-            self._process = os.getpid()
-            self._make_thread()
-            self.start()
-        return super().take()
-
-    def look(self) -> None:
-        """Read the file if it has changed."""
-        try:
-            changed = self._state()
-        except OSError as problem:
-            if self._seen is not None:
-                self._log.warning("The config file cannot be read: %s", problem)
-            self._seen = None
-            return
-        if changed == self._seen:
-            return
-        told: list[str] = []
-        config = read(self._path, told.append)
-        with suppress(OSError):
-            if self._state() != changed:  # written meanwhile: what was read would be offered now and, as new, once more
-                return
-        self._seen = changed
-        for text in told:
-            self._log.warning("%s", text)
-        if config is not None:
-            self._offer(config)
-
-    def _state(self) -> tuple[int, int]:
-        found = self._path.stat()
-        return found.st_mtime_ns, found.st_size  # half written and written may bear the same time
-
-    def close(self) -> None:
-        """Nothing: the file is not kept open."""

@@ -38,7 +38,7 @@ class Allocations:
     def _totals(self, totals: Totals | None) -> str:
         if totals is None:
             return f"{_NONE},{_NONE},{_NONE}"
-        allocated = mb(totals.allocated)  # what is active is not told apart
+        allocated = mb(totals.allocated)  # active memory is not recorded separately
         return f"{allocated},{mb(totals.reserved)},{allocated}"
 
     def close(self) -> None:

@@ -2,29 +2,121 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
-from tb_npu_plugin.capture.simulation.records import Process
-from tb_npu_plugin.capture.writers.communication import Communication
+from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, Kernel, OpInfo, Process, Segment, Task
+from tb_npu_plugin.capture.writers.communication import Communication, Steps
+from tb_npu_plugin.capture.writers.communication_figures import Json, Moved, links_of, total_of
 from tb_npu_plugin.capture.writers.dialect import NEW, Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.framework import Framework, Share, TextFiles
 from tb_npu_plugin.capture.writers.host_csv import Apis
+from tb_npu_plugin.capture.writers.kernels_csv import Kernels
 from tb_npu_plugin.capture.writers.links import link_writers
 from tb_npu_plugin.capture.writers.memory_csv import Modules
-from tb_npu_plugin.capture.writers.mindspore.communication import MarkedSteps
 from tb_npu_plugin.capture.writers.mindspore.database import MsprofDatabases
 from tb_npu_plugin.capture.writers.mindspore.memory import Allocations, MemoryRecord
 from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
-from tb_npu_plugin.capture.writers.mindspore.record import Recorder
+from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, Recorder
 from tb_npu_plugin.capture.writers.mindspore.side_files import info, metadata
 from tb_npu_plugin.capture.writers.mindspore.steps import HostWindows, StepTrace
-from tb_npu_plugin.capture.writers.mindspore.tables import LaunchedKernels, OperatorShapes
 from tb_npu_plugin.capture.writers.mindspore.trace import LaunchedTrace
 from tb_npu_plugin.capture.writers.optional_csv import AiCpu, L2Cache
 from tb_npu_plugin.capture.writers.overlap import Windows
+from tb_npu_plugin.capture.writers.text import cell
+from tb_npu_plugin.schema import mindspore as names
+from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.mindspore import SUFFIX
+from tb_npu_plugin.schema.torch_npu_json import OP_NAME
+
+
+class LaunchedKernels(Kernels):
+    """kernel_details.csv, whose names begin with the launch where the host was profiled; and op_statistic.csv."""
+
+    def __init__(self, output: Output, windows: Windows) -> None:
+        super().__init__(output, windows)
+        self._named: dict[tuple[OpInfo, Kernel], Kernel] = {}
+
+    def add(self, segment: Segment) -> None:
+        """Write the rows that no later record can come before."""
+        if self._output.options.cpu:
+            segment = replace(segment, tasks=[self._name(task) for task in segment.tasks])
+        super().add(segment)
+
+    def _name(self, task: Task) -> Task:
+        if task.op is None or not task.kernel.core:
+            return task
+        key = (task.op.info, task.kernel)
+        found = self._named.get(key)
+        if found is None:
+            title = f"{task.op.info.name}{names.LAUNCH_SEPARATOR}{task.kernel.name}"
+            found = self._named[key] = replace(task.kernel, name=title)
+        return replace(task, kernel=found)
+
+
+class OperatorShapes:
+    """operator_details.csv: name and shapes of each launch."""
+
+    def __init__(self, output: Output) -> None:
+        self._file = output.csv(schema.OPERATORS, names.OPERATOR_KEYS)
+
+    def add(self, segment: Segment) -> None:
+        """Write the launches of one segment, by start."""
+        self._file.add([self._line(op) for op in segment.ops if op.info.name.startswith(LAUNCH)])
+
+    def _line(self, op: HostOp) -> str:
+        return f"{cell(op.info.name[len(LAUNCH) :])},{cell(op.info.shapes)}"
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._file.close()
+
+
+_TYPES = re.compile("invalid|broadcast|allreduce|reduce|allgather|reducescatter|scatter|alltoall")
+
+
+class MarkedSteps(Steps):
+    """p2p is recognised by case-sensitive words, so that hcom_send_ is a collective without a known type."""
+
+    WHOLE = names.WHOLE_STEP
+
+    @staticmethod
+    def is_p2p(op: CommOp) -> bool:
+        """The operator is listed under p2p."""
+        return any(word in op.name for word in names.P2P_WORDS)
+
+    @staticmethod
+    def matrix_of(ops: list[CommOp]) -> Json:
+        """Contents of one kind of communication_matrix.json; all statistics are there, however few operators."""
+        by_type: dict[tuple[str, str], dict[tuple[int, int], list[Moved]]] = {}
+        for op in ops:
+            links = by_type.setdefault((_type(op), op.group.id), {})
+            for link, moved in links_of(op).items():
+                links.setdefault(link, []).append(moved)
+        out: Json = {}
+        for (type_, group), links in by_type.items():
+            for link, each in links.items():
+                each.sort(key=lambda moved: -moved.speed)
+                picks = {"top1": each[0], "middle": each[len(each) // 2]}
+                picks.update({f"bottom{n}": each[-min(n, len(each))] for n in (1, 2, 3)})
+                label = f"{link[0]}-{link[1]}"
+                for stat, moved in picks.items():
+                    out.setdefault(f"{type_}-{stat}@{group}", {})[label] = _renamed(moved.entry(moved.name))
+                out.setdefault(f"{type_}-total@{group}", {})[label] = total_of(each).entry(None)
+        return out
+
+
+def _type(op: CommOp) -> str:
+    """Type by the name; where that holds none, the name itself with its group."""
+    found = _TYPES.search(op.name.lower())
+    return found.group() if found else f"{op.name.lower()}@{op.group.id}"
+
+
+def _renamed(entry: Json) -> Json:
+    return {names.OP_NAME if key == OP_NAME else key: value for key, value in entry.items()}
+
 
 #: MindSpore 2.7 with CANN 8.2: its parser looks for communication under HCCL.
 DIALECT = replace(

@@ -8,18 +8,32 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Callable
+from typing import Any, Callable
 
 import pytest
 
 from tb_npu_plugin.capture import backend
 from tb_npu_plugin.capture.api import messages, paths
-from tb_npu_plugin.capture.api.dynamic_profile import dynolog, monitor
+from tb_npu_plugin.capture.api.dynamic_profile import DAEMON_VARIABLES, monitor
 from tb_npu_plugin.capture.api.dynamic_profile.config import FOLDER_VARIABLE
+from tb_npu_plugin.capture.api.enums import AiCMetrics
+from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tests.unit.capture.api import fake
 
 LINE = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] \[(INFO|WARNING|ERROR)\] \[\d+\] profiler\.py: (.*)")
+#: A config that gives no warning.
+QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
 Said = Callable[[], list[tuple[str, str]]]
+
+
+class Truthless:
+    """Like a tensor of several numbers."""
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth of several numbers is ambiguous")
+
+    def __iter__(self) -> Any:
+        raise ValueError("nothing to iterate over")
 
 
 def collect_frames() -> None:
@@ -43,12 +57,12 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
 
 @pytest.fixture(autouse=True)
 def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Every test in a folder of its own, without the variables that steer the profiler."""
+    """Run every test in an empty folder, without the variables of the profiler."""
     collect_frames()  # a profile of the test before may still record
-    others = ("ASCEND_WORK_PATH", "RANK", "WORLD_SIZE", FOLDER_VARIABLE, *dynolog.VARIABLES)
+    others = ("ASCEND_WORK_PATH", "RANK", "WORLD_SIZE", FOLDER_VARIABLE, *DAEMON_VARIABLES)
     for name in (*messages.WARNING_SWITCHES, *messages.MSPROF_VARIABLES, *others):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(messages, "_said_msprof", [])
+    monkeypatch.setattr(messages, "_warned_of_msprof", [])
     for name, value in vars(paths.Place()).items():
         monkeypatch.setattr(paths.PLACE, name, value)
     monkeypatch.chdir(tmp_path)
@@ -59,7 +73,7 @@ class _Unstarted(threading.Thread):
         """Not."""
 
 
-def leave_looking_to_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+def do_not_start_the_monitor(monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread of dynamic_profile does not begin. Those of others do: of a progress bar, of a server that runs on."""
     stands_in = SimpleNamespace(Lock=threading.Lock, Event=threading.Event, Thread=_Unstarted)
     monkeypatch.setattr(monitor, "threading", stands_in)

@@ -124,7 +124,7 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
 PARSER = f"{__name__}:parse"
 
 
-# -- parsers that do not come to their end: the process that waits for them is told to end ----------------------------
+# -- parsers that end the process that waits for them ----------------------------
 def _half(out: Path) -> int:
     """Half a result; gives the process that waits."""
     (out / "trace_view.json").write_text("[{")
@@ -132,7 +132,7 @@ def _half(out: Path) -> int:
 
 
 def kill_who_waits(folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]) -> None:
-    """SIGKILL; reports until nobody listens."""
+    """Kill the waiting process; report until the pipe breaks."""
     os.kill(_half(out), signal.SIGKILL)
     while True:
         progress(Progress(1, 1, "operators"))

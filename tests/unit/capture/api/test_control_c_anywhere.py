@@ -94,7 +94,7 @@ def _left(log: list[str]) -> list[str]:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in __del__ Python drops it
 @pytest.mark.parametrize("work", [_scheduled, _without_a_schedule, _kineto])
-def test_nothing_records_on(work: Callable[[], None], recorded: Recorded, said: Said) -> None:
+def test_the_capture_ends(work: Callable[[], None], recorded: Recorded, said: Said) -> None:
     """Causes: step() had taken the next action already, so that stop() had nothing to stop; a capture that had not begun to
     record kept SIGINT; a signal was taken before it was noted that it was."""
     for at in itertools.count(1, STRIDE):

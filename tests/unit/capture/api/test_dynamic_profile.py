@@ -13,10 +13,10 @@ import pytest
 
 from tb_npu_plugin.capture.api import dynamic_profile as dp
 from tb_npu_plugin.capture.api import parsing
-from tb_npu_plugin.capture.api.dynamic_profile import config, control
+from tb_npu_plugin.capture.api.dynamic_profile import _NonIntrusiveProfile, config, control
 from tb_npu_plugin.capture.api.dynamic_profile.config import TEMPLATE
-from tb_npu_plugin.capture.api.dynamic_profile.logs import open_log
-from tests.unit.capture.api.conftest import Recorded, Said, leave_looking_to_the_test
+from tb_npu_plugin.capture.api.dynamic_profile.control import open_log
+from tests.unit.capture.api.conftest import Recorded, Said, do_not_start_the_monitor
 
 FOLDER = Path("dynamic")
 FILE = FOLDER / config.CONFIG_FILE
@@ -27,7 +27,7 @@ def fresh(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recor
     """A process in which dynamic_profile was not used yet. The monitor looks only when the test says so."""
     one = control.Control()
     monkeypatch.setattr(dp, "CONTROL", one)
-    leave_looking_to_the_test(monkeypatch)
+    do_not_start_the_monitor(monkeypatch)
     yield recorded
     one.close()
 
@@ -39,7 +39,7 @@ def _write(path: Path = FILE, **values: Any) -> None:
     monitor = dp.CONTROL._monitor
     if monitor is not None:
         monitor._seen = None
-        monitor.look()
+        monitor.check()
 
 
 def _steps(number: int) -> None:
@@ -63,13 +63,6 @@ def test_the_template(fresh: Recorded, said: Said) -> None:
     assert said() == []
 
 
-def test_a_file_that_is_there_stays(fresh: Recorded) -> None:
-    _write(start_step=7)
-    before = FILE.read_bytes()
-    dp.init(str(FOLDER))
-    assert FILE.read_bytes() == before
-
-
 # -- steps -------------------------------------------------------------------------------------------
 def test_a_profile_at_a_step(fresh: Recorded) -> None:
     dp.init(str(FOLDER))
@@ -89,18 +82,7 @@ def test_a_profile_at_a_step(fresh: Recorded) -> None:
     assert json.loads((folder / "profiler_metadata.json").read_text())["job"] == {"id": 7}
 
 
-def test_the_next_step(fresh: Recorded) -> None:
-    dp.init(str(FOLDER))
-    _steps(4)
-    _write(start_step=-1, analyse=True)
-    _steps(1)
-    assert _actions(fresh.take()) == ["prepare", "start", "step_begin 5"]
-    _steps(1)
-    [folder] = Path("result").iterdir()
-    assert (folder / "ASCEND_PROFILER_OUTPUT/analyse.done").is_file()
-
-
-def test_a_step_that_is_over(fresh: Recorded, said: Said) -> None:
+def test_a_start_step_in_the_past(fresh: Recorded, said: Said) -> None:
     dp.init(str(FOLDER))
     _steps(4)
     _write(start_step=2)
@@ -113,7 +95,7 @@ def test_a_step_that_is_over(fresh: Recorded, said: Said) -> None:
     assert said() == []  # dropped
 
 
-def test_a_newer_config_replaces_one_that_waits(fresh: Recorded) -> None:
+def test_a_newer_config_replaces_the_pending_one(fresh: Recorded) -> None:
     dp.init(str(FOLDER))
     _write(start_step=3)
     _steps(1)
@@ -135,18 +117,7 @@ def test_a_config_during_a_profile_comes_after_it(fresh: Recorded) -> None:
     assert fresh.take().count("prepare") == 1
 
 
-def test_ranks(fresh: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RANK", "2")
-    dp.init(str(FOLDER))
-    _write(start_step=1, is_rank=True, rank_list=[0, 1])
-    _steps(1)
-    assert fresh.take() == []
-    _write(start_step=2, is_rank=True, rank_list=[2])
-    _steps(1)
-    assert fresh.take()[0] == "prepare"
-
-
-def test_a_rank_that_is_known_later(fresh: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rank_may_be_known_later(fresh: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     """torch.distributed may be initialized after dynamic_profile; before, the rank is none of the list."""
     dp.init(str(FOLDER))
     _write(start_step=1, is_rank=True, rank_list=[0, 2])
@@ -190,9 +161,15 @@ def test_set_state(fresh: Recorded, said: Said) -> None:
     assert [kind for kind, text in said() if "cur_step" in text] == ["WARNING"] * 5
 
 
-def test_step_without_init(fresh: Recorded, said: Said) -> None:
-    _steps(3)
-    assert (fresh.take(), said()) == ([], [])
+@pytest.mark.parametrize("name", dp.DAEMON_VARIABLES)
+def test_the_dynolog_daemon_is_not_supported(name: str, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "0")
+    _NonIntrusiveProfile.init()
+    assert said() == []
+    monkeypatch.setenv(name, "1")
+    _NonIntrusiveProfile.init()
+    text = f"{name}=1 has no effect: the dynolog daemon is not supported. Set PROF_CONFIG_PATH=<folder>."
+    assert said() == [("WARNING", text)]
 
 
 # -- start -------------------------------------------------------------------------------------------
@@ -206,14 +183,6 @@ def test_start_from_a_file(fresh: Recorded, said: Said) -> None:
     assert said() == [("ERROR", "Profiler already started. Cannot call start interface while the profiler is active.")]
     _steps(2)
     assert _actions(fresh.take()) == ["step_begin 1", "stop", "finalize"]
-
-
-def test_start_falls_back_to_the_file_of_init(fresh: Recorded, said: Said) -> None:
-    dp.init(str(FOLDER))
-    _write(active=1)
-    dp.start("missing.json")
-    assert fresh.take()[0] == "prepare"
-    assert said()[0] == ("ERROR", "The provided config_path is invalid: missing.json.")
 
 
 def test_start_without_any_file(fresh: Recorded, said: Said) -> None:
@@ -265,15 +234,6 @@ def _full(*arguments: Any, **others: Any) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_a_full_disk_costs_lines_of_the_log(fresh: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    dp.init(str(FOLDER))
-    [handler] = dp.CONTROL._log.handlers
-    with monkeypatch.context() as patched:
-        patched.setattr(handler, "flush", _full)
-        _steps(1)
-        dp.CONTROL.close()
-
-
 def test_a_full_disk_leaves_no_half_template(fresh: Recorded, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(config.json, "dump", _full)
@@ -291,7 +251,7 @@ def test_the_process_ends_during_a_profile(fresh: Recorded, said: Said) -> None:
     fresh.take()
     dp.CONTROL.close()
     assert _actions(fresh.take()) == ["stop", "finalize"]
-    assert any("while a dynamic profile runs" in text for kind, text in said() if kind == "WARNING")
+    assert any("during a dynamic profile" in text for kind, text in said() if kind == "WARNING")
 
 
 @pytest.mark.parametrize(("seconds", "interval"), [(0.2, 1.0), (7.0, 7.0), (400.0, 50.0)])

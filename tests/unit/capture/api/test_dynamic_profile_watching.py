@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ import pytest
 from tb_npu_plugin.capture.api.dynamic_profile import config, monitor
 from tb_npu_plugin.capture.api.dynamic_profile.config import CONFIG_FILE, TEMPLATE, Config
 from tb_npu_plugin.capture.api.dynamic_profile.monitor import FileMonitor
+from tests.unit.capture.scripts import needs_torch, own_lines, run_script
 
 
 def test_the_monitor_sees_changes(tmp_path: Path) -> None:
@@ -56,25 +54,40 @@ def test_a_file_that_is_written_while_it_is_read_is_one_config(tmp_path: Path, m
     monkeypatch.setattr(monitor, "read", read)
     found = []
     for _ in range(4):
-        watching.look()
+        watching.check()
         found.append(watching.take())
     assert [one.start_step for one in found if one is not None] == [-1]
 
 
+def test_a_check_that_fails_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, lines = tmp_path / "config.json", list[str]()
+    path.write_text('{"active": 1}')
+    log = logging.Logger("test")
+    log.addFilter(lambda record: bool(lines.append(record.getMessage())))
+    watching = FileMonitor(path, log)
+
+    def fail(*arguments: Any) -> Config | None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(monitor, "read", fail)
+    for _ in range(3):
+        watching._check_safely()
+    assert lines == ["The config file cannot be checked: no"]
+    monkeypatch.undo()
+    watching._check_safely()
+    assert lines[1:] == ["New config: start_step 0, warmup 0, active 1."]
+    path.unlink()
+    for _ in range(3):
+        watching._check_safely()
+    assert len(lines) == 3 and lines[2].startswith("The config file cannot be read:")
+
+
 FORKED = """
-import json, os, sys, time
-from pathlib import Path
-from tb_npu_plugin.capture import backend
-from tests.unit.capture.api import fake
-log = []
-backend.choose(backend.Backend("fake", lambda: fake.FakeRecorder(log, {}, []), fake.PARSER))
-from tb_npu_plugin.capture.pytorch import dynamic_profile
 dynamic_profile.init("cfg")
 dynamic_profile.step()
 if os.fork() == 0:
     dynamic_profile.step()
-    path = Path("cfg/profiler_config.json")
-    path.write_text(json.dumps({"start_step": -1, "prof_dir": "result"}))
+    Path("cfg/profiler_config.json").write_text(json.dumps({"start_step": -1, "prof_dir": "result"}))
     for _ in range(6000):
         if "start" in log:
             print("started", flush=True)
@@ -87,22 +100,10 @@ os.wait()
 
 
 def test_a_forked_process_watches_the_file(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4]), "TB_NPU_BACKEND": "mock"}
-    command = [sys.executable, "-c", FORKED]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "started" in done.stdout.splitlines()
+    assert own_lines(run_script(tmp_path, FORKED)) == ["started"]
 
 
 SCRIPT = """
-import os, sys
-from tb_npu_plugin.capture import backend
-from tests.unit.capture.api import fake
-log = []
-backend.choose(backend.Backend("fake", lambda: fake.FakeRecorder(log, {}, []), fake.PARSER))
-import tb_npu_plugin.capture.pytorch
 import torch
 first = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
 last = torch.optim.Adam([torch.zeros(1, requires_grad=True)], lr=0.1)
@@ -110,18 +111,14 @@ for _ in range(4):
     first.step()
     last.step()
     first.step()
-from tb_npu_plugin.capture.api import dynamic_profile
 print(dynamic_profile.CONTROL._step, ",".join(entry for entry in log if entry.startswith("step_begin") or " " not in entry))
 """
 
 
+@needs_torch
 def test_the_environment_alone(tmp_path: Path) -> None:
-    """PROF_CONFIG_PATH: the steps of the optimizer that was made last count."""
-    pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+    """PROF_CONFIG_PATH: the steps of the newest optimizer count."""
     content = {**TEMPLATE, "start_step": 2, "active": 2, "prof_dir": str(tmp_path / "result")}
     (tmp_path / CONFIG_FILE).write_text(json.dumps(content))
-    root = str(Path(__file__).parents[4])
-    environment = {**os.environ, "PROF_CONFIG_PATH": str(tmp_path), "PYTHONPATH": root}
-    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "4 prepare,start,step_begin 2,step_begin 3,stop,finalize"
+    lines = own_lines(run_script(tmp_path, SCRIPT, PROF_CONFIG_PATH=str(tmp_path)))
+    assert lines == ["4 prepare,start,step_begin 2,step_begin 3,stop,finalize"]

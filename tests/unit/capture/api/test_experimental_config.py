@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from tb_npu_plugin.capture.api.experimental_config import RULES, _ExperimentalCo
 from tests.unit.capture.api.conftest import Said
 
 NONE, PIPE = AiCMetrics.AiCoreNone, AiCMetrics.PipeUtilization
-#: Without a warning of its own.
+#: Gives no warning.
 QUIET: dict[str, Any] = {"aic_metrics": NONE}
 LEVEL = "Invalid parameter profiler_level, reset it to ProfilerLevel.Level0."
 METRICS = "Invalid parameter aic_metrics, reset it to default."
@@ -27,7 +26,7 @@ def _bool(name: str, shown: str = "False") -> str:
 
 
 class Array:
-    """As one of several numbers: neither its truth nor that it equals another can be told."""
+    """Like an array of several numbers: bool() and == fail."""
 
     def __bool__(self) -> bool:
         raise ValueError("the truth of several numbers is ambiguous")
@@ -38,115 +37,83 @@ class Array:
     __hash__ = None  # type: ignore[assignment]
 
 
-#: Arguments, stored attributes, printed lines: the rows of docs/facts/torch_npu_api.md, _ExperimentalConfig.
-ROWS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
-    ({"profiler_level": "Level3"}, {"_profiler_level": "Level0"}, [LEVEL]),
-    ({"profiler_level": 1}, {"_profiler_level": "Level0"}, [LEVEL]),
-    ({"profiler_level": ["Level1"]}, {"_profiler_level": "Level0"}, [LEVEL]),
-    ({"profiler_level": "Level1", "aic_metrics": PIPE}, {"_aic_metrics": PIPE}, []),
-    ({"profiler_level": "Level1", "aic_metrics": NONE}, {"_aic_metrics": NONE}, []),
-    ({"profiler_level": "Level0", "aic_metrics": PIPE}, {"_aic_metrics": NONE}, [HIGHER]),
-    (
-        {"profiler_level": "Level_none", "aic_metrics": AiCMetrics.Memory, "mstx": True},
-        {"_aic_metrics": NONE},
-        [HIGHER],
-    ),
-    ({"profiler_level": "Level0", "aic_metrics": "Pipe"}, {"_aic_metrics": NONE}, [METRICS]),
-    ({"profiler_level": "Level2", "aic_metrics": "Pipe"}, {"_aic_metrics": PIPE}, [METRICS]),
-    ({"profiler_level": "Level2", "aic_metrics": None}, {"_aic_metrics": PIPE}, [METRICS]),
-    ({"l2_cache": 1}, {"_l2_cache": False}, [_bool("l2_cache")]),
-    ({"l2_cache": True}, {"_l2_cache": True}, []),
-    ({"msprof_tx": "yes"}, {"_msprof_tx": False}, [_bool("msprof_tx")]),
-    ({"mstx": None}, {"_mstx": False}, [_bool("mstx")]),
-    ({"mstx": True}, {"_mstx": True}, []),
-    ({"data_simplification": "no"}, {"_data_simplification": True}, [_bool("data_simplification", "default")]),
-    ({"data_simplification": None}, {"_data_simplification": None}, []),
-    ({"data_simplification": False}, {"_data_simplification": False}, []),
-    ({"record_op_args": 1}, {"record_op_args": False}, [_bool("record_op_args")]),
-    ({"op_attr": 1}, {"_op_attr": False}, [_bool("op_attr")]),
-    ({"op_attr": True}, {"_op_attr": False}, ["op_attr switch is invalid with export type set as text."]),
-    ({"op_attr": True, "export_type": ["text", "db"]}, {"_op_attr": True}, []),
-    ({"gc_detect_threshold": "1"}, {"_gc_detect_threshold": None}, [TYPE]),
-    ({"gc_detect_threshold": -0.5}, {"_gc_detect_threshold": None}, [NEGATIVE]),
-    ({"gc_detect_threshold": float("nan")}, {"_gc_detect_threshold": None}, [NEGATIVE]),
-    ({"gc_detect_threshold": float("inf")}, {"_gc_detect_threshold": None}, [FINITE]),
-    ({"gc_detect_threshold": 10**5000}, {"_gc_detect_threshold": None}, [FINITE]),
-    ({"gc_detect_threshold": 1.5}, {"_gc_detect_threshold": 1.5}, []),
-    ({"export_type": "db"}, {"_export_type": ["db"]}, []),
-    ({"export_type": "text"}, {"_export_type": ["text"]}, []),
-    ({"export_type": ["db", "text", "db"]}, {"_export_type": ["db", "text"]}, []),
-    ({"export_type": None}, {"_export_type": ["text"]}, [EXPORT]),
-    ({"export_type": ""}, {"_export_type": ["text"]}, [EXPORT]),
-    ({"export_type": []}, {"_export_type": ["text"]}, [EXPORT]),
-    ({"export_type": ["text", "csv"]}, {"_export_type": ["text"]}, [EXPORT]),
-    ({"export_type": [["text"]]}, {"_export_type": ["text"]}, [EXPORT]),
-    ({"export_type": 5}, {"_export_type": ["text"]}, [EXPORT]),
-    ({"export_type": [Array(), Array()]}, {"_export_type": ["text"]}, [EXPORT]),
-    ({"host_sys": ["cpu", "mem"]}, {"_host_sys": ["cpu", "mem"]}, []),
-    ({"host_sys": None}, {"_host_sys": []}, []),
-    ({"host_sys": "cpu"}, {"_host_sys": []}, ["Invalid parameter host_sys" + LIST + "empty."]),
-    ({"host_sys": ["gpu"]}, {"_host_sys": []}, ["Invalid parameter host_sys, reset it to empty."]),
-    (
-        {"mstx_domain_include": ["a"]},
-        {"_mstx_domain_include": []},
-        ["mstx_domain_include is only valid when mstx or msprof_tx is True."],
-    ),
-    (
-        {"mstx_domain_exclude": ["a"]},
-        {"_mstx_domain_exclude": []},
-        ["mstx_domain_exclude is only valid when mstx or msprof_tx is True."],
-    ),
-    (
-        {"mstx_domain_include": Array()},
-        {"_mstx_domain_include": []},
-        ["mstx_domain_include is only valid when mstx or msprof_tx is True."],
-    ),
-    (
-        {"mstx": True, "mstx_domain_exclude": Array()},
-        {"_mstx_domain_exclude": []},
-        ["Invalid parameter mstx_domain_exclude" + LIST + "default."],
-    ),
-    ({"mstx": True, "mstx_domain_include": ["a"]}, {"_mstx_domain_include": ["a"]}, []),
-    (
-        {"mstx": True, "mstx_domain_include": "a"},
-        {"_mstx_domain_include": []},
-        ["Invalid parameter mstx_domain_include" + LIST + "default."],
-    ),
-    (
-        {"mstx": True, "mstx_domain_exclude": [1]},
-        {"_mstx_domain_exclude": []},
-        ["Invalid parameter mstx_domain_exclude" + CONTENTS + "default."],
-    ),
-    (
-        {"mstx": True, "mstx_domain_include": ["a"], "mstx_domain_exclude": ["b"]},
-        {"_mstx_domain_include": ["a"], "_mstx_domain_exclude": []},
-        [
-            "Parameter mstx_domain_include and mstx_domain_exclude can not be both set, "
-            "only mstx_domain_include will work."
-        ],
-    ),
-    ({"sys_io": 0}, {"_sys_io": False}, [_bool("sys_io")]),
-    ({"sys_interconnection": 0}, {"_sys_interconnection": False}, [_bool("sys_interconnection")]),
-    (
-        {"profiler_level": "Level_none"},
-        {"_mstx": True},
-        ["Parameter mstx is False while profiler_level is Level_none, reset mstx to True."],
-    ),
+INCLUDE, EXCLUDE = "mstx_domain_include", "mstx_domain_exclude"
+NOT_ON = " is only valid when mstx or msprof_tx is True."
+BOTH = "Parameter mstx_domain_include and mstx_domain_exclude can not be both set, only mstx_domain_include will work."
+MSTX: dict[str, Any] = {"mstx": True}
+NO_LEVEL = {"profiler_level": "Level_none"}
+L0, L1, L2 = ({"profiler_level": f"Level{number}"} for number in range(3))
+
+#: Parameter, its value, what is stored, the printed line, other arguments: docs/facts/torch_npu_api.md, _ExperimentalConfig.
+ROWS: list[tuple[str, Any, Any, str, dict[str, Any]]] = [
+    ("profiler_level", "Level3", "Level0", LEVEL, {}),
+    ("profiler_level", 1, "Level0", LEVEL, {}),
+    ("profiler_level", ["Level1"], "Level0", LEVEL, {}),
+    ("aic_metrics", PIPE, PIPE, "", L1),
+    ("aic_metrics", NONE, NONE, "", L1),
+    ("aic_metrics", PIPE, NONE, HIGHER, L0),
+    ("aic_metrics", AiCMetrics.Memory, NONE, HIGHER, {**NO_LEVEL, **MSTX}),
+    ("aic_metrics", "Pipe", NONE, METRICS, L0),
+    ("aic_metrics", "Pipe", PIPE, METRICS, L2),
+    ("aic_metrics", None, PIPE, METRICS, L2),
+    ("l2_cache", 1, False, _bool("l2_cache"), {}),
+    ("l2_cache", True, True, "", {}),
+    ("msprof_tx", "yes", False, _bool("msprof_tx"), {}),
+    ("mstx", None, False, _bool("mstx"), {}),
+    ("mstx", True, True, "", {}),
+    ("data_simplification", "no", True, _bool("data_simplification", "default"), {}),
+    ("data_simplification", None, None, "", {}),
+    ("data_simplification", False, False, "", {}),
+    ("record_op_args", 1, False, _bool("record_op_args"), {}),
+    ("op_attr", 1, False, _bool("op_attr"), {}),
+    ("op_attr", True, False, "op_attr switch is invalid with export type set as text.", {}),
+    ("op_attr", True, True, "", {"export_type": ["text", "db"]}),
+    ("gc_detect_threshold", "1", None, TYPE, {}),
+    ("gc_detect_threshold", -0.5, None, NEGATIVE, {}),
+    ("gc_detect_threshold", float("nan"), None, NEGATIVE, {}),
+    ("gc_detect_threshold", float("inf"), None, FINITE, {}),
+    ("gc_detect_threshold", 10**5000, None, FINITE, {}),
+    ("gc_detect_threshold", 1.5, 1.5, "", {}),
+    ("export_type", "db", ["db"], "", {}),
+    ("export_type", ["db", "text", "db"], ["db", "text"], "", {}),
+    ("export_type", None, ["text"], EXPORT, {}),
+    ("export_type", "", ["text"], EXPORT, {}),
+    ("export_type", [], ["text"], EXPORT, {}),
+    ("export_type", ["text", "csv"], ["text"], EXPORT, {}),
+    ("export_type", [["text"]], ["text"], EXPORT, {}),
+    ("export_type", 5, ["text"], EXPORT, {}),
+    ("export_type", [Array(), Array()], ["text"], EXPORT, {}),
+    ("host_sys", ["cpu", "mem"], ["cpu", "mem"], "", {}),
+    ("host_sys", None, [], "", {}),
+    ("host_sys", "cpu", [], "Invalid parameter host_sys" + LIST + "empty.", {}),
+    ("host_sys", ["gpu"], [], "Invalid parameter host_sys, reset it to empty.", {}),
+    (INCLUDE, ["a"], [], INCLUDE + NOT_ON, {}),
+    (EXCLUDE, ["a"], [], EXCLUDE + NOT_ON, {}),
+    (INCLUDE, Array(), [], INCLUDE + NOT_ON, {}),
+    (EXCLUDE, Array(), [], "Invalid parameter mstx_domain_exclude" + LIST + "default.", MSTX),
+    (INCLUDE, ["a"], ["a"], "", MSTX),
+    (INCLUDE, "a", [], "Invalid parameter mstx_domain_include" + LIST + "default.", MSTX),
+    (EXCLUDE, [1], [], "Invalid parameter mstx_domain_exclude" + CONTENTS + "default.", MSTX),
+    (EXCLUDE, ["b"], [], BOTH, {INCLUDE: ["a"], **MSTX}),
+    (INCLUDE, ["a"], ["a"], BOTH, {EXCLUDE: ["b"], **MSTX}),
+    ("sys_io", 0, False, _bool("sys_io"), {}),
+    ("sys_interconnection", 0, False, _bool("sys_interconnection"), {}),
+    ("mstx", False, True, "Parameter mstx is False while profiler_level is Level_none, reset mstx to True.", NO_LEVEL),
 ]
 
 
-@pytest.mark.parametrize(("arguments", "stored", "lines"), ROWS)
-def test_rows(arguments: dict[str, Any], stored: dict[str, Any], lines: list[str], said: Said) -> None:
-    config = _ExperimentalConfig(**{**QUIET, **arguments})
-    assert {name: getattr(config, name) for name in stored} == stored
-    assert said() == [("WARNING", line) for line in lines]
+@pytest.mark.parametrize(("name", "value", "stored", "line", "others"), ROWS, ids=map(str, range(len(ROWS))))
+def test_rows(name: str, value: Any, stored: Any, line: str, others: dict[str, Any], said: Said) -> None:
+    config = _ExperimentalConfig(**{**QUIET, **others, name: value})
+    assert vars(config)["record_op_args" if name == "record_op_args" else f"_{name}"] == stored
+    assert said() == ([("WARNING", line)] if line else [])
 
 
 def test_the_rows_cover_every_rule() -> None:
-    told = {line for _, _, lines in ROWS for line in lines}
+    printed = {line for _, _, _, line, _ in ROWS}
     # a list of one kind is tested with include, of the other with exclude
     spared = {"Invalid parameter mstx_domain_exclude" + LIST, "Invalid parameter mstx_domain_include" + CONTENTS}
-    assert {rule.message for rule in RULES if not rule.message.startswith(tuple(spared))} <= told
+    assert {rule.message for rule in RULES if not rule.message.startswith(tuple(spared))} <= printed
 
 
 def test_defaults_are_those_of_the_newest_release(said: Said) -> None:
@@ -186,23 +153,3 @@ def test_msprof_tx_is_deprecated(said: Said) -> None:
     assert config._mstx_domain_include == ["a"]
     assert not config._mstx  # msprof_tx is enough for Level_none
     assert said() == []
-
-
-def test_positions() -> None:
-    assert list(inspect.signature(_ExperimentalConfig).parameters) == [
-        "profiler_level",
-        "aic_metrics",
-        "l2_cache",
-        "msprof_tx",
-        "mstx",
-        "data_simplification",
-        "record_op_args",
-        "op_attr",
-        "gc_detect_threshold",
-        "export_type",
-        "host_sys",
-        "mstx_domain_include",
-        "mstx_domain_exclude",
-        "sys_io",
-        "sys_interconnection",
-    ]

@@ -14,9 +14,8 @@ from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.backend import MemoryAction
-from tests.unit.capture.api.conftest import Recorded, Said
+from tests.unit.capture.api.conftest import QUIET, Recorded, Said
 
-QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
 MEMORY = {"record_shapes": True, "profile_memory": True, "with_stack": True}
 
 
@@ -59,16 +58,11 @@ def test_a_chrome_trace_of_a_capture_for_the_database(recorded: Recorded, said: 
 
 
 @pytest.mark.parametrize("export", ["export_chrome_trace", "export_stacks", "export_memory_timeline"])
-def test_without_a_capture(export: str, recorded: Recorded, said: Said) -> None:
+def test_before_and_while_it_records(export: str, recorded: Recorded, said: Said) -> None:
     prof = profile(experimental_config=QUIET, **MEMORY)
     getattr(prof, export)("out.log" if export == "export_stacks" else "out.json")
     assert said() == [("WARNING", "Invalid profiling path.")]
-    assert list(Path().iterdir()) == []
-
-
-@pytest.mark.parametrize("export", ["export_chrome_trace", "export_stacks", "export_memory_timeline"])
-def test_while_it_records(export: str, recorded: Recorded, said: Said) -> None:
-    with profile(experimental_config=QUIET, **MEMORY) as prof:
+    with prof:
         said()
         getattr(prof, export)("out.log" if export == "export_stacks" else "out.json")
         assert said() == [("WARNING", "The capture has not ended: call stop() first. Nothing is parsed or exported.")]
@@ -116,15 +110,13 @@ def test_stacks_need_stacks(recorded: Recorded, said: Said) -> None:
     assert not Path("stacks.log").exists()
 
 
-#: Switches, what is missing.
-NEEDS = [
-    ({}, "record_shapes=True, profile_memory=True, with_stack=True or with_modules=True"),
-    ({"record_shapes": True, "profile_memory": True}, "with_stack=True or with_modules=True"),
-    ({"record_shapes": True, "with_modules": True}, "profile_memory=True"),
-]
-
-
-@pytest.mark.parametrize(("switches", "missing"), NEEDS)
+@pytest.mark.parametrize(
+    ("switches", "missing"),
+    [
+        ({}, "record_shapes=True, profile_memory=True, with_stack=True or with_modules=True"),
+        ({"record_shapes": True, "with_modules": True}, "profile_memory=True"),
+    ],
+)
 def test_a_memory_timeline_needs(switches: dict[str, bool], missing: str, recorded: Recorded, said: Said) -> None:
     with profile(experimental_config=QUIET, **switches) as prof:
         pass
@@ -155,25 +147,6 @@ def test_a_memory_timeline_as_json(captured: profile, recorded: Recorded, said: 
     assert said() == []
 
 
-def test_a_memory_timeline_as_events(captured: profile, recorded: Recorded) -> None:
-    recorded.recorders[0].actions = ACTIONS
-    captured.export_memory_timeline("memory.raw.json.gz")
-    assert json.loads(gzip.decompress(Path("memory.raw.json.gz").read_bytes())) == [
-        [-1, 1, 100, 0],
-        [5_000_900, 2, 10, 7],
-        [5_001_200, 3, -10, 7],
-        [5_001_200, 3, 10, 5],
-        [7_000_000, 4, -10, 5],
-    ]
-
-
-def test_a_memory_timeline_as_a_picture(captured: profile, recorded: Recorded) -> None:
-    pytest.importorskip("matplotlib", reason="the picture of a memory timeline needs matplotlib")
-    recorded.recorders[0].actions = ACTIONS
-    captured.export_memory_timeline("memory.html")
-    assert re.search(r'<img src="data:image/png;base64,iVBOR[^"]+">', Path("memory.html").read_text())
-
-
 def test_no_picture_without_matplotlib(captured: profile, recorded: Recorded, said: Said, monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
@@ -197,3 +170,10 @@ def test_a_file_that_cannot_be_written(captured: profile, recorded: Recorded, sa
     [(kind, text)] = said()
     assert kind == "ERROR"
     assert text.startswith("Call export_chrome_trace failed. Exception: [Errno")
+
+
+def test_a_memory_timeline_as_a_picture(captured: profile, recorded: Recorded) -> None:
+    pytest.importorskip("matplotlib", reason="the picture of a memory timeline needs matplotlib")
+    recorded.recorders[0].actions = ACTIONS
+    captured.export_memory_timeline("memory.html")
+    assert re.search(r'<img src="data:image/png;base64,iVBOR[^"]+">', Path("memory.html").read_text())

@@ -1,4 +1,4 @@
-"""Garbage collections are recorded, from the length on that gc_detect_threshold gives."""
+"""Garbage collections are recorded, from the length that gc_detect_threshold gives."""
 
 from __future__ import annotations
 
@@ -12,34 +12,27 @@ from tb_npu_plugin.capture.api.profile import profile
 from tests.unit.capture.api.conftest import Recorded
 
 CPU, NPU = ProfilerActivity
-QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
 
 
-def test_garbage_is_the_frameworks(recorded: Recorded) -> None:
-    config = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, gc_detect_threshold=0)
-    with profile(activities=[NPU], experimental_config=config):
-        gc.collect()
-    [recorder] = recorded.recorders
-    assert recorder.settings.gc_threshold is None
-    assert recorder.collections == []
-
-
-def test_garbage_collections(recorded: Recorded) -> None:
-    config = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, gc_detect_threshold=0)
+@pytest.mark.parametrize(
+    ("activity", "threshold", "records"),
+    [
+        (CPU, 0, True),
+        (NPU, 0, False),
+        (CPU, 60_000, False),
+        (CPU, float("inf"), False),
+        pytest.param(CPU, 10**400, False, id="large"),
+    ],
+)
+def test_garbage_collections(activity: ProfilerActivity, threshold: float, records: bool, recorded: Recorded) -> None:
+    config = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, gc_detect_threshold=threshold)
     before = list(gc.callbacks)
-    with profile(experimental_config=config):
+    with profile(activities=[activity], experimental_config=config):
         gc.collect()
     gc.collect()
     [recorder] = recorded.recorders
-    assert len(recorder.collections) >= 1
+    assert bool(recorder.collections) == records
     assert all(start <= end for start, end in recorder.collections)
-    assert gc.callbacks == before
-
-
-@pytest.mark.parametrize("threshold", [60_000, float("inf"), 10**400])
-def test_garbage_collections_that_are_short(threshold: float, recorded: Recorded) -> None:
-    slow = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, gc_detect_threshold=threshold)
-    with profile(experimental_config=slow):
-        gc.collect()
+    assert (recorder.settings.gc_threshold is None) == (activity is NPU or threshold > 1e308)
     assert recorded.take() == ["prepare", "start", "stop", "finalize"]
-    assert recorded.recorders[0].collections == []
+    assert gc.callbacks == before

@@ -30,29 +30,22 @@ def test_warnings_can_be_silenced(
     assert said() == [("WARNING", "look")] * shown + [("ERROR", "bad"), ("INFO", "fine")]
 
 
-def test_a_guarded_function_never_raises(said: Said) -> None:
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(("problem", "text"), [(KeyError("this"), "'this'"), (Mute(), "Mute")], ids=["key", "mute"])
+def test_a_guarded_function_never_raises(problem: Exception, text: str, said: Said) -> None:
     @messages.guarded(set)
     def fail() -> set[str]:
-        raise KeyError("this")
+        raise problem
 
     assert fail() == set()
-    assert said() == [("ERROR", "Call fail failed. Exception: 'this'")]
+    assert said() == [("ERROR", f"Call fail failed. Exception: {text}")]
 
 
-def test_a_reason_is_had_of_any_exception(said: Said) -> None:
-    class Mute(Exception):
-        def __str__(self) -> str:
-            raise RuntimeError
-
-    @messages.guarded()
-    def fail() -> None:
-        raise Mute
-
-    fail()
-    assert said() == [("ERROR", "Call fail failed. Exception: Mute")]
-
-
-def test_a_letter_that_stdout_does_not_have_costs_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_characters_that_stdout_cannot_encode_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.BytesIO()
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(out, encoding="ascii"))
     messages.error("cannot write /données")

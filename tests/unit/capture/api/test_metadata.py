@@ -49,13 +49,6 @@ def test_a_second_value_overrides(said: Said) -> None:
     assert said() == [("WARNING", "key is already saved as metadata, override it.")]
 
 
-def test_an_invalid_value_does_not_override(said: Said) -> None:
-    found: dict[str, Any] = {"key": "one"}
-    metadata.add_json(found, "key", "{")
-    assert found == {"key": "one"}
-    assert said() == [("WARNING", JSON)]
-
-
 def test_there_is_a_limit_to_all_of_it(said: Said) -> None:
     """50 KiB of the table (not of the texts in it), the new key and the new value, as sys.getsizeof counts."""
     found: dict[str, Any] = {}

@@ -17,17 +17,14 @@ import pytest
 
 from tb_npu_plugin.capture import backend
 from tb_npu_plugin.capture.api import parser_process, parsing
-from tb_npu_plugin.capture.api.enums import AiCMetrics
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.parsing import analyse
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.backend import Progress
 from tests.unit.capture.api import fake
-from tests.unit.capture.api.conftest import Recorded, Said
+from tests.unit.capture.api.conftest import QUIET, Recorded, Said
 from tests.unit.discovery.test_watch import until
 
-QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
 #: An end of parsers that wait in vain, not a time that anything here takes.
 SECONDS = 300
 #: Variables by which it takes a terminal for none, or the other way.
@@ -121,16 +118,6 @@ def test_a_terminal_shows_a_bar_for_each_folder(recorded: Recorded) -> None:
         assert ("25", "reading") in shown and shown[-1] == ("100", "writing")
 
 
-def test_async_parsing_runs_beside_the_training(recorded: Recorded) -> None:
-    use(once_let)
-    folder = capture(async_mode=True)  # the training goes on here
-    assert not (folder / OUTPUT / parsing.DONE_FILE).exists()
-    (folder / "go").touch()
-    parsing._background.pop().shutdown(wait=True)
-    assert (folder / OUTPUT / parsing.DONE_FILE).exists()
-    assert int((folder / OUTPUT / "pid").read_text()) != os.getpid()
-
-
 def test_a_folder_is_parsed_by_one_at_a_time(recorded: Recorded, said: Said) -> None:
     # analyse() during parsing in the background deleted what that one was writing.
     use(once_let)
@@ -154,17 +141,6 @@ def test_after_control_c_no_process_begins(tmp_path: Path, monkeypatch: pytest.M
     children.end()
     with pytest.raises(parser_process.ParseFailed, match="interrupted"):
         parser_process.run_parser(tmp_path, tmp_path, [], None, children)
-
-
-def test_handler_async_mode_and_analyse_make_the_same_files(recorded: Recorded) -> None:
-    folder = capture()
-    at_once = contents(folder)
-    assert parsing.DONE_FILE in at_once and len(at_once) > 1
-    analyse("result")
-    assert contents(folder) == at_once
-    parsing.parse_capture(folder, async_mode=True)
-    parsing._background.pop().shutdown(wait=True)
-    assert contents(folder) == at_once
 
 
 def test_parsing_that_was_interrupted_is_finished_by_analyse(recorded: Recorded, said: Said) -> None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import pytest
 
 from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerAction, ProfilerActivity, supported_activities
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
-from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.api.schedule import schedule
-from tests.unit.capture.api.conftest import Recorded, Said
+from tests.unit.capture.api.conftest import QUIET, Recorded, Said, Truthless
 
 N, W, R, S = ProfilerAction
 CPU, NPU = ProfilerActivity
-QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
 DEFAULT_WARNING = (
     "WARNING",
     "Please use level1 or level2 if you want to collect aic metrics, reset aic metrics to None!",
@@ -31,16 +28,6 @@ ACTIVITIES = "Invalid activities, only CPU and NPU are supported, reset it to de
 SCHEDULE = "schedule is not Callable, set by default."
 HANDLER = "on_trace_ready is not Callable, set by default."
 UNUSED = "Experimental config will not be used while ProfilerActivity.NPU is not set."
-
-
-class Truthless:
-    """As an array of several numbers."""
-
-    def __bool__(self) -> bool:
-        raise ValueError("the truth of several numbers is ambiguous")
-
-    def __iter__(self) -> Any:
-        raise ValueError("nothing to iterate over")
 
 
 #: Argument, stored in prof_if (or in the profile), printed.
@@ -99,42 +86,9 @@ NOT_SIMULATED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "named"), NOT_SIMULATED)
-def test_what_is_accepted_and_not_recorded(arguments: dict[str, Any], named: str, said: Said) -> None:
+def test_settings_that_are_not_simulated_are_reported(arguments: dict[str, Any], named: str, said: Said) -> None:
     profile(experimental_config=_ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, **arguments))
     assert said() == [("WARNING", f"The simulated device records nothing for {named}: no file comes of it.")]
-
-
-def test_what_the_simulated_device_samples(said: Said) -> None:
-    profile(experimental_config=_ExperimentalConfig(aic_metrics="", sys_io=True, sys_interconnection=True))
-    assert not [text for _, text in said() if "records nothing" in text]
-
-
-def test_signatures() -> None:
-    assert list(inspect.signature(profile).parameters) == [
-        "activities",
-        "schedule",
-        "on_trace_ready",
-        "record_shapes",
-        "profile_memory",
-        "with_stack",
-        "with_flops",
-        "with_modules",
-        "experimental_config",
-        "execution_trace_observer",
-        "custom_trace_id_callback",
-        "use_cuda",
-    ]
-    kinds = {parameter.kind for parameter in inspect.signature(profile).parameters.values()}
-    assert kinds == {inspect.Parameter.KEYWORD_ONLY}
-    assert list(inspect.signature(tensorboard_trace_handler).parameters) == [
-        "dir_name",
-        "worker_name",
-        "analyse_flag",
-        "async_mode",
-        "use_gzip",
-    ]
-    # The vendor's guide names it, today's torch_npu has it no more: it takes no place among the others.
-    assert inspect.signature(tensorboard_trace_handler).parameters["use_gzip"].kind is inspect.Parameter.KEYWORD_ONLY
 
 
 def test_attributes(recorded: Recorded) -> None:

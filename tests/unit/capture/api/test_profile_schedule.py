@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerAction
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api.enums import ProfilerAction
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.api.schedule import schedule
-from tests.unit.capture.api.conftest import Recorded, Said
+from tests.unit.capture.api.conftest import QUIET, Recorded, Said
 
 N, _, _, S = ProfilerAction
-QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
 
 
 def test_the_step_before_a_capture_without_warmup_is_sampled(recorded: Recorded) -> None:
@@ -29,15 +27,6 @@ def test_a_profile_that_stops_before_its_capture_lets_the_sample_go(recorded: Re
     with profile(schedule=schedule(1, 1), on_trace_ready=lambda prof: None, experimental_config=QUIET):
         assert recorded.take() == ["sample"]
     assert recorded.take() == ["step_end 0", "discard"]
-
-
-def test_a_sample_that_fails_costs_nothing_else(recorded: Recorded, said: Said) -> None:
-    recorded.fail["sample"] = RuntimeError("busy")
-    with profile(schedule=schedule(1, 1, 0, 1), on_trace_ready=lambda prof: None, experimental_config=QUIET) as prof:
-        prof.step()
-        prof.step()
-    assert recorded.take() == ["sample", "prepare", "start", "step_begin 1", "step_end 1", "stop", "finalize"]
-    assert ("WARNING", "The step before the capture is not sampled: busy") in said()
 
 
 def test_a_function_of_the_users_is_not_asked_for_a_step_ahead(recorded: Recorded) -> None:
@@ -80,22 +69,6 @@ def test_a_handler_that_stops_its_profile(recorded: Recorded, said: Said) -> Non
     assert said() == [("WARNING", "Profiler is stopped, step takes no effect!")]
 
 
-def test_a_handler_that_drives_its_profile(recorded: Recorded, said: Said) -> None:
-    def ready(prof: profile) -> None:
-        prof.step()
-        prof.start()
-
-    with profile(schedule=schedule(0, 1, 1), on_trace_ready=ready, experimental_config=QUIET) as prof:
-        prof.step()
-        said()
-        prof.step()
-        assert [text.split("of")[0] for _, text in said()] == [
-            "on_trace_ready called step() ",
-            "on_trace_ready called start() ",
-        ]
-        assert (prof.step_num, prof.prof_if.recording) == (2, True)
-
-
 def test_a_schedule_that_gives_no_action(recorded: Recorded, said: Said) -> None:
     prof = profile(schedule=lambda step: "RECORD", experimental_config=QUIET)  # type: ignore[arg-type,return-value]
     [(kind, text)] = said()
@@ -103,7 +76,7 @@ def test_a_schedule_that_gives_no_action(recorded: Recorded, said: Said) -> None
     assert text.endswith("schedule must return a ProfilerAction, not 'RECORD'")
     prof.start()
     prof.stop()
-    assert said() == []  # one is told already
+    assert said() == []  # reported already
 
 
 def test_the_schedule_of_torch(recorded: Recorded) -> None:
@@ -119,3 +92,28 @@ def test_the_schedule_of_torch(recorded: Recorded) -> None:
     with prof:
         prof.step()
         assert prof.current_action is S
+
+
+def test_a_failing_sample_does_not_end_the_capture(recorded: Recorded, said: Said) -> None:
+    recorded.fail["sample"] = RuntimeError("busy")
+    with profile(schedule=schedule(1, 1, 0, 1), on_trace_ready=lambda prof: None, experimental_config=QUIET) as prof:
+        prof.step()
+        prof.step()
+    assert recorded.take() == ["sample", "prepare", "start", "step_begin 1", "step_end 1", "stop", "finalize"]
+    assert ("WARNING", "The step before the capture is not sampled: busy") in said()
+
+
+def test_a_handler_that_drives_its_profile(recorded: Recorded, said: Said) -> None:
+    def ready(prof: profile) -> None:
+        prof.step()
+        prof.start()
+
+    with profile(schedule=schedule(0, 1, 1), on_trace_ready=ready, experimental_config=QUIET) as prof:
+        prof.step()
+        said()
+        prof.step()
+        assert [text.split("of")[0] for _, text in said()] == [
+            "on_trace_ready called step() ",
+            "on_trace_ready called start() ",
+        ]
+        assert (prof.step_num, prof.prof_if.recording) == (2, True)

@@ -52,10 +52,3 @@ def test_ranks_that_share_a_folder_of_temporary_ones_do_not_trouble_each_other(
     assert folder.is_dir() and temporary
     assert left == []
     assert capsys.readouterr().out == ""
-
-
-def test_deletes_a_result_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "host_1_20260101000000000_ascend_pt"
-    (folder / "FRAMEWORK").mkdir(parents=True)
-    paths.remove(folder)
-    assert list(tmp_path.iterdir()) == []

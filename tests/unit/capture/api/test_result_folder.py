@@ -13,16 +13,14 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.api import paths
 from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.api.schedule import schedule
-from tests.unit.capture.api.conftest import Recorded, Said, collect_frames
+from tests.unit.capture.api.conftest import QUIET, Recorded, Said, collect_frames
 
-QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
 NAME = re.compile(r"(?P<worker>.+)_(?P<pid>\d+)_(?P<time>\d{17})_ascend_pt")
 
 
@@ -132,24 +130,6 @@ def test_places(
     assert folder.exists() == (parent != "export_only_prof_dir")
 
 
-@pytest.mark.parametrize("folder", [Path(), Path("x_ascend_pt"), Path("work").absolute(), Path("/")])
-def test_only_result_folders_are_deleted(folder: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
-    deleted: list[Path] = []
-    monkeypatch.setattr(paths.shutil, "rmtree", deleted.append)
-    paths.remove(folder)
-    assert deleted == []
-    [(kind, text)] = said()
-    assert kind == "WARNING"
-    assert "not deleted" in text
-
-
-def test_without_a_folder_nothing_is_deleted(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    deleted: list[Path] = []
-    monkeypatch.setattr(paths, "remove", deleted.append)
-    profile(experimental_config=QUIET).prof_if.delete_prof_dir()
-    assert deleted == []
-
-
 def test_two_folders_in_one_millisecond(monkeypatch: pytest.MonkeyPatch) -> None:
     class Frozen(paths.datetime):
         @classmethod
@@ -186,46 +166,21 @@ def test_profiler_info(recorded: Recorded) -> None:
     assert "rank_id" not in found
 
 
-def test_profiler_info_without_a_schedule(recorded: Recorded) -> None:
-    common = json.loads((_capture() / "profiler_info.json").read_text())["config"]["common_config"]
-    assert common["schedule"] == {}
-    assert common["activities"] == ["ProfilerActivity.CPU", "ProfilerActivity.NPU"]
-
-
 def test_a_rank_from_the_environment_is_a_text(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
+    prof.start()
+    folder = Path(prof.prof_if.prof_path)
+    assert (folder / "profiler_info.json").is_file()  # already while it records
     monkeypatch.setenv("RANK", "12")
-    folder = _capture()
+    prof.stop()
     assert [path.name for path in folder.glob("profiler_info*")] == ["profiler_info_12.json"]
     assert json.loads((folder / "profiler_info_12.json").read_text())["rank_id"] == "12"
 
 
-def test_a_rank_that_is_known_late(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
-    prof.start()
-    monkeypatch.setenv("RANK", "1")
-    prof.stop()
-    assert [path.name for path in Path(prof.prof_if.prof_path).glob("profiler_info*")] == ["profiler_info_1.json"]
-
-
-def test_a_handler_after_an_export_only_profile(recorded: Recorded) -> None:
-    with profile(experimental_config=QUIET):
-        pass
-    assert _capture().parent == Path.cwd()
-
-
 @pytest.mark.parametrize("rank", ["../x", "-1", "\u00b2", "9" * 300])
-def test_an_odd_rank_is_none(rank: str, recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_rank_is_ignored(rank: str, recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", rank)
     assert (_capture() / "profiler_info.json").is_file()
-
-
-def test_a_capture_that_is_killed_leaves_its_settings(recorded: Recorded) -> None:
-    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
-    prof.start()
-    found = side_files.read_info(Path(prof.prof_if.prof_path))
-    assert found["config"]["experimental_config"]["_export_type"] == ["text"]
-    assert "end_info" not in found
-    prof.stop()
 
 
 def test_metadata(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,14 +203,6 @@ def test_metadata(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     assert recorded.recorders[0].settings.environment == found["ENV_VARIABLES"]
 
 
-def test_metadata_that_are_no_text(recorded: Recorded) -> None:
-    """A path that is not UTF-8 has characters that no file takes: they are lost, the capture is not."""
-    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
-    with prof:
-        prof.add_metadata("folder", "data/\udcff")
-    assert json.loads((Path(prof.prof_if.prof_path) / "profiler_metadata.json").read_text())["folder"] == "data/?"
-
-
 class Odd:
     """A schedule with attributes that JSON does not have."""
 
@@ -269,20 +216,25 @@ class Odd:
         raise RuntimeError
 
 
-def test_what_json_does_not_have_costs_no_capture(recorded: Recorded) -> None:
+def test_values_that_json_does_not_have_become_texts(recorded: Recorded) -> None:
     def refuse(constant: str) -> None:
         raise AssertionError(constant)
 
     prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET, schedule=Odd())
     with prof:
-        prof.metadata.update({"lr": float("nan"), "size": 10**5000, (1, 2): {3}})  # type: ignore[dict-item]
+        prof.metadata.update({"lr": float("nan"), "size": 10**5000, (1, 2): {3}, "file": "\udcff"})  # type: ignore[dict-item]
     folder = Path(prof.prof_if.prof_path)
     info, metadata = (
         json.loads((folder / name).read_text(), parse_constant=refuse)
         for name in ("profiler_info.json", "profiler_metadata.json")
     )
     assert info["config"]["common_config"]["schedule"] == {"itself": "Odd", "limit": "inf", "table": "{(1, 2): 3}"}
-    assert {key: metadata[key] for key in ("lr", "size", "(1, 2)")} == {"lr": "nan", "size": "int", "(1, 2)": "{3}"}
+    assert {key: metadata[key] for key in ("lr", "size", "(1, 2)", "file")} == {
+        "lr": "nan",
+        "size": "int",
+        "(1, 2)": "{3}",
+        "file": "?",
+    }
 
 
 def test_the_database_form_keeps_the_environment_elsewhere(recorded: Recorded) -> None:

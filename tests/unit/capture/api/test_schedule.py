@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.capture.api.enums import ProfilerAction
-from tb_npu_plugin.capture.api.schedule import default_schedule, schedule
+from tb_npu_plugin.capture.api.schedule import schedule
 from tests.unit.capture.api.conftest import Said
 
 LETTERS = dict(zip(ProfilerAction, "NWRS"))
@@ -67,20 +67,8 @@ def test_validation(name: str, value: Any, stored: int, said: Said) -> None:
 def test_numbers_of_any_size() -> None:
     """Steps and cycles are whole numbers: no floating point is in between."""
     plan = schedule(wait=1, active=1, warmup=1, repeat=10**17)
+    with pytest.raises(ValueError, match="not less than 0"):
+        plan(-1)
     assert plan(3 * 10**17 - 1) is ProfilerAction.RECORD_AND_SAVE
     assert plan(3 * 10**17) is ProfilerAction.NONE
     assert plan(10**400) is ProfilerAction.NONE
-
-
-def test_no_warmup_warns(said: Said) -> None:
-    schedule(1, 1)
-    assert said() == [("WARNING", "Profiler won't be using warmup, this can skew profiler results")]
-
-
-def test_a_negative_step_raises() -> None:
-    with pytest.raises(ValueError, match="not less than 0"):
-        schedule(1, 1)(-1)
-
-
-def test_without_a_schedule_every_step_records() -> None:
-    assert {default_schedule(step) for step in range(9)} == {ProfilerAction.RECORD}

@@ -44,7 +44,7 @@ def _tensor_parallel(mesh: Any) -> Any:
     return parallelize_module(_layers(), mesh["tp"], {"0": ColwiseParallel(), "2": RowwiseParallel()})
 
 
-def _told(out: Path) -> Callable[[], None]:
+def _on_time(out: Path) -> Callable[[], None]:
     """This rank begins a step."""
     numbers = itertools.count()
     return lambda: (out / f"step{next(numbers)}").touch()
@@ -75,7 +75,7 @@ def two_ranks(rank: int, out: str) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{out}/meeting", rank=rank, world_size=2)
     model = DistributedDataParallel(_layers(), bucket_cap_mb=0.1)
-    capture(Path(out) / "ddp", _training(model, _late(Path(out)) if rank == SLOW else _told(Path(out))), STEPS)
+    capture(Path(out) / "ddp", _training(model, _late(Path(out)) if rank == SLOW else _on_time(Path(out))), STEPS)
 
     def recorded_by(one: int, name: str, model: Any) -> None:
         step = _training(model)

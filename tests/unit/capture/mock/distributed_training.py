@@ -66,29 +66,3 @@ def one_of_eight(_: int, out: str) -> None:
         assert not hasattr(torch.nn.parallel.DistributedDataParallel.forward, "__wrapped__")
     finally:
         dist.destroy_process_group()
-
-
-def parallel_model(rank: int, out: str) -> None:
-    """One of two ranks that train a model with DistributedDataParallel over gloo, beside a group for all."""
-    import torch
-    import torch.distributed as dist
-    from torch.nn.parallel import DistributedDataParallel
-
-    torch.set_num_threads(1)
-    # They meet at a file: a port that is free now may be another's when it is wanted.
-    dist.init_process_group("gloo", init_method=f"file://{out}/meeting", rank=rank, world_size=2)
-    group = dist.new_group([0, 1])
-    layers = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(4)])
-    model = DistributedDataParallel(layers, process_group=group, bucket_cap_mb=0.02)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    x = torch.randn(8, 64)
-
-    def step() -> None:
-        optimizer.zero_grad()
-        model(x).sum().backward()
-        optimizer.step()
-        dist.barrier()
-
-    capture(Path(out), step, active=3)
-    step()  # training goes on
-    leave()

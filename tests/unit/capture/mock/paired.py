@@ -13,43 +13,24 @@ from typing import Any
 from unittest import mock
 
 from tb_npu_plugin.capture import pytorch as profiler
+from tb_npu_plugin.capture.command import METRICS
 from tb_npu_plugin.capture.mock.parse import CHIP_VARIABLE
 from tests.support.pairs import Axes
 
 _OFF_ON = (False, True)
-METRICS = (
-    "PipeUtilization",
-    "ArithmeticUtilization",
-    "Memory",
-    "MemoryL0",
-    "MemoryUB",
-    "ResourceConflictRatio",
-    "L2Cache",
-    "MemoryAccess",
-    "AiCoreNone",
-)
 #: Levels by what they record of the device.
 LEVELS = ("Level_none", "Level0", "Level1", "Level2")
+_HOST = ("record_shapes", "profile_memory", "with_stack", "with_modules", "with_flops")
+_SWITCHES = ("l2_cache", "op_attr", "data_simplification", "record_op_args", "sys_io", "sys_interconnection")
 #: rank "group": one of eight that communicate. marks: the domains that are kept.
 AXES: Axes = {
     "level": LEVELS,
-    "metrics": METRICS,
+    "metrics": tuple(METRICS),
     "export": ("text", "db", "both"),
     "activities": ("NPU", "both"),
-    "record_shapes": _OFF_ON,
-    "profile_memory": _OFF_ON,
-    "with_stack": _OFF_ON,
-    "with_modules": _OFF_ON,
-    "with_flops": _OFF_ON,
-    "l2_cache": _OFF_ON,
-    "op_attr": _OFF_ON,
-    "data_simplification": _OFF_ON,
-    "record_op_args": _OFF_ON,
+    **dict.fromkeys((*_HOST, *_SWITCHES, "host_sys"), _OFF_ON),
     "gc_detect_threshold": (None, 0.0, 1e6),
     "marks": ("off", "all", "include", "exclude"),
-    "host_sys": _OFF_ON,
-    "sys_io": _OFF_ON,
-    "sys_interconnection": _OFF_ON,
     "schedule": ("none", "steps", "cold", "repeated"),
     "queue": ("", "0", "1", "2"),
     "rank": ("", "5", "group"),
@@ -66,7 +47,17 @@ HOST_AXES: Axes = {
 }
 #: Settings that did not go together once; the others are those of the first row.
 TOGETHER: tuple[dict[str, Any], ...] = (
-    {"activities": "NPU", "schedule": "steps", "rank": "group", "level": "Level1", "export": "both"},
+    {
+        "activities": "NPU",
+        "schedule": "steps",
+        "rank": "group",
+        "level": "Level1",
+        "metrics": "MemoryAccess",
+        "export": "both",
+        "sys_io": True,
+        "sys_interconnection": True,
+        "chip": "",
+    },
     {
         "activities": "NPU",
         "level": "Level_none",
@@ -92,16 +83,6 @@ _SCHEDULES: dict[Any, tuple[dict[str, int] | None, int]] = {
     "cold": ({"wait": 0, "active": 1}, 1),
     "repeated": ({"wait": 0, "warmup": 1, "active": 1, "repeat": 2}, 4),
 }
-_HOST = ("record_shapes", "profile_memory", "with_stack", "with_modules", "with_flops")
-_DEVICE = (
-    "l2_cache",
-    "op_attr",
-    "data_simplification",
-    "record_op_args",
-    "gc_detect_threshold",
-    "sys_io",
-    "sys_interconnection",
-)
 _STREAM = SimpleNamespace(npu_stream=0)
 FORMS = ("text", "db")
 KEPT, DROPPED = "of mine", "of others"
@@ -153,7 +134,7 @@ def _config(row: Mapping[str, Any]) -> profiler._ExperimentalConfig:
         aic_metrics=getattr(profiler.AiCMetrics, row["metrics"]),
         mstx=row["marks"] != "off",
         host_sys=[profiler.HostSystem.CPU] if row["host_sys"] else [],
-        **{name: row[name] for name in _DEVICE},
+        **{name: row[name] for name in (*_SWITCHES, "gc_detect_threshold")},
         **domains.get(row["marks"], {}),
     )
 
@@ -205,7 +186,7 @@ def suffix(row: Mapping[str, Any]) -> str:
 
 def files_of(row: Mapping[str, Any], forms: Sequence[str], empty: bool) -> set[str]:
     """The files of docs/facts/ascend_pt.md, Files and when they are written. empty: nothing ran while it recorded, so
-    that nothing has rows but samples. What was told of memory meanwhile is not known."""
+    that nothing has rows but samples. Memory events meanwhile may have rows."""
     npu, cpu, level = row["activities"] != "CPU", row["activities"] != "NPU", LEVELS.index(row["level"])
     device, ran, group = npu and level > 0, not empty, row["rank"] == "group"
     text = {

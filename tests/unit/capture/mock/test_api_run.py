@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sqlite3
 import threading
 import warnings
 from collections.abc import Callable
@@ -16,8 +15,9 @@ import pytest
 from tb_npu_plugin.capture import pytorch as profiler
 from tb_npu_plugin.capture.mock import observer, torch_profiler
 from tests.oracle.raw import Raw
+from tests.unit.capture.scripts import needs_torch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+pytestmark = needs_torch
 
 
 def run(out: Path, work: Callable[[], Any], **switches: Any) -> Raw:
@@ -31,8 +31,10 @@ def operators(raw: Raw) -> list[str]:
     return [row["Name"] for row in raw.csv("operator_details.csv")]
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("error", [ValueError, pytest.param(KeyboardInterrupt, marks=pytest.mark.full)])
 def test_an_exception_in_the_training_ends_the_capture(error: type[BaseException], tmp_path: Path) -> None:
+    import torch
+
     def work() -> None:
         torch.ones(4, 4) @ torch.ones(4, 4)
         raise error("mine")
@@ -46,12 +48,19 @@ def test_an_exception_in_the_training_ends_the_capture(error: type[BaseException
 
 @pytest.mark.parametrize(
     ("moment", "observes"),
-    [("start_trace", True), ("start_trace", False), ("start_operators", False), ("stop", False)],
+    [
+        ("start_trace", True),
+        pytest.param("start_trace", False, marks=pytest.mark.full),
+        pytest.param("start_operators", False, marks=pytest.mark.full),
+        ("stop", False),
+    ],
 )
 def test_control_c_leaves_no_profiler_of_pytorch_behind(
     moment: str, observes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a notebook the next capture begins; a folder in which nothing was recorded is gone."""
+    import torch
+
     if observes and not observer.is_there():
         pytest.skip("the observer is not built: see docs/capture.md")
     monkeypatch.setattr(observer, "is_there", lambda: observes)
@@ -74,45 +83,18 @@ def test_control_c_leaves_no_profiler_of_pytorch_behind(
     assert "aten::mm" in operators(run(tmp_path, lambda: torch.ones(4, 4) @ torch.ones(4, 4)))
 
 
-def test_control_c_while_a_capture_stops_leaves_no_profiler_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Cause: it was taken for stopped before it was, so that PyTorch refused the next capture."""
-    stop, interrupts = torch_profiler.stop, [KeyboardInterrupt]
-
-    def interrupted(recording: Any) -> None:
-        if interrupts:
-            raise interrupts.pop()
-        stop(recording)
-
-    monkeypatch.setattr(torch_profiler, "stop", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "first", lambda: None)
-    assert not torch_profiler.is_running()
-    assert "aten::mm" in operators(run(tmp_path / "second", lambda: torch.ones(4, 4) @ torch.ones(4, 4)))
-
-
-@pytest.mark.parametrize("name", ["back\\slash", "line\nbreak", "no \udc80 UTF-8"])
+@pytest.mark.parametrize("name", ["back\\slash \udc80"])
 def test_folders_with_names_that_pytorch_does_not_take(name: str, tmp_path: Path) -> None:
+    import torch
+
     raw = run(tmp_path / name, lambda: torch.ones(4, 4) @ torch.ones(4, 4))
     assert "aten::mm" in operators(raw)
     assert {path.name for path in tmp_path.iterdir()} == {name}
 
 
-def test_flops_are_a_switch_and_nothing_more(tmp_path: Path) -> None:
-    plain, counted = (
-        run(tmp_path / str(flops), lambda: torch.ones(8, 8) @ torch.ones(8, 8), with_flops=flops)
-        for flops in (False, True)
-    )
-    for raw, flops in ((plain, False), (counted, True)):
-        info = json.loads((raw.folder / "profiler_info.json").read_text())
-        assert info["config"]["common_config"]["with_flops"] is flops
-        assert not any("flops" in event.get("args", {}) for event in raw.slices)
-    assert operators(plain) == operators(counted)
-    assert plain.csv("operator_details.csv")[0].keys() == counted.csv("operator_details.csv")[0].keys()
-
-
 def test_threads_that_ask_for_it_are_recorded(tmp_path: Path) -> None:
+    import torch
+
     tids: dict[str, int] = {}
 
     def thread(name: str, asks: bool) -> None:
@@ -141,6 +123,8 @@ def test_threads_that_ask_for_it_are_recorded(tmp_path: Path) -> None:
 
 
 def test_a_memory_timeline_is_that_of_torch_profiler(tmp_path: Path) -> None:
+    import torch
+
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8))
     optimizer = torch.optim.Adam(model.parameters())
     with profiler._KinetoProfile(record_shapes=True, profile_memory=True, with_stack=True) as profile:
@@ -164,21 +148,3 @@ def test_a_memory_timeline_is_that_of_torch_profiler(tmp_path: Path) -> None:
     for name in ("plain.json", "packed.json.gz"):
         ours, theirs = content(f"ours.{name}"), content(f"torch.{name}")
         assert ours[1][-1] == theirs[1][-1] and max(map(sum, ours[1])) == max(map(sum, theirs[1]))
-
-
-@pytest.mark.parametrize(("switch", "files"), [("sys_io", ("nic", "roce")), ("sys_interconnection", ("pcie",))])
-def test_links_are_sampled_where_they_are_switched_on(tmp_path: Path, switch: str, files: tuple[str, ...]) -> None:
-    """What the script reads of the device is posted over PCIe. A single device has no neighbours over HCCS."""
-    switches = {switch: True, "export_type": ["text", "db"]}
-    config = profiler._ExperimentalConfig(aic_metrics=profiler.AiCMetrics.AiCoreNone, **switches)
-    raw = run(tmp_path, lambda: [torch.ones(4).sum().item() for _ in range(5)], experimental_config=config)
-    assert {name for name in ("nic", "roce", "pcie", "hccs") if raw.has(f"{name}.csv")} == set(files)
-    info = json.loads((raw.folder / "profiler_info.json").read_text())
-    assert info["config"]["experimental_config"][f"_{switch}"] is True
-    connection = sqlite3.connect(raw.path("ascend_pytorch_profiler.db"))
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert tables & {"NIC", "ROCE", "PCIE", "HCCS"} == {name.upper() for name in files}
-    if switch == "sys_interconnection":
-        ((rate,),) = connection.execute("SELECT SUM(txPostAvg) FROM PCIE")
-        assert rate == 5 * 8 * 50  # bytes of the reads, 50 samples a second
-    connection.close()

@@ -12,10 +12,10 @@ import pytest
 from tests.oracle.raw import Raw
 from tests.support.invariants import check
 from tests.unit.capture.mock.distributed_collectives import ONE, TWO, Shown, expected, run_all
+from tests.unit.capture.scripts import needs_torch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-if not torch.distributed.is_available():
-    pytest.skip("this PyTorch has no torch.distributed", allow_module_level=True)
+pytestmark = [needs_torch, pytest.mark.full]
+
 
 P2P = ("hcom_send", "hcom_receive", "hcom_batchSendRecv")
 
@@ -67,6 +67,8 @@ def bytes_moved(shown: Shown, rank: int) -> int:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    import torch
+
     out = tmp_path_factory.mktemp("collectives")
     torch.multiprocessing.spawn(run_all, (str(out),), nprocs=2)
     found = {int(next(folder.glob("profiler_info_*")).stem[-1]): folder for folder in out.glob("*_ascend_pt")}

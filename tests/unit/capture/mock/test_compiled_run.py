@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[4]
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("torch") is None, reason="PyTorch is not installed: see docs/capture.md"
-)
+from tests.unit.capture.scripts import needs_torch, run_python
+
+pytestmark = [needs_torch, pytest.mark.full]
 
 #: Prints how much was compiled before, in and after a capture of a training of which all is compiled.
 SCRIPT = """
@@ -24,7 +19,7 @@ import torch.distributed._functional_collectives as functional
 from torch._dynamo.utils import counters
 from tb_npu_plugin.capture.pytorch import *
 
-dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}/store", rank=0, world_size=1)
+dist.init_process_group("gloo", init_method=f"file://{os.getcwd()}/store", rank=0, world_size=1)
 parallel = torch.compile(torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4)), backend="aot_eager")
 
 @torch.compile(backend="aot_eager", fullgraph=True)
@@ -40,7 +35,7 @@ def done():
 train()
 train()
 done()
-with profile(on_trace_ready=tensorboard_trace_handler(sys.argv[1], analyse_flag=False)):
+with profile(on_trace_ready=tensorboard_trace_handler(".", analyse_flag=False)):
     train()
     done()
 train()
@@ -52,10 +47,7 @@ os._exit(0)  # to destroy the group may hang in PyTorch: distributed_training.le
 
 
 def test_a_capture_compiles_nothing_anew(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TB_NPU_BACKEND": "mock"}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path)], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+    done = run_python(SCRIPT, tmp_path, TB_NPU_BACKEND="mock")
     assert done.returncode == 0, done.stderr
     found = [line for line in done.stdout.splitlines() if line.startswith("compiled ")]
     assert len(found) == 3

@@ -12,16 +12,10 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.capture.mock.parse import parse
-from tests.oracle.raw import Raw
-from tests.support.invariants import check
-from tests.unit.capture.mock.distributed_training import one_of_eight, parallel_model
+from tests.unit.capture.mock.distributed_training import one_of_eight
+from tests.unit.capture.scripts import needs_torch
 
-BACKWARD = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
-NAMES = ("c10d::allreduce_", "c10d::barrier", BACKWARD)
-
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-if not torch.distributed.is_available():
-    pytest.skip("this PyTorch has no torch.distributed", allow_module_level=True)
+pytestmark = needs_torch
 
 
 def groups_of(folder: Path) -> dict[str, Any]:
@@ -50,6 +44,8 @@ def operators_by_group(folder: Path, by: str) -> Counter[tuple[str, Any]]:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The result of rank 3 of eight."""
+    import torch
+
     out = tmp_path_factory.mktemp("alone")
     torch.multiprocessing.spawn(one_of_eight, (str(out),), nprocs=1)
     return next(out.glob("*_ascend_pt"))
@@ -133,36 +129,3 @@ def test_sends_and_receives_are_p2p(alone: Path) -> None:
         links[key.split("-")[0]] |= set(entry)
     assert links.pop("batchsendrecv") == {"3-3", "3-5"}, "counted in the group of all: what is sent, the other reads"
     assert set(links) == {"send", "receive"} and set.union(*links.values()) <= {"0-1", "1-0", "0-0", "1-1"}
-
-
-def test_all_groups_are_told(alone: Path) -> None:
-    groups = groups_of(alone).values()
-    assert sorted((g["group_name"], g["group_rank"], g["global_ranks"]) for g in groups) == [
-        ("1", 1, [2, 3]),
-        ("2", 0, [3, 7]),
-        ("default_group", 3, list(range(8))),
-        ("p2p", 0, [3, 4]),
-        ("p2p", 0, [3, 5]),
-    ]
-
-
-def test_the_invariants_hold(alone: Path) -> None:
-    check(alone)
-
-
-def test_a_parallel_model_of_two_processes(tmp_path: Path) -> None:
-    torch.multiprocessing.spawn(parallel_model, (str(tmp_path),), nprocs=2)
-    folders = {next(folder.glob("profiler_info_*")).stem[-1]: folder for folder in tmp_path.glob("*_ascend_pt")}
-    assert set(folders) == {"0", "1"}
-    names = [sorted(operators(folder, "collective")) for folder in folders.values()]
-    assert names[0] == names[1]
-    for folder in folders.values():
-        raw = Raw(folder)
-        assert [step for step, _, _ in raw.steps] == ["2", "3", "4"]
-        found = operators_by_group(folder, "group_name")
-        assert found["hcom_allReduce_", "default_group"] == 3, "the barriers"
-        recorded = [row["Name"] for row in raw.csv("operator_details.csv")]
-        assert found["hcom_allReduce_", "1"] == recorded.count("c10d::allreduce_") >= 6, "two buckets or more a step"
-        threads = {name: {e["tid"] for e in raw.slices if e["name"] == name} for name in NAMES}
-        assert threads["c10d::allreduce_"] == threads[BACKWARD] != threads["c10d::barrier"]
-        check(folder)

@@ -21,15 +21,15 @@ from tests.unit.capture.mock.distributed_models import (
 )
 from tests.unit.capture.mock.test_collectives_run import operators
 from tests.unit.capture.mock.test_distributed_run import groups_of
+from tests.unit.capture.scripts import needs_torch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-if not torch.distributed.is_available():
-    pytest.skip("this PyTorch has no torch.distributed", allow_module_level=True)
-pytest.importorskip("torch.distributed.tensor.parallel", reason="this PyTorch has no tensor parallel")
+pytestmark = [needs_torch, pytest.mark.full]
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import torch
+
     out = tmp_path_factory.mktemp("models")
     torch.multiprocessing.spawn(two_ranks, (str(out),), nprocs=2)
     return out
@@ -88,6 +88,8 @@ def test_tensor_parallel_by_one_rank_alone(results: Path) -> None:
 
 
 def test_groups_of_a_mesh_and_one_that_is_made_meanwhile(tmp_path: Path) -> None:
+    import torch
+
     torch.multiprocessing.spawn(mesh_of_eight, (str(tmp_path),), nprocs=1)
     (folder,) = tmp_path.glob("*_ascend_pt")
     groups = {name: group["global_ranks"] for name, group in groups_of(folder).items()}

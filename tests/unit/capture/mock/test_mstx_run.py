@@ -9,19 +9,19 @@ from types import SimpleNamespace
 import pytest
 
 from tb_npu_plugin.capture import pytorch as profiler
-from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.formats import READERS
-from tb_npu_plugin.readers.shared.reading import Reading
 from tests.oracle.raw import Raw, ns
-from tests.support.invariants import check_all
+from tests.unit.capture.scripts import needs_torch
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+pytestmark = needs_torch
+
 STREAM = SimpleNamespace(npu_stream=0)
 MARKS = {"everywhere", "host only", "point", "still open", "excluded"}
 
 
 @pytest.fixture(scope="module")
 def raw(tmp_path_factory: pytest.TempPathFactory) -> Raw:
+    import torch
+
     out = tmp_path_factory.mktemp("mstx")
     mstx, x = profiler.mstx, torch.ones(64, 64, requires_grad=True)
     config = profiler._ExperimentalConfig(
@@ -48,21 +48,6 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Raw:
     return Raw(next(out.glob("*_ascend_pt")))
 
 
-def test_rows_of_the_host(raw: Raw) -> None:
-    names = [event["name"] for event in raw.slices if event.get("cat") == "cpu_op"]
-    assert {name: names.count(name) for name in MARKS} == {
-        "everywhere": 2,
-        "host only": 2,
-        "point": 2,
-        "still open": 2,
-        "excluded": 0,
-    }
-    operators = {name: names.count(name) for name in names if name.startswith("mstx_")}
-    assert operators == {"mstx_range_start_op": 2, "mstx_range_end_op": 2, "mstx_mark_op": 2}
-    queued = [event["name"] for event in raw.slices if event["name"].startswith("Dequeue@mstx")]
-    assert len(queued) == 6
-
-
 def test_rows_of_the_device(raw: Raw) -> None:
     device = [event for event in raw.slices if event.get("args", {}).get("Task Type") == "MsTx"]
     assert [event["name"] for event in device] == ["everywhere", "point"] * 2
@@ -73,11 +58,6 @@ def test_rows_of_the_device(raw: Raw) -> None:
     flows = [event for event in raw.events if event.get("cat") == "MsTx"]
     assert [event["ph"] for event in flows] == ["s", "f"] * 4
     assert all((event["pid"], event["tid"], event["ts"]) in raw.by_place for event in flows)
-
-
-def test_they_are_no_kernels(raw: Raw) -> None:
-    assert not MARKS & {row["Name"] for row in raw.csv("kernel_details.csv")}
-    assert {"03", "05", "08"} <= check_all(raw.folder, only={"03", "05", "08"})
 
 
 def test_rows_of_the_database(raw: Raw) -> None:
@@ -104,21 +84,3 @@ def test_rows_of_the_database(raw: Raw) -> None:
         if e.get("args", {}).get("Task Type") == "MsTx"
     }
     assert {(row[0], row[4], row[5]) for row in rows if row[4] is not None} == shown
-
-
-def test_operators_that_set_marks_have_a_type_of_their_own_in_the_database(raw: Raw) -> None:
-    path = next((raw.folder / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler*.db"))
-    with sqlite3.connect(path) as connection:
-        rows = connection.execute(
-            "SELECT s.value, a.type FROM PYTORCH_API AS a JOIN STRING_IDS AS s ON s.id = a.name WHERE a.type != 50003"
-        ).fetchall()
-    marks = [name for name, kind in rows if kind == 50004]
-    assert {name: marks.count(name) for name in set(marks)} == {
-        "mstx_range_start_op": 2,
-        "mstx_range_end_op": 2,
-        "mstx_mark_op": 2,
-    }
-    assert not [name for name, kind in rows if kind == 50001 and name.startswith("mstx_")]
-    tables = READERS["torch_npu"].tables(Reading(path, path.name, ProblemLog()))
-    read = tables["operators"].text("name").tolist()
-    assert read == [row["Name"] for row in raw.csv("operator_details.csv")]

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[4]
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("torch") is None, reason="PyTorch is not installed: see docs/capture.md"
-)
+from tests.unit.capture.scripts import needs_torch, run_python
+
+pytestmark = [needs_torch, pytest.mark.full]
 
 #: Prints "case <name>" before each, and after each whether a capture works again.
 SCRIPT = """
-import sys, threading
+import os, threading
 import torch
 from tb_npu_plugin.capture.pytorch import *
 
-memory = sys.argv[1] == "memory"
+memory = os.environ["MODE"] == "memory"
 
 def work():
     return torch.ones(3) + 1
@@ -107,10 +102,7 @@ OF_ONE_THREAD = {
 
 @pytest.mark.parametrize(("mode", "expected"), [("plain", ERRORS), ("memory", OF_ONE_THREAD)])
 def test_two_profilers(mode: str, expected: dict[str, str], tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TB_NPU_BACKEND": "mock"}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, mode], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
+    done = run_python(SCRIPT, tmp_path, TB_NPU_BACKEND="mock", MODE=mode)
     assert done.returncode == 0, done.stderr  # -11: it crashed
     parts = [part.split("\n", 1) for part in done.stdout.split("case ")[1:]]
     assert [name for name, _ in parts] == list(expected)

@@ -4,6 +4,7 @@ Source: docs/facts/ascend_pt.md, Files and when they are written, Invariants."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,43 +30,50 @@ from tests.unit.capture.mock.paired import (
     forms,
     suffix,
 )
+from tests.unit.capture.scripts import needs_torch
 from tests.unit.store.results import settle
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-if not torch.distributed.is_available():
-    pytest.skip("this PyTorch has no torch.distributed", allow_module_level=True)
+pytestmark = needs_torch
+PARTS = 20
 
-DEVICE_ROWS: list[dict[str, Any]] = covering(AXES)
-ROWS = [*DEVICE_ROWS, *covering(HOST_AXES), *({**DEVICE_ROWS[0], **some} for some in TOGETHER)]
+
+@cache
+def rows() -> list[dict[str, Any]]:
+    device: list[dict[str, Any]] = covering(AXES)
+    return [*({**device[0], **some} for some in TOGETHER), *device, *covering(HOST_AXES)]
 
 
 def test_any_two_settings_meet() -> None:
-    met = [pair for row in ROWS for pair in pairs_in(row)]
-    assert pairs_of(AXES) | pairs_of(HOST_AXES) <= set(met) and len(ROWS) < 80
+    met = [pair for row in rows() for pair in pairs_in(row)]
+    assert pairs_of(AXES) | pairs_of(HOST_AXES) <= set(met) and len(rows()) < 80
 
 
-@pytest.mark.parametrize("number", range(len(ROWS)))
-def test_whatever_is_switched_on_the_result_is_whole(number: int, tmp_path: Path) -> None:
-    row = ROWS[number]
-    run = tmp_path / ("task_queue_0" if row["queue"] == "0" else "run")  # see support.invariants.has_task_queue
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.full) for part in range(1, PARTS))])
+def test_any_combination_of_settings_gives_a_whole_result(part: int, tmp_path: Path) -> None:
+    for number, row in enumerate(rows()[part::PARTS]):
+        try:
+            _check(row, tmp_path / str(number))
+        except AssertionError as problem:
+            raise AssertionError(row) from problem
+
+
+def _check(row: dict[str, Any], place: Path) -> None:
+    run = place / ("task_queue_0" if row["queue"] == "0" else "run")  # as support.mock.queued knows it
     folders = captures(row, run)
-    assert len(folders) == (2 if row["schedule"] in ("cold", "repeated") else 1), row
+    assert len(folders) == (2 if row["schedule"] in ("cold", "repeated") else 1)
     empty = {folders[-1]} if row["schedule"] == "cold" else set()
     for folder in folders:
-        assert (folder / f"profiler_info{suffix(row)}.json").exists(), row
+        assert (folder / f"profiler_info{suffix(row)}.json").exists()
         _parse(folder, row, forms(row), folder in empty)
         settle(folder)
     open_all(run)
     for folder in folders:
         _parse(folder, row, [form for form in FORMS if form not in forms(row)], folder in empty)
-        try:
-            check_all(folder)
-            _check_marks(Raw(folder), row, folder in empty)
-            if folder not in empty:
-                _check_host(Raw(folder), row)
-                _check_kernels(Raw(folder), row)
-        except AssertionError as problem:
-            raise AssertionError(row) from problem
+        check_all(folder)
+        _check_marks(Raw(folder), row, folder in empty)
+        if folder not in empty:
+            _check_host(Raw(folder), row)
+            _check_kernels(Raw(folder), row)
 
 
 def _parse(folder: Path, row: dict[str, Any], new: list[str], empty: bool) -> None:
@@ -76,11 +84,11 @@ def _parse(folder: Path, row: dict[str, Any], new: list[str], empty: bool) -> No
     with environment(row):
         parse(folder, output, new, lambda progress: None)
     loose = {"memory_record.csv"} if empty else set()
-    assert {path.name for path in output.iterdir()} - loose == files_of(row, [*there, *new], empty), row
+    assert {path.name for path in output.iterdir()} - loose == files_of(row, [*there, *new], empty)
 
 
 def _check_marks(raw: Raw, row: dict[str, Any], empty: bool) -> None:
-    """Only those of the domains that are wanted."""
+    """Only those of the chosen domains."""
     shown = {event["name"] for event in raw.process("mstx")} & {KEPT, DROPPED}
     on = row["activities"] != "CPU" and (row["marks"] != "off" or row["level"] == "Level_none") and not empty
     flows = [event for event in raw.events if event.get("cat") == "MsTx" and event["ph"] == "s"]

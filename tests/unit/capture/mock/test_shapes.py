@@ -1,4 +1,4 @@
-"""Shapes of a step before the capture: one that runs the same operators has the same kernels as with shapes of its own.
+"""Shapes of a step before the capture: one that runs the same operators has the same kernels as with recorded shapes.
 
 That is what is done where there is no observer (test_observer.py).
 """
@@ -7,39 +7,20 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Settings
+from tb_npu_plugin.capture.backend import RAW_FOLDER, Settings
 from tb_npu_plugin.capture.mock import observer, recorder, torch_profiler
 from tb_npu_plugin.capture.mock.host import SHAPES, TRACE
-from tb_npu_plugin.capture.mock.kineto import Call, Reader, Signature
+from tb_npu_plugin.capture.mock.kineto import Reader
 from tb_npu_plugin.capture.mock.recorder import MockRecorder
-from tb_npu_plugin.capture.mock.replay import STEP
-from tb_npu_plugin.capture.mock.shapes import Sample
 from tests.oracle.raw import Raw
 from tests.unit.capture.mock.training import train
+from tests.unit.capture.scripts import needs_torch
 
-LAYERS = [
-    "embedding",
-    "linear",
-    "relu",
-    "linear",
-    "add",
-    "norm",
-    "linear",
-    "gelu",
-    "linear",
-    "add",
-    "norm",
-    "view",
-    "head",
-    "softmax",
-    "loss",
-]
-MAIN = 7
+pytestmark = needs_torch
 
 
 @pytest.fixture(autouse=True)
@@ -47,96 +28,11 @@ def _no_observer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observer, "is_there", lambda: False)
 
 
-def calls(names: list[str], start: int = 0, tid: int = MAIN, shaped: bool = False) -> list[Call]:
-    """Operators one after the other; the shape of each is its place."""
-    return [
-        Call(start + at * 10, start + at * 10 + 5, tid, Signature(name, (((at,), "float"),) if shaped else ()))
-        for at, name in enumerate(names)
-    ]
-
-
-def places(found: list[Call]) -> list[int | None]:
-    """The place in the warm-up whose shape each operator has; None: no shape."""
-    return [call.signature.tensors[0][0][0] if call.signature.tensors else None for call in found]
-
-
-def applied(sampled: list[str], recorded: list[str]) -> list[int | None]:
-    return places(Sample.of(calls(sampled, shaped=True)).beside_steps(calls(recorded, 10_000), STEP))
-
-
-def test_the_same_order() -> None:
-    assert applied(LAYERS, LAYERS) == list(range(len(LAYERS)))
-
-
-def test_times_and_links_stay() -> None:
-    call = Call(5, 9, MAIN, Signature("mm"), 3, 4)
-    (found,) = Sample.of(calls(["mm"], shaped=True)).beside_steps([call], STEP)
-    assert found[:3] == call[:3] and found[4:] == call[4:]
-
-
-def test_an_operator_more_takes_the_shapes_met_last_and_the_rest_stays_in_step() -> None:
-    recorded = [*LAYERS[:3], "linear", *LAYERS[3:]]
-    assert applied(LAYERS, recorded) == [0, 1, 2, 3, 3, *range(4, 15)]
-    recorded = [*LAYERS[:5], "relu", *LAYERS[5:]]
-    assert applied(LAYERS, recorded) == [0, 1, 2, 3, 4, 2, *range(5, 15)]
-
-
-def test_operators_less() -> None:
-    assert applied(LAYERS, LAYERS[:2] + LAYERS[4:]) == [0, 1, *range(4, 15)]
-
-
-def test_a_loop_that_runs_more_often() -> None:
-    assert applied(LAYERS, LAYERS[:12] * 3 + LAYERS[12:]) == [*range(12)] * 3 + [12, 13, 14]
-
-
-def test_what_the_warm_up_did_not_run_has_no_shapes_and_is_counted() -> None:
-    sample = Sample.of(calls(LAYERS, shaped=True))
-    found = sample.beside_steps(calls([*LAYERS, "adam", "adam"]), STEP)
-    assert places(found)[-3:] == [14, None, None]
-    assert sample.missing == {"adam": 2}
-
-
-def test_what_a_sample_of_operators_alone_lacks_is_passed_over() -> None:
-    recorded = [f"{part}{name}" for name in LAYERS for part in ("autograd::engine::evaluate_function: ", "")]
-    found = Sample.of(calls(LAYERS, shaped=True)).beside_steps(calls(recorded), STEP)
-    assert places(found)[1::2] == list(range(len(LAYERS)))
-    assert set(places(found)[::2]) == {None}
-
-
-def test_each_step_and_each_thread_begins_anew() -> None:
-    sample = Sample.of([*calls(LAYERS, shaped=True), *calls(["linear", "copy"], tid=8, shaped=True)])
-    recorded = []
-    for step in range(3):
-        at = 1000 * (step + 1)
-        recorded += [Call(at, at + 500, MAIN, Signature(f"{STEP}{step}"))]
-        recorded += [*calls(LAYERS, at + 1), *calls(["linear", "copy"], at + 2, tid=8)]
-    Random(1).shuffle(recorded)
-    found = sample.beside_steps(recorded, STEP)
-    assert [call.start for call in found] == sorted(call.start for call in recorded)
-    marks = [call.signature.name for call in found if not call.signature.tensors]
-    assert marks == [f"{STEP}{step}" for step in range(3)]
-    assert places([call for call in found if call.tid == 8]) == [0, 1] * 3
-    assert places([call for call in found if call.tid == MAIN]) == [None, *range(15)] * 3
-
-
-def test_a_sample_has_operators_alone(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-    sampler = torch_profiler.make(HostSwitches(), shapes=True, all_threads=False)
-    sampler.prepare_trace()
-    torch_profiler.start_operators(sampler)
-    with torch.profiler.record_function("mine"):
-        torch.ones(2, requires_grad=True).sum().backward()
-    torch_profiler.stop(sampler)
-    torch_profiler.save(sampler, tmp_path / SHAPES)
-    found = {call.signature.name: call.signature for call in Reader().read(tmp_path / SHAPES, lambda done: None).calls}
-    assert found["aten::sum"].tensors == (((2,), "float"),)
-    assert not {"mine", "SumBackward0"} & set(found)
-
-
 @pytest.mark.parametrize("stepping", [True, False])
 def test_the_thread_that_steps_is_sampled_alone(tmp_path: Path, stepping: bool) -> None:
     """Cause: an operator of another thread that outlasted the sample ended in memory that was freed."""
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+    import torch
+
     recorder = MockRecorder()
     recorder.sample(Settings(), stepping)
     torch.ones(2).sum()
@@ -150,25 +46,12 @@ def test_the_thread_that_steps_is_sampled_alone(tmp_path: Path, stepping: bool) 
     recorder.discard()
 
 
-def test_a_version_that_cannot_choose_records_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-    enable = torch._C._autograd._enable_profiler
-    monkeypatch.setattr(torch._C._autograd, "_enable_profiler", lambda config, activities: enable(config, activities))
-    sampler = torch_profiler.make(HostSwitches(), shapes=True, all_threads=False)
-    sampler.prepare_trace()
-    torch_profiler.start_operators(sampler)
-    torch.ones(2).sum()
-    torch_profiler.stop(sampler)
-    assert sampler.profiler.kineto_results is not None
-
-
 def kernels(folder: Path) -> list[tuple[str, ...]]:
     return [(row["Step Id"], row["Name"], row["Type"], row["Input Shapes"]) for row in Raw(folder).kernels]
 
 
-@pytest.mark.parametrize("warmup", [1, 0])
+@pytest.mark.parametrize("warmup", [1, pytest.param(0, marks=pytest.mark.full)])
 def test_a_training_without_shapes_has_the_kernels_of_one_with_them(tmp_path: Path, warmup: int) -> None:
-    pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
     folders = {
         shapes: train(tmp_path / str(shapes), active=2 + warmup, warmup=warmup, record_shapes=shapes, with_modules=True)
         for shapes in (True, False)
@@ -181,19 +64,10 @@ def test_a_training_without_shapes_has_the_kernels_of_one_with_them(tmp_path: Pa
     assert kernels(folders[False]) == found
 
 
-@pytest.mark.parametrize("switches", [{"active": 1}, {"npu": False}])
-def test_where_a_sample_saves_nothing_there_is_none(tmp_path: Path, switches: dict[str, Any]) -> None:
-    pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-    folder = train(tmp_path, **{"active": 3, **switches})
-    assert not (folder / RAW_FOLDER / SHAPES).exists()
-    has_shapes = "Input Dims" in (folder / RAW_FOLDER / TRACE).read_text()
-    assert has_shapes == ("active" in switches)
-
-
-def test_a_sample_that_cannot_be_written_costs_time_alone(
+@pytest.mark.full
+def test_a_sample_that_cannot_be_written_is_replaced_by_recorded_shapes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
     save = torch_profiler.save
 
     def full(profile: Any, target: Path) -> None:
@@ -208,82 +82,24 @@ def test_a_sample_that_cannot_be_written_costs_time_alone(
     assert kernels(folder)
 
 
-class Profiler:
-    """In place of PyTorch's: what was done with it."""
-
-    def __init__(self) -> None:
-        self.done: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda: self.done.append(name)
-
-    @property
-    def runs(self) -> bool:
-        return "start_trace" in self.done and "stop_trace" not in self.done
-
-
-@pytest.mark.parametrize("steps", [0, 1])
-def test_a_profile_that_ends_in_the_warm_up_stops_what_it_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
-) -> None:
-    pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-    made: list[Profiler] = []
-
-    def make(host: Any, shapes: bool, all_threads: bool = True) -> Profiler:
-        made.append(Profiler())
-        return made[-1]
-
-    monkeypatch.setattr(torch_profiler, "make", make)
-    monkeypatch.setattr(torch_profiler, "stop", lambda profile: profile.stop_trace())
-    monkeypatch.setattr(torch_profiler, "start_operators", lambda profile: profile.start_trace())
-    monkeypatch.setattr(torch_profiler, "is_running", lambda: any(profile.runs for profile in made))
-    monkeypatch.setattr(torch_profiler, "save", lambda profile, target: None)
-    recorder = MockRecorder()
-    recorder.prepare(tmp_path, Settings())
-    recorder.warmup(stepping=False)
-    for step in range(steps):
-        recorder.step_end(step)
-    recorder.discard()
-    assert [profile.done for profile in made] == [["prepare_trace", "start_trace", "stop_trace"]] * (1 + steps)
-
-
-@pytest.mark.parametrize("steps", [0, 1])
-def test_a_profile_that_ends_before_a_capture_without_warm_up_stops_what_it_started(
-    monkeypatch: pytest.MonkeyPatch, steps: int
-) -> None:
-    pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-    made = [Profiler()]
-    monkeypatch.setattr(torch_profiler, "make", lambda host, shapes, all_threads=True: made[0])
-    monkeypatch.setattr(torch_profiler, "stop", lambda profile: profile.stop_trace())
-    monkeypatch.setattr(torch_profiler, "start_operators", lambda profile: profile.start_trace())
-    monkeypatch.setattr(torch_profiler, "is_running", lambda: made[0].runs)
-    recorder = MockRecorder()
-    recorder.sample(Settings(), stepping=False)
-    for step in range(steps):
-        recorder.step_end(step)
-    recorder.discard()
-    assert made[0].done == ["prepare_trace", "start_trace", "stop_trace"]
-
-
 @pytest.mark.parametrize(
-    ("steps", "said"),
+    ("steps", "hint"),
     [
         ({"active": 2}, "from one step before it"),
-        ({"active": 1}, "PyTorch records them"),
-        ({"active": 2, "record_shapes": True}, ""),
-        ({"active": 2, "npu": False}, ""),
+        pytest.param({"active": 1}, "PyTorch records them", marks=pytest.mark.full),
+        pytest.param({"active": 2, "record_shapes": True}, "", marks=pytest.mark.full),
+        pytest.param({"active": 2, "npu": False}, "", marks=pytest.mark.full),
     ],
 )
-def test_what_makes_captures_cheaper_is_told_once_where_it_would(
-    steps: dict[str, Any],
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_the_hint_to_build_the_observer_is_printed_once(
+    steps: dict[str, Any], hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setattr(recorder, "_told", [])
     for number in range(2):
-        train(tmp_path / str(number), **steps)
+        folder = train(tmp_path / str(number), **steps)
     errors = capsys.readouterr().err
-    assert errors.count("`tb-npu build-observer`") == bool(said)
-    assert said in errors
+    assert errors.count("`tb-npu build-observer`") == bool(hint)
+    assert hint in errors
+    if steps["active"] == 1:  # there is no step to sample
+        assert not (folder / RAW_FOLDER / SHAPES).exists()
+        assert "Input Dims" in (folder / RAW_FOLDER / TRACE).read_text()

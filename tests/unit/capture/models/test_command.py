@@ -31,9 +31,8 @@ def invoke(*arguments: str) -> str:
 
 
 def test_writes_the_ranks_that_were_asked_for(tmp_path: Path) -> None:
-    output = invoke(
-        "--ranks", "8", "--tp", "2", "--pp", "2", "--steps", "1", "--only-ranks", "1,5", "--out", str(tmp_path)
-    )
+    options = "--ranks 8 --tp 2 --pp 2 --steps 1 --only-ranks 1,5"
+    output = invoke(*options.split(), "--out", str(tmp_path))
     assert "2 of 8 ranks, 1 steps" in output
     assert sorted(path.name for path in tmp_path.glob("*/profiler_info_*.json")) == [
         "profiler_info_1.json",
@@ -43,19 +42,8 @@ def test_writes_the_ranks_that_were_asked_for(tmp_path: Path) -> None:
 
 
 def test_settings_are_those_of_the_result(tmp_path: Path) -> None:
-    invoke(
-        "--level",
-        "Level2",
-        "--aic-metrics",
-        "MemoryUB",
-        "--no-stack",
-        "--no-shapes",
-        "--l2-cache",
-        "--steps",
-        "1",
-        "--out",
-        str(tmp_path),
-    )
+    options = "--level Level2 --aic-metrics MemoryUB --no-stack --no-shapes --l2-cache --steps 1"
+    invoke(*options.split(), "--out", str(tmp_path))
     (info,) = tmp_path.glob("*/profiler_info_0.json")
     config = json.loads(info.read_text())["config"]
     assert config["experimental_config"]["_profiler_level"] == "Level2"
@@ -94,29 +82,13 @@ def test_as_many_steps_as_the_events_need(tmp_path: Path) -> None:
         (["--model", "linear", "--ranks", "32", "--fault", "slow-link:0-16"], "0 and 16 send each other nothing"),
     ],
 )
-def test_what_does_not_go_is_refused(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_invalid_arguments_are_refused(tmp_path: Path, arguments: list[str], message: str) -> None:
     with pytest.raises(BadRequest, match=message):
         CliRunner().invoke(cli, ["mock", "--model", "tiny", *arguments, "--out", str(tmp_path)], catch_exceptions=False)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_more_memory_than_the_device_has_is_told(tmp_path: Path) -> None:
-    assert "lack of memory" not in invoke("--steps", "1", "--out", str(tmp_path / "small"))
-    text = invoke("--steps", "1", "--hidden", "65536", "--layers", "1", "--out", str(tmp_path / "large"))
-    assert "GiB of a device with 64 GiB" in text and "lack of memory" in text
-
-
-def test_a_rank_is_written_once(tmp_path: Path) -> None:
-    assert "1 of 2 ranks" in invoke("--ranks", "2", "--only-ranks", "1,1", "--steps", "1", "--out", str(tmp_path))
-
-
-def test_metrics_need_a_level_that_records_them(tmp_path: Path) -> None:
-    arguments = ["mock", "--model", "tiny", "--level", "Level0", "--aic-metrics", "Memory", "--out", str(tmp_path)]
-    result = CliRunner().invoke(cli, arguments)
-    assert result.exit_code == 2 and "--level Level0 records no --aic-metrics" in result.output
-
-
-def test_results_that_are_there_are_not_mixed_with_others(tmp_path: Path) -> None:
+def test_existing_results_are_not_overwritten(tmp_path: Path) -> None:
     invoke("--ranks", "2", "--only-ranks", "0", "--steps", "1", "--out", str(tmp_path))
     invoke("--ranks", "2", "--only-ranks", "1", "--steps", "1", "--out", str(tmp_path))  # another rank may join it
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
@@ -138,8 +110,15 @@ def stop_in_the_middle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None])
     monkeypatch.setattr(command, "write_run", stopping)
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("number", "jobs"),
+    [
+        (signal.SIGINT, "1"),
+        (signal.SIGTERM, "2"),
+        pytest.param(signal.SIGINT, "2", marks=pytest.mark.full),
+        pytest.param(signal.SIGHUP, "1", marks=pytest.mark.full),
+    ],
+)
 def test_a_signal_leaves_complete_results_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, jobs: str
 ) -> None:
@@ -159,7 +138,7 @@ def test_a_signal_leaves_complete_results_only(
     assert [signal.getsignal(other) for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == handlers
 
 
-def test_a_writing_process_that_is_killed_leaves_nothing_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_writing_process_leaves_no_partial_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for lack of memory. What is patched here is so in forked processes, too."""
 
     def dying(recipe: Recipe, cluster: Cluster, table: Timetable, rank: int, out: Path) -> None:
@@ -179,9 +158,13 @@ def test_a_writing_process_that_is_killed_leaves_nothing_half(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize(
-    ("ranks", "export", "begun"), [("4", "text", "*_ascend_pt/*"), ("1", "text,db", "*_ascend_pt/*/*.host.part*")]
+    ("ranks", "export", "begun"),
+    [
+        pytest.param("4", "text", "*_ascend_pt/*", marks=pytest.mark.full),
+        ("1", "text,db", "*_ascend_pt/*/*.host.part*"),
+    ],
 )
-def test_killed_it_leaves_neither_processes_nor_halves(tmp_path: Path, ranks: str, export: str, begun: str) -> None:
+def test_sigkill_leaves_no_process_and_no_partial_result(tmp_path: Path, ranks: str, export: str, begun: str) -> None:
     """SIGKILL, which it cannot see. Its processes share its output, which ends with the last of them. begun: what one of
     these has made when it is killed."""
     arguments = ["--ranks", ranks, "--steps", "1000", "--jobs", "2", "--export-type", export, "--out", str(tmp_path)]
@@ -196,29 +179,34 @@ def test_killed_it_leaves_neither_processes_nor_halves(tmp_path: Path, ranks: st
     assert len(left) < 4 and all(list(folder.glob("profiler_info_*.json")) for folder in left)
 
 
-def test_a_folder_needs_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of --out "$UNSET"."""
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--out", ""], "the name is empty"),  # as of --out "$UNSET"
+        (["--out", ".", "--only-ranks", "0,x"], "is not a list of numbers"),
+        (["--out", ".", "--level", "Level0", "--aic-metrics", "Memory"], "--level Level0 records no --aic-metrics"),
+        (["--out", ".", "--export-type", "csv"], "is not text, db or text,db"),
+    ],
+)
+def test_wrong_usage(options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(cli, ["mock", "--model", "tiny", "--steps", "1", "--out", ""])
-    assert result.exit_code == 2 and "the name is empty" in result.output
+    result = CliRunner().invoke(cli, ["mock", "--model", "tiny", "--steps", "1", *options])
+    assert result.exit_code == 2 and message in result.output
     assert list(tmp_path.iterdir()) == []
 
 
-def test_signals_that_are_ignored_stay_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """nohup."""
-    stop_in_the_middle(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGHUP))
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        invoke("--steps", "1", "--out", str(tmp_path))
-    finally:
-        signal.signal(signal.SIGHUP, before)
-    assert (tmp_path / "truth.json").exists()
-
-
-@pytest.mark.parametrize("export", ["text", "db", "text,db"])
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_full_disk_is_told_and_half_a_result_is_removed(tmp_path: Path, jobs: str, export: str) -> None:
-    """A limit on the size of files stands for the disk; it is set in a process of its own, which writes no bytecode:
+@pytest.mark.parametrize(
+    ("jobs", "export"),
+    [
+        ("1", "text"),
+        ("2", "text,db"),
+        pytest.param("1", "db", marks=pytest.mark.full),
+        pytest.param("2", "text", marks=pytest.mark.full),
+        pytest.param("2", "db", marks=pytest.mark.full),
+    ],
+)
+def test_a_full_disk_is_reported_and_partial_results_are_removed(tmp_path: Path, jobs: str, export: str) -> None:
+    """A limit on the size of files stands for the disk; it is set in a separate process, which writes no bytecode:
     Python 3.11 keeps what the limit leaves of it, and no other process could import that module again."""
     arguments = ["mock", "--model", "tiny", "--steps", "3", "--jobs", jobs, "--export-type", export, "--out", "out"]
     code = (
@@ -232,12 +220,6 @@ def test_a_full_disk_is_told_and_half_a_result_is_removed(tmp_path: Path, jobs: 
     assert found.returncode == 1 and "Traceback" not in found.stderr, found.stderr
     assert found.stderr.startswith("tb-npu: cannot write out: ")
     assert list((tmp_path / "out").iterdir()) == []
-
-
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(NpuPluginError, match="cannot write"):
-        invoke("--steps", "1", "--out", str(tmp_path / "file" / "out"))
 
 
 def test_help_names_every_fault_and_every_option() -> None:
@@ -261,3 +243,9 @@ def test_the_examples_of_the_help_work(tmp_path: Path, monkeypatch: pytest.Monke
         if line[:2] == ["tb-npu", "mock"]:
             CliRunner().invoke(mock, line[2:], catch_exceptions=False)
     assert len(asked) == 3
+
+
+def test_more_memory_than_the_device_has_is_reported(tmp_path: Path) -> None:
+    assert "lack of memory" not in invoke("--steps", "1", "--out", str(tmp_path / "small"))
+    text = invoke("--steps", "1", "--hidden", "65536", "--layers", "1", "--out", str(tmp_path / "large"))
+    assert "GiB of a device with 64 GiB" in text and "lack of memory" in text

@@ -46,7 +46,7 @@ def whole(found: list[dict[str, Any]]) -> int:
 
 
 def test_pauses_that_come_back_in_each_step_stand_out_in_a_capture_without_steps(root: Path) -> None:
-    """Of two ranks, which no rule told as each pause was held against the whole capture."""
+    """Cause: each pause was compared with the whole capture, so that no rule named the ranks."""
     found = budgets(root, "mindspore", *(f"gc-pause:{rank}:{MS}" for rank in LATE))
     assert {one["step"] for one in found} == {None} and {one["repeats"] for one in found} == {STEPS}
     step = whole(found) / STEPS

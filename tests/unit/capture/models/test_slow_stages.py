@@ -37,7 +37,7 @@ def ratios(budgets: dict[int, dict[str, Any]]) -> list[float]:
     return [budgets[rank]["same_kernels"] / budgets[rank]["same_kernels_expected"] for rank in range(STAGES)]
 
 
-@pytest.mark.parametrize("framework", ["torch", "mindspore"])
+@pytest.mark.parametrize("framework", ["torch", pytest.param("mindspore", marks=pytest.mark.full)])
 def test_a_slow_stage_takes_longer_for_the_kernels_that_others_run_too(framework: str) -> None:
     budgets = last_step(f"slow-rank:{SLOW}:1.5", framework=framework)
     for rank, ratio in enumerate(ratios(budgets)):
@@ -45,7 +45,7 @@ def test_a_slow_stage_takes_longer_for_the_kernels_that_others_run_too(framework
         assert budgets[rank]["same_kernels"] > budgets[rank]["computing"] / 2
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in (1, 2))])
 def test_healthy_stages_take_the_same_for_the_same_kernels_and_idle_alike(seed: int) -> None:
     budgets = last_step(seed=seed)
     assert ratios(budgets) == pytest.approx([1] * STAGES, rel=0.04)
@@ -56,7 +56,7 @@ def test_healthy_stages_take_the_same_for_the_same_kernels_and_idle_alike(seed: 
     assert budgets[STAGES - 1]["computing"] > 1.1 * budgets[1]["computing"]
 
 
-@pytest.mark.parametrize("fault", ["gc-pause", "slow-loader"])
+@pytest.mark.parametrize("fault", ["gc-pause", pytest.param("slow-loader", marks=pytest.mark.full)])
 def test_while_a_stage_pauses_nothing_runs_on_it_and_all_others_communicate(fault: str) -> None:
     budgets = last_step(f"{fault}:{SLOW}:20")
     assert budgets[SLOW]["idle_at_once"] == pytest.approx(20_000_000, rel=0.2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -10,11 +9,13 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.capture.models.catalog import Sizes
-from tb_npu_plugin.capture.models.run import TRUTH, Recipe
+from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.writers.dialect import Options
 from tests.oracle.raw import Raw
 from tests.oracle.shown import Shown, show
 from tests.support.mock import rank_folder, run, written
+
+PLAIN = Options(memory=False, stack=False)
 
 
 def distributed(recipe: Recipe) -> tuple[Shown, dict[str, Any]]:
@@ -24,117 +25,6 @@ def distributed(recipe: Recipe) -> tuple[Shown, dict[str, Any]]:
 
 def of_step(shown: Shown, step: str, key: str) -> dict[int, int]:
     return {budget["rank"]: budget[key] for budget in shown.data["budgets"] if budget["step"] == step}
-
-
-def test_truth_lies_beside_the_data() -> None:
-    folder, truth = run("cluster")
-    assert json.loads((folder / TRUTH).read_text()) == truth
-    assert truth["layout"] == {"ranks": 8, "tp": 2, "pp": 2, "dp": 2} and truth["steps"] == [11, 12]
-    assert set(truth["ranks"]) == {str(rank) for rank in range(8)}
-
-
-@pytest.mark.parametrize("name", ["level1", "cluster", "resnet", "ai_cpu"])
-def test_computing_of_each_step_is_what_the_overview_shows(name: str) -> None:
-    folder, truth = run(name)
-    for result in folder.glob("*_ascend_pt"):
-        rank = json.loads(next(result.glob("profiler_info_*.json")).read_text())["rank_id"]
-        kernels = Raw(result).computing
-        for number, step in enumerate(truth["steps"]):
-            durs = [round(float(row["Duration(us)"]) * 1000) for row in kernels if row["Step Id"] == str(step)]
-            assert sum(durs) == truth["ranks"][str(rank)]["computing"][number]
-
-
-def test_a_slow_rank_computes_longer_and_the_others_wait_for_it() -> None:
-    recipe = Recipe("tiny", 4, steps=2, sizes=Sizes(hidden=512, sequence=512), faults=("slow-rank:2:1.6",))
-    shown, truth = distributed(recipe)
-    for number, step in enumerate(map(str, truth["steps"])):
-        computing, elapse = of_step(shown, step, "computing"), of_step(shown, step, "elapse")
-        assert max(computing, key=lambda rank: computing[rank]) == 2
-        assert computing[2] / median(computing.values()) == pytest.approx(1.6, rel=0.05)
-        # the one that all wait for communicates least
-        assert min(elapse, key=lambda rank: elapse[rank]) == 2
-        waited = {rank: truth["ranks"][str(rank)]["waited"][number] for rank in range(4)}
-        assert min(waited, key=lambda rank: waited[rank]) == 2
-        for rank in (0, 1, 3):
-            # what the others communicate longer is what they waited longer
-            more = elapse[rank] - elapse[2]
-            assert more == pytest.approx(waited[rank] - waited[2], abs=30_000)
-            assert more > 0
-    assert truth["faults"] == {"slow-rank": [{"rank": 2, "factor": 1.6}]}
-    assert sum(truth["ranks"]["2"]["slowed"]) > 0 == sum(truth["ranks"]["1"]["slowed"])
-
-
-def test_a_slow_link_is_the_slowest_of_the_matrix() -> None:
-    recipe = Recipe("tiny", 4, steps=1, sizes=Sizes(hidden=512, sequence=512), faults=("slow-link:1-3:5",))
-    shown, _ = distributed(recipe)
-    speed = {
-        (link["src_rank"], link["dst_rank"]): link["bandwidth"]
-        for link in shown.data["links"]
-        if link["transport"] == "HCCS"
-    }
-    assert len(speed) == 12
-    slow = {pair: speed.pop(pair) for pair in ((1, 3), (3, 1))}
-    for bandwidth in slow.values():
-        assert median(speed.values()) / bandwidth == pytest.approx(5, rel=0.1)
-    assert max(speed.values()) / min(speed.values()) < 1.1
-
-
-def test_a_pause_of_the_collector_is_in_the_trace_and_in_the_truth() -> None:
-    folder, truth = run("gc_pause")
-    (result,) = folder.glob("*_ascend_pt")
-    pauses = Raw(result).process("Python GC")
-    assert [round(event["dur"] * 1000) for event in pauses] == truth["ranks"]["0"]["pauses"]
-    assert all(4_000_000 < pause < 6_000_000 for pause in truth["ranks"]["0"]["pauses"])
-    assert truth["faults"]["gc-pause"] == [{"rank": 0, "ns": 5_000_000}]
-
-
-def test_a_slow_loader_makes_its_rank_late() -> None:
-    recipe = Recipe("tiny", 4, steps=2, faults=("slow-loader:3:40",))
-    folder, truth = written(recipe)
-    for rank in range(4):
-        loads = [
-            float(row["Host Total Duration(us)"])
-            for row in Raw(rank_folder(folder, rank)).csv("operator_details.csv")
-            if row["Name"].startswith("enumerate(DataLoader)")
-        ]
-        assert len(loads) == 2
-        assert all((35_000 < load < 45_000) == (rank == 3) for load in loads)
-        # the operator around it takes the host 6.5 us on the mean, three times that at most
-        around = [round(load * 1000) - ns for load, ns in zip(loads, truth["ranks"][str(rank)]["loading"])]
-        assert all(4_000 < ns < 22_000 for ns in around)
-        waited = truth["ranks"][str(rank)]["waited"]
-        assert all((wait > 20_000_000) == (rank != 3) for wait in waited[1:])
-
-
-def test_ai_cpu_kernels_take_what_was_put_in() -> None:
-    folder, truth = run("ai_cpu")
-    (result,) = folder.glob("*_ascend_pt")
-    shown = show("kernel", result)
-    rows = [row for row in Raw(result).kernels if row["Accelerator Core"] == "AI_CPU"]
-    assert len(rows) == 2 * 2  # layers, steps
-    assert sum(round(float(row["Duration(us)"]) * 1000) for row in rows) == sum(truth["ranks"]["0"]["ai_cpu"])
-    assert shown.data is not None
-    assert Raw(result).csv("data_preprocess.csv")[0]["Node"] == "NonZero"
-
-
-def test_a_leak_grows_by_what_was_put_in() -> None:
-    folder, truth = run("fragmentation_and_leak")
-    first, second = truth["ranks"]["0"]["allocated"]
-    assert second - first == (3 << 20) + 512  # 32 bytes more, in multiples of 512
-    (result,) = folder.glob("*_ascend_pt")
-    leaked = [row for row in Raw(result).csv("operator_memory.csv") if row["Name"] == "aten::cat"]
-    assert [float(row["Size(KB)"]) * 1024 for row in leaked] == [(3 << 20) + 512] * 2
-    assert all(not row["Release Time(us)"] for row in leaked)
-    assert truth["faults"]["memory-leak"] == {"bytes_per_step": 3 << 20}
-
-
-def test_fragmentation_reserves_more_than_is_allocated() -> None:
-    plain, broken = (run(name)[1]["ranks"]["0"] for name in ("level1", "fragmentation_and_leak"))
-    rest = [1 - found["allocated"][0] / found["reserved"][0] for found in (plain, broken)]
-    assert rest[1] > rest[0] + 0.2
-    (result,) = run("fragmentation_and_leak")[0].glob("*_ascend_pt")
-    last = [row for row in Raw(result).csv("memory_record.csv") if row["Component"] == "PTA"][-1]
-    assert float(last["Total Reserved(MB)"]) * (1 << 20) == broken["reserved"][-1]
 
 
 def test_dynamic_shapes_compile_in_every_step_that_brings_new_ones() -> None:
@@ -172,17 +62,10 @@ def test_the_same_recipe_writes_the_same_bytes(tmp_path: Path, recipe: Recipe) -
     assert contents[0] == contents[1]
 
 
-def test_a_rank_written_alone_is_the_rank_of_the_whole_run(tmp_path: Path) -> None:
-    whole, alone = (Recipe("tiny", ranks=4, tp=2, steps=1, only=only, seed=3) for only in ((), (3,)))
-    folders = [rank_folder(written(recipe)[0], 3) / "ASCEND_PROFILER_OUTPUT" for recipe in (whole, alone)]
-    for path in folders[0].iterdir():
-        assert path.read_bytes() == (folders[1] / path.name).read_bytes(), path.name
-
-
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.full)])
 def test_stages_of_a_healthy_pipeline_differ_and_their_ranks_do_not(seed: int) -> None:
     """What the page says of ranks (frontend/src/base/outlier.ts) rests on it: 10 % above the median of the stage."""
-    shown, truth = distributed(Recipe("tiny", 8, pp=2, steps=1, seed=seed, options=Options(memory=False, stack=False)))
+    shown, truth = distributed(Recipe("tiny", 8, pp=2, steps=1, seed=seed, options=PLAIN))
     stages = {state["rank"]: state["pipeline_stage"] for state in shown.data["ranks"]}
     assert stages == {rank: 1 + rank // 4 for rank in range(8)}
     computing = of_step(shown, str(truth["steps"][0]), "computing")
@@ -192,35 +75,19 @@ def test_stages_of_a_healthy_pipeline_differ_and_their_ranks_do_not(seed: int) -
         assert max(peers) < 1.05 * median(peers)
 
 
-@pytest.mark.parametrize("pp", [2, 4])
+@pytest.mark.parametrize("pp", [4, pytest.param(2, marks=pytest.mark.full)])
 def test_the_stage_of_each_rank_is_known(pp: int) -> None:
     """Of more than two stages, ranks have groups of two beside the one of their pipeline: those tell no stage."""
-    shown, _ = distributed(
-        Recipe("tiny", 2 * pp, pp=pp, steps=1, sizes=Sizes(layers=4), options=Options(memory=False, stack=False))
-    )
+    shown, _ = distributed(Recipe("tiny", 2 * pp, pp=pp, steps=1, sizes=Sizes(layers=4), options=PLAIN))
     assert [state["pipeline_stage"] for state in shown.data["ranks"]] == [1 + rank // 2 for rank in range(2 * pp)]
 
 
-@pytest.mark.parametrize("fault", ["slow-loader:2:10", "gc-pause:2:10"])
-def test_who_comes_late_communicates_least(fault: str) -> None:
-    """Distributed names it by that: less than each other by 10 % of the step."""
-    shown, truth = distributed(Recipe("tiny", 4, steps=2, faults=(fault,), options=Options(gc_threshold=0.0)))
-    step = str(truth["steps"][-1])
-    communicated, whole = of_step(shown, step, "communication_not_overlapped"), of_step(shown, step, "stage")
-    late = min(communicated, key=lambda rank: communicated[rank])
-    others = min(ns for rank, ns in communicated.items() if rank != late)
-    assert late == 2 and others - communicated[late] > 0.1 * max(whole.values())
-
-
-PLAIN = Options(memory=False, stack=False)
-
-
-@pytest.mark.parametrize(("tp", "pp"), [(4, 1), (2, 2)])
-def test_hosts_of_a_healthy_run_are_a_little_apart_and_nobody_is_waited_for_long(tp: int, pp: int) -> None:
+@pytest.mark.parametrize(("tp", "pp"), [pytest.param(4, 1, marks=pytest.mark.full), (2, 2)])
+def test_no_rank_of_a_healthy_run_waits_long(tp: int, pp: int) -> None:
     """The limit of Distributed (frontend/src/views/distributed/ranks.ts): 5 % of a step at one collective. The sum over the
     collectives says nothing where launching takes the time: it was above the limit for it, and a healthy rank was named."""
     worst = 0.0
-    for seed in range(4):
+    for seed in range(2):
         recipe = Recipe("tiny", tp * pp * pp, tp=tp, pp=pp, steps=2, seed=seed, sizes=Sizes(layers=4), options=PLAIN)
         shown, truth = distributed(recipe)
         for step in map(str, truth["steps"]):
@@ -234,8 +101,15 @@ def test_hosts_of_a_healthy_run_are_a_little_apart_and_nobody_is_waited_for_long
     assert worst > 0.1 or pp > 1
 
 
-@pytest.mark.parametrize(("tp", "pp"), [(1, 1), (4, 1), (2, 2)])
-@pytest.mark.parametrize("ms", [3, 40])
+@pytest.mark.parametrize(
+    ("tp", "pp", "ms"),
+    [
+        (1, 1, 40),
+        pytest.param(4, 1, 3, marks=pytest.mark.full),
+        (2, 2, 3),
+        pytest.param(2, 2, 40, marks=pytest.mark.full),
+    ],
+)
 def test_the_longest_wait_for_a_rank_is_what_its_loader_took_longer(tp: int, pp: int, ms: int) -> None:
     """Within the 0.3 ms that healthy hosts are apart."""
     recipe = Recipe(
@@ -274,18 +148,7 @@ def test_a_slow_link_is_the_slowest_of_those_that_move_as_much() -> None:
     assert min(speed for group in found.values() for speed in group.values()) < min(slow)
 
 
-@pytest.mark.parametrize("rank", range(4))
-@pytest.mark.parametrize("micro", [1, 2, 5])
-def test_the_collector_runs_once_in_each_step_of_any_stage(rank: int, micro: int) -> None:
-    """It ran behind the first of the micro batches that go forward and backward in turn, which stages with few have not."""
-    sizes = Sizes(layers=4, micro=micro)
-    _, truths = Recipe("tiny", 4, pp=4, steps=2, sizes=sizes, faults=(f"gc-pause:{rank}:5",)).cluster().times()
-    assert [[4_500_000 <= pause <= 5_500_000 for pause in truth.pauses] for truth in truths] == [
-        [other == rank] * 2 for other in range(4)
-    ]
-
-
-@pytest.mark.parametrize("tp", [1, 4])
+@pytest.mark.parametrize("tp", [1, pytest.param(4, marks=pytest.mark.full)])
 def test_a_pause_of_the_collector_holds_up_the_step_that_it_is_in(tp: int) -> None:
     """In the first recorded step, too, which the page shows first: it came behind the last collective of its step."""
     recipe = Recipe("tiny", 4, tp=tp, steps=2, sizes=Sizes(layers=4), faults=("gc-pause:2:10",), options=PLAIN)
@@ -296,7 +159,7 @@ def test_a_pause_of_the_collector_holds_up_the_step_that_it_is_in(tp: int) -> No
         assert late[2] == max(late.values()) > 5_000_000
 
 
-@pytest.mark.parametrize("model", ["tiny", "resnet50"])
+@pytest.mark.parametrize("model", ["tiny", pytest.param("resnet50", marks=pytest.mark.full)])
 def test_fragmentation_shows_at_the_peak_of_the_allocators(model: str) -> None:
     """It was made in the first step by blocks that were the peak themselves, so that Memory said 0 % of it."""
     sizes = Sizes(layers=4, batch=8) if model == "resnet50" else Sizes(hidden=512, sequence=512)

@@ -46,8 +46,8 @@ def simulated(tmp_path: Path, form: str, *faults: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("form", ["text", "db"])
-def test_the_rank_that_pauses_is_told_by_those_that_wait_for_it(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("form", ["text", pytest.param("db", marks=pytest.mark.full)])
+def test_the_waits_of_others_name_the_rank_that_pauses(tmp_path: Path, form: str) -> None:
     found = simulated(tmp_path, form, "gc-pause:3:20")
     longest = [max(one["wait"] for one in found if one["rank"] == rank) for rank in (0, 2)]
     assert all(15_000_000 < wait < 25_000_000 for wait in longest)
@@ -55,7 +55,7 @@ def test_the_rank_that_pauses_is_told_by_those_that_wait_for_it(tmp_path: Path, 
     assert {one["step"] for one in found if one["wait"] > 5_000_000} == {"11", "12"}
 
 
-def test_a_rank_that_was_recorded_and_a_healthy_run_are_not_told(tmp_path: Path) -> None:
+def test_a_profiled_rank_is_not_reported(tmp_path: Path) -> None:
     assert not [one for one in simulated(tmp_path, "text", "gc-pause:2:20") if one["wait"] > 5_000_000]
 
 

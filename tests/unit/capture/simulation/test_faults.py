@@ -6,7 +6,7 @@ from tb_npu_plugin.capture.simulation.faults import FAULTS, parse_faults
 from tb_npu_plugin.errors import BadRequest
 
 
-def test_words_of_the_command_line() -> None:
+def test_faults_of_the_command_line() -> None:
     faults = parse_faults(
         [
             "slow-rank:3",
@@ -54,7 +54,7 @@ def test_words_of_the_command_line() -> None:
         "ai-cpu:3",
     ],
 )
-def test_what_is_no_fault_is_refused_with_a_hint(text: str) -> None:
+def test_invalid_faults_are_refused_with_a_hint(text: str) -> None:
     with pytest.raises(BadRequest) as caught:
         parse_faults([text], 8)
     assert caught.value.hint
@@ -77,6 +77,6 @@ def test_the_same_fault_twice_is_refused(texts: tuple[str, str]) -> None:
         parse_faults(texts, 8)
 
 
-def test_a_factor_of_one_changes_nothing_and_is_told() -> None:
+def test_a_factor_of_one_is_in_the_truth() -> None:
     faults = parse_faults(["slow-rank:0:1.0"], 1)
     assert faults.as_json() == {"slow-rank": [{"rank": 0, "factor": 1.0}]}

@@ -24,7 +24,7 @@ def process(rank: int = 0) -> Process:
 
 
 @pytest.mark.parametrize("numbered, file, rank", [(True, "_5.db", 5), (False, ".db", -1)])
-def test_a_rank_that_is_not_known_is_none(tmp_path: Path, numbered: bool, file: str, rank: int) -> None:
+def test_an_unknown_rank_is_minus_one(tmp_path: Path, numbered: bool, file: str, rank: int) -> None:
     result = DatabaseResult(tmp_path, process(5), Options(), NEW, numbered)
     result.close()
     connection = sqlite3.connect(tmp_path / f"ascend_pytorch_profiler{file}")
@@ -33,7 +33,7 @@ def test_a_rank_that_is_not_known_is_none(tmp_path: Path, numbered: bool, file: 
     assert found == [(rank, 3)]
 
 
-def test_copies_tell_their_direction(tmp_path: Path) -> None:
+def test_copies_show_their_direction(tmp_path: Path) -> None:
     result = TextResult(tmp_path, process(), Options(level=2), NEW)
     tasks = [Task(COPIES[to_host], T + 10 * to_host, 5, 2, 1, 1 + to_host, T, 1, OP, 64) for to_host in (False, True)]
     result.add(Segment(until=T + 100, tasks=tasks, ops=[OP]))

@@ -15,7 +15,7 @@ SELECT count(*) FROM (
 PLANES = "SELECT DISTINCT info.groupName, info.planeId, task.streamId FROM COMMUNICATION_TASK_INFO info JOIN TASK task USING (globalTaskId)"
 
 
-def test_each_plane_has_a_stream_of_its_own() -> None:
+def test_each_plane_has_a_separate_stream() -> None:
     folder, _ = run("both_cluster")
     with sqlite3.connect(
         rank_folder(folder, 0) / "ASCEND_PROFILER_OUTPUT" / "ascend_pytorch_profiler_0.db"
