@@ -85,7 +85,7 @@ fixtures: $(VENV)/.installed ## write the fixtures again
 	$(BIN)/python fixtures/make.py
 
 screenshots: $(VENV)/.test ## make the pictures of docs/img again
-	$(BIN)/python -m pytest tests/e2e -k "docs or data_pipeline_is_chosen" --docs
+	$(BIN)/python -m pytest tests/e2e -m "full or not full" -k "docs or data_pipeline_is_chosen" --docs
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build dist *.egg-info frontend/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

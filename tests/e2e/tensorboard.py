@@ -67,7 +67,7 @@ def said(url: str, characters: int = 3000) -> str:
 
 
 def settle(folder: Path) -> None:
-    """Make files look as if nobody had written them a moment ago: what still grows is read twice."""
+    """Date files back: the server reads a file that still grows twice."""
     past = time.time() - 3600
     for file in folder.rglob("*"):
         os.utime(file, (past, past))
@@ -75,30 +75,28 @@ def settle(folder: Path) -> None:
 
 @contextlib.contextmanager
 def held_reader(url: str, file: str) -> Iterator[Callable[[], int]]:
-    """As hold_reader, from now on: a worker that what is done within begins may read the file faster than a busy browser
-    comes back. Yields what waits for the reader and gives its process."""
-    over = threading.Event()
+    """Stop a worker of this TensorBoard once it has a file of this name open; yields a function that waits for the stop
+    and returns the process. SIGCONT resumes it; Cancel ends it as any other. The watch begins before the block, since a
+    worker may finish the file before a busy browser returns."""
+    is_over = threading.Event()
     with ThreadPoolExecutor(1) as pool:
-        found = pool.submit(hold_reader, url, file, over)
+        found = pool.submit(_hold, url, file, is_over)
         try:
             yield found.result
         finally:
-            over.set()
+            is_over.set()
 
 
-def hold_reader(url: str, file: str, over: threading.Event | None = None) -> int:
-    """Wait until a worker of a TensorBoard has a file of this name open, and stop it there: a busy browser must not miss
-    what is to be seen meanwhile. Gives its process, to go on with SIGCONT; Cancel ends it as any other. over: when to
-    give up."""
+def _hold(url: str, file: str, is_over: threading.Event) -> int:
     end = time.monotonic() + START_SECONDS
-    while time.monotonic() < end and not (over and over.is_set()):
+    while time.monotonic() < end and not is_over.is_set():
         for worker in _children(_STARTED[url].process):
-            with contextlib.suppress(OSError):  # it has closed the file, or has ended
+            with contextlib.suppress(OSError):  # the file is closed or the process ended
                 if any(one.readlink().name == file for one in Path(f"/proc/{worker}/fd").iterdir()):
                     os.kill(worker, signal.SIGSTOP)
                     return worker
         time.sleep(0.01)
-    raise AssertionError(f"nobody reads {file}; TensorBoard said:\n{said(url)}")
+    raise AssertionError(f"no worker reads {file}; TensorBoard said:\n{said(url)}")
 
 
 def _children(process: int) -> list[int]:
