@@ -207,29 +207,6 @@ def test_progress_of_ranks_can_be_cancelled_and_resumed(open_plugin: Open, rank_
     plugin.close()
 
 
-def test_failed_request_is_reported_and_retried(open_plugin: Open, demo_server: str) -> None:
-    plugin = trace(open_plugin, demo_server)
-    is_down = True
-
-    def answer(route: Any) -> None:
-        if is_down:
-            body = json.dumps({"code": "not_ready", "message": "the trace is being read", "hint": ""})
-            route.fulfill(status=503, content_type="application/json", body=body)
-        else:
-            route.continue_()
-
-    plugin.page.route("**/timeline/slices*", answer)
-    for _ in range(4):
-        plugin.page.keyboard.press("w")
-    note = plugin.frame.get_by_role("alert").filter(has_text="the trace is being read")
-    note.wait_for()
-    is_down = False
-    with plugin.page.expect_response(lambda response: "timeline/slices" in response.url and response.status == 200):
-        note.get_by_role("button").first.click()
-    note.wait_for(state="hidden")
-    plugin.defects[:] = [defect for defect in plugin.defects if "503" not in defect]
-
-
 def test_stale_timeline_is_no_error(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server)
     stale = json.dumps({"code": "stale", "message": "the timeline has been read anew since", "hint": ""})

@@ -180,19 +180,6 @@ def test_dragged_range_counts_the_raw_slices(open_plugin: Open, demo_server: str
         assert sum(s["dur"] for s in own) >= int(row["total_ns"])
 
 
-def test_dark_and_chinese_timeline(open_plugin: Open, demo_server: str) -> None:
-    plugin = trace(open_plugin, demo_server, color_scheme="dark", locale="zh-CN")
-    corner = plugin.frame.locator(".tl-scroll canvas").first.evaluate(
-        "c => Array.from(c.getContext('2d').getImageData(c.width - 2, c.height - 2, 1, 1).data).slice(0, 3)"
-    )
-    assert corner == [29, 34, 40], "the surface of the dark palette"
-    find_field = plugin.frame.locator(".trace-search input")
-    find_field.fill(KERNEL)
-    plugin.page.keyboard.press("Enter")
-    expect(panel(plugin)).to_contain_text("来自 kernel_details.csv")
-    expect(panel(plugin)).to_contain_text("调用链")
-
-
 def test_hidden_timeline_does_not_draw(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server)
     count = (

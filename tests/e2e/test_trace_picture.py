@@ -7,7 +7,6 @@ import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from tests.e2e.conftest import Open, Plugin
 from tests.e2e.tensorboard import tensorboard
-from tests.e2e.timeline import TRACE, settled, shown, trace
+from tests.e2e.timeline import settled, shown, trace
 
 STREAMS, SLICES, LENGTH = 500, 500, 1_000_000
 #: CSS pixels of the timeline: header of a process, a track, its bar (frontend/src/timeline/rows.ts), the names.
@@ -181,31 +180,3 @@ def test_marks_are_of_all_hits(open_plugin: Open, streams_server: str) -> None:
     settled(plugin)
     marked = image(with_marks)[MARKS_TOP, GUTTER:] != image(top.evaluate(PIXELS))[MARKS_TOP, GUTTER:]
     assert marked.mean() > 0.9, "245,000 hits, in each part of the time"
-
-
-def overlap_lanes(trace_view: Path) -> list[tuple[str, Spans]]:
-    """Rows of Overlap Analysis as they are shown: name, (start, end) of the slices in ns after the first event."""
-    events = json.loads(trace_view.read_text("utf-8"), parse_float=Decimal)
-    pid = next(e["pid"] for e in events if e["name"] == "process_name" and e["args"]["name"] == "Overlap Analysis")
-    base = min(int(Decimal(e["ts"]) * 1000) for e in events if e["ph"] in "XC")
-    lanes: dict[int, tuple[str, Spans]] = {}
-    for event in events:
-        if event["ph"] == "X" and event["pid"] == pid:
-            start = int(Decimal(event["ts"]) * 1000) - base
-            _, spans = lanes.setdefault(event["tid"], (event["name"], []))
-            spans.append((start, start + int(event["dur"] * 1000)))
-    return [lanes[tid] for tid in sorted(lanes)]
-
-
-@pytest.mark.parametrize("ratio", [1, 2])
-def test_painted_share_is_the_share_of_the_trace(open_plugin: Open, demo_server: str, ratio: int) -> None:
-    lanes = overlap_lanes(TRACE)
-    plugin = trace(open_plugin, demo_server, {"trace.rows": "Overlap"}, device_scale_factor=ratio)
-    picture = Picture.of(plugin, ratio)
-    whole = (min(spans[0][0] for _, spans in lanes), max(spans[-1][1] for _, spans in lanes))
-    for number, (name, spans) in enumerate(lanes):
-        painted = picture.lane(HEADER + number * TRACK)[:, picture.columns(whole)].mean()
-        true = sum(end - start for start, end in spans) / (whole[1] - whole[0])
-        assert painted == pytest.approx(true, abs=0.01), name
-        assert painted > 0
-    assert dict(lanes)["Free"]

@@ -23,6 +23,10 @@ LANDMARK = {
 }
 
 
+#: Colour of the last pixel of a canvas.
+CORNER = "c => [...c.getContext('2d').getImageData(c.width - 2, c.height - 2, 1, 1).data].slice(0, 3)"
+
+
 def test_each_view_opens_from_the_sidebar(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     plugin.open()
@@ -102,6 +106,8 @@ def test_each_view_is_dark_and_chinese(open_plugin: Open, demo_server: str) -> N
         assert LANDMARK[view] not in plugin.main.inner_text()
         background = plugin.frame.locator("body").evaluate("body => getComputedStyle(body).backgroundColor")
         assert background == "rgb(20, 24, 29)"
+        if view == "trace":
+            assert plugin.frame.locator(".tl-base").evaluate(CORNER) == [29, 34, 40]
 
 
 @pytest.mark.parametrize("view", VIEWS)
