@@ -37,8 +37,8 @@ VIEW = """
 import os, sys
 from pathlib import Path
 from tb_npu_plugin.discovery.watch import Watcher
-from tb_npu_plugin.server.encoding import encode_json
-from tb_npu_plugin.server.service import Service
+from tb_npu_plugin.service.json_encoding import encode_json
+from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.library import Library
 watcher = Watcher({"": Path(sys.argv[1])}, background=False)
 run = watcher.update().runs[0].token

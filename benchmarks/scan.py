@@ -18,11 +18,11 @@ from benchmarks import harness
 from benchmarks.harness import Bar
 from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import Into, scan_trace
+from tb_npu_plugin.scan import ScanSink, scan_trace
 from tb_npu_plugin.scan.columns import MemoryColumns
 from tb_npu_plugin.scan.msgspec_events import PythonRows
 from tb_npu_plugin.scan.msgspec_scanner import Scanner
-from tb_npu_plugin.scan.source import Peeks, Source
+from tb_npu_plugin.scan.source import PreviewSchedule, Source
 
 THREADS_VARIABLE = "TB_NPU_SCAN_THREADS"
 NAMES = {"c": "c", "python": "msgspec"}
@@ -38,7 +38,7 @@ def scan(path: Path, scanner: str, threads: int = 1) -> None:
     os.environ.update({SCANNER_VARIABLE: scanner, THREADS_VARIABLE: str(threads)})
     log = ProblemLog()
     with tempfile.TemporaryDirectory(dir=path.parent) as spool:
-        events = scan_trace(path, log, lambda _: None, Into(spool=Path(spool)))
+        events = scan_trace(path, log, lambda _: None, ScanSink(spool=Path(spool)))
         assert events.scanner == NAMES[scanner] and events.complete and not log.list()
 
 
@@ -52,7 +52,7 @@ class Parser(Scanner):
 def parse(path: Path) -> None:
     """Decode all events with the Python scanner."""
     log = ProblemLog()
-    Parser(Source(path, log, lambda _: None), None, PythonRows(MemoryColumns()), Peeks(None, ())).scan()
+    Parser(Source(path, log, lambda _: None), None, PythonRows(MemoryColumns()), PreviewSchedule(None, ())).scan()
     assert not log.list()
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_npu_plugin.discovery.watch import look_once
+from tb_npu_plugin.discovery.watch import scan_once
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.server.choice import OPENS
+from tb_npu_plugin.service.choice import OPENS
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.tables import NULL_INT, Table, Text
@@ -96,7 +96,7 @@ def open(path: str | Path) -> list[SpanFrames]:
     where = Path(path).expanduser().absolute()
     if not where.exists():
         raise NotFound(f"{where} does not exist. Give a logdir, a run, a result folder or one of its files.")
-    watcher = look_once({"": where})
+    watcher = scan_once({"": where})
     scan = watcher.current()
     places = scan.places()
     if not places:
@@ -105,7 +105,7 @@ def open(path: str | Path) -> list[SpanFrames]:
     library = Library(watcher)
     try:
         seen = library.read(places, ["tables"])
-        return [SpanFrames(library.open(place, [stand for one, stand in seen if one is place])) for place in places]
+        return [SpanFrames(library.open(place, [status for one, status in seen if one is place])) for place in places]
     finally:
         library.close()
 

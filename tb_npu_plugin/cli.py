@@ -85,26 +85,26 @@ def main() -> NoReturn:
         click.echo("tb-npu: stopped. What was read is kept; run it again to go on.", err=True)
         sys.exit(130)
     except BadRequest as error:
-        _complain(error, 2)
+        _print_error(error, 2)
     except NpuPluginError as error:
-        _complain(error, 1)
+        _print_error(error, 1)
     except BrokenPipeError:
-        _lose_output()  # the reader of our output has gone; so do we, as click does where it meets this
+        _discard_output()  # the reader of our output has gone; so do we, as click does where it meets this
         sys.exit(1)
     except OSError as error:
         if error.errno not in _FULL:
             raise
-        _lose_output()
-        _complain(NpuPluginError(f"it cannot be written: {error.strerror}", "Make room, and run it again."), 1)
+        _discard_output()
+        _print_error(NpuPluginError(f"it cannot be written: {error.strerror}", "Make room, and run it again."), 1)
     sys.exit(0)
 
 
-def _lose_output() -> None:
+def _discard_output() -> None:
     """What is left to write goes nowhere: Python tries once more at its end, and would complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _complain(error: NpuPluginError, code: int) -> NoReturn:
+def _print_error(error: NpuPluginError, code: int) -> NoReturn:
     click.echo(f"tb-npu: {error.message}", err=True)
     if error.hint:
         click.echo(error.hint, err=True)

@@ -13,13 +13,13 @@ import msgspec
 
 from tb_npu_plugin import cli_print
 from tb_npu_plugin.discovery.model import Place, Scan
-from tb_npu_plugin.discovery.watch import look_once
+from tb_npu_plugin.discovery.watch import scan_once
 from tb_npu_plugin.errors import NpuPluginError
-from tb_npu_plugin.server.catalog import catalog, of_job
-from tb_npu_plugin.server.choice import OPENS, choose_place, choose_run
-from tb_npu_plugin.server.encoding import encode_json
-from tb_npu_plugin.server.service import Service
-from tb_npu_plugin.store.library import Library, Stand
+from tb_npu_plugin.service.answers import Service
+from tb_npu_plugin.service.catalog import catalog, job_progress
+from tb_npu_plugin.service.choice import OPENS, choose_place, choose_run
+from tb_npu_plugin.service.json_encoding import encode_json
+from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.views import doctor as doctor_view
 from tb_npu_plugin.views.availability import facts_of_span, missing
@@ -32,7 +32,7 @@ PATH = click.Path(exists=True, path_type=Path)
 VIEW_IDS = [view.id for view in VIEWS]
 
 
-class Nothing(NpuPluginError):
+class NoResultsError(NpuPluginError):
     """There is nothing to show."""
 
     code = "nothing"
@@ -76,7 +76,7 @@ def show(
             given["experimental"] = choose_place(sides[1], run, experimental or other, span).span.token
         else:
             given["span"] = choose_place(scan, run, worker, span).span.token
-        found = _view(Service(library, ahead=False), view, given)
+        found = _view(Service(library, read_ahead=False), view, given)
         if as_json:
             _write_json(found)
         else:
@@ -121,12 +121,12 @@ def _library(paths: Sequence[Path]) -> Iterator[Library]:
     """The results below the paths, scanned. Raises Nothing when there are none."""
     # One path has no name in front of its runs; of two, the order tells them apart.
     logdirs = {("" if len(paths) == 1 else str(number + 1)): path.absolute() for number, path in enumerate(paths)}
-    watcher = look_once(logdirs)
+    watcher = scan_once(logdirs)
     scan = watcher.current()
     library = Library(watcher)
     try:
         if not scan.runs and not scan.skipped:
-            raise Nothing(f"no NPU result below {', '.join(map(str, paths))}", OPENS)
+            raise NoResultsError(f"no NPU result below {', '.join(map(str, paths))}", OPENS)
         yield library
     finally:
         library.close()
@@ -160,7 +160,7 @@ def _view(service: Service, view: str, params: dict[str, str]) -> dict[str, Any]
     return out
 
 
-def _read(library: Library) -> list[tuple[Place, list[Stand]]]:
+def _read(library: Library) -> list[tuple[Place, list[StageStatus]]]:
     """Read everything that was found; returns where it stands, and how far it is read where it is still written."""
     places = library.scan().places()
     size = sum(place.span.bytes for place in places)
@@ -168,16 +168,16 @@ def _read(library: Library) -> list[tuple[Place, list[Stand]]]:
 
         def tell() -> None:
             jobs = library.jobs()
-            bar([of_job(job) for job in jobs], size - sum(job.bytes_total for job in jobs))
+            bar([job_progress(job) for job in jobs], size - sum(job.bytes_total for job in jobs))
 
         seen = library.read(places, STAGES, tell)
-    return [(place, [stand for one, stand in seen if one is place]) for place in places]
+    return [(place, [status for one, status in seen if one is place]) for place in places]
 
 
-def _examined(library: Library, place: Place, seen: Sequence[Stand]) -> dict[str, Any]:
+def _examined(library: Library, place: Place, seen: Sequence[StageStatus]) -> dict[str, Any]:
     """What doctor says of one span. seen: see Library.open."""
     span = library.open(place, seen)
-    states = {stage: library.stand(place, stage).state for stage in STAGES}
+    states = {stage: library.status(place, stage).state for stage in STAGES}
     problems = [problem.as_json() for problem in span.problems]
     found = doctor_view.build(ViewInput([span], {})).data
     return {

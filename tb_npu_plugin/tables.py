@@ -65,7 +65,7 @@ class Column:
     required: bool = False
 
 
-class Words(Sequence[str], ABC):
+class StringDictionary(Sequence[str], ABC):
     """Distinct texts that lie in a file, in natural order (see `natural_key`)."""
 
     @abstractmethod
@@ -110,7 +110,7 @@ class Text:
 
     def tolist(self) -> list[str | None]:
         """Plain list, None where unknown."""
-        if isinstance(self.values, Words):
+        if isinstance(self.values, StringDictionary):
             found, places = np.unique(self.codes, return_inverse=True)
             there = found[found >= 0]
             picked = [*([None] * (len(found) - len(there))), *self.values.pick(there)]
@@ -125,7 +125,7 @@ class Text:
     def isin(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
         """Mask of the rows that hold one of these values."""
         chosen = set(wanted)
-        if isinstance(self.values, Words):
+        if isinstance(self.values, StringDictionary):
             hits = self.values.codes_of(chosen)
         else:
             hits = [code for code, item in enumerate(self.values) if item in chosen]
@@ -153,13 +153,13 @@ class StoredColumns(Mapping[str, Data], ABC):
         """The first rows by a column: of equal ones the first, unknown ones last. None: sort them yourself."""
         return None
 
-    def sums(self, question: Question) -> Sums | None:
+    def sums(self, question: GroupByQuery) -> GroupByResult | None:
         """See analysis.grouping.summed. None: sum them up yourself."""
         return None
 
 
 @dataclass(frozen=True)
-class Question:
+class GroupByQuery:
     """Sums of groups of rows: keys and integer columns by key. See `Sums`."""
 
     keys: tuple[str, ...]
@@ -170,7 +170,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Sums:
+class GroupByResult:
     """One entry for each combination of the keys that occurs, in the order of their first rows.
 
     first       number of the first row
@@ -197,7 +197,7 @@ class Sums:
         return len(self.first)
 
 
-class TakenColumns(StoredColumns):
+class PickedColumns(StoredColumns):
     """Some rows of stored columns."""
 
     def __init__(self, base: StoredColumns, rows: NDArray[Any]) -> None:
@@ -282,7 +282,7 @@ class Table:
     def take(self, rows: NDArray[Any]) -> Table:
         """Rows by index or mask; stored columns stay where they are."""
         if isinstance(self.data, StoredColumns):
-            return Table(self.columns, TakenColumns(self.data, rows))
+            return Table(self.columns, PickedColumns(self.data, rows))
         return Table(self.columns, {key: _taken(value, rows) for key, value in self.data.items()})
 
     def loaded(self, rows: IntArray) -> Table:

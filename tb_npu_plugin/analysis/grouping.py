@@ -8,7 +8,17 @@ from typing import Union
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray, Question, StoredColumns, Sums, Table, Text, known
+from tb_npu_plugin.tables import (
+    NULL_INT,
+    FloatArray,
+    GroupByQuery,
+    GroupByResult,
+    IntArray,
+    StoredColumns,
+    Table,
+    Text,
+    known,
+)
 
 Key = Union[IntArray, Text]
 
@@ -96,27 +106,27 @@ class Groups:
         return np.where(self.count_known(values) > 0, reduced, NULL_INT)
 
 
-def summed(table: Table, question: Question) -> Sums:
+def summed(table: Table, question: GroupByQuery) -> GroupByResult:
     """Sums of groups of a table's rows; a stored table answers without being loaded."""
     found = table.data.sums(question) if isinstance(table.data, StoredColumns) else None
     return _summed(table, question) if found is None else found
 
 
-def summed_text(found: Sums, key: str) -> Text:
+def summed_text(found: GroupByResult, key: str) -> Text:
     """A key that is a column of texts."""
     texts = found.keys[key]
     assert isinstance(texts, Text)
     return texts
 
 
-def _summed(table: Table, question: Question) -> Sums:
+def _summed(table: Table, question: GroupByQuery) -> GroupByResult:
     keys = {key: _key(table, key) for key in question.keys}
     groups = Groups(list(keys.values()), len(table))
     totals, ranges = ({key: table.ints(key) for key in some} for some in (question.totals, question.ranges))
     incomplete = np.zeros(len(table), dtype=np.int64)
     for key in question.complete:
         incomplete |= ~known(table.ints(key))
-    return Sums(
+    return GroupByResult(
         first=groups.first,
         keys={
             key: data.take(groups.first) if isinstance(data, Text) else data[groups.first] for key, data in keys.items()

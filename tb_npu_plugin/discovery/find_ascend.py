@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.find_msprof import databases_in, is_exported, newest
-from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, is_file, listed, unread_of
+from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, is_file, listed, unread_of
 from tb_npu_plugin.discovery.identity import fold, identify, read_info
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.messages import Message
@@ -20,12 +20,12 @@ from tb_npu_plugin.schema.msprof import MSPROF_DATABASE
 from tb_npu_plugin.schema.torch_npu_json import ANALYSE_MOCK, MOCK_CAPTURE, MOCK_TRACE, OUTPUT_FOLDER
 
 
-def find_ascend(folder: Folder) -> Taken | None:
+def find_ascend(folder: Folder) -> FinderResult | None:
     """A folder with an ASCEND_PROFILER_OUTPUT or with files of one, or one of raw data that was never parsed."""
     names = folder.folders
     if OUTPUT_FOLDER not in names and any(map(layout.is_result_name, names)):
         # MindSpore 2.3 and 2.4 put the raw data beside the result.
-        return Taken(closed=frozenset(filter(layout.is_raw, names)))
+        return FinderResult(closed=frozenset(filter(layout.is_raw, names)))
     raw = frozenset(name for name in names if layout.is_raw(name))
     format = _format(folder)
     if OUTPUT_FOLDER not in names and any(_belongs_in_output(entry) for entry in folder.entries):
@@ -39,7 +39,7 @@ def find_ascend(folder: Folder) -> Taken | None:
         return taken
     raw -= frozenset(name for name in raw if is_exported(folder.path / name))
     if raw:
-        return Taken(skipped=[_never_parsed(folder, _raw_format(folder, raw, format))], closed=raw)
+        return FinderResult(skipped=[_never_parsed(folder, _raw_format(folder, raw, format))], closed=raw)
     return None
 
 
@@ -88,19 +88,19 @@ def _never_parsed(folder: Folder, format: Format) -> report.Skipped:
     return report.never_parsed(folder.label, format.analyse, folder.path)
 
 
-def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) -> Taken:
+def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) -> FinderResult:
     """Take a folder that has parsed files, or say why not. prefix: the path of those files below it, ending in a slash."""
     try:
         output = listed(folder.path / prefix)
     except FileNotFoundError:
-        return Taken()
+        return FinderResult()
     except OSError as error:
-        return Taken(skipped=[report.unreadable(f"{folder.label}/{OUTPUT_FOLDER}", error)])
+        return FinderResult(skipped=[report.unreadable(f"{folder.label}/{OUTPUT_FOLDER}", error)])
     notes: list[Problem] = []
     parsed = [entry for entry in output if not layout.is_in_root(format, entry.name)]
     files = files_of(parsed, prefix, format, notes)
     if not files:
-        return Taken(skipped=[_never_parsed(folder, format) if raw else report.empty(folder.label)])
+        return FinderResult(skipped=[_never_parsed(folder, format) if raw else report.empty(folder.label)])
     if not layout.is_result_name(folder.name):
         notes.append(_renamed(report.shown(folder.name), format))
     files += files_of([entry for entry in folder.entries if layout.is_in_root(format, entry.name)], "", format, notes)
@@ -115,7 +115,7 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
         # Processes that never initialised the communication all say rank 0: the device tells them apart.
         identity = replace(identity, device=read_info(str(folder.path / infos[0][0]), *infos[0][1:]).device)
     label = report.shown(folder.path.name)
-    return Taken(
+    return FinderResult(
         [
             Found(
                 format.id,

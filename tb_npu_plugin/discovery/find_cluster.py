@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tb_npu_plugin.discovery.cluster_ranks import cluster_ranks
-from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, unread_of
+from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, unread_of
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.messages import Message
@@ -14,7 +14,7 @@ from tb_npu_plugin.schema.formats import CLUSTER
 _SIGNS = {file.name for file in (cluster.STEPS, cluster.COMMUNICATIONS, cluster.MATRIX, cluster.DATABASE)}
 
 
-def find_cluster(folder: Folder) -> Taken | None:
+def find_cluster(folder: Folder) -> FinderResult | None:
     """A folder with one of the files that only this tool writes."""
     if not any(entry.name in _SIGNS or entry.name.removesuffix(".gz") in _SIGNS for entry in folder.entries):
         return None
@@ -23,8 +23,8 @@ def find_cluster(folder: Folder) -> Taken | None:
     ranks = cluster_ranks(folder.path, files)
     unread = unread_of(folder.entries, "", CLUSTER)
     if not ranks:
-        return Taken(skipped=[_no_ranks(folder.label)])
-    return Taken(
+        return FinderResult(skipped=[_no_ranks(folder.label)])
+    return FinderResult(
         [
             Found(
                 CLUSTER.id,

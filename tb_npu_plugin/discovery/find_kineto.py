@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from tb_npu_plugin.discovery import layout, report
-from tb_npu_plugin.discovery.found import Folder, Found, Taken, found_file, is_file
+from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_file
 from tb_npu_plugin.discovery.identity import MAX_RANK, Identity, fold
 from tb_npu_plugin.discovery.kineto_head import kineto_head
 from tb_npu_plugin.discovery.report import Skipped, shown
@@ -19,9 +19,9 @@ from tb_npu_plugin.schema.formats import FORMATS, KINETO
 _ENDS = (".json", ".json.gz")
 
 
-def find_kineto(folder: Folder) -> Taken | None:
+def find_kineto(folder: Folder) -> FinderResult | None:
     """Files named as torch.profiler names its traces, and JSON files that begin as they do."""
-    taken = Taken()
+    taken = FinderResult()
     for entry in folder.entries:
         try:
             span = _span(folder, entry)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tb_npu_plugin.discovery import report
-from tb_npu_plugin.discovery.found import Folder, Found, Taken, found_file, is_folder, listed, unread_of
+from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_folder, listed, unread_of
 from tb_npu_plugin.discovery.identity import MAX_DIGITS, Identity, fold
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.rank_table import ASSUMED, CLUSTER_FOLDER, HOSTS_FILE, RankTable, read_rank_table
@@ -29,7 +29,7 @@ FILE_NAMES = "file names"
 Entries = Sequence["os.DirEntry[str]"]
 
 
-def find_mindinsight(folder: Folder) -> Taken | None:
+def find_mindinsight(folder: Folder) -> FinderResult | None:
     """A flat folder, or one with a cluster_profiler in it."""
     if CLUSTER_FOLDER in folder.folders and not _ours(folder.entries):
         return _cluster(folder)
@@ -39,7 +39,7 @@ def find_mindinsight(folder: Folder) -> Taken | None:
         return None
     unread = unread_of(folder.entries, "", MINDINSIGHT)
     found = [_flat(folder, rank, entries, unread) for rank, entries in sorted(by_rank.items())]
-    return Taken([one for one in found if one.files])
+    return FinderResult([one for one in found if one.files])
 
 
 def _flat(folder: Folder, rank: int, entries: Entries, unread: Unread) -> Found:
@@ -104,16 +104,16 @@ def _identity(rank: int, source: str, host: str = "") -> Identity:
     return Identity(rank, source, host, host or None, None, "", "")
 
 
-def _cluster(folder: Folder) -> Taken | None:
+def _cluster(folder: Folder) -> FinderResult | None:
     """One span a device of cluster_profiler/<host>/profiler; its rank from the table of the run folder."""
     try:
         hosts = hosts_of(folder.path)
     except OSError as error:
-        return Taken(skipped=[report.unreadable(f"{folder.label}/{CLUSTER_FOLDER}", error)])
+        return FinderResult(skipped=[report.unreadable(f"{folder.label}/{CLUSTER_FOLDER}", error)])
     if not hosts:
         return None
     table = read_rank_table(folder.path)
-    taken = Taken(closed=frozenset({CLUSTER_FOLDER}))
+    taken = FinderResult(closed=frozenset({CLUSTER_FOLDER}))
     for host in hosts:
         prefix = f"{CLUSTER_FOLDER}/{host}/{FOLDER}/"
         try:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
-from tb_npu_plugin.discovery.found import Folder, Found, Taken, files_of, listed, unread_of
+from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, listed, unread_of
 from tb_npu_plugin.discovery.identity import Identity, fold
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.report import shown
@@ -22,20 +22,20 @@ from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 _STAMP = re.compile(r"\d{14,}")
 
 
-def find_msprof(folder: Folder) -> Taken | None:
+def find_msprof(folder: Folder) -> FinderResult | None:
     """A folder that holds an export of msprof: text files, a database, or both; whatever its name."""
     notes: list[Problem] = []
     with_text = msprof.OUTPUT_FOLDER in folder.folders
     databases = [] if _is_of_a_framework(folder) else databases_in(folder.entries, "", notes)
     if not with_text and not databases:
-        return Taken(skipped=[_never_exported(folder)], whole=True) if _is_raw(folder) else None
+        return FinderResult(skipped=[_never_exported(folder)], whole=True) if _is_raw(folder) else None
     try:
         output = listed(folder.path / msprof.OUTPUT_FOLDER) if with_text else []
     except OSError as error:
-        return Taken(skipped=[report.unreadable(f"{folder.label}/{msprof.OUTPUT_FOLDER}", error)], whole=True)
+        return FinderResult(skipped=[report.unreadable(f"{folder.label}/{msprof.OUTPUT_FOLDER}", error)], whole=True)
     files = newest([*files_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF, notes), *databases], notes)
     if not files:
-        return Taken(skipped=[_never_exported(folder)], whole=True)
+        return FinderResult(skipped=[_never_exported(folder)], whole=True)
     parts = folder.parts or (folder.path.name,)
     found = Found(
         MSPROF.id,
@@ -48,7 +48,7 @@ def find_msprof(folder: Folder) -> Taken | None:
         shown(folder.path.name),
         unread=unread_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF),
     )
-    return Taken([found], whole=True)
+    return FinderResult([found], whole=True)
 
 
 def _is_of_a_framework(folder: Folder) -> bool:

@@ -76,7 +76,7 @@ class Found:
 
 
 @dataclass
-class Taken:
+class FinderResult:
     """What a finder makes of a folder.
 
     closed  names of folders in it that hold nothing more to find
@@ -92,7 +92,7 @@ class Taken:
 #: Files that nothing reads are told one by one up to so many.
 MAX_UNREAD = 100
 #: Looks at a folder's names, sizes and times; None where it is none of its kind.
-Finder = Callable[[Folder], Optional[Taken]]
+Finder = Callable[[Folder], Optional[FinderResult]]
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:

@@ -6,13 +6,13 @@ import os
 from collections.abc import Sequence
 
 from tb_npu_plugin.discovery import layout, report
-from tb_npu_plugin.discovery.found import Folder, Taken, kind_of
+from tb_npu_plugin.discovery.found import FinderResult, Folder, kind_of
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.formats import FORMATS
 
 
-def odd_entries(folder: Folder, taken: Sequence[Taken]) -> list[Skipped]:
+def odd_entries(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipped]:
     """Those of a folder that no finder tells of."""
     told = {note.file.rpartition("/")[2] for one in taken for found in one.found for note in found.notes}
     told |= {skipped.path.rpartition("/")[2] for one in taken for skipped in one.skipped}

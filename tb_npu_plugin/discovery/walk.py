@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.finders import FINDERS
-from tb_npu_plugin.discovery.found import Folder, Found, Taken, listed, shown_parts
+from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, listed, shown_parts
 from tb_npu_plugin.discovery.odd_entries import odd_entries
 from tb_npu_plugin.discovery.patience import FILE_LIMIT, FOLDER_LIMIT, within
 from tb_npu_plugin.discovery.report import Skipped
@@ -80,7 +80,7 @@ class Walk:
         if layout.is_result_name(here.name):
             self.skipped.append(report.empty(here.label))
 
-    def _look(self, folder: Path, parts: tuple[str, ...]) -> tuple[Folder, list[Taken]]:
+    def _look(self, folder: Path, parts: tuple[str, ...]) -> tuple[Folder, list[FinderResult]]:
         """What a folder holds, and what finders make of it, up to one that takes all. Raises OSError."""
         here = Folder(folder, parts, self._label(parts), listed(folder))
         all_taken = []
@@ -90,7 +90,7 @@ class Walk:
                 all_taken.append(taken)
                 if taken.whole:
                     break
-        return here, [*all_taken, Taken(skipped=odd_entries(here, all_taken))]
+        return here, [*all_taken, FinderResult(skipped=odd_entries(here, all_taken))]
 
     def _below(self, parts: tuple[str, ...], entries: Sequence[os.DirEntry[str]], above: frozenset[Node]) -> None:
         """Go into the folders among the entries, links included."""

@@ -20,7 +20,7 @@ MAX_AGE = 3.0
 MAX_SHARE = 0.1
 
 
-def look_once(paths: Mapping[str, Path]) -> Watcher:
+def scan_once(paths: Mapping[str, Path]) -> Watcher:
     """A watcher for programs that look once, scanned. paths: by name, each a folder, or a file, which stands for the
     result that it belongs to."""
 

@@ -25,7 +25,7 @@ from tb_npu_plugin.readers.shared.reading import Progress, Reading, Tables
 from tb_npu_plugin.readers.text import capture, minddata
 from tb_npu_plugin.readers.text.l2_cache import with_l2_rates
 from tb_npu_plugin.readers.text.steps import with_known_times
-from tb_npu_plugin.scan import Into, Scan, TraceEvents, scan_trace
+from tb_npu_plugin.scan import Scan, ScanSink, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.schema.core import DATABASE_SUFFIX
 from tb_npu_plugin.schema.formats import CLUSTER, KINETO, MINDINSIGHT, MINDSPORE, MSPROF, TORCH_NPU
@@ -79,7 +79,7 @@ def _capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
     return settings.completed(capture.read_capture(folder, log), folder, files, log)
 
 
-def _scan(path: Path, log: ProblemLog, progress: Progress, into: Into) -> TraceEvents:
+def _scan(path: Path, log: ProblemLog, progress: Progress, into: ScanSink) -> TraceEvents:
     chosen: Scan = scan_database if path.name.endswith(DATABASE_SUFFIX) else scan_trace
     return chosen(path, log, progress, into)
 

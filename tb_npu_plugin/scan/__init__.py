@@ -15,8 +15,8 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan.columns import Columns, MemoryColumns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents
-from tb_npu_plugin.scan.source import Peeks, Source
-from tb_npu_plugin.scan.threads import THREADS_VARIABLE, asked_threads
+from tb_npu_plugin.scan.source import PreviewSchedule, Source
+from tb_npu_plugin.scan.threads import THREADS_VARIABLE, requested_threads
 
 __all__ = ["MEMORY", "Into", "Scan", "TraceEvents", "check_settings", "native_or_python", "scan_trace"]
 
@@ -37,7 +37,7 @@ def native_or_python(native: Callable[[], T], python: Callable[[], T]) -> T:
 
 
 @dataclass(frozen=True)
-class Into:
+class ScanSink:
     """Where the events of a file go while it is read.
 
     blob     for a gzip file or a database, where the args are written one after the other; `args_offset` then counts in
@@ -54,12 +54,12 @@ class Into:
     peek_at: Sequence[int] = ()
 
 
-MEMORY = Into()
+MEMORY = ScanSink()
 #: Reads the events of a file; see scan_trace.
-Scan = Callable[[Path, ProblemLog, Callable[[int], None], Into], TraceEvents]
+Scan = Callable[[Path, ProblemLog, Callable[[int], None], ScanSink], TraceEvents]
 
 
-def scan_trace(path: Path, log: ProblemLog, progress: Callable[[int], None], into: Into = MEMORY) -> TraceEvents:
+def scan_trace(path: Path, log: ProblemLog, progress: Callable[[int], None], into: ScanSink = MEMORY) -> TraceEvents:
     """Read a trace: a bare list of events or {"traceEvents": [...]}, plain or gzip, complete or not.
 
     progress: called with the bytes of the file that were read since the last call.
@@ -67,10 +67,10 @@ def scan_trace(path: Path, log: ProblemLog, progress: Callable[[int], None], int
     Raises BadSetting as check_settings does, OSError when `spool` or `blob` cannot be written.
     """
     with closing(MemoryColumns() if into.spool is None else SpooledColumns(into.spool)) as columns:
-        return _chosen()(Source(path, log, progress), into.blob, columns, Peeks(into.peek, into.peek_at))
+        return _chosen()(Source(path, log, progress), into.blob, columns, PreviewSchedule(into.peek, into.peek_at))
 
 
-_Scanner = Callable[[Source, Optional[IO[bytes]], Columns, Peeks], TraceEvents]
+_Scanner = Callable[[Source, Optional[IO[bytes]], Columns, PreviewSchedule], TraceEvents]
 
 
 def check_settings() -> None:
@@ -78,7 +78,7 @@ def check_settings() -> None:
     positive number. To be called before anything is read: it is no defect of a file."""
     _chosen()
     if os.environ.get(THREADS_VARIABLE):
-        asked_threads()
+        requested_threads()
 
 
 def _chosen() -> _Scanner:

@@ -33,7 +33,7 @@ class Event(msgspec.Struct, gc=False):
     args: _Raw = _ABSENT
 
 
-class Loose(msgspec.Struct, gc=False):
+class LooseEvent(msgspec.Struct, gc=False):
     """One event of which nothing is taken for granted."""
 
     ph: _Raw = _ABSENT
@@ -51,7 +51,7 @@ class Loose(msgspec.Struct, gc=False):
 _ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 LIST = msgspec.json.Decoder(list[Event])
 ONE = msgspec.json.Decoder(Event)
-ONE_LOOSE = msgspec.json.Decoder(Loose)
+ONE_LOOSE = msgspec.json.Decoder(LooseEvent)
 
 
 class Texts:
@@ -141,7 +141,7 @@ def decode(decoder: msgspec.json.Decoder[Any], data: bytes) -> Any:
         return None
 
 
-def strict(loose: Loose) -> Event:
+def strict(loose: LooseEvent) -> Event:
     """The same event with what can be used of its fields."""
     return Event(
         ph=json_text(bytes(loose.ph)) or "",

@@ -31,7 +31,7 @@ from tb_npu_plugin.scan.msgspec_events import (
     strict,
 )
 from tb_npu_plugin.scan.prelude import find_events
-from tb_npu_plugin.scan.source import Peeks, Source
+from tb_npu_plugin.scan.source import PreviewSchedule, Source
 
 #: What stands between two events, backwards.
 _SEPARATOR = re.compile(rb"\{[ \t\r\n]{0,99},[ \t\r\n]{0,99}\}")
@@ -52,7 +52,7 @@ class Scanner:
 
     name = "msgspec"
 
-    def __init__(self, source: Source, blob: IO[bytes] | None, rows: Rows, peeks: Peeks) -> None:
+    def __init__(self, source: Source, blob: IO[bytes] | None, rows: Rows, peeks: PreviewSchedule) -> None:
         self._source = source
         self._blob = blob
         self._blob_size = 0
@@ -158,8 +158,8 @@ class Scanner:
     def _slow(self, buffer: bytes, final: bool) -> bytes:
         """As `_take`, for a stretch with something wrong in it or an unlucky cut."""
         plain = tokens.without_controls(buffer)
-        ends = tokens.Ends(plain)
-        stretch = tokens.Stretch(plain, ends, final, MAX_EVENT)
+        ends = tokens.TokenEnds(plain)
+        stretch = tokens.Segment(plain, ends, final, MAX_EVENT)
         mended: bytearray | None = None
         events: list[Event] = []
         for start, end, good in stretch:
@@ -179,7 +179,7 @@ class Scanner:
         return self._drop(buffer, stretch.rest)  # what follows is seen again, whole
 
     def _salvage(
-        self, data: bytes, start: int, around: tuple[bytes, tokens.Ends], events: list[Event], level: int = 0
+        self, data: bytes, start: int, around: tuple[bytes, tokens.TokenEnds], events: list[Event], level: int = 0
     ) -> None:
         """Take the event that an object is, or those in it. start: its place in `around`, a text and its brackets."""
         event = decode(ONE, data)
@@ -197,7 +197,7 @@ class Scanner:
         self._bad_event(text, start, start + lost)
         if following:
             part = start + lost, start + len(data)
-            for first, last, good in tokens.Stretch(text, ends, True, MAX_EVENT, part):
+            for first, last, good in tokens.Segment(text, ends, True, MAX_EVENT, part):
                 if good:
                     self._salvage(data[first - start : last - start], first, around, events, level + 1)
                 else:
@@ -331,6 +331,6 @@ def _locate(text: bytes, args: Sequence[Any], base: int) -> NDArray[np.int64]:
     return np.array(out, dtype=np.int64)
 
 
-def scan_msgspec(source: Source, blob: IO[bytes] | None, columns: Columns, peeks: Peeks) -> TraceEvents:
+def scan_msgspec(source: Source, blob: IO[bytes] | None, columns: Columns, peeks: PreviewSchedule) -> TraceEvents:
     """See scan.scan_trace."""
     return Scanner(source, blob, PythonRows(columns), peeks).scan()

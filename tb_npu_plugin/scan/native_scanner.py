@@ -22,7 +22,7 @@ from tb_npu_plugin.scan.columns import Columns
 from tb_npu_plugin.scan.events import TEXT_COLUMNS, TraceEvents
 from tb_npu_plugin.scan.msgspec_events import json_text
 from tb_npu_plugin.scan.msgspec_scanner import MAX_EVENT, Scanner
-from tb_npu_plugin.scan.source import Peeks, Source
+from tb_npu_plugin.scan.source import PreviewSchedule, Source
 from tb_npu_plugin.scan.threads import thread_count
 from tb_npu_plugin.texts import TextList
 
@@ -93,7 +93,7 @@ class NativeScanner(Scanner):
 
     name = "c"
 
-    def __init__(self, source: Source, blob: IO[bytes] | None, columns: Columns, peeks: Peeks) -> None:
+    def __init__(self, source: Source, blob: IO[bytes] | None, columns: Columns, peeks: PreviewSchedule) -> None:
         self._native = NativeRows(columns)
         super().__init__(source, blob, self._native, peeks)
 
@@ -174,6 +174,6 @@ class NativeScanner(Scanner):
         return end - start - len(rest)
 
 
-def scan_native(source: Source, blob: IO[bytes] | None, columns: Columns, peeks: Peeks) -> TraceEvents:
+def scan_native(source: Source, blob: IO[bytes] | None, columns: Columns, peeks: PreviewSchedule) -> TraceEvents:
     """See scan.scan_trace."""
     return NativeScanner(source, blob, columns, peeks).scan()

@@ -47,7 +47,7 @@ def _in_wrapper(data: bytes, position: int) -> Prelude:
         if key.group(1) == b'"traceEvents"':
             return Prelude(position + 1 if first == b"[" else -1, True, not first)
         if first in (b"{", b"["):
-            end = tokens.Ends(data).of(position)
+            end = tokens.TokenEnds(data).of(position)
             if end < 0:
                 return Prelude(-1, True, end == tokens.UNFINISHED)
             position = end

@@ -142,7 +142,7 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-class Peeks:
+class PreviewSchedule:
     """When to show the events so far: each time when as many bytes were read as `at` says next."""
 
     def __init__(self, peek: Callable[[TraceEvents], None] | None, at: Sequence[int]) -> None:

@@ -12,7 +12,7 @@ _MOST_THREADS = 4  # beyond, putting the blocks together is what takes the time
 _LARGE = 64 << 20  # below, threads are not worth their start
 
 
-def asked_threads() -> int | None:
+def requested_threads() -> int | None:
     """TB_NPU_SCAN_THREADS; None where it is not set. Raises BadSetting when it is no positive number."""
     wanted = os.environ.get(THREADS_VARIABLE, "")
     if not wanted:
@@ -27,7 +27,7 @@ def asked_threads() -> int | None:
 
 def thread_count(size: int) -> int:
     """Threads for a file of so many bytes. Raises BadSetting."""
-    asked = asked_threads()
+    asked = requested_threads()
     if asked is not None:
         return asked
     return min(available_cores(), _MOST_THREADS) if size >= _LARGE else 1

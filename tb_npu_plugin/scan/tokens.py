@@ -34,7 +34,7 @@ UNFINISHED, NONSENSE = -1, -2
 _INT32_MAX = (1 << 31) - 1
 
 
-def _is_one_of(chars: bytes) -> NDArray[np.bool_]:
+def _matches_any(chars: bytes) -> NDArray[np.bool_]:
     """Lookup table of 256 booleans, by character code."""
     table = np.zeros(256, dtype=np.bool_)
     table[list(chars)] = True
@@ -42,13 +42,13 @@ def _is_one_of(chars: bytes) -> NDArray[np.bool_]:
 
 
 _QUOTE, _BACKSLASH = b'"\\'
-_IS_OPENING = _is_one_of(b"{[")
-_IS_BRACKET = _is_one_of(b"{[}]")
+_IS_OPENING = _matches_any(b"{[")
+_IS_BRACKET = _matches_any(b"{[}]")
 #: No character outside of strings in JSON (nor in NaN, Infinity, N/A).
-_IS_NONSENSE = ~_is_one_of(b' \t\r\n,:0123456789+-.eEtrufalsnNIiyA/"{[}]')
+_IS_NONSENSE = ~_matches_any(b' \t\r\n,:0123456789+-.eEtrufalsnNIiyA/"{[}]')
 
 
-class Ends:
+class TokenEnds:
     """Ends of JSON objects and lists, by the place of the opening bracket.
 
     If a bracket stands outside of strings, so do all others whose number of preceding quotes has the same parity. So there
@@ -108,7 +108,7 @@ def _unescaped_quotes(codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
     return is_quote
 
 
-class Stretch:
+class Segment:
     """The objects of a list, from a place between two of them on. To be iterated over, once.
 
     Gives (start, end, True) for objects with balanced braces and strings, (start, end, False) for what is none: it costs
@@ -117,7 +117,9 @@ class Stretch:
     ended  the list's closing bracket was met
     """
 
-    def __init__(self, data: bytes, ends: Ends, final: bool, limit: int, part: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self, data: bytes, ends: TokenEnds, final: bool, limit: int, part: tuple[int, int] | None = None
+    ) -> None:
         """final: nothing follows `data`. limit: an object longer than this many bytes is taken for damaged. part: of
         the data, [start, end)."""
         self._data, self._ends, self._final, self._limit = data, ends, final, limit

@@ -12,10 +12,11 @@ from werkzeug.wrappers import Request, Response
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import BadRequest, MethodNotAllowed, NotFound, check_choice
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.server import catalog, ranks, respond, static
+from tb_npu_plugin.server import respond, static
 from tb_npu_plugin.server.changing import READING, check_changing
 from tb_npu_plugin.server.kernel_facts import kernel_facts
-from tb_npu_plugin.server.service import Service
+from tb_npu_plugin.service import catalog, ranks
+from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.views.table_query import parse_query
 from tb_npu_plugin.views.tables_json import table_json, to_csv

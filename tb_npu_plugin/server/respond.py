@@ -14,7 +14,7 @@ from werkzeug.wrappers import Request, Response
 
 from tb_npu_plugin.errors import MethodNotAllowed, NpuPluginError
 from tb_npu_plugin.messages import Message, messages_of
-from tb_npu_plugin.server.encoding import encode_json
+from tb_npu_plugin.service.json_encoding import encode_json
 from tb_npu_plugin.views.contract_shell import ErrorJson
 
 logger = logging.getLogger(__name__)

@@ -39,7 +39,7 @@ StageState = Literal["new", "waiting", "reading", "ready", "failed", "cancelled"
 
 
 @dataclass(frozen=True)
-class Stand:
+class StageStatus:
     """How far one stage of a span is. `entry`: what can be shown; while a file grows that is the reading before.
     `growing`: it is still being written, and will be read again."""
 
@@ -85,7 +85,7 @@ class Library:
         for span, stage in list(self._growing):
             place = self.watcher.place(span)
             if place is not None:
-                self.stand(place, stage)  # notes that it has settled
+                self.status(place, stage)  # notes that it has settled
             else:
                 self._note_growth((span, stage), False)
         return self.watcher.generation + self._events
@@ -115,7 +115,7 @@ class Library:
             raise NotFound(Message("error.run"), Message("hint.reload_runs"))
         return found
 
-    def stand(self, place: Place, stage: Stage) -> Stand:
+    def status(self, place: Place, stage: Stage) -> StageStatus:
         """How far a stage is. Starts nothing."""
         span = place.span
         files = files_of(span, stage)
@@ -131,32 +131,32 @@ class Library:
                 self._shown[span.token, stage] = entry
                 late = self._cancelled.pop((span.token, stage), None)  # it was done before the cancel reached it
             self.pool.drop_preview(late)
-            return Stand(stage, "ready", key, entry, growing=not settled)
+            return StageStatus(stage, "ready", key, entry, growing=not settled)
         before = None if settled else self._shown.get((span.token, stage))
         if before is not None:
-            return Stand(stage, "ready", key, before, job, growing=True)
+            return StageStatus(stage, "ready", key, before, job, growing=True)
         state = "new" if state == "ready" else state  # its entry has gone since
-        return Stand(stage, state, key, None, job, growing=not settled)
+        return StageStatus(stage, state, key, None, job, growing=not settled)
 
-    def want(self, place: Place, stages: Iterable[Stage], urgent: bool = True) -> list[Stand]:
+    def request(self, place: Place, stages: Iterable[Stage], urgent: bool = True) -> list[StageStatus]:
         """Have stages read that are not and were not cancelled; `urgent` ones before others. Returns how far they are
         now, at once."""
-        stands = []
+        statuses = []
         for stage in stages:
             if stage not in stages_of(place.span):
                 continue
-            stand = self.stand(place, stage)
-            if stand.state in ("new", "waiting"):
-                stand = self._submit(place, stand, urgent)
-            stands.append(stand)
-        return stands
+            status = self.status(place, stage)
+            if status.state in ("new", "waiting"):
+                status = self._submit(place, status, urgent)
+            statuses.append(status)
+        return statuses
 
-    def _submit(self, place: Place, stand: Stand, urgent: bool, preview: Preview | None = None) -> Stand:
+    def _submit(self, place: Place, status: StageStatus, urgent: bool, preview: Preview | None = None) -> StageStatus:
         """Queue the reading of a stage; how far it is then."""
-        span, stage = place.span, stand.stage
+        span, stage = place.span, status.stage
         files = files_of(span, stage)
         wanted = Job(
-            stand.key,
+            status.key,
             span.token,
             stage,
             span.folder,
@@ -173,8 +173,8 @@ class Library:
             self.pool.drop_preview(wanted)
         state = job.state
         if state == "ready":  # it ended between the two looks
-            return self.stand(place, stage)
-        return Stand(stage, state, stand.key, None, job, stand.growing)
+            return self.status(place, stage)
+        return StageStatus(stage, state, status.key, None, job, status.growing)
 
     def jobs(self) -> list[Job]:
         """Work that is under way, cancelled or failed."""
@@ -183,7 +183,7 @@ class Library:
     def cancel(self, places: Sequence[Place], stages: Iterable[Stage]) -> None:
         """End what waits or is read of these stages; it begins again when it is resumed, and not before."""
         for place, stage in itertools.product(places, tuple(stages)):
-            key = self.stand(place, stage).key
+            key = self.status(place, stage).key
             with self._lock:
                 job = self.pool.cancel(key)
                 before = self._cancelled.get((place.span.token, stage)) if job is not None else None
@@ -195,19 +195,19 @@ class Library:
     def resume(self, places: Sequence[Place], stages: Iterable[Stage]) -> None:
         """Have read what was cancelled; and once more what has failed, or met an error of the machine."""
         for place, stage in itertools.product(places, tuple(stages)):
-            stand = self.stand(place, stage)
-            if stand.entry is not None and "passing" in stand.entry.meta:
-                self._drop([stand.entry])
-            elif stand.state not in ("cancelled", "failed"):
+            status = self.status(place, stage)
+            if status.entry is not None and "passing" in status.entry.meta:
+                self._drop([status.entry])
+            elif status.state not in ("cancelled", "failed"):
                 continue
             with self._lock:
                 job = self._cancelled.pop((place.span.token, stage), None)
                 self._events += 1
-            self.pool.forget(stand.key)
-            preview = job.preview if job is not None and job.key == stand.key else None
+            self.pool.forget(status.key)
+            preview = job.preview if job is not None and job.key == status.key else None
             if job is not None and preview is None:
                 self.pool.drop_preview(job)  # of the file as it was
-            self._submit(place, stand, len(places) == 1, preview)  # it is shown until there is a longer one
+            self._submit(place, status, len(places) == 1, preview)  # it is shown until there is a longer one
 
     def retry(self) -> None:
         """Let everything be read once more that met an error of the machine, or of ours, when it is asked for."""
@@ -217,41 +217,41 @@ class Library:
 
     def read(
         self, places: Sequence[Place], stages: Sequence[Stage], tell: Callable[[], None] = lambda: None
-    ) -> list[tuple[Place, Stand]]:
+    ) -> list[tuple[Place, StageStatus]]:
         """Read stages of spans and wait for it; for programs without requests to answer. `tell` is called often.
         Returns how far they were at the last look where they are still written, for `open`."""
         while places:
-            found = [(place, stand) for place in places for stand in self.want(place, stages)]
-            if not any(_is_busy(stand) for _, stand in found):
-                return [(place, stand) for place, stand in found if stand.growing]
+            found = [(place, status) for place in places for status in self.request(place, stages)]
+            if not any(_is_busy(status) for _, status in found):
+                return [(place, status) for place, status in found if status.growing]
             left = found
-            while left := [(place, stand) for place, stand in left if _is_busy(stand)]:
+            while left := [(place, status) for place, status in left if _is_busy(status)]:
                 tell()
                 time.sleep(POLL)
-                left = [(place, self._later(place, stand)) for place, stand in left]
+                left = [(place, self._later(place, status)) for place, status in left]
             # Only what was still written is looked at once more, as it settles while others are read: what was read
             # and has left a small cache since would be read for ever.
-            growing = {place.span.token for place, stand in found if stand.growing}
+            growing = {place.span.token for place, status in found if status.growing}
             places = [place for place in places if place.span.token in growing]
         return []
 
-    def _later(self, place: Place, stand: Stand) -> Stand:
+    def _later(self, place: Place, status: StageStatus) -> StageStatus:
         """How far a stage is that was under way, without a look at the disk while it still is."""
-        if stand.job is not None and stand.job.state in ("waiting", "reading"):
-            return stand
-        return next(iter(self.want(place, [stand.stage])), stand)
+        if status.job is not None and status.job.state in ("waiting", "reading"):
+            return status
+        return next(iter(self.request(place, [status.stage])), status)
 
-    def open(self, place: Place, seen: Sequence[Stand] = ()) -> Span:
+    def open(self, place: Place, seen: Sequence[StageStatus] = ()) -> Span:
         """The span with whatever is read of it. Starts nothing.
 
         seen: how far stages were when the caller looked, which is what it gets: files that settle in between would
         have to be read once more, and the caller would find nothing of what it was told is there."""
-        known = {stand.stage: stand for stand in seen}
+        known = {status.stage: status for status in seen}
         there = [stage for stage in STAGES if stage in stages_of(place.span)]
-        stands = {stage: known.get(stage) or self.stand(place, stage) for stage in there}
-        entries = {stage: stand.entry for stage, stand in stands.items()}
-        preview = self._preview(place, stands.get("trace"))
-        problems = [problem for stand in stands.values() for problem in _problems(place.span, stand)]
+        statuses = {stage: known.get(stage) or self.status(place, stage) for stage in there}
+        entries = {stage: status.entry for stage, status in statuses.items()}
+        preview = self._preview(place, statuses.get("trace"))
+        problems = [problem for status in statuses.values() for problem in _problems(place.span, status)]
         names = (entry.folder.name for entry in entries.values() if entry)
         key = (place.span.token, place.span.fingerprint, place.span.beside, *names)
         key += (preview.name if preview else "",)
@@ -272,13 +272,13 @@ class Library:
                 self._open.popitem(last=False)
         return span
 
-    def first_look(self, place: Place, tables: Stand) -> Span | None:
+    def first_look(self, place: Place, tables: StageStatus) -> Span | None:
         """The span as far as its tables are known while they are read; None where nothing can be told yet."""
         preview = tables.job.preview if tables.entry is None and tables.job is not None else None
         found = open_first_look(preview.folder) if preview is not None else None
         return Span(place, found, None, memory=self._memory) if found is not None else None
 
-    def _preview(self, place: Place, trace: Stand | None) -> Path | None:
+    def _preview(self, place: Place, trace: StageStatus | None) -> Path | None:
         """Folder of the preview to show while a trace is read. One that it replaces is closed."""
         preview = trace.job.preview if trace is not None and trace.entry is None and trace.job is not None else None
         name = preview.folder.name if preview else ""
@@ -341,17 +341,17 @@ class Library:
         self._memory.timelines.drop(preview)
 
 
-def _is_busy(stand: Stand) -> bool:
-    return stand.state in ("waiting", "reading")
+def _is_busy(status: StageStatus) -> bool:
+    return status.state in ("waiting", "reading")
 
 
-def _problems(span: FoundSpan, stand: Stand) -> Sequence[Problem]:
+def _problems(span: FoundSpan, status: StageStatus) -> Sequence[Problem]:
     """What the library has to say about a stage, beside what its reading found."""
-    if stand.job is not None and stand.state == "failed":
-        return stand.job.problems
-    if not stand.growing:
+    if status.job is not None and status.state == "failed":
+        return status.job.problems
+    if not status.growing:
         return ()
-    names = ", ".join(file.relative for file in files_of(span, stand.stage) if not is_settled((file,)))
+    names = ", ".join(file.relative for file in files_of(span, status.stage) if not is_settled((file,)))
     return (
         Problem(
             "still_written",

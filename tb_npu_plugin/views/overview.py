@@ -14,7 +14,7 @@ from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.schema.settings import AIC_METRICS
-from tb_npu_plugin.tables import NULL_INT, IntArray, Question, Table
+from tb_npu_plugin.tables import NULL_INT, GroupByQuery, IntArray, Table
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable, device_kind
 from tb_npu_plugin.views.contract import CaptureJson, DatabaseJson, OverviewJson
 from tb_npu_plugin.views.step_trace import mean_course
@@ -107,7 +107,7 @@ def _device_ids(span: SpanData) -> list[int]:
     for name in ("step_trace", "kernels", "op_statistic"):
         table = span.table(name)
         if table is not None and table.has("device_id"):
-            ids = summed(table, Question(("device_id",))).keys["device_id"]
+            ids = summed(table, GroupByQuery(("device_id",))).keys["device_id"]
             found.update(value for value in cast(IntArray, ids).tolist() if value != NULL_INT)
     if found:
         return sorted(found)

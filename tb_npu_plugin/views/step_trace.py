@@ -10,7 +10,7 @@ from tb_npu_plugin.analysis.steps import step_trace as analysis
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, Question, Table, from_lists
+from tb_npu_plugin.tables import NULL_INT, Column, GroupByQuery, IntArray, Kind, Table, from_lists
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.contract import ReduceJson, StepTimesJson, StepTraceJson
 from tb_npu_plugin.views.steps import are_computed
@@ -79,7 +79,7 @@ def _devices(span: SpanData) -> list[int]:
         if table is not None and len(table):
             if not table.has("device_id"):
                 return []
-            ids = cast(IntArray, summed(table, Question(("device_id",))).keys["device_id"]).tolist()
+            ids = cast(IntArray, summed(table, GroupByQuery(("device_id",))).keys["device_id"]).tolist()
             return sorted(one for one in ids if one != NULL_INT)
     return []
 

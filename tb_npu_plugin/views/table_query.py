@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.tables import Kind, StoredColumns, Table, Text, Words, known
+from tb_npu_plugin.tables import Kind, StoredColumns, StringDictionary, Table, Text, known
 from tb_npu_plugin.texts import natural_key
 
 OPERATORS = ("eq", "ne", "lt", "le", "gt", "ge", "has")
@@ -155,7 +155,7 @@ def _sort_values(table: Table, key: str) -> tuple[NDArray[Any], Mask]:
     """Numbers in the order of the column's values, and which of them are known."""
     data = table.data[key]
     if isinstance(data, Text):
-        if isinstance(data.values, Words):
+        if isinstance(data.values, StringDictionary):
             return data.codes, data.codes >= 0
         ranks = {text: rank for rank, text in enumerate(sorted(set(data.values), key=natural_key))}
         by_code = np.asarray([ranks[text] for text in data.values] + [0], dtype=np.int64)
@@ -174,7 +174,7 @@ def _contains_anywhere(table: Table, needle: str) -> Mask:
 
 
 def _contains(text: Text, needle: str) -> Mask:
-    if isinstance(text.values, Words):
+    if isinstance(text.values, StringDictionary):
         return np.asarray(text.values.containing(needle)[text.codes], dtype=np.bool_)
     wanted = needle.casefold()
     hits = np.asarray([wanted in value.casefold() for value in text.values] + [False], dtype=np.bool_)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.plugin import NpuPlugin
-from tb_npu_plugin.server.catalog import span_facts
+from tb_npu_plugin.service.catalog import span_facts
 from tb_npu_plugin.views.availability import facts_of_span, missing, view_states
 from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import FIXTURES

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.server import catalog, respond, service, static
+from tb_npu_plugin.server import respond, static
+from tb_npu_plugin.service import catalog, resolve
 from tb_npu_plugin.views import contract
 from tb_npu_plugin.views.base import ProgressJson
 from tests.http.conftest import PREFIX, Browser
@@ -121,7 +122,7 @@ def test_a_view_is_drawn_again_when_the_trace_brings_its_operators(browser: Brow
     library = browser.plugin.app().library
     library.read([place], ["tables"])
     asked = browser.plugin.app().service
-    asked._ahead = False  # nothing but what the view needs
+    asked._read_ahead = False  # nothing but what the view needs
     before = browser.view("overview", span=span)
     library.read([place], ["trace"])
     after = browser.view("overview", span=span)
@@ -225,7 +226,7 @@ def test_of_a_parameter_given_twice_the_first_counts_everywhere(browser: Browser
 def test_a_defect_of_ours_is_json_without_a_traceback(
     browser: Browser, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(service, "find_view", lambda view: 1 / 0)
+    monkeypatch.setattr(resolve, "find_view", lambda view: 1 / 0)
     response = browser.ask("/api/view/overview", span="x")
     assert response.status_code == 500 and response.get_json()["code"] == "internal"
     assert "ZeroDivision" not in response.text and "ZeroDivisionError" in caplog.text
@@ -237,8 +238,8 @@ def test_a_view_that_cannot_be_built_fails_alone(browser: Browser, monkeypatch: 
     from tb_npu_plugin.views import kernel
 
     broken = dataclasses.replace(kernel.VIEW, build=lambda source: {}["played"])
-    real = service.find_view
-    monkeypatch.setattr(service, "find_view", lambda view: broken if view == "kernel" else real(view))
+    real = resolve.find_view
+    monkeypatch.setattr(resolve, "find_view", lambda view: broken if view == "kernel" else real(view))
     span = browser.spans()[0]
     found = browser.view("kernel", span=span)
     assert found["state"] == "failed" and found["data"] is None

@@ -12,8 +12,8 @@ from typing import Any, get_type_hints
 import pytest
 
 from tb_npu_plugin.discovery.model import Place
-from tb_npu_plugin.server import ranks
-from tb_npu_plugin.store.library import Library, Stand
+from tb_npu_plugin.service import ranks
+from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.views import contract
 from tests.conftest import FIXTURES
 from tests.http.conftest import Browser
@@ -81,13 +81,15 @@ def test_a_rank_that_is_read_while_the_view_is_made_is_asked_for_again(
     late = run["workers"][1]["spans"][0]["id"]
     for worker in run["workers"]:
         assert browser.view("overview", span=worker["spans"][0]["id"])["state"] == "ready"
-    want = Library.want
+    request = Library.request
 
-    def a_moment_ago(self: Library, place: Place, *args: Iterable[Any], **settings: bool) -> list[Stand]:
-        stands = want(self, place, *args, **settings)
-        return [dataclasses.replace(stand, state="reading") if place.span.token == late else stand for stand in stands]
+    def a_moment_ago(self: Library, place: Place, *args: Iterable[Any], **settings: bool) -> list[StageStatus]:
+        statuses = request(self, place, *args, **settings)
+        return [
+            dataclasses.replace(status, state="reading") if place.span.token == late else status for status in statuses
+        ]
 
-    monkeypatch.setattr(Library, "want", a_moment_ago)
+    monkeypatch.setattr(Library, "request", a_moment_ago)
     found = browser.json("/api/view/distributed", run=run["id"])["data"]["ranks"]
     assert {item["span"]: (item["state"], item["reason"]) for item in found}[late] == ("reading", "")
 

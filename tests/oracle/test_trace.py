@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import Into, scan_trace
+from tb_npu_plugin.scan import ScanSink, scan_trace
 from tb_npu_plugin.tables import NULL_INT
 from tests.oracle.figures import us
 from tests.oracle.raw import every_result, raw
@@ -55,7 +55,7 @@ def test_flow_ids_keep_all_digits(folder: Path) -> None:
 def test_args_are_where_the_scan_says(folder: Path) -> None:
     path = raw(folder).path("trace_view.json")
     unpacked = io.BytesIO()
-    found = scan_trace(path, ProblemLog(), lambda _: None, Into(unpacked))
+    found = scan_trace(path, ProblemLog(), lambda _: None, ScanSink(unpacked))
     content = unpacked.getvalue() if path.suffix == ".gz" else path.read_bytes()
     for event, offset, length in zip(raw(folder).events, found.args_offset.tolist(), found.args_length.tolist()):
         args = None if offset < 0 else json.loads(content[offset : offset + length], parse_float=Decimal)

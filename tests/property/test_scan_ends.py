@@ -7,7 +7,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tb_npu_plugin.scan.tokens import NONSENSE, UNFINISHED, Ends
+from tb_npu_plugin.scan.tokens import NONSENSE, UNFINISHED, TokenEnds
 
 TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{\[}\] \t\r\n,:0-9+\-.eEtrufalsnNIiyA/]', re.DOTALL)
 PIECES = [b"{", b"}", b"[", b"]", b'"', b"\\", b'\\"', b"\\\\", b"z", b"1,", b'"x":', b'{"k":1}', b"\xff"]
@@ -31,7 +31,7 @@ def walked(data: bytes, start: int) -> int:
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map(b"".join), st.booleans())
 @example(b'{"a\\\\":{"b":"\\"}"}]', False)
 def test_each_bracket_ends_where_a_walk_from_it_ends(data: bytes, last_first: bool) -> None:
-    ends = Ends(data)
+    ends = TokenEnds(data)
     starts = [found.start() for found in re.finditer(rb"[{\[]", data)]
     for start in sorted(starts, reverse=last_first):
         assert ends.of(start) == walked(data, start), start

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import Into, scan_trace, source
+from tb_npu_plugin.scan import ScanSink, scan_trace, source
 from tb_npu_plugin.scan.events import DTYPES, TEXT_COLUMNS, TraceEvents
 from tests.conftest import FIXTURES
 from tests.support.scanners import differences, needs_native, told
@@ -170,7 +170,7 @@ CUTS_WITHIN = (
 def scan_with(scanner: str, path: Path, blob: io.BytesIO | None, patch: pytest.MonkeyPatch) -> tuple[TraceEvents, list]:
     patch.setenv(SCANNER_VARIABLE, scanner)
     log = ProblemLog()
-    return scan_trace(path, log, lambda _: None, Into(blob)), told(log)
+    return scan_trace(path, log, lambda _: None, ScanSink(blob)), told(log)
 
 
 def check_twins(path: Path, data: bytes, patch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tb_npu_plugin.analysis.grouping import summed
 from tb_npu_plugin.store.cache.memory import Memory
 from tb_npu_plugin.store.tables.database import read_table, write_tables
-from tb_npu_plugin.tables import Column, Kind, Question, Sums, Table, Text, from_lists
+from tb_npu_plugin.tables import Column, GroupByQuery, GroupByResult, Kind, Table, Text, from_lists
 from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import ViewTable
 from tb_npu_plugin.views.table_query import OPERATORS, TableQuery, Where
@@ -56,7 +56,7 @@ query = st.builds(
     columns=st.sampled_from([(), ("dur_ns", "name")]),
 )
 questions = st.builds(
-    Question,
+    GroupByQuery,
     keys=st.lists(st.sampled_from(["name", "core", "dur_ns", "absent"]), unique=True, max_size=3).map(tuple),
     totals=st.sampled_from([(), ("dur_ns",), ("absent_ns", "start_ns")]),
     ranges=st.sampled_from([(), ("dur_ns",), ("start_ns", "absent_ns")]),
@@ -105,7 +105,7 @@ def test_pages(rows: list[Any], queries: list[TableQuery], data: st.DataObject) 
 
 @settings(max_examples=60)
 @given(rows_of, st.lists(questions, min_size=1, max_size=8), st.data())
-def test_sums(rows: list[Any], asked: list[Question], data: st.DataObject) -> None:
+def test_sums(rows: list[Any], asked: list[GroupByQuery], data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:
         table, stored = both(rows, Path(folder))
         for question in asked:
@@ -113,7 +113,7 @@ def test_sums(rows: list[Any], asked: list[Question], data: st.DataObject) -> No
 
 
 @given(rows_of, questions)
-def test_sums_of_rows_one_by_one(rows: list[Any], question: Question) -> None:
+def test_sums_of_rows_one_by_one(rows: list[Any], question: GroupByQuery) -> None:
     """Those in memory, against plain Python."""
     table = from_lists(COLUMNS, {key: [row[place] for row in rows] for place, key in enumerate(KEYS)})
     groups: dict[Any, list[Any]] = {}
@@ -130,7 +130,7 @@ def test_sums_of_rows_one_by_one(rows: list[Any], question: Question) -> None:
     assert found.incomplete.tolist() == expected
 
 
-def plain(sums: Sums) -> dict[str, Any]:
+def plain(sums: GroupByResult) -> dict[str, Any]:
     """As lists; texts as such, as the codes of both differ."""
     out: dict[str, Any] = {}
     for name, value in vars(sums).items():

@@ -112,7 +112,7 @@ def test_distributed_waits_for_all_ranks(logs: Path) -> None:
 def test_a_view_that_reads_without_a_job_is_asked_for_again(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that ends between the look at the cache and the look at the jobs leaves "reading" and no progress."""
     from tb_npu_plugin import cli_show
-    from tb_npu_plugin.server.service import Service
+    from tb_npu_plugin.service.answers import Service
 
     real, asked = Service.answer, []
 
@@ -126,7 +126,7 @@ def test_a_view_that_reads_without_a_job_is_asked_for_again(logs: Path, monkeypa
     monkeypatch.setattr(Service, "answer", answer)
     with cli_show._library((logs,)) as library:
         span = library.scan().places()[0].span.token
-        found = cli_show._view(Service(library, ahead=False), "kernel", {"span": span})
+        found = cli_show._view(Service(library, read_ahead=False), "kernel", {"span": span})
     assert found["state"] == "ready" and found["tables"]["all"]["total"] == 2
     assert asked.count("ready") == 2  # and the whole tables are of the same answer
 

@@ -56,9 +56,9 @@ def collectives_of(kernels: Table) -> Table:
     names = rows.text("name")
     p2p = names.isin([name for name in names.values if POINT_TO_POINT.search(name)])
     rows, names = rows.take(~p2p), names.take(~p2p)
-    untold = Text(np.full(len(rows), -1, dtype=np.int32), [])
+    ignore_progress = Text(np.full(len(rows), -1, dtype=np.int32), [])
     return Table(
-        _COLUMNS, {"step": rows.text("step"), "group": untold, "name": names, "elapse_ns": rows.ints("dur_ns")}
+        _COLUMNS, {"step": rows.text("step"), "group": ignore_progress, "name": names, "elapse_ns": rows.ints("dur_ns")}
     )
 
 

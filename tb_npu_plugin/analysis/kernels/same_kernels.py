@@ -13,7 +13,7 @@ from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.kernels.statistics import CALLS, TOTAL
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
-from tb_npu_plugin.tables import FloatArray, Question, Table
+from tb_npu_plugin.tables import FloatArray, GroupByQuery, Table
 
 #: Kernels are the same where all of these are. Names are not among them: graphs number theirs.
 _KEYS = ("step", "type", "core", "input_shapes", "input_types", "input_formats", "output_shapes")
@@ -60,7 +60,7 @@ def same_kernels(ranks: Sequence[Optional[Table]]) -> list[dict[Optional[str], S
 
 def _kinds(kernels: Table) -> Table:
     """One row a step and kind of computing kernel."""
-    found = summed(kernels, Question(_KEYS, ranges=("dur_ns",)))
+    found = summed(kernels, GroupByQuery(_KEYS, ranges=("dur_ns",)))
     texts = {key: summed_text(found, key) for key in _KEYS}
     rows = ~texts["core"].isin(COMMUNICATION_CORES) & (found.known["dur_ns"] > 0)
     for key in _NEEDED:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, known_sum, largest_first, summed, summed_text
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
-from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Question, Sums, Table, Text, known
+from tb_npu_plugin.tables import Column, FloatArray, GroupByQuery, GroupByResult, IntArray, Kind, Table, Text, known
 
 NAME = Column("name", Kind.TEXT, "Name", "Kernel name.", "identity")
 TYPE = Column("type", Kind.TEXT, "Type", "Operator type; unknown at level 0.", "identity")
@@ -65,7 +65,7 @@ def is_copy(kernels: Table) -> NDArray[np.bool_]:
 
 def steps_of(table: Table) -> list[str | None]:
     """Distinct steps in the order of their first row."""
-    return summed_text(summed(table, Question(("step",))), "step").tolist()
+    return summed_text(summed(table, GroupByQuery(("step",))), "step").tolist()
 
 
 def of_step(table: Table, step: str | None) -> Table:
@@ -90,7 +90,7 @@ def longest_communication(kernels: Table) -> dict[str | None, int]:
 
 def total_ns(kernels: Table) -> int:
     """Sum of the durations."""
-    return known_sum(summed(kernels, Question((), ("dur_ns",))).total["dur_ns"]) or 0
+    return known_sum(summed(kernels, GroupByQuery((), ("dur_ns",))).total["dur_ns"]) or 0
 
 
 def by_name(kernels: Table) -> Table:
@@ -106,7 +106,7 @@ def by_type(kernels: Table) -> Table:
 
 def by_core(kernels: Table) -> list[CoreTime]:
     """One entry per accelerator core, by total time."""
-    found = summed(kernels, Question(("core",), ("dur_ns",)))
+    found = summed(kernels, GroupByQuery(("core",), ("dur_ns",)))
     cores = summed_text(found, "core")
     columns = cores.tolist(), found.count.tolist(), found.total["dur_ns"].tolist(), _communicates(found).tolist()
     entries = [CoreTime(core, calls, max(total, 0), communicates) for core, calls, total, communicates in zip(*columns)]
@@ -115,7 +115,7 @@ def by_core(kernels: Table) -> list[CoreTime]:
 
 def top_computing(kernels: Table, count: int) -> Table:
     """The computing kernels with the most time, by type and core; by name and core where no type is known."""
-    found = summed(kernels, Question(("type", "core")))
+    found = summed(kernels, GroupByQuery(("type", "core")))
     typed = bool(((summed_text(found, "type").codes >= 0) & ~_communicates(found)).any())
     table = by_name(kernels) if not typed else _statistic(kernels, (TYPE, CORE), share=True)
     table = table.take(table.ints("communication") == 0)
@@ -125,7 +125,7 @@ def top_computing(kernels: Table, count: int) -> Table:
 def _statistic(kernels: Table, keys: tuple[Column, ...], share: bool) -> Table:
     """With `share`: of all kernels, else of the computing ones."""
     keys = tuple(_named_as(kernels, key) for key in keys)
-    found = summed(kernels, Question(tuple(key.key for key in keys), ranges=("dur_ns",)))
+    found = summed(kernels, GroupByQuery(tuple(key.key for key in keys), ranges=("dur_ns",)))
     total, communicates = found.total["dur_ns"], _communicates(found)
     data: dict[str, Text | IntArray | FloatArray] = {
         **{key.key: summed_text(found, key.key) for key in keys},
@@ -150,7 +150,7 @@ def _named_as(kernels: Table, key: Column) -> Column:
     return own if own.title == kineto.ACTIVITY else key
 
 
-def _communicates(found: Sums) -> NDArray[np.bool_]:
+def _communicates(found: GroupByResult) -> NDArray[np.bool_]:
     """Mask of the groups of communication rows; the core is one of the keys."""
     return summed_text(found, "core").isin(COMMUNICATION_CORES)
 

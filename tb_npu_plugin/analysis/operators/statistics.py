@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.grouping import Groups, known_sum, ratio, summed, summed_text
 from tb_npu_plugin.analysis.operators.nesting import SAME_NAME, SAME_SHAPES
 from tb_npu_plugin.schema.torch_npu_csv import NESTED as NESTED_COLUMN
-from tb_npu_plugin.tables import Column, FloatArray, IntArray, Kind, Question, Sums, Table, Text, known
+from tb_npu_plugin.tables import Column, FloatArray, GroupByQuery, GroupByResult, IntArray, Kind, Table, Text, known
 
 #: Operators that only communicate, by the start of their name: those of HCCL (HcclAllreduce, hcom_allReduce_...), of
 #: NCCL and of torch.distributed (c10d::allreduce_, record_param_comms). Their device time is that of collectives and would drown all other.
@@ -99,7 +99,7 @@ def by_shape(operators: Table) -> Table:
 
 def by_stack(operators: Table) -> Table:
     """One row per call stack of the given rows: calls and times."""
-    found = summed(operators, Question(("call_stack",), TIMES))
+    found = summed(operators, GroupByQuery(("call_stack",), TIMES))
     stacks = [
         None if stack is None else _one_frame_a_line(stack) for stack in summed_text(found, "call_stack").tolist()
     ]
@@ -120,7 +120,7 @@ def _one_frame_a_line(stack: str) -> str:
 
 def totals(operators: Table) -> Totals:
     """Sums over all calls; of total times over those in no call of the same operator, as in `by_name`."""
-    found = summed(operators, Question(("name", NESTED), TIMES))
+    found = summed(operators, GroupByQuery(("name", NESTED), TIMES))
     communicates = is_communication(Table((NAME,), {"name": summed_text(found, "name")}))
     return Totals(
         {key: known_sum(_counted(found, key, SAME_NAME)) for key in TIMES},
@@ -133,8 +133,8 @@ def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
     names = tuple(key.key for key in keys)
     inner = SAME_NAME if len(keys) == 1 else SAME_SHAPES
     complete = tuple(key for key in TIMES if operators.has(key))
-    found = summed(operators, Question((*names, NESTED), (*TIMES, *AICORE), complete=complete))
-    stacks = summed(operators, Question(names, distinct=("call_stack",)))
+    found = summed(operators, GroupByQuery((*names, NESTED), (*TIMES, *AICORE), complete=complete))
+    stacks = summed(operators, GroupByQuery(names, distinct=("call_stack",)))
     texts = [summed_text(found, name) for name in names]
     groups = Groups(texts, len(found.first))
     sums = {key: groups.sum(_counted(found, key, inner)) for key in (*TIMES, *AICORE)}
@@ -153,7 +153,7 @@ def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
     return Table((*keys, CALLS, *TIME_COLUMNS, *shares, COMMUNICATION, STACKS, INCOMPLETE), data)
 
 
-def _counted(found: Sums, key: str, inner: int) -> IntArray:
+def _counted(found: GroupByResult, key: str, inner: int) -> IntArray:
     """Sums of a time; 0 for the total times of calls that are nested so far."""
     nested = found.keys[NESTED]
     if "total" not in key or isinstance(nested, Text):  # hand-made tables may lack the column

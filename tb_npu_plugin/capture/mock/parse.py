@@ -25,8 +25,8 @@ from tb_npu_plugin.capture.writers.files import Writer
 from tb_npu_plugin.capture.writers.recording import recording, with_links
 from tb_npu_plugin.capture.writers.result import TextResult
 from tb_npu_plugin.capture.writers.result_db import DatabaseResult
-from tb_npu_plugin.collecting import without_collecting
 from tb_npu_plugin.errors import BadFile
+from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_METADATA, SIMULATED
 
 #: Operators that a message names.
@@ -42,7 +42,7 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
         raise BadFile(f"{CHIP_VARIABLE}: there is no chip {name!r}", f"Chips are: {', '.join(CHIPS)}.")
     trace = folder / RAW_FOLDER / TRACE
     total = 2 * trace.stat().st_size  # reading is about half of the work
-    with without_collecting():
+    with gc_paused():
         recorded = Reader().read(trace, lambda done: progress(Progress(done, total, "reading")))
         name_list_types(recorded)
         _take_shapes(folder, recorded)

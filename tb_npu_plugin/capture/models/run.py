@@ -28,8 +28,8 @@ from tb_npu_plugin.capture.writers.framework import Share
 from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
 from tb_npu_plugin.capture.writers.result import Result
 from tb_npu_plugin.capture.writers.side_files import folder_name
-from tb_npu_plugin.collecting import without_collecting
 from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.schema.torch_npu_json import DISTRIBUTED, SIMULATED
 
 #: Begin of the captures, so that the same arguments give the same bytes: 2025-06-15 07:00:00.123 UTC.
@@ -193,7 +193,7 @@ def write_rank(
 ) -> None:
     """Write the result folder of one rank of those whose times are known, step by step."""
     process, segments = cluster.record(rank, table, runtime=recipe.options.level >= 2)
-    with without_collecting(), _whole(_folder(recipe, cluster, rank, out)):
+    with gc_paused(), _whole(_folder(recipe, cluster, rank, out)):
         _write_segments(recipe, cluster, process, segments, out, progress)
 
 
@@ -229,7 +229,7 @@ def write_only_rank(
 
     wait: comes back when the other share is written; called before what needs it is done."""
     process, segments, truths = cluster.record_beside(rank, runtime=recipe.options.level >= 2)
-    with without_collecting():
+    with gc_paused():
         _write_segments(recipe, cluster, process, segments, out, progress, share, wait)
     return truths
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.source import Rows, Source, kept
 from tb_npu_plugin.readers.database.strings import Strings, places
-from tb_npu_plugin.readers.shared.reading import Show, unseen
+from tb_npu_plugin.readers.shared.reading import Show, ignore_preview
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
@@ -22,7 +22,7 @@ _SAMPLE = 100
 class Context:
     """One database of a profiler. show: see Reading."""
 
-    def __init__(self, source: Source, show: Show = unseen) -> None:
+    def __init__(self, source: Source, show: Show = ignore_preview) -> None:
         self.source, self.show = source, show
         self.spool: Spool = source.spool
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.collecting import without_collecting
+from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.database.cells import Mask, floats_of, ints_of, text_of
 from tb_npu_plugin.readers.database.recording import Place, Recording
@@ -175,7 +175,7 @@ class Source:
         shown = ", ".join(_expression(field, name) for field, name in fields)
         total = 0
         try:
-            with without_collecting():
+            with gc_paused():
                 for rows in self._fetched(select, shown):
                     chunk = self._chunk(select, fields, rows)
                     total += len(next(iter(chunk.values())))

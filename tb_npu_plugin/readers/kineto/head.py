@@ -18,7 +18,7 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.source import READ_ERRORS
-from tb_npu_plugin.scan import MEMORY, Into, TraceEvents, scan_trace
+from tb_npu_plugin.scan import MEMORY, ScanSink, TraceEvents, scan_trace
 from tb_npu_plugin.scan.source import unpacked_limit
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.tables import NULL_INT, known
@@ -113,7 +113,7 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def scan_kineto(path: Path, log: ProblemLog, progress: Callable[[int], None], into: Into = MEMORY) -> TraceEvents:
+def scan_kineto(path: Path, log: ProblemLog, progress: Callable[[int], None], into: ScanSink = MEMORY) -> TraceEvents:
     """scan.scan_trace, times counted from the epoch."""
     report, is_packed = FileReport(log, path.name), path.name.endswith(".gz")
     stated = _head(path).get(kineto.BASE_TIME)

@@ -21,12 +21,12 @@ class Nest:
         self.thread: IntArray = threads(picked, self.rows)
         self.parent = enclosing(self.start, self.end, self.thread)
 
-    def at(self, moments: IntArray, asked_threads: IntArray) -> Index:
+    def at(self, moments: IntArray, requested_threads: IntArray) -> Index:
         """The innermost event that runs on a thread at a moment; -1 for none."""
         out = np.full(len(moments), -1, dtype=np.int64)
         ends, parents = np.append(self.end, 0), np.append(self.parent, -1)
-        for thread in np.unique(asked_threads).tolist():
-            own, asked = np.flatnonzero(self.thread == thread), np.flatnonzero(asked_threads == thread)
+        for thread in np.unique(requested_threads).tolist():
+            own, asked = np.flatnonzero(self.thread == thread), np.flatnonzero(requested_threads == thread)
             if not len(own):
                 continue
             place = np.searchsorted(self.start[own], moments[asked], side="right") - 1

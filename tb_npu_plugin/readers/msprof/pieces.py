@@ -18,7 +18,7 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.source import READ_ERRORS, opened
-from tb_npu_plugin.scan import MEMORY, Into, TraceEvents, scan_trace
+from tb_npu_plugin.scan import MEMORY, ScanSink, TraceEvents, scan_trace
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import MSPROF
 from tb_npu_plugin.schema.msprof import PIECE_MARK
@@ -47,7 +47,7 @@ def pieces_of(spec: ResultFile, reading: Reading) -> list[Reading]:
     return [replace(reading, path=found[piece], relative=folder + found[piece].name) for piece in sorted(found)]
 
 
-def scan_pieces(path: Path, log: ProblemLog, progress: Callable[[int], None], into: Into = MEMORY) -> TraceEvents:
+def scan_pieces(path: Path, log: ProblemLog, progress: Callable[[int], None], into: ScanSink = MEMORY) -> TraceEvents:
     """See scan.scan_trace. The pieces of a trace are lists of events that follow each other: they are read as one, which
     stands where the args of a compressed trace would."""
     spec = MSPROF.file(path.name)
@@ -90,7 +90,7 @@ class _Told:
             self._progress(count)
 
 
-def _scan_joined(joined: Path, log: ProblemLog, told: _Told, into: Into) -> TraceEvents:
+def _scan_joined(joined: Path, log: ProblemLog, told: _Told, into: ScanSink) -> TraceEvents:
     """The args are in the blob then, whatever the scanner says of the file that it was given."""
 
     def shown(events: TraceEvents) -> None:

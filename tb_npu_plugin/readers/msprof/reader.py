@@ -15,7 +15,7 @@ from tb_npu_plugin.readers.msprof.pieces import pieces_of, scan_pieces
 from tb_npu_plugin.readers.shared.csv_reader import read_pieces
 from tb_npu_plugin.readers.shared.reading import Progress, Reading, Tables
 from tb_npu_plugin.readers.text.l2_cache import with_l2_rates
-from tb_npu_plugin.scan import Into, Scan, TraceEvents
+from tb_npu_plugin.scan import Scan, ScanSink, TraceEvents
 from tb_npu_plugin.schema.core import DATABASE_SUFFIX
 from tb_npu_plugin.schema.formats import MSPROF
 from tb_npu_plugin.schema.msprof import ITERATIONS, MSPROF_DATABASE
@@ -42,7 +42,7 @@ def read_file(reading: Reading) -> Tables:
     return {} if table is None else {spec.id: table}
 
 
-def scan(path: Path, log: ProblemLog, progress: Progress, into: Into) -> TraceEvents:
+def scan(path: Path, log: ProblemLog, progress: Progress, into: ScanSink) -> TraceEvents:
     """The events of a database or of text, which may be in pieces."""
     chosen: Scan = scan_database if path.name.endswith(DATABASE_SUFFIX) else scan_pieces
     return chosen(path, log, progress, into)

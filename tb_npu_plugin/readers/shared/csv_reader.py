@@ -8,7 +8,7 @@ from typing import IO
 import numpy as np
 
 from tb_npu_plugin.analysis.operators.nesting import nesting_of_rows
-from tb_npu_plugin.collecting import without_collecting
+from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared import native_rows
 from tb_npu_plugin.readers.shared.byte_lines import ByteLines
@@ -80,7 +80,7 @@ class _Columns:
         native = None
         if isinstance(lines, ByteLines) and native_rows.can_take(self._columns):
             native = native_rows.NativeRows(lines, header, self._columns)
-        with without_collecting():
+        with gc_paused():
             rows = _take_all(reader, self._columns, report, native)
         if rows == 0:
             report.add("no_rows")

@@ -21,11 +21,11 @@ Progress = Callable[[int], None]
 Show = Callable[[Callable[[], Tables]], None]
 
 
-def untold(count: int) -> None:
+def ignore_progress(count: int) -> None:
     """A Progress that nobody follows."""
 
 
-def unseen(make: Callable[[], Tables]) -> None:
+def ignore_preview(make: Callable[[], Tables]) -> None:
     """A Show that nobody looks at."""
 
 
@@ -45,10 +45,10 @@ class Reading:
     path: Path
     relative: str
     log: ProblemLog
-    progress: Progress = untold
+    progress: Progress = ignore_progress
     spool: Spool = field(default_factory=Spool)
     before: Mapping[str, Table] = field(default_factory=dict)
-    show: Show = unseen
+    show: Show = ignore_preview
 
     @property
     def name(self) -> str:

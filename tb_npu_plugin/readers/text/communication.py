@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tb_npu_plugin.collecting import without_collecting
+from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.figures import Figures, Rows
 from tb_npu_plugin.readers.shared.json_file import complete_objects, load_object, read_text
@@ -43,7 +43,7 @@ class Entry:
         return f"step {self.step or '?'}, {self.name}"
 
 
-@without_collecting()
+@gc_paused()
 def read_communication(reading: Reading) -> dict[str, Table]:
     """comm_ops, comm_bandwidth and comm_packets of a communication.json; {} when nothing could be read.
 
@@ -67,7 +67,7 @@ def read_communication(reading: Reading) -> dict[str, Table]:
     return _unless_empty(flat.tables(), "comm_ops", whole, report)
 
 
-@without_collecting()
+@gc_paused()
 def read_communication_matrix(reading: Reading) -> dict[str, Table]:
     """comm_links of a communication_matrix.json; {} when nothing could be read. Of a broken file every complete
     entry is kept."""

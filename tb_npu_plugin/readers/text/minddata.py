@@ -189,10 +189,10 @@ def read_minddata(spec: ResultFile, reading: Reading) -> Tables | None:
     reader = _READERS.get(spec.id)
     if reader is None:
         return None
-    return {} if _is_told_better(spec, reading.name, reading.before) else reader(reading)
+    return {} if _has_better_source(spec, reading.name, reading.before) else reader(reading)
 
 
-def _is_told_better(spec: ResultFile, name: str, before: Mapping[str, Table]) -> bool:
+def _has_better_source(spec: ResultFile, name: str, before: Mapping[str, Table]) -> bool:
     """What a file holds was read of one that says the same and more: JSON instead of CSV, which a cut leaves readable,
     minddata_pipeline_raw instead of what it is made of, and the queue to the device."""
     if spec is files.SUMMARY:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tb_npu_plugin.store.stages import TABLES_FILE
-from tb_npu_plugin.tables import Data, StoredColumns, Table, TakenColumns, Text, Words
+from tb_npu_plugin.tables import Data, PickedColumns, StoredColumns, StringDictionary, Table, Text
 
 if TYPE_CHECKING:
     import duckdb
@@ -29,7 +29,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Kept(Generic[K, V]):
+class LruCache(Generic[K, V]):
     """Values by key, the least recently used out first when their sizes exceed `limit`. Thread-safe."""
 
     def __init__(self, limit: int, size_of: Callable[[V], int]) -> None:
@@ -72,11 +72,11 @@ class Memory:
     """What one server keeps of the spans that it opened."""
 
     def __init__(self) -> None:
-        self.connections: Kept[Path, duckdb.DuckDBPyConnection] = Kept(CONNECTIONS, lambda connection: 1)
-        self.columns: Kept[tuple[Path, str, str], Data] = Kept(COLUMN_BYTES, data_bytes)
+        self.connections: LruCache[Path, duckdb.DuckDBPyConnection] = LruCache(CONNECTIONS, lambda connection: 1)
+        self.columns: LruCache[tuple[Path, str, str], Data] = LruCache(COLUMN_BYTES, data_bytes)
         self.damaged: dict[Path, str] = {}  # table files that could not be read, and why
-        self.tables: Kept[tuple[str, str], Table | None] = Kept(TABLE_BYTES, table_bytes)
-        self.timelines: Kept[str, Timeline] = Kept(TIMELINES, lambda timeline: 1)
+        self.tables: LruCache[tuple[str, str], Table | None] = LruCache(TABLE_BYTES, table_bytes)
+        self.timelines: LruCache[str, Timeline] = LruCache(TIMELINES, lambda timeline: 1)
 
     def forget(self, folder: Path) -> None:
         """A cache entry is gone; another one may take its place."""
@@ -89,7 +89,7 @@ def table_bytes(table: Table | None) -> int:
     """About what a table takes in memory; what of it lies in a file takes none."""
     if table is None:
         return 0
-    if isinstance(table.data, TakenColumns):
+    if isinstance(table.data, PickedColumns):
         return table.data.taken.nbytes
     if isinstance(table.data, StoredColumns):
         return 0
@@ -100,5 +100,5 @@ def data_bytes(data: Data) -> int:
     """About what a column takes in memory."""
     if not isinstance(data, Text):
         return data.nbytes
-    words = 0 if isinstance(data.values, Words) else sum(len(value) + 60 for value in data.values)
+    words = 0 if isinstance(data.values, StringDictionary) else sum(len(value) + 60 for value in data.values)
     return data.codes.nbytes + words

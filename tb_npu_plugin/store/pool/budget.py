@@ -41,7 +41,7 @@ def _is_decoded(file: FoundFile) -> bool:
     return file.relative.endswith((".json", ".json.gz")) and not file.is_trace
 
 
-def asked_memory() -> int | None:
+def requested_memory() -> int | None:
     """TB_NPU_MEMORY_MB in bytes; None where it is not set, or is no number above 0."""
     asked = os.environ.get("TB_NPU_MEMORY_MB", "")
     return int(asked) * _MEBIBYTE if asked.isdecimal() and int(asked) > 0 else None
@@ -50,7 +50,7 @@ def asked_memory() -> int | None:
 def memory_budget(root: Path = Path("/")) -> int:
     """Bytes that all workers together may take: TB_NPU_MEMORY_MB, else half of what is available now on the machine
     and in the cgroups of this process. `root` holds proc and sys."""
-    asked = asked_memory()
+    asked = requested_memory()
     if asked is not None:
         return asked
     if os.environ.get("TB_NPU_MEMORY_MB"):

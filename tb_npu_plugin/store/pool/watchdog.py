@@ -17,7 +17,7 @@ from typing import Any
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.store.pool.budget import asked_memory, needed, unpacked_bytes
+from tb_npu_plugin.store.pool.budget import needed, requested_memory, unpacked_bytes
 
 #: How often a worker is looked at, in seconds.
 INTERVAL = 0.2
@@ -86,7 +86,7 @@ class Watchdog:
     def __init__(self, pid: int, files: Sequence[FoundFile], out: Path, kill: Callable[[], None]) -> None:
         self.verdict: Verdict | None = None
         self._pid, self._out, self._kill = pid, out, kill
-        self._memory = max(LEAST_MEMORY, MOST_TIMES * needed(files), asked_memory() or 0)
+        self._memory = max(LEAST_MEMORY, MOST_TIMES * needed(files), requested_memory() or 0)
         self._cpu_limit = CPU_WITHOUT_PROGRESS + unpacked_bytes(files) / BYTES_PER_SECOND
         self._stopped = threading.Event()
         self._seen: Any = None

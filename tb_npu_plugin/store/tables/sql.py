@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Union
 
-from tb_npu_plugin.tables import NULL_INT, Column, Kind, Question
+from tb_npu_plugin.tables import NULL_INT, Column, GroupByQuery, Kind
 
 Settings = dict[str, Union[str, bool, int, float, list[str]]]
 
@@ -46,7 +46,7 @@ def column_sql(column: Column) -> str:
 _NAN = "'nan'::double"
 
 
-def sums_sql(table: str, question: Question, columns: Mapping[str, Column]) -> str:
+def sums_sql(table: str, question: GroupByQuery, columns: Mapping[str, Column]) -> str:
     """One row for each group, in the order of their first rows; see tables.Sums."""
     keys = [key for key in question.keys if key in columns]
     selected = [f"{column_sql(columns[key])} as {quoted(f'key {key}')}" for key in keys]
@@ -56,7 +56,7 @@ def sums_sql(table: str, question: Question, columns: Mapping[str, Column]) -> s
     return f"select {', '.join(selected)} from {table} t {groups} order by first"
 
 
-def _measures(question: Question, columns: Mapping[str, Column]) -> Iterator[str]:
+def _measures(question: GroupByQuery, columns: Mapping[str, Column]) -> Iterator[str]:
     def of(key: str) -> str:
         return f"t.{quoted(key)}" if key in columns else "null::bigint"
 

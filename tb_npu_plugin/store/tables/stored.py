@@ -20,13 +20,13 @@ from tb_npu_plugin.store.tables.sql import READ_SETTINGS, column_sql, dictionary
 from tb_npu_plugin.tables import (
     Column,
     Data,
+    GroupByQuery,
+    GroupByResult,
     IntArray,
     Kind,
-    Question,
     StoredColumns,
-    Sums,
+    StringDictionary,
     Text,
-    Words,
 )
 
 #: Dictionaries of up to so many texts are loaded whole.
@@ -51,7 +51,7 @@ def _opened(path: Path) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(str(path), read_only=True, config=READ_SETTINGS)
 
 
-class StoredWords(Words):
+class StoredDictionary(StringDictionary):
     """A dictionary. A short one is kept once it was used; of a long one only what is asked for."""
 
     def __init__(self, memory: Memory, path: Path, name: str, size: int) -> None:
@@ -152,7 +152,9 @@ class FileColumns(StoredColumns):
         self.rows = rows
         self._memory, self._path, self._id = memory, path, table
         self._columns = {column.key: column for column in columns}
-        self._words = {key: StoredWords(memory, path, dictionary_name(table, key), size) for key, size in sizes.items()}
+        self._words = {
+            key: StoredDictionary(memory, path, dictionary_name(table, key), size) for key, size in sizes.items()
+        }
         self._table = f"raw.{quoted(table)}"
 
     def __getitem__(self, key: str) -> Data:
@@ -192,7 +194,7 @@ class FileColumns(StoredColumns):
         found = ask(self._memory, self._path, lambda cursor: cursor.execute(sql).fetchnumpy())
         return np.asarray(found["row"], dtype=np.int64)
 
-    def sums(self, question: Question) -> Sums | None:
+    def sums(self, question: GroupByQuery) -> GroupByResult | None:
         """See StoredColumns."""
         sql = sums_sql(self._table, question, self._columns)
         found = ask(self._memory, self._path, lambda cursor: cursor.execute(sql).fetchnumpy())
@@ -204,7 +206,7 @@ class FileColumns(StoredColumns):
             return {key: ints(f"{kind} {key}") for key in keys}
 
         measured = dict.fromkeys((*question.totals, *question.ranges))
-        return Sums(
+        return GroupByResult(
             first=ints("first"),
             keys={key: self._key(key, found[f"key {key}"]) for key in question.keys},
             count=ints("count"),

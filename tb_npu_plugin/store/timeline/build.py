@@ -17,7 +17,7 @@ from tb_npu_plugin.errors import NoEvents
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared.strays import without_strays
-from tb_npu_plugin.scan import Into, Scan, TraceEvents, scan_trace
+from tb_npu_plugin.scan import Scan, ScanSink, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.store.timeline.arrows import save_arrows
 from tb_npu_plugin.store.timeline.counters import Counters, read_counters
@@ -104,7 +104,7 @@ def build_timeline(
                 steps.read(done)
 
             positions = previews.positions(size)
-            events = scan(trace, log, count, Into(args, spool, previews.make, positions))
+            events = scan(trace, log, count, ScanSink(args, spool, previews.make, positions))
         if not len(events):
             raise NoEvents(Message("found.no_events", file=trace.name), Message("action.export_trace"))
         if events.args_path is not None:

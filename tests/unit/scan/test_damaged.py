@@ -42,7 +42,7 @@ def cost(data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[
         resume = Counter(tokens.RESUME)
         walked, decoded = [0], [0]
 
-        def find(ends: tokens.Ends, start: int, real: Any = tokens.Ends._find) -> None:
+        def find(ends: tokens.TokenEnds, start: int, real: Any = tokens.TokenEnds._find) -> None:
             walked[0] += len(ends._codes)
             real(ends, start)
 
@@ -50,7 +50,7 @@ def cost(data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[
             decoded[0] += len(piece)
             return real(decoder, piece)
 
-        patch.setattr(tokens.Ends, "_find", find)
+        patch.setattr(tokens.TokenEnds, "_find", find)
         patch.setattr(tokens, "RESUME", resume)
         patch.setattr(msgspec_scanner, "decode", decode)
         patch.setattr(source, "CHUNK", 4 << 10)

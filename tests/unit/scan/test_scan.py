@@ -13,7 +13,7 @@ import pytest
 
 from tb_npu_plugin.errors import BadSetting
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import Into, scan_trace, source
+from tb_npu_plugin.scan import ScanSink, scan_trace, source
 from tb_npu_plugin.scan.events import TraceEvents
 from tb_npu_plugin.tables import NULL_INT
 from tests.support.scanners import NAMES, both_scanners
@@ -131,7 +131,7 @@ def test_gzip_keeps_args_in_a_blob(tmp_path: Path) -> None:
     path = tmp_path / "trace_view.json.gz"
     path.write_bytes(gzip.compress(PRETTY[:300].encode()) + gzip.compress(PRETTY[300:].encode()))
     blob, log = io.BytesIO(), ProblemLog()
-    events = scan_trace(path, log, lambda n: None, Into(blob))
+    events = scan_trace(path, log, lambda n: None, ScanSink(blob))
     check(events, EVENTS, blob.getvalue())
     assert log.list() == []
 

@@ -14,7 +14,7 @@ import pytest
 
 from tb_npu_plugin.errors import BadSetting
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import Into, TraceEvents, scan_trace, source
+from tb_npu_plugin.scan import ScanSink, TraceEvents, scan_trace, source
 from tb_npu_plugin.scan.events import DTYPES, TEXT_COLUMNS
 from tests.support.scanners import both_scanners
 
@@ -68,7 +68,7 @@ def test_spooled_columns_are_those_in_memory(trace: Path, tmp_path: Path) -> Non
     spool = tmp_path / "spool"
     spool.mkdir()
     log = ProblemLog()
-    spooled = scan_trace(trace, log, lambda _: None, Into(spool=spool))
+    spooled = scan_trace(trace, log, lambda _: None, ScanSink(spool=spool))
     memory = scan_trace(trace, log, lambda _: None)
     assert len(spooled) == len(memory) == COUNT and log.list() == []
     assert_begins_with(memory, spooled)
@@ -84,7 +84,7 @@ def test_spooled_columns_are_those_in_memory(trace: Path, tmp_path: Path) -> Non
 def test_an_empty_trace_can_be_spooled(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text("[]")
-    events = scan_trace(path, ProblemLog(), lambda _: None, Into(spool=tmp_path))
+    events = scan_trace(path, ProblemLog(), lambda _: None, ScanSink(spool=tmp_path))
     assert (len(events), events.names, events.complete) == (0, [], True)
 
 
@@ -101,7 +101,7 @@ def test_peeks_at_the_events_so_far(trace: Path, tmp_path: Path, spooled: bool, 
         seen.append(events)
 
     spool = tmp_path if spooled else None
-    whole = scan_trace(trace, ProblemLog(), lambda _: None, Into(blob, spool, peek, at))
+    whole = scan_trace(trace, ProblemLog(), lambda _: None, ScanSink(blob, spool, peek, at))
     assert [len(events) * 100 // COUNT for events in seen] == pytest.approx([10, 33], abs=4)
     for events in seen:
         assert_begins_with(whole, events)
@@ -177,7 +177,7 @@ def test_an_error_in_progress_ends_the_scan(trace: Path) -> None:
 def test_an_error_of_the_spool_is_not_one_of_the_trace(trace: Path, tmp_path: Path) -> None:
     log = ProblemLog()
     with pytest.raises(OSError, match="gone"):
-        scan_trace(trace, log, lambda _: None, Into(spool=tmp_path / "gone"))
+        scan_trace(trace, log, lambda _: None, ScanSink(spool=tmp_path / "gone"))
     assert log.list() == []
 
 

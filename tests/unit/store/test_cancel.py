@@ -11,7 +11,7 @@ from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.store import stages
 from tb_npu_plugin.store.cache.disk import Cache, Entry
-from tb_npu_plugin.store.library import Library, Stand
+from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.stages import STAGES
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import KERNELS, NAME, settle, write_result
@@ -31,7 +31,7 @@ def places(library: Library) -> list[Place]:
 
 
 def states(library: Library, place: Place) -> list[str]:
-    return [library.stand(place, stage).state for stage in STAGES]
+    return [library.status(place, stage).state for stage in STAGES]
 
 
 def building(tmp_path: Path) -> list[Path]:
@@ -43,7 +43,7 @@ def test_a_cancelled_stage_ends_its_worker_and_leaves_nothing(
 ) -> None:
     write_result(tmp_path / "logs" / NAME)
     (place,) = places(library)
-    library.want(place, STAGES)
+    library.request(place, STAGES)
     assert until(lambda: "kernel_details" in holding.at())
     assert len(building(tmp_path)) == 1
     before = library.generation
@@ -60,15 +60,15 @@ def test_what_is_cancelled_begins_again_when_it_is_resumed_and_not_before(
 ) -> None:
     folder = write_result(tmp_path / "logs" / NAME)
     (place,) = places(library)
-    library.want(place, STAGES)
+    library.request(place, STAGES)
     assert until(lambda: "kernel_details" in holding.at())
     library.cancel([place], STAGES)
-    assert [stand.state for stand in library.want(place, STAGES)] == ["cancelled", "cancelled"]
+    assert [status.state for status in library.request(place, STAGES)] == ["cancelled", "cancelled"]
     assert library.pool.jobs() == []
     (folder / OUTPUT / "kernel_details.csv").write_bytes((KERNELS + KERNELS.splitlines()[1] + "\r\n").encode())
     settle(folder)
     (place,) = places(library)
-    library.want(place, STAGES)
+    library.request(place, STAGES)
     assert states(library, place) == ["cancelled", "cancelled"], "whatever becomes of the files"
     holding.hold()
     library.resume([place], ["tables"])
@@ -85,7 +85,7 @@ def test_finished_stages_stay(tmp_path: Path, library: Library, holding: Holding
     write_result(tmp_path / "logs" / NAME)
     (place,) = places(library)
     holding.hold("trace_view.json")
-    library.want(place, STAGES)
+    library.request(place, STAGES)
     assert until(lambda: "trace_view" in holding.at())
     library.cancel([place], STAGES)
     assert states(library, place) == ["ready", "cancelled"]
@@ -102,10 +102,10 @@ def test_a_run_is_cancelled_but_for_the_ranks_that_are_read(tmp_path: Path, libr
     library.read([first], ["tables"])
     holding.hold("kernel_details.csv")
     for place in rest:
-        library.want(place, ["tables"], urgent=False)
+        library.request(place, ["tables"], urgent=False)
     assert until(lambda: "kernel_details" in holding.at())
     library.cancel([first, *rest], STAGES)
-    assert [library.stand(place, "tables").state for place in (first, *rest)] == ["ready"] + ["cancelled"] * 3
+    assert [library.status(place, "tables").state for place in (first, *rest)] == ["ready"] + ["cancelled"] * 3
     holding.hold()
     library.resume([first, *rest], STAGES)
     library.read(rest, ["tables"])
@@ -115,12 +115,12 @@ def test_a_run_is_cancelled_but_for_the_ranks_that_are_read(tmp_path: Path, libr
 def test_what_failed_is_tried_again_when_it_is_resumed(tmp_path: Path, library: Library, holding: Holding) -> None:
     write_result(tmp_path / "logs" / NAME, trace=None)
     (place,) = places(library)
-    library.want(place, ["tables"])
+    library.request(place, ["tables"])
     for tries in (1, 2):
         assert until(lambda tries=tries: len(holding.made) == tries and "kernel_details" in holding.at())
         holding.made[-1].kill()
     assert until(lambda: states(library, place)[0] == "failed")
-    assert library.want(place, ["tables"])[0].state == "failed"
+    assert library.request(place, ["tables"])[0].state == "failed"
     holding.hold()
     library.resume([place], ["tables"])
     library.read([place], ["tables"])
@@ -133,11 +133,11 @@ def test_a_growing_file_stays_cancelled_when_it_has_settled(
     write_result(tmp_path / "logs" / NAME, trace=None, settled=False)
     monkeypatch.setattr(stages, "SETTLED_AFTER", 3600 * 10**9)
     (place,) = places(library)
-    library.want(place, ["tables"])
+    library.request(place, ["tables"])
     assert until(lambda: "kernel_details" in holding.at())
     library.cancel([place], ["tables"])
     monkeypatch.setattr(stages, "SETTLED_AFTER", 0)
-    assert library.want(place, ["tables"])[0].state == "cancelled"
+    assert library.request(place, ["tables"])[0].state == "cancelled"
 
 
 def test_a_cancel_between_two_looks_counts(
@@ -146,21 +146,21 @@ def test_a_cancel_between_two_looks_counts(
     # A page that asked at the moment of the cancel had it begun anew, behind the user's back.
     write_result(tmp_path / "logs" / NAME, trace=None)
     (place,) = places(library)
-    library.want(place, ["tables"])
+    library.request(place, ["tables"])
     assert until(lambda: "kernel_details" in holding.at())
-    stand = library.stand
+    status = library.status
     looks: list[str] = []
 
-    def look(place: Place, stage: Stage) -> Stand:
-        found = stand(place, stage)
+    def look(place: Place, stage: Stage) -> StageStatus:
+        found = status(place, stage)
         looks.append(stage)
         if len(looks) > 1:
             return found
         library.cancel([place], ["tables"])
         return dataclasses.replace(found, state="waiting")  # as it was
 
-    monkeypatch.setattr(library, "stand", look)
-    assert [one.state for one in library.want(place, ["tables"])] == ["cancelled"]
+    monkeypatch.setattr(library, "status", look)
+    assert [one.state for one in library.request(place, ["tables"])] == ["cancelled"]
     assert [job.state for job in library.jobs()] == ["cancelled"]
 
 
@@ -170,7 +170,7 @@ def test_what_ends_between_two_looks_is_not_new(
     # Its entry was looked for first: then the job was gone as well, and all was read again.
     write_result(tmp_path / "logs" / NAME, trace=None)
     (place,) = places(library)
-    library.want(place, ["tables"])
+    library.request(place, ["tables"])
     assert until(lambda: "kernel_details" in holding.at())
     find = library._entry
 
@@ -182,7 +182,7 @@ def test_what_ends_between_two_looks_is_not_new(
         return found
 
     monkeypatch.setattr(library, "_entry", end_after)
-    assert [library.stand(place, "tables").state for _ in range(2)] == ["reading", "ready"]
+    assert [library.status(place, "tables").state for _ in range(2)] == ["reading", "ready"]
 
 
 def test_only_what_is_under_way_is_cancelled(tmp_path: Path, library: Library) -> None:
@@ -197,7 +197,7 @@ def test_only_what_is_under_way_is_cancelled(tmp_path: Path, library: Library) -
 def test_closing_removes_what_was_begun(tmp_path: Path, library: Library, holding: Holding) -> None:
     write_result(tmp_path / "logs" / NAME)
     (place,) = places(library)
-    library.want(place, STAGES)
+    library.request(place, STAGES)
     assert until(lambda: "kernel_details" in holding.at())
     library.close()
     assert building(tmp_path) == []

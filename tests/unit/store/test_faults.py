@@ -28,7 +28,7 @@ def holding(tmp_path: Path) -> Holding:
 
 def contents(library: Library, place: Place) -> dict[str, bytes]:
     """Every file of what was read of a trace, but for when it was."""
-    entry = library.stand(place, "trace").entry
+    entry = library.status(place, "trace").entry
     assert entry is not None
     files = [path for path in sorted(entry.folder.rglob("*")) if path.is_file() and path.parent != entry.folder]
     return {str(path.relative_to(entry.folder)): path.read_bytes() for path in files}
@@ -45,12 +45,12 @@ def test_a_worker_killed_in_the_middle_of_a_trace_costs_a_retry_and_changes_noth
     undisturbed.close()
 
     holding.hold("preview-2")
-    library.want(place, ["trace"])
+    library.request(place, ["trace"])
     assert until(lambda: "preview-2" in holding.at())
     os.kill(holding.made[0]._child.pid, signal.SIGKILL)
     holding.hold()
     library.read([place], ["trace"])
-    assert len(holding.made) == 2 and library.stand(place, "trace").state == "ready"
+    assert len(holding.made) == 2 and library.status(place, "trace").state == "ready"
     assert contents(library, place) == expected and META not in expected
     assert library.open(place).problems == []
     assert until(lambda: not any((tmp_path / "cache" / "building").iterdir())), "its preview goes behind it"
@@ -62,11 +62,11 @@ def test_a_worker_that_is_killed_twice_is_told_with_what_may_help(
     write_result(tmp_path / "logs" / NAME, trace=TRACE)
     place = only(library)
     holding.hold("trace_view.json")
-    library.want(place, ["trace"])
+    library.request(place, ["trace"])
     for tries in (1, 2):
         assert until(lambda tries=tries: len(holding.made) == tries and "trace_view" in holding.at())
         os.kill(holding.made[-1]._child.pid, signal.SIGKILL)
-    assert until(lambda: library.stand(place, "trace").state == "failed")
+    assert until(lambda: library.status(place, "trace").state == "failed")
     (problem,) = library.open(place).problems
     assert problem.code == "worker_killed" and problem.lost == "The trace."
     assert "SIGKILL" in problem.found and "lack of memory" in problem.found and "TB_NPU_WORKERS=1" in problem.action
@@ -97,18 +97,18 @@ def test_a_trace_that_changes_while_it_is_read_is_told_and_read_again(
     trace = folder / OUTPUT / "trace_view.json"
     place = only(library)
     holding.hold("preview-1")
-    library.want(place, ["trace"])
+    library.request(place, ["trace"])
     assert until(lambda: "preview-1" in holding.at())
     change(trace)
     holding.hold()
     library.read([place], ["trace"])
-    assert library.stand(place, "trace").state == "ready" and len(holding.made) == 1, "nothing crashed"
+    assert library.status(place, "trace").state == "ready" and len(holding.made) == 1, "nothing crashed"
     assert [problem.code for problem in library.open(place).problems].count("file_changed") == 1
 
     trace.write_text(TRACE)
     settle(folder, 30)
     place = only(library)
-    assert library.stand(place, "trace").state == "new"
+    assert library.status(place, "trace").state == "new"
     library.read([place], ["trace"])
     span = library.open(place)
     assert span.timeline is not None and span.timeline.slice_count == COUNT and span.problems == []
@@ -122,7 +122,7 @@ def test_a_table_that_changes_while_it_is_read_is_told_and_read_again(
     kernels = folder / OUTPUT / "kernel_details.csv"
     place = only(library)
     holding.hold("kernel_details.csv")
-    library.want(place, ["tables"])
+    library.request(place, ["tables"])
     assert until(lambda: "kernel_details" in holding.at())
     if change == "cut":
         os.truncate(kernels, len(KERNELS) - 30)

@@ -12,7 +12,7 @@ import pytest
 from tb_npu_plugin.analysis.steps.partition import from_kernels, from_step_trace
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.discovery.watch import Watcher
-from tb_npu_plugin.server.service import Service
+from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store import first_look
 from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.first_look import open_first_look

@@ -14,7 +14,7 @@ from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.store import stages
 from tb_npu_plugin.store.cache.disk import Cache
-from tb_npu_plugin.store.library import Library, Stand
+from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE
 from tb_npu_plugin.store.timeline.open import Timeline
 from tests.unit.discovery.test_watch import until
@@ -38,10 +38,10 @@ def only(library: Library) -> Place:
 def test_a_span_is_read_and_opened(tmp_path: Path, library: Library) -> None:
     write_result(tmp_path / "logs" / "run" / NAME, rank=3, trace=None)
     place = only(library)
-    assert library.stand(place, "tables").state == "new" and library.open(place).table("kernels") is None
+    assert library.status(place, "tables").state == "new" and library.open(place).table("kernels") is None
     library.read([place], ["tables"])
     span = library.open(place)
-    assert library.stand(place, "tables").state == "ready"
+    assert library.status(place, "tables").state == "ready"
     assert (span.run_label, span.worker_label, span.label) == (
         "run",
         "rank 3 · host1_4242",
@@ -68,7 +68,7 @@ def test_a_long_table_is_read_too(tmp_path: Path, library: Library) -> None:
     kernels, steps = span.table("kernels"), span.table("step_trace")
     assert kernels is not None and len(kernels) == SHORT_ROWS + 1 and kernels.text("name")[-1] == f"k{SHORT_ROWS % 9}"
     assert steps is not None and len(steps) == 1
-    assert {path.name for path in library.stand(place, "tables").entry.folder.iterdir()} >= {SHORT_FILE, TABLES_FILE}
+    assert {path.name for path in library.status(place, "tables").entry.folder.iterdir()} >= {SHORT_FILE, TABLES_FILE}
 
 
 def test_operators_are_rebuilt_from_the_trace_where_only_that_is_there(tmp_path: Path, library: Library) -> None:
@@ -112,22 +112,22 @@ def test_a_second_server_reads_nothing_again(tmp_path: Path, library: Library) -
     place = only(library)
     library.read([place], ["tables"])
     other = Library(library.watcher, Cache(tmp_path / "cache"), workers=1)
-    assert other.stand(place, "tables").state == "ready" and other.open(place).rows("kernels") == 2
+    assert other.status(place, "tables").state == "ready" and other.open(place).rows("kernels") == 2
     other.close()
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path, library: Library) -> None:
     folder = write_result(tmp_path / "logs" / NAME, trace=None)
     library.read([only(library)], ["tables"])
-    before = library.stand(only(library), "tables").key
+    before = library.status(only(library), "tables").key
     more = KERNELS + "8,aclnnSub_Sub,Sub,AI_VECTOR_CORE,1736408883704900.000,1,0,8\r\n"
     (folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").write_bytes(more.encode())
     settle(folder, seconds=30)
     place = only(library)
-    assert library.stand(place, "tables").state == "new"
+    assert library.status(place, "tables").state == "new"
     library.read([place], ["tables"])
     span = library.open(place)
-    assert span.rows("kernels") == 3 and library.stand(place, "tables").key != before
+    assert span.rows("kernels") == 3 and library.status(place, "tables").key != before
 
 
 def test_a_file_added_and_one_removed_are_noticed(tmp_path: Path, library: Library) -> None:
@@ -151,7 +151,7 @@ def test_a_file_still_being_written_is_shown_said_and_read_again_when_it_has_set
     monkeypatch.setattr(stages, "SETTLED_AFTER", 3600 * 10**9)  # what was written this hour may still grow
     place = only(library)
     library.read([place], ["tables"])
-    read = library.stand(place, "tables").key
+    read = library.status(place, "tables").key
     span = library.open(place)
     assert span.rows("kernels") == 2
     assert [(problem.code, problem.severity) for problem in span.problems] == [("still_written", "info")]
@@ -159,15 +159,15 @@ def test_a_file_still_being_written_is_shown_said_and_read_again_when_it_has_set
     kernels = folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
     kernels.write_bytes((KERNELS + "8,aclnnSub_Sub,Sub,AI_VECTOR_CORE,1736408883704900.000,1,0,8\r\n").encode())
     place = only(library)
-    stand = library.want(place, ["tables"])[0]
-    assert stand.state == "ready" and stand.growing, "the reading before is shown while the file grows"
+    status = library.request(place, ["tables"])[0]
+    assert status.state == "ready" and status.growing, "the reading before is shown while the file grows"
     assert library.open(place).rows("kernels") == 2
     assert all(job.key == read for job in library.pool.jobs()), "nothing else is begun"
 
     before = library.generation
     monkeypatch.setattr(stages, "SETTLED_AFTER", 0)
     assert library.generation > before, "that it has settled is news"
-    assert library.stand(place, "tables").state == "new"
+    assert library.status(place, "tables").state == "new"
     library.read([place], ["tables"])
     span = library.open(place)
     assert span.rows("kernels") == 3 and list(span.problems) == []
@@ -181,21 +181,21 @@ def test_what_was_read_while_growing_is_read_again_even_if_it_did_not_change(
     place = only(library)
     library.read([place], ["tables"])
     monkeypatch.setattr(stages, "SETTLED_AFTER", 0)
-    assert library.stand(place, "tables").state == "new"
+    assert library.status(place, "tables").state == "new"
 
 
 def test_a_damaged_cache_file_costs_one_look(tmp_path: Path, library: Library) -> None:
     write_result(tmp_path / "logs" / NAME, trace=None)
     place = only(library)
     library.read([place], ["tables"])
-    entry = library.stand(place, "tables").entry
+    entry = library.status(place, "tables").entry
     assert entry is not None
     tables = entry.folder / SHORT_FILE
     tables.write_bytes(b"\xff" * tables.stat().st_size)
     span = library.open(place)
     assert span.table("kernels") is None and [problem.code for problem in span.problems] == ["damaged_cache"]
     library.open(place)
-    assert library.stand(place, "tables").state == "new" and not entry.folder.exists()
+    assert library.status(place, "tables").state == "new" and not entry.folder.exists()
     library.read([place], ["tables"])
     assert library.open(place).table("kernels") is not None
 
@@ -204,8 +204,8 @@ def test_an_evicted_entry_is_read_again(tmp_path: Path, library: Library) -> Non
     write_result(tmp_path / "logs" / NAME, trace=None)
     place = only(library)
     library.read([place], ["tables"])
-    shutil.rmtree(tmp_path / "cache" / "entries" / library.stand(place, "tables").key)
-    assert library.stand(place, "tables").state == "new"
+    shutil.rmtree(tmp_path / "cache" / "entries" / library.status(place, "tables").key)
+    assert library.status(place, "tables").state == "new"
 
 
 def test_a_folder_that_vanishes_before_it_is_read_costs_itself(tmp_path: Path, library: Library) -> None:
@@ -258,19 +258,19 @@ def test_what_leaves_the_cache_while_others_are_read_is_not_read_for_ever(
         write_result(tmp_path / "logs" / NAME.replace("4242", str(number)), rank=number, trace=None)
     library.watcher.update()
     first, second = library.scan().places()
-    entry = tmp_path / "cache" / "entries" / library.stand(first, "tables").key
+    entry = tmp_path / "cache" / "entries" / library.status(first, "tables").key
     library.read([first], ["tables"])
     wanted: list[str] = []
-    want = library.want
+    request = library.request
 
-    def drive_out(place: Place, *args: Any) -> list[Stand]:
+    def drive_out(place: Place, *args: Any) -> list[StageStatus]:
         wanted.append(place.span.token)
         assert len(wanted) < 20, "read for ever"
-        found = want(place, *args)
+        found = request(place, *args)
         if place is second:
             shutil.rmtree(entry, ignore_errors=True)
         return found
 
-    monkeypatch.setattr(library, "want", drive_out)
+    monkeypatch.setattr(library, "request", drive_out)
     library.read([first, second], ["tables"])
     assert library.open(second).rows("kernels") == 2 and wanted.count(first.span.token) == 1

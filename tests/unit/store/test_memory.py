@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_npu_plugin.store.cache.memory import Kept, table_bytes
+from tb_npu_plugin.store.cache.memory import LruCache, table_bytes
 from tb_npu_plugin.tables import Column, Kind, Table, Text
 
 COLUMN = Column("n", Kind.INT)
@@ -16,7 +16,7 @@ def table(rows: int) -> Table:
 
 def test_the_least_recently_used_go_when_there_is_no_room() -> None:
     loads: list[str] = []
-    kept: Kept[tuple[str, str], Table] = Kept(2500, table_bytes)
+    kept: LruCache[tuple[str, str], Table] = LruCache(2500, table_bytes)
 
     def get(name: str, rows: int = 100) -> None:
         kept.get((name, "t"), lambda: loads.append(name) or table(rows))
@@ -33,7 +33,7 @@ def test_the_least_recently_used_go_when_there_is_no_room() -> None:
 
 def test_what_is_not_there_is_asked_for_again() -> None:
     loads: list[int] = []
-    kept: Kept[tuple[str, str], object] = Kept(10, lambda value: 1)
+    kept: LruCache[tuple[str, str], object] = LruCache(10, lambda value: 1)
     for _ in range(2):
         assert kept.get(("a", "t"), lambda: loads.append(1)) is None
     assert loads == [1, 1]

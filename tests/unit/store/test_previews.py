@@ -32,7 +32,7 @@ def place(tmp_path: Path, library: Library, holding: Holding) -> Place:
     write_result(tmp_path / "logs" / NAME, trace=TRACE)
     library.watcher.update()
     (found,) = library.scan().places()
-    library.want(found, ["trace"])
+    library.request(found, ["trace"])
     assert until(lambda: "preview-1" in holding.at() and shown(library, found) != ("", 0))  # told, and heard of
     return found
 
@@ -51,7 +51,7 @@ def shown(library: Library, place: Place) -> tuple[str, int]:
 def test_each_preview_is_longer_and_the_final_timeline_takes_their_place(
     tmp_path: Path, library: Library, place: Place, holding: Holding
 ) -> None:
-    assert library.stand(place, "trace").state == "reading"
+    assert library.status(place, "trace").state == "reading"
     first, few = shown(library, place)
     assert 0 < few < COUNT / 4 and first in building(tmp_path)
     before = library.open(place).timeline
@@ -70,7 +70,7 @@ def test_each_preview_is_longer_and_the_final_timeline_takes_their_place(
     final, all_of_them = shown(library, place)
     assert all_of_them == COUNT and final not in (first, second)
     assert until(lambda: building(tmp_path) == set())
-    entry = library.stand(place, "trace").entry
+    entry = library.status(place, "trace").entry
     assert entry is not None and {path.name for path in entry.folder.iterdir()} == {"meta.json", "timeline"}
     assert library.open(place).timeline.partial is None
 
@@ -80,7 +80,7 @@ def test_a_cancelled_reading_still_shows_what_was_there_and_a_resumed_one_until_
 ) -> None:
     before = shown(library, place)
     library.cancel([place], ["trace"])
-    assert library.stand(place, "trace").state == "cancelled" and shown(library, place) == before
+    assert library.status(place, "trace").state == "cancelled" and shown(library, place) == before
     assert until(lambda: building(tmp_path) == {before[0]})
     library.resume([place], ["trace"])
     (tmp_path / "holding" / "at").unlink()
@@ -101,7 +101,7 @@ def test_a_killed_worker_takes_no_preview_with_it(
     assert until(lambda: len(holding.made) == 2 and "preview-1" in holding.at())
     assert shown(library, place) == before
     holding.made[1].kill()
-    assert until(lambda: library.stand(place, "trace").state == "failed")
+    assert until(lambda: library.status(place, "trace").state == "failed")
     assert until(lambda: building(tmp_path) == set()) and shown(library, place) == ("", 0)
 
 
@@ -118,9 +118,9 @@ def test_a_preview_that_cannot_be_moved_is_no_loss(
     write_result(tmp_path / "logs" / NAME, trace=TRACE)
     library.watcher.update()
     (found,) = library.scan().places()
-    library.want(found, ["trace"])
-    assert until(lambda: library.stand(found, "trace").state in ("ready", "failed"))
-    assert library.stand(found, "trace").state == "ready" and shown(library, found)[1] == COUNT
+    library.request(found, ["trace"])
+    assert until(lambda: library.status(found, "trace").state in ("ready", "failed"))
+    assert library.status(found, "trace").state == "ready" and shown(library, found)[1] == COUNT
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
@@ -140,7 +140,7 @@ def test_a_cancelled_reading_that_another_server_has_done_leaves_no_preview(
     other = Library(library.watcher, Cache(tmp_path / "cache"), workers=1)
     other.read([place], ["trace"])
     other.close()
-    assert library.stand(place, "trace").state == "ready"
+    assert library.status(place, "trace").state == "ready"
     assert until(lambda: building(tmp_path) == set())
 
 
@@ -148,7 +148,7 @@ def test_a_resumed_reading_that_began_already_leaves_no_preview(
     tmp_path: Path, library: Library, place: Place, holding: Holding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.cancel([place], ["trace"])
-    monkeypatch.setattr(library.pool, "forget", lambda key: library.want(place, ["trace"]))  # a page asks meanwhile
+    monkeypatch.setattr(library.pool, "forget", lambda key: library.request(place, ["trace"]))  # a page asks meanwhile
     library.resume([place], ["trace"])
     holding.hold()
     library.read([place], ["trace"])
@@ -161,7 +161,7 @@ def test_two_readings_of_a_trace_that_are_cancelled_leave_one_preview_at_most(
     settle(place.span.folder, 30)
     library.watcher.update()
     (changed,) = library.scan().places()
-    library.want(changed, ["trace"])
+    library.request(changed, ["trace"])
     library.cancel([place], ["trace"])
     assert shown(library, place) != ("", 0)
     library.cancel([changed], ["trace"])

@@ -82,7 +82,7 @@ def _read(name: str, root: Path, kind: str) -> list[Half]:
             library.read(places, [stage])
         spans = []
         for place in places:
-            entries = [library.stand(place, stage).entry for stage in ("tables", "trace")]
+            entries = [library.status(place, stage).entry for stage in ("tables", "trace")]
             spans.append(Half(place, entries[0], entries[1]))
         return spans
     finally:

@@ -22,7 +22,7 @@ from tb_npu_plugin.readers.database.progress import Steps
 from tb_npu_plugin.readers.database.source import Source
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.spool import Spool
-from tb_npu_plugin.scan import MEMORY, Into
+from tb_npu_plugin.scan import MEMORY, ScanSink
 from tb_npu_plugin.scan.columns import MemoryColumns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
@@ -40,7 +40,7 @@ _LONG = (
 )
 
 
-def scan_database(path: Path, log: ProblemLog, progress: Callable[[int], None], into: Into = MEMORY) -> TraceEvents:
+def scan_database(path: Path, log: ProblemLog, progress: Callable[[int], None], into: ScanSink = MEMORY) -> TraceEvents:
     """The events that trace_view.json has of the same run, as far as the database tells them. See scan.scan_trace.
 
     The database does not tell ids and parents of Python functions, modes of CANN calls, and older ones neither kinds of

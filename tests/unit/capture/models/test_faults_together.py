@@ -54,7 +54,9 @@ def opened(root: Path, framework: str, form: str) -> tuple[list[Span], dict[str,
         places = library.scan().places()
         for stage in stages_of(places[0].span):
             library.read(places, [stage])
-        spans = [Span(place, *(library.stand(place, stage).entry for stage in ("tables", "trace"))) for place in places]
+        spans = [
+            Span(place, *(library.status(place, stage).entry for stage in ("tables", "trace"))) for place in places
+        ]
     finally:
         library.close()
     return sorted(spans, key=lambda span: span.capture.rank or 0), truth

@@ -11,7 +11,7 @@ from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe, write_run
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.discovery.watch import Watcher
-from tb_npu_plugin.server.service import Service
+from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library
 from tests.support.span import REAL_DATA
@@ -24,7 +24,7 @@ def shown(logs: Path, cache: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         library.watcher.update()
         places = library.scan().places()
-        service, asked = Service(library, ahead=False), {"run": places[0].run.token}
+        service, asked = Service(library, read_ahead=False), {"run": places[0].run.token}
         library.read(places, ["tables"])
         before = service.view("distributed", asked)
         library.read(places, ["trace"])

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def without_collecting() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Rows and records are many and have no cycles: looking for those takes a third of the time."""
     was_on = gc.isenabled()
     gc.disable()

@@ -9,7 +9,7 @@ from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.messages import Message, messages_of
 from tb_npu_plugin.schema.formats import FORMATS
-from tb_npu_plugin.store.library import Library, StageState, Stand
+from tb_npu_plugin.store.library import Library, StageState, StageStatus
 from tb_npu_plugin.store.stages import files_of
 from tb_npu_plugin.views.contract import RankStateJson, RankStepJson
 from tb_npu_plugin.views.step_trace import mean_course
@@ -38,12 +38,12 @@ def steps(library: Library, run: str) -> list[RankStepJson]:
     places = first_spans(library.run_places(run))
     if _is_small(places):
         for place in places:
-            library.want(place, FORMATS[place.span.format].stages, urgent=False)
+            library.request(place, FORMATS[place.span.format].stages, urgent=False)
     out: list[RankStepJson] = []
     for place in places:
-        stands = _stands(library, place)
-        state = _first_unread(stands).state
-        span = library.open(place, stands) if state == "ready" else None
+        statuses = _statuses(library, place)
+        state = _first_unread(statuses).state
+        span = library.open(place, statuses) if state == "ready" else None
         found = steps_of(span)[0] if span is not None else []
         out.append(
             {
@@ -65,20 +65,20 @@ def _is_small(places: Sequence[Place]) -> bool:
     return len(places) <= READ_RANKS and size <= READ_BYTES
 
 
-def states(places: Sequence[Place], stands: Mapping[str, Sequence[Stand]]) -> list[RankStateJson]:
+def states(places: Sequence[Place], statuses: Mapping[str, Sequence[StageStatus]]) -> list[RankStateJson]:
     """Ranks that a view of the run does not show, and why. stands: as the view was told; one that has been read since
     is still being read for it, so that it is asked for again."""
     out: list[RankStateJson] = []
     for place in places:
-        stand = _first_unread(stands[place.span.token])
-        reason = _reason(stand)
+        status = _first_unread(statuses[place.span.token])
+        reason = _reason(status)
         out.append(
             {
                 "span": place.span.token,
                 "worker": place.worker.label,
                 "rank": place.worker.rank,
                 "pipeline_stage": None,
-                "state": "missing" if stand.state == "ready" else _rank_state(stand.state),
+                "state": "missing" if status.state == "ready" else _rank_state(status.state),
                 "reason": reason,
                 "texts": messages_of({"reason": reason}),
             }
@@ -86,14 +86,14 @@ def states(places: Sequence[Place], stands: Mapping[str, Sequence[Stand]]) -> li
     return out
 
 
-def _stands(library: Library, place: Place) -> list[Stand]:
+def _statuses(library: Library, place: Place) -> list[StageStatus]:
     """How far the stages are that bring the tables of a rank."""
-    return [library.stand(place, stage) for stage in FORMATS[place.span.format].stages]
+    return [library.status(place, stage) for stage in FORMATS[place.span.format].stages]
 
 
-def _first_unread(stands: Sequence[Stand]) -> Stand:
+def _first_unread(statuses: Sequence[StageStatus]) -> StageStatus:
     """How far the tables of a rank are: the first stage that is not read, else the last."""
-    return next((stand for stand in stands if stand.state != "ready"), stands[-1])
+    return next((status for status in statuses if status.state != "ready"), statuses[-1])
 
 
 def _rank_state(state: StageState) -> RankState:
@@ -102,9 +102,9 @@ def _rank_state(state: StageState) -> RankState:
     return "missing" if state == "cancelled" else state
 
 
-def _reason(stand: Stand) -> str:
-    if stand.state == "cancelled":
+def _reason(status: StageStatus) -> str:
+    if status.state == "cancelled":
         return Message("reason.cancelled")
-    if stand.job is not None:
-        return stand.job.message
-    return Message("reason.no_tables") if stand.state == "ready" else ""
+    if status.job is not None:
+        return status.job.message
+    return Message("reason.no_tables") if status.state == "ready" else ""

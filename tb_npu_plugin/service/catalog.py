@@ -13,7 +13,7 @@ from tb_npu_plugin.problems import Problem, once
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.cache.disk import Entry
 from tb_npu_plugin.store.labels import span_label
-from tb_npu_plugin.store.library import Library, Stand
+from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.pool.job import Job
 from tb_npu_plugin.store.span import NAMED_ONLY, recorded_capture
 from tb_npu_plugin.store.stages import STAGES, files_of, stages_of
@@ -56,28 +56,28 @@ def catalog(library: Library) -> CatalogJson:
 def progress(library: Library, spans: Sequence[str]) -> list[ProgressJson]:
     """Work on these spans; without any, all work that is under way, cancelled or failed. Unknown spans are passed over."""
     if not spans:
-        return [of_job(job) for job in library.jobs()]
+        return [job_progress(job) for job in library.jobs()]
     found = [place for place in map(library.watcher.place, spans) if place is not None]
     return [item for place in found for item in span_progress(library, place)]
 
 
-def span_progress(library: Library, place: Place, known: Sequence[Stand] = ()) -> list[ProgressJson]:
+def span_progress(library: Library, place: Place, known: Sequence[StageStatus] = ()) -> list[ProgressJson]:
     """How far the stages of a span are, `known` ones as they are given; those that nobody asked for are left out."""
-    given = {stand.stage: stand for stand in known}
-    stands = [given.get(stage) or library.stand(place, stage) for stage in stages_of(place.span)]
-    return [of_stand(place, stand) for stand in stands if stand.state != "new"]
+    given = {status.stage: status for status in known}
+    statuses = [given.get(stage) or library.status(place, stage) for stage in stages_of(place.span)]
+    return [stage_progress(place, status) for status in statuses if status.state != "new"]
 
 
-def of_stand(place: Place, stand: Stand) -> ProgressJson:
+def stage_progress(place: Place, status: StageStatus) -> ProgressJson:
     """Progress of one stage, as it stood: its job may have ended since."""
-    if stand.job is not None and stand.state != "new":
-        return {**of_job(stand.job), "state": stand.state}
-    size = sum(file.size for file in files_of(place.span, stand.stage))
-    done = size if stand.state == "ready" else 0
+    if status.job is not None and status.state != "new":
+        return {**job_progress(status.job), "state": status.state}
+    size = sum(file.size for file in files_of(place.span, status.stage))
+    done = size if status.state == "ready" else 0
     return {
         "span": place.span.token,
-        "stage": stand.stage,
-        "state": "ready" if stand.state == "ready" else "waiting",
+        "stage": status.stage,
+        "state": "ready" if status.state == "ready" else "waiting",
         "file": "",
         "bytes_done": done,
         "bytes_total": size,
@@ -88,7 +88,7 @@ def of_stand(place: Place, stand: Stand) -> ProgressJson:
     }
 
 
-def of_job(job: Job) -> ProgressJson:
+def job_progress(job: Job) -> ProgressJson:
     """Progress of a job."""
     return {
         "span": job.span,
@@ -107,11 +107,11 @@ def of_job(job: Job) -> ProgressJson:
 def span_facts(library: Library, place: Place) -> SpanFacts:
     """What is known of a span's tables: from what was read, else from the names of the files."""
     named = facts_of_files((file.relative for file in place.span.files), FORMATS[place.span.format])
-    tables = library.stand(place, "tables").entry
+    tables = library.status(place, "tables").entry
     rows = dict(tables.meta["rows"]) if tables else {}
     have = set(rows) | (named.tables & {"trace"}) if tables else set(named.tables)
     rebuilt = named.format.from_trace - have
-    trace = library.stand(place, "trace").entry if "trace" in have else None
+    trace = library.status(place, "trace").entry if "trace" in have else None
     if "trace" in have and rebuilt:  # the trace may give them
         have |= rebuilt if trace is None else rebuilt.intersection(trace.meta["rows"])
         rows = {**(trace.meta["rows"] if trace else {}), **rows}
@@ -153,14 +153,14 @@ def _worker(library: Library, first: Place) -> WorkerJson:
 
 def _span(library: Library, place: Place) -> SpanJson:
     span = place.span
-    stands = {stage: library.stand(place, stage) for stage in STAGES if stage in stages_of(span)}
-    tables = stands["tables"]
+    statuses = {stage: library.status(place, stage) for stage in STAGES if stage in stages_of(span)}
+    tables = statuses["tables"]
     meta = tables.entry.meta if tables.entry else None
     start = meta["start_ns"] if meta else None
-    found = _problems(span, (stand.entry for stand in stands.values()))
+    found = _problems(span, (status.entry for status in statuses.values()))
     counted = sum(problem.severity != "info" for problem in found)
-    counted += sum(len(stand.job.problems) for stand in stands.values() if stand.job)
-    growing = any(stand.growing for stand in stands.values())
+    counted += sum(len(status.job.problems) for status in statuses.values() if status.job)
+    growing = any(status.growing for status in statuses.values())
     return {
         "id": span.token,
         "label": span_label(span, meta),
@@ -168,7 +168,7 @@ def _span(library: Library, place: Place) -> SpanJson:
         "bytes": span.bytes,
         # A result that has settled is read again although its files are the same.
         "fingerprint": span.fingerprint + ("+" if growing else ""),
-        "state": _state(list(stands.values())),
+        "state": _state(list(statuses.values())),
         "problems": counted,
         "views": view_states(span_facts(library, place)),
         "format": span.format,
@@ -177,13 +177,13 @@ def _span(library: Library, place: Place) -> SpanJson:
     }
 
 
-def _state(stands: list[Stand]) -> SpanState:
+def _state(statuses: list[StageStatus]) -> SpanState:
     """State of a span from those of its stages, tables first."""
-    tables, *rest = stands
+    tables, *rest = statuses
     if tables.state == "waiting":
         return "reading"
     if tables.state == "cancelled":
         return "new"
     if tables.state != "ready":
         return tables.state
-    return "ready" if all(stand.state == "ready" for stand in rest) else "partial"
+    return "ready" if all(status.state == "ready" for status in rest) else "partial"

@@ -1,0 +1,183 @@
+"""Views, their tables and timelines by the ids of their spans: resolve, build, cache, retry."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tb_npu_plugin.discovery.model import Place
+from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError, Stale, check_choice
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.service import ranks
+from tb_npu_plugin.service.resolve import ResolvedRequest, ViewState, resolve
+from tb_npu_plugin.store.cache.memory import LruCache, table_bytes
+from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.store.stages import STAGES
+from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.views.availability import missing
+from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.contract import ViewJson
+from tb_npu_plugin.views.tables_json import inline_tables
+
+logger = logging.getLogger(__name__)
+
+#: Limits of the cache of built views: bytes of their tables, and number of views.
+RESULT_BYTES = 1 << 29
+RESULT_COUNT = 16
+
+
+class Service:
+    """Answers about the spans of a library. Thread-safe; never waits for a reader.
+
+    Args:
+        read_ahead: Once a view of a span was requested, read the other stages of the span at low priority.
+    """
+
+    def __init__(self, library: Library, read_ahead: bool = True) -> None:
+        self.library = library
+        self._read_ahead = read_ahead
+        self._results: LruCache[tuple[Any, ...], Any] = LruCache(RESULT_BYTES, _result_bytes)
+
+    def resolve(self, view_id: str, params: Mapping[str, str]) -> ResolvedRequest:
+        """See service.resolve.resolve."""
+        return resolve(self.library, view_id, params, self._read_ahead)
+
+    def view(self, view_id: str, params: Mapping[str, str]) -> ViewJson:
+        """Answer of /api/view. `state` and `problems` say why a view could not be built."""
+        return self.answer(view_id, params)[0]
+
+    def answer(self, view_id: str, params: Mapping[str, str]) -> tuple[ViewJson, ViewResult | None]:
+        """Answer of /api/view, and the built view; None where there is nothing to show yet."""
+        request = self.resolve(view_id, params)
+        state, problems, result = request.state, list(request.problems), None
+        if state == "ready" or request.preview is not None:
+            try:
+                result = self.result(request)
+            except NpuPluginError:
+                raise
+            except Exception as error:  # a defect of one view must not break the others
+                logger.exception("building %s failed", request.view.id)
+                if request.preview is not None:  # the complete data follow
+                    return _view_json(request, state, problems, None), None
+                state = "failed"
+                problems.append(_defect(request.view, error))
+        if request.preview is not None and request.preview.damaged:
+            result = None  # a newer preview or the complete data replaced it meanwhile
+        if any(span.damaged for span in request.ready):
+            request, result = self._read_again(request, view_id, params), None
+            state = request.state if request.state != "ready" else "failed"
+        return _view_json(request, state, problems, result), result
+
+    def _read_again(self, request: ResolvedRequest, view_id: str, params: Mapping[str, str]) -> ResolvedRequest:
+        """Drop a cache entry that proved damaged while the view was built, and queue its stage again."""
+        self._results.drop(request.key)
+        for place in request.places:
+            self.library.open(place)  # drops damaged entries
+        return self.resolve(view_id, params)
+
+    def result(self, request: ResolvedRequest) -> ViewResult:
+        """The built view, from the cache where it is there."""
+        spans = [request.preview] if request.preview is not None else request.ready
+        built: ViewResult = self._results.get(request.key, lambda: request.view.build(ViewInput(spans, request.params)))
+        return built
+
+    def table(self, view_id: str, name: str, params: Mapping[str, str]) -> tuple[ViewTable, int]:
+        """A table of a view, and the origin of its times in ns since the epoch.
+
+        Raises:
+            NotFound: No such view, span or table, or the span lacks what the view needs.
+            NotReady: The span is still being read.
+        """
+        request = self.resolve(view_id, params)
+        if request.state == "reading":
+            raise NotReady(Message("error.view_not_ready", view=view_id), Message("hint.view_reason", view=view_id))
+        if request.state != "ready":
+            raise NotFound(Message("error.view_empty", view=view_id), Message("hint.view_reason", view=view_id))
+        build_extra = request.view.extra_tables.get(name)
+        if build_extra is not None:
+            source = ViewInput(request.ready, request.params)
+            return self._results.get((*request.key, name), lambda: build_extra(source)), request.ready[0].base_ns
+        result = self.result(request)
+        if name not in result.tables:
+            known = ", ".join(sorted({*result.tables, *request.view.extra_tables}))
+            raise NotFound(
+                Message("error.no_table", view=view_id, table=repr(name[:80])), Message("hint.tables", tables=known)
+            )
+        return result.tables[name], result.base_ns
+
+    def timeline(self, span: str, version: str = "") -> Timeline:
+        """The timeline of a span, or that of the trace's beginning while the trace is read. Queues the trace.
+
+        Args:
+            version: Only this version, unless it is empty.
+
+        Raises:
+            NotFound: No such span, or its trace cannot be read.
+            NotReady: Nothing can be shown yet.
+            Stale: There is another version than the one requested.
+        """
+        place = self.library.place(span)
+        statuses = self.library.request(place, ["trace"])
+        opened = self.library.open(place, statuses)
+        if version and version != opened.trace_version:
+            raise Stale(Message("error.stale"), Message("hint.trace_again"))
+        if opened.timeline is not None:
+            return opened.timeline
+        if statuses and statuses[0].state in ("waiting", "reading", "cancelled"):
+            raise NotReady(Message("error.trace_reading"), Message("hint.progress"))
+        raise NotFound(Message("error.unreadable_trace"), Message("hint.trace_reason"))
+
+    def reading(self, spans: Sequence[str], run: str, stage: str, do: str) -> list[Place]:
+        """Cancel or resume the reading of spans, or of all ranks of a run. Raises NotFound, BadRequest."""
+        check_choice("stage", stage, (*STAGES, "all"))
+        check_choice("do", do, ("cancel", "resume"))
+        if not spans and not run:
+            raise BadRequest(Message("error.no_parameter", name="span"), Message("hint.catalog"))
+        places = self.library.run_places(run) if run else [self.library.place(span) for span in spans]
+        act = self.library.cancel if do == "cancel" else self.library.resume
+        act(places, [one for one in STAGES if stage in (one, "all")])
+        return places
+
+
+def _view_json(
+    request: ResolvedRequest, state: ViewState, problems: Sequence[Problem], result: ViewResult | None
+) -> ViewJson:
+    data = dict(result.data) if result is not None else None
+    if data is not None and request.view.scope == "run":
+        shown = {span.token for span in request.ready}
+        others = [place for place in request.places if place.span.token not in shown]
+        data["ranks"] = [*data.get("ranks", []), *ranks.states(others, request.statuses)]
+    return {
+        "view": request.view.id,
+        "state": state,
+        "fingerprint": request.version,
+        "base_ns": str(result.base_ns if result else 0),
+        "data": data,
+        "tables": inline_tables(request.view.id, result) if result is not None else {},
+        "problems": [problem.as_json() for problem in problems],  # type: ignore[misc]
+        "missing": missing(request.facts, request.view.id),
+        "progress": request.progress,
+    }
+
+
+def _result_bytes(built: ViewResult | ViewTable) -> int:
+    """Size of a built view in the cache: its tables, and at least the share that holds RESULT_COUNT views."""
+    tables = built.tables.values() if isinstance(built, ViewResult) else (built,)
+    return max(sum(table_bytes(source.table) for source in tables), RESULT_BYTES // RESULT_COUNT)
+
+
+def _defect(view: View, error: Exception) -> Problem:
+    """The problem of a view that could not be built. The text of an OSError holds a path, which must not leak."""
+    text = error.strerror if isinstance(error, OSError) else error
+    found = f"{type(error).__name__}: {text}"[:200]
+    return Problem(
+        "view_defect",
+        "",
+        "",
+        Message("expected.view_data"),
+        found,
+        Message("lost.view"),
+        Message("action.report_log"),
+    )

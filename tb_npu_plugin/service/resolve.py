@@ -1,0 +1,210 @@
+"""From the parameters of a request to what its view can be built from, in one pass from top to bottom of `resolve`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tb_npu_plugin.discovery.model import Place
+from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema.core import Stage
+from tb_npu_plugin.schema.formats import FORMATS, Format
+from tb_npu_plugin.service import catalog, ranks
+from tb_npu_plugin.store.library import Library, StageStatus
+from tb_npu_plugin.store.span import Span
+from tb_npu_plugin.store.stages import STAGES, stages_of
+from tb_npu_plugin.views.availability import SpanFacts, facts_of_span, is_available
+from tb_npu_plugin.views.base import ProgressJson, View
+from tb_npu_plugin.views.registry import find_view, view_params
+
+ViewState = Literal["ready", "reading", "missing", "failed"]
+#: Stage statuses of each span, by the span's token.
+Statuses = Mapping[str, Sequence[StageStatus]]
+TRACE_ONLY = (("trace",),)
+
+
+@dataclass(frozen=True)
+class ResolvedRequest:
+    """A view, its parameters, its spans and how far they are read.
+
+    Attributes:
+        places: All spans of the request.
+        ready: The spans that the view is built from.
+        state: As in ViewJson.
+        version: Changes when a cache entry that the view shows changes.
+        statuses: Stage statuses at the time of the request.
+        preview: Shown while the spans are read; None where there is nothing to show yet.
+    """
+
+    view: View
+    params: dict[str, str]
+    places: Sequence[Place]
+    ready: Sequence[Span]
+    state: ViewState
+    facts: SpanFacts
+    problems: Sequence[Problem]
+    version: str
+    progress: list[ProgressJson]
+    statuses: Statuses
+    preview: Span | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What a built result depends on."""
+        return (self.view.id, tuple(sorted(self.params.items())), self.version)
+
+
+def resolve(library: Library, view_id: str, params: Mapping[str, str], read_ahead: bool) -> ResolvedRequest:
+    """Find the spans of a view, queue what must be read for it, and open what is read. Never waits.
+
+    Args:
+        params: `run`, `span`, `baseline`, `experimental`, and the parameters of the view.
+        read_ahead: Queue the other stages of the spans, too, at low priority.
+
+    Raises:
+        NotFound: No such view, run or span.
+        BadRequest: A parameter is missing or not a valid value.
+    """
+    view = find_view(view_id)
+    places = _find_places(library, view, params)
+    statuses = {place.span.token: _request_stages(library, view, place, read_ahead) for place in places}
+    read, failed = _split_by_state(view, places, statuses)
+    opened = [library.open(place, statuses[place.span.token]) for place in read]
+    also_opened = [library.open(place, statuses[place.span.token]) for place in failed]
+    facts = _common_facts(library, places)
+    usable = [span for span in opened if _meets_needs(view, span)]
+    state: ViewState
+    if view.scope == "run" and usable:
+        state, opened = "ready", usable
+    elif failed:
+        state = "failed"
+    elif len(read) < len(places):
+        state = "reading"
+    elif len(usable) == len(places):
+        state = "ready"
+    else:
+        state = "failed" if is_available(view, facts) else "missing"
+    preview = _open_preview(library, view, places[0], statuses) if state == "reading" else None
+    return ResolvedRequest(
+        view,
+        view_params(view, params),
+        places,
+        opened,
+        state,
+        facts,
+        [_with_owner(problem, span, view, len(places)) for span in opened + also_opened for problem in span.problems],
+        _version(library, view, opened, preview, statuses),
+        [item for place in places for item in catalog.span_progress(library, place, statuses[place.span.token])],
+        statuses,
+        preview,
+    )
+
+
+def _find_places(library: Library, view: View, params: Mapping[str, str]) -> list[Place]:
+    if view.scope == "run":
+        return ranks.first_spans(library.run_places(_required(params, "run")), params.get("span", ""))
+    names = ("baseline", "experimental") if view.scope == "diff" else ("span",)
+    return [library.place(_required(params, name)) for name in names]
+
+
+def _required(params: Mapping[str, str], name: str) -> str:
+    value = params.get(name, "")
+    if not value:
+        raise BadRequest(Message("error.no_parameter", name=name), Message("hint.catalog"))
+    return value
+
+
+def _request_stages(library: Library, view: View, place: Place, read_ahead: bool) -> list[StageStatus]:
+    """Queue the stages that the view needs of a span, and return their statuses."""
+    urgent = view.scope != "run"
+    format = FORMATS[place.span.format]
+    stages: set[Stage] = {"trace"} if view.needs == TRACE_ONLY else set(format.stages)
+    if view.examines:
+        stages = set(stages_of(place.span))
+    statuses = library.request(place, sorted(stages, key=STAGES.index), urgent)
+    tables = next((status.entry for status in statuses if status.stage == "tables"), None)
+    groups = (*view.needs, *((table,) for table in view.from_trace))
+    if tables is not None and any(_only_in_trace(group, tables.meta["rows"], format) for group in groups):
+        statuses += library.request(place, ["trace"], urgent)
+    cancelled = any(library.status(place, stage).state == "cancelled" for stage in stages_of(place.span))
+    if urgent and read_ahead and not cancelled:
+        library.request(place, STAGES, urgent=False)
+    return statuses
+
+
+def _only_in_trace(group: Sequence[str], rows: Mapping[str, int], format: Format) -> bool:
+    """Whether no table of the group has rows, and the trace is in the group or can hold one of its tables."""
+    return not any(table in rows for table in group) and bool({"trace", *format.from_trace}.intersection(group))
+
+
+def _split_by_state(view: View, places: Sequence[Place], statuses: Statuses) -> tuple[list[Place], list[Place]]:
+    """Spans that are read, and spans that failed. A view that examines files shows failed spans like read ones."""
+    read: list[Place] = []
+    failed: list[Place] = []
+    for place in places:
+        states = {status.state for status in statuses[place.span.token]}
+        if states <= ({"ready", "failed"} if view.examines else {"ready"}):
+            read.append(place)
+        elif "failed" in states and not view.examines:
+            failed.append(place)
+    return read, failed
+
+
+def _common_facts(library: Library, places: Sequence[Place]) -> SpanFacts:
+    """What all of the spans have."""
+    each = [catalog.span_facts(library, place) for place in places]
+    if len(each) == 1:
+        return each[0]
+    tables = frozenset.intersection(*(facts.tables for facts in each))
+    unusable = {table: name for facts in each for table, name in facts.unusable.items()}
+    return SpanFacts(tables, unusable=unusable, format=each[0].format)
+
+
+def _meets_needs(view: View, span: Span) -> bool:
+    """Whether each group of the view's needs has a member that was read."""
+    have = facts_of_span(span).tables
+    if any("trace" in group for group in view.needs) and span.timeline is None:
+        have -= {"trace"}
+    return all(have.intersection(group) for group in view.needs)
+
+
+def _open_preview(library: Library, view: View, place: Place, statuses: Statuses) -> Span | None:
+    """What a view can show before everything is read: the first tables, or the beginning of the trace."""
+    if view.early:
+        tables = next((status for status in statuses[place.span.token] if status.stage == "tables"), None)
+        return library.first_look(place, tables) if tables is not None else None
+    if view.needs != TRACE_ONLY:
+        return None
+    span = library.open(place)
+    return span if span.timeline is not None else None
+
+
+def _version(library: Library, view: View, ready: Sequence[Span], preview: Span | None, statuses: Statuses) -> str:
+    """Names of the cache entries that the view shows. It does not change with stages that the view does not use."""
+    version = ".".join(_span_version(library, view, span.place, statuses[span.token]) for span in ready)
+    if preview is not None:
+        version = preview.tables_version if view.early else preview.trace_version
+    if view.examines:  # it also lists files that no reader opens
+        version = ".".join([version, *(span.place.span.beside for span in ready)])
+    return version
+
+
+def _span_version(library: Library, view: View, place: Place, statuses: Sequence[StageStatus]) -> str:
+    used = {status.stage: status.entry for status in statuses}
+    tables = used.get("tables")
+    missing = FORMATS[place.span.format].from_trace.difference(tables.meta["rows"] if tables is not None else ())
+    if tables is not None and (missing or view.with_trace) and "trace" in stages_of(place.span):
+        used["trace"] = library.status(place, "trace").entry  # the trace may hold the missing tables
+    return "-".join([place.span.token[:8], *(entry.folder.name[:12] for entry in used.values() if entry)])
+
+
+def _with_owner(problem: Problem, span: Span, view: View, places: int) -> Problem:
+    """The problem with the name of its span, where the view shows several."""
+    if places == 1:
+        return problem
+    owner = span.worker_label if view.scope == "run" else f"{span.run_label} · {span.worker_label}"
+    return dataclasses.replace(problem, file=f"{owner}: {problem.file}" if problem.file else owner)
