@@ -23,7 +23,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from tests.conftest import FIXTURES, ROOT
-from tests.e2e.tensorboard import said, tensorboard
+from tests.e2e.tensorboard import log_tail, tensorboard
 
 playwright_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 from playwright.sync_api import (  # noqa: E402
@@ -59,10 +59,10 @@ FLAGS = [
     "--disable-lcd-text",
 ]
 PLUGIN = "npu_profiler"
-#: A wait that takes longer is a defect, however busy the machine is, in ms. Nothing waits for as long where all is well.
+#: Limit of a wait in ms: longer than any machine needs.
 PATIENCE = 60_000
 expect.set_options(timeout=PATIENCE)
-#: After this, in ms, the address tells what was done (state/params.ts waits 150 ms).
+#: After this, in ms, the address holds the state (state/params.ts waits 150 ms).
 ADDRESS = 160
 #: Puts a new frame with the plugin into TensorBoard's page, at an address.
 RENEW = """([target, name]) => { history.replaceState(null, "", target);
@@ -71,13 +71,12 @@ RENEW = """([target, name]) => { history.replaceState(null, "", target);
 #: Stops the plugin, forgets what it stored.
 IDLE = """name => { localStorage.clear(); sessionStorage.clear();
   document.querySelector(`iframe[src*="name=${name}"]`).src = `about:blank#name=${name}`; }"""
-#: Resolves so many ms after what was done before has been drawn, in the fonts that it is to have: they come late, and
-#: move what stands below them.
+#: Resolves so many ms after the next frame is drawn in its final fonts.
 DRAWN = """async () => { await document.fonts.ready;
   await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, %d)))); }"""
-#: For what is only looked at where a test has failed already, in ms.
+#: Limit of a wait in the report of a failed test, in ms.
 LOOK = 5_000
-#: What the demo shows.
+#: Views of the demo.
 VIEWS = ("overview", "trace", "step_trace", "kernel", "operator", "memory", "distributed", "diff", "doctor")
 
 
@@ -132,14 +131,14 @@ def results_server(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield url
 
 
-def is_question(request: Request) -> bool:
+def is_data_request(request: Request) -> bool:
     kinds = ("view", "table", "timeline")
     return request.resource_type == "fetch" and any(f"/{PLUGIN}/api/{kind}/" in request.url for kind in kinds)
 
 
-def is_agreed(message: ConsoleMessage) -> bool:
-    """The browser notes every 400 and 404; on a question about an older reading of a trace, and about a step or device
-    of another span, that is the agreed answer."""
+def is_expected(message: ConsoleMessage) -> bool:
+    """The browser logs every 400 and 404, also the expected answers: to a request for an older version of a trace, or for a
+    step or device of another span."""
     place = str(message.location)
     is_stale = "404" in message.text and "/api/timeline/" in place and "version=" in place
     return is_stale or ("400" in message.text and "/api/view/" in place and ("step=" in place or "device=" in place))
@@ -147,23 +146,23 @@ def is_agreed(message: ConsoleMessage) -> bool:
 
 @dataclass
 class Plugin:
-    """The plugin's tab in one browser page; records what a user must never see."""
+    """The plugin's tab in a browser page; records errors."""
 
     page: Page
     url: str
     defects: list[str] = field(default_factory=list)
-    #: Questions to the server without an answer so far, but those that are asked again and again.
-    asked: set[Request] = field(default_factory=set)
-    #: How many there were.
-    count: int = 0
-    #: What the console said, for the report of a test that fails.
+    #: Requests for data without an answer; not those that poll.
+    pending: set[Request] = field(default_factory=set)
+    #: Number of requests for data.
+    requests: int = 0
+    #: Lines of the console, for the report of a failed test.
     console: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._handlers = {
             "request": self._on_request,
-            "requestfinished": lambda request: self.asked.discard(request),
-            "requestfailed": lambda request: self.asked.discard(request),
+            "requestfinished": lambda request: self.pending.discard(request),
+            "requestfailed": lambda request: self.pending.discard(request),
             "pageerror": lambda error: self.defects.append(f"page error: {error}"),
             "console": self._on_console,
             "response": self._on_response,
@@ -177,7 +176,7 @@ class Plugin:
 
     def _on_console(self, message: ConsoleMessage) -> None:
         self.console.append(f"{message.type}: {message.text}")
-        if message.type == "error" and PLUGIN in str(message.location) + message.text and not is_agreed(message):
+        if message.type == "error" and PLUGIN in str(message.location) + message.text and not is_expected(message):
             self.defects.append(f"console {message.type}: {message.text} ({message.location})")
 
     def _on_response(self, response: Response) -> None:
@@ -188,9 +187,9 @@ class Plugin:
         address = urlsplit(request.url)
         if address.scheme in ("http", "https") and address.netloc != urlsplit(self.url).netloc:
             self.defects.append(f"foreign request: {request.url}")
-        if is_question(request):
-            self.asked.add(request)
-            self.count += 1
+        if is_data_request(request):
+            self.pending.add(request)
+            self.requests += 1
 
     def reset(self) -> None:
         """Make the page fit for another test."""
@@ -202,7 +201,7 @@ class Plugin:
     def go(self, target: str) -> FrameLocator:
         """Load the plugin at this address; TensorBoard's page stays if it is there."""
         is_there = self.page.url.startswith(self.url) and self.frame_holder.count()
-        self.asked.clear()  # aborted; not each is reported as failed
+        self.pending.clear()  # aborted; not each is reported as failed
         if is_there:
             self.page.evaluate(RENEW, [target, PLUGIN])
         else:
@@ -266,7 +265,7 @@ class Plugin:
         return {}
 
     def close(self) -> None:
-        """Leave the page, before its server ends."""
+        """Leave the page before its server ends."""
         self.page.goto("about:blank")
 
     @property
@@ -294,23 +293,23 @@ class Plugin:
         return self.frame.locator(".table-tools [role=status]").first
 
     def drawn(self, ms: int = 0) -> None:
-        """Wait until the page has drawn what was done before; and `ms` longer, counted by the page itself."""
+        """Wait until the page has drawn, and `ms` longer by the clock of the page."""
         self.frame.locator("#shell").evaluate(DRAWN % ms)
 
     def quiet(self) -> None:
-        """Wait until nothing is asked of the server any more, the answers are drawn and the address tells of them."""
+        """Wait until no request is pending, the answers are drawn and the address is updated."""
         end = time.monotonic() + PATIENCE / 1000
         while True:
-            # An answer that came during the wait may be about to be drawn, and to lead to the next question.
-            was_quiet, count = not self.asked, self.count
+            # An answer that came during the wait may lead to the next request.
+            was_quiet, requests = not self.pending, self.requests
             self.drawn(ADDRESS)
-            if was_quiet and not self.asked and self.count == count:
+            if was_quiet and not self.pending and self.requests == requests:
                 return
-            assert time.monotonic() < end, f"no answer: {[request.url for request in self.asked]}"
+            assert time.monotonic() < end, f"no answer: {[request.url for request in self.pending]}"
 
     def ready(self, view: str) -> None:
-        """Wait until this view shows its data, or says why it has none."""
-        self.drawn()  # what was chosen last: the view of before is ready as well
+        """Wait until this view shows its data, or why it has none."""
+        self.drawn()  # the click: the previous view is ready as well
         settled = ", ".join(
             f'#shell[data-view="{view}"] .view-frame[data-state="{state}"]' for state in ("ready", "missing", "failed")
         )
@@ -321,17 +320,17 @@ class Plugin:
         return self.frame.locator(".view-frame").get_attribute("data-state") or ""
 
     def report(self) -> str:
-        """What a person would look at first where a test fails."""
-        parts = [f"address: {self.page.url}", f"no answer to: {[request.url for request in self.asked]}"]
+        """Address, console, states and text of the page, log of the server."""
+        parts = [f"address: {self.page.url}", f"no answer to: {[request.url for request in self.pending]}"]
         parts.append("\n".join(["console:", *self.console[-20:]]))
-        with contextlib.suppress(Error):  # the page may not be there any more
+        with contextlib.suppress(Error):  # the page may be closed
             states = self.frame.locator(".view-frame, .tl").evaluate_all(
                 "found => found.map(one => ({...one.dataset}))"
             )
             parts.append(f"states: {states}")
             text = self.frame.locator("body").inner_text(timeout=LOOK)
             parts.append(f"page: {' '.join(text.split())[:4000]}")
-        return "\n".join([*parts, f"TensorBoard said:\n{said(self.url)}"])
+        return "\n".join([*parts, f"TensorBoard logged:\n{log_tail(self.url)}"])
 
 
 Open = Callable[..., Plugin]

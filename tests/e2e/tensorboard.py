@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.server import START_SECONDS, port_of
 
-#: Patience with a busy machine.
+#: Limit of its end, in seconds.
 END_SECONDS = 60
 
 
@@ -27,7 +27,7 @@ class _Running:
     log: Path
 
 
-#: Those that were started, by URL.
+#: Started processes by URL.
 _STARTED: dict[str, _Running] = {}
 
 
@@ -49,7 +49,7 @@ def tensorboard(*arguments: str, cache: Path, prefix: str = "") -> Iterator[str]
             _STARTED[url] = _Running(process.pid, log)
             yield url
         finally:
-            for worker in _children(process.pid):  # one that a failed test has left stopped
+            for worker in _children(process.pid):  # a failed test may leave one stopped
                 with contextlib.suppress(OSError):
                     os.kill(worker, signal.SIGCONT)
             process.terminate()
@@ -60,8 +60,8 @@ def tensorboard(*arguments: str, cache: Path, prefix: str = "") -> Iterator[str]
                 raise
 
 
-def said(url: str, characters: int = 3000) -> str:
-    """The end of what a TensorBoard has printed."""
+def log_tail(url: str, characters: int = 3000) -> str:
+    """End of the log of a TensorBoard."""
     running = _STARTED.get(url)
     return running.log.read_text(errors="replace")[-characters:].strip() if running else ""
 
@@ -96,13 +96,13 @@ def _hold(url: str, file: str, is_over: threading.Event) -> int:
                     os.kill(worker, signal.SIGSTOP)
                     return worker
         time.sleep(0.01)
-    raise AssertionError(f"no worker reads {file}; TensorBoard said:\n{said(url)}")
+    raise AssertionError(f"no worker reads {file}; TensorBoard logged:\n{log_tail(url)}")
 
 
 def _children(process: int) -> list[int]:
     found: list[int] = []
-    with contextlib.suppress(OSError):  # it has ended
+    with contextlib.suppress(OSError):  # the process ended
         for thread in Path(f"/proc/{process}/task").iterdir():
-            with contextlib.suppress(OSError):  # a thread that has ended
+            with contextlib.suppress(OSError):  # the thread ended
                 found += map(int, (thread / "children").read_text().split())
     return found

@@ -21,7 +21,6 @@ from tests.e2e.timeline import (
     panel,
     param,
     settled,
-    shown,
     slices,
     trace,
 )
@@ -208,35 +207,3 @@ def test_state_of_a_rank_stays_with_it(open_plugin: Open, demo_server: str) -> N
     back = state_of(other)
     assert back.pop("range") not in ("", mine["range"]), "the same time, as rank 1 counts it"
     assert not any(back.values())
-
-
-def test_another_rank_shows_the_same_time(open_plugin: Open, demo_server: str) -> None:
-    plugin = trace(open_plugin, demo_server)
-    ranks = spans_of(plugin)
-    for _ in range(4):
-        plugin.page.keyboard.press("w")
-    plugin.page.keyboard.press("k")
-    settled(plugin)
-    mine, marks = shown(plugin), param(plugin, "marks")
-
-    def base(span: str) -> int:
-        return int(plugin.get(f"view/trace?span={span}")["base_ns"])
-
-    def go(rank: int) -> None:
-        plugin.frame.get_by_role("button", name="Worker").click()
-        plugin.frame.get_by_role("option", name=f"rank {rank}").click()
-        plugin.page.wait_for_function("span => location.hash.includes(`trace.of=${span}`)", arg=ranks[rank][2])
-        settled(plugin)
-
-    go(1)
-    shift = base(ranks[0][2]) - base(ranks[1][2])
-    assert shown(plugin) == pytest.approx([moment + shift for moment in mine], abs=1)
-    param(plugin, "marks", is_set=False)
-    go(0)
-    assert shown(plugin) == pytest.approx(mine, abs=1)
-    assert param(plugin, "marks") == marks
-    plugin.page.keyboard.press("d")
-    settled(plugin)
-    mine = shown(plugin)
-    go(1)
-    assert shown(plugin) == pytest.approx([moment + shift for moment in mine], abs=1), "it goes along again"
