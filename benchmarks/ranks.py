@@ -37,7 +37,7 @@ VIEW = """
 import os, sys
 from pathlib import Path
 from tb_npu_plugin.discovery.watch import Watcher
-from tb_npu_plugin.service.json_encoding import encode_json
+from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.library import Library
 watcher = Watcher({"": Path(sys.argv[1])}, background=False)

@@ -15,10 +15,10 @@ from tb_npu_plugin import cli_print
 from tb_npu_plugin.discovery.model import Place, Scan
 from tb_npu_plugin.discovery.watch import scan_once
 from tb_npu_plugin.errors import NpuPluginError
+from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.catalog import catalog, job_progress
 from tb_npu_plugin.service.choice import OPENS, choose_place, choose_run
-from tb_npu_plugin.service.json_encoding import encode_json
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.views import doctor as doctor_view

@@ -12,10 +12,12 @@ CATALOGUE: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("mess
 
 
 class MessageJson(TypedDict):
-    """A message of messages.json; a parameter is data or a message."""
+    """A message of messages.json."""
 
     code: str
+    """Key of the message."""
     params: dict[str, Union[str, int, MessageJson]]
+    """By name; a parameter is data or a message again."""
 
 
 class Message(str):

@@ -18,11 +18,9 @@ PASSING = frozenset(
     {
         "missing_file",
         "no_permission",
-        "permission_denied",
         "reader_defect",
         "stalled",
         "too_expensive",
-        "unreadable",
         "unreadable_file",
     }
 )

@@ -116,7 +116,7 @@ def covering(mutant: Mutant, data: Any) -> list[str]:
     tests = {name for name in lines.get(mutant.line, []) if name}
     if not tests and lines.get(mutant.line):
         tests = {name for names in lines.values() for name in names if name}
-    return sorted(tests)
+    return sorted(tests, key=lambda name: (not name.startswith("tests/unit"), name))  # quick ones first
 
 
 def verdict(mutant: Mutant, tests: list[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Literal, Optional, get_args
 import numpy as np
 
 from tb_npu_plugin.analysis.grouping import known_sum
-from tb_npu_plugin.schema.minddata_tables import CPU_MACHINE, QUEUE_DEVICE, QUEUE_HOST
+from tb_npu_plugin.schema.minddata_tables import CPU_MACHINE, QUEUE_DEVICE, QUEUE_HOST, QueueName
 from tb_npu_plugin.tables import NULL_INT, FloatArray, Table, known
 
 #: Batches that a verdict needs, the first one not counted: it waits for the pipeline to fill.
@@ -41,22 +41,33 @@ PASSING = frozenset(
 
 
 @dataclass(frozen=True)
-class Op:
-    """An operator. Usages are 0..1; of its own output queue, and of the nearest queue before it (`input_usage`; none
-    where it reads the data itself). `score`: how much it holds up the others, 0..1. CPU in percent of one core."""
+class PipelineOp:
+    """An operator of a dataset pipeline. None: not recorded."""
 
     op_id: int
+    """0 is the end of the pipeline."""
     name: str
+    """Type of the operator."""
     workers: Optional[int]
+    """Worker threads or processes."""
     parent_id: Optional[int]
+    """The operator that reads its output."""
     children: tuple[int, ...]
+    """The operators that it reads."""
     capacity: Optional[int]
+    """Size of its output queue."""
     average: Optional[float]
+    """Mean length of its output queue."""
     usage: Optional[float]
+    """average / capacity, 0 to 1."""
     input_usage: Optional[float]
+    """Usage of the nearest queue before it; None where it reads the data itself."""
     empty: Optional[float]
+    """Percent of the samples in which its output queue was empty."""
     cpu: Optional[float]
+    """Percent of one core."""
     score: Optional[float]
+    """How much it delays the others, 0 to 1."""
 
     @property
     def kind(self) -> str:
@@ -65,12 +76,15 @@ class Op:
 
 
 @dataclass(frozen=True)
-class Queue:
-    """Batches whose queue size is known, the first one not counted, and those of them that found it empty."""
+class PipelineQueue:
+    """Batches that a queue handed out, without the first."""
 
-    queue: str
+    queue: QueueName
+    """Which of the two queues."""
     batches: int
+    """Batches whose queue length is known."""
     empty: int
+    """Batches that found the queue empty."""
 
     @property
     def share(self) -> float | None:
@@ -79,13 +93,17 @@ class Queue:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A rule that holds: `value` against `limit`; of an operator, or (None) of the whole pipeline."""
+class PipelineFinding:
+    """A rule that holds."""
 
     rule: Rule
+    """held_up, slow_source: usages, 0 to 1. busy_workers, idle_workers, busy_machine: percent of CPU."""
     op_id: Optional[int]
+    """The operator; None for the whole pipeline."""
     value: float
+    """Measured value."""
     limit: float
+    """Limit that it passed."""
 
 
 @dataclass(frozen=True)
@@ -93,12 +111,12 @@ class Pipeline:
     """`verdict`: "processing" (the pipeline is too slow), "transfer" (to the device), "compute" (it keeps up),
     "unknown". `bottleneck`: operator that holds up the others most."""
 
-    ops: Sequence[Op]
-    queues: Sequence[Queue]
+    ops: Sequence[PipelineOp]
+    queues: Sequence[PipelineQueue]
     verdict: str
     bottleneck: Optional[int]
     machine_cpu: Optional[float]
-    findings: Sequence[Finding] = field(default_factory=tuple)
+    findings: Sequence[PipelineFinding] = field(default_factory=tuple)
 
 
 def examine(ops: Table | None, batches: Table | None, cpu: Table | None) -> Pipeline:
@@ -112,7 +130,7 @@ def examine(ops: Table | None, batches: Table | None, cpu: Table | None) -> Pipe
     return Pipeline(found, ends, verdict(ends), bottleneck, machine, _findings(found, slow, machine))
 
 
-def operators(table: Table, cpu: Mapping[int, float]) -> list[Op]:
+def operators(table: Table, cpu: Mapping[int, float]) -> list[PipelineOp]:
     """Rows of minddata_ops, with what follows from the others. `cpu`: percent of one core by operator, for those that
     the table does not tell it of."""
     ids, parents = table.ints("op_id").tolist(), table.ints("parent_id").tolist()
@@ -131,7 +149,7 @@ def operators(table: Table, cpu: Mapping[int, float]) -> list[Op]:
         own, own_cpu = _float(usage[op_id]), _float(percent[row])
         name = names[row] or ""
         out.append(
-            Op(
+            PipelineOp(
                 op_id,
                 name,
                 _int(workers[row]),
@@ -149,18 +167,19 @@ def operators(table: Table, cpu: Mapping[int, float]) -> list[Op]:
     return out
 
 
-def queues(batches: Table) -> list[Queue]:
+def queues(batches: Table) -> list[PipelineQueue]:
     """The queue of the host and that on the device, as the batches met them."""
     sizes, numbers, of = batches.ints("size"), batches.ints("batch"), batches.text("queue")
     out = []
-    for name in (QUEUE_HOST, QUEUE_DEVICE):
+    names: tuple[QueueName, ...] = (QUEUE_HOST, QUEUE_DEVICE)
+    for name in names:
         counted = of.equals(name) & known(sizes) & (numbers > 1)
         if counted.any():
-            out.append(Queue(name, int(counted.sum()), int((sizes[counted] == 0).sum())))
+            out.append(PipelineQueue(name, int(counted.sum()), int((sizes[counted] == 0).sum())))
     return out
 
 
-def verdict(ends: Sequence[Queue]) -> str:
+def verdict(ends: Sequence[PipelineQueue]) -> str:
     """See Pipeline."""
     by_name = {queue.queue: queue for queue in ends}
     host, device = by_name.get(QUEUE_HOST), by_name.get(QUEUE_DEVICE)
@@ -193,14 +212,14 @@ def _score(name: str, own: float | None, before: float | None, has_children: boo
     return None if before is None else max(0.0, before - own)
 
 
-def holding_up(ops: Sequence[Op]) -> list[Op]:
+def holding_up(ops: Sequence[PipelineOp]) -> list[PipelineOp]:
     """Operators whose score is more than chance, and no queue from them to the device is full: before a full one
     everything is fast enough, however empty its queues are."""
     by_id = {op.op_id: op for op in ops}
 
-    def full_behind(op: Op) -> bool:
+    def full_behind(op: PipelineOp) -> bool:
         seen: set[int] = set()  # a damaged file may go in circles
-        at: Op | None = op
+        at: PipelineOp | None = op
         while at is not None and at.op_id not in seen:
             if at.usage is not None and at.usage >= HIGH_USAGE:
                 return True
@@ -208,26 +227,26 @@ def holding_up(ops: Sequence[Op]) -> list[Op]:
             at = None if at.parent_id is None else by_id.get(at.parent_id)
         return False
 
-    def limit(op: Op) -> float:
+    def limit(op: PipelineOp) -> float:
         return HELD_UP if op.children else 1.0 - LOW_USAGE
 
     return [op for op in ops if op.score is not None and op.score > limit(op) and not full_behind(op)]
 
 
-def _findings(ops: Sequence[Op], slow: Sequence[Op], machine: float | None) -> list[Finding]:
+def _findings(ops: Sequence[PipelineOp], slow: Sequence[PipelineOp], machine: float | None) -> list[PipelineFinding]:
     out = []
     for op in ops:
         if op in slow:
             rule: Rule = "held_up" if op.children else "slow_source"
             value, limit = (op.score, HELD_UP) if op.children else (op.usage, LOW_USAGE)
-            out.append(Finding(rule, op.op_id, value or 0.0, limit))
+            out.append(PipelineFinding(rule, op.op_id, value or 0.0, limit))
         each = op.cpu / op.workers if op.cpu is not None and op.workers else None
         if each is not None and each > BUSY_WORKER:
-            out.append(Finding("busy_workers", op.op_id, each, BUSY_WORKER))
+            out.append(PipelineFinding("busy_workers", op.op_id, each, BUSY_WORKER))
         elif each is not None and each < IDLE_WORKER and (op.workers or 0) > 1:
-            out.append(Finding("idle_workers", op.op_id, each, IDLE_WORKER))
+            out.append(PipelineFinding("idle_workers", op.op_id, each, IDLE_WORKER))
     if machine is not None and machine > BUSY_MACHINE:
-        out.append(Finding("busy_machine", None, machine, BUSY_MACHINE))
+        out.append(PipelineFinding("busy_machine", None, machine, BUSY_MACHINE))
     return sorted(out, key=lambda finding: RULES.index(finding.rule))
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.finders import FINDERS
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, listed, shown_parts
-from tb_npu_plugin.discovery.odd_entries import odd_entries
+from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, kind_of, listed, shown_parts
 from tb_npu_plugin.discovery.patience import FILE_LIMIT, FOLDER_LIMIT, within
 from tb_npu_plugin.discovery.report import Skipped
+from tb_npu_plugin.schema import kineto
+from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
 Node = tuple[int, int]  # device and inode: what a folder is, by whatever path it is reached
@@ -114,3 +115,40 @@ class Walk:
 def _node(folder: Path) -> Node:
     status = folder.stat()
     return status.st_dev, status.st_ino
+
+
+def odd_entries(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipped]:
+    """Those of a folder that no finder tells of."""
+    told = {note.file.rpartition("/")[2] for one in taken for found in one.found for note in found.notes}
+    told |= {skipped.path.rpartition("/")[2] for one in taken for skipped in one.skipped}
+    out = []
+    for entry in folder.entries:
+        if entry.name in told:
+            continue
+        label = folder.label_of(entry.name)
+        try:
+            skipped = _odd(entry, label)
+        except OSError as error:
+            skipped = report.unreadable(label, error, is_file=True)
+        if skipped is not None:
+            out.append(skipped)
+    return out
+
+
+def _odd(entry: os.DirEntry[str], label: str) -> Skipped | None:
+    """Raises OSError."""
+    name = entry.name
+    is_trace = kineto.HANDLER_NAME.fullmatch(name) is not None
+    if layout.is_result_name(name):
+        return None if entry.is_dir() or _leads_nowhere(entry) else report.not_a_folder(label)
+    is_known = is_trace or any(format.file(name) is not None for format in FORMATS.values())
+    if _leads_nowhere(entry):
+        return None
+    if not entry.is_file():
+        return report.not_a_file(label, kind_of(entry)) if is_known else None
+    return report.other_form(label) if kineto.HANDLER_END in name and not is_trace else None
+
+
+def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
+    """A link without a target: the walk tells of it."""
+    return entry.is_symlink() and not entry.is_file() and not entry.is_dir() and not os.path.exists(entry.path)  # noqa: PTH110

@@ -3,6 +3,8 @@ Source: docs/facts/ascend_ms.md, Data pipeline files; docs/facts/mindinsight.md,
 
 from __future__ import annotations
 
+from typing import Literal
+
 from tb_npu_plugin.tables import Column, Kind
 
 T, I, F = Kind.TEXT, Kind.INT, Kind.FLOAT
@@ -89,5 +91,7 @@ MINDDATA_TABLES: dict[str, tuple[Column, ...]] = {
     "minddata_cpu": MINDDATA_CPU_COLUMNS,
     "minddata_remarks": MINDDATA_REMARKS_COLUMNS,
 }
-QUEUE_HOST, QUEUE_DEVICE = "host", "device"
+QueueName = Literal["host", "device"]
+QUEUE_HOST: QueueName = "host"
+QUEUE_DEVICE: QueueName = "device"
 CPU_MACHINE, CPU_PROCESS, CPU_OP = "machine", "process", "op"

@@ -4,22 +4,41 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 from werkzeug.wrappers import Request, Response
 
 from tb_npu_plugin.discovery.watch import Watcher
-from tb_npu_plugin.errors import BadRequest, MethodNotAllowed, NotFound, check_choice
+from tb_npu_plugin.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound, check_choice
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.server import respond, static
-from tb_npu_plugin.server.changing import READING, check_changing
 from tb_npu_plugin.server.kernel_facts import kernel_facts
 from tb_npu_plugin.service import catalog, ranks
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.store.timeline.contract import KernelFactsJson
 from tb_npu_plugin.views.table_query import parse_query
 from tb_npu_plugin.views.tables_json import table_json, to_csv
+
+#: Methods of the routes that change nothing.
+READING = ("GET", "HEAD")
+
+
+def check_changing(request: Request) -> None:
+    """Raises MethodNotAllowed for another method than POST, Forbidden for a request from a page of another site.
+
+    Browsers say where a request comes from in Sec-Fetch-Site, in Origin where they do not send that (plain http). A
+    program that sends neither (curl) is no page of anybody.
+    """
+    if request.method != "POST":
+        raise MethodNotAllowed(Message("error.method", method=request.method), Message("hint.post"), ("POST",))
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    hosts = {request.headers.get("Host"), request.headers.get("X-Forwarded-Host")}
+    if site not in (None, "same-origin") or (site is None and origin and urlsplit(origin).netloc not in hosts):
+        raise Forbidden(Message("error.other_site"), Message("hint.own_page"))
+
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +171,7 @@ class App:
         mime = "application/gzip" if name.endswith(".gz") else "application/json"
         return respond.download(request, _blocks(stream, size), mime, name, size, stream.close)
 
-    def _kernel(self, token: str, detail: dict[str, Any]) -> dict[str, Any] | None:
+    def _kernel(self, token: str, detail: Mapping[str, Any]) -> KernelFactsJson | None:
         span = self.library.open(self.library.place(token))
         return kernel_facts(span, detail["name"], int(detail["start_epoch_ns"]))
 
@@ -176,9 +195,9 @@ class App:
         except OSError:  # a preview whose files went while it was asked: then this says so
             self.service.timeline(token, version)
             raise
-        if isinstance(content, dict):
+        if isinstance(content, Mapping):
             if name == "slice":
-                content["kernel"] = self._kernel(token, content)
+                content = {**content, "kernel": self._kernel(token, content)}
             return respond.json(request, content)
         if isinstance(content, bytes):
             return respond.binary(request, content, mime)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.store.timeline.contract import KernelFactsJson
 from tb_npu_plugin.tables import Text, known
 
 #: Starts differ by this much between the files at most, in ns: both are written with three decimals of a microsecond.
@@ -28,8 +29,8 @@ _FACTS = (
 )
 
 
-def kernel_facts(span: SpanData, name: str, start_ns: int) -> dict[str, Any] | None:
-    """KernelFacts of docs/http_api.md for the kernel of this name that starts then (ns since the epoch); None without."""
+def kernel_facts(span: SpanData, name: str, start_ns: int) -> KernelFactsJson | None:
+    """The row of the kernel with this name and start (ns since the epoch); None without."""
     table = span.table("kernels")
     if table is None:
         return None
@@ -39,10 +40,10 @@ def kernel_facts(span: SpanData, name: str, start_ns: int) -> dict[str, Any] | N
     if row is None:
         return None
     found = table.loaded(np.asarray([row]))
-    facts: dict[str, Any] = {"source": span.source("kernels")}
+    facts: Any = {"source": span.source("kernels")}
     for key in _FACTS:
         facts[key] = _value(found.data[key]) if found.has(key) else None
-    return facts
+    return cast(KernelFactsJson, facts)
 
 
 def _value(column: Any) -> Any:

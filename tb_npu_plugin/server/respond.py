@@ -13,9 +13,9 @@ from tensorboard.backend import http_util
 from werkzeug.wrappers import Request, Response
 
 from tb_npu_plugin.errors import MethodNotAllowed, NpuPluginError
+from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.messages import Message, messages_of
-from tb_npu_plugin.service.json_encoding import encode_json
-from tb_npu_plugin.views.contract_shell import ErrorJson
+from tb_npu_plugin.views.base import ErrorJson
 
 logger = logging.getLogger(__name__)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Union
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypedDict, Union
 
 from tb_npu_plugin.errors import BadRequest, check_choice
 from tb_npu_plugin.messages import Message
@@ -11,18 +11,19 @@ from tb_npu_plugin.server import timeline_params as read
 from tb_npu_plugin.server.timeline_binary import Scale, encode
 from tb_npu_plugin.server.timeline_params import Params
 from tb_npu_plugin.store.timeline.chain import chain as trace_back
+from tb_npu_plugin.store.timeline.contract import FlowsJson, SearchJson
 from tb_npu_plugin.store.timeline.matches import matching_bars
 from tb_npu_plugin.store.timeline.matches import search as search_names
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import find as find_slice
 from tb_npu_plugin.store.timeline.stats import stats as statistics
 from tb_npu_plugin.store.timeline.window import bars, shift_of
-from tb_npu_plugin.views.base import ViewTable
+from tb_npu_plugin.views.base import TableJson, ViewTable
 from tb_npu_plugin.views.table_query import TableQuery
 from tb_npu_plugin.views.tables_json import table_json, to_csv
 
 #: Bytes, pieces of a download, or what becomes JSON; and its type.
-Answer = tuple[Union[bytes, Iterator[bytes], dict[str, Any]], str]
+Answer = tuple[Union[bytes, Iterator[bytes], Mapping[str, Any]], str]
 
 BINARY = "application/octet-stream"
 JSON = "application/json"
@@ -30,6 +31,17 @@ CSV = "text/csv"
 #: Hits of one search, and rows of one statistics table, at most.
 MAX_HITS = 10_000
 MAX_STATS = 2_000
+
+
+class StatsJson(TypedDict):
+    """Answer of /api/timeline/stats."""
+
+    table: TableJson
+    """Rows with the most self time in the range; `total` counts all."""
+    wall: int
+    """Length of the range in ns."""
+    slices: int
+    """Number of slices that overlap the range."""
 
 
 def slices(timeline: Timeline, params: Params) -> Answer:
@@ -107,13 +119,14 @@ def arrows(timeline: Timeline, params: Params) -> Answer:
 
 
 def slice_detail(timeline: Timeline, params: Params) -> Answer:
-    """SliceDetail."""
+    """Everything about one slice, but for the kernel table."""
     return timeline.detail(read.slice_id(timeline, params)), JSON
 
 
 def flows(timeline: Timeline, params: Params) -> Answer:
     """Flows of one slice."""
-    return {"flows": timeline.flows(read.slice_id(timeline, params))}, JSON
+    answer: FlowsJson = {"flows": timeline.flows(read.slice_id(timeline, params))}
+    return answer, JSON
 
 
 def search(timeline: Timeline, params: Params) -> Answer:
@@ -128,9 +141,16 @@ def search(timeline: Timeline, params: Params) -> Answer:
     found = search_names(timeline, text, limit, track, read.integer(params, "near", 0))
     start, dur = timeline.rows.start[found.id], timeline.rows.dur[found.id]
     columns = (found.id, start, dur, found.track, found.depth, found.name)
-    hits = [list(hit) for hit in zip(*(column.tolist() for column in columns))]
+    hits = list(zip(*(column.tolist() for column in columns)))
     marks = found.marks.tolist()
-    return {"total": found.total, "first": found.first, "names": found.names, "hits": hits, "marks": marks}, JSON
+    answer: SearchJson = {
+        "total": found.total,
+        "first": found.first,
+        "names": found.names,
+        "hits": hits,
+        "marks": marks,
+    }
+    return answer, JSON
 
 
 def stats(timeline: Timeline, params: Params, is_gone: Callable[[], bool] = lambda: False) -> Answer:
@@ -145,7 +165,8 @@ def stats(timeline: Timeline, params: Params, is_gone: Callable[[], bool] = lamb
     found = statistics(timeline, t0, t1, tracks, MAX_STATS, is_gone)
     page = table_json("timeline.stats", ViewTable(found.table, ""), timeline.base_ns, TableQuery(limit=MAX_STATS))
     page["total"], page["sort"], page["desc"] = found.total, "clipped_self", True
-    return {"table": page, "wall": t1 - t0, "slices": found.slices}, JSON
+    answer: StatsJson = {"table": page, "wall": t1 - t0, "slices": found.slices}
+    return answer, JSON
 
 
 def chain(timeline: Timeline, params: Params) -> Answer:

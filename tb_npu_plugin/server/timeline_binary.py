@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.service.json_encoding import encode_json
+from tb_npu_plugin.json_encoding import encode_json
 
 MAGIC = 0x5542504E
 U32_MAX = 2**32 - 1

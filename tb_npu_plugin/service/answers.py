@@ -17,8 +17,7 @@ from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views.availability import missing
-from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
-from tb_npu_plugin.views.contract import ViewJson
+from tb_npu_plugin.views.base import View, ViewInput, ViewJson, ViewResult, ViewTable
 from tb_npu_plugin.views.tables_json import inline_tables
 
 logger = logging.getLogger(__name__)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, Optional, TypedDict
 
 from tb_npu_plugin import __version__
 from tb_npu_plugin.discovery.model import FoundSpan, FoundWorker, Place
 from tb_npu_plugin.installation import scanner_in_use
-from tb_npu_plugin.messages import messages_of
+from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.problems import Problem, once
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.cache.disk import Entry
@@ -17,9 +17,109 @@ from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.pool.job import Job
 from tb_npu_plugin.store.span import NAMED_ONLY, recorded_capture
 from tb_npu_plugin.store.stages import STAGES, files_of, stages_of
-from tb_npu_plugin.views.availability import SpanFacts, facts_of_files, unusable_tables, view_states
+from tb_npu_plugin.views.availability import SpanFacts, ViewStateJson, facts_of_files, unusable_tables, view_states
 from tb_npu_plugin.views.base import ProgressJson
-from tb_npu_plugin.views.contract import CatalogJson, RunJson, SpanJson, WorkerJson
+
+
+class SpanJson(TypedDict):
+    """One capture in time."""
+
+    id: str
+    """Token for requests."""
+    label: str
+    """Start time and steps."""
+    format: str
+    """Kind of result: an id of schema.formats."""
+    start_ns: Optional[str]
+    """Start, ns since the epoch; null while unknown."""
+    bytes: int
+    """Size of its files."""
+    fingerprint: str
+    """Changes when its files change."""
+    state: Literal["new", "reading", "partial", "ready", "failed"]
+    """ "partial": the tables are read, the trace is not."""
+    problems: int
+    """Number of problems met so far."""
+    views: list[ViewStateJson]
+    """All views, in the order of the sidebar."""
+    has_trace: bool
+    """There is a trace file."""
+    simulated: bool
+    """It is read, and a mock device wrote its device side."""
+
+
+class WorkerJson(TypedDict):
+    """One process or rank."""
+
+    id: str
+    """Token for requests."""
+    label: str
+    """Name to show."""
+    rank: Optional[int]
+    """Rank in the job; null where no file has it."""
+    rank_source: str
+    """File that the rank comes from, or "assumed"."""
+    host: Optional[str]
+    """Host name; null where unknown."""
+    pid: Optional[int]
+    """Process id; null where unknown."""
+    spans: list[SpanJson]
+    """Captures, by time."""
+
+
+class RunJson(TypedDict):
+    """A folder that holds captures."""
+
+    id: str
+    """Token for requests."""
+    label: str
+    """Path below the logdir."""
+    workers: list[WorkerJson]
+    """By rank."""
+
+
+class SkippedJson(TypedDict):
+    """A folder that looks like a result and was skipped."""
+
+    path: str
+    """The folder."""
+    reason: str
+    """Why it was skipped."""
+    action: str
+    """What to do."""
+    command: str
+    """Shell command that `action` names; "" for none."""
+    texts: dict[str, MessageJson]
+    """Code and parameters of `reason` and `action`."""
+
+
+class CatalogJson(TypedDict):
+    """Answer of /api/catalog."""
+
+    generation: int
+    """Grows with every change."""
+    scanning: bool
+    """A scan of the logdirs is running."""
+    logdirs: list[str]
+    """Folders that are scanned."""
+    runs: list[RunJson]
+    """In natural order of their labels."""
+    skipped: list[SkippedJson]
+    """Folders that were skipped."""
+    scanner: Literal["c", "python"]
+    """Implementation that reads traces; see installation.py."""
+    version: str
+    """Version of the plugin."""
+
+
+class ReadingJson(TypedDict):
+    """Answer of /api/progress and /api/reading."""
+
+    generation: int
+    """As in CatalogJson."""
+    jobs: list[ProgressJson]
+    """Stages that wait, are being read, were cancelled or have failed."""
+
 
 SpanState = Literal["new", "reading", "partial", "ready", "failed"]
 

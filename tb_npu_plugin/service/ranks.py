@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, Optional, TypedDict
 
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
+from tb_npu_plugin.analysis.steps.step_trace import StepTimes
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.messages import Message, messages_of
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.library import Library, StageState, StageStatus
 from tb_npu_plugin.store.stages import files_of
-from tb_npu_plugin.views.contract import RankStateJson, RankStepJson
+from tb_npu_plugin.views.distributed import RankStateJson
 from tb_npu_plugin.views.step_trace import mean_course
-from tb_npu_plugin.views.steps import steps_of
+from tb_npu_plugin.views.steps import StepJson, steps_of
+
+
+class RankStepJson(TypedDict):
+    """Step times of one rank of a run."""
+
+    span: str
+    """Token of the span."""
+    worker: str
+    """Name of the worker."""
+    rank: Optional[int]
+    """Rank in the job; null where no file has it."""
+    pipeline_stage: Optional[int]
+    """From 1; null where no file has it, or while the rank is not read."""
+    state: Literal["ready", "reading", "failed", "missing"]
+    """ "missing": not read, and nobody requested it."""
+    steps: list[StepJson]
+    """Its steps."""
+    course: Optional[StepTimes]
+    """The mean step, where the recorder wrote points of the steps instead."""
+
+
+class RanksJson(TypedDict):
+    """Answer of /api/ranks."""
+
+    ranks: list[RankStepJson]
+    """One for each worker of the run."""
+
 
 RankState = Literal["ready", "reading", "failed", "missing"]
 #: Runs of more ranks, or of more bytes beside the traces, are read only where somebody asks for their ranks.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Optional, TypedDict
@@ -13,10 +14,25 @@ from tb_npu_plugin.schema.core import Condition, ResultFile
 from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU, Format
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.views.base import MissingJson, View
-from tb_npu_plugin.views.contract import ViewStateJson
-from tb_npu_plugin.views.recorded_settings import is_recorded, still_to_set
 from tb_npu_plugin.views.registry import VIEWS
 from tb_npu_plugin.views.uses import USES, Use
+
+
+class ViewStateJson(TypedDict):
+    """Whether a view can be shown for a span."""
+
+    id: str
+    """Id of the view."""
+    available: bool
+    """The capture has data for it, as far as is known."""
+    reason: str
+    """Why it is not available; else ""."""
+    option: str
+    """Profiler option that records its data; else ""."""
+    count: Optional[int]
+    """Number beside the view's name: rows of its main table; null while unknown."""
+    texts: dict[str, MessageJson]
+    """Code and parameters of the fields that are messages."""
 
 
 @dataclass(frozen=True)
@@ -210,3 +226,43 @@ def _state(view: View, facts: SpanFacts) -> ViewStateJson:
     elif view.count:
         state["count"] = facts.rows.get(view.count)
     return state
+
+
+_BETWEEN = re.compile(r", (?![^\[]*\])")
+_SWITCH = re.compile(r"(\w+)=True")
+_ACTIVITY = re.compile(r"activities=\[ProfilerActivity\.(\w+), \.\.\.\]")
+_LEVEL = re.compile(r"profiler_level=ProfilerLevel\.Level(\d)")
+_EXPORT = re.compile(r"export_type=\[ExportType\.(\w+)\]")
+
+
+def is_recorded(condition: Condition, capture: Capture | None) -> bool:
+    """All that the condition needs was on, by the settings that the capture holds: its file was written."""
+    return capture is not None and condition.always and all(_states(condition, capture))
+
+
+def still_to_set(condition: Condition, capture: Capture | None) -> str:
+    """The condition's option without what was on already."""
+    if capture is None:
+        return condition.option
+    parts = _BETWEEN.split(condition.option)
+    return ", ".join(part for part, is_on in zip(parts, _states(condition, capture)) if not is_on)
+
+
+def _states(condition: Condition, capture: Capture) -> Iterator[bool | None]:
+    """Of each setting: on, off, or None where the capture does not say."""
+    return (_switch_state(part, capture) for part in _BETWEEN.split(condition.option))
+
+
+def _switch_state(setting: str, capture: Capture) -> bool | None:
+    if found := _SWITCH.fullmatch(setting):
+        return capture.switches.get(found.group(1))
+    if found := _ACTIVITY.fullmatch(setting):
+        if capture.activities is None or (found.group(1) == "NPU" and (capture.level or "").endswith("None")):
+            return None
+        return found.group(1) in capture.activities
+    if found := _LEVEL.fullmatch(setting):
+        level = re.search(r"(\d)$|None$", capture.level or "")
+        return None if level is None else int(level.group(1) or -1) >= int(found.group(1))
+    if found := _EXPORT.fullmatch(setting):
+        return None if capture.export_types is None else found.group(1).lower() in map(str.lower, capture.export_types)
+    return None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Optional, TypedDict
 
+from tb_npu_plugin.json_encoding import to_plain
 from tb_npu_plugin.messages import MessageJson
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
@@ -16,69 +17,144 @@ INLINE_ROWS = 20_000
 
 
 class ColumnJson(TypedDict):
-    """One column of a table. `kind` is tables.Kind; a "time" is ns after the view's `base_ns`."""
+    """One column of a table."""
 
     key: str
+    """Key of the column in `TableJson.data`."""
     kind: Literal["text", "int", "float", "time", "duration", "bytes", "traffic", "ratio", "percent", "bandwidth"]
+    """See tables.Kind. A "time" is ns after the view's `base_ns`, a "duration" ns."""
     title: str
+    """English title."""
     doc: str
+    """English description."""
     group: str
+    """Columns of one group are shown and hidden together."""
 
 
 class TableJson(TypedDict):
-    """A table or a page of one, as columns. `total` counts all rows that match, `rows` those in `data`."""
+    """A table, or a page of one, by columns."""
 
     id: str
+    """`view.table`, as in /api/table."""
     columns: list[ColumnJson]
+    """In display order."""
     data: dict[str, list[Any]]
+    """Values of each column by its key; null is unknown."""
     offset: int
+    """Number of the first row in `data`."""
     rows: int
+    """Rows in `data`."""
     total: int
+    """Rows that match the filters."""
     sort: str
+    """Key of the column that the rows are sorted by; "" for none."""
     desc: bool
+    """Sorted from large to small."""
 
 
 class ProblemJson(TypedDict):
-    """See problems.Problem. `texts`: code and parameters of the fields that are messages, not data."""
+    """A defect of the data, or of the reader; see problems.Problem."""
 
     code: str
+    """Kind of problem; docs/problems.md lists them."""
     file: str
+    """Path below the result folder; "" for no single file."""
     where: str
+    """First places in the file."""
     expected: str
+    """What should be there."""
     found: str
+    """What is there."""
     lost: str
+    """What is not shown because of it."""
     action: str
+    """What the user can do."""
     count: int
+    """How often it occurs in the file."""
     severity: str
+    """ "error", "warning" or "info"."""
     texts: dict[str, MessageJson]
+    """Code and parameters of the fields that are messages, not data."""
 
 
 class MissingJson(TypedDict):
-    """Something this capture does not have: which table, which file, what that costs, which option records it."""
+    """Data that the capture does not have."""
 
     table: str
+    """Logical table."""
     file: str
+    """File that would hold it."""
     title: str
+    """Title of the file."""
     views: list[str]
+    """Ids of the views that miss it."""
     option: str
+    """Profiler option that records it; "" if it is always recorded."""
     text: str
+    """What is missing, and why."""
     texts: dict[str, MessageJson]
+    """Code and parameters of the fields that are messages."""
 
 
 class ProgressJson(TypedDict):
-    """One piece of reading work, of one rank. `eta_s` and `rate` (bytes per second) are null until they can be told.
-    "cancelled": it stays so until it is resumed (/api/reading)."""
+    """Reading of one stage of one span."""
 
     span: str
+    """Token of the span."""
     stage: Literal["tables", "trace"]
+    """The trace, or all other files."""
     state: Literal["waiting", "reading", "ready", "failed", "cancelled"]
+    """ "cancelled" lasts until the user resumes it (/api/reading)."""
     file: str
+    """File that is being read."""
     bytes_done: int
+    """Bytes of all files of the stage that are read."""
     bytes_total: int
+    """Bytes of all files of the stage."""
     rate: Optional[float]
+    """Bytes per second; null until it can be measured."""
     eta_s: Optional[float]
+    """Seconds left; null until it can be estimated."""
     message: str
+    """Why it failed or was cancelled."""
     texts: dict[str, MessageJson]
+    """Code and parameters of `message`."""
+
+
+class ViewJson(TypedDict):
+    """Answer of /api/view/<id>."""
+
+    view: str
+    """Id of the view."""
+    state: Literal["ready", "reading", "missing", "failed"]
+    """ "missing": the capture lacks the data, see `missing`. "failed": see `problems`."""
+    fingerprint: str
+    """Changes when the data that the view shows change."""
+    base_ns: str
+    """Origin of all times of the answer, ns since the epoch."""
+    data: Optional[dict[str, Any]]
+    """The view's own contract. Null until it is "ready"; preliminary data may come while it is "reading"."""
+    tables: dict[str, TableJson]
+    """First pages of the view's tables, by name."""
+    problems: list[ProblemJson]
+    """Problems of the files that the view shows."""
+    missing: list[MissingJson]
+    """Data that the view could show and the capture does not have."""
+    progress: list[ProgressJson]
+    """Reading of the view's spans."""
+
+
+class ErrorJson(TypedDict):
+    """Body of every answer with a status of 400 or more."""
+
+    code: str
+    """Kind of error, for programs."""
+    message: str
+    """What happened."""
+    hint: str
+    """What to do."""
+    texts: dict[str, MessageJson]
+    """Code and parameters of `message` and `hint`."""
 
 
 @dataclass(frozen=True)
@@ -111,11 +187,20 @@ class ViewTable:
 
 @dataclass(frozen=True)
 class ViewResult:
-    """What `build` returns: JSON data (TypedDict of the module) and tables by name."""
+    """What `build` returns.
+
+    Attributes:
+        data: The view's contract. Dataclasses in it become dicts.
+        tables: By name.
+        base_ns: Origin of the times in `data` and in the answers, ns since the epoch.
+    """
 
     data: Mapping[str, Any]
     tables: Mapping[str, ViewTable] = field(default_factory=dict)
     base_ns: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", to_plain(self.data))
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,31 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any, Optional, cast
+from dataclasses import replace
+from typing import Any, Optional, TypedDict
 
 from tb_npu_plugin.analysis.ranks import cluster_rules as rules
+from tb_npu_plugin.analysis.ranks.cluster_rules import ClusterFinding
 from tb_npu_plugin.analysis.steps import trajectory as analysis
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS, PARALLEL_COLUMNS
 from tb_npu_plugin.schema.torch_npu_json import LOCAL
 from tb_npu_plugin.tables import NULL_INT, Column, Kind, Table, from_lists
 from tb_npu_plugin.views.base import ViewTable
-from tb_npu_plugin.views.contract import ClusterJson, FindingJson
+
+
+class ClusterJson(TypedDict):
+    """Course of the steps of all ranks, where the recorder wrote it (MindSpore up to 2.2)."""
+
+    mode: Optional[str]
+    """Parallel mode of the job."""
+    stages: Optional[int]
+    """Pipeline stages; null without pipeline parallelism."""
+    complete: bool
+    """Every rank of the job was profiled."""
+    findings: list[ClusterFinding]
+    """Results of MindInsight's rules."""
+
 
 NEEDS = ("iterations", "parallel_times")
 
@@ -51,10 +65,10 @@ def cluster(spans: Sequence[SpanData]) -> tuple[Optional[ClusterJson], dict[str,
     mode, stages, world = (job.get(key) for key in ("parallel_mode", "pipeline_stages", "world_size"))
     courses = [_course(span, world, stages) for span in spans]
     links = [link for span, one in zip(spans, courses) for link in _links(span, one)]
-    found: list[FindingJson] = []
+    found: list[ClusterFinding] = []
     for basis in ("mean", "recorded"):
         ranks = [_figures(span, one, basis) for span, one in zip(spans, courses)]
-        found += [cast(FindingJson, {"basis": basis, **asdict(one)}) for one in rules.findings(mode, ranks, links)]
+        found += [replace(one, basis=basis) for one in rules.findings(mode, ranks, links)]
     data: ClusterJson = {
         "mode": mode,
         "stages": stages if mode == "pipeline" else None,

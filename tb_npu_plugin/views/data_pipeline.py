@@ -2,25 +2,70 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import cast
+from typing import Literal, Optional, TypedDict
 
 from tb_npu_plugin.analysis import data_pipeline as analysis
+from tb_npu_plugin.analysis.data_pipeline import PipelineFinding, PipelineOp, PipelineQueue
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.minddata_tables import MINDDATA_QUEUES_COLUMNS
 from tb_npu_plugin.tables import empty
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
-from tb_npu_plugin.views.contract import (
-    DataPipelineJson,
-    LoaderJson,
-    PipelineFindingJson,
-    PipelineOpJson,
-    PipelineQueueJson,
-    PipelineRemarkJson,
-)
 from tb_npu_plugin.views.steps import elapsed_steps
+
+
+class PipelineRemarkJson(TypedDict):
+    """A remark of the recorder."""
+
+    kind: str
+    """What it is about."""
+    text: str
+    """As in the file."""
+
+
+class LoaderJson(TypedDict):
+    """Time that the host waited for PyTorch's DataLoader."""
+
+    calls: int
+    """Number of batches it waited for."""
+    total_ns: int
+    """Sum of all waits."""
+    longest_ns: int
+    """The longest wait."""
+    steps_ns: Optional[int]
+    """From the start of the first step on the host to the end of the last; null where unknown, or where loaders of several
+    threads together waited longer."""
+    source: str
+    """File that the waits come from."""
+
+
+class DataPipelineJson(TypedDict):
+    """Whether the data keep up with the device.
+
+    Tables: "batches" (one row for each batch and queue), "dataset" (operations by stage), "preprocess" (AI CPU tasks).
+    /api/table/data_pipeline.queue (`op`) has samples of an operator's output queue.
+    """
+
+    operators: list[PipelineOp]
+    """Operators of the dataset pipeline; 0 is its end."""
+    queues: list[PipelineQueue]
+    """Host and device queue."""
+    verdict: Literal["processing", "transfer", "compute", "unknown"]
+    """What limits the data: their processing, their transfer to the device, or neither ("compute")."""
+    bottleneck: Optional[int]
+    """Id of the operator that delays the others most."""
+    machine_cpu: Optional[float]
+    """CPU use of the machine in percent."""
+    findings: list[PipelineFinding]
+    """Rules that hold."""
+    remarks: list[PipelineRemarkJson]
+    """What the recorder itself says."""
+    loader: Optional[LoaderJson]
+    """Waits for PyTorch's DataLoader; null where none was recorded."""
+    sources: list[str]
+    """Files that were read."""
+
 
 #: Logical tables that any part of the view is made of.
 PIPELINE = ("minddata_ops", "minddata_queues", "minddata_batches", "minddata_cpu", "minddata_remarks", "dataset")
@@ -33,12 +78,12 @@ def build(source: ViewInput) -> ViewResult:
     ops, batches, cpu = (span.table(name) for name in ("minddata_ops", "minddata_batches", "minddata_cpu"))
     found = analysis.examine(ops, batches, cpu)
     data: DataPipelineJson = {
-        "operators": [_op_json(op) for op in found.ops],
-        "queues": [cast(PipelineQueueJson, asdict(queue)) for queue in found.queues],
+        "operators": list(found.ops),
+        "queues": list(found.queues),
         "verdict": found.verdict,  # type: ignore[typeddict-item]
         "bottleneck": found.bottleneck,
         "machine_cpu": found.machine_cpu,
-        "findings": [cast(PipelineFindingJson, asdict(finding)) for finding in found.findings],
+        "findings": list(found.findings),
         "remarks": _remarks(span),
         "loader": _loader(span),
         "sources": list(dict.fromkeys(file for name in PIPELINE for file in span.rows_by_file(name))),
@@ -55,22 +100,6 @@ def queue(source: ViewInput) -> ViewTable:
     if samples is None:
         return ViewTable(empty(MINDDATA_QUEUES_COLUMNS), "time_ns", desc=False)
     return ViewTable(samples.take(samples.ints("op_id") == int(text)), "time_ns", desc=False)
-
-
-def _op_json(op: analysis.Op) -> PipelineOpJson:
-    return {
-        "op_id": op.op_id,
-        "name": op.name,
-        "workers": op.workers,
-        "parent_id": op.parent_id,
-        "capacity": op.capacity,
-        "average": op.average,
-        "usage": op.usage,
-        "input_usage": op.input_usage,
-        "empty": op.empty,
-        "cpu": op.cpu,
-        "score": op.score,
-    }
 
 
 def _remarks(span: SpanData) -> list[PipelineRemarkJson]:

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Optional, cast
+from typing import Optional, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.comparison import diff as analysis
-from tb_npu_plugin.analysis.comparison.step_classes import ClassTimes, by_class, class_times, mean, runs_in, starts_in
+from tb_npu_plugin.analysis.comparison.step_classes import (
+    ClassDifference,
+    ClassTimes,
+    by_class,
+    class_times,
+    mean,
+    runs_in,
+    starts_in,
+)
 from tb_npu_plugin.analysis.kernels.statistics import of_step
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.errors import BadRequest
@@ -20,8 +28,67 @@ from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.tables import NULL_INT, Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
-from tb_npu_plugin.views.contract import DiffClassJson, DiffJson, DiffSideJson, DiffStepJson
 from tb_npu_plugin.views.steps import are_computed, averaged, budgets_of
+
+
+class DiffSideJson(TypedDict):
+    """One side of the comparison."""
+
+    span: str
+    """Token of the span."""
+    run: str
+    """Name of the run."""
+    worker: str
+    """Name of the worker."""
+    label: str
+    """Label of the span."""
+    rank: Optional[int]
+    """Rank in the job."""
+    step_count: int
+    """Steps with a number; a step of several devices counts once."""
+
+
+class DiffStepJson(TypedDict):
+    """A pair of steps: the n-th step of each side. Times are device times; on several devices, their mean."""
+
+    id: str
+    """Number of the baseline's step; "mean": the mean steps; "*": the whole captures."""
+    baseline_step: Optional[str]
+    """Step number; null for a mean or the whole capture."""
+    experimental_step: Optional[str]
+    """Step number; null for a mean or the whole capture."""
+    baseline_count: int
+    """Number of steps; a mean leaves out an incomplete last step."""
+    experimental_count: int
+    """Number of steps; a mean leaves out an incomplete last step."""
+    baseline_ns: Optional[int]
+    """Step time, the exact sum of its classes; null where a part is unknown, and then there is no class "idle"."""
+    experimental_ns: Optional[int]
+    """As `baseline_ns`."""
+    classes: list[ClassDifference]
+    """Operator classes, in a fixed order."""
+
+
+class DiffJson(TypedDict):
+    """Baseline and experimental capture.
+
+    Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self,
+    host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ),
+    "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns,
+    ratio, changed; by type where the formats differ). ratio = difference / baseline. changed: "slower" or "faster" by at
+    least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps.
+    Parameter: `step` (an id of `steps`).
+    """
+
+    baseline: DiffSideJson
+    """Before."""
+    experimental: DiffSideJson
+    """After."""
+    shown: str
+    """Id of the pair that the tables are of; the first by default."""
+    steps: list[DiffStepJson]
+    """Pairs of steps; the mean first."""
+
 
 #: Ids of what is no pair of steps.
 MEAN, WHOLE = "mean", "*"
@@ -153,7 +220,7 @@ def _step_json(choice: _Shown, before: _Side, after: _Side) -> DiffStepJson:
         "experimental_count": counts[1],
         "baseline_ns": sides[0].total,
         "experimental_ns": sides[1].total,
-        "classes": [cast(DiffClassJson, asdict(entry)) for entry in by_class(*sides)],
+        "classes": list(by_class(*sides)),
     }
 
 

@@ -3,24 +3,103 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Literal, Optional, TypedDict, cast
 
 from tb_npu_plugin.analysis.communication import statistics as analysis
 from tb_npu_plugin.analysis.communication.links import COLUMNS as LINK_USE_COLUMNS
 from tb_npu_plugin.analysis.communication.links import link_use
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size, pipeline_stage
-from tb_npu_plugin.messages import Message, messages_of
+from tb_npu_plugin.messages import Message, MessageJson, messages_of
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.link_files import LINK_TABLES
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.cluster import NEEDS as CLUSTER_NEEDS
-from tb_npu_plugin.views.cluster import cluster
-from tb_npu_plugin.views.contract import DistributedJson, LinkJson, RankStateJson
-from tb_npu_plugin.views.late_peers import late_peers
-from tb_npu_plugin.views.rank_budgets import budgets_of
+from tb_npu_plugin.views.cluster import ClusterJson, cluster
+from tb_npu_plugin.views.late_peers import LatePeerJson, late_peers
+from tb_npu_plugin.views.rank_budgets import RankBudgetJson, budgets_of
+
+
+class LinkJson(TypedDict):
+    """Traffic of one link, by operator type and step (or "total"). A rank's link to itself has transport LOCAL."""
+
+    rank: Optional[int]
+    """Rank that recorded it."""
+    step: Optional[str]
+    """Step number."""
+    group: Optional[str]
+    """Communication group."""
+    op_type: Optional[str]
+    """Type of the communication operator."""
+    src: int
+    """Sender's number inside the group."""
+    dst: int
+    """Receiver's number inside the group."""
+    src_rank: Optional[int]
+    """Sender's rank in the job; null where no file has it."""
+    dst_rank: Optional[int]
+    """Receiver's rank in the job; null where no file has it."""
+    transport: Optional[str]
+    """HCCS, RDMA, PCIE, SIO or LOCAL."""
+    size_bytes: Optional[int]
+    """Bytes transferred."""
+    time_ns: Optional[int]
+    """Transfer time."""
+    bandwidth: Optional[float]
+    """1e9 bytes per second."""
+    calls: Optional[int]
+    """Number of operators; null where unknown."""
+
+
+class RankStateJson(TypedDict):
+    """Whether a rank of the run is read."""
+
+    span: str
+    """Token of the span."""
+    worker: str
+    """Name of the worker."""
+    rank: Optional[int]
+    """Rank in the job."""
+    pipeline_stage: Optional[int]
+    """From 1; null where no file has it, or while the rank is not read."""
+    state: Literal["ready", "reading", "failed", "missing"]
+    """ "missing": it has none of the files of this view."""
+    reason: str
+    """Why it is not shown; else ""."""
+    texts: dict[str, MessageJson]
+    """Code and parameters of `reason`."""
+
+
+class DistributedJson(TypedDict):
+    """Steps and communication of all ranks of a run.
+
+    Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns,
+    avg_transit_ns, wait_ns (without sync_ns), sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport,
+    size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets,
+    average, peak, speed, use, errors, dropped); "trajectory" where `cluster` is known (views.cluster.COLUMNS).
+    """
+
+    ranks: list[RankStateJson]
+    """Ranks that are read, then the others with the reason."""
+    steps: list[Optional[str]]
+    """Steps of all ranks; null: ranks without marked steps."""
+    budgets: list[RankBudgetJson]
+    """One for each rank, device and step."""
+    groups: list[str]
+    """Communication groups."""
+    links: list[LinkJson]
+    """Traffic matrix."""
+    op_types: list[str]
+    """Operator types of `links`."""
+    world_size: Optional[int]
+    """Ranks of the job; from the links where no metadata has it."""
+    late_peers: list[LatePeerJson]
+    """From ranks whose trace is read."""
+    cluster: Optional[ClusterJson]
+    """Set for results of MindSpore up to 2.2."""
+
 
 NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels", *CLUSTER_NEEDS)
 

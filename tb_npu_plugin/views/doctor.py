@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, cast
+from typing import Literal, TypedDict, cast
 
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.problems import Problem
@@ -11,9 +11,53 @@ from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.other_files import other_title
 from tb_npu_plugin.views.base import ProblemJson, View, ViewInput, ViewResult
-from tb_npu_plugin.views.contract import DoctorFileJson, DoctorJson, FilledJson
-from tb_npu_plugin.views.overview import capture_json
+from tb_npu_plugin.views.capture import CaptureJson, capture_json
 from tb_npu_plugin.views.uses import USES
+
+
+class FilledJson(TypedDict):
+    """A logical table, and what one file added to it."""
+
+    table: str
+    """Name of the table."""
+    rows: int
+    """Rows from this file; of a trace, its events."""
+
+
+class DoctorFileJson(TypedDict):
+    """A file of the result."""
+
+    file: str
+    """Path below the result folder."""
+    title: str
+    """What the file holds."""
+    bytes: int
+    """Size."""
+    state: Literal["read", "damaged", "lost", "settings", "unused", "unread"]
+    """ "damaged": partly read, see `problems`. "lost": nothing could be read. "settings": says how the span was recorded.
+    "unused": another file holds the same. "unread": no view of this version shows it."""
+    filled: list[FilledJson]
+    """Tables that it filled."""
+    problems: list[ProblemJson]
+    """Problems of this file."""
+    views: list[str]
+    """Ids of the views that show it."""
+
+
+class DoctorJson(TypedDict):
+    """A result folder and the state of each of its files. ViewJson.missing has what is missing."""
+
+    path: str
+    """The result folder."""
+    capture: CaptureJson
+    """How the span was recorded."""
+    files: list[DoctorFileJson]
+    """Files that are read, then files that are not."""
+    more: int
+    """Number of unread files that `files` leaves out."""
+    others: list[ProblemJson]
+    """Problems of no single file."""
+
 
 State = Literal["read", "damaged", "lost", "settings", "unused", "unread"]
 

@@ -3,16 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Optional, TypedDict
 
 from tb_npu_plugin.analysis.kernels import statistics as analysis
+from tb_npu_plugin.analysis.kernels.statistics import CoreTime
 from tb_npu_plugin.analysis.operators import totals as op_totals
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable, device_kind
-from tb_npu_plugin.views.contract import CoreShareJson, KernelJson
 from tb_npu_plugin.views.recorded import recorded_tables
+
+
+class KernelJson(TypedDict):
+    """Device time by kernel.
+
+    Tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core,
+    calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (all columns of
+    kernel_details.csv). Where the recorder wrote sums only (MindSpore up to 2.2): "types", and "statistic" (columns of
+    op_totals) and "all" where known. Parameter: `step` ("null": kernels outside steps).
+    """
+
+    steps: list[Optional[str]]
+    """Steps of the kernels; null: outside steps."""
+    cores: list[CoreTime]
+    """Device time by accelerator core."""
+    kernels: int
+    """Number of kernel calls."""
+    computing_ns: int
+    """Sum of all kernels but communication."""
+    communication_calls: Optional[int]
+    """Number of communication kernels; null where only sums are known, which hold no communication."""
+    communication_ns: Optional[int]
+    """Sum of communication kernels; null as for `communication_calls`."""
+    source: str
+    """File that the kernels come from."""
+    types_source: str
+    """File that the table "types" comes from."""
+    device_kind: str
+    """ "NPU" or "GPU"."""
+
 
 #: Value of the parameter `step` for the rows that belong to no step.
 NO_STEP = "null"
@@ -34,7 +65,7 @@ def build(source: ViewInput) -> ViewResult:
     types = analysis.by_type(kernels) if statistic is None else statistic
     data: KernelJson = {
         "steps": steps,
-        "cores": [_core_json(core) for core in cores],
+        "cores": cores,
         "kernels": len(kernels),
         "computing_ns": sum(core.total_ns for core in cores if not core.communication),
         "communication_calls": sum(core.calls for core in cores if core.communication),
@@ -62,7 +93,7 @@ def _summed_up(span: SpanData, totals: Table | None) -> ViewResult:
     there = {"kernels": kernels, "op_totals": totals, "op_statistic": statistic}
     data: KernelJson = {
         "steps": [],
-        "cores": [_core_json(core) for core in cores],
+        "cores": cores,
         "kernels": sum(core.calls for core in cores),
         "computing_ns": sum(core.total_ns for core in cores),
         "communication_calls": None,
@@ -84,15 +115,6 @@ def _tables(kernels: Table, types: Table) -> dict[str, ViewTable]:
         "statistic": ViewTable(analysis.by_name(kernels), "total_ns"),
         "types": ViewTable(types, "total_ns"),
         "all": ViewTable(kernels, "start_ns", desc=False),
-    }
-
-
-def _core_json(core: analysis.CoreTime) -> CoreShareJson:
-    return {
-        "core": core.core,
-        "calls": core.calls,
-        "total_ns": core.total_ns,
-        "communication": core.communication,
     }
 
 

@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Optional
+from typing import Any, Optional, TypedDict
 
 import numpy as np
 
-from tb_npu_plugin.analysis.communication.late_peers import Tasks, longest_first_waits
+from tb_npu_plugin.analysis.communication.lateness import Tasks, longest_first_waits
 from tb_npu_plugin.analysis.ranks.world import WorldRanks
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 from tb_npu_plugin.schema.trace_events import GROUP, NOTIFY_WAIT, PEER, PLANE
 from tb_npu_plugin.tables import NULL_INT, Table
-from tb_npu_plugin.views.contract import LatePeerJson
+
+
+class LatePeerJson(TypedDict):
+    """A rank that was not profiled and arrives last at a collective. It may itself wait for ranks of other groups."""
+
+    rank: Optional[int]
+    """The profiled rank that waits."""
+    step: Optional[str]
+    """Step number."""
+    group: Optional[str]
+    """Communication group."""
+    operator: str
+    """Communication operator."""
+    wait: int
+    """Longest wait in one stretch, ns."""
+    peer: int
+    """The late rank's number inside the group."""
+    peer_rank: Optional[int]
+    """The late rank in the job; null where no file has it."""
+
 
 _BETWEEN_TWO = COMM_KINDS[0]
 #: Of each rank and step so many of the longest waits are looked at: each reads a piece of the trace.

@@ -2,13 +2,79 @@
 
 from __future__ import annotations
 
+from typing import Optional, TypedDict
+
 from tb_npu_plugin.analysis import memory as analysis
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, empty
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
-from tb_npu_plugin.views.contract import CurveJson, MemoryJson, MemoryPeakJson
+
+
+class CurveJson(TypedDict):
+    """Memory of one component on one device over time. A value holds until the next point."""
+
+    component: str
+    """Component of the memory record, or CANN module."""
+    device: Optional[str]
+    """Device; null where the file does not name it."""
+    points: int
+    """Points in the file; `time` has some or all of them, with the extremes."""
+    time: list[int]
+    """ns after `base_ns`."""
+    allocated: list[Optional[int]]
+    """Bytes, by point."""
+    reserved: list[Optional[int]]
+    """Bytes, by point."""
+    active: list[Optional[int]]
+    """Bytes, by point."""
+
+
+class MemoryPeakJson(TypedDict):
+    """Largest values of a component, and when each was reached first."""
+
+    component: str
+    """Component of the memory record."""
+    device: Optional[str]
+    """Device; null where the file does not name it."""
+    allocated_bytes: Optional[int]
+    """Largest allocated memory."""
+    allocated_at: Optional[int]
+    """ns after `base_ns`."""
+    reserved_bytes: Optional[int]
+    """Largest reserved memory."""
+    reserved_at: Optional[int]
+    """ns after `base_ns`."""
+    active_bytes: Optional[int]
+    """Largest active memory."""
+    active_at: Optional[int]
+    """ns after `base_ns`."""
+
+
+class MemoryJson(TypedDict):
+    """Memory over time.
+
+    Parameters: `device`, `t0`, `t1` (ns after base_ns: curves of that range in full detail), `points` (default 2000).
+    Tables: "allocations" (columns of op_memory; with `live_at`, ns after base_ns: what is allocated at that moment),
+    "modules" (component, device, peak_bytes, peak_at, last_bytes).
+    """
+
+    devices: list[str]
+    """Names of all devices."""
+    curves: list[CurveJson]
+    """One for each component and device."""
+    module_curves: list[CurveJson]
+    """Modules that ever held memory; the table "modules" has all."""
+    peaks: list[MemoryPeakJson]
+    """One for each component and device."""
+    range_ns: Optional[list[int]]
+    """First and last time of all records, ns after `base_ns`."""
+    size_range: Optional[list[int]]
+    """Smallest and largest allocation in bytes."""
+    fragmentation_at_peak: Optional[float]
+    """Share of reserved memory that is not allocated at the peak of reserved memory, 0 to 1."""
+
 
 DEFAULT_POINTS = 2000
 MAX_POINTS = 100_000

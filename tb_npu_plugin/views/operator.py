@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
+from typing import Optional, TypedDict
+
 from tb_npu_plugin.analysis.operators import statistics as analysis
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
-from tb_npu_plugin.views.contract import OperatorJson
 from tb_npu_plugin.views.recorded import recorded_tables
+
+
+class OperatorJson(TypedDict):
+    """Host and device time by operator.
+
+    Tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns,
+    host_total_ns, aicore_self_share, aicore_total_share, communication, stacks, incomplete); "api_statistic" where it was
+    recorded. /api/table/operator.stacks (`name`, `input_shapes`; "null": calls without shapes) has call_stack (innermost
+    frame first, one a line), calls and the four times.
+    """
+
+    calls: int
+    """Number of operator calls."""
+    source: str
+    """File that the operators come from."""
+    device_self_ns: Optional[int]
+    """Device time without nested operators."""
+    device_total_ns: Optional[int]
+    """Device time with nested operators."""
+    host_self_ns: Optional[int]
+    """Host time without nested operators."""
+    host_total_ns: Optional[int]
+    """Host time with nested operators."""
+    communication_self_ns: Optional[int]
+    """Device self time of communication operators."""
+    has_stacks: bool
+    """Call stacks were recorded."""
+    has_shapes: bool
+    """Input shapes were recorded."""
+
 
 #: Value of the parameter `input_shapes` for operators without shapes.
 NO_SHAPES = "null"

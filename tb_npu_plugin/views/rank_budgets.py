@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Optional
+from dataclasses import dataclass
+from typing import Optional, TypedDict
 
 from tb_npu_plugin.analysis.communication import statistics as communication
 from tb_npu_plugin.analysis.communication.lateness import collectives_of, lateness
@@ -15,8 +16,104 @@ from tb_npu_plugin.analysis.steps.idle_at_once import idle_at_once, nth_idle, nt
 from tb_npu_plugin.analysis.steps.repeats import repeats
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
-from tb_npu_plugin.views.contract import RankBudgetJson, StepJson
-from tb_npu_plugin.views.rank_lines import RankLine, lines_of
+from tb_npu_plugin.views.steps import StepJson
+from tb_npu_plugin.views.steps import steps_of as step_budgets
+
+
+@dataclass(frozen=True)
+class RankLine:
+    """One device of a span. device_id: None where the span has one device only, and of what belongs to no certain one."""
+
+    span: SpanData
+    device_id: Optional[int]
+    steps: Sequence[StepJson]
+    comm_ops: Optional[Table]
+
+    def kernels(self) -> Optional[Table]:
+        """Those of the device; None where the span has none."""
+        kernels = self.span.table("kernels")
+        if kernels is None or self.device_id is None:
+            return kernels
+        return kernels.take(kernels.ints("device_id") == self.device_id)
+
+
+def lines_of(span: SpanData) -> list[RankLine]:
+    """The devices of a span in the order of their steps; communication.json does not tell devices apart, and so stands alone
+    where there are several."""
+    steps, _ = step_budgets(span)
+    comm_ops = span.table("comm_ops")
+    devices = list(dict.fromkeys(step["device_id"] for step in steps))
+    if len(devices) < 2:
+        return [RankLine(span, None, steps, comm_ops)]
+    lines = [
+        RankLine(span, device, [step for step in steps if step["device_id"] == device], None) for device in devices
+    ]
+    return lines if comm_ops is None else [*lines, RankLine(span, None, [], comm_ops)]
+
+
+class RankBudgetJson(TypedDict):
+    """One rank and step, in ns. Null: not recorded.
+
+    The first times are those of StepJson. Communication time: transit + wait + synchronization + idle = elapse.
+    """
+
+    span: str
+    """Token of the span."""
+    worker: str
+    """Name of the worker."""
+    rank: Optional[int]
+    """Rank in the job."""
+    device_id: Optional[int]
+    """Device; null where the span has one device."""
+    step: Optional[str]
+    """Step number; null where steps are not marked."""
+    computing: Optional[int]
+    """As in StepJson."""
+    overlapped: Optional[int]
+    """As in StepJson."""
+    communication_not_overlapped: Optional[int]
+    """As in StepJson."""
+    copying: Optional[int]
+    """As in StepJson."""
+    free: Optional[int]
+    """As in StepJson."""
+    stage: Optional[int]
+    """As in StepJson."""
+    bubble: Optional[int]
+    """As in StepJson."""
+    preparing: Optional[int]
+    """As in StepJson."""
+    exposed_preparing: Optional[int]
+    """As in StepJson."""
+    elapse: Optional[int]
+    """Sum of the communication operators."""
+    transit: Optional[int]
+    """Transfer time."""
+    wait: Optional[int]
+    """Waiting during the transfer, without synchronization."""
+    synchronization: Optional[int]
+    """Waiting for peers before the first transfer."""
+    idle: Optional[int]
+    """Unattributed wait."""
+    incomplete: int
+    """Operators without one of these times; the sums skip that time."""
+    repeats: Optional[int]
+    """How often a capture without steps repeats its work; null with steps, or where it is unknown."""
+    late: Optional[int]
+    """Longest time that all other ranks of a group waited for this rank at one collective; null where the others are
+    unknown, or collectives cannot be matched."""
+    idle_at_once: Optional[int]
+    """Longest stretch in which nothing ran on the device, before the first kernel included. With `repeats`: one that recurs
+    in half of the repeats, unless a single one is a tenth of the capture. Null where no rank idles for a tenth of the
+    longest step."""
+    longest_communication: Optional[int]
+    """The longest operator; with `repeats` as for `idle_at_once`."""
+    same_kernels: Optional[int]
+    """Time of the kernels that other ranks ran as well (analysis.kernels.same_kernels); null where ranks can be compared by
+    all computing."""
+    same_kernels_expected: Optional[int]
+    """Median time of these kernels on the other ranks."""
+
 
 #: What a device idles at once for less of the longest step holds nobody up; its kernels need not be looked through.
 _LEAST_IDLE = 0.1

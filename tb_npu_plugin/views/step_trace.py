@@ -2,18 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-from typing import cast
+from dataclasses import replace
+from typing import Literal, Optional, TypedDict, cast
 
 from tb_npu_plugin.analysis.grouping import summed
 from tb_npu_plugin.analysis.steps import step_trace as analysis
+from tb_npu_plugin.analysis.steps.step_trace import Reduce, StepTimes
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import NULL_INT, Column, GroupByQuery, IntArray, Kind, Table, from_lists
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
-from tb_npu_plugin.views.contract import ReduceJson, StepTimesJson, StepTraceJson
 from tb_npu_plugin.views.steps import are_computed
+
+
+class StepTraceJson(TypedDict):
+    """Course of the steps. Table "steps" has the columns of StepTimes.
+
+    Parameters: `step` (empty: the mean), `device` (empty: the first).
+    """
+
+    source: str
+    """File that the steps come from."""
+    devices: list[int]
+    """Devices with known steps, where there are several."""
+    device: Optional[int]
+    """The device shown; null where there is one."""
+    method: Literal["points", "kernels", "figures"]
+    """ "points": recorded, the gap comes first. "kernels": forward and backward end with the last compute kernel, the gap
+    comes last. "figures": from step_trace_time.csv."""
+    steps: list[StepTimes]
+    """All steps, by time."""
+    mean: StepTimes
+    """Mean of the steps in `averaged`."""
+    averaged: list[Optional[str]]
+    """Steps of the mean."""
+    recorded: Optional[StepTimes]
+    """The mean that the file holds, for comparison."""
+    chosen: Optional[str]
+    """The step shown; null for the mean."""
+    reduces: list[Reduce]
+    """Communication operators of the step shown."""
+    fp_point: Optional[str]
+    """Operator at which the forward pass begins."""
+    bp_point: Optional[str]
+    """Operator at which the backward pass ends."""
+
 
 COLUMNS = (
     Column("step", Kind.TEXT, "Step", "Step number; unknown without step marks.", "identity"),
@@ -53,14 +87,14 @@ def build(source: ViewInput) -> ViewResult:
         "averaged": [step.step for step in counted],
         "recorded": None if trace.recorded is None else _times(trace.recorded, 0),
         "chosen": None if chosen is None else chosen.step,
-        "reduces": [cast(ReduceJson, asdict(reduce)) for reduce in reduces],
+        "reduces": list(reduces),
         "fp_point": fp_point,
         "bp_point": bp_point,
     }
     return ViewResult(data, {"steps": ViewTable(_table(trace.steps), "start_ns", desc=False)}, span.base_ns)
 
 
-def mean_course(span: SpanData) -> tuple[StepTimesJson | None, int]:
+def mean_course(span: SpanData) -> tuple[StepTimes | None, int]:
     """The mean step of a span whose steps have recorded points, and the number of its steps; None where it has none."""
     iterations = span.table("iterations")
     if iterations is None or not len(iterations):
@@ -101,9 +135,8 @@ def _of_device(table: Table | None, device: int | None) -> Table | None:
     return table if table is None or device is None else table.take(table.ints("device_id") == device)
 
 
-def _times(step: analysis.StepTimes, base_ns: int) -> StepTimesJson:
-    start = None if step.start_ns is None else step.start_ns - base_ns
-    return cast(StepTimesJson, asdict(replace(step, start_ns=start)))
+def _times(step: StepTimes, base_ns: int) -> StepTimes:
+    return step if step.start_ns is None else replace(step, start_ns=step.start_ns - base_ns)
 
 
 def _points(span: SpanData, step: str | None) -> tuple[str | None, str | None]:
@@ -116,7 +149,7 @@ def _points(span: SpanData, step: str | None) -> tuple[str | None, str | None]:
     return table.text("fp_point")[row], table.text("bp_point")[row]
 
 
-def _table(steps: list[analysis.StepTimes]) -> Table:
+def _table(steps: list[StepTimes]) -> Table:
     return from_lists(COLUMNS, {column.key: [getattr(step, column.key) for step in steps] for column in COLUMNS})
 
 

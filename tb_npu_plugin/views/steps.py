@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import cast
+from typing import Optional, TypedDict, cast
 
 import numpy as np
 
@@ -12,7 +12,38 @@ from tb_npu_plugin.analysis.steps import partition as analysis
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import KINETO
 from tb_npu_plugin.schema.trace import STEP_MARK
-from tb_npu_plugin.views.contract import StepJson
+
+
+class StepJson(TypedDict):
+    """Times of a step on a device, in ns. Null: not recorded.
+
+    computing + communication_not_overlapped + copying + free = stage + bubble, within the rounding of the files.
+    """
+
+    step: Optional[str]
+    """Step number; null where steps are not marked."""
+    device_id: Optional[int]
+    """Device; null where the result has one device."""
+    computing: Optional[int]
+    """Device time in compute kernels."""
+    communication_not_overlapped: Optional[int]
+    """Exposed communication."""
+    overlapped: Optional[int]
+    """Communication behind computing."""
+    communication: Optional[int]
+    """All communication: exposed and overlapped."""
+    copying: Optional[int]
+    """Time in which only copies run."""
+    free: Optional[int]
+    """Nothing runs on the device."""
+    stage: Optional[int]
+    """Step time as the recorder wrote it, without the bubble."""
+    bubble: Optional[int]
+    """Waiting for another pipeline stage."""
+    preparing: Optional[int]
+    """From the step's start on the host to its first device task."""
+    exposed_preparing: Optional[int]
+    """Part of `preparing` in which no other step runs on the device."""
 
 
 def steps_of(span: SpanData) -> tuple[list[StepJson], str | None]:

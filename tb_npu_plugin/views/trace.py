@@ -2,13 +2,92 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, Optional, TypedDict
 
 from tb_npu_plugin.errors import NotReady
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.store.timeline.meta import MAX_TRACKS
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
-from tb_npu_plugin.views.contract import ProcessJson, ThreadJson, TraceJson
+
+
+class ThreadJson(TypedDict):
+    """A track of the timeline: the slices of a thread, or a counter."""
+
+    track: int
+    """Number in requests."""
+    name: str
+    """Name to show."""
+    tid: str
+    """Thread id of the file."""
+    kind: Literal["slices", "counter"]
+    """What the track holds."""
+    rows: int
+    """Depth of nested slices; 1 for a counter."""
+    slices: int
+    """Number of slices, or of values of a counter."""
+    unit: str
+    """Unit of a counter."""
+    max_value: Optional[float]
+    """Largest value of a counter."""
+
+
+class ProcessJson(TypedDict):
+    """A process of the timeline."""
+
+    name: str
+    """Name to show."""
+    pid: str
+    """Process id of the file."""
+    label: str
+    """Label of the file, such as "NPU"."""
+    threads: list[ThreadJson]
+    """Tracks in display order."""
+
+
+class TraceStepJson(TypedDict):
+    """A step as the training loop marks it on the host (ProfilerStep#)."""
+
+    step: str
+    """Step number."""
+    start: int
+    """ns after `base_ns`."""
+    end: int
+    """ns after `base_ns`."""
+
+
+class TraceJson(TypedDict):
+    """Rows of the timeline; /api/timeline has the slices. Times are ns after `base_ns`, below 2^53."""
+
+    version: str
+    """Which reading this is. While the trace is read, each preview of its beginning has a version."""
+    partial: Optional[int]
+    """Bytes of the file that a preview covers; null: all."""
+    zero: int
+    """Origin of the times that people see here and in the other views."""
+    utc_offset_minutes: int
+    """See CaptureJson."""
+    processes: list[ProcessJson]
+    """In display order."""
+    start: int
+    """First slice or counter value."""
+    end: int
+    """End of the last slice or counter value."""
+    slices_start: Optional[int]
+    """First slice; null without slices."""
+    slices_end: Optional[int]
+    """End of the last slice. Counters may run longer."""
+    steps: list[TraceStepJson]
+    """Steps, by time."""
+    events: int
+    """Events in the file."""
+    slices: int
+    """Slices in the file."""
+    flow_kinds: list[str]
+    """Kinds of flows; their positions are the numbers in requests."""
+    scanner: str
+    """Implementation that read the trace."""
+    source: str
+    """File name."""
 
 
 def build(source: ViewInput) -> ViewResult:

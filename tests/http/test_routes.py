@@ -14,8 +14,8 @@ import pytest
 
 from tb_npu_plugin.server import respond, static
 from tb_npu_plugin.service import catalog, resolve
-from tb_npu_plugin.views import contract
-from tb_npu_plugin.views.base import ProgressJson
+from tb_npu_plugin.views.availability import ViewStateJson
+from tb_npu_plugin.views.base import ErrorJson, ProgressJson, ViewJson
 from tests.http.conftest import PREFIX, Browser
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, TRACE, settle, write_result
@@ -27,16 +27,16 @@ def keys(kind: type) -> set[str]:
 
 def test_the_catalog_is_there_at_once_and_keeps_its_contract(browser: Browser) -> None:
     found = browser.json("/api/catalog")
-    assert set(found) == keys(contract.CatalogJson)
+    assert set(found) == keys(catalog.CatalogJson)
     (run,) = found["runs"]
-    assert set(run) == keys(contract.RunJson) and run["label"] == "run"
+    assert set(run) == keys(catalog.RunJson) and run["label"] == "run"
     assert [worker["label"] for worker in run["workers"]] == ["rank 0 · host1_4242", "rank 1 · host1_4243"]
     for worker in run["workers"]:
-        assert set(worker) == keys(contract.WorkerJson)
+        assert set(worker) == keys(catalog.WorkerJson)
         (span,) = worker["spans"]
-        assert set(span) == keys(contract.SpanJson)
+        assert set(span) == keys(catalog.SpanJson)
         assert span["state"] == "new" and span["start_ns"] is None
-        assert all(set(view) == keys(contract.ViewStateJson) for view in span["views"])
+        assert all(set(view) == keys(ViewStateJson) for view in span["views"])
     assert [worker["spans"][0]["has_trace"] for worker in run["workers"]] == [True, False]
 
 
@@ -65,13 +65,13 @@ def test_what_was_not_taken_is_in_the_catalog(browser: Browser, logs: Path) -> N
     (logs / "raw_ascend_pt" / "FRAMEWORK").mkdir(parents=True)
     browser.plugin.watcher().update()
     (item,) = browser.json("/api/catalog")["skipped"]
-    assert set(item) == keys(contract.SkippedJson) and item["path"] == "raw_ascend_pt" and "analyse(" in item["command"]
+    assert set(item) == keys(catalog.SkippedJson) and item["path"] == "raw_ascend_pt" and "analyse(" in item["command"]
 
 
 def test_a_view_is_read_when_it_is_asked_for(browser: Browser) -> None:
     span = browser.spans()[0]
     first = browser.json("/api/view/overview", span=span)
-    assert set(first) == keys(contract.ViewJson)
+    assert set(first) == keys(ViewJson)
     assert first["state"] == "reading" and first["data"] is None
     assert all(set(item) == keys(ProgressJson) for item in first["progress"]) and first["progress"]
     found = browser.view("overview", span=span)
@@ -202,7 +202,7 @@ def test_errors_are_json_with_code_message_and_hint(
         browser.view(view, span=span)
     response = browser.ask(path, **{name: span if value == "SPAN" else value for name, value in query.items()})
     assert response.status_code == status, response.text
-    assert response.mimetype == "application/json" and set(response.get_json()) == keys(contract.ErrorJson)
+    assert response.mimetype == "application/json" and set(response.get_json()) == keys(ErrorJson)
     found = response.get_json()
     assert found["message"] and found["hint"] and "Traceback" not in response.text
     assert str(Path(__file__).parents[2]) not in response.text

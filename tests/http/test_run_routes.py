@@ -14,7 +14,6 @@ import pytest
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.service import ranks
 from tb_npu_plugin.store.library import Library, StageStatus
-from tb_npu_plugin.views import contract
 from tests.conftest import FIXTURES
 from tests.http.conftest import Browser
 from tests.unit.discovery.test_watch import until
@@ -34,7 +33,7 @@ def test_distributed_takes_all_ranks_that_can_be_read(browser: Browser) -> None:
     assert until(lambda: states() == dict.fromkeys(tokens, "ready"))
     listed = browser.json("/api/ranks", run=run["id"])["ranks"]
     assert [(item["rank"], item["state"], len(item["steps"])) for item in listed] == [(0, "ready", 1), (1, "ready", 1)]
-    assert all(set(item) == set(get_type_hints(contract.RankStepJson)) for item in listed)
+    assert all(set(item) == set(get_type_hints(ranks.RankStepJson)) for item in listed)
 
 
 def test_problems_of_several_ranks_say_whose_file_it_is(browser: Browser, logs: Path) -> None:

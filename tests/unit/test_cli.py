@@ -18,7 +18,7 @@ from tb_npu_plugin.cli_print import STATES, _problems, _size
 from tb_npu_plugin.installation import describe_scanner
 from tb_npu_plugin.store import stages
 from tb_npu_plugin.store.library import Library
-from tb_npu_plugin.views.contract import DoctorFileJson
+from tb_npu_plugin.views.doctor import DoctorFileJson
 from tests.conftest import FIXTURES, ROOT
 from tests.unit.store.results import NAME, settle, write_result
 

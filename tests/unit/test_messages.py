@@ -8,9 +8,9 @@ from copy import deepcopy
 
 import pytest
 
+from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.messages import CATALOGUE, Message, cut, messages_of
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.service.json_encoding import encode_json
 from tests.conftest import ROOT
 
 CODE = re.compile(

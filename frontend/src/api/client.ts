@@ -1,4 +1,4 @@
-import type { CatalogJson, ErrorJson, ProgressJson, RankStepJson, TableJson, ViewJson } from "./types.gen";
+import type { CatalogJson, ErrorJson, ProgressJson, RankStepJson, ReadingJson, TableJson, ViewJson } from "./types.gen";
 
 /** Parameters of a request. Empty, null and undefined are left out; arrays repeat the name. */
 export type Query = Readonly<Record<string, string | number | readonly string[] | null | undefined>>;
@@ -86,17 +86,11 @@ export const getCatalog = (signal?: AbortSignal) => getJson<CatalogJson>("catalo
 /** The catalog; the server looks at the logdir again. */
 export const rescan = (signal?: AbortSignal) => postJson<CatalogJson>("rescan", {}, signal);
 
-/** What the server reads, and a number that grows with every change of the catalog. */
-export interface ReadingAnswer {
-  generation: number;
-  jobs: ProgressJson[];
-}
-
-export const getProgress = (signal?: AbortSignal) => getJson<ReadingAnswer>("progress", {}, signal);
+export const getProgress = (signal?: AbortSignal) => getJson<ReadingJson>("progress", {}, signal);
 
 /** Cancel or resume reading a stage of some spans. */
 export const setReading = (spans: readonly string[], stage: ProgressJson["stage"], action: "cancel" | "resume") =>
-  postJson<ReadingAnswer>("reading", { span: spans, stage, do: action });
+  postJson<ReadingJson>("reading", { span: spans, stage, do: action });
 
 export const getView = (id: string, query: Query, signal?: AbortSignal) =>
   getJson<ViewJson>(`view/${id}`, query, signal);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { PipelineOpJson, TableJson } from "../../src/api/types.gen";
+import type { PipelineOp, TableJson } from "../../src/api/types.gen";
 import { queueSeries } from "../../src/views/data_pipeline/batches";
 import { columnsOf, nameOf } from "../../src/views/data_pipeline/names";
 import { findingText } from "../../src/views/data_pipeline/verdict";
 
-const UNKNOWN = { workers: null, capacity: null, average: null, usage: null, input_usage: null };
-const op = (op_id: number, name: string, parent_id: number | null): PipelineOpJson => ({
+const UNKNOWN = { children: [], workers: null, capacity: null, average: null, usage: null, input_usage: null };
+const op = (op_id: number, name: string, parent_id: number | null): PipelineOp => ({
   ...UNKNOWN,
   op_id,
   name,

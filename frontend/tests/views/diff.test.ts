@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { DiffClassJson, DiffJson, TableJson } from "../../src/api/types.gen";
+import type { ClassDifference, DiffJson, TableJson } from "../../src/api/types.gen";
 import * as classes from "../../src/views/diff/classes";
 
-function row(id: string, before: number, after: number, running = 0): DiffClassJson {
+function row(id: string, before: number, after: number, running = 0): ClassDifference {
   return {
     id,
     baseline_calls: 1,

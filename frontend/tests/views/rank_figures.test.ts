@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import type { RankStepJson, StepJson, StepTimesJson } from "../../src/api/types.gen";
+import type { RankStepJson, StepJson, StepTimes } from "../../src/api/types.gen";
 import { figuresOf, isMean, type RankLine, rankLines } from "../../src/views/overview/rank_figures";
 
 const STEP = { computing: 10, communication_not_overlapped: 30, free: 5 } as StepJson;
-const MEAN: StepTimesJson = {
+const MEAN: StepTimes = {
   step: null,
   start_ns: null,
   total_ns: 9,
@@ -15,7 +15,7 @@ const MEAN: StepTimesJson = {
   exposed_preparing_ns: null,
 };
 
-function line(state: RankStepJson["state"], step?: StepJson, course: StepTimesJson | null = null): RankLine {
+function line(state: RankStepJson["state"], step?: StepJson, course: StepTimes | null = null): RankLine {
   return {
     rank: { span: "a", worker: "a", rank: 0, pipeline_stage: null, state, steps: step ? [step] : [], course },
     step,

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import type { StepTimesJson } from "../../src/api/types.gen";
+import type { StepTimes } from "../../src/api/types.gen";
 import { restOf } from "../../src/views/step_trace/parts";
 
 const step = (total_ns: number | null, gap_ns: number | null, fp_bp_ns: number | null, tail_ns: number | null) =>
-  ({ step: "5", total_ns, gap_ns, fp_bp_ns, tail_ns }) as StepTimesJson;
+  ({ step: "5", total_ns, gap_ns, fp_bp_ns, tail_ns }) as StepTimes;
 
 test("what no part tells of a step is its rest", () => {
   expect(restOf(step(404, 110, null, null))).toBe(294);

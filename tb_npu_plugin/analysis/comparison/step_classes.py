@@ -31,15 +31,22 @@ class ClassTimes:
 
 @dataclass(frozen=True)
 class ClassDifference:
-    """One class on both sides, ns. `running_ns`: sum of the differences down to this class."""
+    """Time of one operator class on both sides. Every moment counts once: communication where nothing computes."""
 
     id: str
+    """Id of analysis.kernels.classes. "idle": free time, without calls. "computing": what no kernel explains."""
     baseline_calls: float
+    """Calls per step."""
     experimental_calls: float
+    """Calls per step."""
     baseline_ns: int
+    """Time per step."""
     experimental_ns: int
+    """Time per step."""
     difference_ns: int
+    """Experimental minus baseline."""
     running_ns: int
+    """Sum of the differences up to this class."""
 
 
 def class_times(

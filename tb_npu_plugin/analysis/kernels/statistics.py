@@ -45,12 +45,16 @@ COPIES = (kineto.MEMCPY_KIND, kineto.MEMSET_KIND)
 
 @dataclass(frozen=True)
 class CoreTime:
-    """Device time of one accelerator core, ns."""
+    """Device time of one accelerator core."""
 
     core: Optional[str]
+    """Name of the core; None where the file does not name it."""
     calls: int
+    """Number of kernels."""
     total_ns: int
+    """Sum of their durations."""
     communication: bool
+    """HCCL or COMMUNICATION."""
 
 
 def is_communication(kernels: Table) -> NDArray[np.bool_]:

@@ -63,35 +63,45 @@ class LinkFigures:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One rule and whom it is about.
-
-    fires      as MindInsight judges: `share` above `limit`
-    value      of the rank, link or stage; mean of all. ns, 1e9 bytes or floating-point operations a second, ratio
-    share      how much it differs from the mean to the worse, or the share of the communication
-    peers      ranks or links that it can be compared with, itself included
-    outlier    it stands out among the peers; None: they are too few to tell
-    gain_ns    what a step would be shorter at the median of the peers; None where it cannot be told
-    """
+class ClusterFinding:
+    """Result of one of MindInsight's rules."""
 
     rule: Rule
+    """Which rule."""
     fires: bool
+    """MindInsight would report it: `share` is above `limit`."""
     share: float
+    """Difference from the mean to the worse side, or share of communication."""
     limit: float
+    """MindInsight's limit of `share`."""
     rank: Optional[int] = None
+    """The rank that the finding is about."""
     stage: Optional[int] = None
+    """The pipeline stage that the finding is about."""
     src: Optional[int] = None
+    """Sender of the link that the finding is about, inside the group."""
     dst: Optional[int] = None
+    """Receiver of the link that the finding is about, inside the group."""
     transport: Optional[str] = None
+    """Transport of that link."""
     value: Optional[float] = None
+    """Of the rank, link or stage: ns (step_interval), 1e9 bytes per second (link), 1e9 floating-point operations per second
+    (flops_per_second), a million of them (stage_flops), else a ratio."""
     mean: Optional[float] = None
+    """Of all; unit of `value`."""
     peers: int = 0
+    """Ranks or links that it can be compared with, itself included."""
     median: Optional[float] = None
+    """Of the peers; unit of `value`."""
     outlier: Optional[bool] = None
+    """It stands out among the peers; None where they are too few to decide."""
     gain_ns: Optional[int] = None
+    """Step time that the median of the peers would save; None where unknown."""
+    basis: Literal["mean", "recorded"] = "mean"
+    """Whether the figures are computed means or the averages in the files."""
 
 
-def findings(mode: str | None, ranks: Sequence[RankFigures], links: Sequence[LinkFigures]) -> list[Finding]:
+def findings(mode: str | None, ranks: Sequence[RankFigures], links: Sequence[LinkFigures]) -> list[ClusterFinding]:
     """All rules that can be judged, the worst rank, link or stage of each. mode: "data", "model", "pipeline"."""
     found = [
         _worst_rank("step_interval", ranks, {at: rank.interval_ns for at, rank in enumerate(ranks)}, higher=True),
@@ -108,7 +118,7 @@ def findings(mode: str | None, ranks: Sequence[RankFigures], links: Sequence[Lin
 
 def _worst_rank(
     rule: Rule, ranks: Sequence[RankFigures], values: Mapping[int, float | None], higher: bool
-) -> Finding | None:
+) -> ClusterFinding | None:
     """The rank that differs most from the mean to the worse."""
     known = {at: float(value) for at, value in values.items() if value is not None}
     if len(known) < 2:
@@ -121,7 +131,7 @@ def _worst_rank(
     share = (value / mean - 1) if higher else (mean - value) / mean
     peers = [known[at] for at in known if ranks[at].stage == ranks[worst].stage]
     middle = median(peers)
-    return Finding(
+    return ClusterFinding(
         rule,
         share > DIFFERS,
         share,
@@ -147,7 +157,7 @@ def _stands_out(value: float, peers: Sequence[float], higher: bool) -> bool | No
     return distance > max(SPREAD * spread, DIFFERS * middle)
 
 
-def _worst_link(links: Sequence[LinkFigures]) -> Finding | None:
+def _worst_link(links: Sequence[LinkFigures]) -> ClusterFinding | None:
     """The slowest of the links of one transport that move enough to be judged."""
     judged = [link for link in links if link.time_ns and link.size_bytes >= LEAST_TRAFFIC * link.steps]
     if len(judged) < 2:
@@ -158,7 +168,7 @@ def _worst_link(links: Sequence[LinkFigures]) -> Finding | None:
     speeds = [link.bandwidth for link in judged]
     middle = median(speeds)
     gain = (worst.time_ns - worst.size_bytes / middle) / worst.steps
-    return Finding(
+    return ClusterFinding(
         "link",
         share > DIFFERS,
         share,
@@ -177,7 +187,7 @@ def _worst_link(links: Sequence[LinkFigures]) -> Finding | None:
     )
 
 
-def _pipeline(ranks: Sequence[RankFigures]) -> list[Finding | None]:
+def _pipeline(ranks: Sequence[RankFigures]) -> list[ClusterFinding | None]:
     stages: dict[int, list[RankFigures]] = defaultdict(list)
     for rank in ranks:
         if rank.stage is not None:
@@ -189,7 +199,7 @@ def _pipeline(ranks: Sequence[RankFigures]) -> list[Finding | None]:
 
 def _share(
     rule: Rule, ranks: Sequence[RankFigures], whole: Sequence[RankFigures], key: str, stage: int | None
-) -> Finding | None:
+) -> ClusterFinding | None:
     """Time of a kind of communication, of computation and all communication. The excess above the limit, a step and
     rank, is what could be won."""
     part = [getattr(rank, key) for rank in ranks]
@@ -201,7 +211,7 @@ def _share(
         return None
     share = sum(part) / total
     gain = round(sum(part) / len(part) - COMMUNICATES * total / len(all_of))
-    return Finding(
+    return ClusterFinding(
         rule,
         share > COMMUNICATES,
         share,
@@ -213,7 +223,7 @@ def _share(
     )
 
 
-def _stage_flops(stages: Mapping[int, Sequence[RankFigures]]) -> Finding | None:
+def _stage_flops(stages: Mapping[int, Sequence[RankFigures]]) -> ClusterFinding | None:
     """The stage with the most work for a rank."""
     means = {
         stage: fmean(rank.flops for rank in own if rank.flops is not None)
@@ -225,7 +235,7 @@ def _stage_flops(stages: Mapping[int, Sequence[RankFigures]]) -> Finding | None:
     mean = fmean(means.values())
     worst = max(means, key=lambda stage: means[stage])
     share = means[worst] / mean - 1 if mean else 0.0
-    return Finding(
+    return ClusterFinding(
         "stage_flops",
         share > DIFFERS,
         share,

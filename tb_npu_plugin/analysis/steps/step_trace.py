@@ -35,29 +35,40 @@ FIGURES = (
 
 @dataclass(frozen=True)
 class StepTimes:
-    """One step, ns; None is unknown. gap + fp_bp + tail = total where all are known. The gap is the first of them where
-    points were recorded, else the last, and unknown of the last step. reduce: time in which anything communicates, whatever
-    happens beside. preparing, exposed_preparing: see analysis.steps; no part of the total."""
+    """Course of one step, in ns. None: unknown. gap + fp_bp + tail = total where all are known."""
 
     step: Optional[str]
+    """Step number; None where steps are not marked, and for a mean."""
     start_ns: Optional[int]
+    """Start on the device; in JSON, after `base_ns`."""
     total_ns: Optional[int]
+    """Step time."""
     gap_ns: Optional[int]
+    """Between two steps. Comes first where points were recorded, else last, and is unknown for the last step then."""
     fp_bp_ns: Optional[int]
+    """Forward and backward pass."""
     tail_ns: Optional[int]
+    """After the backward pass: parameter update."""
     reduce_ns: Optional[int]
+    """Communication, overlapped or not."""
     preparing_ns: Optional[int] = None
+    """From the step's start on the host to its first device task; not part of the total."""
     exposed_preparing_ns: Optional[int] = None
+    """Part of preparing in which no other step runs on the device."""
 
 
 @dataclass(frozen=True)
 class Reduce:
-    """A communication operator of a step, ns; offset: after the step's start."""
+    """A communication operator of a step."""
 
     stream_id: Optional[int]
+    """Stream that it ran on."""
     name: Optional[str]
+    """Name of the operator."""
     offset_ns: int
+    """Start, after the step's start."""
     dur_ns: int
+    """Duration."""
 
 
 @dataclass(frozen=True)

@@ -83,14 +83,8 @@ def _looked_at(path: Path, report: FileReport) -> _State | None:
         with path.open("rb") as file:
             header = file.read(_HEADER)
         logs = tuple(end for end in LOG_SUFFIXES if (log := _log_of(path, end)).is_file() and log.stat().st_size > 0)
-    except FileNotFoundError:
-        report.add("missing_file")
-        return None
-    except PermissionError:
-        report.add("permission_denied")
-        return None
     except OSError as error:
-        report.add("unreadable", found=error.strerror or type(error).__name__)
+        report.os_error(error)
         return None
     if not header.startswith(_MAGIC) or len(header) < _HEADER:
         report.add("no_database" if header else "empty_file", found=header[: len(_MAGIC)].decode("ascii", "replace"))
@@ -124,7 +118,7 @@ def _connected(path: Path, state: _State, folder: str, report: FileReport) -> sq
             path = copy
         connection = sqlite3.connect(f"file:{quote(str(path.resolve()))}?{mode}", uri=True, factory=_Connection)
     except OSError as error:
-        report.add("unreadable", found=error.strerror or type(error).__name__)
+        report.os_error(error)
         return None
     except sqlite3.Error as error:
         report.no_database(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.tables import read_database
-from tb_npu_plugin.readers.mindspore import communication, links, memory, steps
+from tb_npu_plugin.readers.mindspore import links, memory, steps
 from tb_npu_plugin.readers.mindspore.kernels import with_short_names
 from tb_npu_plugin.readers.mindspore.marks import read_marks
 from tb_npu_plugin.readers.shared.csv_reader import read_csv
@@ -66,11 +66,11 @@ def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
         out["op_memory"] = memory.without_unknown(out["op_memory"])
     if "comm_links" in out:
         out["comm_links"] = links.by_type(out["comm_links"])
-    for name, named_by in communication.NAMED_BY.items():
+    for name, named_by in links.NAMED_BY.items():
         if name in out:
-            out[name] = communication.with_point_to_point(out[name], named_by)
+            out[name] = links.with_point_to_point(out[name], named_by)
     if not steps.are_marked(kernels, capture):
-        for name in ("step_trace", *communication.NAMED_BY):
+        for name in ("step_trace", *links.NAMED_BY):
             if name in out:
                 out[name] = steps.without_whole(out[name])
     return out

@@ -26,9 +26,9 @@ class _Words:
 
 _WORDS: dict[str, _Words] = {
     "missing_file": _Words("expected.file", "lost.file", "action.copy_again"),
-    "permission_denied": _Words("expected.permitted_file", "lost.file", "action.allow_reading"),
+    "no_permission": _Words("expected.permitted_file", "lost.file", "action.allow_reading"),
     "not_a_file": _Words("expected.regular_file", "lost.file", "action.put_file"),
-    "unreadable": _Words("expected.file_readable", "lost.file", "action.check_disk_copy"),
+    "unreadable_file": _Words("expected.file_readable", "lost.file", "action.check_disk_copy"),
     "not_a_table": _Words(
         "expected.table",
         "lost.view_table",
@@ -162,19 +162,28 @@ class FileReport:
             kind,
         )
 
+    def os_error(self, error: OSError) -> None:
+        """The system does not give the file out."""
+        if isinstance(error, FileNotFoundError):
+            self.add("missing_file")
+        elif isinstance(error, PermissionError):
+            self.add("no_permission")
+        else:
+            self.add("unreadable_file", found=error.strerror or type(error).__name__)
+
     def cut(self, error: Exception) -> None:
         """Reading ended early: the file is damaged, or the disk fails."""
         is_of_disk = isinstance(error, OSError) and error.errno is not None
-        self.add("unreadable" if is_of_disk else "file_cut", found=str(error))
+        self.add("unreadable_file" if is_of_disk else "file_cut", found=str(error))
 
     def no_database(self, error: Exception) -> None:
         """A file is no database that SQLite opens, or the disk fails."""
-        self.add("unreadable" if str(error) in _OF_MACHINE else "no_database", found=str(error))
+        self.add("unreadable_file" if str(error) in _OF_MACHINE else "no_database", found=str(error))
 
     def table_damaged(self, table: str, error: Exception) -> None:
         """A table cannot be read to its end. That of a file that was cut is one of the places where it shows."""
         if str(error) in _OF_MACHINE:
-            self.add("unreadable", table, found=str(error))
+            self.add("unreadable_file", table, found=str(error))
         elif self._is_cut:
             self.add("file_cut", table, count=0)
         else:

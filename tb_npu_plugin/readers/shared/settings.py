@@ -25,7 +25,7 @@ def listing(folder: Path, log: ProblemLog) -> list[str]:
     try:
         return sorted(path.name for path in folder.iterdir())
     except OSError as error:
-        FileReport(log, ".").add("unreadable", found=error.strerror or type(error).__name__)
+        FileReport(log, ".").os_error(error)
         return []
 
 

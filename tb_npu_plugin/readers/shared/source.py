@@ -83,16 +83,8 @@ def opened(reading: Reading) -> Iterator[IO[bytes] | None]:
     try:
         mode = path.stat().st_mode
         raw = _Counting(path, reading.progress) if stat.S_ISREG(mode) else None
-    except FileNotFoundError:
-        report.add("missing_file")
-        yield None
-        return
-    except PermissionError:
-        report.add("permission_denied")
-        yield None
-        return
     except OSError as error:
-        report.add("unreadable", found=error.strerror or type(error).__name__)
+        report.os_error(error)
         yield None
         return
     if raw is None:

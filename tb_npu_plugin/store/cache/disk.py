@@ -23,13 +23,49 @@ import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import tb_npu_plugin
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import PASSING
-from tb_npu_plugin.store.cache.version import reader_version
 from tb_npu_plugin.user_cache import cache_root, open_to_others
+
+#: Parts of the package that decide what a cache entry contains.
+_PARTS = (
+    "units.py",
+    "texts.py",
+    "tables.py",
+    "messages.py",
+    "messages.json",
+    "problems.py",
+    "model.py",
+    "schema",
+    "analysis",
+    "discovery",
+    "scan",
+    "readers",
+    "store",
+)
+
+
+@lru_cache(maxsize=1)
+def reader_version() -> str:
+    """Hash of the sources that read results and write cache entries; it holds the schema as well, which is code.
+
+    No number to raise by hand, so nobody can forget to.
+    """
+    root = Path(tb_npu_plugin.__file__).parent
+    digest = hashlib.blake2b(tb_npu_plugin.__version__.encode(), digest_size=8)
+    for part in _PARTS:
+        path = root / part
+        files = sorted([*path.rglob("*.py"), *path.rglob("*.so")]) if path.is_dir() else [path]
+        for file in files:
+            digest.update(file.name.encode())
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
 
 logger = logging.getLogger(__name__)
 

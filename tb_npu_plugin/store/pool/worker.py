@@ -26,6 +26,7 @@ from tb_npu_plugin.discovery.model import modified_ns
 from tb_npu_plugin.errors import BadFile, BadSetting, NoEvents
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.first_look import FIRST_LOOK, is_due, write_first_look
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER, Request
@@ -303,17 +304,12 @@ def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> boo
         return True
     except BadFile as error:
         log.add(_unreadable("bad_file", relative, error.message, error.hint or Message("action.export_result")))
-    except PermissionError:
-        log.add(_unreadable("no_permission", relative, Message("found.no_permission"), Message("action.grant_read")))
-    except FileNotFoundError:
-        log.add(_unreadable("missing_file", relative, Message("found.gone"), Message("action.restore")))
     except BrokenPipeError:
         raise
     except OSError as error:
         if error.errno in OURS:
             raise
-        found = error.strerror or str(error)
-        log.add(_unreadable("unreadable_file", relative, found, Message("action.check_file_system")))
+        FileReport(log, relative).os_error(error)
     except (MemoryError, BadSetting):
         raise
     except Exception as error:  # a defect of ours may cost this file, not the others; the log has the traceback

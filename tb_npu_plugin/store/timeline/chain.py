@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tb_npu_plugin.schema import trace as words
+from tb_npu_plugin.store.timeline.contract import ChainJson, ChainLinkJson, SliceJson
 from tb_npu_plugin.store.timeline.open import Timeline
 
 #: Links of one chain at most; a call stack is rarely deeper than a few hundred frames.
 _MOST = 1000
 
 
-def chain(timeline: Timeline, slice_id: int) -> dict[str, Any]:
-    """ChainJson of docs/http_api.md."""
+def chain(timeline: Timeline, slice_id: int) -> ChainJson:
+    """What caused a slice: callers, and the flows between them."""
     ids, via = [slice_id], [""]
     seen = {slice_id}
     while len(ids) < _MOST:
@@ -22,7 +21,9 @@ def chain(timeline: Timeline, slice_id: int) -> dict[str, Any]:
         seen.add(before)
         ids.append(before)
         via.append(kind)
-    links = [{**timeline.brief(one), "category": timeline.category_of(one), "via": ""} for one in ids]
+    links: list[ChainLinkJson] = [
+        {**timeline.brief(one), "category": timeline.category_of(one), "via": ""} for one in ids
+    ]
     for link, kind in zip(links[1:], via[1:]):
         link["via"] = kind
     forward, backward = _autograd(timeline, ids)
@@ -64,7 +65,7 @@ def _caller(timeline: Timeline, slice_id: int) -> int:
     return -1
 
 
-def _autograd(timeline: Timeline, ids: list[int]) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+def _autograd(timeline: Timeline, ids: list[int]) -> tuple[SliceJson | None, SliceJson | None]:
     """(forward operator, backward operator) of the innermost operator of a chain that has a link to either."""
     for one in ids:
         for flow in timeline.flows(one):

@@ -5,18 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.scan import TraceEvents
+from tb_npu_plugin.analysis import packing
+from tb_npu_plugin.analysis.packing import Int32
+from tb_npu_plugin.scan import TraceEvents, native_or_python
 from tb_npu_plugin.store.timeline.columns import ColumnFile
 from tb_npu_plugin.store.timeline.files import compact, load, save, save_texts
-from tb_npu_plugin.store.timeline.native import Packing, chosen_packing
 from tb_npu_plugin.store.timeline.rows import ROWS, Rows
 from tb_npu_plugin.store.timeline.slices import Slices
 from tb_npu_plugin.tables import IntArray
+
+
+class Packing(Protocol):
+    """What analysis.packing and analysis.native_packing both are."""
+
+    def pack(self, start: IntArray, dur: IntArray, /) -> tuple[Int32, Int32]:
+        """See packing.pack."""
+
+    def self_time(self, start: IntArray, dur: IntArray, parent: Int32, /) -> IntArray:
+        """See packing.self_time."""
+
+
+def chosen_packing() -> Packing:
+    """The packing that TB_NPU_SCANNER asks for; ImportError when it asks for C and that was not built."""
+
+    def native() -> Packing:
+        from tb_npu_plugin.analysis import native_packing
+
+        return native_packing
+
+    return native_or_python(native, lambda: packing)
+
 
 Index = NDArray[np.int64]
 #: Up to so many slices, and tracks, are written together.

@@ -15,6 +15,7 @@ from tb_npu_plugin.messages import Message, messages_of
 from tb_npu_plugin.scan.args import ArgsFile, decode
 from tb_npu_plugin.schema import trace as words
 from tb_npu_plugin.store.timeline.arrows import ArrowLevels
+from tb_npu_plugin.store.timeline.contract import FlowJson, SliceDetailJson, SliceJson
 from tb_npu_plugin.store.timeline.curves import Curves
 from tb_npu_plugin.store.timeline.files import Texts, load
 from tb_npu_plugin.store.timeline.levels import Levels
@@ -106,8 +107,8 @@ class Timeline:
         row = int(self.rows.track_row[track]) + depth
         return row if depth >= 0 and row < int(self.rows.track_row[track + 1]) else -1
 
-    def brief(self, slice_id: int) -> dict[str, Any]:
-        """Where and when a slice is: one end of FlowJson."""
+    def brief(self, slice_id: int) -> SliceJson:
+        """Name, place and time of a slice."""
         track, depth = self.place(slice_id)
         shown = self.tracks[track]
         return {
@@ -126,8 +127,8 @@ class Timeline:
         category = int(self.category[slice_id])
         return self._categories[category] if category >= 0 else ""
 
-    def detail(self, slice_id: int) -> dict[str, Any]:
-        """SliceDetail of docs/http_api.md. `slice_id` must be valid."""
+    def detail(self, slice_id: int) -> SliceDetailJson:
+        """Everything about a slice; `slice_id` must be valid. The caller adds `kernel`."""
         out = self.brief(slice_id)
         track = out["track"]
         row = self.row_number(track, out["depth"])
@@ -149,6 +150,7 @@ class Timeline:
             "stack": _stack(args),
             "previous": slice_id - 1 if slice_id > first else None,
             "next": slice_id + 1 if slice_id + 1 < end else None,
+            "kernel": None,
         }
 
     def args(self, slice_id: int) -> tuple[dict[str, Any] | None, str]:
@@ -166,8 +168,8 @@ class Timeline:
             return None, Message("error.file_unreadable", file=self.source, reason=error.strerror or str(error))
         return found, "" if found is not None else Message("error.args", byte=offset, file=self.source)
 
-    def flows(self, slice_id: int) -> list[dict[str, Any]]:
-        """FlowJson of the arrows that start or end at a slice, by start of the other end."""
+    def flows(self, slice_id: int) -> list[FlowJson]:
+        """Flows that start or end at a slice, by start of the other end."""
         low, high = np.searchsorted(self._flow_source, [slice_id, slice_id + 1])
         targets = self._flow_target
         order = self._flow_by_target

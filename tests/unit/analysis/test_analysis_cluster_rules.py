@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from tb_npu_plugin.analysis.ranks.cluster_rules import Finding, LinkFigures, RankFigures, findings
+from tb_npu_plugin.analysis.ranks.cluster_rules import ClusterFinding, LinkFigures, RankFigures, findings
 from tb_npu_plugin.analysis.steps.trajectory import course, stage_of
 from tests.support.span import table_of
 
 RANK = RankFigures(0, 1, 1000, 800, 200, 50, 150, 100.0, 10.0)
 
 
-def by_rule(found: list[Finding]) -> dict[str, Finding]:
+def by_rule(found: list[ClusterFinding]) -> dict[str, ClusterFinding]:
     return {one.rule: one for one in found}
 
 

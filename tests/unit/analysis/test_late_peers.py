@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_npu_plugin.analysis.communication.late_peers import Tasks, longest_first_waits
+from tb_npu_plugin.analysis.communication.lateness import Tasks, longest_first_waits
 
 
 def tasks(*rows: tuple[int, int], ids: int = 0) -> Tasks:

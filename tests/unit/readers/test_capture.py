@@ -178,7 +178,7 @@ def test_a_folder_without_settings(tmp_path: Path) -> None:
 def test_no_folder(tmp_path: Path) -> None:
     log = ProblemLog()
     assert read_capture(tmp_path / "rank_2_ascend_pt", log).rank == 2
-    assert codes(log.list()) == ["unreadable x1", "no_settings x1"]
+    assert codes(log.list()) == ["missing_file x1", "no_settings x1"]
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("tb_npu_plugin.readers.shared.source._Counting.__init__", refuse)  # root may read everything
     tables, problems = read(tmp_path, KERNELS, kernels(A))
     assert tables == {}
-    assert codes(problems) == ["permission_denied x1"]
+    assert codes(problems) == ["no_permission x1"]
 
 
 def test_a_disk_that_fails_while_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,7 +270,7 @@ def test_a_disk_that_fails_while_reading(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("tb_npu_plugin.readers.shared.source._Counting.readinto", fail)
     tables, problems = read(tmp_path, KERNELS, b"")
     assert names(tables) == ["a", "b"]
-    assert codes(problems) == ["unreadable x1"]
+    assert codes(problems) == ["unreadable_file x1"]
 
 
 def test_progress_counts_the_bytes_of_the_file(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_npu_plugin.readers.database import recording
+from tb_npu_plugin.readers.database import source
 from tb_npu_plugin.tables import NULL_INT
 from tests.unit.readers.databases import change, read, same
 
@@ -52,7 +52,7 @@ def test_a_release_far_off_is_unknown(database: Path) -> None:
 
 
 def test_samples_need_not_meet_what_is_wrong(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording, "_SAMPLES", 1)
+    monkeypatch.setattr(source, "_SAMPLES", 1)
     whole, _ = read(database, "memory_record")
     change(database, "UPDATE MEMORY_RECORD SET timestamp=0 WHERE rowid IN (2, 5)")
     tables, problems = read(database, "memory_record")
@@ -71,7 +71,7 @@ def test_samples_that_are_wrong_do_not_count(database: Path, monkeypatch: pytest
         ("OP_MEMORY", "allocationTime"),
     ):
         change(database, f"UPDATE {table} SET {key}=5 WHERE rowid=(SELECT MIN(rowid) FROM {table})")
-    monkeypatch.setattr(recording, "_SAMPLES", 1)
+    monkeypatch.setattr(source, "_SAMPLES", 1)
     tables, _ = read(database)
     for name in ("kernels", "operators", "memory_record", "op_memory"):
         assert len(whole[name]) - 1 <= len(tables[name]) <= len(whole[name])

@@ -24,7 +24,7 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers import registry
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.text import capture
-from tb_npu_plugin.store.cache.version import reader_version
+from tb_npu_plugin.store.cache.disk import reader_version
 from tb_npu_plugin.store.pool import worker
 from tb_npu_plugin.store.pool.process import Failed, Killed, WorkerProcess
 from tb_npu_plugin.store.stages import Request, files_of
@@ -192,7 +192,7 @@ def test_a_file_without_permission_costs_itself(as_a_user: Path) -> None:
     asked = request(as_a_user)
     (asked.folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").chmod(0)
     meta = worker.run(asked, lambda message: None)
-    assert list(meta["rows"]) == ["step_trace"] and [item["code"] for item in meta["problems"]] == ["permission_denied"]
+    assert list(meta["rows"]) == ["step_trace"] and [item["code"] for item in meta["problems"]] == ["no_permission"]
 
 
 def test_a_file_that_changes_meanwhile_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,7 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.formats import TORCH_NPU
 from tb_npu_plugin.schema.registry import RESULT_FILES
-from tb_npu_plugin.views.availability import facts_of_files, facts_of_span, missing, view_states
-from tb_npu_plugin.views.contract import ViewStateJson
+from tb_npu_plugin.views.availability import ViewStateJson, facts_of_files, facts_of_span, missing, view_states
 from tb_npu_plugin.views.registry import VIEWS
 from tb_npu_plugin.views.uses import USES
 from tests.support.span import TestSpan, table_of

@@ -1,11 +1,11 @@
-import type { PipelineOpJson } from "../../api/types.gen";
+import type { PipelineOp } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { columnsOf, nameOf } from "./names";
 
 interface Props {
-  operators: readonly PipelineOpJson[];
+  operators: readonly PipelineOp[];
   bottleneck: number | null;
 }
 
@@ -27,11 +27,11 @@ export function Graph({ operators, bottleneck }: Props) {
   );
 }
 
-function isChosen(op: PipelineOpJson): boolean {
+function isChosen(op: PipelineOp): boolean {
   return param("data.op") === String(op.op_id);
 }
 
-function Operator({ op, isWorst, isChosen }: { op: PipelineOpJson; isWorst: boolean; isChosen: boolean }) {
+function Operator({ op, isWorst, isChosen }: { op: PipelineOp; isWorst: boolean; isChosen: boolean }) {
   const facts = [
     op.workers === null ? "" : t("data.workers", { count: op.workers }),
     op.cpu === null ? "" : t("data.cpu", { value: format.percent(op.cpu) }),
@@ -65,7 +65,7 @@ function Operator({ op, isWorst, isChosen }: { op: PipelineOpJson; isWorst: bool
   );
 }
 
-function queueTip(op: PipelineOpJson): string {
+function queueTip(op: PipelineOp): string {
   const head = t("data.queue.of", { name: nameOf(op) });
   if (op.average === null || op.capacity === null) return head;
   return `${head}\n${t("data.queue.average", { average: format.fixed(op.average, 2), capacity: op.capacity })}`;

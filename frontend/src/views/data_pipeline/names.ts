@@ -1,16 +1,16 @@
-import type { PipelineOpJson } from "../../api/types.gen";
+import type { PipelineOp } from "../../api/types.gen";
 
 /** Name of an operator as MindSpore writes it. */
-export function nameOf({ name, op_id }: PipelineOpJson): string {
+export function nameOf({ name, op_id }: PipelineOp): string {
   return `${name.replace(/Op$/, "")}(id=${op_id})`;
 }
 
 /** The operators in columns from their source on: those that the longest way leads to come last. In a damaged file
  * operators may go in circles; they stand in the first column then. */
-export function columnsOf(operators: readonly PipelineOpJson[]): PipelineOpJson[][] {
+export function columnsOf(operators: readonly PipelineOp[]): PipelineOp[][] {
   const depth = new Map<number, number>();
   const byId = new Map(operators.map((op) => [op.op_id, op]));
-  const depthOf = (op: PipelineOpJson, seen: ReadonlySet<number>): number => {
+  const depthOf = (op: PipelineOp, seen: ReadonlySet<number>): number => {
     const known = depth.get(op.op_id);
     if (known !== undefined) return known;
     const parent = op.parent_id === null ? undefined : byId.get(op.parent_id);
@@ -19,7 +19,7 @@ export function columnsOf(operators: readonly PipelineOpJson[]): PipelineOpJson[
     return found;
   };
   for (const op of operators) depthOf(op, new Set([op.op_id]));
-  const columns: PipelineOpJson[][] = [];
+  const columns: PipelineOp[][] = [];
   for (const op of operators) {
     const at = depth.get(op.op_id) ?? 0;
     columns[at] = [...(columns[at] ?? []), op];

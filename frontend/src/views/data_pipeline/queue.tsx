@@ -1,5 +1,5 @@
 import type { Query } from "../../api/client";
-import type { PipelineOpJson } from "../../api/types.gen";
+import type { PipelineOp } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param } from "../../state/params";
@@ -9,7 +9,7 @@ import { nameOf } from "./names";
 import { Samples } from "./samples";
 
 interface Props {
-  operators: readonly PipelineOpJson[];
+  operators: readonly PipelineOp[];
   bottleneck: number | null;
   query: Query;
 }
@@ -47,7 +47,7 @@ export function QueueCard({ operators, bottleneck, query }: Props) {
   );
 }
 
-function first(operators: readonly PipelineOpJson[], bottleneck: number | null): PipelineOpJson | undefined {
+function first(operators: readonly PipelineOp[], bottleneck: number | null): PipelineOp | undefined {
   const worst = operators.find((op) => op.op_id === bottleneck && op.usage !== null);
   return worst ?? operators.find((op) => op.usage !== null);
 }

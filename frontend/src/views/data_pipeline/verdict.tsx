@@ -1,4 +1,4 @@
-import type { DataPipelineJson, PipelineFindingJson, PipelineOpJson } from "../../api/types.gen";
+import type { DataPipelineJson, PipelineFinding, PipelineOp } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { EN, type Key } from "../../i18n/dictionary";
@@ -62,7 +62,7 @@ export function Verdict({ data, hasBatches }: { data: DataPipelineJson; hasBatch
 }
 
 /** A rule in words; some operators have words of their own. CPU is given in percent, usage as a part of 1. */
-export function findingText(finding: PipelineFindingJson, operators: readonly PipelineOpJson[]): string {
+export function findingText(finding: PipelineFinding, operators: readonly PipelineOp[]): string {
   const op = operators.find((item) => item.op_id === finding.op_id);
   const isCpu = finding.rule.startsWith("busy") || finding.rule.startsWith("idle");
   const scale = isCpu ? 1 : 100;

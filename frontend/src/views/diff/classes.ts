@@ -1,4 +1,4 @@
-import type { DiffClassJson, DiffJson, DiffStepJson, TableJson } from "../../api/types.gen";
+import type { ClassDifference, DiffJson, DiffStepJson, TableJson } from "../../api/types.gen";
 import { signed } from "../../base/format";
 import type { Where } from "../../widgets";
 
@@ -25,14 +25,14 @@ export function shownPair(data: DiffJson): DiffStepJson | null {
 }
 
 /** A class as it is drawn: bars as shares of the largest, 0..1. */
-export interface ClassRow extends DiffClassJson {
+export interface ClassRow extends ClassDifference {
   baseline: number;
   experimental: number;
   /** Signed share of the largest difference. */
   change: number;
 }
 
-export function classRows(classes: readonly DiffClassJson[]): ClassRow[] {
+export function classRows(classes: readonly ClassDifference[]): ClassRow[] {
   const longest = Math.max(1, ...classes.flatMap((row) => [row.baseline_ns, row.experimental_ns]));
   const widest = Math.max(1, ...classes.map((row) => Math.abs(row.difference_ns)));
   return classes.map((row) => ({
@@ -44,12 +44,12 @@ export function classRows(classes: readonly DiffClassJson[]): ClassRow[] {
 }
 
 /** Sums of all classes. */
-export function totals(classes: readonly DiffClassJson[]): {
+export function totals(classes: readonly ClassDifference[]): {
   baseline: number;
   experimental: number;
   difference: number;
 } {
-  const sum = (of: (row: DiffClassJson) => number) => classes.reduce((total, row) => total + of(row), 0);
+  const sum = (of: (row: ClassDifference) => number) => classes.reduce((total, row) => total + of(row), 0);
   return {
     baseline: sum((row) => row.baseline_ns),
     experimental: sum((row) => row.experimental_ns),
@@ -61,8 +61,8 @@ export function totals(classes: readonly DiffClassJson[]): {
 const WORTH = 0.1;
 
 /** The classes that changed most, in either direction. */
-export function largestChanges(classes: readonly DiffClassJson[], most: number): DiffClassJson[] {
-  const size = (row: DiffClassJson) => Math.abs(row.difference_ns);
+export function largestChanges(classes: readonly ClassDifference[], most: number): ClassDifference[] {
+  const size = (row: ClassDifference) => Math.abs(row.difference_ns);
   const sorted = classes.filter((row) => size(row) > 0).sort((a, b) => size(b) - size(a));
   return sorted.slice(0, most).filter((row) => size(row) >= WORTH * size(sorted[0] ?? row));
 }

@@ -1,5 +1,5 @@
 import type { Query } from "../../api/client";
-import type { ClusterJson, FindingJson, TableJson } from "../../api/types.gen";
+import type { ClusterFinding, ClusterJson, TableJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
@@ -213,7 +213,7 @@ function Findings({ cluster, choice }: { cluster: ClusterJson; choice: string })
 }
 
 /** Whom a finding is about, and its figures. */
-function sentence(one: FindingJson): string {
+function sentence(one: ClusterFinding): string {
   const figures = {
     rank: one.rank ?? "–",
     stage: one.stage ?? "–",
@@ -229,7 +229,7 @@ function sentence(one: FindingJson): string {
 }
 
 /** What the better criterion says of it. */
-function judged(one: FindingJson): string {
+function judged(one: ClusterFinding): string {
   const parts: string[] = [];
   const isCompared = one.rule === "step_interval" || one.rule === "flops_per_second" || one.rule === "link";
   if (isCompared && one.outlier === null) parts.push(t("finding.few", { peers: one.peers }));
@@ -243,7 +243,7 @@ function judged(one: FindingJson): string {
   return parts.join(" ");
 }
 
-function figure(one: FindingJson, value: number | null): string {
+function figure(one: ClusterFinding, value: number | null): string {
   if (one.rule === "step_interval") return format.duration(value);
   if (one.rule === "link") return format.bandwidth(value);
   if (one.rule === "flops_per_second") return `${format.decimal(value, 1)} GFLOPS`;

@@ -1,4 +1,4 @@
-import type { ClusterJson, FindingJson, TableJson } from "../../api/types.gen";
+import type { ClusterFinding, ClusterJson, TableJson } from "../../api/types.gen";
 
 /** Which rows of the trajectory are shown: our mean, the recorder's average, or one step. */
 export const MEAN = "mean";
@@ -58,8 +58,8 @@ export function choicesOf(table: TableJson): { steps: string[]; hasRecorded: boo
 }
 
 /** Findings to tell: those that fire first, then those that stand out, then the others. */
-export function orderedFindings(findings: readonly FindingJson[], choice: string): FindingJson[] {
+export function orderedFindings(findings: readonly ClusterFinding[], choice: string): ClusterFinding[] {
   const basis = choice === RECORDED ? RECORDED : MEAN;
-  const weight = (one: FindingJson) => (one.outlier === true ? 0 : one.fires ? (one.outlier === null ? 1 : 2) : 3);
+  const weight = (one: ClusterFinding) => (one.outlier === true ? 0 : one.fires ? (one.outlier === null ? 1 : 2) : 3);
   return findings.filter((one) => one.basis === basis).sort((a, b) => weight(a) - weight(b));
 }

@@ -1,4 +1,4 @@
-import type { CoreShareJson, TableJson } from "../../api/types.gen";
+import type { CoreTime, TableJson } from "../../api/types.gen";
 import { COMMUNICATION, coreColor } from "../../base/color";
 import { formatPick, type Part, type Row } from "../../widgets";
 
@@ -29,7 +29,7 @@ function partsBy(
 }
 
 /** Cores that communicate, by the core column of the other tables. */
-export function communicationCores(cores: readonly CoreShareJson[]): ReadonlySet<string | null> {
+export function communicationCores(cores: readonly CoreTime[]): ReadonlySet<string | null> {
   return new Set(cores.filter((core) => core.communication).map((core) => core.core));
 }
 
@@ -70,7 +70,7 @@ function communicationParts(
 }
 
 /** Parts of the right donut. */
-export function coreParts(cores: readonly CoreShareJson[], hasCommunication: boolean, unknown: string): Part[] {
+export function coreParts(cores: readonly CoreTime[], hasCommunication: boolean, unknown: string): Part[] {
   return cores
     .filter((core) => hasCommunication || !core.communication)
     .map(({ core, total_ns: value }) => ({ id: core ?? "", label: core ?? unknown, value, color: coreColor(core) }));

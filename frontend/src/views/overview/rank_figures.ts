@@ -1,4 +1,4 @@
-import type { RankStepJson, StepJson, StepTimesJson } from "../../api/types.gen";
+import type { RankStepJson, StepJson, StepTimes } from "../../api/types.gen";
 import type { Key } from "../../i18n";
 import { stepTotal } from "../../widgets";
 import { findStep } from "./step_choice";
@@ -44,7 +44,7 @@ const BUDGET: readonly Figure[] = [
 ];
 
 const course =
-  (key: Exclude<keyof StepTimesJson, "step">) =>
+  (key: Exclude<keyof StepTimes, "step">) =>
   ({ rank }: RankLine) =>
     rank.course?.[key] ?? null;
 

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { StepJson, StepTimesJson } from "../../api/types.gen";
+import type { StepJson, StepTimes } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t, viewTitle } from "../../i18n";
@@ -15,7 +15,7 @@ interface Props {
   source: string | null;
   isComputed: boolean;
   /** The mean step, where only points of the steps were recorded. */
-  course: StepTimesJson | null;
+  course: StepTimes | null;
   /** The number of steps that it is the mean of. */
   courseSteps: number;
 }
@@ -83,7 +83,7 @@ export function StepBudget({ steps, deviceKind, source, isComputed, course, cour
 }
 
 /** Recorders of old gave points of each step instead of what the device did in it. */
-function CourseBudget({ course, count }: { course: StepTimesJson; count: number }) {
+function CourseBudget({ course, count }: { course: StepTimes; count: number }) {
   const parts = partsInOrder("points").flatMap(({ id, key, color }) =>
     course[key] === null
       ? []

@@ -1,4 +1,4 @@
-import type { ReduceJson, StepTimesJson, StepTraceJson } from "../../api/types.gen";
+import type { Reduce, StepTimes, StepTraceJson } from "../../api/types.gen";
 
 /** The three parts of a step, with their colours. */
 export const PARTS = [
@@ -16,7 +16,7 @@ export function partsInOrder(method: StepTraceJson["method"]): readonly (typeof 
 export type PartKey = (typeof PARTS)[number]["key"];
 
 /** What is left of the step besides the parts that are known, where not all are; null: nothing. */
-export function restOf(step: StepTimesJson): number | null {
+export function restOf(step: StepTimes): number | null {
   const values = PARTS.map(({ key }) => step[key]);
   if (step.total_ns === null || !values.includes(null)) return null;
   const rest = step.total_ns - values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
@@ -26,12 +26,12 @@ export function restOf(step: StepTimesJson): number | null {
 /** Communication of one stream, in the order of time. */
 export interface Lane {
   stream: number | null;
-  reduces: ReduceJson[];
+  reduces: Reduce[];
 }
 
 /** Operators by stream, those without one at the end. */
-export function lanesOf(reduces: readonly ReduceJson[]): Lane[] {
-  const lanes = new Map<number | null, ReduceJson[]>();
+export function lanesOf(reduces: readonly Reduce[]): Lane[] {
+  const lanes = new Map<number | null, Reduce[]>();
   for (const reduce of reduces) {
     const lane = lanes.get(reduce.stream_id);
     if (lane) lane.push(reduce);
@@ -52,6 +52,6 @@ export function differs(value: number | null, from: number | null | undefined): 
 const TOLERANCE = 0.001;
 
 /** The recorder's own averages are others than ours: it averaged other steps. */
-export function isOtherAverage(mean: StepTimesJson, recorded: StepTimesJson | null): boolean {
+export function isOtherAverage(mean: StepTimes, recorded: StepTimes | null): boolean {
   return PARTS.some(({ key }) => Math.abs(differs(recorded?.[key] ?? null, mean[key]) ?? 0) > TOLERANCE);
 }

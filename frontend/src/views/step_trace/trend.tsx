@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import type { StepTimesJson } from "../../api/types.gen";
+import type { StepTimes } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
@@ -12,7 +12,7 @@ interface Props {
   id: "gap" | "fp_bp" | "tail";
   keyName: PartKey;
   color: string;
-  steps: readonly StepTimesJson[];
+  steps: readonly StepTimes[];
   mean: number | null;
   /** Place of the chosen step; -1: none. */
   chosen: number;
@@ -80,7 +80,7 @@ export function Trend({ id, keyName, color, steps, mean, chosen, onChoose }: Pro
 }
 
 interface PlotProps {
-  steps: readonly StepTimesJson[];
+  steps: readonly StepTimes[];
   values: readonly (number | null)[];
   x: Scale;
   y: Scale;
@@ -145,6 +145,6 @@ export function linePath(
   return parts.join("");
 }
 
-export function stepName(step: StepTimesJson): string {
+export function stepName(step: StepTimes): string {
   return step.step === null ? t("step.none") : `${t("step.label")} ${step.step}`;
 }

@@ -1,5 +1,5 @@
 import { type ComponentChildren, Fragment } from "preact";
-import type { StepTimesJson, StepTraceJson, ViewJson } from "../../api/types.gen";
+import type { StepTimes, StepTraceJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
@@ -75,7 +75,7 @@ const preparingPart = (value: number): BarPart => ({
 /** What is left of a step whose parts are not all known. */
 const REST = { id: "rest", color: "var(--c-over)" };
 
-function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimesJson; isMean: boolean }) {
+function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes; isMean: boolean }) {
   const known: BarPart[] = partsInOrder(data.method)
     .map(({ id, key, color }) => ({
       id,
@@ -184,7 +184,7 @@ function Lanes({ data, total, children }: { data: StepTraceJson; total: number; 
 }
 
 /** The average that the file gives where it is another than ours. */
-function Recorded({ step }: { step: StepTimesJson }) {
+function Recorded({ step }: { step: StepTimes }) {
   const figures = PARTS.map(({ id, key }) => `${t(`steps.${id}`)} ${format.duration(step[key])}`).join(", ");
   return <p class="small">{t("steps.recorded", { figures })}</p>;
 }

@@ -1,100 +1,13 @@
 /** Requests of the timeline (docs/http_api.md). */
 
 import { apiUrl, getBinary, getJson, isStale, type Query } from "../../api/client";
-import type { MessageJson, TableJson } from "../../api/types.gen";
+import type { ChainJson, FlowJson, FlowsJson, SearchJson, SliceDetailJson, StatsJson } from "../../api/types.gen";
 import type { Window } from "../../timeline/cache";
 import type { TimelineSource } from "../../timeline/loader";
 import type { Area } from "../../timeline/scene";
 
-export interface SliceDetail {
-  id: number;
-  name: string;
-  category: string;
-  process: string;
-  thread: string;
-  track: number;
-  depth: number;
-  start: number;
-  dur: number;
-  start_epoch_ns: string;
-  self: number;
-  parent: { id: number; name: string } | null;
-  children: number;
-  args: Record<string, unknown> | null;
-  args_error: string;
-  texts: Record<string, MessageJson>;
-  /** Innermost first. */
-  stack: string[] | null;
-  previous: number | null;
-  next: number | null;
-  kernel: KernelFacts | null;
-}
-
-/** What kernel_details.csv says of a device slice; null where unknown. */
-export interface KernelFacts {
-  source: string;
-  step: string | null;
-  type: string | null;
-  core: string | null;
-  wait_ns: number | null;
-  block_dim: number | null;
-  mix_block_dim: number | null;
-  input_shapes: string | null;
-  input_types: string | null;
-  input_formats: string | null;
-  output_shapes: string | null;
-  output_types: string | null;
-  output_formats: string | null;
-}
-
-export interface FlowEnd {
-  id: number;
-  name: string;
-  track: number;
-  depth: number;
-  start: number;
-  dur: number;
-  process: string;
-  thread: string;
-}
-
-export interface FlowJson {
-  kind: string;
-  from: FlowEnd;
-  to: FlowEnd;
-}
-
-export interface ChainLink extends FlowEnd {
-  category: string;
-  /** Kind of the flow to the next link; "" for a call. */
-  via: string;
-}
-
-/** How a slice came to be: from the outermost caller to the slice itself. */
-export interface ChainJson {
-  links: ChainLink[];
-  forward: FlowEnd | null;
-  backward: FlowEnd | null;
-}
-
-/** Slice id, start, dur, track, depth, name index. */
-export type Hit = [number, number, number, number, number, number];
-
-export interface SearchAnswer {
-  total: number;
-  /** Number of the first hit that is here. */
-  first: number;
-  names: string[];
-  hits: Hit[];
-  /** Starts of hits for marks: the first in each of some thousand parts of the whole time, of all hits. */
-  marks: number[];
-}
-
-export interface StatsAnswer {
-  table: TableJson;
-  wall: number;
-  slices: number;
-}
+/** A hit of a search. */
+export type Hit = SearchJson["hits"][number];
 
 /** Hits that one answer brings; others come when they are stepped to. */
 export const SEARCH_LIMIT = 10_000;
@@ -122,12 +35,12 @@ export class TimelineApi {
     };
   }
 
-  slice(id: number, signal?: AbortSignal): Promise<SliceDetail> {
+  slice(id: number, signal?: AbortSignal): Promise<SliceDetailJson> {
     return this.json("slice", { id }, signal);
   }
 
   async flows(id: number, signal?: AbortSignal): Promise<FlowJson[]> {
-    return (await this.json<{ flows: FlowJson[] }>("flows", { id }, signal)).flows;
+    return (await this.json<FlowsJson>("flows", { id }, signal)).flows;
   }
 
   chain(id: number, signal?: AbortSignal): Promise<ChainJson> {
@@ -140,12 +53,12 @@ export class TimelineApi {
   }
 
   /** Hits around the first that starts at `near` (ns) or later. */
-  search(text: string, near: number, signal?: AbortSignal): Promise<SearchAnswer> {
+  search(text: string, near: number, signal?: AbortSignal): Promise<SearchJson> {
     return this.json("search", { q: text, near: Math.round(near), limit: SEARCH_LIMIT }, signal);
   }
 
   /** Statistics of all slices of an area. */
-  stats(area: Area, signal?: AbortSignal): Promise<StatsAnswer> {
+  stats(area: Area, signal?: AbortSignal): Promise<StatsJson> {
     return this.json("stats", areaQuery(area), signal);
   }
 

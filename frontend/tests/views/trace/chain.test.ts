@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import type { ChainLink, FlowEnd, FlowJson } from "../../../src/views/trace/api";
+import type { ChainLinkJson, FlowJson, SliceJson } from "../../../src/api/types.gen";
 import { causeOf, hiddenLinks } from "../../../src/views/trace/selection/chain";
 
-function end(id: number): FlowEnd {
+function end(id: number): SliceJson {
   return { id, name: `s${id}`, track: 0, depth: 0, start: id, dur: 1, process: "", thread: "" };
 }
 
 const flow = (kind: string, from: number, to: number): FlowJson => ({ kind, from: end(from), to: end(to) });
-const links = (...vias: string[]): ChainLink[] => vias.map((via, id) => ({ ...end(id), category: "", via }));
+const links = (...vias: string[]): ChainLinkJson[] => vias.map((via, id) => ({ ...end(id), category: "", via }));
 
 test("the launch is nearer than the operator; backward links and outgoing flows launch nothing", () => {
   expect(causeOf(9, [flow("async_npu", 3, 9), flow("HostToDevice", 5, 9)])?.from.id).toBe(5);

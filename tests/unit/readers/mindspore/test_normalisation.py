@@ -10,7 +10,7 @@ import pytest
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.mindspore import communication, kernels, links, marks, memory, steps
+from tb_npu_plugin.readers.mindspore import kernels, links, marks, memory, steps
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.tables import NULL_INT, Table
@@ -130,7 +130,7 @@ def test_a_mark_on_the_border_of_two_blocks_counts_once(
 def test_sends_are_point_to_point_whatever_the_case() -> None:
     names = ["hcom_send__1", "hcom_receive__2", "hcom_batchSendRecv__3", "hcom_allReduce__4"]
     table = table_of("comm_ops", [{"name": name, "kind": "collective"} for name in names])
-    assert communication.with_point_to_point(table, "name").text("kind").tolist() == ["p2p", "p2p", "p2p", "collective"]
+    assert links.with_point_to_point(table, "name").text("kind").tolist() == ["p2p", "p2p", "p2p", "collective"]
 
 
 def _link(op_type: str, stat: str | None, size: int, step: str | None = "1") -> dict[str, object]:

@@ -1,14 +1,15 @@
 /** Statistics of the dragged range. */
 
 import { signal } from "@preact/signals";
+import type { StatsJson } from "../../../api/types.gen";
 import { Latest } from "../../../base/async";
 import type { Area } from "../../../timeline/scene";
-import type { StatsAnswer, TimelineApi } from "../api";
+import type { TimelineApi } from "../api";
 import { messageOf } from "../format";
 
 export class AreaStats {
   readonly area = signal<Area | null>(null);
-  readonly stats = signal<StatsAnswer | null>(null);
+  readonly stats = signal<StatsJson | null>(null);
   readonly error = signal("");
   private readonly request = new Latest();
 

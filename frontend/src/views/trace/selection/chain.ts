@@ -1,6 +1,6 @@
-/** Which links of a chain to show: the frames nearest to the operator, then all the way to the device. */
+import type { ChainLinkJson, FlowJson } from "../../../api/types.gen";
 
-import type { ChainLink, FlowJson } from "../api";
+/** Which links of a chain to show: the frames nearest to the operator, then all the way to the device. */
 
 /** Kinds of flow that lead to a device task; the nearest cause first. Backward links are no cause. */
 const CAUSES = ["HostToDevice", "async_task_queue", "async_mindspore", "async_npu"];
@@ -14,7 +14,7 @@ export function causeOf(id: number, flows: readonly FlowJson[]): FlowJson | null
 }
 
 /** How many of the outermost links to leave out at first. */
-export function hiddenLinks(links: readonly ChainLink[]): number {
+export function hiddenLinks(links: readonly ChainLinkJson[]): number {
   const flow = links.findIndex((link) => link.via !== "");
   const last = flow < 0 ? links.length - 1 : flow;
   return Math.max(0, last - CALLERS);

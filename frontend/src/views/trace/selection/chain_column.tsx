@@ -1,10 +1,10 @@
 /** How the slice came to be, and its flows as links. */
 
 import { useEffect, useState } from "preact/hooks";
+import type { ChainJson, FlowJson, SliceDetailJson } from "../../../api/types.gen";
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
 import { flowToken } from "../../../timeline/flow_kinds";
-import type { ChainJson, FlowJson, SliceDetail } from "../api";
 import { duration, exactDuration } from "../format";
 import type { TraceSession } from "../session";
 import { causeOf, hiddenLinks } from "./chain";
@@ -14,7 +14,7 @@ import { SliceLink } from "./slice_link";
 interface Props {
   session: TraceSession;
   selected: Selected;
-  detail: SliceDetail;
+  detail: SliceDetailJson;
 }
 
 export function ChainColumn({ session, selected, detail }: Props) {
@@ -111,8 +111,8 @@ function Flow({ session, flow, id }: { session: TraceSession; flow: FlowJson; id
   );
 }
 
-function useChain(session: TraceSession, detail: SliceDetail): ChainJson | null {
-  const [found, setFound] = useState<{ of: SliceDetail; chain: ChainJson } | null>(null);
+function useChain(session: TraceSession, detail: SliceDetailJson): ChainJson | null {
+  const [found, setFound] = useState<{ of: SliceDetailJson; chain: ChainJson } | null>(null);
   useEffect(() => {
     const abort = new AbortController();
     session.api.chain(detail.id, abort.signal).then(

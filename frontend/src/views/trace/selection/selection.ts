@@ -1,11 +1,12 @@
 /** The selected slice: its details, its flows, and the ways from it to others. */
 
 import { signal } from "@preact/signals";
+import type { FlowJson, SliceDetailJson, SliceJson } from "../../../api/types.gen";
 import { Latest } from "../../../base/async";
 import { t } from "../../../i18n";
 import { findTrack, layOut, processKey } from "../../../timeline/rows";
 import type { FlowCurve, HoverBar, SliceMark } from "../../../timeline/scene";
-import type { FlowEnd, FlowJson, SliceDetail, TimelineApi } from "../api";
+import type { TimelineApi } from "../api";
 import { messageOf } from "../format";
 import { KEYS } from "../link/link";
 import type { TraceSession } from "../session";
@@ -22,7 +23,7 @@ export interface Selected {
   id: number;
   /** Slices merged into the bar that was clicked. */
   merged: number;
-  detail: SliceDetail | null;
+  detail: SliceDetailJson | null;
   flows: readonly FlowJson[];
   error: string;
 }
@@ -32,7 +33,7 @@ export class Selection {
   /** Kinds whose flows are not drawn. */
   readonly hiddenFlows = signal<ReadonlySet<string>>(new Set());
   private readonly request = new Latest();
-  private details: Memo<SliceDetail>;
+  private details: Memo<SliceDetailJson>;
   private flows: Memo<FlowJson[]>;
   /** The slice is looked for in another reading of the trace: ids that are on screen mean nothing there. */
   private isRenewing = false;
@@ -69,7 +70,7 @@ export class Selection {
   }
 
   /** Details of any slice of this span; those seen before come at once. */
-  load(id: number): Promise<SliceDetail> {
+  load(id: number): Promise<SliceDetailJson> {
     return this.details.get(id);
   }
 
@@ -92,7 +93,7 @@ export class Selection {
     }
   }
 
-  private show(detail: SliceDetail, follow: Follow): void {
+  private show(detail: SliceDetailJson, follow: Follow): void {
     const { engine, said } = this.session;
     const mark = markOf(detail);
     this.reveal(detail.track, detail.depth);
@@ -183,7 +184,7 @@ export class Selection {
     }
   }
 
-  private async again(api: TimelineApi, name: string, start: number): Promise<[SliceDetail, FlowJson[]]> {
+  private async again(api: TimelineApi, name: string, start: number): Promise<[SliceDetailJson, FlowJson[]]> {
     const id = await api.find(name, start);
     if (id === null) throw new Error("the slice is gone");
     const [detail, flows] = await Promise.all([this.load(id), this.flows.get(id)]);
@@ -192,11 +193,11 @@ export class Selection {
   }
 }
 
-function memos(api: TimelineApi): [Memo<SliceDetail>, Memo<FlowJson[]>] {
+function memos(api: TimelineApi): [Memo<SliceDetailJson>, Memo<FlowJson[]>] {
   return [new Memo(KEPT, (id) => api.slice(id)), new Memo(KEPT, (id) => api.flows(id))];
 }
 
-function markOf(end: FlowEnd | SliceDetail): SliceMark {
+function markOf(end: SliceJson | SliceDetailJson): SliceMark {
   const { id, name, track, depth, start, dur } = end;
   return { id, name, track, depth, start, end: start + dur };
 }

@@ -2,11 +2,11 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import type { KernelFactsJson, SliceDetailJson } from "../../../api/types.gen";
 import { copyText } from "../../../base/clipboard";
 import { integer, moment } from "../../../base/format";
 import { t, textOf } from "../../../i18n";
 import { Empty } from "../../../widgets";
-import type { KernelFacts, SliceDetail } from "../api";
 import { argument, duration, exactDuration } from "../format";
 import { focus } from "../help/keyboard";
 import type { TraceSession } from "../session";
@@ -42,7 +42,7 @@ export function SlicePanel({ session }: { session: TraceSession }) {
   );
 }
 
-function Title({ session, detail }: { session: TraceSession; detail: SliceDetail }) {
+function Title({ session, detail }: { session: TraceSession; detail: SliceDetailJson }) {
   return (
     <div class="trace-title">
       <h2 class="ellipsis" data-tip-cut>
@@ -57,7 +57,7 @@ function Title({ session, detail }: { session: TraceSession; detail: SliceDetail
 }
 
 /** What can be done with the slice, and the way to its neighbours in the row. */
-function Actions({ session, detail }: { session: TraceSession; detail: SliceDetail }) {
+function Actions({ session, detail }: { session: TraceSession; detail: SliceDetailJson }) {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => setCopied(false), [detail.id]);
   const copy = async () => {
@@ -117,7 +117,7 @@ function Neighbour({ session, id, face, tip }: NeighbourProps) {
 interface FactsProps {
   session: TraceSession;
   selected: Selected;
-  detail: SliceDetail;
+  detail: SliceDetailJson;
 }
 
 function Facts({ session, selected, detail }: FactsProps) {
@@ -165,8 +165,8 @@ function Facts({ session, selected, detail }: FactsProps) {
 }
 
 /** Time since the end of the slice before on the same row; null where there is none. */
-function useGap(session: TraceSession, detail: SliceDetail): number | null {
-  const [gap, setGap] = useState<{ of: SliceDetail; ns: number } | null>(null);
+function useGap(session: TraceSession, detail: SliceDetailJson): number | null {
+  const [gap, setGap] = useState<{ of: SliceDetailJson; ns: number } | null>(null);
   useEffect(() => {
     if (detail.previous === null) return;
     let isGone = false;
@@ -199,7 +199,7 @@ function Fact({ name, tip, children }: { name: string; tip?: string; children: C
 }
 
 /** What the table of kernels says of the slice; the trace does not know it. */
-function Kernel({ facts }: { facts: KernelFacts }) {
+function Kernel({ facts }: { facts: KernelFactsJson }) {
   const blocks = [facts.block_dim, facts.mix_block_dim || null].filter((count) => count !== null);
   const core = [facts.core, blocks.length > 0 && t("trace.kernel.blocks", { count: blocks.map(integer).join(" + ") })];
   const inputs = tensors(facts.input_shapes, facts.input_types, facts.input_formats);
@@ -230,7 +230,7 @@ function tensorLine(text: string, index: number) {
   );
 }
 
-function Arguments({ detail }: { detail: SliceDetail }) {
+function Arguments({ detail }: { detail: SliceDetailJson }) {
   const pairs = Object.entries(detail.args ?? {}).filter(([key]) => key !== "Call stack");
   return (
     <>
@@ -248,7 +248,7 @@ function Arguments({ detail }: { detail: SliceDetail }) {
   );
 }
 
-function Stack({ detail }: { detail: SliceDetail }) {
+function Stack({ detail }: { detail: SliceDetailJson }) {
   if (!detail.stack || detail.stack.length === 0) return null;
   return (
     <>

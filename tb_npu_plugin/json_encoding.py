@@ -9,16 +9,20 @@ import numpy as np
 
 
 def encode_json(content: Any) -> bytes:
-    """UTF-8 JSON. A float that is not finite is null (msgspec writes it so), as JSON has no word for it; half a
-    surrogate pair, which a JSON file may hold but UTF-8 may not, becomes a question mark."""
+    """UTF-8 JSON. A float that is not finite becomes null, which msgspec does; a lone surrogate, which a JSON file may
+    hold and UTF-8 may not, becomes a question mark."""
     try:
         return msgspec.json.encode(content, enc_hook=_plain)
     except UnicodeEncodeError:
         return msgspec.json.encode(_encodable(content), enc_hook=_plain)
 
 
+def to_plain(content: Any) -> Any:
+    """Dataclasses as dicts, numpy scalars and messages as Python's own types."""
+    return msgspec.to_builtins(content, enc_hook=_plain)
+
+
 def _plain(value: Any) -> Any:
-    """numpy's scalars and messages as Python's."""
     if isinstance(value, str):
         return str(value)
     if isinstance(value, np.generic):

@@ -1,0 +1,171 @@
+"""How a span was recorded, as JSON."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Optional, TypedDict, cast
+
+from tb_npu_plugin.analysis.grouping import summed
+from tb_npu_plugin.analysis.ranks.world import least_world_size
+from tb_npu_plugin.messages import MessageJson, messages_of
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.schema.registry import file_of
+from tb_npu_plugin.schema.settings import AIC_METRICS
+from tb_npu_plugin.tables import NULL_INT, GroupByQuery, IntArray
+from tb_npu_plugin.views.base import device_kind
+
+_DEVICE = re.compile(r"[NG]PU:(\d+)")
+
+
+class DatabaseJson(TypedDict):
+    """A database, and what was read from it. Text files are preferred where both exist."""
+
+    file: str
+    """Path below the result folder."""
+    tables: list[str]
+    """Titles of what it filled."""
+
+
+class DynamicWindowJson(TypedDict):
+    """Steps that dynamic profiling was asked to record, from the name of the folder."""
+
+    start: int
+    """First step."""
+    stop: Optional[int]
+    """Last step; null where the name does not have it."""
+
+
+class CaptureJson(TypedDict):
+    """How a span was recorded. Null: no file has it."""
+
+    producer: str
+    """Profiler that wrote the result."""
+    texts: dict[str, MessageJson]
+    """Code and parameters of `producer`."""
+    device: Optional[str]
+    """Name of the chip."""
+    device_ids: list[int]
+    """Ids of the devices in the files."""
+    device_kind: str
+    """ "NPU", "GPU", or "" where no device was recorded."""
+    rank: Optional[int]
+    """Rank in the job."""
+    rank_source: str
+    """File that the rank comes from, or "assumed"."""
+    world_size: Optional[int]
+    """Ranks of the job; at least as many as are named in the links."""
+    ranks_profiled: int
+    """Always 1: this span's rank. /api/ranks has those of the run."""
+    level: Optional[str]
+    """Profiler level."""
+    aic_metrics: Optional[str]
+    """AI Core metrics that were recorded."""
+    activities: Optional[list[str]]
+    """Activities that were recorded: CPU, NPU, …"""
+    recorded: list[str]
+    """Switches that were on."""
+    not_recorded: list[str]
+    """Switches that were off."""
+    schedule: Optional[dict[str, int]]
+    """Arguments of `schedule(...)`."""
+    window: Optional[DynamicWindowJson]
+    """Set for dynamic profiling only."""
+    jit_level: Optional[str]
+    """MindSpore's jit_level."""
+    versions: dict[str, str]
+    """Versions by program."""
+    start_ns: Optional[str]
+    """Start, ns since the epoch."""
+    utc_offset_minutes: int
+    """Time zone of the recorder; 0 where unknown."""
+    duration_ns: Optional[int]
+    """From start to end."""
+    host: Optional[str]
+    """Host name."""
+    pid: Optional[int]
+    """Process id."""
+    simulated: bool
+    """A mock device wrote the device side."""
+    environment: dict[str, str]
+    """Recorded environment variables."""
+    metadata: dict[str, Any]
+    """What the training script added with `add_metadata`."""
+    files: list[str]
+    """Files that are read, as paths below the result folder."""
+    databases: list[DatabaseJson]
+    """Databases that filled any table."""
+
+
+def capture_json(span: SpanData) -> CaptureJson:
+    """How a span was recorded. `ranks_profiled` counts this span's rank only: /api/ranks has the run's."""
+    capture = span.capture
+    times = capture.start_ns, capture.end_ns
+    return {
+        "producer": FORMATS[span.format].title,
+        "texts": messages_of({"producer": FORMATS[span.format].title}),
+        "device": capture.device_name,
+        "device_ids": _device_ids(span),
+        "device_kind": device_kind(span),
+        "rank": capture.rank,
+        "rank_source": capture.rank_source,
+        "world_size": least_world_size([capture], [span.table("comm_links")]),
+        "ranks_profiled": 1,
+        "level": capture.level,
+        "aic_metrics": AIC_METRICS.get(capture.aic_metrics, capture.aic_metrics) if capture.aic_metrics else None,
+        "activities": None if capture.activities is None else list(capture.activities),
+        "recorded": [name for name, on in capture.switches.items() if on],
+        "not_recorded": [name for name, on in capture.switches.items() if not on],
+        "schedule": capture.schedule,
+        "window": None if capture.window is None else {"start": capture.window[0], "stop": capture.window[1]},
+        "jit_level": capture.jit_level,
+        "versions": capture.versions,
+        "start_ns": None if times[0] is None else str(times[0]),
+        "utc_offset_minutes": capture.utc_offset_minutes,
+        "duration_ns": None if times[0] is None or times[1] is None else times[1] - times[0],
+        "host": capture.host,
+        "pid": capture.pid,
+        "simulated": capture.simulated,
+        "environment": capture.environment,
+        "metadata": capture.metadata,
+        "files": list(span.files),
+        "databases": _databases(span),
+    }
+
+
+def _databases(span: SpanData) -> list[DatabaseJson]:
+    """Which parts come from databases."""
+    format = FORMATS[span.format]
+    known = [(name, format.file(name)) for name in (path.rpartition("/")[2] for path in span.files)]
+    first = {table for _, file in known if file is not None and not file.fallback for table in file.tables}
+    out: list[DatabaseJson] = []
+    for name, file in known:
+        if file is None or not file.fallback:
+            continue
+        filled = [table for table in file.tables if name in span.rows_by_file(table)]
+        filled += [table for table in file.tables if table == "trace" and table not in first]
+        if filled:
+            titles = dict.fromkeys(file_of(table, span.format).title for table in filled)
+            out.append({"file": name, "tables": list(titles)})
+    return out
+
+
+def _device_ids(span: SpanData) -> list[int]:
+    """Physical ids of the Device_id columns; where no file has one, the numbers of "NPU:0" or "GPU:0" in the memory
+    tables, else what the settings say."""
+    found: set[int] = set()
+    for name in ("step_trace", "kernels", "op_statistic"):
+        table = span.table(name)
+        if table is not None and table.has("device_id"):
+            ids = summed(table, GroupByQuery(("device_id",))).keys["device_id"]
+            found.update(value for value in cast(IntArray, ids).tolist() if value != NULL_INT)
+    if found:
+        return sorted(found)
+    for name in ("memory_record", "op_memory"):
+        table = span.table(name)
+        if table is not None:
+            matches = (_DEVICE.fullmatch(device) for device in table.text("device").values)
+            found.update(int(match.group(1)) for match in matches if match)
+    if not found and span.capture.device_id is not None:
+        found.add(span.capture.device_id)
+    return sorted(found)
