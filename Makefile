@@ -18,7 +18,7 @@ BUILT  := setup.py $(wildcard tb_npu_plugin/scan/native/*)
 # Each of the many programs that tests start would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run needed test test-quick test-all check bench fuzz wheel format frontend fixtures screenshots clean generated
+.PHONY: help run dev needed test test-quick test-all check bench fuzz wheel format frontend fixtures screenshots clean generated
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -26,6 +26,10 @@ help: ## list the targets
 
 run: $(VENV)/.installed ## open LOGDIR (default fixtures/demo) in TensorBoard on PORT (default 6006)
 	$(BIN)/tensorboard --logdir "$(LOGDIR)" --port $(PORT)
+
+dev: $(VENV)/.installed ## as run; reloads the frontend and restarts TensorBoard when a source changes
+	@sh tools/frontend.sh install
+	$(BIN)/python tools/dev.py "$(LOGDIR)" $(PORT)
 
 needed: $(VENV)/.test
 	@sh tools/ensure_chromium.sh
@@ -42,6 +46,7 @@ test-quick: $(VENV)/.test ## less than a minute: no browser, no capture
 	@sh tools/frontend.sh test
 
 test-all: needed ## every test, those marked "full" included: before a release
+	@sh tools/ensure_firefox.sh
 	$(BIN)/python -m pytest $(AT_ONCE) -m "full or not full" $(PYTEST_ARGS)
 	@sh tools/frontend.sh test
 
@@ -85,7 +90,7 @@ fixtures: $(VENV)/.installed ## write the fixtures again
 	$(BIN)/python fixtures/make.py
 
 screenshots: $(VENV)/.test ## make the pictures of docs/img again
-	$(BIN)/python -m pytest tests/e2e -k "docs or data_pipeline_is_chosen" --docs
+	$(BIN)/python -m pytest tests/e2e -m "full or not full" -k "docs or data_pipeline_is_chosen" --docs
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build dist *.egg-info frontend/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

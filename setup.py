@@ -209,6 +209,7 @@ setup(
             "pytest-xdist>=3.2",
             "hypothesis>=6",
             "playwright>=1.40",
+            "websockets>=13",  # Firefox in tests/e2e
             "matplotlib>=3.5",  # the picture of export_memory_timeline
         ],
         "check": ["ruff==0.17.*", "mypy==2.4.*", "import-linter>=2"],

@@ -18,6 +18,18 @@ const viteNotice: Plugin = {
   },
 };
 
+/** In `make dev` (tools/dev.py), TensorBoard's pages with the plugin's sources in place of its bundle. */
+const devEntry: Plugin = {
+  name: "dev-entry",
+  apply: "serve",
+  configureServer(server) {
+    server.middlewares.use("/data/plugin/npu_profiler/static/index.js", (_request, response) => {
+      response.setHeader("Content-Type", "text/javascript");
+      response.end('import "/@vite/client"; export { render } from "/src/index.tsx";');
+    });
+  },
+};
+
 /** Name of a chunk that is loaded on demand: the folder for views (src/views/kernel/index.ts → kernel), else the file. */
 function chunkName(moduleId: string | null, fallback: string): string {
   const view = moduleId?.match(/\/views\/([^/]+)\/index\.tsx?$/);
@@ -29,7 +41,8 @@ function chunkName(moduleId: string | null, fallback: string): string {
 // committed, and a rebuild of the same sources must give the same files.
 export default defineConfig({
   base: "./",
-  plugins: [viteNotice],
+  plugins: [viteNotice, devEntry],
+  server: { proxy: { "^/(?!@|src/|node_modules/)": "http://127.0.0.1:6007" } },
   build: {
     outDir: "../tb_npu_plugin/static",
     emptyOutDir: true,

@@ -17,9 +17,8 @@ from tests.support.scanners import scanner  # noqa: E402, F401
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
 
-# No test is timed: how long an example takes says how busy the machine is. CI tries the same examples each time, so that a
-# change is judged by what it changed; developers' machines go on looking for new ones. Examples may be large and may share
-# a fixture. `make test-all` (-m "full or not full") tries more examples than `make test`.
+# No deadlines: the machine may be busy. CI tries the same examples each time, developers' machines look for new ones.
+# `make test-all` (-m "full or not full") tries more examples.
 for _name, _examples in (("quick", 60), ("full", 400)):
     settings.register_profile(
         _name,
@@ -28,14 +27,13 @@ for _name, _examples in (("quick", 60), ("full", 400)):
         derandomize="CI" in os.environ,
         suppress_health_check=list(HealthCheck),
     )
-# Hypothesis also draws constants of those modules of ours that are loaded: others after other tests. It has no setting
-# for that, so we look whether there is what it does that with.
+# Hypothesis also draws constants of the loaded modules of the project, which depend on the tests before. It has no setting
+# for that.
 providers: Any = sys.modules.get("hypothesis.internal.conjecture.providers")
 if "CI" in os.environ and hasattr(providers, "constants_from_module") and hasattr(providers, "Constants"):
     providers.constants_from_module = lambda module: providers.Constants()
 
-# A job that a script put in the background ignores Ctrl-C (and one that nohup began that the terminal is closed), and so
-# would each program that a test starts and interrupts.
+# A background job ignores Ctrl-C, one of nohup SIGHUP, and so would each program that a test starts and interrupts.
 for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(_number) == signal.SIG_IGN:
         signal.signal(_number, _handler)

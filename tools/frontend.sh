@@ -1,5 +1,5 @@
 #!/bin/sh
-# Build and check the frontend: `frontend.sh build | test | check`.
+# Build and check the frontend: `frontend.sh install | build | test | check`.
 # The built bundle is committed (users need no Node); `check` builds it again and fails on a difference.
 set -eu
 cd "$(dirname "$0")/../frontend"
@@ -17,6 +17,7 @@ if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
   touch node_modules/.package-lock.json
 fi
 case "$1" in
+install) ;;
 build) npm run --silent build ;;
 test) npm run --silent test ;;
 check)
@@ -29,7 +30,7 @@ check)
   fi
   ;;
 *)
-  echo "usage: frontend.sh build|test|check" >&2
+  echo "usage: frontend.sh install|build|test|check" >&2
   exit 2
   ;;
 esac

@@ -1,30 +1,40 @@
-"""One browser and one TensorBoard for the session; each test has its own context and fails on any page error."""
+"""One browser for the session, a TensorBoard for each logdir; a page error fails the test.
+
+A cold start of TensorBoard's page takes five seconds of processor time, the plugin's frame in it half a second: pages go
+from test to test, and each test loads the frame anew.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import re
 import shutil
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from re import Pattern
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from tests.conftest import FIXTURES, ROOT, real_data
-from tests.e2e.tensorboard import said, tensorboard
+from tests.conftest import FIXTURES, ROOT
+from tests.e2e.tensorboard import log_tail, tensorboard
 
 playwright_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 from playwright.sync_api import (  # noqa: E402
     Browser,
-    BrowserContext,
     ConsoleMessage,
     Error,
     FrameLocator,
+    Locator,
     Page,
     Request,
+    Response,
     expect,
 )
 
@@ -49,18 +59,24 @@ FLAGS = [
     "--disable-lcd-text",
 ]
 PLUGIN = "npu_profiler"
-#: A wait that takes longer is a defect, however busy the machine is, in ms. Nothing waits for as long where all is well.
+#: Limit of a wait in ms: longer than any machine needs.
 PATIENCE = 60_000
 expect.set_options(timeout=PATIENCE)
-#: After this, in ms, the address tells what was done (state/params.ts waits 150 ms).
+#: After this, in ms, the address holds the state (state/params.ts waits 150 ms).
 ADDRESS = 160
-#: Resolves so many ms after what was done before has been drawn, in the fonts that it is to have: they come late, and
-#: move what stands below them.
+#: Puts a new frame with the plugin into TensorBoard's page, at an address.
+RENEW = """([target, name]) => { history.replaceState(null, "", target);
+  const frame = document.querySelector(`iframe[src*="name=${name}"]`), renewed = frame.cloneNode();
+  renewed.src = `data/plugin_entry.html?name=${name}`; frame.replaceWith(renewed); }"""
+#: Stops the plugin, forgets what it stored.
+IDLE = """name => { localStorage.clear(); sessionStorage.clear();
+  document.querySelector(`iframe[src*="name=${name}"]`).src = `about:blank#name=${name}`; }"""
+#: Resolves so many ms after the next frame is drawn in its final fonts.
 DRAWN = """async () => { await document.fonts.ready;
   await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, %d)))); }"""
-#: For what is only looked at where a test has failed already, in ms.
+#: Limit of a wait in the report of a failed test, in ms.
 LOOK = 5_000
-#: What the demo shows.
+#: Views of the demo.
 VIEWS = ("overview", "trace", "step_trace", "kernel", "operator", "memory", "distributed", "diff", "doctor")
 
 
@@ -92,28 +108,37 @@ def demo_server(cache: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def real_server(cache: Path) -> Iterator[str]:
-    data = real_data()
-    if data is None:
-        pytest.skip("no real data: set NPU_REAL_DATA to the folder that holds ascend_pt_text_level1")
-    with tensorboard("--logdir", str(data / "ascend_pt_text_level1"), cache=cache) as url:
-        yield url
-
-
-@pytest.fixture(scope="session")
 def broken_server(cache: Path) -> Iterator[str]:
     with tensorboard("--logdir", str(FIXTURES / "broken"), cache=cache) as url:
         yield url
 
 
-def is_question(request: Request) -> bool:
+@pytest.fixture(scope="session")
+def results_server(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Each result of fixtures/results and fixtures/recorded as a run, and "two_devices": two devices in one file."""
+    logdir = tmp_path_factory.mktemp("results")
+    for group in ("results", "recorded"):
+        for fixture in (FIXTURES / group).iterdir():
+            (logdir / fixture.name).symlink_to(fixture, target_is_directory=True)
+    shutil.copytree(FIXTURES / "results" / "links", logdir / "two_devices")
+    file = next((logdir / "two_devices").rglob("step_trace_time.csv"))
+    header, *rows = file.read_text().splitlines()
+    place = header.split(",").index("Device_id")
+    cells = [row.split(",") for row in rows]
+    other = [",".join([*row[:place], "7", *row[place + 1 :]]) for row in cells]
+    file.write_text("\n".join([header, *rows, *other]) + "\n")
+    with tensorboard("--logdir", str(logdir), cache=cache) as url:
+        yield url
+
+
+def is_data_request(request: Request) -> bool:
     kinds = ("view", "table", "timeline")
     return request.resource_type == "fetch" and any(f"/{PLUGIN}/api/{kind}/" in request.url for kind in kinds)
 
 
-def is_agreed(message: ConsoleMessage) -> bool:
-    """The browser notes every 400 and 404; on a question about an older reading of a trace, and about a step or device
-    of another span, that is the agreed answer."""
+def is_expected(message: ConsoleMessage) -> bool:
+    """The browser logs every 400 and 404, also the expected answers: to a request for an older version of a trace, or for a
+    step or device of another span."""
     place = str(message.location)
     is_stale = "404" in message.text and "/api/timeline/" in place and "version=" in place
     return is_stale or ("400" in message.text and "/api/view/" in place and ("step=" in place or "device=" in place))
@@ -121,94 +146,170 @@ def is_agreed(message: ConsoleMessage) -> bool:
 
 @dataclass
 class Plugin:
-    """The plugin's tab in one browser page; records what a user must never see."""
+    """The plugin's tab in a browser page; records errors."""
 
     page: Page
     url: str
     defects: list[str] = field(default_factory=list)
-    #: Questions to the server without an answer so far, but those that are asked again and again.
-    asked: set[Request] = field(default_factory=set)
-    #: How many there were.
-    count: int = 0
-    #: What the console said, for the report of a test that fails.
+    #: Requests for data without an answer; not those that poll.
+    pending: set[Request] = field(default_factory=set)
+    #: Number of requests for data.
+    requests: int = 0
+    #: Lines of the console, for the report of a failed test.
     console: list[str] = field(default_factory=list)
 
-    def watch(self) -> None:
-        self.page.on("request", self.note_question)
-        self.page.on("console", lambda message: self.console.append(f"{message.type}: {message.text}"))
-        self.page.on("requestfinished", lambda request: self.asked.discard(request))
-        self.page.on("requestfailed", lambda request: self.asked.discard(request))
-        host = urlsplit(self.url).netloc
-        self.page.on("pageerror", lambda error: self.defects.append(f"page error: {error}"))
-        self.page.on(
-            "console",
-            lambda message: (
-                self.defects.append(f"console {message.type}: {message.text} ({message.location})")
-                if message.type == "error" and PLUGIN in str(message.location) + message.text and not is_agreed(message)
-                else None
-            ),
-        )
-        self.page.on(
-            "request",
-            lambda request: (
-                self.defects.append(f"foreign request: {request.url}")
-                if urlsplit(request.url).scheme in ("http", "https") and urlsplit(request.url).netloc != host
-                else None
-            ),
-        )
-        self.page.on(
-            "response",
-            lambda response: (
-                self.defects.append(f"status {response.status}: {response.url}")
-                if response.status >= 500 and PLUGIN in response.url
-                else None
-            ),
-        )
+    def __post_init__(self) -> None:
+        self._handlers = {
+            "request": self._on_request,
+            "requestfinished": lambda request: self.pending.discard(request),
+            "requestfailed": lambda request: self.pending.discard(request),
+            "pageerror": lambda error: self.defects.append(f"page error: {error}"),
+            "console": self._on_console,
+            "response": self._on_response,
+        }
+        for event, handler in self._handlers.items():
+            self.page.on(event, handler)  # type: ignore[call-overload]
 
-    def note_question(self, request: Request) -> None:
-        if is_question(request):
-            self.asked.add(request)
-            self.count += 1
+    def unwatch(self) -> None:
+        for event, handler in self._handlers.items():
+            self.page.remove_listener(event, handler)
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        self.console.append(f"{message.type}: {message.text}")
+        if message.type == "error" and PLUGIN in str(message.location) + message.text and not is_expected(message):
+            self.defects.append(f"console {message.type}: {message.text} ({message.location})")
+
+    def _on_response(self, response: Response) -> None:
+        if response.status >= 500 and PLUGIN in response.url:
+            self.defects.append(f"status {response.status}: {response.url}")
+
+    def _on_request(self, request: Request) -> None:
+        address = urlsplit(request.url)
+        if address.scheme in ("http", "https") and address.netloc != urlsplit(self.url).netloc:
+            self.defects.append(f"foreign request: {request.url}")
+        if is_data_request(request):
+            self.pending.add(request)
+            self.requests += 1
+
+    def reset(self) -> None:
+        """Make the page fit for another test."""
+        self.page.unroute_all()
+        if self.frame_holder.count():
+            self.page.evaluate(IDLE, PLUGIN)
+        self.page.mouse.move(0, 0)
+
+    def go(self, target: str) -> FrameLocator:
+        """Load the plugin at this address; TensorBoard's page stays if it is there."""
+        is_there = self.page.url.startswith(self.url) and self.frame_holder.count()
+        self.pending.clear()  # aborted; not each is reported as failed
+        if is_there:
+            self.page.evaluate(RENEW, [target, PLUGIN])
+        else:
+            self.page.goto(target)
+        return self.frame
 
     def open(self, view: str = "", wait: bool = True, **state: str) -> FrameLocator:
-        """Go to the plugin with this state in the URL and wait until the view is ready, unless `wait` is False."""
+        """Load the plugin with this state in the URL and wait until the view is ready, unless `wait` is False."""
         if view:
             state["view"] = view
         pairs = {f"p.{PLUGIN}.{key}": value for key, value in state.items()}
         target = f"{self.url}#{PLUGIN}" + (f"&{urlencode(pairs)}" if pairs else "")
-        self.page.goto("about:blank")
-        self.asked.clear()  # nobody waits for these any more, and not each is told to have failed
-        self.page.goto(target)
+        self.go(target)
         if view and wait:
             self.ready(view)
         return self.frame
 
+    def switch(self, view: str) -> None:
+        """Choose a view in the sidebar."""
+        self.frame.locator(f'nav.side a[data-view="{view}"]').click()
+        self.ready(view)
+
+    def choose(self, heading: str, option: str | Pattern[str]) -> None:
+        """Choose in the dropdown below a heading of the sidebar."""
+        self.frame.locator(f'nav.side h2:text-is("{heading}") + *').first.locator("button").first.click()
+        self.frame.get_by_role("option", name=option).first.click()
+
+    def pick(self, face: str, option: str) -> None:
+        """Choose in a dropdown of the view by the text on its button."""
+        self.main.locator("button", has_text=re.compile(f"^{face}")).first.click()
+        self.frame.get_by_role("option", name=option, exact=True).click()
+
+    def download(self, button: Locator) -> bytes:
+        """Content of the file that a click saves."""
+        with self.page.expect_download() as download:
+            button.click()
+        return download.value.path().read_bytes()
+
+    def get(self, path: str) -> dict[str, Any]:
+        """Answer of the plugin's server."""
+        return dict(self.page.request.get(f"{self.url}data/plugin/{PLUGIN}/api/{path}").json())
+
+    def catalog(self) -> dict[str, Any]:
+        """Runs and skipped folders, when the scan is finished."""
+        found: dict[str, Any] = {}
+
+        def is_scanned() -> bool:
+            found.update(self.get("catalog"))
+            return not found["scanning"]
+
+        wait_until(self, is_scanned)
+        return found
+
+    def span_of(self, name: str) -> dict[str, str]:
+        """URL state of the first span whose labels hold this name; {} where none does."""
+        for run in self.catalog()["runs"]:
+            for worker in run["workers"]:
+                for span in worker["spans"]:
+                    if name in run["label"] + worker["label"] + span["label"]:
+                        return {"run": run["id"], "worker": worker["id"], "span": span["id"]}
+        return {}
+
     def close(self) -> None:
-        """Leave the page, before its server ends."""
+        """Leave the page before its server ends."""
         self.page.goto("about:blank")
 
     @property
+    def frame_holder(self) -> Locator:
+        return self.page.locator(f'iframe[src*="name={PLUGIN}"]')
+
+    @property
     def frame(self) -> FrameLocator:
-        return self.page.frame_locator(f'iframe[src*="name={PLUGIN}"]')
+        return self.frame_holder.content_frame
+
+    @property
+    def main(self) -> Locator:
+        return self.frame.locator("main")
+
+    def card(self, heading: str) -> Locator:
+        return self.frame.locator("section.card", has=self.frame.get_by_role("heading", name=heading, exact=True))
+
+    def rows(self, table: str) -> Locator:
+        """Rows of a table, without its header."""
+        return self.frame.locator(f'[data-table="{table}"] .data-row.body')
+
+    @property
+    def row_count(self) -> Locator:
+        """Text with the number of rows of the first table."""
+        return self.frame.locator(".table-tools [role=status]").first
 
     def drawn(self, ms: int = 0) -> None:
-        """Wait until the page has drawn what was done before; and `ms` longer, counted by the page itself."""
+        """Wait until the page has drawn, and `ms` longer by the clock of the page."""
         self.frame.locator("#shell").evaluate(DRAWN % ms)
 
     def quiet(self) -> None:
-        """Wait until nothing is asked of the server any more, the answers are drawn and the address tells of them."""
+        """Wait until no request is pending, the answers are drawn and the address is updated."""
         end = time.monotonic() + PATIENCE / 1000
         while True:
-            # An answer that came during the wait may be about to be drawn, and to lead to the next question.
-            was_quiet, count = not self.asked, self.count
+            # An answer that came during the wait may lead to the next request.
+            was_quiet, requests = not self.pending, self.requests
             self.drawn(ADDRESS)
-            if was_quiet and not self.asked and self.count == count:
+            if was_quiet and not self.pending and self.requests == requests:
                 return
-            assert time.monotonic() < end, f"no answer: {[request.url for request in self.asked]}"
+            assert time.monotonic() < end, f"no answer: {[request.url for request in self.pending]}"
 
     def ready(self, view: str) -> None:
-        """Wait until this view shows its data, or says why it has none."""
-        self.drawn()  # what was chosen last: the view of before is ready as well
+        """Wait until this view shows its data, or why it has none."""
+        self.drawn()  # the click: the previous view is ready as well
         settled = ", ".join(
             f'#shell[data-view="{view}"] .view-frame[data-state="{state}"]' for state in ("ready", "missing", "failed")
         )
@@ -219,66 +320,87 @@ class Plugin:
         return self.frame.locator(".view-frame").get_attribute("data-state") or ""
 
     def report(self) -> str:
-        """What a person would look at first where a test fails."""
-        parts = [f"address: {self.page.url}", f"no answer to: {[request.url for request in self.asked]}"]
+        """Address, console, states and text of the page, log of the server."""
+        parts = [f"address: {self.page.url}", f"no answer to: {[request.url for request in self.pending]}"]
         parts.append("\n".join(["console:", *self.console[-20:]]))
-        with contextlib.suppress(Error):  # the page may not be there any more
+        with contextlib.suppress(Error):  # the page may be closed
             states = self.frame.locator(".view-frame, .tl").evaluate_all(
                 "found => found.map(one => ({...one.dataset}))"
             )
             parts.append(f"states: {states}")
             text = self.frame.locator("body").inner_text(timeout=LOOK)
             parts.append(f"page: {' '.join(text.split())[:4000]}")
-        return "\n".join([*parts, f"TensorBoard said:\n{said(self.url)}"])
+        return "\n".join([*parts, f"TensorBoard logged:\n{log_tail(self.url)}"])
+
+
+Open = Callable[..., Plugin]
 
 
 def wait_until(plugin: Plugin, is_so: Callable[[], bool]) -> None:
-    """Wait for what the page itself does not show."""
+    """Wait for a condition that the page itself does not show."""
     end = time.monotonic() + PATIENCE / 1000
     while not is_so():
-        assert time.monotonic() < end, "it does not come"
+        assert time.monotonic() < end, "timed out"
         plugin.page.wait_for_timeout(100)
 
 
-#: Pages of a test.
+#: Pages of a test; True where it failed.
 PAGES = pytest.StashKey[list[Plugin]]()
+FAILED = pytest.StashKey[bool]()
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """A test that fails says what its pages showed: where it was run there may be nothing else to look at."""
+    """Add what the pages showed to the report of a failed test: a CI run leaves nothing else to look at."""
     outcome = yield
     report = outcome.get_result()  # type: ignore[attr-defined]
-    if call.when == "call" and report.failed and "from pytest-timeout" not in report.longreprtext:
-        for number, plugin in enumerate(item.stash.get(PAGES, [])):
-            report.sections.append((f"page {number + 1}", plugin.report()))
+    if call.when == "call" and report.failed:
+        item.stash[FAILED] = True
+        if "from pytest-timeout" not in report.longreprtext:
+            for number, plugin in enumerate(item.stash.get(PAGES, [])):
+                report.sections.append((f"page {number + 1}", plugin.report()))
+
+
+@pytest.fixture(scope="session")
+def idle_pages(browser: Browser) -> Iterator[dict[str, list[Page]]]:
+    """Pages that no test uses, by the options of their context."""
+    pages: dict[str, list[Page]] = defaultdict(list)
+    yield pages
+    for page in itertools.chain.from_iterable(pages.values()):
+        page.context.close()
 
 
 @pytest.fixture
-def open_plugin(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Callable[..., Plugin]]:
-    """`open_plugin(url, **context options)`: a fresh page; at the end of the test no defect may be recorded."""
-    contexts: list[BrowserContext] = []
+def open_plugin(browser: Browser, idle_pages: dict[str, list[Page]], request: pytest.FixtureRequest) -> Iterator[Open]:
+    """`open_plugin(url, **context options)`: a page; at the end of the test no defect may be recorded."""
+    used: list[tuple[str, Plugin]] = []
     plugins: list[Plugin] = request.node.stash.setdefault(PAGES, [])
 
-    def start(url: str, **options: object) -> Plugin:
-        settings: dict[str, object] = {
-            "viewport": {"width": 1440, "height": 900},
-            "locale": "en-US",
-            "timezone_id": "UTC",
-            "reduced_motion": "reduce",
-            **options,
-        }
-        context = browser.new_context(**settings)  # type: ignore[arg-type]
-        context.set_default_timeout(PATIENCE)
-        contexts.append(context)
-        plugin = Plugin(context.new_page(), url)
-        plugin.watch()
+    def start(url: str, width: int = 1440, height: int = 900, **options: object) -> Plugin:
+        key = str(sorted(options.items()))
+        idle = idle_pages[key]
+        idle.sort(key=lambda page: page.url.startswith(url))
+        page = idle.pop() if idle else new_page(**options)
+        page.set_viewport_size({"width": width, "height": height})
+        plugin = Plugin(page, url)
+        used.append((key, plugin))
         plugins.append(plugin)
         return plugin
 
+    def new_page(**options: object) -> Page:
+        settings: dict[str, object] = {"locale": "en-US", "timezone_id": "UTC", "reduced_motion": "reduce", **options}
+        context = browser.new_context(**settings)  # type: ignore[arg-type]
+        context.set_default_timeout(PATIENCE)
+        return context.new_page()
+
     yield start
-    for context in contexts:
-        context.close()
+    for key, plugin in used:
+        plugin.unwatch()
+        if request.node.stash.get(FAILED, False) or plugin.defects:
+            plugin.page.context.close()
+        else:
+            plugin.reset()
+            idle_pages[key].append(plugin.page)
     assert not [defect for plugin in plugins for defect in plugin.defects]
 
 

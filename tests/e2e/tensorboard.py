@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.server import START_SECONDS, port_of
 
-#: Patience with a busy machine.
+#: Limit of its end, in seconds.
 END_SECONDS = 60
 
 
@@ -27,7 +27,7 @@ class _Running:
     log: Path
 
 
-#: Those that were started, by URL.
+#: Started processes by URL.
 _STARTED: dict[str, _Running] = {}
 
 
@@ -49,7 +49,7 @@ def tensorboard(*arguments: str, cache: Path, prefix: str = "") -> Iterator[str]
             _STARTED[url] = _Running(process.pid, log)
             yield url
         finally:
-            for worker in _children(process.pid):  # one that a failed test has left stopped
+            for worker in _children(process.pid):  # a failed test may leave one stopped
                 with contextlib.suppress(OSError):
                     os.kill(worker, signal.SIGCONT)
             process.terminate()
@@ -60,14 +60,14 @@ def tensorboard(*arguments: str, cache: Path, prefix: str = "") -> Iterator[str]
                 raise
 
 
-def said(url: str, characters: int = 3000) -> str:
-    """The end of what a TensorBoard has printed."""
+def log_tail(url: str, characters: int = 3000) -> str:
+    """End of the log of a TensorBoard."""
     running = _STARTED.get(url)
     return running.log.read_text(errors="replace")[-characters:].strip() if running else ""
 
 
 def settle(folder: Path) -> None:
-    """Make files look as if nobody had written them a moment ago: what still grows is read twice."""
+    """Date files back: the server reads a file that still grows twice."""
     past = time.time() - 3600
     for file in folder.rglob("*"):
         os.utime(file, (past, past))
@@ -75,36 +75,34 @@ def settle(folder: Path) -> None:
 
 @contextlib.contextmanager
 def held_reader(url: str, file: str) -> Iterator[Callable[[], int]]:
-    """As hold_reader, from now on: a worker that what is done within begins may read the file faster than a busy browser
-    comes back. Yields what waits for the reader and gives its process."""
-    over = threading.Event()
+    """Stop a worker of this TensorBoard once it has a file of this name open; yields a function that waits for the stop
+    and returns the process. SIGCONT resumes it; Cancel ends it as any other. The watch begins before the block, since a
+    worker may finish the file before a busy browser returns."""
+    is_over = threading.Event()
     with ThreadPoolExecutor(1) as pool:
-        found = pool.submit(hold_reader, url, file, over)
+        found = pool.submit(_hold, url, file, is_over)
         try:
             yield found.result
         finally:
-            over.set()
+            is_over.set()
 
 
-def hold_reader(url: str, file: str, over: threading.Event | None = None) -> int:
-    """Wait until a worker of a TensorBoard has a file of this name open, and stop it there: a busy browser must not miss
-    what is to be seen meanwhile. Gives its process, to go on with SIGCONT; Cancel ends it as any other. over: when to
-    give up."""
+def _hold(url: str, file: str, is_over: threading.Event) -> int:
     end = time.monotonic() + START_SECONDS
-    while time.monotonic() < end and not (over and over.is_set()):
+    while time.monotonic() < end and not is_over.is_set():
         for worker in _children(_STARTED[url].process):
-            with contextlib.suppress(OSError):  # it has closed the file, or has ended
+            with contextlib.suppress(OSError):  # the file is closed or the process ended
                 if any(one.readlink().name == file for one in Path(f"/proc/{worker}/fd").iterdir()):
                     os.kill(worker, signal.SIGSTOP)
                     return worker
         time.sleep(0.01)
-    raise AssertionError(f"nobody reads {file}; TensorBoard said:\n{said(url)}")
+    raise AssertionError(f"no worker reads {file}; TensorBoard logged:\n{log_tail(url)}")
 
 
 def _children(process: int) -> list[int]:
     found: list[int] = []
-    with contextlib.suppress(OSError):  # it has ended
+    with contextlib.suppress(OSError):  # the process ended
         for thread in Path(f"/proc/{process}/task").iterdir():
-            with contextlib.suppress(OSError):  # a thread that has ended
+            with contextlib.suppress(OSError):  # the thread ended
                 found += map(int, (thread / "children").read_text().split())
     return found

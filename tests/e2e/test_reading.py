@@ -1,7 +1,8 @@
-"""While data are read: what is shown meanwhile, how far it is, and how it is stopped and resumed."""
+"""While data are loaded: previews, progress, cancel and resume."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -16,10 +17,9 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.conftest import FIXTURES, ROOT
-from tests.e2e.conftest import Plugin
-from tests.e2e.tensorboard import held_reader, hold_reader, settle, tensorboard
-from tests.e2e.test_broken import span_of
-from tests.e2e.timeline import Open, copied_time, find, param, place, settled, shown, trace
+from tests.e2e.conftest import Open, Plugin
+from tests.e2e.tensorboard import held_reader, settle, tensorboard
+from tests.e2e.timeline import copied_time, find, param, place, settled, shown, trace
 
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
 KERNELS = next(FIXTURES.glob(f"results/level1/*_ascend_pt/{OUTPUT}/kernel_details.csv"))
@@ -39,14 +39,15 @@ def large_result(folder: Path, megabytes: int) -> None:
     settle(folder)
 
 
-@pytest.fixture
-def large_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A large trace that is read slowly, so that a person can act meanwhile."""
-    large_result(tmp_path / "logs" / "big_ascend_pt", LARGE)
-    monkeypatch.setenv("TB_NPU_SCANNER", "python")
-    monkeypatch.setenv("TB_NPU_WORKERS", "2")  # on one core, too: the tables go on beside the trace
-    with tensorboard("--logdir", str(tmp_path / "logs"), cache=tmp_path / "cache") as url:
-        yield url
+@contextlib.contextmanager
+def slow_server(folder: Path, megabytes: int) -> Iterator[str]:
+    """A large trace, read by the slow scanner."""
+    large_result(folder / "logs" / "big_ascend_pt", megabytes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TB_NPU_SCANNER", "python")
+        patch.setenv("TB_NPU_WORKERS", "2")  # on one core, too: the tables go on beside the trace
+        with tensorboard("--logdir", str(folder / "logs"), cache=folder / "cache") as url:
+            yield url
 
 
 def banner(plugin: Plugin) -> Locator:
@@ -59,10 +60,10 @@ def open_beginning(open_plugin: Open, url: str) -> Plugin:
     with held_reader(url, "trace_view.json") as reader:
         plugin.open("trace", wait=False)
         worker = reader()
-    question = f"{url}data/plugin/npu_profiler/api/view/trace?span={span_of(plugin, 'big')['span']}"
+    span = plugin.span_of("big")["span"]
     end = time.monotonic() + SLOW / 1000
-    # A little at a time, however long it takes until the page asks again.
-    while not (answer := plugin.page.request.get(question).json())["data"]:
+    # Let the worker go on in short stretches until the page asks again.
+    while not (answer := plugin.get(f"view/trace?span={span}"))["data"]:
         assert answer["state"] == "reading" and time.monotonic() < end, answer
         os.kill(worker, signal.SIGCONT)
         plugin.page.wait_for_timeout(200)
@@ -73,75 +74,70 @@ def open_beginning(open_plugin: Open, url: str) -> Plugin:
 
 
 def jobs(plugin: Plugin) -> list[dict[str, Any]]:
-    """What the server says that it reads."""
-    answer = plugin.page.request.get(f"{plugin.url}data/plugin/npu_profiler/api/progress")
-    return list(answer.json()["jobs"])
+    """Progress of the server."""
+    return list(plugin.get("progress")["jobs"])
 
 
-def test_timeline_fills_in_while_the_rest_is_read(open_plugin: Open, large_server: str) -> None:
-    whole = open_beginning(open_plugin, large_server)  # looks at everything
-    expect(banner(whole)).to_contain_text("Showing the first")
+@pytest.mark.full
+def test_timeline_fills_in_while_the_rest_is_loaded(open_plugin: Open, tmp_path: Path) -> None:
+    with slow_server(tmp_path, LARGE) as url:
+        whole = open_beginning(open_plugin, url)  # shows everything
+        expect(banner(whole)).to_contain_text("Showing the first")
+        near = trace(open_plugin, url, ready=False)  # shows a part
+        for _ in range(3):
+            near.page.keyboard.press("w")
+        settled(near)
+        part = param(near, "range")
+        near.frame.get_by_role("button", name="Rows").click()
+        near.frame.get_by_label("Stream 2").check()
+        near.page.keyboard.press("Escape")
+        beginning, hits, selected = search_cancelled(whole, near)
+
+        banner(near).get_by_role("button", name="Resume").click()
+        for plugin in (whole, near):
+            plugin.frame.locator('.view-frame[data-state="ready"] .tl').wait_for(timeout=SLOW)
+            settled(plugin)
+            expect(banner(plugin)).to_have_count(0)
+        assert shown(whole)[1] > 3 * beginning, "the whole trace stays in sight"
+        at, total = place(whole.frame)
+        assert at == 1 and total > 3 * hits
+        assert copied_time(whole) == selected and param(whole, "slice")
+        assert param(near, "range") == part and param(near, "pins")
+        near.page.keyboard.press("Control+0")
+        settled(near)
+        assert shown(near)[1] == pytest.approx(shown(whole)[1])
+        for plugin in (whole, near):
+            plugin.close()
+
+
+def search_cancelled(whole: Plugin, near: Plugin) -> tuple[float, int, tuple[int, int]]:
+    """Cancel loading and search the beginning: its end, the number of matches, time of the first."""
     beginning = shown(whole)
     find(whole, "aten::op_7")
-    hits, selected, name = place(whole.frame)[1], copied_time(whole), param(whole, "slice")
+    hits, selected = place(whole.frame)[1], copied_time(whole)
     assert hits > 10 and shown(whole) == beginning
-
-    near = trace(open_plugin, large_server, ready=False)  # looks at a part
-    for _ in range(3):
-        near.page.keyboard.press("w")
-    settled(near)
-    part = param(near, "range")
-    near.frame.get_by_role("button", name="Rows").click()
-    near.frame.get_by_label("Stream 2").check()
-    near.page.keyboard.press("Escape")
-
     banner(whole).get_by_role("button", name="Cancel").click()
-    expect(banner(whole)).to_contain_text("Reading was cancelled")
-    expect(banner(near)).to_contain_text("Reading was cancelled")
+    for plugin in (whole, near):
+        expect(banner(plugin)).to_contain_text("Reading was cancelled")
     before = [(job["state"], job["bytes_done"]) for job in jobs(whole)]
     assert [state for state, _ in before] == ["cancelled"]
     whole.page.wait_for_timeout(1500)
-    assert [(job["state"], job["bytes_done"]) for job in jobs(whole)] == before, (
-        "nothing is read behind the user's back"
-    )
-    whole.page.keyboard.press("Enter")  # the next hit: the beginning stays usable
-    settled(whole)
-    assert place(whole.frame)[0] == 2
-    whole.page.keyboard.press("Shift+Enter")
-    settled(whole)
-
-    banner(near).get_by_role("button", name="Resume").click()
-    for plugin in (whole, near):
-        plugin.frame.locator('.view-frame[data-state="ready"] .tl').wait_for(timeout=SLOW)
-        settled(plugin)
-        expect(banner(plugin)).to_have_count(0)
-    assert shown(whole)[1] > 3 * beginning[1], "all stays all"
-    at, total = place(whole.frame)
-    assert at == 1 and total > 3 * hits
-    assert copied_time(whole) == selected and param(whole, "slice") != name
-    assert param(near, "range") == part and param(near, "pins")
-    param(near, "v", is_set=False)
-    near.page.keyboard.press("Control+0")
-    settled(near)
-    assert shown(near)[1] == pytest.approx(shown(whole)[1])
-    for plugin in (whole, near):
-        plugin.close()
+    assert [(job["state"], job["bytes_done"]) for job in jobs(whole)] == before, "loading went on after Cancel"
+    for key, number in (("Enter", 2), ("Shift+Enter", 1)):
+        whole.page.keyboard.press(key)
+        settled(whole)
+        assert place(whole.frame)[0] == number
+    return beginning[1], hits, selected
 
 
-def test_tables_are_there_while_a_large_trace_is_read(
-    open_plugin: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    large_result(tmp_path / "logs" / "big_ascend_pt", 40)
-    monkeypatch.setenv("TB_NPU_SCANNER", "python")
-    monkeypatch.setenv("TB_NPU_WORKERS", "2")  # on one core, too: the tables go on beside the trace
-    with tensorboard("--logdir", str(tmp_path / "logs"), cache=tmp_path / "cache") as url:
+def test_tables_load_beside_a_large_trace(open_plugin: Open, tmp_path: Path) -> None:
+    with slow_server(tmp_path, 20) as url:
         plugin = open_plugin(url)
         with held_reader(url, "trace_view.json") as reader:
             plugin.open("trace", wait=False)
             reader()
         plugin.frame.locator('.view-frame[data-state="reading"] [role="progressbar"]').first.wait_for()
-        plugin.frame.locator('a[data-view="kernel"]').click()
-        plugin.ready("kernel")
+        plugin.switch("kernel")
         assert [job["stage"] for job in jobs(plugin)] == ["trace"], "the tables do not wait for the trace"
         chip = plugin.frame.locator(".reading-chip")
         expect(chip).to_contain_text("Reading")
@@ -150,8 +146,9 @@ def test_tables_are_there_while_a_large_trace_is_read(
         expect(line).to_have_count(1)
         line.get_by_role("button", name="Cancel").click()
         expect(chip).to_have_text("1 cancelled")
-        line.get_by_role("button", name="Resume").click()
-        worker = hold_reader(url, "trace_view.json")
+        with held_reader(url, "trace_view.json") as reader:
+            line.get_by_role("button", name="Resume").click()
+            worker = reader()
         expect(chip).to_contain_text("Reading")
         os.kill(worker, signal.SIGCONT)
         plugin.frame.locator('a[data-view="trace"]').click()
@@ -166,21 +163,21 @@ RANKS = 6
 
 @pytest.fixture
 def rank_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Ranks with tables large enough to see them being read, one at a time."""
+    """Ranks with tables large enough to watch their progress, one at a time."""
     header, *rows = KERNELS.read_text().splitlines(keepends=True)
     info = json.loads(next(KERNELS.parent.parent.glob("profiler_info_*.json")).read_text())
     for rank in range(RANKS):
         folder = tmp_path / "logs" / f"rank_{rank}_ascend_pt"
         (folder / OUTPUT).mkdir(parents=True)
         (folder / f"profiler_info_{rank}.json").write_text(json.dumps({**info, "rank_id": rank}))
-        (folder / OUTPUT / "kernel_details.csv").write_text(header + "".join(rows) * 6000)
+        (folder / OUTPUT / "kernel_details.csv").write_text(header + "".join(rows) * 3000)
         settle(folder)
     monkeypatch.setenv("TB_NPU_WORKERS", "1")
     with tensorboard("--logdir", str(tmp_path / "logs"), cache=tmp_path / "cache") as url:
         yield url
 
 
-def test_ranks_tell_how_far_they_are_and_can_be_stopped(open_plugin: Open, rank_server: str) -> None:
+def test_progress_of_ranks_can_be_cancelled_and_resumed(open_plugin: Open, rank_server: str) -> None:
     plugin = open_plugin(rank_server)
     with held_reader(rank_server, "kernel_details.csv") as reader:
         plugin.open("distributed", wait=False)
@@ -210,30 +207,7 @@ def test_ranks_tell_how_far_they_are_and_can_be_stopped(open_plugin: Open, rank_
     plugin.close()
 
 
-def test_lost_server_is_said_and_asked_again(open_plugin: Open, demo_server: str) -> None:
-    plugin = trace(open_plugin, demo_server)
-    is_down = True
-
-    def answer(route: Any) -> None:
-        if is_down:
-            body = json.dumps({"code": "not_ready", "message": "the trace is being read", "hint": ""})
-            route.fulfill(status=503, content_type="application/json", body=body)
-        else:
-            route.continue_()
-
-    plugin.page.route("**/timeline/slices*", answer)
-    for _ in range(4):
-        plugin.page.keyboard.press("w")
-    note = plugin.frame.get_by_role("alert").filter(has_text="the trace is being read")
-    note.wait_for()
-    is_down = False
-    with plugin.page.expect_response(lambda response: "timeline/slices" in response.url and response.status == 200):
-        note.get_by_role("button").first.click()
-    note.wait_for(state="hidden")
-    plugin.defects[:] = [defect for defect in plugin.defects if "503" not in defect]
-
-
-def test_another_reading_is_no_error(open_plugin: Open, demo_server: str) -> None:
+def test_stale_timeline_is_no_error(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server)
     stale = json.dumps({"code": "stale", "message": "the timeline has been read anew since", "hint": ""})
     asked: list[str] = []
@@ -249,12 +223,12 @@ def test_another_reading_is_no_error(open_plugin: Open, demo_server: str) -> Non
     expect(plugin.frame.get_by_role("alert")).to_have_count(0)
 
 
-def test_overview_tells_the_step_times_while_the_kernels_are_read(open_plugin: Open, tmp_path: Path) -> None:
+def test_overview_is_preliminary_while_the_kernels_load(open_plugin: Open, tmp_path: Path) -> None:
     output = tmp_path / "logs" / "slow_ascend_pt" / OUTPUT
     output.mkdir(parents=True)
     (output / "step_trace_time.csv").write_bytes((KERNELS.parent / "step_trace_time.csv").read_bytes())
     header, rows = KERNELS.read_bytes().split(b"\n", 1)
-    (output / "kernel_details.csv").write_bytes(header + b"\n" + rows * (80_000_000 // len(rows)))
+    (output / "kernel_details.csv").write_bytes(header + b"\n" + rows * (20_000_000 // len(rows)))
     settle(output)
     with tensorboard("--logdir", str(tmp_path / "logs"), cache=tmp_path / "cache") as url:
         plugin = open_plugin(url)

@@ -1,4 +1,4 @@
-"""Ways into the Trace view and out of it: links, other views, flows, the original file."""
+"""Links into the Trace view and out of it: addresses, other views, flows, the original file."""
 
 from __future__ import annotations
 
@@ -10,54 +10,53 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from tests.e2e.conftest import Plugin
+from tests.e2e.conftest import Open, Plugin
 from tests.e2e.timeline import (
     FLOWS,
     KERNEL,
     TRACE,
-    Open,
     copied_time,
     drag_range,
     find,
     panel,
     param,
     settled,
-    shown,
     slices,
     trace,
 )
 
 
+def follow(open_plugin: Open, server: str, link: str, **options: object) -> Plugin:
+    """Another page at this link."""
+    plugin = open_plugin(server, **options)
+    plugin.go(link)
+    plugin.ready("trace")
+    settled(plugin)
+    return plugin
+
+
 def test_link_restores_range_selection_and_marks(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server)
     find(plugin, KERNEL)
-    plugin.page.keyboard.press("f")
-    plugin.page.keyboard.press("m")
-    plugin.page.keyboard.press("k")
+    for key in "fmk":
+        plugin.page.keyboard.press(key)
     settled(plugin)
     plugin.frame.get_by_role("tab", name="Marks 2").click()
     name = plugin.frame.get_by_label("Name of the mark").nth(1)
     name.fill("here; it, begins")
     name.press("Enter")
-    settled(plugin)
-    there = (param(plugin, "range"), param(plugin, "slice"), param(plugin, "marks"))
-    assert all(there)
-    link = plugin.page.url
-    other = open_plugin(demo_server)
-    other.page.goto(link)
-    other.ready("trace")
-    settled(other)
-    assert (param(other, "range"), param(other, "slice"), param(other, "marks")) == there
+    state = state_of(plugin)
+    assert state["range"] and state["slice"] and state["marks"]
+    other = follow(open_plugin, demo_server, plugin.page.url)
+    assert state_of(other) == state
     other.frame.get_by_role("tab", name="Slice").click()
     assert KERNEL in panel(other).inner_text()
     other.frame.get_by_role("tab", name="Marks 2").click()
     assert "here; it, begins" in [field.input_value() for field in other.frame.get_by_label("Name of the mark").all()]
-    other.frame.locator('a[data-view="kernel"]').click()
-    other.ready("kernel")
+    other.switch("kernel")
     other.page.go_back()
     other.ready("trace")
-    settled(other)
-    assert (param(other, "range"), param(other, "slice"), param(other, "marks")) == there
+    assert state_of(other) == state
     other.page.go_forward()
     other.ready("kernel")
 
@@ -66,10 +65,7 @@ def test_link_restores_the_dragged_range(open_plugin: Open, demo_server: str) ->
     plugin = trace(open_plugin, demo_server)
     drag_range(plugin)
     dragged, title = param(plugin, "area"), plugin.frame.locator(".trace-title").inner_text()
-    other = open_plugin(demo_server)
-    other.page.goto(plugin.page.url)
-    other.ready("trace")
-    settled(other)
+    other = follow(open_plugin, demo_server, plugin.page.url)
     assert param(other, "area") == dragged
     assert other.frame.locator(".trace-title").inner_text() == title
     other.page.keyboard.press("Escape")
@@ -99,12 +95,10 @@ def test_kernel_and_allocation_lead_to_their_slice(open_plugin: Open, demo_serve
 
 def test_original_can_be_downloaded(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server)
-    with plugin.page.expect_download() as download:
-        plugin.frame.get_by_label("The original trace file").click()
-    assert download.value.path().read_bytes() == TRACE.read_bytes()
+    assert plugin.download(plugin.frame.get_by_label("The original trace file")) == TRACE.read_bytes()
 
 
-@pytest.mark.parametrize("kind", FLOWS)
+@pytest.mark.parametrize("kind", [FLOWS[0], *(pytest.param(kind, marks=pytest.mark.full) for kind in FLOWS[1:])])
 def test_flows_are_followed_forth_and_back(open_plugin: Open, demo_server: str, kind: str) -> None:
     events = json.loads(TRACE.read_text("utf-8"), parse_float=Decimal)
     begin = next(e for e in events if e["ph"] == "s" and e.get("cat") == kind)
@@ -131,7 +125,7 @@ def test_flows_are_followed_forth_and_back(open_plugin: Open, demo_server: str, 
     assert copied_time(plugin) == (source["ts"], source["dur"])
 
 
-#: Remembers what is drawn; and counts the pixels that came nearer to a colour since, and all that changed.
+#: KEEP stores the picture; CHANGED counts the pixels that came nearer to a colour since, and all that changed.
 KEEP = "c => { c.kept = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; }"
 CHANGED = """(c, colour) => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let [near, all] = [0, 0];
   const away = (p, i) => Math.abs(p[i] - colour[0]) + Math.abs(p[i + 1] - colour[1]) + Math.abs(p[i + 2] - colour[2]);
@@ -139,7 +133,10 @@ CHANGED = """(c, colour) => { const d = c.getContext('2d').getImageData(0, 0, c.
   return [near, all]; }"""
 
 
-@pytest.mark.parametrize(("mode", "colour"), [("light", (123, 111, 208)), ("dark", (167, 156, 240))])
+@pytest.mark.parametrize(
+    ("mode", "colour"),
+    [("light", (123, 111, 208)), pytest.param("dark", (167, 156, 240), marks=pytest.mark.full)],
+)
 def test_all_arrows_of_a_kind_are_drawn(
     open_plugin: Open, demo_server: str, mode: str, colour: tuple[int, int, int]
 ) -> None:
@@ -159,10 +156,7 @@ def test_all_arrows_of_a_kind_are_drawn(
     near, changed = canvas.evaluate(CHANGED, colour)
     assert near > 0.9 * changed > 20 * shown_arrows
     assert param(plugin, "arrows") == "async_npu"
-    other = open_plugin(demo_server, color_scheme=mode)
-    other.page.goto(plugin.page.url)
-    other.ready("trace")
-    settled(other)
+    other = follow(open_plugin, demo_server, plugin.page.url, color_scheme=mode)
     assert int(other.frame.locator(".tl").get_attribute("data-arrows") or 0) == shown_arrows, "it is in the link"
     plugin.frame.get_by_label("Show all arrows of async_npu").uncheck()
     settled(plugin)
@@ -172,8 +166,7 @@ def test_all_arrows_of_a_kind_are_drawn(
 
 def spans_of(plugin: Plugin) -> list[tuple[str, str, str]]:
     """(run, worker, span) of the ranks of the first run."""
-    catalog = plugin.page.request.get(f"{plugin.url}data/plugin/npu_profiler/api/catalog").json()
-    run = catalog["runs"][0]
+    run = plugin.catalog()["runs"][0]
     workers = sorted(run["workers"], key=lambda worker: worker["rank"])
     return [(run["id"], worker["id"], worker["spans"][0]["id"]) for worker in workers]
 
@@ -182,7 +175,7 @@ STATE = ("range", "area", "slice", "pins", "marks")
 
 
 def state_of(plugin: Plugin) -> dict[str, str]:
-    """What the address holds that belongs to one span."""
+    """State of one span in the address."""
     settled(plugin)
     found = parse_qs(plugin.page.url.partition("#")[2])
     return {key: found.get(f"p.npu_profiler.trace.{key}", [""])[0] for key in STATE}
@@ -192,10 +185,8 @@ def test_state_of_a_rank_stays_with_it(open_plugin: Open, demo_server: str) -> N
     plugin = trace(open_plugin, demo_server, {"trace.pins": "1,2"})
     ranks = spans_of(plugin)
     find(plugin, KERNEL)
-    plugin.page.keyboard.press("f")
-    plugin.page.keyboard.press("f")
-    plugin.page.keyboard.press("m")
-    plugin.page.keyboard.press("k")
+    for key in "ffmk":
+        plugin.page.keyboard.press(key)
     drag_range(plugin)
     mine = state_of(plugin)
     assert all(mine.values()), mine
@@ -203,9 +194,7 @@ def test_state_of_a_rank_stays_with_it(open_plugin: Open, demo_server: str) -> N
     for part, other in zip(ranks[0], ranks[1]):
         link = link.replace(f".run={part}", f".run={other}").replace(f".worker={part}", f".worker={other}")
         link = link.replace(f"profiler.span={part}", f"profiler.span={other}")
-    other = open_plugin(demo_server)
-    other.page.goto(link)
-    other.ready("trace")
+    other = follow(open_plugin, demo_server, link)
     assert state_of(other) == dict.fromkeys(STATE, ""), "nothing of rank 0 is shown at rank 1"
     note = other.frame.locator(".trace-note")
     assert re.search(r"of rank 0.*: a slice, a range, pinned rows \(2\), marks \(2\)", note.inner_text())
@@ -218,36 +207,3 @@ def test_state_of_a_rank_stays_with_it(open_plugin: Open, demo_server: str) -> N
     back = state_of(other)
     assert back.pop("range") not in ("", mine["range"]), "the same time, as rank 1 counts it"
     assert not any(back.values())
-
-
-def test_another_rank_shows_the_same_time(open_plugin: Open, demo_server: str) -> None:
-    plugin = trace(open_plugin, demo_server)
-    ranks = spans_of(plugin)
-    for _ in range(4):
-        plugin.page.keyboard.press("w")
-    plugin.page.keyboard.press("k")
-    settled(plugin)
-    mine, marks = shown(plugin), param(plugin, "marks")
-
-    def base(span: str) -> int:
-        url = f"{plugin.url}data/plugin/npu_profiler/api/view/trace?span={span}"
-        return int(plugin.page.request.get(url).json()["base_ns"])
-
-    def go(rank: int) -> None:
-        plugin.frame.get_by_role("button", name="Worker").click()
-        plugin.frame.get_by_role("option", name=f"rank {rank}").click()
-        plugin.page.wait_for_function("span => location.hash.includes(`trace.of=${span}`)", arg=ranks[rank][2])
-        settled(plugin)
-
-    go(1)
-    shift = base(ranks[0][2]) - base(ranks[1][2])
-    assert shown(plugin) == pytest.approx([moment + shift for moment in mine], abs=1)
-    param(plugin, "marks", is_set=False)
-    go(0)
-    assert shown(plugin) == pytest.approx(mine, abs=1)
-    assert param(plugin, "marks") == marks
-    plugin.page.keyboard.press("d")
-    settled(plugin)
-    mine = shown(plugin)
-    go(1)
-    assert shown(plugin) == pytest.approx([moment + shift for moment in mine], abs=1), "it goes along again"

@@ -5,11 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +14,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.e2e.conftest import Plugin
+from tests.e2e.conftest import Open, Plugin
 from tests.e2e.tensorboard import tensorboard
-from tests.e2e.timeline import Open, settled, shown, trace
+from tests.e2e.timeline import settled, shown, trace
 
 STREAMS, SLICES, LENGTH = 500, 500, 1_000_000
 #: CSS pixels of the timeline: header of a process, a track, its bar (frontend/src/timeline/rows.ts), the names.
@@ -127,7 +124,7 @@ def test_each_gap_of_a_pixel_is_seen(
     open_plugin: Open, streams_server: str, many_streams: list[Spans], ratio: int
 ) -> None:
     # A high screen, of which one answer does not hold all.
-    plugin = trace(open_plugin, streams_server, device_scale_factor=ratio, viewport={"width": 1440, "height": 2000})
+    plugin = trace(open_plugin, streams_server, device_scale_factor=ratio, height=2000)
     picture = Picture.of(plugin, ratio)
     in_sight = (picture.pixels.shape[0] // ratio - HEADER) // TRACK
     assert in_sight > 80
@@ -183,45 +180,3 @@ def test_marks_are_of_all_hits(open_plugin: Open, streams_server: str) -> None:
     settled(plugin)
     marked = image(with_marks)[MARKS_TOP, GUTTER:] != image(top.evaluate(PIXELS))[MARKS_TOP, GUTTER:]
     assert marked.mean() > 0.9, "245,000 hits, in each part of the time"
-
-
-@pytest.fixture(scope="module")
-def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("llama")
-    command = [sys.executable, "-m", "tb_npu_plugin.cli", "mock", "--model", "llama-7b", "--jobs", "1"]
-    subprocess.run([*command, "--out", str(folder / "logs")], check=True, capture_output=True)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def llama_server(llama: Path) -> Iterator[str]:
-    with tensorboard("--logdir", str(llama / "logs"), cache=llama / "cache") as url:
-        yield url
-
-
-def overlap_lanes(trace_view: Path) -> list[tuple[str, Spans]]:
-    """Rows of Overlap Analysis as they are shown: name, (start, end) of the slices in ns after the first event."""
-    events = json.loads(trace_view.read_text("utf-8"), parse_float=Decimal)
-    pid = next(e["pid"] for e in events if e["name"] == "process_name" and e["args"]["name"] == "Overlap Analysis")
-    base = min(int(Decimal(e["ts"]) * 1000) for e in events if e["ph"] in "XC")
-    lanes: dict[int, tuple[str, Spans]] = {}
-    for event in events:
-        if event["ph"] == "X" and event["pid"] == pid:
-            start = int(Decimal(event["ts"]) * 1000) - base
-            _, spans = lanes.setdefault(event["tid"], (event["name"], []))
-            spans.append((start, start + int(event["dur"] * 1000)))
-    return [lanes[tid] for tid in sorted(lanes)]
-
-
-@pytest.mark.parametrize("ratio", [1, 2])
-def test_the_painted_share_is_the_true_one(open_plugin: Open, llama: Path, llama_server: str, ratio: int) -> None:
-    lanes = overlap_lanes(next(llama.rglob("trace_view.json")))
-    plugin = trace(open_plugin, llama_server, {"trace.rows": "Overlap"}, device_scale_factor=ratio)
-    picture = Picture.of(plugin, ratio)
-    whole = (min(spans[0][0] for _, spans in lanes), max(spans[-1][1] for _, spans in lanes))
-    for number, (name, spans) in enumerate(lanes):
-        painted = picture.lane(HEADER + number * TRACK)[:, picture.columns(whole)].mean()
-        true = sum(end - start for start, end in spans) / (whole[1] - whole[0])
-        assert painted == pytest.approx(true, abs=0.01), name
-        assert painted > 0
-    assert dict(lanes)["Free"]

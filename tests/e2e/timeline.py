@@ -1,10 +1,9 @@
-"""What the tests of the Trace view share: opening it, waiting for it, reading what it shows."""
+"""Helpers of the tests of the Trace view: open it, wait for it, read what it shows."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -13,9 +12,8 @@ from urllib.parse import parse_qs
 from playwright.sync_api import FloatRect, FrameLocator, Locator
 
 from tests.conftest import FIXTURES
-from tests.e2e.conftest import PATIENCE, Plugin
+from tests.e2e.conftest import PATIENCE, Open, Plugin
 
-Open = Callable[..., Plugin]
 #: The trace that the first rank of the demo opens.
 TRACE = min(FIXTURES.glob("demo/transformer_910b/*_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json"))
 KERNEL = "aclnnMatmul_MatMulV3Common_MatMulV3"
@@ -36,7 +34,7 @@ def slices() -> list[dict[str, Any]]:
 def trace(
     open_plugin: Open, server: str, state: dict[str, str] | None = None, ready: bool = True, **options: object
 ) -> Plugin:
-    """The Trace view at rest; `ready` False: of what is read so far."""
+    """The Trace view, drawn; `ready` False: the part that is loaded."""
     plugin = open_plugin(server, **options)
     plugin.open("trace", wait=ready, **(state or {}))
     settled(plugin)
@@ -44,18 +42,18 @@ def trace(
 
 
 def settled(plugin: Plugin) -> None:
-    """Wait until the timeline has drawn all that it asked for and is at rest."""
-    at_rest = plugin.frame.locator(".tl[data-ready=yes]")
+    """Wait until the timeline has drawn every answer."""
+    ready = plugin.frame.locator(".tl[data-ready=yes]")
     for _ in range(100):
-        at_rest.wait_for()
-        plugin.quiet()  # what a click asked of the server may move it again
-        if at_rest.count():
+        ready.wait_for()
+        plugin.quiet()  # an answer to a click may move it again
+        if ready.count():
             return
-    raise AssertionError("the timeline does not come to rest")
+    raise AssertionError("the timeline is still loading")
 
 
 def param(plugin: Plugin, name: str, is_set: bool = True) -> str:
-    """A parameter of the Trace view in the address, waited for; "" where it must not be there."""
+    """Wait for a parameter of the Trace view in the address, or until it is absent ("")."""
     for _ in range(PATIENCE // 100):
         found = parse_qs(plugin.page.url.partition("#")[2]).get(f"p.npu_profiler.trace.{name}", [""])[0]
         if (found != "") == is_set:
@@ -65,20 +63,20 @@ def param(plugin: Plugin, name: str, is_set: bool = True) -> str:
 
 
 def shown(plugin: Plugin) -> tuple[float, float]:
-    """The part of the time axis that is in sight, ns after the base."""
+    """Visible part of the time axis, ns after the base."""
     start, end = (plugin.frame.locator(".tl").get_attribute("data-range") or "").split(",")
     return float(start), float(end)
 
 
 def box(plugin: Plugin) -> FloatRect:
-    """Where the canvas of the rows is on the page."""
+    """Bounding box of the canvas of the rows."""
     found = plugin.frame.locator(".tl-scroll").bounding_box()
     assert found is not None
     return found
 
 
 def drag_range(plugin: Plugin) -> None:
-    """Drag over some of the time and some of the rows."""
+    """Drag over a part of the time and of the rows."""
     area, mouse = box(plugin), plugin.page.mouse
     mouse.move(area["x"] + 400, area["y"] + 30)
     mouse.down()
@@ -107,7 +105,7 @@ def place(frame: FrameLocator) -> tuple[int, int]:
 
 
 def copied_time(plugin: Plugin) -> tuple[int, int]:
-    """Start (ns since 1970) and duration (ns) that the panel's tooltips tell in full."""
+    """Start (ns since 1970) and duration (ns) from the tooltips of the panel."""
     figures = panel(plugin).locator(".facts .mono[data-tip]")
     epoch = re.search(r"(\d{19}) ns", figures.nth(0).get_attribute("data-tip") or "")
     dur = re.sub(r"\D", "", (figures.nth(1).get_attribute("data-tip") or "").split("ns")[0])
