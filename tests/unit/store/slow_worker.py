@@ -16,13 +16,13 @@ def hold(path):
     while Path(path).name in (folder / "hold").read_text().split():
         (folder / "at").write_text(str(path))
         time.sleep(0.01)
-from tb_npu_plugin.readers.text import reader
+from tb_npu_plugin.readers.text import reader as text
 from tb_npu_plugin.scan import source
 from tb_npu_plugin.store import first_look
 from tb_npu_plugin.store.timeline import build, previews
 first_look.REST = {rest}
 previews.FIRST = source.CHUNK = 8192
-read_file, build_timeline = registry.read_file, build.build_timeline
+read_file, build_timeline = text.read_file, build.build_timeline
 def slow_read(reading):
     hold(reading.path)
     return read_file(reading)
@@ -32,7 +32,7 @@ def slow_build(path, out, log, progress, preview, *rest):
         preview(folder)
         hold(folder)
     return build_timeline(path, out, log, progress, shown, *rest)
-registry.read_file, build.build_timeline = slow_read, slow_build
+text.read_file, build.build_timeline = slow_read, slow_build
 from tb_npu_plugin.store.pool.worker import main
 main()
 """
