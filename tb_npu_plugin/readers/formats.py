@@ -1,4 +1,4 @@
-"""How each kind of result is read: one entry a format of schema/formats.py."""
+"""The readers of all formats: one entry per format of schema/formats.py."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from tb_npu_plugin.schema.torch_npu_db_reading import APP_COMPONENT
 
 @dataclass(frozen=True)
 class Reader:
-    """How results of a format are read.
+    """The functions that read one format.
 
-    capture  how the span was recorded, from its folder and its files (relative to the folder)
-    tables   the logical tables of one file; see readers.text.reader.read_file
-    finish   mends and adds to what all files gave together
-    scan     the events of a trace file
-    select   the rows of one span, where several share their files: by Found.part
-    derive   the logical tables that are made of these events; None: the operators, rebuilt where they have no file
-    parts    tables that `finish` makes others of -> which of these; the file of the first one that is there names it
+    capture  returns the capture settings, from the span's folder and files (relative to the folder)
+    tables   returns the logical tables of one file; see readers.text.reader.read_file
+    finish   completes and corrects the tables of all files
+    scan     returns the events of a trace file
+    select   returns the rows of one span, by Found.part, if several spans share files
+    derive   returns the logical tables computed from the events; None: only operators that no file holds are rebuilt
+    parts    source table -> the table that `finish` makes from it; the first source table found names the file
     """
 
     capture: Callable[[Path, Sequence[str], ProblemLog], Capture]
@@ -56,16 +56,17 @@ class Reader:
 
 
 def _tables(reading: Reading) -> Tables:
-    """Text files first; a database gives what they lack."""
+    """Read text files completely, and from a database only the tables that they lack."""
     spec = TORCH_NPU.file(reading.name)
     if spec is not None and spec.is_database:
-        return read_database(reading, reading.lacking(spec))
+        return read_database(reading, reading.missing_tables(spec))
     return text.read_file(reading)
 
 
 def _finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
-    """Databases hold the process's memory of the timeline's curves, too. It is no memory record where none was asked
-    for: text exports have none then."""
+    """Drop the memory record if memory profiling was off.
+
+    Databases record the process memory for the timeline's counters even then; text exports have no such record."""
     tables = with_known_times(with_l2_rates(tables))
     record = tables.get("memory_record")
     if record is None or capture.switches.get(PROFILE_MEMORY) is not False:
@@ -85,7 +86,7 @@ def _scan(path: Path, log: ProblemLog, progress: Progress, into: ScanSink) -> Tr
 
 
 def _no_tables(reading: Reading) -> Tables:
-    """Of a file that gives its tables with its timeline."""
+    """Return no tables: the scan of the timeline derives them."""
     return {}
 
 

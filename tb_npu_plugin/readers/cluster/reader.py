@@ -37,7 +37,7 @@ def read_file(reading: Reading) -> Tables:
         table = read_csv(reading, cluster.STEPS)
         return {} if table is None else {"step_trace": _by_rank(table, reading.report)}
     if spec is cluster.DATABASE:
-        return read_database(reading, reading.lacking(spec))
+        return read_database(reading, reading.missing_tables(spec))
     report = reading.report
     content = read_object(reading, exact=True)
     if content is None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tb_npu_plugin.readers.database.source import Rows
-from tb_npu_plugin.readers.shared.figures import Rows as Collected
+from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.schema import torch_npu_json as names
 from tb_npu_plugin.tables import NULL_INT, Table
 from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS, scaled
@@ -21,7 +21,7 @@ _STEP = re.compile(r"step(\d*)")
 def comm_ops(rows: Rows) -> Table:
     """Communication operators, of COMM_TIME; idle time is recomputed from what it consists of, ratios as text exports
     have them."""
-    out = Collected(names.COMM_OPS_COLUMNS)
+    out = RowBuilder(names.COMM_OPS_COLUMNS)
     figures = _columns(rows, "elapse_ms", "transit_ms", "wait_ms", "sync_ms", "idle_ms")
     for who, start, times in zip(_who(rows), rows.floats("start_us").tolist(), figures):
         elapse, transit, wait, sync, idle = (_ns(value, _MS) for value in times)
@@ -43,7 +43,7 @@ def comm_ops(rows: Rows) -> Table:
 
 def comm_bandwidth(rows: Rows) -> Table:
     """Transports of each operator, of COMM_BANDWIDTH: one row for all its packages."""
-    out = Collected(names.COMM_BANDWIDTH_COLUMNS)
+    out = RowBuilder(names.COMM_BANDWIDTH_COLUMNS)
     figures = _columns(rows, "size_mb", "time_ms", "bandwidth", "large_packet_ratio")
     seen = set()
     for who, transport, values in zip(_who(rows), rows.texts("transport"), figures):
@@ -57,7 +57,7 @@ def comm_bandwidth(rows: Rows) -> Table:
 
 def comm_packets(rows: Rows) -> Table:
     """Packages by size, of COMM_BANDWIDTH."""
-    out = Collected(names.COMM_PACKETS_COLUMNS)
+    out = RowBuilder(names.COMM_PACKETS_COLUMNS)
     figures = _columns(rows, "packet_mb", "packets_ms")
     counts = rows.ints("count").tolist()
     for who, transport, (packet, time), count in zip(_who(rows), rows.texts("transport"), figures, counts):
@@ -68,7 +68,7 @@ def comm_packets(rows: Rows) -> Table:
 
 def comm_links(rows: Rows) -> Table:
     """The matrix of links, of COMM_MATRIX."""
-    out = Collected(names.COMM_LINKS_COLUMNS)
+    out = RowBuilder(names.COMM_LINKS_COLUMNS)
     figures = _columns(rows, "size_mb", "time_ms", "bandwidth")
     ends = zip(rows.ints("src").tolist(), rows.ints("dst").tolist())
     texts = zip(rows.texts("transport"), rows.texts("op_name"))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.source import Rows
-from tb_npu_plugin.readers.shared.figures import Rows as Collected
+from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.schema import link_files as files
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.core import ResultFile
@@ -26,7 +26,7 @@ _DIGITS = 3
 def read_network(context: Context, select: Select, file: ResultFile) -> dict[str, Table]:
     """Use of each port: means of its samples."""
     rows = context.source.read(select)
-    out = Collected(file.columns)
+    out = RowBuilder(file.columns)
     for device, port, chosen in _groups(context, rows, rows.ints("port")):
         times = rows.ints("time_ns")[chosen]
         speed = _first(rows.floats("bandwidth")[chosen])
@@ -45,7 +45,7 @@ def read_network(context: Context, select: Select, file: ResultFile) -> dict[str
 def read_hccs(context: Context) -> dict[str, Table]:
     """Most, least and mean of each direction."""
     rows = context.source.read(schema.HCCS)
-    out = Collected(files.HCCS.columns)
+    out = RowBuilder(files.HCCS.columns)
     for device, _, chosen in _groups(context, rows):
         for key, (_, mode) in files.HCCS_KINDS.items():
             values = rows.floats(key)[chosen]
@@ -59,7 +59,7 @@ def read_hccs(context: Context) -> dict[str, Table]:
 def read_pcie(context: Context) -> dict[str, Table]:
     """Means of the least, the most and the mean in the samples, by kind of packets."""
     rows = context.source.read(schema.PCIE)
-    out = Collected(files.PCIE.columns)
+    out = RowBuilder(files.PCIE.columns)
     for device, _, chosen in _groups(context, rows):
         for key, (_, mode) in files.PCIE_KINDS.items():
             figures = [_mean(rows.floats(f"{key}_{end}")[chosen]) for end in ("min", "max", "avg")]

@@ -19,7 +19,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.database.cells import Mask, floats_of, ints_of, text_of
 from tb_npu_plugin.readers.shared.damage import is_damaged, repaired
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.spool import IN_MEMORY, Growing, Spool
+from tb_npu_plugin.readers.shared.spool import IN_MEMORY, GrowingColumn, Spool
 from tb_npu_plugin.schema.torch_npu_db_reading import END, MOMENTS, SELECTS, START, Content, Field, Select
 from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray
 
@@ -190,7 +190,7 @@ class Source:
         """The rows of a table, of some columns or all; none where it is not there. Rows without a valid value of a
         required column are lost, other bad values unknown."""
         fields = self._fields(select, keys) if self.has(select) else []
-        columns = [_Growing(field, self.spool) for field, _ in fields]
+        columns = [_ColumnReader(field, self.spool) for field, _ in fields]
 
         def take(chunk: dict[str, Any]) -> None:
             for (field, name), column in zip(fields, columns):
@@ -336,14 +336,14 @@ class Source:
             self.report.add(code, f"{select.table}, {name}", found=found, kind=f"{select.table}.{name}")
 
 
-class _Growing:
+class _ColumnReader:
     """One column while it is read."""
 
     def __init__(self, field: Field, spool: Spool) -> None:
         self.field = field
         self._texts: list[str | None] = []
         dtype = np.float64 if field.content is Content.FLOAT else np.int64
-        self._values: Growing | None = None if field.content is Content.TEXT else spool.column(dtype)
+        self._values: GrowingColumn | None = None if field.content is Content.TEXT else spool.column(dtype)
 
     def add(self, chunk: dict[str, Any]) -> None:
         if self._values is None:

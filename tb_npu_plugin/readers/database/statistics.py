@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
-from tb_npu_plugin.readers.shared.figures import Rows as Collected
+from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.schema.torch_npu_csv import API_STATISTIC, OP_STATISTIC
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table
 
@@ -27,7 +27,7 @@ def op_statistic(kernels: Table, communication: str) -> dict[str, Table]:
     groups = _Groups(key * len(devices) + device_code, kernels.ints("dur_ns")[computing])
     whole = int(groups.total.sum())
     columns = tuple(column for column in OP_STATISTIC.columns if column.key != "model_name")
-    rows = Collected(columns)
+    rows = RowBuilder(columns)
     for group in np.argsort(-groups.total, kind="stable").tolist():
         row = int(computing[groups.first[group]])
         total, count = int(groups.total[group]), int(groups.count[group])
@@ -57,7 +57,7 @@ def read_api_statistic(context: Context) -> dict[str, Table]:
     dur = (calls.ints("end_ns") - calls.ints("start_ns"))[order]
     key = ((names.codes.astype(np.int64) + 1) * len(levels) + level_code)[order]
     groups = _Groups(key, dur)
-    rows = Collected(API_STATISTIC.columns)
+    rows = RowBuilder(API_STATISTIC.columns)
     for group in range(len(groups.first)):
         row = int(order[groups.first[group]])
         total, count = int(groups.total[group]), int(groups.count[group])

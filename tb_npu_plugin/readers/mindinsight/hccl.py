@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tb_npu_plugin.readers.shared.figures import Figures
-from tb_npu_plugin.readers.shared.figures import Rows as TableRows
+from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.text_rows import Rows, opened_rows, text
+from tb_npu_plugin.readers.shared.text_rows import CsvRows, opened_rows, text
 from tb_npu_plugin.schema import mindinsight_ops as names
 from tb_npu_plugin.schema import mindinsight_steps as steps
 from tb_npu_plugin.schema import torch_npu_json as tables
@@ -66,7 +65,7 @@ def read_hccl(reading: Reading) -> Tables:
                 found=", ".join(rows.header),
             )
             return {}
-        rows.tell_unknown(names.HCCL_HEADERS)
+        rows.report_unknown_headers(names.HCCL_HEADERS)
         found = [_step(rows, cells, line, places) for line, cells in rows.lines]
     real = [step for step in found if step.step != steps.AVERAGE_STEP]
     figures = Figures(report)
@@ -79,7 +78,7 @@ def read_hccl(reading: Reading) -> Tables:
     return out.tables()
 
 
-def _step(rows: Rows, cells: list[str], line: int, places: list[int | None]) -> _Step:
+def _step(rows: CsvRows, cells: list[str], line: int, places: list[int | None]) -> _Step:
     """One row with its JSON cells decoded, figures as text."""
     step, cost, wait, links, ops = places
     return _Step(
@@ -133,9 +132,9 @@ class _Out:
         self._figures = figures
         self._report = report
         self._unit = unit
-        self._ops = TableRows(tables.COMM_OPS_COLUMNS)
-        self._bandwidth = TableRows(tables.COMM_BANDWIDTH_COLUMNS)
-        self._links = TableRows(tables.COMM_LINKS_COLUMNS)
+        self._ops = RowBuilder(tables.COMM_OPS_COLUMNS)
+        self._bandwidth = RowBuilder(tables.COMM_BANDWIDTH_COLUMNS)
+        self._links = RowBuilder(tables.COMM_LINKS_COLUMNS)
 
     def tables(self) -> dict[str, Table]:
         """What was added."""

@@ -13,7 +13,7 @@ import numpy as np
 from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, largest_first
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.shared.figures import Rows as TableRows
+from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.text_rows import opened_rows, text
@@ -55,7 +55,7 @@ def read_ops(reading: Reading) -> Tables:
 
 def _by_place(reading: Reading, table: str, columns: tuple[Column, ...]) -> Tables:
     report = reading.report
-    out = TableRows(columns)
+    out = RowBuilder(columns)
     with opened_rows(reading) as rows:
         if rows is None:
             return {}
@@ -84,7 +84,7 @@ def _by_place(reading: Reading, table: str, columns: tuple[Column, ...]) -> Tabl
 
 def read_aicpu(reading: Reading) -> Tables:
     """aicpu_intermediate: one row per call, in ms."""
-    out = TableRows(_AICPU)
+    out = RowBuilder(_AICPU)
     with opened_rows(reading) as rows:
         if rows is None:
             return {}
@@ -100,7 +100,7 @@ def read_aicpu(reading: Reading) -> Tables:
 
 def read_framework(reading: Reading) -> Tables:
     """framework_raw: kernels of the network by full name, with their shapes."""
-    out = TableRows(_FRAMEWORK)
+    out = RowBuilder(_FRAMEWORK)
     with opened_rows(reading) as rows:
         if rows is None:
             return {}
@@ -142,7 +142,7 @@ def _number(key: str) -> int:
 def read_flops(reading: Reading) -> Tables:
     """flops_<rank>.txt: name, then FLOPs, FLOPS and utilization in 3 columns, or those of cube and vector in 4 or 6.
     They are millions, 1e9 a second and percent."""
-    out = TableRows(_FLOPS)
+    out = RowBuilder(_FLOPS)
     with opened_rows(reading) as rows:
         if rows is None:
             return {}
@@ -170,7 +170,7 @@ def read_timeline_data(reading: Reading) -> Tables:
     """output_timeline_data: device tasks as `kernels`: name, stream, start (ms; newer us) and duration (ms)."""
     keys = ("name", "stream_id", "start_ns", "dur_ns")
     columns = [next(column for column in KERNELS.columns if column.key == key) for key in keys]
-    out = TableRows(columns)
+    out = RowBuilder(columns)
     with opened_rows(reading) as rows:
         if rows is None:
             return {}
@@ -206,7 +206,7 @@ def joined(tables: Tables, log: ProblemLog) -> Tables:
 
 
 def _statistic(tables: Tables) -> Table | None:
-    out = TableRows([column for column in OP_STATISTIC.columns if column.key in _STATISTIC])
+    out = RowBuilder([column for column in OP_STATISTIC.columns if column.key in _STATISTIC])
     for name, core in ((TYPES, names.AI_CORE), (AICPU, names.AI_CPU)):
         table = tables.get(name)
         if table is None:
@@ -272,7 +272,7 @@ def _totals(tables: Tables) -> Table | None:
     framework, flops = tables.get(FRAMEWORK), tables.get(FLOPS)
     by_name = _places(framework)
     by_work = _places(flops)
-    out = TableRows(names.OP_TOTALS_COLUMNS)
+    out = RowBuilder(names.OP_TOTALS_COLUMNS)
     labels = ops.text("name").tolist()
     avg, calls = (_plain(ops.ints(key)) for key in ("avg_ns", "calls"))
     total = [None if a is None or c is None else a * c for a, c in zip(avg, calls)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tb_npu_plugin.readers.shared.figures import Figures, Rows
+from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.json_file import read_object
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.schema import mindinsight_ops as names
@@ -43,6 +43,6 @@ def _one_row(reading: Reading, table: str, keys: Mapping[Column, Sequence[str]])
             row.append(figures.integer(value.get(key), 1, key))
         else:
             row.append(figures.real(value.get(key), key))
-    rows = Rows(tuple(keys))
+    rows = RowBuilder(tuple(keys))
     rows.add(*row)
     return {table: rows.table()}

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.readers.shared.figures import Rows as TableRows
+from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.readers.shared.json_file import load_object, read_text
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.text_rows import Rows, is_number, opened_rows, text
+from tb_npu_plugin.readers.shared.text_rows import CsvRows, is_number, opened_rows, text
 from tb_npu_plugin.schema import mindinsight_steps as names
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import TIME_UNITS, scaled
@@ -36,7 +36,7 @@ def read_step_trace(reading: Reading) -> Tables:
     """`iterations` and `iteration_reduces` of step_trace_raw; {} when nothing could be read. A row that lacks its
     points is lost; what can be computed from the points is, and compared with what the file says."""
     report = reading.report
-    steps, reduces = TableRows(names.ITERATIONS_COLUMNS), TableRows(names.REDUCES_COLUMNS)
+    steps, reduces = RowBuilder(names.ITERATIONS_COLUMNS), RowBuilder(names.REDUCES_COLUMNS)
     with opened_rows(reading) as rows:
         if rows is None:
             return {}
@@ -48,7 +48,7 @@ def read_step_trace(reading: Reading) -> Tables:
             report.add("missing_column", "line 1", expected=wanted, found=", ".join(rows.header))
             return {}
         found = _reduces(rows.header)
-        rows.tell_unknown(_known(found))
+        rows.report_unknown_headers(_known(found))
         count = 0
         for line, cells in rows.lines:
             if _add_step(rows, cells, line, places, steps):
@@ -64,7 +64,7 @@ def _in_order(steps: Table) -> Table:
     return steps.take(np.lexsort((steps.ints("start_ns"), steps.ints("average"))))
 
 
-def _add_step(rows: Rows, cells: list[str], line: int, places: dict[str, int | None], out: TableRows) -> bool:
+def _add_step(rows: CsvRows, cells: list[str], line: int, places: dict[str, int | None], out: RowBuilder) -> bool:
     """One row; whether it is a step. One that is neither a numbered step nor the average is lost."""
     step = text(cells, places["step"])
     is_average = step == names.AVERAGE_STEP
@@ -140,7 +140,7 @@ def _known(found: list[_Reduce]) -> set[str]:
 
 
 def _add_reduces(
-    rows: Rows, cells: list[str], line: int, step_place: int | None, found: list[_Reduce], out: TableRows
+    rows: CsvRows, cells: list[str], line: int, step_place: int | None, found: list[_Reduce], out: RowBuilder
 ) -> None:
     step = text(cells, step_place)
     for reduce in found:
@@ -163,7 +163,7 @@ def read_points(reading: Reading) -> Tables:
         each = [(str(number), item) for number, item in enumerate(steps, 1)]
     elif isinstance(steps, dict) and steps and all(isinstance(item, dict) for item in steps.values()):
         each = list(steps.items())
-    rows = TableRows(names.POINTS_COLUMNS)
+    rows = RowBuilder(names.POINTS_COLUMNS)
     for step, item in each:
         if not isinstance(item, dict):
             report.add("unexpected_shape", step or "", expected=Message("expected.object"), found=str(item))
@@ -192,11 +192,11 @@ def read_cluster(reading: Reading) -> Tables:
         if all(place is None for place in places):
             report.add("missing_column", "line 1", found=", ".join(rows.header))
             return {}
-        rows.tell_unknown([name for column in names.PARALLEL_COLUMNS for name in column.headers])
+        rows.report_unknown_headers([name for column in names.PARALLEL_COLUMNS for name in column.headers])
         for line, cells in rows.lines:
             found.append((line, [rows.integer(cells, place, TIME_UNITS["ms"], line) for place in places]))
         last = rows.source.last
-    out = TableRows(names.PARALLEL_COLUMNS)
+    out = RowBuilder(names.PARALLEL_COLUMNS)
     for line, values in found:
         # Steps are numbered by their lines, below the header: a broken one must not move the others.
         is_average = line == last > _FIRST_STEP

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.analysis.joining import concat
-from tb_npu_plugin.readers.shared.figures import Rows
+from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.schema.mindspore import P2P_WORDS
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_LINKS_COLUMNS, TOTAL
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, Text
@@ -61,7 +61,7 @@ def _summed(links: Table, types: dict[str, str]) -> Table:
         key = (step, kind, types[name or ""], group, src, dst, transport)
         before = sums.get(key, [0, 0])
         sums[key] = [_plus(before[0], size), _plus(before[1], time)]
-    rows = Rows(COMM_LINKS_COLUMNS)
+    rows = RowBuilder(COMM_LINKS_COLUMNS)
     for (step, kind, name, group, src, dst, transport), (size, time) in sums.items():
         speed = None if size is None or not time else size / time
         ends_ = [None if end == NULL_INT else end for end in (src, dst)]

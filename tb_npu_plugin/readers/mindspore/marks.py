@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from tb_npu_plugin.readers.shared.figures import Figures, Rows
+from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.source import READ_ERRORS, opened
 from tb_npu_plugin.schema.mindspore_files import STEP_MARKS_COLUMNS
@@ -34,7 +34,7 @@ def read_marks(reading: Reading) -> Table:
         dur = figures.integer(_text(event.get("dur")), _US, "dur")
         if number and start is not None and dur is not None:
             found[number.group(1), start] = start + dur
-    rows = Rows(STEP_MARKS_COLUMNS)
+    rows = RowBuilder(STEP_MARKS_COLUMNS)
     for (step, start), end in sorted(found.items(), key=lambda item: item[0][1]):
         rows.add(step, start, end)
     return rows.table()

@@ -38,7 +38,7 @@ def read_file(reading: Reading) -> Tables:
             return {}
         return {"step_marks": read_marks(reading)}
     if spec is not None and spec.is_database:
-        return read_database(reading, reading.lacking(spec))
+        return read_database(reading, reading.missing_tables(spec))
     if spec in _TABLES:
         table = read_csv(reading, spec)
         return {} if table is None else {spec.id: table}

@@ -8,9 +8,9 @@ from typing import Optional
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.readers.shared.figures import Rows as TableRows
+from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
-from tb_npu_plugin.readers.shared.text_rows import Rows, is_number, opened_rows, text
+from tb_npu_plugin.readers.shared.text_rows import CsvRows, is_number, opened_rows, text
 from tb_npu_plugin.schema import msprof as names
 from tb_npu_plugin.schema.core import folded
 from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS, REDUCES_COLUMNS
@@ -51,7 +51,7 @@ def read_iterations(reading: Reading) -> Tables:
     return _tables(found)
 
 
-def _row(rows: Rows, cells: list[str], line: int, places: dict[str, int]) -> _Row | None:
+def _row(rows: CsvRows, cells: list[str], line: int, places: dict[str, int]) -> _Row | None:
     """One line; None, and a problem, where it cannot be taken."""
     place = {column.key: places.get(folded(column.headers[0])) for column in names.ITERATIONS.columns if column.headers}
     figures = {key: _time(rows, cells, place[key], line) for key in _FIGURES}
@@ -73,12 +73,12 @@ def _row(rows: Rows, cells: list[str], line: int, places: dict[str, int]) -> _Ro
     return _Row((device, model), number, figures, reduces)
 
 
-def _time(rows: Rows, cells: list[str], place: int | None, line: int) -> int | None:
+def _time(rows: CsvRows, cells: list[str], place: int | None, line: int) -> int | None:
     """ns; headers of older releases name no unit and mean microseconds."""
     return None if place is None else rows.integer(cells, place, _factor(rows.header[place]), line)
 
 
-def _duration(rows: Rows, cells: list[str], place: int, line: int) -> int | None:
+def _duration(rows: CsvRows, cells: list[str], place: int, line: int) -> int | None:
     """ns. msprof subtracts the end of the first one from its start, without a sign: 2^64 too much."""
     try:
         value = Decimal(cells[place].strip()) * _factor(rows.header[place])
@@ -95,7 +95,7 @@ def _factor(header: str) -> int:
 
 def _tables(found: list[_Row]) -> Tables:
     """Iterations are counted by graph: where there are several, or several devices, the steps say which."""
-    steps, reduces = TableRows(ITERATIONS_COLUMNS), TableRows(REDUCES_COLUMNS)
+    steps, reduces = RowBuilder(ITERATIONS_COLUMNS), RowBuilder(REDUCES_COLUMNS)
     varies = [len({row.origin[part] for row in found}) > 1 for part in (0, 1)]
     for row in found:
         origin = [name or "" for name, shown in zip(row.origin, varies) if shown]

@@ -32,7 +32,7 @@ def read_file(reading: Reading) -> Tables:
     if spec is None:
         return {}
     if spec.is_database:
-        return read_database(reading, reading.lacking(spec))
+        return read_database(reading, reading.missing_tables(spec))
     if spec is ITERATIONS:
         return read_iterations(reading)
     pieces = pieces_of(spec, reading)

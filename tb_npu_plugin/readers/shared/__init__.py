@@ -1,1 +1,1 @@
-"""What the readers of all formats share: opening files, rows, cells and the wording of defects."""
+"""Code that all readers share: opening files, parsing rows and cells, reporting defects."""

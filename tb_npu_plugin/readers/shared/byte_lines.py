@@ -1,4 +1,4 @@
-"""The lines of a file as source.text_lines has them, and the bytes ahead, for a reader that takes rows as bytes."""
+"""Lines of a file, as source.text_lines returns them, with access to the unread bytes for the C row parser."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import IO
 from tb_npu_plugin.readers.shared import source
 from tb_npu_plugin.readers.shared.report import MAX_FOUND, FileReport
 
-#: Bytes that are read at once; at least so many ahead of what is taken, while there are.
+#: Least number of bytes that one read-ahead adds, unless the file ends.
 AHEAD = 4 << 20
-#: Bytes asked for at once of a .gz: as many as io.TextIOWrapper asks for, so that the same is lost where it is damaged.
+#: Bytes per read of a .gz: the same as io.TextIOWrapper, so that both lose the same lines of a damaged file.
 _PACKED_PART = 8192
 _PART = 1 << 20
-_MOST_BYTES = 4  # of a character
+_MAX_CHAR_BYTES = 4
 
 
 class ByteLines:
-    """Iterates over lines. What stands ahead is in `data`, from `at` on: who takes bytes from there moves `at`."""
+    """Iterates over lines. The unread bytes are `data[at:]`; a caller that consumes some must advance `at`."""
 
     def __init__(self, stream: IO[bytes], report: FileReport) -> None:
         self._stream, self._report = stream, report
@@ -27,15 +27,15 @@ class ByteLines:
         self._error: Exception | None = None
         self._ended = False
         self.data, self.at = b"", 0
-        while len(self.data) < len(codecs.BOM_UTF8) and self.more():
+        while len(self.data) < len(codecs.BOM_UTF8) and self.read_more():
             pass
         if len(self.data) < len(codecs.BOM_UTF8):
             self.data = b"" if codecs.BOM_UTF8.startswith(self.data) else self.data
         elif self.data.startswith(codecs.BOM_UTF8):
             self.at = len(codecs.BOM_UTF8)
 
-    def more(self) -> bool:
-        """Have more bytes ahead; False when there are none."""
+    def read_more(self) -> bool:
+        """Read more bytes into `data`; False at the end of the file."""
         parts, size = [self.data[self.at :]], 0
         while not self._ended and size < AHEAD:
             try:
@@ -50,7 +50,7 @@ class ByteLines:
         return size > 0
 
     def give_back(self, lines: Sequence[str]) -> None:
-        """These lines come next again."""
+        """Put lines back: they are read again next."""
         text = "".join(lines).replace(source.NUL, "\0")
         self.data = text.encode("utf-8", "surrogateescape") + self.data[self.at :]
         self.at = 0
@@ -65,7 +65,7 @@ class ByteLines:
             self._stop()
             self._report.add("long_line", found=line[:MAX_FOUND])
             raise StopIteration
-        # A "\r" that is last may be the half of a line break that could not be read.
+        # A final "\r" may be half of a line break that could not be read.
         if not line or (self._error is not None and end == len(self.data) and not line.endswith("\n")):
             error, self._error = self._error, None
             self._stop()
@@ -76,18 +76,17 @@ class ByteLines:
         return line.replace("\0", source.NUL) if "\0" in line else line
 
     def _stop(self) -> None:
-        """Nothing follows."""
         self.data, self.at, self._ended = b"", 0, True
 
     def _line_end(self) -> int:
-        """Where the next line ends; where the data end when it does not, or is longer than any line may be."""
+        """Return the end of the next line in `data`, or the end of `data` if the line is unterminated or too long."""
         while True:
-            limit = self.at + source.MAX_LINE * _MOST_BYTES
+            limit = self.at + source.MAX_LINE * _MAX_CHAR_BYTES
             feed = self.data.find(b"\n", self.at, limit)
             back = self.data.find(b"\r", self.at, limit if feed < 0 else feed)
             if back >= 0 and (back + 1 < len(self.data) or self._ended):
                 return back + 1 + (self.data[back + 1 : back + 2] == b"\n")
             if feed >= 0 and back < 0:
                 return feed + 1
-            if len(self.data) >= limit or not self.more():
+            if len(self.data) >= limit or not self.read_more():
                 return len(self.data) if back < 0 else back + 1

@@ -1,6 +1,6 @@
-"""Turns columns of text cells into numpy columns, piece by piece.
+"""Converts columns of text cells into numpy columns, chunk by chunk.
 
-A piece (`Cells`) belongs to one field and collects the chunks of one file, in a Spool.
+A `Cells` object belongs to one field and collects its chunks in a Spool.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from tb_npu_plugin.readers.shared.csv_header import Field
 from tb_npu_plugin.readers.shared.damage import is_damaged, repaired
 from tb_npu_plugin.readers.shared.figures import TOO_LONG
 from tb_npu_plugin.readers.shared.packed_texts import PackedTexts
-from tb_npu_plugin.readers.shared.spool import Growing, Spool
+from tb_npu_plugin.readers.shared.spool import GrowingColumn, Spool
 from tb_npu_plugin.schema.metrics import Guess
 from tb_npu_plugin.tables import NULL_INT, Column, Data, Kind, Text
 from tb_npu_plugin.units import number, number_column, scaled_column
 
-#: Cells that say "there is no value".
+#: Cells without a value.
 MISSING = frozenset(("", "N/A"))
 #: float64 holds every whole number up to here.
 _FLOAT_WHOLE = 2.0**53
-#: Different values of a text column that are looked up among, as Python objects; so many ways to write them, twice.
+#: Most distinct values of a text column that are kept as Python objects; twice as many raw cells may map to them.
 MAX_CODES = 1 << 17
-#: A chunk whose first cells occur so many times each is converted by its different cells.
+#: If the first _SAMPLE cells of a chunk repeat this often on average, only its distinct cells are converted.
 _REPEATED = 4
 _SAMPLE = 128
-#: Values of a finished column that are converted at once.
+#: Values of a finished column per conversion step.
 _PIECE = 1 << 18
 
 Mask = NDArray[np.bool_]
 
 
 class _Codes(dict[str, int]):
-    """Cell text -> code of its value, assigned when a text is first seen, from `first` on."""
+    """Cell text -> code of its value. Codes start at `first`, in order of first occurrence."""
 
     def __init__(self, unquote: bool, first: int = 0) -> None:
         super().__init__()
         self.values_seen: dict[str, int] = {}
-        self.damaged: set[str] = set()  # raw cells that hold bytes that are no text
+        self.damaged: set[str] = set()  # raw cells with invalid UTF-8 or NUL
         self._unquote = unquote
         self._first = first
 
@@ -53,14 +53,14 @@ class _Codes(dict[str, int]):
         return code
 
     def add_sound(self, cells: Sequence[str]) -> NDArray[np.int32]:
-        """Codes of cells that differ from each other and hold no damage, as if they were looked up one by one."""
+        """Return the codes of distinct cells without damage; the same as looking them up one by one, but faster."""
         values = list(map(str.strip, cells))
         if MISSING.isdisjoint(values):
             if self._unquote:
                 values = [_unquoted(value) for value in values]
             seen = self.values_seen
             count = len(seen)
-            if values and values[0] not in seen:  # so none may be: looking each up before costs as much again
+            if values and values[0] not in seen:  # probably all are new; checking each first would double the cost
                 codes = range(self._first + count, self._first + count + len(values))
                 seen.update(zip(values, codes))
                 if len(seen) == count + len(values):
@@ -87,7 +87,7 @@ def _unquoted(value: str) -> str:
 
 
 class TextCells:
-    """A text column. Cells of shape columns lose one pair of quotation marks, which the producer puts around them."""
+    """A text column. In shape columns, the producer's pair of quotation marks is removed."""
 
     def __init__(self, field: Field, spool: Spool) -> None:
         self.field = field
@@ -96,13 +96,13 @@ class TextCells:
         self._spool = spool
         self._column = spool.column(np.int32)
         self._last = np.zeros(0, dtype=np.int32)  # codes of the last chunk
-        self._packed: PackedTexts | None = None  # texts that were too many to look up
+        self._packed: PackedTexts | None = None  # texts beyond MAX_CODES
         self._by_index = np.zeros(1 << 10, dtype=np.int32)  # code of the text of each index; see add_indices
         self.indexed = 0
 
     def add(self, cells: Sequence[str]) -> tuple[Mask, Mask]:
-        """Take a chunk; masks of the unknown cells and of those that hold bytes that are no text."""
-        self._begin()
+        """Add a chunk. Returns masks of the empty cells and of the cells with invalid UTF-8 or NUL."""
+        self._begin_chunk()
         codes = np.fromiter(map(self._codes.__getitem__, cells), np.int32, len(cells))
         self._last = codes
         damaged = np.zeros(len(cells), dtype=np.bool_)
@@ -112,18 +112,17 @@ class TextCells:
 
     @property
     def is_full(self) -> bool:
-        """The next chunk begins with texts put away, and indices of them are good no more."""
+        """Whether the next chunk packs the texts, which invalidates their indices."""
         return len(self._codes.values_seen) > MAX_CODES
 
     @property
     def has_many_indices(self) -> bool:
-        """There are many more than values: they should be forgotten."""
+        """Whether there are so many indices that they should be forgotten."""
         return self.indexed > 2 * MAX_CODES
 
     def add_indices(self, indices: NDArray[np.int32], new: Sequence[str]) -> None:
-        """Take a chunk of sound cells: indices of texts, those seen before in the order in which they came, then
-        `new`. `indexed` counts them all."""
-        self._begin()
+        """Add a chunk of undamaged cells as indices into the indexed texts followed by `new`."""
+        self._begin_chunk()
         count = self.indexed + len(new)
         if count > len(self._by_index):
             self._by_index = np.resize(self._by_index, 2 * count)
@@ -132,23 +131,22 @@ class TextCells:
         self._last = self._by_index[indices]
 
     def forget_indices(self) -> None:
-        """The next index is 0 again."""
+        """Start indices from 0 again."""
         self.indexed = 0
 
     def drop(self, rows: Mask) -> None:
         """Leave rows of the last chunk out."""
         self._last = self._last[~rows]
 
-    def _begin(self) -> None:
-        """Before a chunk."""
+    def _begin_chunk(self) -> None:
         self._column.append(self._last)
         if self.is_full:
             self._pack()
         if len(self._codes) > 2 * MAX_CODES:
-            self._codes.clear()  # costs time alone: the values keep their codes
+            self._codes.clear()  # only a cache: the values keep their codes
 
     def result(self) -> tuple[Column, Data]:
-        """The whole column; a guessed one becomes figures if all its values are."""
+        """Return the finished column; a guessed one becomes numeric if all its values are numbers."""
         self._column.append(self._last)
         column = self.field.column
         as_figures = self.field.guess is Guess.FIGURES
@@ -161,7 +159,7 @@ class TextCells:
             values, figures = self._packed.texts(), self._packed.figures()
         codes = self._column.values()
         if as_figures and figures is not None:
-            by_code = np.append(figures, np.nan)  # code -1 is the last
+            by_code = np.append(figures, np.nan)  # code -1 is the last entry
             return column, _converted(codes, self._spool.column(np.float64), lambda part: by_code[part])
         if self._packed is not None:
             same = self._packed.same()
@@ -171,7 +169,7 @@ class TextCells:
         return replace(column, kind=Kind.TEXT), Text(codes, values)
 
     def _pack(self) -> None:
-        """Put the texts seen so far away, and look up among those to come only."""
+        """Move the texts seen so far to packed storage and start a new lookup table."""
         if self._packed is None:
             self._packed = PackedTexts(self._spool, self.field.guess is Guess.FIGURES)
         self._packed.append(list(self._codes.values_seen))
@@ -179,7 +177,7 @@ class TextCells:
 
 
 class NumberCells:
-    """A column of figures: int64 for times, sizes and counts, float64 otherwise."""
+    """A numeric column: int64 for times, sizes and counts, float64 otherwise."""
 
     def __init__(self, field: Field, spool: Spool) -> None:
         self.field = field
@@ -191,7 +189,7 @@ class NumberCells:
         self._last: NDArray[Any] = np.zeros(0, self.dtype)  # values of the last chunk
 
     def add(self, cells: Sequence[str]) -> tuple[Mask, Mask]:
-        """Take a chunk; masks of the unknown cells (bad ones are unknown too) and of the bad ones."""
+        """Add a chunk. Returns masks of the cells without a value (invalid ones included) and of the invalid cells."""
         if len(set(cells[:_SAMPLE])) * _REPEATED > min(len(cells), _SAMPLE):
             values, unknown, bad = self._values(cells)
         else:
@@ -204,12 +202,12 @@ class NumberCells:
         return unknown | bad, bad
 
     def add_values(self, values: NDArray[Any]) -> None:
-        """Take a chunk of sound cells, converted."""
+        """Add a chunk of converted values."""
         self._column.append(self._last)
         self._last = values
 
     def _values(self, cells: Sequence[str]) -> tuple[NDArray[Any], Mask, Mask]:
-        """The values; masks of the cells that say that there is none, and of the bad ones."""
+        """Return the values and masks of the empty and of the invalid cells."""
         unknown = np.zeros(len(cells), dtype=np.bool_)
         joined = "".join(cells)
         if "N/A" not in joined and "" not in cells and not _has_space(joined):
@@ -236,23 +234,22 @@ class NumberCells:
             return values, bad
         if self._is_int:
             values, bad = scaled_column(texts, int(self.field.factor))
-            return values, bad if self.takes(values) else bad | self._impossible(values)
+            return values, bad if self.accepts(values) else bad | self._impossible(values)
         floats, bad = number_column(texts)
         return floats * self.field.factor, bad
 
     @property
     def has_limits(self) -> bool:
-        """Some figures are none that it may hold."""
+        """Whether the column accepts only a range of values."""
         column = self.field.column
         return self._is_int and (column.kind is Kind.TIME or (column.kind is Kind.DURATION and column.required))
 
-    def takes(self, values: NDArray[Any]) -> bool:
-        """All of these, known or not, are what it may hold."""
+    def accepts(self, values: NDArray[Any]) -> bool:
+        """Whether all values, unknown ones included, are in the column's range."""
         return not (self.has_limits and self._impossible(values).any())
 
     def _impossible(self, values: NDArray[np.int64]) -> Mask:
-        """A moment at or before 1970: broken rows hold 0. How long something took, where a row needs that: less than
-        nothing, or ages."""
+        """Mask of times at or before 1970 (broken rows hold 0), or of negative and TOO_LONG durations."""
         if self.field.column.kind is Kind.TIME:
             return np.asarray((values <= 0) & (values != NULL_INT))
         return np.asarray((values < 0) | (values >= TOO_LONG))
@@ -262,7 +259,7 @@ class NumberCells:
         self._last = self._last[~rows]
 
     def result(self) -> tuple[Column, Data]:
-        """The whole column; guessed counts with fractions become plain figures."""
+        """Return the finished column; guessed counts become float if one has a fraction."""
         self._column.append(self._last)
         values = self._column.values()
         if self.field.guess is not Guess.FRACTIONS:
@@ -276,7 +273,7 @@ Cells = Union[TextCells, NumberCells]
 
 
 def cells_for(field: Field, spool: Spool) -> Cells:
-    """An empty column."""
+    """Return an empty column for the field."""
     if field.column.kind is Kind.TEXT or field.guess is Guess.FIGURES:
         return TextCells(field, spool)
     return NumberCells(field, spool)
@@ -286,15 +283,17 @@ def _pieces(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
     return (values[start : start + _PIECE] for start in range(0, len(values), _PIECE))
 
 
-def _converted(values: NDArray[Any], out: Growing, convert: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
-    """A column made of another one, piece by piece."""
+def _converted(
+    values: NDArray[Any], out: GrowingColumn, convert: Callable[[NDArray[Any]], NDArray[Any]]
+) -> NDArray[Any]:
+    """Convert a column piece by piece into `out`, and return its values."""
     for piece in _pieces(values):
         out.append(convert(piece))
     return out.values()
 
 
 def _are_whole(values: NDArray[np.float64]) -> bool:
-    """All known values are whole numbers that float64 holds exactly."""
+    """Whether all known values are integers that float64 represents exactly."""
     known = values[~np.isnan(values)]
     return not ((known != np.rint(known)).any() or np.abs(known).max(initial=0.0) > _FLOAT_WHOLE)
 
@@ -305,12 +304,11 @@ def _whole(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _has_space(text: str) -> bool:
-    """Any white space."""
     return text.split(None, 1) != [text]
 
 
 def is_whole(text: str) -> bool:
-    """A number without a fraction: "3", "3.0", "1e3"; a text that is no number counts as whole."""
+    """Whether the number has no fraction: "3", "3.0", "1e3". True also for text that is not a number."""
     if text.isdigit():
         return True
     value = number(text)

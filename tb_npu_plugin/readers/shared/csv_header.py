@@ -19,8 +19,8 @@ class Field:
 
     index    position in the file
     column   what it holds
-    factor   what its figures are multiplied by to be ns, bytes or 1e9 bytes per second
-    guess    what of the kind shows only when all cells were read
+    factor   converts its figures to ns, bytes or 1e9 bytes per second
+    guess    how the kind may change once all cells are read
     """
 
     index: int
@@ -30,7 +30,7 @@ class Field:
 
 
 def fields_of(header: Sequence[str], spec: ResultFile, report: FileReport) -> list[Field] | None:
-    """The columns of a file that are read, in the file's order; None (a problem) when a required one is missing."""
+    """Return the columns to read, in the file's order; None, and a problem, if a required one is missing."""
     known = {folded(spelling): column for column in spec.columns for spelling in column.headers}
     found: dict[str, Field] = {}
     unknown: list[tuple[int, str]] = []
@@ -56,7 +56,7 @@ def fields_of(header: Sequence[str], spec: ResultFile, report: FileReport) -> li
 
 
 def _metrics(unknown: Sequence[tuple[int, str]], spec: ResultFile, report: FileReport) -> list[Field]:
-    """Undeclared columns as metrics, each with a key of its own."""
+    """Return the undeclared columns as metrics with unique keys."""
     taken = {column.key for column in spec.columns}
     fields = []
     for index, text in unknown:
@@ -74,7 +74,7 @@ def _metrics(unknown: Sequence[tuple[int, str]], spec: ResultFile, report: FileR
 
 
 def _factor(text: str, column: Column, spec: ResultFile, report: FileReport) -> float:
-    """What the header's unit means."""
+    """Return the factor of the header's unit."""
     if column.kind in (Kind.TIME, Kind.DURATION):
         units: dict[str, float] = dict(TIME_UNITS)
     elif column.kind is Kind.BYTES:

@@ -1,4 +1,4 @@
-"""Reads a CSV result file into a Table, led by its declaration in schema/."""
+"""Reads a CSV result file into a Table, after its declaration in schema/."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from tb_npu_plugin.units import number
 
 
 def read_csv(reading: Reading, spec: ResultFile) -> Table | None:
-    """The table of a CSV file; None (and problems in the log) when it cannot be used at all.
+    """Return the table of a CSV file; None, and problems in the log, if it is unusable.
 
-    Columns are those of the file, in its order, under the schema's keys. Raises nothing for bad data.
+    The columns have the file's order and the schema's keys. Bad data raise nothing.
     """
     return read_pieces([reading], spec)
 
 
 def read_pieces(pieces: Sequence[Reading], spec: ResultFile) -> Table | None:
-    """The table of a CSV file that was cut into pieces, each with the same header, in this order. See read_csv."""
-    found = _Columns(spec, pieces[0].spool)
+    """Return the table of a CSV file that was split into pieces with the same header. See read_csv."""
+    builder = _TableBuilder(spec, pieces[0].spool)
     for piece in pieces:
         with opened(piece) as stream:
             if stream is not None:
-                found.take(stream, piece.report)
-    table = found.table()
+                builder.add_piece(stream, piece.report)
+    table = builder.table()
     if table is not None and spec is OPERATORS and table.has("host_self_ns") and table.has("host_total_ns"):
         table = table.with_columns([(NESTED, nesting_of_rows(table))])
     if table is not None and spec is OP_MEMORY:
@@ -51,15 +51,15 @@ def read_pieces(pieces: Sequence[Reading], spec: ResultFile) -> Table | None:
 
 
 def _report_allocated_before(allocations: Table, report: FileReport) -> None:
-    """Tell, as information, of memory that was allocated before the capture."""
+    """Report, as information, memory that was allocated before the capture."""
     size = allocations.ints("size_bytes")
     before = int((~known(allocations.ints("alloc_ns")) | (known(size) & (size < 0))).sum())
     if before:
         report.add("before_capture", found=Message("found.no_allocation_time"), count=before)
 
 
-class _Columns:
-    """The columns of a table, to which the rows of its pieces are added."""
+class _TableBuilder:
+    """Adds the rows of each piece to the columns of one table."""
 
     def __init__(self, spec: ResultFile, spool: Spool) -> None:
         self._spec = spec
@@ -67,30 +67,30 @@ class _Columns:
         self._header: list[str] = []
         self._columns: list[Cells] = []
 
-    def take(self, stream: IO[bytes], report: FileReport) -> None:
-        """Add the rows of a piece."""
-        lines = ByteLines(stream, report) if native_rows.is_wanted() else text_lines(stream, report)
+    def add_piece(self, stream: IO[bytes], report: FileReport) -> None:
+        """Read the rows of a piece."""
+        lines = ByteLines(stream, report) if native_rows.is_enabled() else text_lines(stream, report)
         reader = RowReader(lines, report)
         header = reader.header()
         if header is None:
             report.add("empty_file")
             return
-        if not self._begin(header, report):
+        if not self._accept_header(header, report):
             return
         native = None
-        if isinstance(lines, ByteLines) and native_rows.can_take(self._columns):
+        if isinstance(lines, ByteLines) and native_rows.can_parse(self._columns):
             native = native_rows.NativeRows(lines, header, self._columns)
         with gc_paused():
-            rows = _take_all(reader, self._columns, report, native)
+            rows = _convert_all(reader, self._columns, report, native)
         if rows == 0:
             report.add("no_rows")
 
-    def _begin(self, header: list[str], report: FileReport) -> bool:
-        """Take the header of a piece; False where its rows cannot be taken."""
+    def _accept_header(self, header: list[str], report: FileReport) -> bool:
+        """Create the columns, or check the header against them; False if the piece must be skipped."""
         if self._columns:
             for column in self._columns:
                 if isinstance(column, TextCells):
-                    column.forget_indices()  # they were those of the piece before
+                    column.forget_indices()  # indices are per piece
             if list(map(normalise, header)) != self._header:
                 report.add("other_header", "line 1", expected=", ".join(self._header), found=", ".join(header))
                 return False
@@ -101,17 +101,17 @@ class _Columns:
         return bool(self._columns)
 
     def table(self) -> Table | None:
-        """What was read; None where no piece could be."""
+        """Return the table; None if no piece was readable."""
         if not self._columns:
             return None
         results = [column.result() for column in self._columns]
         return Table(tuple(column for column, _ in results), {column.key: data for column, data in results})
 
 
-def _take_all(
+def _convert_all(
     reader: RowReader, columns: list[Cells], report: FileReport, native: native_rows.NativeRows | None
 ) -> int:
-    """Convert all rows, those that C does not take chunk by chunk; the number of those that were good."""
+    """Convert all rows, in Python the chunks that C refuses. Returns the number of good rows."""
     total = 0
     chunks = reader.chunks()
     while True:
@@ -120,11 +120,11 @@ def _take_all(
         chunk = next(chunks, None)
         if chunk is None:
             return total
-        total += _take(chunk, columns, report)
+        total += _convert(chunk, columns, report)
 
 
-def _take(chunk: Chunk, columns: list[Cells], report: FileReport) -> int:
-    """Convert one chunk; the number of rows that were good."""
+def _convert(chunk: Chunk, columns: list[Cells], report: FileReport) -> int:
+    """Convert one chunk. Returns the number of good rows."""
     if not chunk.rows:
         return 0
     by_index = list(zip(*chunk.rows))
@@ -147,7 +147,7 @@ def _take(chunk: Chunk, columns: list[Cells], report: FileReport) -> int:
 def _report_cells(
     column: Cells, cells: tuple[str, ...], unknown: Mask, bad: Mask, chunk: Chunk, report: FileReport
 ) -> None:
-    """Report the cells of a chunk that have no valid value though they should."""
+    """Report invalid cells, and empty cells of required columns."""
     declared = column.field.column
     name = declared.headers[0]
     for row in np.flatnonzero(bad | unknown if declared.required else bad).tolist():
@@ -162,7 +162,7 @@ def _report_cells(
 
 
 def _is_float(cell: str) -> bool:
-    """The cell says nan or inf."""
+    """Whether Python parses the cell as a float, nan and inf included."""
     try:
         float(cell)
     except ValueError:
@@ -171,7 +171,7 @@ def _is_float(cell: str) -> bool:
 
 
 def _report_rounded(column: Cells, cells: tuple[str, ...], chunk: Chunk, report: FileReport) -> None:
-    """Report times that a spreadsheet program turned into 1.69512E+15."""
+    """Report times that a spreadsheet program rounded, such as 1.69512E+15."""
     joined = "".join(cells)
     if "E" not in joined and "e" not in joined:
         return

@@ -1,7 +1,7 @@
-"""Splits CSV text into rows of the right width; rows that are broken are reported and left out.
+"""Splits CSV text into rows of the header's width; broken rows are reported and skipped.
 
-A chunk of rows is split at C speed. Only where something is wrong with a chunk is it split again row by row, so that
-the defect gets a line number and a quotation mark that was never closed does not swallow the rows after it.
+The csv module splits a chunk of rows in one call. Only a chunk with a defect is split again row by row, which finds the
+line number and keeps an unclosed quotation mark from swallowing the rows after it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.report import FileReport
 
 CHUNK_ROWS = 2048
-#: Longest cell: longer ones come from a quotation mark that was never closed.
+#: Longest cell, in characters: longer ones come from an unclosed quotation mark.
 MAX_CELL = 1 << 24
-#: How many lines after a broken row are tried as the start of the next row.
+#: Number of lines inside a broken row that are tried as the start of the next row.
 _MAX_RESTARTS = 1000
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows of equal width and, for each, the number of its first line (from 1)."""
+    """Rows of equal width, and the number of each row's first line (from 1)."""
 
     rows: list[list[str]]
     lines: list[int]
@@ -32,7 +32,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class _Record:
-    """One row as it stands in the file: its cells (None: the csv module refused it), its lines, its line number."""
+    """One row of the file: its cells (None if the csv module rejects it), its lines, the number of the first line."""
 
     cells: Optional[list[str]]
     source: list[str]
@@ -51,9 +51,9 @@ class RowReader:
         self._header: list[str] = []
 
     def header(self) -> list[str] | None:
-        """Cells of the first row that is not blank; None when there is none."""
+        """Return the cells of the first row that is not blank; None without such a row."""
         while True:
-            record = self._take()
+            record = self._next_record()
             if record is None:
                 return None
             if record.cells and any(cell.strip() for cell in record.cells):
@@ -61,7 +61,7 @@ class RowReader:
                 return record.cells
 
     def chunks(self) -> Iterator[Chunk]:
-        """The remaining rows, each as wide as the header, up to CHUNK_ROWS at a time."""
+        """Yield the remaining rows, each as wide as the header, in chunks of at most CHUNK_ROWS."""
         width = len(self._header)
         while True:
             first = self._line + 1
@@ -78,20 +78,20 @@ class RowReader:
                 yield Chunk(rows, _line_numbers(source, len(rows), first))
             else:
                 self._push(source)
-                yield self._careful_chunk()
+                yield self._chunk_by_row()
 
     def release(self) -> list[str]:
-        """The lines that were read ahead, no longer held here: the lines this reads from must bring them again."""
+        """Return the lines read ahead, and drop them; the caller must put them back into the source."""
         lines = self._pushed[::-1]
         self._pushed.clear()
         return lines
 
-    def pass_lines(self, count: int) -> None:
-        """So many lines were taken by somebody else."""
+    def skip_lines(self, count: int) -> None:
+        """Count lines that the C parser consumed."""
         self._line += count
 
     def _consume(self, source: list[str]) -> Iterator[str]:
-        """The next lines, noting each in `source`."""
+        """Yield the next lines, and append each to `source`."""
         while self._pushed:
             line = self._pushed.pop()
             self._line += 1
@@ -103,22 +103,21 @@ class RowReader:
             yield line
 
     def _push(self, source: list[str]) -> None:
-        """Read these lines again."""
+        """Put lines back: they are read again next."""
         self._pushed.extend(reversed(source))
         self._line -= len(source)
 
     def _at_end(self) -> bool:
-        """No line follows."""
         if not self._pushed:
             self._pushed.extend(islice(self._lines, 1))
         return not self._pushed
 
     def _is_cut(self, source: list[str]) -> bool:
-        """These lines are the last, and do not end in a line break."""
+        """Whether these are the last lines and lack the final line break."""
         return bool(source) and self._at_end() and not source[-1].endswith(("\n", "\r"))
 
-    def _take(self) -> _Record | None:
-        """The next row; None at the end."""
+    def _next_record(self) -> _Record | None:
+        """Return the next row; None at the end."""
         first = self._line + 1
         source: list[str] = []
         try:
@@ -127,23 +126,23 @@ class RowReader:
             cells = None
         return _Record(cells, source, first) if source else None
 
-    def _careful_chunk(self) -> Chunk:
-        """The next rows, one by one, defects reported."""
+    def _chunk_by_row(self) -> Chunk:
+        """Return the next rows, read one by one, and report defects."""
         chunk = Chunk([], [])
         while len(chunk.rows) < CHUNK_ROWS:
-            record = self._take()
+            record = self._next_record()
             if record is None:
                 break
             if record.cells == []:
                 continue
-            cells = self._checked(record)
+            cells = self._checked_cells(record)
             if cells is not None:
                 chunk.rows.append(cells)
                 chunk.lines.append(record.line)
         return chunk
 
-    def _checked(self, record: _Record) -> list[str] | None:
-        """The cells of a good row; None after reporting a bad one."""
+    def _checked_cells(self, record: _Record) -> list[str] | None:
+        """Return the cells of a good row; report a bad one and return None."""
         cells, width = record.cells, len(self._header)
         where = f"line {record.line}"
         cut = self._is_cut(record.source)
@@ -156,7 +155,7 @@ class RowReader:
             if cut:
                 self._report.add("no_final_line_break", where, found=record.source[-1])
             return cells
-        if self._restart(record):
+        if self._resume_inside(record):
             self._report.add("bad_quotes", where, found=record.source[0])
         elif cut:
             self._report.add("truncated_row", where, found=record.source[-1])
@@ -168,31 +167,31 @@ class RowReader:
             self._report.add(code, where, expected=Message("expected.cells", count=width), found=found)
         return None
 
-    def _restart(self, record: _Record) -> bool:
-        """Look inside a broken record for the line on which the next good row starts, and go back to it."""
+    def _resume_inside(self, record: _Record) -> bool:
+        """Search a broken record for the line where the next good row starts, and continue there; False if none."""
         if len(record.source) == 1:
             return False
         self._push(record.source[1:])
         end = record.line + len(record.source)
         for _ in range(_MAX_RESTARTS):
-            candidate = self._take() if self._line + 1 < end else None
+            candidate = self._next_record() if self._line + 1 < end else None
             if candidate is None:
                 break
             if candidate.cells is not None and len(candidate.cells) == len(self._header):
                 self._push(candidate.source)
                 return True
             self._push(candidate.source[1:])
-        while self._line + 1 < end and self._take_line():
+        while self._line + 1 < end and self._skip_line():
             pass
         return False
 
-    def _take_line(self) -> bool:
-        """Pass over one line."""
+    def _skip_line(self) -> bool:
+        """Skip one line; False at the end."""
         return next(self._consume([]), None) is not None
 
 
 def _line_numbers(source: list[str], rows: int, first: int) -> list[int]:
-    """Number of the first line of each row."""
+    """Return the number of each row's first line."""
     if len(source) == rows:
         return list(range(first, first + rows))
     reader = csv.reader(source)

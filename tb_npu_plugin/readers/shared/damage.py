@@ -1,10 +1,10 @@
-"""Text that holds bytes that were no text: they are lone surrogates, which no encoder takes."""
+"""Text decoded from invalid UTF-8: invalid bytes and NUL are lone surrogates."""
 
 from __future__ import annotations
 
 
 def is_damaged(text: str) -> bool:
-    """The text holds bytes that were no UTF-8, or NUL."""
+    """Whether the text has lone surrogates."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -13,7 +13,7 @@ def is_damaged(text: str) -> bool:
 
 
 def repaired(text: str) -> str:
-    """Damaged text with U+FFFD in place of what is no text."""
+    """Return the text with U+FFFD in place of lone surrogates."""
     if text.isascii():
         return text
     return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)

@@ -1,4 +1,4 @@
-"""Figures of JSON result files, taken from the digits in the file; and rows that become a table."""
+"""Exact conversion of figures in JSON result files, and a builder of tables from rows."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.tables import Column, Table, from_lists
 from tb_npu_plugin.units import number, scaled
 
-#: From here on nothing is a duration in ns, nor a number of bytes or calls: no capture takes a hundred days, and what is
-#: larger would be rounded by JavaScript.
+#: Durations (ns), sizes (bytes) and counts are invalid from here on: no capture takes a hundred days, and JavaScript
+#: rounds larger numbers.
 TOO_LONG = 2**53
 
 
 class Figures:
-    """Converts the figures of a JSON file that was decoded with numbers as text. An absent figure (None) is unknown;
-    one that is no number is unknown and a problem."""
+    """Converts figures of a JSON file that was decoded with numbers as text.
+
+    An absent figure (None) gives None; any other value that is not a number gives None and a problem."""
 
     def __init__(self, report: FileReport) -> None:
         self._report = report
 
     def integer(self, value: Any, factor: int, where: str) -> int | None:
-        """The figure times `factor` (ns or bytes in its unit), rounded to an integer."""
+        """Return the figure times `factor` (ns or bytes per unit), rounded to an integer."""
         if value is None:
             return None
         result = scaled(value, factor) if isinstance(value, str) else None
@@ -31,7 +32,7 @@ class Figures:
         return result
 
     def amount(self, value: Any, factor: int, where: str) -> int | None:
-        """As `integer`; less than nothing, or more than anything takes, is unknown and a problem."""
+        """As `integer`, but None and a problem for negative figures and from TOO_LONG on."""
         result = self.integer(value, factor, where)
         if result is None or 0 <= result < TOO_LONG:
             return result
@@ -39,7 +40,7 @@ class Figures:
         return None
 
     def real(self, value: Any, where: str) -> float | None:
-        """The figure as a float."""
+        """Return the figure as a float."""
         if value is None:
             return None
         result = number(value) if isinstance(value, str) else None
@@ -51,18 +52,18 @@ class Figures:
         self._report.add("not_a_number", where, found=str(value), kind=where.rpartition(", ")[2])
 
 
-class Rows:
-    """Collects rows of a table with declared columns."""
+class RowBuilder:
+    """Builds a table with declared columns row by row."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
         self._lists: dict[str, list[Any]] = {column.key: [] for column in columns}
 
     def add(self, *values: Any) -> None:
-        """One row, in the order of the columns; None is unknown."""
+        """Add a row, in the order of the columns; None is unknown."""
         for column, value in zip(self._columns, values):
             self._lists[column.key].append(value)
 
     def table(self) -> Table:
-        """The rows as a table."""
+        """Return the rows as a table."""
         return from_lists(self._columns, self._lists)

@@ -1,4 +1,4 @@
-"""Decodes JSON result files, and saves what can be saved of broken ones."""
+"""Decodes JSON result files, and recovers the complete objects of broken ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OBJECT = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*(?=\{)')
 
 
 def read_text(reading: Reading) -> str | None:
-    """The text of a JSON file; None after a problem."""
+    """Return the text of a JSON file; None after a problem."""
     data, report = read_all(reading), reading.report
     if data is None:
         return None
@@ -30,15 +30,19 @@ def read_text(reading: Reading) -> str | None:
 
 
 def read_object(reading: Reading, *, exact: bool) -> dict[str, Any] | None:
-    """The JSON object that a file is; None after a problem. See load_object."""
+    """Return the JSON object of a file; None after a problem. See load_object."""
     text = read_text(reading)
     return None if text is None else load_object(text, reading.report, exact=exact)
 
 
 def load_object(text: str, report: FileReport, *, exact: bool, place: str = "") -> dict[str, Any] | None:
-    """The JSON object that a text holds; None after a problem. `exact` keeps numbers as the text they stand as,
-    NaN and infinities included; otherwise those are None, and integers of more than 19 digits are text. place: of a text
-    that is a part of its file."""
+    """Return the JSON object of a text; None after a problem.
+
+    Args:
+        exact: keep numbers as text, NaN and infinities included. Otherwise NaN and infinities are None, and integers of
+            more than 19 digits are text.
+        place: the place of the text in its file, for problems.
+    """
     try:
         value = _decoder(exact).decode(text)
         value = _repaired(value) if _has_halves(text) else value
@@ -55,11 +59,11 @@ def load_object(text: str, report: FileReport, *, exact: bool, place: str = "") 
     return value
 
 
-def complete_objects(text: str, wanted: Callable[[dict[str, Any]], bool]) -> Iterator[tuple[str, Any]]:
-    """Every `"key": {...}` of a broken JSON text, from left to right, numbers as text.
+def complete_objects(text: str, accepts: Callable[[dict[str, Any]], bool]) -> Iterator[tuple[str, Any]]:
+    """Yield every `"key": {...}` of a broken JSON text from left to right, numbers as text.
 
-    An object that is complete and `wanted` comes whole; of any other only the key comes, with None, and then what
-    is inside it.
+    The value is the object if it is complete and `accepts` returns true for it; else None, and the objects inside
+    follow.
     """
     decoder = _decoder(exact=True)
     has_halves = _has_halves(text)
@@ -74,11 +78,11 @@ def complete_objects(text: str, wanted: Callable[[dict[str, Any]], bool]) -> Ite
             value, end = decoder.raw_decode(text, position)
             value = _repaired(value) if has_halves else value
         except RecursionError:
-            return  # no result file: looking at every level would take quadratic time
+            return  # not a result file: searching every level would take quadratic time
         except json.JSONDecodeError:
             yield key, None
             continue
-        if wanted(value):
+        if accepts(value):
             position = end
             yield key, value
         else:
@@ -86,12 +90,12 @@ def complete_objects(text: str, wanted: Callable[[dict[str, Any]], bool]) -> Ite
 
 
 def _rest(text: str, position: int) -> str:
-    """What stands where valid JSON ends."""
+    """Return the text where valid JSON ends."""
     return text[position : position + MAX_FOUND] or "the end of the file"
 
 
 def _unescaped(key: str) -> str:
-    """A key as its JSON escapes mean it."""
+    """Return the key with its JSON escapes resolved."""
     try:
         return str(json.loads(f'"{key}"', strict=False))
     except json.JSONDecodeError:
@@ -99,12 +103,12 @@ def _unescaped(key: str) -> str:
 
 
 def _has_halves(text: str) -> bool:
-    """Some JSON may hold escapes that are half of a character (\\ud800)."""
+    """Whether the JSON may hold escapes of lone surrogates (\\ud800)."""
     return "\\ud" in text or "\\uD" in text
 
 
 def _repaired(value: Any) -> Any:
-    """The value with U+FFFD for halves of characters, which no text may hold."""
+    """Return the value with U+FFFD in place of lone surrogates."""
     if isinstance(value, str):
         return repaired(value)
     if isinstance(value, dict):
@@ -119,5 +123,5 @@ def _decoder(exact: bool) -> json.JSONDecoder:
 
 
 def _int_or_text(digits: str) -> int | str:
-    """An int of usual size; longer ones stay text: int() raises an error for thousands of them."""
+    """Return an int, or the text from 20 digits on: int() raises an error for thousands of digits."""
     return int(digits) if len(digits) < 20 else digits

@@ -1,4 +1,4 @@
-"""Members of decoded JSON objects that may be of another type than the profiler writes: each costs itself."""
+"""Access to members of decoded JSON objects; members of an unexpected type are reported and skipped."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tb_npu_plugin.readers.shared.report import FileReport
 
 
 def member(report: FileReport, owner: dict[str, Any], key: str, kind: Callable[[], Any]) -> Any:
-    """A member that is a list or an object (`kind`); an empty one where it is not there, or is something else: a
-    problem."""
+    """Return a member that is a list or an object (`kind`); an empty one if it is missing, or, with a problem, of
+    another type."""
     value = owner.get(key)
     if value is not None and type(value) is not kind:
         report.add("unexpected_shape", key, found=str(value), kind=key)
@@ -20,7 +20,7 @@ def member(report: FileReport, owner: dict[str, Any], key: str, kind: Callable[[
 
 
 def objects(report: FileReport, owner: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """The objects of a list; what else is in it is a problem."""
+    """Return the objects of a list; report its other items."""
     found = []
     for item in member(report, owner, key, list):
         if isinstance(item, dict):
@@ -31,7 +31,7 @@ def objects(report: FileReport, owner: dict[str, Any], key: str) -> list[dict[st
 
 
 def members(report: FileReport, value: Any, where: str) -> list[tuple[str, Any]]:
-    """The members of an object; none of anything else, which is a problem. where: its place in the file."""
+    """Return the members of an object; none, and a problem, for any other value. where: its place in the file."""
     if isinstance(value, dict):
         return list(value.items())
     report.add("unexpected_shape", where, expected=Message("expected.object"), found=str(value))
@@ -39,7 +39,7 @@ def members(report: FileReport, value: Any, where: str) -> list[tuple[str, Any]]
 
 
 def object_members(report: FileReport, value: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """As `members`, of an object that holds objects alone; another member is a problem."""
+    """As `members`, but yield only members that are objects, and report the others."""
     for key, item in members(report, value, where):
         if isinstance(item, dict):
             yield key, item
@@ -47,6 +47,6 @@ def object_members(report: FileReport, value: Any, where: str) -> Iterator[tuple
             report.add("unexpected_shape", f"{where}, {key}", expected=Message("expected.object"), found=str(item))
 
 
-def whole(value: Any) -> int | None:
-    """An integer that a column holds; None for anything else."""
+def int64_or_none(value: Any) -> int | None:
+    """Return the value if it is an integer that fits int64, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None

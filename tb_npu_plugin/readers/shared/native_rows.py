@@ -1,8 +1,7 @@
-"""Rows of a CSV file through C, straight to columns.
+"""Parses CSV rows in C, straight into columns.
 
-C takes as many rows as a Chunk has, or all that are left, if it fully understands every one of them: plain or quoted
-cells in the right number, plain figures, valid UTF-8. Else it takes none, and those of that Chunk are read in Python. So
-chunks begin and end where they do in Python, and nothing that is a problem comes through here.
+C parses a chunk only if every row is well-formed: the right number of plain or quoted cells, plain figures, valid UTF-8.
+Otherwise Python reads that chunk. Chunks have the same bounds in both, and rows with problems never pass through here.
 """
 
 from __future__ import annotations
@@ -26,14 +25,18 @@ if TYPE_CHECKING:
 #: As in native/rows.h.
 _SKIP, _TEXT, _WHOLE, _INT, _FLOAT = range(5)
 _FULL, _SHORT = range(2)
-#: Longest stretch of a file that is taken as one chunk.
+#: Most bytes of one chunk.
 _MAX_CHUNK = 1 << 26
 #: Largest factor of an integer column.
 _MAX_FACTOR = 1 << 30
 
 
-def is_wanted() -> bool:
-    """Whether TB_NPU_SCANNER leaves rows to C, where it was built; ImportError when it asks for C and that was not."""
+def is_enabled() -> bool:
+    """Whether rows are parsed in C: TB_NPU_SCANNER allows it and the extension is built.
+
+    Raises:
+        ImportError: TB_NPU_SCANNER requires C and the extension is not built.
+    """
 
     def native() -> bool:
         from tb_npu_plugin.readers import _csv  # noqa: F401
@@ -44,7 +47,7 @@ def is_wanted() -> bool:
 
 
 class NativeRows:
-    """Takes rows from `lines` into columns, for as long as C understands them."""
+    """Parses chunks of `lines` into columns until C refuses one."""
 
     def __init__(self, lines: ByteLines, header: Sequence[str], columns: Sequence[Cells]) -> None:
         from tb_npu_plugin.readers import _csv
@@ -58,7 +61,7 @@ class NativeRows:
         self._rows: _csv.Rows = _csv.Rows(secrets.randbits(64), csv_rows.CHUNK_ROWS, most, cells)
 
     def take(self, reader: csv_rows.RowReader) -> int:
-        """Take chunks up to the first one that Python must read; the number of their rows."""
+        """Parse chunks up to the first one that Python must read. Returns the number of rows."""
         total = 0
         if ahead := reader.release():
             self._lines.give_back(ahead)
@@ -68,18 +71,18 @@ class NativeRows:
                 return total
             for column in self._columns:
                 self._add(column)
-            reader.pass_lines(lines)
+            reader.skip_lines(lines)
             total += rows
 
     def _chunk(self) -> tuple[int, int]:
-        """Read a chunk: its rows (0: it is not for C) and its lines."""
+        """Parse a chunk. Returns its numbers of rows (0 if C refuses it) and lines."""
         for column in self._columns:
             if isinstance(column, TextCells) and (column.is_full or column.has_many_indices):
                 self._forget(column)
         lines = self._lines
         while True:
             status, end, rows, count = self._rows.read(lines.data, lines.at)
-            if status == _SHORT and len(lines.data) - lines.at < _MAX_CHUNK and lines.more():
+            if status == _SHORT and len(lines.data) - lines.at < _MAX_CHUNK and lines.read_more():
                 continue
             if (status == _FULL or (status == _SHORT and end == len(lines.data))) and self._is_sound():
                 lines.at = end
@@ -89,7 +92,7 @@ class NativeRows:
             return 0, 0
 
     def _add(self, column: Cells) -> None:
-        """Put the values of the chunk into a column."""
+        """Append the values of the chunk to a column."""
         index = column.field.index
         if isinstance(column, TextCells):
             indices = np.frombuffer(self._rows.values(index), np.int32)
@@ -101,18 +104,18 @@ class NativeRows:
         return np.frombuffer(self._rows.values(column.field.index), column.dtype)
 
     def _is_sound(self) -> bool:
-        """No value of the chunk is one that must be reported."""
-        return all(column.takes(self._values(column)) for column in self._limited)
+        """Whether no value of the chunk must be reported."""
+        return all(column.accepts(self._values(column)) for column in self._limited)
 
     def _forget(self, column: Cells) -> None:
-        """Texts seen from now on are new ones."""
+        """Start the text indices of a column from 0 again, here and in C."""
         if isinstance(column, TextCells):
             column.forget_indices()
             self._rows.clear(column.field.index)
 
 
-def can_take(columns: Sequence[Cells]) -> bool:
-    """Whether C knows what such columns want."""
+def can_parse(columns: Sequence[Cells]) -> bool:
+    """Whether C can convert all these columns."""
     return all(
         column.field.column.kind is not Kind.TIME
         if isinstance(column, TextCells)
@@ -131,7 +134,7 @@ def _kind(column: Cells) -> tuple[int, float, int]:
 
 
 def _encoded(cell: str) -> bytes | None:
-    """None for a cell that C never meets: one that holds bytes that are no text."""
+    """Return the cell as UTF-8; None for a damaged one, which C never accepts."""
     try:
         return cell.encode("utf-8")
     except UnicodeEncodeError:

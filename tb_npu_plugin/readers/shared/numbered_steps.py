@@ -1,4 +1,4 @@
-"""Step columns hold numbers; any other value is reported as damage.
+"""Reports step columns with values that are not numbers.
 Source: docs/facts/ascend_pt.md, kernel_details.csv, step_trace_time.csv."""
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ _EXPECTED = Message("expected.step_number")
 
 
 def with_numbered_steps(table: Table, id: str, report: FileReport) -> Table:
-    """The table `id` without steps that are no number: in step_trace such a row is lost, as it would be shown as one
-    step more; a row of anything else belongs to no step then."""
+    """Remove steps that are not numbers from the table `id`, and report them.
+
+    step_trace loses the row, which would show as an additional step; rows of other tables keep an unknown step."""
     if not table.has("step") or not isinstance(table.data["step"], Text):
         return table
     steps = table.text("step")

@@ -1,4 +1,4 @@
-"""Texts of a column that are too many to be Python objects all at once."""
+"""Compact storage for the texts of a column with too many distinct values for Python objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tb_npu_plugin.units import number_column
 
 
 class PackedTexts:
-    """Texts by their numbers. Each call brings texts that differ from each other, though not from those before."""
+    """Texts by number. The texts of one `append` differ from each other, but may repeat earlier ones."""
 
     def __init__(self, spool: Spool, as_figures: bool) -> None:
         self._blob = spool.column(np.uint8)
@@ -26,7 +26,7 @@ class PackedTexts:
         return self._count
 
     def append(self, texts: list[str]) -> None:
-        """More texts."""
+        """Add distinct texts; their numbers follow the last one."""
         packed = TextList.of(texts)
         self._blob.append(np.frombuffer(packed.blob, np.uint8))
         self._lengths.append(np.diff(packed.ends))
@@ -38,7 +38,7 @@ class PackedTexts:
         self._count += len(texts)
 
     def texts(self) -> TextList:
-        """All of them. Nothing can be appended then."""
+        """Return all texts. No text can be appended afterwards."""
         if self._texts is None:
             ends = np.zeros(self._count + 1, dtype=np.int64)
             np.cumsum(self._lengths.values(), out=ends[1:])
@@ -46,11 +46,11 @@ class PackedTexts:
         return self._texts
 
     def figures(self) -> NDArray[np.float64] | None:
-        """All texts as figures, where they were asked for and each is one."""
+        """Return the texts as numbers; None if one is not a number, or without `as_figures`."""
         return self._figures.values() if self._are_figures else None
 
     def same(self) -> NDArray[np.int32] | None:
-        """Of each text the number of the first one that equals it; None where all differ."""
+        """Return, for each text, the number of the first equal text; None if all differ."""
         hashes = self._hashes.values()
         order = np.argsort(hashes, kind="stable")
         again = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]]) + 1
@@ -58,7 +58,7 @@ class PackedTexts:
             return None
         texts = self.texts()
         same = np.arange(self._count, dtype=np.int32)
-        seen: dict[str, int] = {}  # those that share one hash
+        seen: dict[str, int] = {}  # texts with the current hash
         for place in again.tolist():
             before, number = int(order[place - 1]), int(order[place])
             if hashes[before] not in {hash(text) for text in seen}:

@@ -1,4 +1,4 @@
-"""What the reader of a file is given: the file, and what it reads with."""
+"""The input of a file reader."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from tb_npu_plugin.tables import Table
 
 #: Logical tables by their ids in schema.registry.TABLES.
 Tables = dict[str, Table]
-#: Takes a number of bytes.
+#: Called with the number of bytes read since the last call.
 Progress = Callable[[int], None]
-#: Takes what makes tables that answer the first questions, while the rest of a file is read.
+#: Called with a function that makes preliminary tables, while the rest of a file is read.
 Show = Callable[[Callable[[], Tables]], None]
 
 
 def ignore_progress(count: int) -> None:
-    """A Progress that nobody follows."""
+    """No-op progress."""
 
 
 def ignore_preview(make: Callable[[], Tables]) -> None:
-    """A Show that nobody looks at."""
+    """No-op preview."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One file of a span that is read into tables. Only the first three must be told.
+    """A file of a span to read into tables. Only the first three fields are required.
 
-    path      where the file is
-    relative  its name in problems: its path below the span's folder, with "/"
-    log       takes what is wrong with the file
-    progress  is told the bytes of the file that were dealt with since its last call
-    spool     makes long columns: where it has a folder, these are read-only, and good while the folder is there
-    before    what was read of the span before: a file need not give it again
-    show      may be given tables before all of the file is read
+    path      path of the file
+    relative  path below the span's folder, with "/", for problems
+    log       collects problems
+    progress  called with the number of bytes processed since its last call
+    spool     creates long columns; with a folder, they are read-only and valid as long as the folder exists
+    before    tables already read from other files of the span, which need not be read again
+    show      may be called with preliminary tables
     """
 
     path: Path
@@ -52,14 +52,14 @@ class Reading:
 
     @property
     def name(self) -> str:
-        """The file's name, which tells its kind."""
+        """The file name, which determines the file kind."""
         return self.path.name
 
     @cached_property
     def report(self) -> FileReport:
-        """Puts problems of this file into the log."""
+        """Reports problems of this file to the log."""
         return FileReport(self.log, self.relative)
 
-    def lacking(self, spec: ResultFile) -> set[str]:
-        """Those of the tables of such a file that no file before gave."""
+    def missing_tables(self, spec: ResultFile) -> set[str]:
+        """Return the tables of the file that no earlier file provided."""
         return set(spec.tables) - self.before.keys()

@@ -1,5 +1,4 @@
-"""What the files of settings have in common, whichever profiler wrote them: profiler_info*.json and
-profiler_metadata.json."""
+"""Reads the settings files that all profilers share: profiler_info*.json and profiler_metadata.json."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 def listing(folder: Path, log: ProblemLog) -> list[str]:
-    """Names in the folder."""
+    """Return the sorted file names in the folder."""
     try:
         return sorted(path.name for path in folder.iterdir())
     except OSError as error:
@@ -30,7 +29,7 @@ def listing(folder: Path, log: ProblemLog) -> list[str]:
 
 
 def profiler_info(folder: Path, files: list[str], log: ProblemLog) -> tuple[str, dict[str, Any]]:
-    """Name and content of the profiler_info file; "" and {} without one."""
+    """Return the name and content of the profiler_info file; "" and {} without one."""
     report = FileReport(log, names.PROFILER_INFO.name)
     found = [name for name in files if names.PROFILER_INFO.matches(name)]
     if not found:
@@ -43,18 +42,18 @@ def profiler_info(folder: Path, files: list[str], log: ProblemLog) -> tuple[str,
 
 
 def load(path: Path, log: ProblemLog) -> dict[str, Any]:
-    """The object in a file of settings; {} after a problem."""
+    """Return the JSON object of a settings file; {} after a problem."""
     return read_object(Reading(path, path.name, log), exact=False) or {}
 
 
 def _suffix(name: str) -> int | None:
-    """The rank in profiler_info_<rank>.json."""
+    """Return the rank in profiler_info_<rank>.json."""
     found = INFO_NAME.fullmatch(name)
     return int(found.group("rank")) if found and found.group("rank") else None
 
 
 def rank_of(name: str, info: Mapping[str, Any], named: Identity, report: FileReport) -> tuple[int | None, str]:
-    """Rank and where it comes from. rank_id is an int, text when it came from $RANK, -1 or absent when unknown."""
+    """Return the rank and its source. rank_id is an int, or text if it came from $RANK; unknown: -1 or absent."""
     suffix, value = _suffix(name), info.get("rank_id")
     stated = integer_of(value)
     if value is not None and (stated is None or stated >= MAX_RANK):
@@ -71,7 +70,7 @@ def rank_of(name: str, info: Mapping[str, Any], named: Identity, report: FileRep
 
 
 def metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, Any]:
-    """The fields of Capture that profiler_metadata.json fills."""
+    """Return the fields of Capture from profiler_metadata.json."""
     path = folder / names.PROFILER_METADATA.name
     content = load(path, log) if path.name in files else {}
     report = FileReport(log, path.name)
@@ -91,7 +90,7 @@ def metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, Any]:
 
 
 def object_of(content: Mapping[str, Any], key: str, report: FileReport) -> dict[str, Any]:
-    """An object inside an object; {} where it is absent or, a problem, something else."""
+    """Return a member that is an object; {} if it is absent or, with a problem, of another type."""
     value = content.get(key)
     if isinstance(value, dict):
         return value
@@ -101,12 +100,12 @@ def object_of(content: Mapping[str, Any], key: str, report: FileReport) -> dict[
 
 
 def report_shape(report: FileReport, key: str, expected: str, found: Any) -> None:
-    """Report a value of another kind than expected."""
+    """Report a value of an unexpected type."""
     report.add("unexpected_shape", key, expected=expected, found=str(found), kind=key)
 
 
 def activities_of(common: Mapping[str, Any], report: FileReport) -> tuple[str, ...] | None:
-    """("CPU", "NPU") from ["ProfilerActivity.NPU", "ProfilerActivity.CPU"]: the file's order is that of a set."""
+    """Return ("CPU", "NPU") for ["ProfilerActivity.NPU", "ProfilerActivity.CPU"]; sorted, as the file's order is random."""
     value = common.get("activities")
     if value is None:
         return None
@@ -117,7 +116,7 @@ def activities_of(common: Mapping[str, Any], report: FileReport) -> tuple[str, .
 
 
 def schedule_of(common: Mapping[str, Any], report: FileReport) -> dict[str, int] | None:
-    """The schedule's numbers; None without a schedule. Dumps of 2023 write _wait for wait."""
+    """Return the schedule's numbers; None without a schedule. Files of 2023 write _wait for wait."""
     schedule = {}
     for key, value in object_of(common, "schedule", report).items():
         number = integer_of(value)
@@ -129,7 +128,7 @@ def schedule_of(common: Mapping[str, Any], report: FileReport) -> dict[str, int]
 
 
 def export_types_of(content: Mapping[str, Any], key: str, report: FileReport) -> tuple[str, ...] | None:
-    """The export types: a list, in dumps of before 2025 one text."""
+    """Return the export types: a list, or one text in files from before 2025."""
     value = content.get(key)
     items = [value] if isinstance(value, str) else value
     if isinstance(items, list):
@@ -140,18 +139,18 @@ def export_types_of(content: Mapping[str, Any], key: str, report: FileReport) ->
 
 
 def known_versions(info: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, str]:
-    """What is known of the versions of these programs. `keys`: {program: key of its version}."""
+    """Return the known versions by program. `keys`: {program: key of its version}."""
     found = {program: text_of(info.get(key)) for program, key in keys.items()}
     return {program: version for program, version in found.items() if version is not None}
 
 
 def text_of(value: Any) -> str | None:
-    """A text that says something."""
+    """Return the value if it is a text that is not empty."""
     return value if isinstance(value, str) and value else None
 
 
 def integer_of(value: Any) -> int | None:
-    """An int, or text that is one of usual size."""
+    """Return an int, also from text of at most 19 digits; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         return None
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""Opens result files: plain or gzip, counting the bytes read, with every failure as a problem."""
+"""Opens plain and gzip result files, counts the bytes read, and reports every failure as a problem."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from tb_npu_plugin.readers.shared.reading import Progress, Reading
 from tb_npu_plugin.readers.shared.report import MAX_FOUND, FileReport
 from tb_npu_plugin.scan.source import BOMB, unpacked_limit
 
-#: What reading an opened file may raise: a failing disk, a cut or damaged gzip file.
+#: Errors of reading an open file: the disk fails, or a gzip file is truncated or damaged.
 READ_ERRORS = (OSError, EOFError, zlib.error)
-#: Stands for a NUL byte in decoded text: a lone surrogate, as undecodable bytes are.
+#: Replaces a NUL byte in decoded text: a lone surrogate, like those of invalid bytes.
 NUL = "\udc00"
 _BLOCK = 1 << 20
-#: Longest line of a CSV file, in characters: more without a line break is no CSV (zeros after a crash, for instance)
-#: and must not fill the memory.
+#: Longest line of a CSV file, in characters: a longer one is not CSV (zeros after a crash, for instance) and must not
+#: fill the memory.
 MAX_LINE = 1 << 25
 #: Largest JSON file, in bytes, unpacked.
 MAX_JSON = 1 << 30
-#: Bytes of memory for decoding JSON that each file may take; and for each of its bytes, plain or packed. What profilers
-#: write takes 15 bytes a byte at most by the estimate of `_decoded_bytes`, and packs to a fortieth of its size at most.
+#: Memory limit for decoding JSON: a base of _JSON_MEMORY bytes, or a number of bytes per plain or packed byte if that is
+#: more. Profiler output takes at most 15 bytes per byte (estimate of `_decoded_bytes`) and packs to at least a fortieth.
 _JSON_MEMORY = 160 << 20
 _JSON_PER_BYTE = 24
 _JSON_PER_PACKED_BYTE = 40 * _JSON_PER_BYTE
-#: So many objects and lists may any JSON file hold. Of more, each takes this many bytes of the text at least, as it costs
-#: the time of some Python: those that profilers write take 58 and more.
+#: Any JSON file may hold this many objects and lists. In a file with more, each must take _BYTES_PER_OBJECT bytes of text
+#: on average, since each costs Python time; in profiler output, each takes at least 58 bytes.
 _JSON_OBJECTS = 400_000
 _BYTES_PER_OBJECT = 45
 
@@ -55,7 +55,7 @@ class _Counting(io.FileIO):
 
 
 class _Gunzip(gzip.GzipFile):
-    """Unpacks a gzip file of `size` bytes. Raises OSError when it unpacks to more than any result file does."""
+    """Unpacks a gzip file of `size` bytes. Raises OSError if the content exceeds `unpacked_limit`."""
 
     def __init__(self, packed: IO[bytes], size: int) -> None:
         super().__init__(fileobj=packed, mode="rb")
@@ -78,7 +78,7 @@ class _Gunzip(gzip.GzipFile):
 
 @contextmanager
 def opened(reading: Reading) -> Iterator[IO[bytes] | None]:
-    """The file's bytes, unpacked if its name ends in .gz; None after a problem. Never waits on a pipe."""
+    """Open the file, unpacked if its name ends in .gz; None after a problem. Never waits on a pipe."""
     path, report = reading.path, reading.report
     try:
         mode = path.stat().st_mode
@@ -100,8 +100,9 @@ def opened(reading: Reading) -> Iterator[IO[bytes] | None]:
 
 
 def text_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
-    """Lines with their line breaks as they are. Bytes that are no UTF-8 and NUL become lone surrogates, so that
-    `is_damaged` finds the cells that hold them. A failure in the middle ends the lines with a problem."""
+    """Yield lines with their original line breaks. A read error ends the lines with a problem.
+
+    Invalid UTF-8 and NUL become lone surrogates, which `is_damaged` finds."""
     wrapper = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
     try:
         while line := wrapper.readline(MAX_LINE):
@@ -114,8 +115,9 @@ def text_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
 
 
 def read_all(reading: Reading) -> bytes | None:
-    """The whole JSON file; what could be read of a damaged .gz; None after a problem, also for a file that would take
-    far more memory or time than others of its size."""
+    """Return the JSON file's bytes, of a damaged .gz those before the damage.
+
+    None after a problem, and for a file that would take far more memory or time than others of its size."""
     report, blocks, size, memory, objects = reading.report, [], 0, 0, 0
     with opened(reading) as stream:
         if stream is None:
@@ -150,24 +152,24 @@ def read_all(reading: Reading) -> bytes | None:
 
 
 def _json_memory(path: Path) -> int:
-    """Bytes of memory that decoding a file may take."""
+    """Return the memory limit for decoding a file, in bytes."""
     per_byte = _JSON_PER_PACKED_BYTE if path.name.endswith(".gz") else _JSON_PER_BYTE
     return max(_JSON_MEMORY, per_byte * path.stat().st_size)
 
 
 def _decoded_bytes(block: bytes) -> int:
-    """At most so many bytes of memory does some JSON take, as text and decoded: sizes of objects in CPython."""
+    """Return an upper bound of the memory of JSON as text and decoded, in bytes, from CPython's object sizes."""
     values = block.count(b",") + block.count(b":")
     return 5 * len(block) + 60 * values + 64 * _objects(block) + 170 * block.count(b'{"')
 
 
 def _objects(block: bytes) -> int:
-    """At most so many objects and lists begin in some JSON."""
+    """Return an upper bound of the number of objects and lists."""
     return block.count(b"{") + block.count(b"[")
 
 
 def decoded(data: bytes, report: FileReport) -> str:
-    """The bytes as text. What is no UTF-8, and NUL, becomes U+FFFD with a problem."""
+    """Return the bytes as text. Invalid UTF-8 and NUL become U+FFFD and a problem."""
     text = data.decode("utf-8-sig", "surrogateescape").replace("\0", NUL)
     if not is_damaged(text):
         return text
@@ -176,6 +178,6 @@ def decoded(data: bytes, report: FileReport) -> str:
 
 
 def _first_damage(text: str) -> int:
-    """How many bytes stand before the first damaged one."""
+    """Return the offset of the first damaged byte."""
     sound = next(index for index, char in enumerate(text) if is_damaged(char))
     return len(text[:sound].encode("utf-8"))

@@ -1,4 +1,4 @@
-"""A column that grows: kept in memory while it is short, then in a file, so that memory does not grow with the rows."""
+"""GrowingColumn columns that move from memory to a file, so that memory does not grow with the number of rows."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any, BinaryIO, Optional
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-#: Bytes of a column that are kept in memory.
+#: Most bytes of a column in memory.
 IN_MEMORY = 1 << 20
 
 
 class Spool:
-    """Makes columns whose files lie in one folder, which somebody else removes; without one all stay in memory."""
+    """Creates columns with files in one folder, which the caller removes; without a folder all stay in memory."""
 
     def __init__(self, folder: Optional[Path] = None) -> None:
         self.folder = folder
         self._numbers = count()
 
-    def column(self, dtype: DTypeLike) -> Growing:
+    def column(self, dtype: DTypeLike) -> GrowingColumn:
         """An empty column."""
         path = self.folder / f"column-{next(self._numbers)}" if self.folder is not None else None
-        return Growing(np.dtype(dtype), path)
+        return GrowingColumn(np.dtype(dtype), path)
 
 
-class Growing:
-    """Arrays that are put one behind the other."""
+class GrowingColumn:
+    """A column to which arrays are appended."""
 
     def __init__(self, dtype: np.dtype[Any], path: Optional[Path]) -> None:
         self._dtype = dtype
@@ -37,14 +37,14 @@ class Growing:
         self._size = 0
 
     def append(self, values: NDArray[Any]) -> None:
-        """Put values behind the others."""
+        """Append values."""
         self._parts.append(values.astype(self._dtype, copy=False))
         self._size += self._parts[-1].nbytes
         if self._path is not None and self._size > IN_MEMORY:
             self._write()
 
     def values(self) -> NDArray[Any]:
-        """All values. Those in a file are mapped, read-only. Nothing can be appended then."""
+        """Return all values, read-only and memory-mapped if in a file. Nothing can be appended afterwards."""
         if self._file is None:
             return np.concatenate([np.zeros(0, self._dtype), *self._parts])
         self._write()
@@ -58,7 +58,7 @@ class Growing:
             self._file = self._path.open("xb", buffering=0)
         for part in self._parts:
             left = np.ascontiguousarray(part).data.cast("B")
-            while left:  # a disk that fills up takes a part, and refuses the rest
+            while left:  # a disk that fills up writes a part and refuses the rest
                 left = left[self._file.write(left) :]
         self._parts.clear()
         self._size = 0

@@ -1,4 +1,4 @@
-"""Rows of the CSV files of legacy results, as text: their columns vary too much to be declared one by one."""
+"""Rows of legacy CSV files as text: their columns vary too much to be declared."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.source import opened, text_lines
 
 
-class Lines:
-    """Lines of a file while they are read. last: number of the last one so far that is not blank; rows: how many good
-    rows they gave so far, below the header."""
+class LineCounter:
+    """Iterates over the lines of a file. last: number of the last non-blank line so far; rows: good rows so far, without
+    the header."""
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = enumerate(lines, 1)
@@ -33,54 +33,54 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """A file while it is read.
+class CsvRows:
+    """The rows of an open CSV file.
 
-    header   the cells of its first row, without white space around them
-    lines    the rows below, each with the number of its line and as many cells as the header
-    source   the lines of the file, good or not
+    header   the stripped cells of the first row
+    lines    (line number, cells) of the other good rows, each as wide as the header
+    source   counts the lines read, good or not
     """
 
     header: list[str]
     lines: Iterator[tuple[int, list[str]]]
     report: FileReport
     figures: Figures
-    source: Lines
+    source: LineCounter
 
-    def tell_unknown(self, known: Collection[str]) -> None:
-        """Headers that are none of these: what stands below them is not read."""
+    def report_unknown_headers(self, known: Collection[str]) -> None:
+        """Report the headers that are not `known`: their columns are skipped."""
         unknown = [name for name in self.header if name and name not in known]
         if unknown:
             self.report.add("unknown_headers", "line 1", found=", ".join(unknown))
 
     def places(self, *names: str) -> list[int | None]:
-        """Place of each of these headers; None for those that are not there."""
+        """Return the column index of each header; None for a missing one."""
         return [self.header.index(name) if name in self.header else None for name in names]
 
     def first_of(self, names: Sequence[str]) -> int | None:
-        """Place of the first of these spellings that is there."""
+        """Return the column index of the first spelling found."""
         return next((place for place in self.places(*names) if place is not None), None)
 
     def integer(self, cells: Sequence[str], place: int | None, factor: int, line: int) -> int | None:
-        """The figure of a cell times `factor`, rounded; None for an empty cell, and after a problem."""
+        """Return the figure of a cell times `factor`, rounded; None for an empty cell, and after a problem."""
         if place is None or cells[place].strip() in ("", "N/A"):
             return None
         return self.figures.integer(cells[place], factor, f"line {line}, {self.header[place]}")
 
     def amount(self, cells: Sequence[str], place: int | None, factor: int, line: int) -> int | None:
-        """As `integer`, of what cannot be less than nothing: durations, calls."""
+        """As `integer`, for figures that cannot be negative: durations, calls."""
         if place is None or cells[place].strip() in ("", "N/A"):
             return None
         return self.figures.amount(cells[place], factor, f"line {line}, {self.header[place]}")
 
     def real(self, cells: Sequence[str], place: int | None, line: int) -> float | None:
-        """The figure of a cell."""
+        """Return the figure of a cell; None for an empty cell, and after a problem."""
         if place is None or cells[place].strip() in ("", "N/A"):
             return None
         return self.figures.real(cells[place], f"line {line}, {self.header[place]}")
 
     def object(self, cells: Sequence[str], place: int | None, line: int, *, exact: bool) -> dict[str, Any]:
-        """The JSON object of a cell; an empty one for an empty cell, and after a problem. exact: see load_object."""
+        """Return the JSON object of a cell; {} for an empty cell, and after a problem. exact: see load_object."""
         content = text(cells, place)
         if place is None or content is None:
             return {}
@@ -89,14 +89,14 @@ class Rows:
 
 
 @contextmanager
-def opened_rows(reading: Reading) -> Iterator[Rows | None]:
-    """The rows of a CSV file; None after a problem. One without rows is told of, where they were asked for."""
+def opened_rows(reading: Reading) -> Iterator[CsvRows | None]:
+    """Open a CSV file; None after a problem. If `lines` is read to its end without a row, that is reported."""
     report = reading.report
     with opened(reading) as stream:
         if stream is None:
             yield None
             return
-        source = Lines(text_lines(stream, report))
+        source = LineCounter(text_lines(stream, report))
         reader = RowReader(iter(source), report)
         header = reader.header()
         if header is None:
@@ -104,10 +104,10 @@ def opened_rows(reading: Reading) -> Iterator[Rows | None]:
             yield None
             return
         names = [cell.strip() for cell in _sound(header, "line 1", report)]
-        yield Rows(names, _lines(reader, source, report), report, Figures(report), source)
+        yield CsvRows(names, _lines(reader, source, report), report, Figures(report), source)
 
 
-def _lines(reader: RowReader, source: Lines, report: FileReport) -> Iterator[tuple[int, list[str]]]:
+def _lines(reader: RowReader, source: LineCounter, report: FileReport) -> Iterator[tuple[int, list[str]]]:
     for chunk in reader.chunks():
         for line, cells in zip(chunk.lines, chunk.rows):
             source.rows += 1
@@ -117,7 +117,7 @@ def _lines(reader: RowReader, source: Lines, report: FileReport) -> Iterator[tup
 
 
 def _sound(cells: list[str], where: str, report: FileReport) -> list[str]:
-    """The cells as text; bytes that are none are a problem."""
+    """Repair damaged cells and report them."""
     if not is_damaged("".join(cells)):
         return cells
     report.add("bad_bytes", where)
@@ -125,10 +125,10 @@ def _sound(cells: list[str], where: str, report: FileReport) -> list[str]:
 
 
 def is_number(step: str | None) -> bool:
-    """A step is told by its number."""
+    """Whether the step is a number."""
     return step is not None and step.isascii() and step.isdigit()
 
 
 def text(cells: Sequence[str], place: int | None) -> str | None:
-    """A cell as text; None for an empty one."""
+    """Return a cell as text; None for an empty one."""
     return None if place is None else cells[place].strip() or None

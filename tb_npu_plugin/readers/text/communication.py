@@ -10,7 +10,7 @@ from typing import Any
 
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.readers.shared.figures import Figures, Rows
+from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.json_file import complete_objects, load_object, read_text
 from tb_npu_plugin.readers.shared.json_shapes import members, object_members
 from tb_npu_plugin.readers.shared.reading import Reading
@@ -90,7 +90,7 @@ def flat_tables(entries: Iterable[Entry], report: FileReport) -> dict[str, Table
 
 def links_table(entries: Iterable[Entry], report: FileReport) -> Table:
     """comm_links of types and statistics, without rollups."""
-    figures, rows = Figures(report), Rows(names.COMM_LINKS_COLUMNS)
+    figures, rows = Figures(report), RowBuilder(names.COMM_LINKS_COLUMNS)
     for entry in entries:
         if entry.name != names.COMM_TOTAL:
             _add_links(entry, rows, figures, report)
@@ -161,9 +161,9 @@ class _Flat:
     """The three tables of communication.json while they grow."""
 
     def __init__(self, report: FileReport, totals: Totals) -> None:
-        self.ops = Rows(names.COMM_OPS_COLUMNS)
-        self.bandwidth = Rows(names.COMM_BANDWIDTH_COLUMNS)
-        self.packets = Rows(names.COMM_PACKETS_COLUMNS)
+        self.ops = RowBuilder(names.COMM_OPS_COLUMNS)
+        self.bandwidth = RowBuilder(names.COMM_BANDWIDTH_COLUMNS)
+        self.packets = RowBuilder(names.COMM_PACKETS_COLUMNS)
         self._report = report
         self._totals = totals
         self._figures = Figures(report)
@@ -267,7 +267,7 @@ class _Flat:
             )
 
 
-def _add_links(entry: Entry, rows: Rows, figures: Figures, report: FileReport) -> None:
+def _add_links(entry: Entry, rows: RowBuilder, figures: Figures, report: FileReport) -> None:
     op_type, dash, stat = entry.name.rpartition("-")
     for link, info in entry.value.items():
         where = f"{entry.where}, {link}"

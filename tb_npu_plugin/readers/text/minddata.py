@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.readers.shared.figures import Rows as TableRows
+from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.readers.shared.json_file import read_object
-from tb_npu_plugin.readers.shared.json_shapes import member, objects, whole
+from tb_npu_plugin.readers.shared.json_shapes import int64_or_none, member, objects
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.text_rows import Rows, opened_rows, text
+from tb_npu_plugin.readers.shared.text_rows import CsvRows, opened_rows, text
 from tb_npu_plugin.readers.text.minddata_batches import DEVICE, HOST, read_device_queue, read_device_wait, with_batches
 from tb_npu_plugin.readers.text.minddata_cpu import read_cpu
 from tb_npu_plugin.readers.text.minddata_summary import read_summary, with_summary
@@ -30,7 +30,7 @@ _SUMMARY_ONLY = 5
 
 def read_pipeline_raw(reading: Reading) -> Tables:
     """`minddata_ops` and `minddata_queues` of minddata_pipeline_raw. A row without a number of its own is lost."""
-    ops, queues = TableRows(names.MINDDATA_OPS_COLUMNS), TableRows(names.MINDDATA_QUEUES_COLUMNS)
+    ops, queues = RowBuilder(names.MINDDATA_OPS_COLUMNS), RowBuilder(names.MINDDATA_QUEUES_COLUMNS)
     seen: set[int] = set()
     with opened_rows(reading) as rows:
         if rows is None:
@@ -40,7 +40,7 @@ def read_pipeline_raw(reading: Reading) -> Tables:
         if place["op_id"] is None or place["name"] is None:
             rows.report.add("missing_column", "line 1", expected="op_id, op_type", found=", ".join(rows.header))
             return {}
-        rows.tell_unknown(files.RAW_HEADER)
+        rows.report_unknown_headers(files.RAW_HEADER)
         for line, cells in rows.lines:
             op_id, capacity = (rows.integer(cells, place[key], 1, line) for key in ("op_id", "queue_capacity"))
             if not _is_new(op_id, seen):
@@ -76,13 +76,13 @@ def _is_new(op_id: int | None, seen: set[int]) -> bool:
     return True
 
 
-def _pipeline(ops: TableRows, queues: TableRows) -> Tables:
+def _pipeline(ops: RowBuilder, queues: RowBuilder) -> Tables:
     """Nothing without operators: another file may tell of them."""
     found = ops.table()
     return {"minddata_ops": found, "minddata_queues": queues.table()} if len(found) else {}
 
 
-def _sizes(rows: Rows, cell: str | None, line: int) -> list[int]:
+def _sizes(rows: CsvRows, cell: str | None, line: int) -> list[int]:
     if cell is None:
         return []
     try:
@@ -98,7 +98,7 @@ def _sizes(rows: Rows, cell: str | None, line: int) -> list[int]:
 
 
 def _is_size(value: Any) -> bool:
-    size = whole(value)
+    size = int64_or_none(value)
     return size is not None and size >= 0
 
 
@@ -108,7 +108,7 @@ def _usage(sizes: Sequence[int], capacity: int | None, stated: float | None) -> 
     return average, None if average is None or capacity is None or capacity <= 0 else average / capacity
 
 
-def _add_queue(out: TableRows, op_id: int | None, interval: int | None, sizes: Sequence[int | None]) -> None:
+def _add_queue(out: RowBuilder, op_id: int | None, interval: int | None, sizes: Sequence[int | None]) -> None:
     for number, size in enumerate(sizes):
         out.add(op_id, None if interval is None else number * interval, size)
 
@@ -123,24 +123,24 @@ def read_pipeline_profiling(reading: Reading) -> Tables:
     seen: set[int] = set()
     found = []
     for item in objects(report, value, files.RAW_OPS):
-        if _is_new(whole(item.get(files.OP_ID)), seen):
+        if _is_new(int64_or_none(item.get(files.OP_ID)), seen):
             found.append(item)
         else:
             report.add("bad_required_cell", files.OP_ID, expected=_OWN, found=str(item.get(files.OP_ID)))
-    parents = {child: whole(item[files.OP_ID]) for item in found for child in _children(report, item)}
-    ops, queues = TableRows(names.MINDDATA_OPS_COLUMNS), TableRows(names.MINDDATA_QUEUES_COLUMNS)
+    parents = {child: int64_or_none(item[files.OP_ID]) for item in found for child in _children(report, item)}
+    ops, queues = RowBuilder(names.MINDDATA_OPS_COLUMNS), RowBuilder(names.MINDDATA_QUEUES_COLUMNS)
     for item in found:
         queue = member(report, member(report, item, files.RAW_METRICS, dict), files.RAW_QUEUE, dict)
         samples = [size if _is_size(size) else None for size in member(report, queue, files.QUEUE_SIZES, list)]
         sizes = [size for size in samples if size is not None]
         if len(sizes) < len(samples):
             report.add("bad_cell", files.QUEUE_SIZES, count=len(samples) - len(sizes), kind=files.QUEUE_SIZES)
-        op_id, capacity = int(item[files.OP_ID]), whole(queue.get(files.QUEUE_LENGTH))
+        op_id, capacity = int(item[files.OP_ID]), int64_or_none(queue.get(files.QUEUE_LENGTH))
         name = item.get(files.OP_TYPE)
         ops.add(
             op_id,
             None if name is None else str(name) or None,
-            whole(item.get(files.OP_WORKERS)),
+            int64_or_none(item.get(files.OP_WORKERS)),
             parents.get(op_id),
             capacity,
             *_usage(sizes, capacity, None),
@@ -165,7 +165,7 @@ def _children(report: FileReport, item: dict[str, Any]) -> list[int]:
     """Numbers of the operators whose output an operator takes."""
     out = []
     for child in member(report, item, files.OP_CHILDREN, list):
-        number = whole(child)
+        number = int64_or_none(child)
         if number is None:
             report.add("bad_cell", files.OP_CHILDREN, found=str(child), kind=files.OP_CHILDREN)
         else:

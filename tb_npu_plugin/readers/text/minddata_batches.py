@@ -8,7 +8,7 @@ from typing import IO
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.damage import is_damaged
-from tb_npu_plugin.readers.shared.figures import Rows
+from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.source import opened, text_lines
@@ -47,7 +47,7 @@ def read_device_queue(reading: Reading) -> Tables:
                 latest[batch] = {}
                 batches.append((batch, latest[batch]))
             latest[batch].update(figures)
-    rows = Rows(names.MINDDATA_BATCHES_COLUMNS)
+    rows = RowBuilder(names.MINDDATA_BATCHES_COLUMNS)
     for batch, figures in sorted(batches, key=lambda entry: entry[0]):
         rows.add(names.QUEUE_HOST, batch, *(figures.get(key) for key in _FIGURES))
     return _unless_empty(HOST, rows, report)
@@ -71,7 +71,7 @@ def read_device_wait(reading: Reading) -> Tables:
     Those of other operators than GetNext take no batch."""
     report = reading.report
     unit = _US if "aicpu" in reading.name else 1
-    rows = Rows(names.MINDDATA_BATCHES_COLUMNS)
+    rows = RowBuilder(names.MINDDATA_BATCHES_COLUMNS)
     batch = 0
     with opened(reading) as stream:
         if stream is None:
@@ -104,7 +104,7 @@ def _whole_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
         report.add("no_final_line_break", found=content)
 
 
-def _unless_empty(table: str, rows: Rows, report: FileReport) -> Tables:
+def _unless_empty(table: str, rows: RowBuilder, report: FileReport) -> Tables:
     """Nothing where there are no rows: another file may tell of the same queue."""
     found = rows.table()
     if len(found):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.readers.shared.figures import Figures, Rows
+from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.json_file import read_object
 from tb_npu_plugin.readers.shared.json_shapes import member, objects
 from tb_npu_plugin.readers.shared.reading import Reading
@@ -43,7 +43,7 @@ class _Samples:
         self.figures = Figures(report)
         self._stamps = [self.figures.integer(stamp, TIME_UNITS["ms"], files.CPU_STAMPS) for stamp in stamps]
         self._has_base = False
-        self.rows = Rows(names.MINDDATA_CPU_COLUMNS)
+        self.rows = RowBuilder(names.MINDDATA_CPU_COLUMNS)
 
     def watch(self, machine: dict[str, Any]) -> None:
         """Whether the first sample is the base: the shares of the machine's time add up to 100 in a real one."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.csv_rows import MAX_CELL
-from tb_npu_plugin.readers.shared.figures import Figures, Rows
+from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.json_file import load_object, read_text
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
@@ -41,7 +41,7 @@ def read_summary(reading: Reading) -> Tables:
     content = _transposed(text, report) if is_csv else load_object(text, report, exact=True)
     if content is None:
         return {}
-    remarks = Rows(names.MINDDATA_REMARKS_COLUMNS)
+    remarks = RowBuilder(names.MINDDATA_REMARKS_COLUMNS)
     for key, kind in sorted(zip(files.REMARKS, _KINDS), key=lambda pair: _KINDS.index(pair[1]) < 2):
         for item in _listed(content.get(key)):
             if isinstance(item, str) and item.strip():

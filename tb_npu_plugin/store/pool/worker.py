@@ -159,7 +159,7 @@ class _Tables:
 
     def finish(self, relative: str) -> None:
         """What is made of several files, and of those of several ranks what is this one's."""
-        from tb_npu_plugin.readers.shared.recording import without_strays
+        from tb_npu_plugin.readers.shared.stray_rows import without_strays
 
         self.tables = without_strays(self.tables, self._files, self._log)
         self.tables = self._reader.finish(self.tables, self._capture, self._log)
@@ -182,7 +182,7 @@ class _Tables:
         """What lists need without the tables."""
         import msgspec
 
-        from tb_npu_plugin.readers.shared.recording import times_within
+        from tb_npu_plugin.readers.shared.stray_rows import times_within
 
         parts = self._parts()
         first = {name: next(iter(files)) for name, files in parts.items()}

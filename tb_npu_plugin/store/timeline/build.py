@@ -16,7 +16,7 @@ from tb_npu_plugin.analysis import packing
 from tb_npu_plugin.errors import NoEvents
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.readers.shared.strays import without_strays
+from tb_npu_plugin.readers.shared.stray_events import without_strays
 from tb_npu_plugin.scan import Scan, ScanSink, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.store.timeline.arrows import save_arrows

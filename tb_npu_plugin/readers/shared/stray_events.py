@@ -1,4 +1,4 @@
-"""Events of traces whose times cannot be right are lost: they would stretch every view."""
+"""Drops trace events with times outside the recording, which would stretch every view."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from tb_npu_plugin.scan.events import DTYPES, TraceEvents
 from tb_npu_plugin.tables import NULL_INT
 
 Mask = NDArray[np.bool_]
-#: Phases of events that happen at a time. Metadata may have one that says nothing.
+#: Phases of events with a time. The ts of metadata events means nothing.
 _TIMED = "XBEiICstf"
-#: Events that are looked at at once: their columns may lie in files.
+#: Events per step: the columns may be memory-mapped.
 _PIECE = 1 << 20
 
 
 def without_strays(events: TraceEvents, file: str, log: ProblemLog, folder: Path) -> TraceEvents:
-    """The events without those that begin or end at no time of the recording; themselves where there are none. Long
-    columns of what is left go to new files in `folder`."""
+    """Drop events that start or end outside the recording; return `events` itself if there are none.
+
+    Long columns of the result are written to new files in `folder`."""
     if is_short(events.ts, events.dur):
         return events
     window = window_of([events.ts])
@@ -56,7 +57,7 @@ def without_strays(events: TraceEvents, file: str, log: ProblemLog, folder: Path
 
 
 def _wrong(events: TraceEvents, window: Window) -> Iterator[Mask]:
-    """Masks of the events, piece by piece, that begin or end outside."""
+    """Yield masks of the events that start or end outside, piece by piece."""
     for first in range(0, len(events), _PIECE):
         piece = slice(first, first + _PIECE)
         start, dur, phase = events.ts[piece], events.dur[piece], events.phase[piece]

@@ -1,5 +1,7 @@
-"""Rows of tables whose times cannot be right are lost: they would stretch every view. Databases and traces are looked at
-by their readers, as what they hold is worked on before it is a table; see database/recording.py, strays.py of this folder."""
+"""Drops table rows with times outside the recording, which would stretch every view.
+
+The readers of databases and traces check times themselves, before they derive tables; see database/source.py and
+stray_events.py in this folder."""
 
 from __future__ import annotations
 
@@ -15,30 +17,33 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, Table, known
 
-#: Keys of the begin of what a row is about, and of how long it takes.
+#: Keys of the start and the duration.
 _START, _DURATION = "start_ns", "dur_ns"
 
 
 def window_of_tables(tables: Mapping[str, Table]) -> Window | None:
-    """When a span with these tables was recorded."""
+    """Return the time window of the recording, from the tables of a span; None if unknown."""
     return window_of([table.ints(column.key) for table in tables.values() for column in _leading(table)])
 
 
 def times_within(tables: Mapping[str, Table]) -> list[IntArray]:
-    """The times of each column of times, ns since the epoch, of those that can be."""
+    """Return the known times (ns since the epoch) inside the recording, one array per time column."""
     window = window_of_tables(tables)
     columns = [table.ints(column.key) for table in tables.values() for column in _times(table)]
     return [] if window is None else [times[known(times) & ~window.strays(times)] for times in columns]
 
 
 def without_strays(tables: Mapping[str, Table], files: Mapping[str, str], log: ProblemLog) -> dict[str, Table]:
-    """The tables without rows that begin or end at no time of the recording, and such times of others unknown. files: by
-    table, for problems. A table that lies elsewhere for the most part has another clock, or was left by another
-    recording: it stays as it is."""
+    """Drop rows that start or end outside the recording, and set other such times to unknown.
+
+    A column with most of its times outside has another clock or comes from another recording: it stays unchanged.
+    files: table -> file name, for problems."""
     window = window_of_tables(tables)
     if window is None:
         return dict(tables)
-    return {name: _mended(table, window, FileReport(log, files.get(name, ""))) for name, table in tables.items()}
+    return {
+        name: _without_strays(table, window, FileReport(log, files.get(name, ""))) for name, table in tables.items()
+    }
 
 
 def _times(table: Table) -> list[Column]:
@@ -46,12 +51,12 @@ def _times(table: Table) -> list[Column]:
 
 
 def _leading(table: Table) -> list[Column]:
-    """Where rows tell when they were recorded."""
+    """Return the columns that date a row: the required times, or else the first one."""
     times = _times(table)
     return [column for column in times if column.required] or times[:1]
 
 
-def _mended(table: Table, window: Window, report: FileReport) -> Table:
+def _without_strays(table: Table, window: Window, report: FileReport) -> Table:
     lost = np.zeros(len(table), dtype=np.bool_)
     changed: dict[str, IntArray] = {}
     leading = _leading(table)
@@ -61,28 +66,28 @@ def _mended(table: Table, window: Window, report: FileReport) -> Table:
         if not wrong.any() or 2 * int(wrong.sum()) > int(known(times).sum()):
             continue
         if column in leading:
-            _tell(report, "outside_recording", column, times, wrong & ~lost)
+            _report(report, "outside_recording", column, times, wrong & ~lost)
             lost |= wrong
         else:
-            _tell(report, "bad_cell", column, times, wrong)
+            _report(report, "bad_cell", column, times, wrong)
             changed[column.key] = np.where(wrong, NULL_INT, times)
-    late = _late(table, window) & ~lost
+    late = _late_rows(table, window) & ~lost
     if late.any():
-        _tell(report, "outside_recording", table.column(_DURATION), table.ints(_DURATION), late)
+        _report(report, "outside_recording", table.column(_DURATION), table.ints(_DURATION), late)
         lost |= late
     if changed:
         table = replace(table, data={**table.data, **changed})
     return table.take(~lost) if lost.any() else table
 
 
-def _late(table: Table, window: Window) -> NDArray[np.bool_]:
-    """Mask of the rows that end beyond the recording."""
+def _late_rows(table: Table, window: Window) -> NDArray[np.bool_]:
+    """Mask of the rows that end after the recording."""
     if not (table.has(_START) and table.has(_DURATION)):
         return np.zeros(len(table), dtype=np.bool_)
     return window.late_ends(table.ints(_START), table.ints(_DURATION))
 
 
-def _tell(report: FileReport, code: str, column: Column, values: IntArray, wrong: NDArray[np.bool_]) -> None:
+def _report(report: FileReport, code: str, column: Column, values: IntArray, wrong: NDArray[np.bool_]) -> None:
     if wrong.any():
         where = column.headers[0] if column.headers else column.title
         found = Message("found.ns", ns=int(values[np.flatnonzero(wrong)[0]]))
