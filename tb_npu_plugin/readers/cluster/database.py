@@ -10,7 +10,7 @@ import numpy as np
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.readers.database.communication import comm_bandwidth, comm_links, comm_ops, comm_packets
 from tb_npu_plugin.readers.database.opening import opened_database
-from tb_npu_plugin.readers.database.progress import Steps, size_of
+from tb_npu_plugin.readers.database.progress import DatabaseProgress, size_of
 from tb_npu_plugin.readers.database.source import Rows, Source
 from tb_npu_plugin.readers.database.steps import step_table
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
@@ -28,9 +28,9 @@ def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
     with opened_database(reading.path, reading.report) as connection:
         if connection is None:
             return {}
-        steps = Steps(size_of(reading.path), reading.progress)
-        source = Source(connection, reading.report, reading.spool, steps.read)
-        steps.rows = source.rows(_SELECTS)
+        progress = DatabaseProgress(size_of(reading.path), reading.progress)
+        source = Source(connection, reading.report, reading.spool, progress.count_rows)
+        progress.total_rows = source.rows(_SELECTS)
         bandwidth = _operators(source, cluster.BANDWIDTH_ROWS)
         found = {
             "step_trace": _steps(source),
@@ -39,7 +39,7 @@ def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
             "comm_packets": _by_rank(bandwidth, comm_packets),
             "comm_links": comm_links(_operators(source, cluster.MATRIX_ROWS)),
         }
-        steps.made(1)
+        progress.set_built(1)
     return {name: table for name, table in found.items() if name in wanted and table is not None and len(table)}
 
 

@@ -1,1 +1,1 @@
-"""Databases of profilers: the same tables and events as from text files."""
+"""Reads profiler databases into the same tables and events as text files."""

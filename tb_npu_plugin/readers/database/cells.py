@@ -1,4 +1,4 @@
-"""Cells of SQLite to numpy: SQLite holds any type in any column."""
+"""Converts SQLite cells, which may have any type in any column, to numpy."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ Mask = NDArray[np.bool_]
 
 
 def ints_of(cells: Sequence[Any]) -> tuple[NDArray[np.int64], Mask]:
-    """int64, NULL_INT where unknown; and a mask of the cells that are neither NULL nor a number. Fractions are rounded
-    half to even, as everywhere."""
+    """Return int64 values, NULL_INT if unknown, and a mask of the cells that are neither NULL nor a number.
+
+    Fractions are rounded half to even."""
     found = np.array(cells)
     none = np.zeros(len(cells), dtype=np.bool_)
     if found.dtype.kind == "i":
@@ -40,7 +41,7 @@ def _int_of(cell: Any) -> int | None:
 
 
 def floats_of(cells: Sequence[Any]) -> tuple[NDArray[np.float64], Mask]:
-    """float64, NaN where unknown; and a mask of the cells that are neither NULL nor a finite number."""
+    """Return float64 values, NaN if unknown, and a mask of the cells that are neither NULL nor a finite number."""
     none = np.zeros(len(cells), dtype=np.bool_)
     found = np.array(cells)
     if found.dtype.kind in "if":
@@ -62,7 +63,7 @@ def _float_of(cell: Any) -> float:
 
 
 def text_of(cell: Any) -> str | None:
-    """Text; None where there is none. Figures become their digits."""
+    """Return the cell as text, numbers as their digits; None for NULL."""
     if cell is None:
         return None
     return cell.decode("utf-8", "surrogateescape") if isinstance(cell, bytes) else str(cell)

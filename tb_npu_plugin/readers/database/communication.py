@@ -1,4 +1,4 @@
-"""The tables of communication, from analysis.db.
+"""Communication tables from analysis.db.
 Source: docs/facts/ascend_pt.md, communication.json, communication_matrix.json; docs/facts/databases.md, analysis.db."""
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _STEP = re.compile(r"step(\d*)")
 
 
 def comm_ops(rows: Rows) -> Table:
-    """Communication operators, of COMM_TIME; idle time is recomputed from what it consists of, ratios as text exports
-    have them."""
+    """Return the communication operators of COMM_TIME. Idle time is recomputed from its parts, ratios as in text
+    exports."""
     out = RowBuilder(names.COMM_OPS_COLUMNS)
     figures = _columns(rows, "elapse_ms", "transit_ms", "wait_ms", "sync_ms", "idle_ms")
     for who, start, times in zip(_who(rows), rows.floats("start_us").tolist(), figures):
@@ -42,7 +42,7 @@ def comm_ops(rows: Rows) -> Table:
 
 
 def comm_bandwidth(rows: Rows) -> Table:
-    """Transports of each operator, of COMM_BANDWIDTH: one row for all its packages."""
+    """Return one row per operator and transport of COMM_BANDWIDTH, which has one per packet size."""
     out = RowBuilder(names.COMM_BANDWIDTH_COLUMNS)
     figures = _columns(rows, "size_mb", "time_ms", "bandwidth", "large_packet_ratio")
     seen = set()
@@ -56,18 +56,18 @@ def comm_bandwidth(rows: Rows) -> Table:
 
 
 def comm_packets(rows: Rows) -> Table:
-    """Packages by size, of COMM_BANDWIDTH."""
+    """Return the packets by size of COMM_BANDWIDTH."""
     out = RowBuilder(names.COMM_PACKETS_COLUMNS)
     figures = _columns(rows, "packet_mb", "packets_ms")
     counts = rows.ints("count").tolist()
     for who, transport, (packet, time), count in zip(_who(rows), rows.texts("transport"), figures, counts):
-        if count not in (0, NULL_INT):  # rows without packages stand for a transport only
+        if count not in (0, NULL_INT):  # rows without packets only name a transport
             out.add(*who, transport, _ns(packet, _MB), count, _ns(time, _MS))
     return out.table()
 
 
 def comm_links(rows: Rows) -> Table:
-    """The matrix of links, of COMM_MATRIX."""
+    """Return the link matrix of COMM_MATRIX."""
     out = RowBuilder(names.COMM_LINKS_COLUMNS)
     figures = _columns(rows, "size_mb", "time_ms", "bandwidth")
     ends = zip(rows.ints("src").tolist(), rows.ints("dst").tolist())
@@ -93,13 +93,13 @@ def comm_links(rows: Rows) -> Table:
 
 
 def _who(rows: Rows) -> Iterator[tuple[str | None, str | None, str, str | None]]:
-    """(step, kind, name, group) of each row."""
+    """Yield (step, kind, name, group) of each row."""
     for step, kind, name, group in zip(*(rows.texts(key) for key in ("step", "kind", "name", "group"))):
         yield step_of(step), _text(kind), name or "", _text(group)
 
 
 def step_of(text: str | None) -> str | None:
-    """Number of a step: "step50" and "50" are 50, "step" and "" none."""
+    """Return the number of a step: "50" for "step50" and "50", None for "step" and ""."""
     found = _STEP.fullmatch(text or "")
     return (found.group(1) if found else text) or None
 
@@ -109,7 +109,7 @@ def _columns(rows: Rows, *keys: str) -> Iterator[tuple[float, ...]]:
 
 
 def _ns(value: float, factor: int) -> int | None:
-    """A figure in ns or bytes, by its shortest digits, as if it stood in a text file."""
+    """Return a figure in ns or bytes, from its shortest digits, as if read from a text file."""
     return None if math.isnan(value) else scaled(repr(value), factor)
 
 
@@ -118,7 +118,7 @@ def _known(value: float) -> float | None:
 
 
 def _ratio(part: float, transit: float) -> float | None:
-    """part / (part + transit), 0 where both are; rounded as in text exports."""
+    """Return part / (part + transit), 0 if both are 0; rounded as in text exports."""
     if math.isnan(part) or math.isnan(transit):
         return None
     return round(part / (part + transit), 4) if part + transit else 0.0

@@ -1,5 +1,5 @@
-"""Which operators copies belong to. Databases link kernels and communication to operators, and no copies; but they tell
-what text exports find it out from.
+"""Finds the operators that launched copies. Databases link kernels and communication to operators, but not copies; these
+are matched in the same way as by text exports.
 Source: docs/facts/ascend_pt.md, operator_details.csv; docs/facts/databases.md, Joins."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.operators.tree import OperatorEvents, launched_by
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.source import Rows
-from tb_npu_plugin.readers.database.strings import places
+from tb_npu_plugin.readers.database.strings import find_rows
 from tb_npu_plugin.readers.database.task_queue import entries
 
 Index = NDArray[np.int64]
@@ -20,8 +20,8 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Copies:
-    """Copies that operators launched. parent: of each operator, -1 at the top; task: rows of TASK; op: the operator of
-    each of these."""
+    """Copies that operators launched. parent: parent of each operator, -1 at the top; task: row in TASK of each copy;
+    op: its operator."""
 
     parent: Index
     task: Index
@@ -29,12 +29,14 @@ class Copies:
 
 
 def find_copies(context: Context, ops: Rows) -> Copies:
-    """The copies of these operators (by start): a copy belongs to the operator that put the CANN call into the task
-    queue which launched it, or that ran then where there is no queue. Of several copies of one call the first counts."""
+    """Return the copies of operators, which must be ordered by start.
+
+    A copy belongs to the operator that enqueued its CANN call, or, without a task queue, to the operator that ran during
+    the call. Only the first of several copies of one call counts."""
     calls, tasks = context.calls, context.tasks
     rows = np.flatnonzero(context.are_copies)
     rows = rows[np.argsort(tasks.ints("start_ns")[rows], kind="stable")]
-    call = places(calls.ints("connection"), tasks.ints("connection")[rows])
+    call = find_rows(calls.ints("connection"), tasks.ints("connection")[rows])
     rows, call = rows[call >= 0], call[call >= 0]
     call, first = np.unique(call, return_index=True)
     rows = rows[first]

@@ -1,4 +1,4 @@
-"""The table "kernels": computing tasks and communication operators by start.
+"""Table "kernels": computing tasks and communication operators by start.
 Source: docs/facts/ascend_pt.md, kernel_details.csv; docs/facts/databases.md, Joins."""
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.metrics import metric_columns
-from tb_npu_plugin.readers.database.source import Rows, kept
+from tb_npu_plugin.readers.database.source import Rows, spooled
 from tb_npu_plugin.readers.database.steps import steps_of_kernels
-from tb_npu_plugin.readers.database.strings import picked, places
+from tb_npu_plugin.readers.database.strings import find_rows, take_text
 from tb_npu_plugin.readers.database.windows import step_rows
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS
@@ -28,14 +28,15 @@ _TEXTS = (
     "output_types",
     "output_formats",
 )
-#: Columns that older databases lack: then the table has none.
+#: Optional columns: older databases lack them.
 _MAYBE = ("op_state", "hf32")
 
 
 def read_kernels(context: Context) -> dict[str, Table]:
-    """Kernels with waiting times, steps and metrics. Steps are shown before the metrics are read, which may be most of
-    the database."""
-    joined = _Joined(context)
+    """Return kernels with waiting times, steps and metrics.
+
+    A preview shows the steps before the metrics are read, which may be most of the database."""
+    joined = _KernelRows(context)
     if not len(joined.start):
         return {}
     data = joined.columns()
@@ -45,13 +46,17 @@ def read_kernels(context: Context) -> dict[str, Table]:
     return {"kernels": table.with_columns(metric_columns(context, joined.task_ids()))}
 
 
-class _Joined:
-    """Rows by start. info, op: row in COMPUTE_TASK_INFO and in COMMUNICATION_OP, -1 where it is the other; task: row in
-    TASK, -1 for none."""
+class _KernelRows:
+    """Kernel rows by start.
+
+    info  row in COMPUTE_TASK_INFO, -1 for communication operators
+    op    row in COMMUNICATION_OP, -1 for computing tasks
+    task  row in TASK, -1 for none
+    """
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        info_task = places(context.tasks.ints("id"), context.compute.ints("id"))
+        info_task = find_rows(context.tasks.ints("id"), context.compute.ints("id"))
         infos = np.flatnonzero(info_task >= 0)
         if len(infos) < len(info_task):
             lost = len(info_task) - len(infos)
@@ -78,34 +83,34 @@ class _Joined:
         duration = self._end - self.start
         devices = self._either(context.devices(context.tasks), context.comm_devices)
         out: dict[str, Data] = {
-            "start_ns": kept(spool, self.start),
-            "dur_ns": kept(spool, duration),
-            "wait_ns": kept(spool, self._wait(devices)),
-            "device_id": kept(spool, devices),
+            "start_ns": spooled(spool, self.start),
+            "dur_ns": spooled(spool, duration),
+            "wait_ns": spooled(spool, self._wait(devices)),
+            "device_id": spooled(spool, devices),
             "task_id": self._of_task("task_id"),
             "stream_id": self._of_task("stream_id"),
             "context_id": self._of_task("context_id", unset=NO_ID),
             "model_id": self._models(),
-            "block_dim": kept(spool, np.where(self.op >= 0, 0, _at(compute.ints("block_dim"), self.info))),
-            "mix_block_dim": kept(spool, _at(compute.ints("mix_block_dim"), self.info)),
+            "block_dim": spooled(spool, np.where(self.op >= 0, 0, _at(compute.ints("block_dim"), self.info))),
+            "mix_block_dim": spooled(spool, _at(compute.ints("mix_block_dim"), self.info)),
             "name": self._text(compute, comm, "name"),
             "type": self._text(compute, comm, "type"),
         }
         for key in _TEXTS:
             if key not in _MAYBE or compute.has(key):
                 text = strings.column(compute.ints(key), unquote=key.endswith("_shapes"))
-                out[key] = picked(spool, text, self.info)
+                out[key] = take_text(spool, text, self.info)
         core = out["core"]
         assert isinstance(core, Text)
-        out["core"] = self._communicates(core)
+        out["core"] = self._with_communication_core(core)
         step = step_rows(context, self.start)
         if step is not None:
             ids = [str(id_) for id_ in context.steps.ints("id").tolist()]
-            out["step"] = picked(spool, Text.of(ids), step)
+            out["step"] = take_text(spool, Text.of(ids), step)
         return out
 
     def _wait(self, devices: IntArray) -> IntArray:
-        """Since the row before on the same device has ended; 0 for the first."""
+        """Return ns since the end of the previous row of the same device; 0 for the first."""
         wait = np.zeros(len(self.start), dtype=np.int64)
         for device in np.unique(devices).tolist():
             rows = np.flatnonzero(devices == device)
@@ -117,20 +122,20 @@ class _Joined:
 
     def _of_task(self, key: str, unset: int = NULL_INT) -> IntArray:
         values = _at(self._context.tasks.ints(key), self.task)
-        return kept(self._context.spool, np.where(values == unset, NULL_INT, values))
+        return spooled(self._context.spool, np.where(values == unset, NULL_INT, values))
 
     def _models(self) -> IntArray:
-        """Of a communication operator: that of its first task."""
+        """Return model ids; for a communication operator that of its first task."""
         models = self._context.tasks.ints("model_id")
-        return kept(self._context.spool, self._either(models, _at(models, self._context.comm_tasks)))
+        return spooled(self._context.spool, self._either(models, _at(models, self._context.comm_tasks)))
 
     def _text(self, compute: Rows, comm: Rows, key: str) -> Text:
         ids = np.where(self.op >= 0, _at(comm.ints(key), self.op), _at(compute.ints(key), self.info))
         strings = self._context.strings
         return strings.names(ids) if key == "name" else strings.column(ids)
 
-    def _communicates(self, core: Text) -> Text:
-        """Communication rows have a core of their own."""
+    def _with_communication_core(self, core: Text) -> Text:
+        """Set the core of communication rows."""
         if not (self.op >= 0).any():
             return core
         values = [*core.values]
@@ -138,11 +143,11 @@ class _Joined:
         if name not in values:
             values.append(name)
         codes = np.where(self.op >= 0, np.int32(values.index(name)), core.codes)
-        return picked(self._context.spool, Text(codes, values), np.arange(len(codes)))
+        return take_text(self._context.spool, Text(codes, values), np.arange(len(codes)))
 
 
 def _at(values: IntArray, rows: NDArray[np.int64]) -> IntArray:
-    """Values at rows, NULL_INT for row -1."""
+    """Return the values at rows, NULL_INT for row -1."""
     if not len(values):
         return np.full(len(rows), NULL_INT, dtype=np.int64)
     return np.where(rows >= 0, values[rows], NULL_INT)

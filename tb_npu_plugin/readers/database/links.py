@@ -1,6 +1,6 @@
-"""The tables "nic", "roce", "pcie" and "hccs": what text exports add up of the samples in a database.
+"""Tables "nic", "roce", "pcie" and "hccs": statistics of samples, as text exports compute them.
 Source: docs/facts/ascend_pt.md, Files copied from msprof; docs/facts/databases.md,
-ascend_pytorch_profiler.db, and the public source of msprof for what is added up how."""
+ascend_pytorch_profiler.db, and the public source of msprof for the formulas."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tb_npu_plugin.schema.torch_npu_db_reading import Select
 from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray, Table
 from tb_npu_plugin.units import BANDWIDTH_UNITS
 
-#: Digits behind the point, as text exports have them.
+#: Decimals in text exports.
 _DIGITS = 3
 
 
 def read_network(context: Context, select: Select, file: ResultFile) -> dict[str, Table]:
-    """Use of each port: means of its samples."""
+    """Return the mean use of each port."""
     rows = context.source.read(select)
     out = RowBuilder(file.columns)
     for device, port, chosen in _groups(context, rows, rows.ints("port")):
@@ -43,7 +43,7 @@ def read_network(context: Context, select: Select, file: ResultFile) -> dict[str
 
 
 def read_hccs(context: Context) -> dict[str, Table]:
-    """Most, least and mean of each direction."""
+    """Return maximum, minimum and mean of each direction."""
     rows = context.source.read(schema.HCCS)
     out = RowBuilder(files.HCCS.columns)
     for device, _, chosen in _groups(context, rows):
@@ -57,7 +57,7 @@ def read_hccs(context: Context) -> dict[str, Table]:
 
 
 def read_pcie(context: Context) -> dict[str, Table]:
-    """Means of the least, the most and the mean in the samples, by kind of packets."""
+    """Return, per kind of packets, the means of the samples' minimum, maximum and average."""
     rows = context.source.read(schema.PCIE)
     out = RowBuilder(files.PCIE.columns)
     for device, _, chosen in _groups(context, rows):
@@ -71,7 +71,7 @@ def read_pcie(context: Context) -> dict[str, Table]:
 def _groups(
     context: Context, rows: Rows, ports: IntArray | None = None
 ) -> Iterator[tuple[int | None, int | None, NDArray[np.bool_]]]:
-    """Device, port and mask of the rows of each."""
+    """Yield each device and port with a mask of its rows."""
     devices = context.devices(rows)
     ports = np.full(len(rows), NULL_INT, dtype=np.int64) if ports is None else ports
     for device, port in sorted(set(zip(devices.tolist(), ports.tolist()))):
@@ -80,7 +80,7 @@ def _groups(
 
 
 def _figure(value: float | None, key: str) -> float | None:
-    """In the unit of the mode."""
+    """Return the figure in the unit of its mode."""
     return None if value is None else round(value / (1000 if key == files.LATENCY else files.LINK_MB), _DIGITS)
 
 
@@ -100,7 +100,7 @@ def _most(values: IntArray) -> int | None:
 
 
 def _share(values: IntArray, whole: int | None) -> float | None:
-    """Percent of so many packets; 0 where there were none, as text exports say."""
+    """Return the percentage of packets; 0 without packets, as in text exports."""
     found = _most(values)
     if found is None or whole is None:
         return None

@@ -1,4 +1,4 @@
-"""The tables "op_memory", "memory_record" and "module_memory".
+"""Tables "op_memory", "memory_record" and "module_memory".
 Source: docs/facts/ascend_pt.md, Memory files; docs/facts/databases.md, Joins."""
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
-from tb_npu_plugin.readers.database.source import Rows, kept
-from tb_npu_plugin.readers.database.strings import Strings, picked
+from tb_npu_plugin.readers.database.source import Rows, spooled
+from tb_npu_plugin.readers.database.strings import Strings, take_text
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.torch_npu_db import TORCH_STRINGS
@@ -21,7 +21,7 @@ Index = NDArray[np.int64]
 
 
 def read_op_memory(context: Context) -> dict[str, Table]:
-    """Allocations: those of the framework, then those of the graph engine, each as they stand in the table."""
+    """Return the allocations of the framework, then those of the graph engine, each in the table's order."""
     rows = context.source.read(schema.OP_MEMORY)
     if not len(rows):
         return {}
@@ -31,12 +31,12 @@ def read_op_memory(context: Context) -> dict[str, Table]:
     names = context.strings.names(ids)
     if engine.any():
         names = _prefixed(names, engine)
-    data: dict[str, Data] = {"name": picked(context.spool, names, order), "device": _devices(context, rows, order)}
+    data: dict[str, Data] = {"name": take_text(context.spool, names, order), "device": _devices(context, rows, order)}
     return {"op_memory": _table(context, OP_MEMORY, rows, order, data)}
 
 
 def _prefixed(names: Text, engine: NDArray[np.bool_]) -> Text:
-    """Names of the graph engine as text exports have them."""
+    """Add the prefix that text exports give to names of the graph engine."""
     count = len(names.values)
     values = [*names.values, *(schema.GRAPH_ENGINE_PREFIX + name for name in names.values)]
     known = names.codes >= 0
@@ -44,8 +44,9 @@ def _prefixed(names: Text, engine: NDArray[np.bool_]) -> Text:
 
 
 def read_memory_record(context: Context) -> dict[str, Table]:
-    """Totals: the process's, then those of the allocators as they stand in the table, then the workspace's. The process is
-    sampled for the timeline too, where memory was not recorded: see formats.finish."""
+    """Return memory totals: of the process, then of the allocators in the table's order, then of the workspace.
+
+    The process is sampled even if memory profiling was off: see formats._finish."""
     rows = context.source.read(schema.MEMORY_RECORD)
     app = context.source.read(schema.NPU_MEMORY)
     place = context.strings.column(app.ints("place"))
@@ -59,12 +60,12 @@ def read_memory_record(context: Context) -> dict[str, Table]:
     codes = np.concatenate([np.zeros(len(chosen), dtype=np.int32), components.codes[order] + np.int32(1)])
 
     def both(of_app: IntArray, key: str) -> IntArray:
-        return kept(context.spool, np.concatenate([of_app, rows.ints(key)[order]]))
+        return spooled(context.spool, np.concatenate([of_app, rows.ints(key)[order]]))
 
     none = np.full(len(chosen), NULL_INT, dtype=np.int64)
     devices = np.concatenate([context.devices(app)[chosen], context.devices(rows)[order]])
     data: dict[str, Data] = {
-        "component": picked(context.spool, Text(codes, values), np.arange(len(codes))),
+        "component": take_text(context.spool, Text(codes, values), np.arange(len(codes))),
         "time_ns": both(app.ints("time_ns")[chosen], "time_ns"),
         "allocated_bytes": both(none, "allocated_bytes"),
         "reserved_bytes": both(app.ints("hbm")[chosen], "reserved_bytes"),
@@ -76,7 +77,7 @@ def read_memory_record(context: Context) -> dict[str, Table]:
 
 
 def read_module_memory(context: Context) -> dict[str, Table]:
-    """Memory of the modules, one after the other."""
+    """Return the memory of the modules, grouped by module."""
     rows = context.source.read(schema.MODULE_MEMORY)
     if not len(rows):
         return {}
@@ -87,18 +88,18 @@ def read_module_memory(context: Context) -> dict[str, Table]:
     order = np.argsort(names.codes, kind="stable")
     order = order[names.codes[order] >= 0]
     data: dict[str, Data] = {
-        "component": picked(context.spool, names, order),
-        "device_id": kept(context.spool, context.devices(rows)[order]),
+        "component": take_text(context.spool, names, order),
+        "device_id": spooled(context.spool, context.devices(rows)[order]),
         "device": _devices(context, rows, order),
     }
     return {"module_memory": _table(context, MODULE_MEMORY, rows, order, data)}
 
 
 def _table(context: Context, file: ResultFile, rows: Rows, order: Index, data: dict[str, Data]) -> Table:
-    """The columns of a declaration: those given, the others as the database has them under the same keys."""
+    """Return a table of the declared columns: those in `data`, the others from `rows` by key."""
     for column in file.columns:
         if column.key not in data and rows.has(column.key):
-            data[column.key] = kept(context.spool, rows.ints(column.key)[order])
+            data[column.key] = spooled(context.spool, rows.ints(column.key)[order])
     columns = tuple(column for column in file.columns if column.key in data)
     return Table(columns, {column.key: data[column.key] for column in columns})
 
@@ -108,7 +109,7 @@ def _devices(context: Context, rows: Rows, order: Sequence[int] | Index) -> Text
 
 
 def _named(devices: IntArray) -> Text:
-    """ "NPU:0" as text exports write it."""
+    """Return device names as in text exports: "NPU:0"."""
     found, code = np.unique(devices, return_inverse=True)
     return Text(
         np.where(devices == NULL_INT, -1, code.reshape(-1)).astype(np.int32),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.readers.database.context import Context
-from tb_npu_plugin.readers.database.source import kept, unknowns
+from tb_npu_plugin.readers.database.source import spooled, unknown_floats
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.metrics import header_of, metric_column
 from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, Kind
@@ -17,8 +17,7 @@ _KIB = 1024
 
 
 def metric_columns(context: Context, task_ids: IntArray) -> list[tuple[Column, Data]]:
-    """A column for each metric, in the order in which the database first names them. task_ids: globalTaskId of each
-    row, NULL_INT for none."""
+    """Return a column per metric, in order of first occurrence. task_ids: globalTaskId of each row, NULL_INT for none."""
     if not context.source.has(schema.METRICS):
         return []
     columns: dict[int, np.ndarray[Any, Any]] = {}
@@ -28,7 +27,7 @@ def metric_columns(context: Context, task_ids: IntArray) -> list[tuple[Column, D
         found, first = np.unique(chunk["name"], return_index=True)
         for name in found[np.argsort(first)].tolist():
             if name not in columns:
-                columns[name] = unknowns(context.spool, len(task_ids))
+                columns[name] = unknown_floats(context.spool, len(task_ids))
             mine = (chunk["name"] == name) & (rows >= 0)
             columns[name][rows[mine]] = chunk["value"][mine]
 
@@ -39,7 +38,7 @@ def metric_columns(context: Context, task_ids: IntArray) -> list[tuple[Column, D
         name = context.strings.text(id_)
         if name is not None and not name.startswith(schema.NO_SUCH_UNIT):
             column, data = _column(name, values)
-            out.append((column, kept(context.spool, data)))
+            out.append((column, spooled(context.spool, data)))
     return out
 
 
@@ -55,7 +54,7 @@ def _found(ordered: tuple[IntArray, IntArray], wanted: IntArray) -> IntArray:
 
 
 def _column(name: str, values: np.ndarray[Any, Any]) -> tuple[Column, np.ndarray[Any, Any]]:
-    """A metric as the text export has it."""
+    """Convert a metric to the text export's column and unit."""
     header = schema.METRIC_NAMES.get(name, name)
     header = header_of(header)
     column, _ = metric_column(header)
@@ -63,7 +62,7 @@ def _column(name: str, values: np.ndarray[Any, Any]) -> tuple[Column, np.ndarray
         values = values * _KIB
     if not column.kind.is_int:
         return column, values
-    unknown = np.isnan(values) | (np.abs(values) >= 2.0**63)  # a column of figures would not hold more
+    unknown = np.isnan(values) | (np.abs(values) >= 2.0**63)  # does not fit int64
     whole = np.rint(np.where(unknown, 0.0, values))
     if column.kind is Kind.INT and (whole != np.where(unknown, 0.0, values)).any():
         return Column(column.key, Kind.FLOAT, column.title, column.doc, column.group, column.headers), values

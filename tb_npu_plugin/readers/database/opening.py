@@ -1,4 +1,4 @@
-"""Opens a SQLite file so that nothing is ever written beside it.
+"""Opens a SQLite file without ever writing next to it.
 Source: docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema.core import LOG_SUFFIXES
 
 _MAGIC = b"SQLite format 3\0"
-#: Bytes of the header.
+#: Bytes of the SQLite header.
 _HEADER = 100
-#: A header that promises more than so many times the file is no sound one.
+#: A header that states more than this many times the file size is damaged.
 _MOST = 1000
 
 
 class _Connection(sqlite3.Connection):
-    """Damage may be in names, too, which SQLite quotes in its messages: sqlite3 does not get over those that are no
-    UTF-8."""
+    """Reports damaged names as DatabaseError: SQLite quotes them in messages, and sqlite3 fails if they are not UTF-8."""
 
     def execute(self, *args: Any) -> sqlite3.Cursor:
         try:
@@ -39,14 +38,14 @@ class _Connection(sqlite3.Connection):
 
 @contextmanager
 def opened_database(path: Path, report: FileReport) -> Iterator[sqlite3.Connection | None]:
-    """A connection that only reads; None after a problem. Texts come as bytes.
+    """Open a read-only connection that returns text as bytes; None after a problem.
 
-    SQLite makes files beside a database in WAL mode even when it only reads, unless it is told that the file never
-    changes. What a log beside it holds is not seen then, be it the newest rows or what an unfinished change has
-    overwritten, so such a database is copied to a temporary folder first. So is one that was cut, with zeros at its end:
-    SQLite would refuse all of it.
+    SQLite creates files next to a database in WAL mode even for reading, unless it is opened as immutable. An immutable
+    connection ignores logs, which hold the newest rows or pages that an unfinished change overwrote, so a database with
+    logs is copied to a temporary folder first. A truncated database is copied, too, and padded with zeros, as SQLite
+    would reject all of it.
     """
-    state = _looked_at(path, report)
+    state = _state_of(path, report)
     if state is None:
         yield None
         return
@@ -61,8 +60,8 @@ def opened_database(path: Path, report: FileReport) -> Iterator[sqlite3.Connecti
 
 @dataclass(frozen=True)
 class _State:
-    """logs: ends of the names of logs with something in them; pages: bytes that the header promises; size: bytes of the
-    file."""
+    """logs: suffixes of the logs that are not empty; pages: bytes that the header states, if truncated; size: bytes of
+    the file."""
 
     logs: tuple[str, ...]
     pages: int
@@ -73,8 +72,8 @@ class _State:
         return bool(self.logs) or self.pages > self.size
 
 
-def _looked_at(path: Path, report: FileReport) -> _State | None:
-    """What a file is; None after a problem."""
+def _state_of(path: Path, report: FileReport) -> _State | None:
+    """Inspect the file and its logs; None after a problem."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -104,7 +103,7 @@ def _log_of(path: Path, end: str) -> Path:
 
 
 def _connected(path: Path, state: _State, folder: str, report: FileReport) -> sqlite3.Connection | None:
-    """A connection to the file itself, or to a copy of it and its logs in a folder."""
+    """Connect to the file itself, or to a copy of it and its logs in `folder`."""
     mode = "mode=ro&immutable=1"
     try:
         if state.needs_copy:

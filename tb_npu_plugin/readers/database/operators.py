@@ -1,4 +1,4 @@
-"""The table "operators". Source: docs/facts/ascend_pt.md, operator_details.csv; docs/facts/databases.md, Joins."""
+"""Table "operators". Source: docs/facts/ascend_pt.md, operator_details.csv; docs/facts/databases.md, Joins."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from tb_npu_plugin.analysis.operators.nesting import codes, nesting
 from tb_npu_plugin.analysis.operators.tree import nested
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.copies import find_copies
-from tb_npu_plugin.readers.database.source import Rows, kept
-from tb_npu_plugin.readers.database.strings import picked, places
+from tb_npu_plugin.readers.database.source import Rows, spooled
+from tb_npu_plugin.readers.database.strings import find_rows, take_text
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.trace import STEP_MARK
@@ -21,10 +21,10 @@ _FRAME_END = ";\r\n"
 
 
 def read_operators(context: Context) -> dict[str, Table]:
-    """Operator calls by start, without step marks.
+    """Return operator calls by start, without step marks.
 
-    Device time is that of the kernels and communication operators that the database links to a call, and of its
-    copies. Where it does not tell the cores (level 0), time on the AI Core is unknown.
+    Device time is that of the kernels and communication operators that the database links to a call, and of its copies.
+    AI Core time is unknown if cores were not recorded (level 0).
     """
     ops = context.torch_of_kind("op")
     if not len(ops):
@@ -41,26 +41,26 @@ def read_operators(context: Context) -> dict[str, Table]:
     marks = np.array([STEP_MARK in value for value in names.values] + [False])
     rows = np.flatnonzero(~marks[names.codes])
     data: dict[str, Data] = {
-        "name": picked(spool, names, rows),
-        "input_shapes": picked(spool, strings.column(ops.ints("input_shapes"), unquote=True), rows),
-        "call_stack": picked(spool, stacks(context, ops.ints("chain")), rows),
-        "host_self_ns": kept(spool, times.host_self[rows]),
-        "host_total_ns": kept(spool, times.host_total[rows]),
-        "device_self_ns": kept(spool, times.device_self[rows]),
-        "device_total_ns": kept(spool, times.device_total[rows]),
-        "nested": kept(spool, nesting(copies.parent, codes(names), ops.ints("input_shapes"))[rows]),
+        "name": take_text(spool, names, rows),
+        "input_shapes": take_text(spool, strings.column(ops.ints("input_shapes"), unquote=True), rows),
+        "call_stack": take_text(spool, call_stacks(context, ops.ints("chain")), rows),
+        "host_self_ns": spooled(spool, times.host_self[rows]),
+        "host_total_ns": spooled(spool, times.host_total[rows]),
+        "device_self_ns": spooled(spool, times.device_self[rows]),
+        "device_total_ns": spooled(spool, times.device_total[rows]),
+        "nested": spooled(spool, nesting(copies.parent, codes(names), ops.ints("input_shapes"))[rows]),
     }
     if cores_known:
-        data["device_self_aicore_ns"] = kept(spool, times.device_self_aicore[rows])
-        data["device_total_aicore_ns"] = kept(spool, times.device_total_aicore[rows])
+        data["device_self_aicore_ns"] = spooled(spool, times.device_self_aicore[rows])
+        data["device_total_aicore_ns"] = spooled(spool, times.device_total_aicore[rows])
     columns = tuple(column for column in TABLES["operators"] if column.key in data)
     return {"operators": Table(columns, data)}
 
 
 def _device_times(context: Context, ops: Rows) -> tuple[IntArray, IntArray | None]:
-    """Device time, and that on the AI Core (None: not known), of what each call launched itself, ns."""
+    """Return the self device time of each call and its part on AI Cores (None: unknown), in ns."""
     tasks, compute, comm = context.tasks, context.compute, context.comm
-    task = places(tasks.ints("id"), compute.ints("id"))
+    task = find_rows(tasks.ints("id"), compute.ints("id"))
     there = task >= 0
     connection = np.concatenate([tasks.ints("connection")[task[there]], comm.ints("connection")])
     dur = np.concatenate(
@@ -79,19 +79,19 @@ def _device_times(context: Context, ops: Rows) -> tuple[IntArray, IntArray | Non
 
 
 def _sums(row: IntArray, wanted: IntArray, connection: IntArray, dur: IntArray, count: int) -> IntArray:
-    """Sum of the durations with the connections that each row wants."""
+    """Return the sum of durations per row: `row` and `wanted` pair rows with connections."""
     keys, code = np.unique(connection, return_inverse=True)
     by_key = np.zeros(len(keys), dtype=np.int64)
     np.add.at(by_key, code.reshape(-1), dur)
-    place = places(keys, wanted)
+    place = find_rows(keys, wanted)
     out = np.zeros(count, dtype=np.int64)
     found = place >= 0
     np.add.at(out, row[found], by_key[place[found]])
     return out
 
 
-def stacks(context: Context, chains: IntArray) -> Text:
-    """Call stacks, innermost frame first, by the ids of their chains; unknown where there is none."""
+def call_stacks(context: Context, chains: IntArray) -> Text:
+    """Return the call stack of each chain id, innermost frame first; unknown without one."""
     frames = context.source.read(schema.CALL_CHAINS)
     order = np.lexsort((frames.ints("depth"), frames.ints("id")))
     ids = frames.ints("id")[order]
@@ -105,4 +105,4 @@ def stacks(context: Context, chains: IntArray) -> Text:
         for start, end in zip(bounds, bounds[1:])
     ]
     by_chain = Text.of(text.strip() or None for text in joined)
-    return picked(context.spool, by_chain, places(keys, chains))
+    return take_text(context.spool, by_chain, find_rows(keys, chains))

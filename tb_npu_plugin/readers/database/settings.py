@@ -1,4 +1,4 @@
-"""How a span was recorded, as far as the profiler's database tells it and the JSON files beside it do not."""
+"""Completes the capture settings from the profiler's database if JSON files lack them."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from tb_npu_plugin.schema import torch_npu_json as names
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.torch_npu_db import PROFILER_DATABASE
 
-#: What META_DATA holds of its own.
+#: Prefix of META_DATA keys that describe the database itself.
 _OWN = "SCHEMA_VERSION"
 _TAKEN = (names.GROUPS, names.ENVIRONMENT, names.DISTRIBUTED, names.SIMULATED)
 
 
-def completed(
+def with_database_settings(
     capture: Capture,
     folder: Path,
     files: Sequence[str],
     log: ProblemLog,
     database: ResultFile = PROFILER_DATABASE,
 ) -> Capture:
-    """The capture with what is unknown taken from the profiler's database among the files, if there is one. Problems
-    are left to the reader of its tables."""
+    """Return the capture with unknown fields filled from the profiler's database, if `files` has one.
+
+    Problems are left to the reader of its tables."""
     for relative in files:
         path = folder / relative
         if not database.matches(path.name):
@@ -74,7 +75,7 @@ def _completed(capture: Capture, source: Source, name: str) -> Capture:
 
 
 def _value(text: str | None) -> Any:
-    """JSON as the profiler writes it; what is none stays text."""
+    """Decode JSON; other text stays text."""
     try:
         return json.loads(text or "null")
     except (ValueError, RecursionError):

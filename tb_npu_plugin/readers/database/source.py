@@ -1,4 +1,4 @@
-"""Reads tables of one database as columns, some thousand rows at a time."""
+"""Reads tables of one database as columns, CHUNK_ROWS rows at a time."""
 
 from __future__ import annotations
 
@@ -23,35 +23,36 @@ from tb_npu_plugin.readers.shared.spool import IN_MEMORY, GrowingColumn, Spool
 from tb_npu_plugin.schema.torch_npu_db_reading import END, MOMENTS, SELECTS, START, Content, Field, Select
 from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray
 
-#: Rows of a table that are looked at to begin with, and rows that are Python objects at a time.
-_SAMPLES, _CHUNK_ROWS = 256, 1 << 12
-#: Table and column of times, quoted.
-Place = tuple[str, str]
+#: Sampled rows per table.
+_SAMPLES = 256
+#: Rows that are Python objects at a time.
+CHUNK_ROWS = 1 << 12
+#: Quoted names of a table and its time column.
+TimeColumn = tuple[str, str]
 
 
-class Recording:
-    """The window of one database. All its times need not be read for it: as long as what is read lies around some
-    samples, nothing is wrong."""
+class RecordingWindow:
+    """The recording window of one database. A sample of its times is enough until a time lies outside."""
 
-    def __init__(self, connection: sqlite3.Connection, places: Callable[[], Sequence[Place]]) -> None:
-        self._connection, self._places = connection, places
+    def __init__(self, connection: sqlite3.Connection, time_columns: Callable[[], Sequence[TimeColumn]]) -> None:
+        self._connection, self._time_columns = connection, time_columns
         self._window: Window | None = None
         self._is_exact = False
 
     def window(self, *times: IntArray) -> Window | None:
-        """The window, for these times to be held against it; None where the database tells no time at all."""
+        """Return the window to check these times against; None if the database has no times."""
         if self._window is None and not self._is_exact:
-            self._window = window_of([self._sampled(place) for place in self._places()])
+            self._window = window_of([self._sampled(column) for column in self._time_columns()])
         window = self._window
         if not self._is_exact and (window is None or any(window.strays(column).any() for column in times)):
-            self._window = window_of([self._every(place) for place in self._places()])
+            self._window = window_of([self._all_times(column) for column in self._time_columns()])
             self._is_exact = True
         return self._window
 
-    def _sampled(self, place: Place) -> IntArray:
-        """Times of rows all over a table."""
-        table, column = place
-        with suppress(sqlite3.DatabaseError):  # whoever reads the table reports it
+    def _sampled(self, time_column: TimeColumn) -> IntArray:
+        """Return the times of _SAMPLES evenly spaced rows."""
+        table, column = time_column
+        with suppress(sqlite3.DatabaseError):  # the reader of the table reports it
             ((first, last),) = self._connection.execute(f"SELECT MIN(rowid), MAX(rowid) FROM {table}")
             if isinstance(first, int) and isinstance(last, int):
                 rows = ",".join(map(str, np.unique(np.linspace(first, last, _SAMPLES).astype(np.int64)).tolist()))
@@ -59,27 +60,25 @@ class Recording:
                 return ints_of([cell for (cell,) in found])[0]
         return np.zeros(0, dtype=np.int64)
 
-    def _every(self, place: Place) -> IntArray:
-        """All times of a table that can be read."""
-        table, column = place
+    def _all_times(self, time_column: TimeColumn) -> IntArray:
+        """Return all readable times of a table."""
+        table, column = time_column
         parts = [np.zeros(0, dtype=np.int64)]
         with suppress(sqlite3.DatabaseError):
             cursor = self._connection.execute(f"SELECT {column} FROM {table}")
-            while rows := cursor.fetchmany(_CHUNK_ROWS):
+            while rows := cursor.fetchmany(CHUNK_ROWS):
                 parts.append(ints_of([cell for (cell,) in rows])[0])
         return np.concatenate(parts)
 
 
-#: Rows that are Python objects at a time.
-CHUNK_ROWS = 1 << 12
-#: Nothing that is recorded lasts longer, ns: 30 days.
+#: Longest valid duration, ns: 30 days.
 _LONGEST = 30 * 24 * 3600 * 10**9
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of one table in its order. data: by key of the Select; ids where the column holds ids. Keys that the table
-    lacks are not there."""
+    """Rows of one table in its order. data: key of the Select -> values; ids are not resolved; missing columns are
+    left out."""
 
     count: int
     data: Mapping[str, Any]
@@ -88,7 +87,7 @@ class Rows:
         return self.count
 
     def take(self, rows: IntArray) -> Rows:
-        """Some of the rows, by their numbers."""
+        """Return rows by number."""
         data = {
             key: [values[row] for row in rows] if isinstance(values, list) else values[rows]
             for key, values in self.data.items()
@@ -96,48 +95,48 @@ class Rows:
         return Rows(len(rows), data)
 
     def has(self, key: str) -> bool:
-        """The table has this column."""
+        """Whether the table has this column."""
         return key in self.data
 
     def ints(self, key: str) -> IntArray:
-        """An integer column; all unknown where the table lacks it."""
+        """Return an integer column; all unknown if the table lacks it."""
         found: IntArray | None = self.data.get(key)
         return np.full(self.count, NULL_INT, dtype=np.int64) if found is None else found
 
     def floats(self, key: str) -> FloatArray:
-        """A float column; all unknown where the table lacks it."""
+        """Return a float column; all unknown if the table lacks it."""
         found: FloatArray | None = self.data.get(key)
         return np.full(self.count, np.nan) if found is None else found
 
     def floats_of(self, key: str) -> FloatArray:
-        """An integer column as floats, NaN where unknown."""
+        """Return an integer column as floats, NaN if unknown."""
         values = self.ints(key)
         return np.where(values == NULL_INT, np.nan, values.astype(np.float64))
 
     def texts(self, key: str) -> list[str | None]:
-        """A text column (Content.TEXT); all unknown where the table lacks it."""
+        """Return a text column (Content.TEXT); all unknown if the table lacks it."""
         found: list[str | None] | None = self.data.get(key)
         return [None] * self.count if found is None else found
 
 
 class Source:
-    """One open database. What is wrong with a table goes to the report once, however often it is read. `told`: how many
-    rows were read since it was last called."""
+    """One open database. Each defect is reported once, even if its table is read again. `progress` is called with the
+    number of rows read since its last call."""
 
     def __init__(
         self,
         connection: sqlite3.Connection,
         report: FileReport,
         spool: Spool,
-        told: Callable[[int], None] = lambda count: None,
+        progress: Callable[[int], None] = lambda count: None,
     ) -> None:
-        self.report, self.spool, self._told_rows = report, spool, told
+        self.report, self.spool, self._progress = report, spool, progress
         self._connection = connection
         self._columns: dict[str, dict[str, str]] = {}  # table -> lower case name -> name
-        self._told: set[str] = set()
-        self._whole: set[tuple[str, str]] = set()  # table and column of what was read, and its defects told
+        self._reported: set[str] = set()
+        self._checked: set[tuple[str, str]] = set()  # (table, column) read before, with their defects reported
         self.tables = self._tables()
-        self._recording = Recording(connection, self._moments)
+        self._recording = RecordingWindow(connection, self._time_columns)
 
     def _tables(self) -> frozenset[str]:
         try:
@@ -151,31 +150,31 @@ class Source:
         return frozenset(text_of(name) or "" for kind, name in found if kind == b"table")
 
     def has(self, select: Select) -> bool:
-        """The table is there with the columns that it must have; a problem where columns are missing."""
+        """Whether the table exists with its required columns; missing columns are reported."""
         if select.table not in self.tables:
             return False
         missing = [field.names[0] for field in select.fields if field.required and not self._name(select, field)]
-        if missing and self._first(select.table):
+        if missing and self._is_first(select.table):
             self.report.add("missing_table_column", select.table, expected=", ".join(missing))
         return not missing
 
     def rows(self, selects: Iterable[Select]) -> int:
-        """About how many rows these tables have: their last row ids, which need not be counted."""
+        """Estimate the number of rows by the last row ids, which is faster than counting."""
         total = 0
         for select in selects:
             if select.table in self.tables:
-                with suppress(sqlite3.DatabaseError):  # whoever reads the table reports it
+                with suppress(sqlite3.DatabaseError):  # the reader of the table reports it
                     ((last,),) = self._connection.execute(f"SELECT MAX(rowid) FROM {_quoted(select.table)}")
                     total += last if isinstance(last, int) else 0
         return total
 
-    def _first(self, what: str) -> bool:
-        new = what not in self._told
-        self._told.add(what)
-        return new
+    def _is_first(self, defect: str) -> bool:
+        is_new = defect not in self._reported
+        self._reported.add(defect)
+        return is_new
 
     def _name(self, select: Select, field: Field) -> str | None:
-        """Name of a column as this database spells it."""
+        """Return the column's name in this database; None if missing."""
         known = self._columns.get(select.table)
         if known is None:
             try:
@@ -187,8 +186,9 @@ class Source:
         return next((known[name.lower()] for name in field.names if name.lower() in known), None)
 
     def read(self, select: Select, *keys: str) -> Rows:
-        """The rows of a table, of some columns or all; none where it is not there. Rows without a valid value of a
-        required column are lost, other bad values unknown."""
+        """Return the rows of a table with the columns `keys` or all; no row if the table is missing.
+
+        Rows without a valid value in a required column are dropped, other invalid values are unknown."""
         fields = self._fields(select, keys) if self.has(select) else []
         columns = [_ColumnReader(field, self.spool) for field, _ in fields]
 
@@ -202,20 +202,20 @@ class Source:
         return Rows(taken, {column.field.key: column.result() for column in columns})
 
     def _repair(self, select: Select, name: str, texts: list[str | None]) -> None:
-        """Texts that hold bytes that are none: a problem."""
+        """Repair invalid UTF-8 and report it."""
         for row, text in enumerate(texts):
             if text is not None and not text.isascii() and is_damaged(text):
                 texts[row] = repaired(text)
                 self._add("bad_bytes", select, name, text)
 
     def _fields(self, select: Select, keys: tuple[str, ...]) -> list[tuple[Field, str]]:
-        """The columns that are there, of those asked for or all, and their names."""
+        """Return the existing columns of `keys` (or all), with their names in the database."""
         wanted = [field for field in select.fields if not keys or field.key in keys]
         named = [(field, self._name(select, field)) for field in wanted]
         return [(field, name) for field, name in named if name is not None]
 
     def chunks(self, select: Select, keys: tuple[str, ...], take: Callable[[dict[str, Any]], None]) -> int:
-        """Give the rows of a table in pieces, each a dict of columns; how many there were. See `read`."""
+        """Call `take` with each chunk of rows, a dict of columns. Returns the number of rows. See `read`."""
         if not self.has(select):
             return 0
         fields = self._fields(select, keys)
@@ -227,11 +227,11 @@ class Source:
                     chunk = self._chunk(select, fields, rows)
                     total += len(next(iter(chunk.values())))
                     take(chunk)
-                    self._told_rows(len(rows))
+                    self._progress(len(rows))
         except sqlite3.DatabaseError as error:
-            if self._first(f"{select.table} cut"):
+            if self._is_first(f"{select.table} cut"):
                 self.report.table_damaged(select.table, error)
-        self._whole.update((select.table, name) for _, name in fields)
+        self._checked.update((select.table, name) for _, name in fields)
         return total
 
     def _fetched(self, select: Select, shown: str) -> Iterator[list[tuple[Any, ...]]]:
@@ -270,8 +270,8 @@ class Source:
         out: Mapping[str, Any],
         lost: Mask,
     ) -> Mask:
-        """Mask of further rows that end before they start, as what was still running has 0 there; or last longer than
-        any recording, as what lost its start has 0 there."""
+        """Mask of further rows that end before they start (unfinished rows end at 0) or exceed _LONGEST (rows without a
+        start have 0)."""
         wrong = np.zeros(len(lost), dtype=np.bool_)
         if START not in out or END not in out:
             return wrong
@@ -292,8 +292,7 @@ class Source:
         out: dict[str, Any],
         lost: Mask,
     ) -> Mask:
-        """Mask of further rows that begin or end at a time that is none of the recording. Other such times become
-        unknown."""
+        """Mask of further rows with a required time outside the recording. Other such times become unknown."""
         wrong = np.zeros(len(lost), dtype=np.bool_)
         moments = [key for key in MOMENTS if key in out]
         window = self._recording.window(*(out[key][~lost] for key in moments)) if moments else None
@@ -311,8 +310,8 @@ class Source:
                 self._report(select, field, name, column, found)
         return wrong
 
-    def _moments(self) -> list[Place]:
-        """Where rows tell when they were recorded: their begin, or their only time."""
+    def _time_columns(self) -> list[TimeColumn]:
+        """Return the columns that date the rows: the start, or the only time."""
         return [
             (_quoted(select.table), _quoted(name))
             for select in SELECTS
@@ -331,13 +330,13 @@ class Source:
             self._add(code, select, name, found)
 
     def _add(self, code: str, select: Select, name: str, found: str) -> None:
-        """Tell a defect of a column that was not read before."""
-        if (select.table, name) not in self._whole:
+        """Report a defect, unless the column was read before."""
+        if (select.table, name) not in self._checked:
             self.report.add(code, f"{select.table}, {name}", found=found, kind=f"{select.table}.{name}")
 
 
 class _ColumnReader:
-    """One column while it is read."""
+    """Collects one column."""
 
     def __init__(self, field: Field, spool: Spool) -> None:
         self.field = field
@@ -360,8 +359,9 @@ def _quoted(name: str) -> str:
 
 
 def _expression(field: Field, name: str) -> str:
-    """Integers that are NULL come as NULL_INT: columns of one type are converted at C speed. SQLite reads -2**63 as a
-    float, so it is put together."""
+    """Return the SQL expression of a column, with NULL_INT for NULL: numpy converts columns of one type fast.
+
+    SQLite parses -2**63 as a float, hence the subtraction."""
     if field.content in (Content.INT, Content.STRING) and not field.required:
         return f"ifnull({_quoted(name)}, (-9223372036854775807 - 1))"
     return _quoted(name)
@@ -379,15 +379,15 @@ def _unknown(values: Any) -> Mask:
     return np.asarray(np.isnan(values) if values.dtype.kind == "f" else values == NULL_INT)
 
 
-def kept(spool: Spool, values: NDArray[Any]) -> NDArray[Any]:
-    """A finished column, in a file if it is long."""
+def spooled(spool: Spool, values: NDArray[Any]) -> NDArray[Any]:
+    """Move a finished column to a file if it is long."""
     column = spool.column(values.dtype)
     column.append(values)
     return column.values()
 
 
-def unknowns(spool: Spool, count: int) -> FloatArray:
-    """A column of unknown floats that may be written to, in a file if it is long."""
+def unknown_floats(spool: Spool, count: int) -> FloatArray:
+    """Return a writable column of NaN, in a file if it is long."""
     if spool.folder is None or count * 8 <= IN_MEMORY:
         return np.full(count, np.nan)
     descriptor, name = tempfile.mkstemp(dir=spool.folder)

@@ -1,4 +1,4 @@
-"""The tables "op_statistic" and "api_statistic". Source: docs/facts/ascend_pt.md, Statistics files."""
+"""Tables "op_statistic" and "api_statistic". Source: docs/facts/ascend_pt.md, Statistics files."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.schema.torch_npu_csv import API_STATISTIC, OP_STATISTIC
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table
 
-#: Text exports say so for calls on the host.
+#: Device name of host calls in text exports.
 _HOST = "host"
 
 
 def op_statistic(kernels: Table, communication: str) -> dict[str, Table]:
-    """Kernels by type and core, by total time. None where types are not known (level 0). communication: core of
-    communication rows."""
+    """Return kernels by type and core, longest total first; no table if types are unknown (level 0).
+
+    communication: core of communication rows, which are left out."""
     types, cores = kernels.text("type"), kernels.text("core")
     computing = np.flatnonzero(~cores.equals(communication))
     if not (types.codes[computing] >= 0).any():
@@ -47,7 +48,7 @@ def op_statistic(kernels: Table, communication: str) -> dict[str, Table]:
 
 
 def read_api_statistic(context: Context) -> dict[str, Table]:
-    """CANN calls by level and name, in the order of their first calls."""
+    """Return CANN calls by level and name, in the order of their first calls."""
     calls = context.calls
     if not len(calls):
         return {}
@@ -78,12 +79,12 @@ def read_api_statistic(context: Context) -> dict[str, Table]:
 
 
 def _mean(total: int, count: int) -> int:
-    """ns, rounded as text exports do: us with three decimals."""
+    """Return the mean in ns, rounded as in text exports: us with three decimals."""
     return round(round(total / count / 1000, 3) * 1000)
 
 
 class _Groups:
-    """Sums of durations by key, groups in the order of their first rows. squares: Python ints, so exact."""
+    """Statistics of durations by key, in order of first occurrence. squares: Python ints, exact below _EXACT rows."""
 
     def __init__(self, key: IntArray, dur: IntArray) -> None:
         keys, first, code = np.unique(key, return_index=True, return_inverse=True)
@@ -109,5 +110,5 @@ class _Groups:
         ]
 
 
-#: Squares of up to so many durations are added exactly.
+#: Groups with fewer rows add squares exactly.
 _EXACT = 1 << 16

@@ -1,4 +1,4 @@
-"""The table "step_trace", from analysis.db or the kernels.
+"""Table "step_trace", from analysis.db or the kernels.
 Source: docs/facts/ascend_pt.md, step_trace_time.csv; docs/facts/databases.md, analysis.db."""
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tb_npu_plugin.units import TIME_UNITS, scaled
 
 
 def read_step_trace(source: Source) -> dict[str, Table]:
-    """Steps as they stand."""
+    """Return the recorded steps."""
     rows = source.read(schema.STEP_TRACE)
     return {STEP_TRACE.id: with_numbered_steps(step_table(rows), STEP_TRACE.id, source.report)} if len(rows) else {}
 
 
 def step_table(rows: Rows) -> Table:
-    """The table of rows of STEP_TRACE; figures are microseconds."""
+    """Convert rows of STEP_TRACE, with figures in microseconds, to a table."""
     data: dict[str, Data] = {}
     for column in STEP_TRACE.columns:
         if not rows.has(column.key):
@@ -41,7 +41,7 @@ def step_table(rows: Rows) -> Table:
 
 
 def steps_of_kernels(kernels: Table) -> Table:
-    """What the kernels tell of the steps; see analysis.steps."""
+    """Compute the steps from the kernels; see analysis.steps."""
     found = [asdict(step) for step in steps.from_kernels(kernels)]
     columns = tuple(column for column in (*STEP_TRACE.columns, STEP_START) if found and column.key in found[0])
     return from_lists(columns, {column.key: [step[column.key] for step in found] for column in columns})

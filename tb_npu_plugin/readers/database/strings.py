@@ -1,4 +1,4 @@
-"""STRING_IDS and enumerations: ids to texts."""
+"""Resolves ids of STRING_IDS and enumeration tables to texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.readers.database.source import Source, kept
+from tb_npu_plugin.readers.database.source import Source, spooled
 from tb_npu_plugin.readers.shared.damage import is_damaged, repaired
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
@@ -16,21 +16,21 @@ from tb_npu_plugin.schema.torch_npu_db_reading import Select
 from tb_npu_plugin.tables import NULL_INT, IntArray, Text
 from tb_npu_plugin.texts import TextList
 
-#: Texts that say that there is no value.
+#: Texts that mean "no value".
 _MISSING = frozenset(("", "N/A"))
 _PIECE = 1 << 18
-#: Name of what has lost its own.
+#: Name for an id without a text.
 _STAND_IN = "text {0}"
 
 
 class Strings:
-    """The texts of a table of ids; a later row with the same id does not count."""
+    """The texts of an id table; the first row of an id counts."""
 
     def __init__(self, source: Source, select: Select) -> None:
         self._spool = source.spool
         self._report = source.report
         self._where = select.table
-        self._told = False
+        self._is_reported = False
         ids: list[IntArray] = []
         blob = bytearray()
         lengths: list[int] = []
@@ -57,14 +57,14 @@ class Strings:
         return len(self._ids)
 
     def _places(self, ids: IntArray) -> NDArray[np.int64]:
-        """Where the texts of these ids are; -1 for ids that are not there."""
+        """Return the index of each id's text; -1 if missing."""
         if not len(self._ids):
             return np.full(len(ids), -1, dtype=np.int64)
         at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
         return np.where(self._ids[at] == ids, self._place[at], -1)
 
     def text(self, id_: int) -> str | None:
-        """The text of one id."""
+        """Return the text of one id; None if missing."""
         place = int(self._places(np.array([id_], dtype=np.int64))[0])
         return None if place < 0 else self._at(place)
 
@@ -77,7 +77,7 @@ class Strings:
         return text
 
     def names(self, ids: IntArray) -> Text:
-        """As `column`, for rows that are nothing without their name: where the text is lost, the id stands for it."""
+        """As `column`, for required names: an id without a text gives a substitute name."""
         text = self.column(ids)
         lost = np.flatnonzero(self.lost(ids))
         if not len(lost):
@@ -88,18 +88,19 @@ class Strings:
         return Text(codes, [*text.values, *(_STAND_IN.format(id_) for id_ in found.tolist())])
 
     def lost(self, ids: IntArray) -> NDArray[np.bool_]:
-        """Mask of the ids that should have a text and have none."""
+        """Mask of the ids whose text is missing."""
         return np.asarray((self._places(ids) < 0) & (ids != NULL_INT) & (ids != NO_ID))
 
     def column(self, ids: IntArray, unquote: bool = False, raw: bool = False) -> Text:
-        """A text column from a column of ids. Empty and N/A are unknown, as in text files; `unquote` takes the pair
-        of quotation marks off that shapes have; `raw` leaves texts as they are."""
+        """Return a text column for a column of ids. Empty and N/A are unknown, as in text files.
+
+        unquote: remove the quotation marks around shapes. raw: return texts unchanged."""
         lost = np.flatnonzero(self.lost(ids))
-        if len(lost) and not self._told:
-            self._told = True
+        if len(lost) and not self._is_reported:
+            self._is_reported = True
             self._report.add("unknown_text", self._where, found=Message("found.id", id=int(ids[lost[0]])))
         codes = self._spool.column(np.int32)
-        code_of_place = np.full(len(self._texts) + 1, -2, dtype=np.int32)  # -2: not seen; the last: no text
+        code_of_place = np.full(len(self._texts) + 1, -2, dtype=np.int32)  # -2: not seen; last entry: no text
         code_of_place[-1] = -1
         values: dict[str, int] = {}
         for piece in _pieces(ids):
@@ -125,19 +126,19 @@ def _pieces(values: IntArray) -> Iterator[IntArray]:
     return (values[start : start + _PIECE] for start in range(0, len(values), _PIECE))
 
 
-def picked(spool: Spool, text: Text, rows: NDArray[np.int64]) -> Text:
-    """Rows of a text column, -1 for none; its values in order of first use again."""
+def take_text(spool: Spool, text: Text, rows: NDArray[np.int64]) -> Text:
+    """Return rows of a text column (-1: unknown), with values in order of first use."""
     codes = np.where(rows >= 0, text.codes[rows], np.int32(-1)) if len(text) else np.full(len(rows), -1, np.int32)
     found, first = np.unique(codes, return_index=True)
     order = found[np.argsort(first)]
     order = order[order >= 0]
-    new = np.full(len(text.values) + 1, -1, dtype=np.int32)  # the last: unknown
+    new = np.full(len(text.values) + 1, -1, dtype=np.int32)  # last entry: unknown
     new[order] = np.arange(len(order), dtype=np.int32)
-    return Text(kept(spool, new[codes]), [text.values[code] for code in order.tolist()])
+    return Text(spooled(spool, new[codes]), [text.values[code] for code in order.tolist()])
 
 
-def places(keys: IntArray, wanted: IntArray) -> NDArray[np.int64]:
-    """Row of each wanted value among the keys (the first one), -1 where there is none."""
+def find_rows(keys: IntArray, wanted: IntArray) -> NDArray[np.int64]:
+    """Return the first row of each wanted value among the keys, -1 if missing."""
     if not len(keys):
         return np.full(len(wanted), -1, dtype=np.int64)
     order = None if (keys[1:] > keys[:-1]).all() else np.argsort(keys, kind="stable")

@@ -1,4 +1,4 @@
-"""Which reader fills which table from a database."""
+"""Maps the tables of a database to their readers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.kernels import read_kernels
 from tb_npu_plugin.readers.database.opening import opened_database
 from tb_npu_plugin.readers.database.operators import read_operators
-from tb_npu_plugin.readers.database.progress import Steps, size_of
+from tb_npu_plugin.readers.database.progress import DatabaseProgress, size_of
 from tb_npu_plugin.readers.database.source import Rows, Source
 from tb_npu_plugin.readers.database.steps import read_step_trace
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
@@ -22,9 +22,9 @@ from tb_npu_plugin.tables import Table
 
 
 @dataclass(frozen=True)
-class _Part:
-    """One reader. fills: logical tables. needs: tables of the database, one of which must be there. reads: other long
-    ones."""
+class _TableReader:
+    """One reader. fills: logical tables; needs: database tables, at least one of which must exist; reads: other long
+    tables."""
 
     fills: tuple[str, ...]
     needs: tuple[Select, ...]
@@ -33,64 +33,67 @@ class _Part:
 
 
 def _kernels(context: Context) -> dict[str, Table]:
-    """The statistic is worked out from the kernels: databases have none."""
+    """Read the kernels, and compute their statistics, which databases lack."""
     tables = read_kernels(context)
     if tables:
         tables.update(statistics.op_statistic(tables["kernels"], context.communication_core))
     return tables
 
 
-def _rows_of(name: str, select: Select, make: Callable[[Rows], Table]) -> _Part:
-    """A table that is made of the rows of one; none where these give no row."""
+def _rows_of(name: str, select: Select, make: Callable[[Rows], Table]) -> _TableReader:
+    """Return the reader of a logical table that comes from one database table; empty tables are left out."""
 
     def read(context: Context) -> dict[str, Table]:
         found = make(context.source.read(select))
         return {name: found} if len(found) else {}
 
-    return _Part((name,), (select,), read)
+    return _TableReader((name,), (select,), read)
 
 
-PARTS = (
-    _Part(("step_trace",), (schema.STEP_TRACE,), lambda context: read_step_trace(context.source)),
+_TABLE_READERS = (
+    _TableReader(("step_trace",), (schema.STEP_TRACE,), lambda context: read_step_trace(context.source)),
     _rows_of("comm_ops", schema.COMM_TIME, communication.comm_ops),
     _rows_of("comm_bandwidth", schema.COMM_BANDWIDTH, communication.comm_bandwidth),
     _rows_of("comm_packets", schema.COMM_BANDWIDTH, communication.comm_packets),
     _rows_of("comm_links", schema.COMM_MATRIX, communication.comm_links),
-    _Part(
+    _TableReader(
         ("kernels", "op_statistic"),
         (schema.COMPUTE_TASK, schema.COMMUNICATION_OP),
         _kernels,
         (schema.TASK, schema.METRICS, schema.COMMUNICATION_TASK, schema.CANN_API),
     ),
-    _Part(("api_statistic",), (schema.CANN_API,), statistics.read_api_statistic),
-    _Part(("operators",), (schema.PYTORCH_API,), read_operators, (schema.CONNECTIONS, schema.CALL_CHAINS)),
-    _Part(("op_memory",), (schema.OP_MEMORY,), memory.read_op_memory),
-    _Part(("memory_record",), (schema.MEMORY_RECORD, schema.NPU_MEMORY), memory.read_memory_record),
-    _Part(("module_memory",), (schema.MODULE_MEMORY,), memory.read_module_memory),
-    _Part(("nic",), (schema.NIC,), lambda context: links.read_network(context, schema.NIC, NIC)),
-    _Part(("roce",), (schema.ROCE,), lambda context: links.read_network(context, schema.ROCE, ROCE)),
-    _Part(("pcie",), (schema.PCIE,), links.read_pcie),
-    _Part(("hccs",), (schema.HCCS,), links.read_hccs),
+    _TableReader(("api_statistic",), (schema.CANN_API,), statistics.read_api_statistic),
+    _TableReader(("operators",), (schema.PYTORCH_API,), read_operators, (schema.CONNECTIONS, schema.CALL_CHAINS)),
+    _TableReader(("op_memory",), (schema.OP_MEMORY,), memory.read_op_memory),
+    _TableReader(("memory_record",), (schema.MEMORY_RECORD, schema.NPU_MEMORY), memory.read_memory_record),
+    _TableReader(("module_memory",), (schema.MODULE_MEMORY,), memory.read_module_memory),
+    _TableReader(("nic",), (schema.NIC,), lambda context: links.read_network(context, schema.NIC, NIC)),
+    _TableReader(("roce",), (schema.ROCE,), lambda context: links.read_network(context, schema.ROCE, ROCE)),
+    _TableReader(("pcie",), (schema.PCIE,), links.read_pcie),
+    _TableReader(("hccs",), (schema.HCCS,), links.read_hccs),
 )
 
 
 def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
-    """Those of the logical tables `wanted` (ids of schema.registry.TABLES) that a database holds, as the text files of
-    the same run give them. What is wrong with a part costs that part and is a problem in the log.
+    """Return the logical tables `wanted` (ids of schema.registry.TABLES) that a database holds, as in text files.
+
+    An unreadable part is skipped and reported.
     """
     report = reading.report
     out: dict[str, Table] = {}
     with opened_database(reading.path, report) as connection:
         if connection is None:
             return out
-        steps = Steps(size_of(reading.path), reading.progress)
-        source = Source(connection, report, reading.spool, steps.read)
-        parts = [part for part in PARTS if set(part.fills) & set(wanted) and any(map(source.has, part.needs))]
-        known = {schema.RANK_DEVICE.table, *(need.table for part in PARTS for need in part.needs)}
-        if known.isdisjoint(source.tables):  # that of a capture in which nothing ran has the former alone
+        progress = DatabaseProgress(size_of(reading.path), reading.progress)
+        source = Source(connection, report, reading.spool, progress.count_rows)
+        parts = [part for part in _TABLE_READERS if set(part.fills) & set(wanted) and any(map(source.has, part.needs))]
+        known = {schema.RANK_DEVICE.table, *(need.table for part in _TABLE_READERS for need in part.needs)}
+        if known.isdisjoint(source.tables):  # if nothing ran during the capture, only RANK_DEVICE exists
             report.add("no_profiler_tables", found=", ".join(sorted(source.tables)))
         context = Context(source, reading.show)
-        steps.rows = source.rows(dict.fromkeys(table for part in parts for table in (*part.needs, *part.reads)))
+        progress.total_rows = source.rows(
+            dict.fromkeys(table for part in parts for table in (*part.needs, *part.reads))
+        )
         for number, part in enumerate(parts, 1):
             try:
                 tables = part.read(context)
@@ -98,5 +101,5 @@ def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
                 report.table_damaged(part.needs[0].table, error)
                 tables = {}
             out.update({name: table for name, table in tables.items() if name in wanted})
-            steps.made(number / len(parts))
+            progress.set_built(number / len(parts))
     return out

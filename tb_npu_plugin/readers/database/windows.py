@@ -6,22 +6,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
-from tb_npu_plugin.readers.database.strings import places
+from tb_npu_plugin.readers.database.strings import find_rows
 from tb_npu_plugin.tables import NULL_INT, IntArray
 
 
 def step_rows(context: Context, starts: IntArray) -> NDArray[np.int64] | None:
-    """For each start on the device, ascending, the row of its step in `context.steps`, -1 for none; None without
-    steps.
+    """Return the row in `context.steps` for each device start (ascending), -1 for none; None without steps.
 
-    A step goes from the first kernel, copy or communication operator that it launched to the last one or its end on the
-    host; what several steps could claim belongs to the first.
+    A step runs from the start of the first kernel, copy or communication operator that it launched to the end of the
+    last one, or to its end on the host if later. Where steps overlap, the first one counts.
     """
     steps = context.steps
     if not len(steps):
         return None
     tasks, comm = context.tasks, context.comm
-    kernels = places(np.sort(context.compute.ints("id")), tasks.ints("id")) >= 0
+    kernels = find_rows(np.sort(context.compute.ints("id")), tasks.ints("id")) >= 0
     own = np.flatnonzero((kernels & ~context.in_communication) | context.are_copies)
     connection, begins, ends = (
         np.concatenate([tasks.ints(key)[own], comm.ints(key)]) for key in ("connection", "start_ns", "end_ns")
@@ -42,14 +41,14 @@ def step_rows(context: Context, starts: IntArray) -> NDArray[np.int64] | None:
 
 
 def launch_times(context: Context, connections: IntArray) -> IntArray:
-    """When what these connections stand for was launched on the host: the operator's start where one is linked, as
-    the task queue may run late, else that of the CANN call; NULL_INT for none."""
+    """Return the host launch time of each connection: the start of its operator, as the task queue may run late, or else
+    of its CANN call; NULL_INT for none."""
     calls = context.calls
-    call = places(calls.ints("connection"), connections)
+    call = find_rows(calls.ints("connection"), connections)
     times = np.where(call >= 0, calls.ints("start_ns")[call], NULL_INT) if len(calls) else _none(connections)
     ops = context.torch_of_kind("op")
     row, connection = context.links(ops)
-    op = places(connection, connections)
+    op = find_rows(connection, connections)
     linked = (op >= 0) & (call >= 0)
     if linked.any():
         times[linked] = ops.ints("start_ns")[row[op[linked]]]

@@ -8,7 +8,7 @@ from pathlib import Path
 from tb_npu_plugin.discovery.identity import identify
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.database.settings import completed
+from tb_npu_plugin.readers.database.settings import with_database_settings
 from tb_npu_plugin.readers.shared import settings
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.settings import integer_of, known_versions, object_of, text_of
@@ -25,7 +25,7 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
     The rank comes from the name of profiler_info_<rank>.json, then its rank_id, then names of folders. The file that
     2.3 and 2.4 write is flat and has no switches.
     """
-    return completed(_of_settings(folder, log), folder, files, log, PROFILER_DATABASE)
+    return with_database_settings(_of_settings(folder, log), folder, files, log, PROFILER_DATABASE)
 
 
 def _of_settings(folder: Path, log: ProblemLog) -> Capture:

@@ -23,7 +23,7 @@ from tb_npu_plugin.schema.msprof import ITERATIONS, MSPROF_DATABASE
 
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
     """Nothing but what a database tells."""
-    return settings.completed(Capture(), folder, files, log, MSPROF_DATABASE)
+    return settings.with_database_settings(Capture(), folder, files, log, MSPROF_DATABASE)
 
 
 def read_file(reading: Reading) -> Tables:

@@ -9,7 +9,7 @@ import pytest
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.database.settings import completed
+from tb_npu_plugin.readers.database.settings import with_database_settings
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema import torch_npu_db as written
 from tb_npu_plugin.schema.torch_npu_db_reading import SELECTS
@@ -179,7 +179,7 @@ def test_metadata_nested_too_deep_stay_text(database: Path) -> None:
     """They cost all that is known of how it was recorded."""
     path = database.rename(database.parent / "ascend_pytorch_profiler_0.db")
     change(path, f"INSERT INTO META_DATA VALUES ('deep', '{'[' * 100_000}')")
-    found = completed(Capture(), path.parent, [path.name], ProblemLog())
+    found = with_database_settings(Capture(), path.parent, [path.name], ProblemLog())
     assert found.metadata["deep"].startswith("[[") and found.rank is not None
 
 

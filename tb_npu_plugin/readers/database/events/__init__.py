@@ -1,1 +1,1 @@
-"""The events of trace_view.json, made of a database."""
+"""Builds the events of trace_view.json from a database."""

@@ -1,4 +1,4 @@
-"""Communication operators and their tasks."""
+"""Events of communication operators and their tasks."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.events.processes import Processes
-from tb_npu_plugin.readers.database.events.sink import Sink, known, quoted, rows_of
-from tb_npu_plugin.readers.database.events.tasks import Tasks
-from tb_npu_plugin.readers.database.strings import Strings, places
+from tb_npu_plugin.readers.database.events.sink import EventSink, known, quoted, rows_of
+from tb_npu_plugin.readers.database.events.tasks import TaskEvents
+from tb_npu_plugin.readers.database.strings import Strings, find_rows
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import NULL_INT
 
 Index = NDArray[np.int64]
-#: Numbers of planes are below this; what is not, as 4294967295 for none, is drawn on the first.
+#: Plane numbers from here on are invalid (4294967295: none) and drawn on the first plane.
 _MAX_PLANES = 1 << 12
 
 
-class Operations:
-    """Communication operators. device, pid, thread: of the row of each in the trace; a group has the same threads in the
-    process of each device."""
+class CommunicationEvents:
+    """Communication operators with their device, pid and thread in the trace.
 
-    def __init__(self, context: Context, processes: Processes, tasks: Tasks) -> None:
+    A group has the same threads in the process of each device."""
+
+    def __init__(self, context: Context, processes: Processes, tasks: TaskEvents) -> None:
         self._context, self.rows = context, context.comm
         older, _ = COMMUNICATION_CORES
         self.title = (
@@ -48,18 +49,18 @@ class Operations:
         self._plane = np.where((planes >= 0) & (planes < _MAX_PLANES), planes, 0)
         self._planes = self._count_planes()
         first = np.cumsum([0, *(1 + count for count in self._planes)])
-        self._first = np.append(first[:-1], 0)  # the last: of operators without a group
+        self._first = np.append(first[:-1], 0)  # last entry: operators without a group
         self.thread = self._first[self._groups.codes].astype(np.int64)
 
     def _count_planes(self) -> list[int]:
-        """Rows of the tasks of each group; one where tasks were not recorded."""
-        most = np.zeros(max(len(self._groups.values), 1) + 1, dtype=np.int64)  # the last: of tasks without a group
+        """Return the number of planes of each group; 1 if its tasks were not recorded."""
+        most = np.zeros(max(len(self._groups.values), 1) + 1, dtype=np.int64)  # last entry: tasks without a group
         np.maximum.at(most, self._step_group, self._plane)
         return [number + 1 for number in most[:-1].tolist()]
 
-    def add(self, sink: Sink, processes: Processes) -> None:
-        """Operators, their tasks on the planes, and the names of these rows, device by device."""
-        task = places(self._context.tasks.ints("id"), self.steps.ints("id"))
+    def add(self, sink: EventSink, processes: Processes) -> None:
+        """Add the operators, their tasks on the planes, and the thread names, device by device."""
+        task = find_rows(self._context.tasks.ints("id"), self.steps.ints("id"))
         there = np.flatnonzero((task >= 0) & (self._step_group >= 0))
         if len(there) < len(task):
             report = self._context.source.report
@@ -73,8 +74,8 @@ class Operations:
             processes.name(sink, self.title, pid, device)
             self._names(sink, pid, np.union1d(self._groups.codes[rows], self._step_group[steps]))
 
-    def _names(self, sink: Sink, pid: int, codes: NDArray[Any]) -> None:
-        """Names of the threads of these groups."""
+    def _names(self, sink: EventSink, pid: int, codes: NDArray[Any]) -> None:
+        """Add the thread names of these groups."""
         groups: Sequence[object] = self._groups.values or [""]
         if self.title == trace_events.OLD_COMMUNICATION:
             groups = range(len(groups))
@@ -86,7 +87,7 @@ class Operations:
                 sink.meta(trace.THREAD_NAME, pid, thread, title)
                 sink.meta(trace.THREAD_SORT_INDEX, pid, thread, thread)
 
-    def _operators(self, sink: Sink, pid: int, chosen: Index) -> None:
+    def _operators(self, sink: EventSink, pid: int, chosen: Index) -> None:
         context, rows = self._context, self.rows
         data = Strings(context.source, schema.DATA_TYPE_NAMES).column(rows.ints("data_type")[chosen], raw=True)
         algorithm = context.strings.column(rows.ints("algorithm")[chosen], raw=True)
@@ -105,8 +106,8 @@ class Operations:
         names, start = context.strings.names(rows.ints("name")[chosen]), self.start[chosen]
         sink.slices(pid, self.thread[chosen], names, start, rows.ints("end_ns")[chosen] - start, "", args)
 
-    def _steps(self, sink: Sink, pid: int, chosen: Index, task: Index) -> None:
-        """Tasks of operators, the rows `chosen`; task: row of each in TASK."""
+    def _steps(self, sink: EventSink, pid: int, chosen: Index, task: Index) -> None:
+        """Add the operators' tasks in rows `chosen`. task: their rows in TASK."""
         context, steps, tasks = self._context, self.steps, self._tasks
         kinds = context.strings.column(steps.ints("kind")[chosen], raw=True)
         texts = [

@@ -1,4 +1,4 @@
-"""Counters of the device.
+"""Counter events of the device.
 Source: docs/facts/ascend_pt.md, Events of the trace; docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.events.processes import Processes
-from tb_npu_plugin.readers.database.events.sink import Sink
+from tb_npu_plugin.readers.database.events.sink import EventSink
 from tb_npu_plugin.readers.database.source import Rows
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema import trace_events as words
@@ -22,8 +22,8 @@ from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray
 _KIB = 1024
 
 
-def add_counters(context: Context, sink: Sink, processes: Processes) -> None:
-    """All curves that are known, of each device."""
+def add_counters(context: Context, sink: EventSink, processes: Processes) -> None:
+    """Add all recorded counters of each device."""
     for select, name, add in (
         (schema.AICORE_FREQ, words.AICORE_FREQ, _frequency),
         (schema.NPU_MEMORY, words.NPU_MEMORY, _memory),
@@ -47,20 +47,20 @@ def add_counters(context: Context, sink: Sink, processes: Processes) -> None:
 
 
 def _of(rows: Rows, chosen: NDArray[np.bool_]) -> Rows:
-    """Some of the rows of a table without texts."""
+    """Return the chosen rows of a table without texts."""
     return rows if chosen.all() else Rows(int(chosen.sum()), {key: values[chosen] for key, values in rows.data.items()})
 
 
 @dataclass(frozen=True)
 class _Curves:
-    """Where the curves of one process go."""
+    """Adds counters to one process of the trace."""
 
     context: Context
-    sink: Sink
+    sink: EventSink
     pid: int
 
     def add(self, name: str, key: str, at: IntArray, values: NDArray[Any], more: str = "") -> None:
-        """Points of one curve; see Sink.counters."""
+        """Add the points of one counter; see EventSink.counters."""
         self.sink.counters(self.pid, name, key, at, values, more)
 
 
@@ -102,7 +102,7 @@ def _cache(curves: _Curves, rows: Rows) -> None:
 
 
 def _accelerators(curves: _Curves, rows: Rows) -> None:
-    """Levels, without a unit."""
+    """Add levels without a unit."""
     accelerators = rows.ints("acc")
     for accelerator in np.unique(accelerators).tolist():
         chosen = accelerators == accelerator
@@ -112,7 +112,7 @@ def _accelerators(curves: _Curves, rows: Rows) -> None:
 
 
 def _soc(curves: _Curves, rows: Rows) -> None:
-    """Levels, without a unit."""
+    """Add levels without a unit."""
     for column, name in words.SOC_NAMES.items():
         curves.add(name, name, rows.ints("time_ns"), rows.floats_of(column))
 
@@ -126,7 +126,7 @@ def _quality(curves: _Curves, rows: Rows) -> None:
 
 
 def _network(curves: _Curves, rows: Rows) -> None:
-    """Of a port, in percent and packets a second."""
+    """Add the counters of each port, in percent and packets per second."""
     speed = rows.floats("bandwidth")
     speed = np.where(speed > 0, speed, np.nan)
     ports = np.where(rows.ints("port") == NULL_INT, 0, rows.ints("port"))
@@ -148,7 +148,7 @@ def _network(curves: _Curves, rows: Rows) -> None:
 
 
 def _share(values: FloatArray, packets: FloatArray) -> FloatArray:
-    """Percent of the packets; 0 where there were none yet, as text exports say."""
+    """Return the percentage of packets; 0 before the first packet, as in text exports."""
     return np.where(np.isnan(packets) & ~np.isnan(values), 0.0, np.round(values * 100 / packets, 3))
 
 
@@ -167,7 +167,7 @@ def _hccs(curves: _Curves, rows: Rows) -> None:
 
 
 def _tell_lost(curves: _Curves, select: Select, rows: Rows, counts: NDArray[np.bool_]) -> None:
-    """Of samples without a bank, or that do not say what they count; where that text is lost, it is told already."""
+    """Report samples without a bank or without a counter name; a name with a missing text is already reported."""
     lost = (rows.ints("bank") == NULL_INT) | ~(counts | curves.context.strings.lost(rows.ints("way")))
     if lost.any():
         found = str(int(lost.sum()))
@@ -182,5 +182,5 @@ def _banks(rows: Rows) -> list[int]:
 
 
 def _mb(values: NDArray[np.float64]) -> NDArray[Any]:
-    """Bytes per second to what text exports show; these were cut off to whole bytes."""
+    """Convert bytes per second, which are truncated to integers, to the unit of text exports."""
     return np.round(values / words.COUNTER_MB, 5)

@@ -1,4 +1,4 @@
-"""CANN's calls, which launch what runs on the device; arrows to that, and how it overlaps."""
+"""Events of CANN calls, flows from them to device tasks, and the overlap analysis."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.copies import find_copies
-from tb_npu_plugin.readers.database.events.communication import Operations
+from tb_npu_plugin.readers.database.events.communication import CommunicationEvents
 from tb_npu_plugin.readers.database.events.processes import Processes, thread_of
-from tb_npu_plugin.readers.database.events.sink import Sink, known, quoted
-from tb_npu_plugin.readers.database.events.tasks import Tasks
-from tb_npu_plugin.readers.database.strings import places
+from tb_npu_plugin.readers.database.events.sink import EventSink, known, quoted
+from tb_npu_plugin.readers.database.events.tasks import TaskEvents
+from tb_npu_plugin.readers.database.strings import find_rows
 from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.tables import IntArray, Text
 
 Index = NDArray[np.int64]
 
 
-def add_calls(context: Context, sink: Sink, processes: Processes) -> None:
-    """CANN calls on the host."""
+def add_calls(context: Context, sink: EventSink, processes: Processes) -> None:
+    """Add the CANN calls on the host."""
     calls = context.calls
     if not len(calls):
         return
@@ -52,9 +52,11 @@ def add_calls(context: Context, sink: Sink, processes: Processes) -> None:
         sink.meta(trace.THREAD_SORT_INDEX, pid, thread, thread)
 
 
-def add_launches(context: Context, sink: Sink, processes: Processes, tasks: Tasks, operations: Operations) -> None:
-    """Arrows to the device, to kernels, copies and communication operators: from the CANN calls that launched them, and
-    from the operators that these belong to."""
+def add_launches(
+    context: Context, sink: EventSink, processes: Processes, tasks: TaskEvents, operations: CommunicationEvents
+) -> None:
+    """Add flows to kernels, copies and communication operators from the CANN calls that launched them and from the
+    operators of those calls."""
     calls = context.calls
     own = np.flatnonzero(((tasks.info >= 0) & ~context.in_communication | context.are_copies) & tasks.shown)
     order = ((own, tasks), (np.arange(len(operations.rows)), operations))
@@ -62,7 +64,7 @@ def add_launches(context: Context, sink: Sink, processes: Processes, tasks: Task
     pid = np.concatenate([tasks.pid[own], operations.pid])
     thread = np.concatenate([part.thread[rows] for rows, part in order])
     start = np.concatenate([part.start[rows] for rows, part in order])
-    call = places(calls.ints("connection"), connection)
+    call = find_rows(calls.ints("connection"), connection)
     found = np.flatnonzero(call >= 0)
     at, threads = calls.ints("start_ns"), thread_of(calls)
     sink.flows(
@@ -77,19 +79,19 @@ def add_launches(context: Context, sink: Sink, processes: Processes, tasks: Task
 
 def _add_owners(
     context: Context,
-    sink: Sink,
+    sink: EventSink,
     processes: Processes,
     own: Index,
     connection: IntArray,
     target: tuple[IntArray, IntArray, IntArray],
 ) -> None:
-    """Arrows from operators to what they launched: the tasks of the rows `own`, then all communication operators."""
+    """Add flows from operators to what they launched: the tasks in rows `own`, then all communication operators."""
     ops = context.torch_of_kind("op")
     row, linked = context.links(ops)
-    op = np.append(row, -1)[places(linked, connection)]
+    op = np.append(row, -1)[find_rows(linked, connection)]
     op[np.flatnonzero(context.are_copies[own])] = -1
     copies = find_copies(context, ops)
-    place = places(own, copies.task)
+    place = find_rows(own, copies.task)
     op[place[place >= 0]] = copies.op[place >= 0]
     chosen = np.flatnonzero(op >= 0)
     sink.flows(
@@ -100,8 +102,8 @@ def _add_owners(
     )
 
 
-def add_overlap(sink: Sink, processes: Processes, tasks: Tasks, operations: Operations) -> None:
-    """What each device did at each time: computing, communicating, neither.
+def add_overlap(sink: EventSink, processes: Processes, tasks: TaskEvents, operations: CommunicationEvents) -> None:
+    """Add the overlap rows of each device: computing, communication, exposed communication, free.
     Source: docs/facts/ascend_pt.md, Overlap Analysis."""
     kernels = tasks.info >= 0
     for device in np.unique(np.concatenate([tasks.device[kernels], operations.device])).tolist():
@@ -112,13 +114,13 @@ def add_overlap(sink: Sink, processes: Processes, tasks: Tasks, operations: Oper
 
 
 def _overlap_of(
-    sink: Sink,
+    sink: EventSink,
     processes: Processes,
     device: int,
     computing: intervals.Intervals,
     communication: intervals.Intervals,
 ) -> None:
-    """The rows of one device."""
+    """Add the overlap rows of one device."""
     busy = intervals.merge(computing, communication)
     if not len(busy.start):
         return

@@ -1,4 +1,4 @@
-"""The framework's events: operators, task queue, Python functions, links from forward to backward."""
+"""Framework events: operators, task queue, Python functions, flows from forward to backward."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.events.processes import Processes, thread_of
-from tb_npu_plugin.readers.database.events.sink import Sink, quoted
-from tb_npu_plugin.readers.database.operators import stacks
+from tb_npu_plugin.readers.database.events.sink import EventSink, quoted
+from tb_npu_plugin.readers.database.operators import call_stacks
 from tb_npu_plugin.readers.database.source import Rows
 from tb_npu_plugin.readers.database.task_queue import entries
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
@@ -20,8 +20,8 @@ from tb_npu_plugin.tables import NULL_INT, IntArray, Text
 Index = NDArray[np.int64]
 
 
-def add_host(context: Context, sink: Sink, processes: Processes) -> None:
-    """All of them, in the order of trace_view.json."""
+def add_host(context: Context, sink: EventSink, processes: Processes) -> None:
+    """Add the framework events in the order of trace_view.json."""
     ops, queue, calls = (context.torch_of_kind(kind) for kind in ("op", "queue", "trace"))
     if not len(context.torch):
         return
@@ -40,11 +40,11 @@ def _times(rows: Rows) -> tuple[IntArray, IntArray]:
     return start, rows.ints("end_ns") - start
 
 
-def _add_ops(context: Context, sink: Sink, pid: int, ops: Rows) -> None:
+def _add_ops(context: Context, sink: EventSink, pid: int, ops: Rows) -> None:
     columns = [
         (trace_events.SHAPE_ARG, context.strings.column(ops.ints("input_shapes"), raw=True)),
         (trace_events.TYPE_ARG, context.strings.column(ops.ints("input_types"), raw=True)),
-        (trace_events.STACK_ARG, stacks(context, ops.ints("chain"))),
+        (trace_events.STACK_ARG, call_stacks(context, ops.ints("chain"))),
     ]
     written = [([*(key + text for text in quoted(column)[:-1]), ""], column.codes) for key, column in columns]
     sequence = np.where(ops.ints("sequence") == NULL_INT, -1, ops.ints("sequence"))
@@ -60,8 +60,8 @@ def _add_ops(context: Context, sink: Sink, pid: int, ops: Rows) -> None:
     sink.slices(pid, thread_of(ops), names, *_times(ops), trace.CPU_OP, args)
 
 
-def _add_queue(context: Context, sink: Sink, pid: int, queue: Rows) -> Index:
-    """Entries of the task queue with their arrows; the threads that take entries out."""
+def _add_queue(context: Context, sink: EventSink, pid: int, queue: Rows) -> Index:
+    """Add the task queue's entries and flows. Returns the threads that dequeue."""
     names = context.strings.names(queue.ints("name"))
     enters, number = entries(context, queue, names)
 
@@ -91,15 +91,15 @@ def _add_queue(context: Context, sink: Sink, pid: int, queue: Rows) -> Index:
 
 
 def _pairs(number: IntArray, begin: Index, end: Index) -> tuple[Index, Index]:
-    """Rows of the first and the second list that have the same number, which each list has once."""
+    """Return the pairs of rows from `begin` and `end` with the same number, which each list has once."""
     begin, end = begin[number[begin] != NULL_INT], end[number[end] != NULL_INT]
     _, a, b = np.intersect1d(number[begin], number[end], return_indices=True)
     order = np.argsort(a, kind="stable")
     return begin[a[order]], end[b[order]]
 
 
-def _add_links(context: Context, sink: Sink, pid: int, ops: Rows) -> None:
-    """From forward to backward operators: two operators that share a connection which is no CANN call's."""
+def _add_links(context: Context, sink: EventSink, pid: int, ops: Rows) -> None:
+    """Add flows from forward to backward operators, which share a connection without a CANN call."""
     row, connection = context.links(ops)
     known = np.isin(connection, context.calls.ints("connection"))
     row, connection = row[~known], connection[~known]
@@ -116,8 +116,8 @@ def _add_links(context: Context, sink: Sink, pid: int, ops: Rows) -> None:
     )
 
 
-def _add_threads(sink: Sink, processes: Processes, every: IntArray, dequeues: Index) -> None:
-    """The threads; those that take entries out of the task queue go last."""
+def _add_threads(sink: EventSink, processes: Processes, every: IntArray, dequeues: Index) -> None:
+    """Add the threads' names and sort indices; threads that dequeue are sorted last."""
     processes.name(sink, trace_events.PYTHON, processes.system)
     tids = np.unique(every)
     for tid in tids.tolist():
@@ -126,7 +126,7 @@ def _add_threads(sink: Sink, processes: Processes, every: IntArray, dequeues: In
         sink.meta(trace.THREAD_SORT_INDEX, processes.system, tid, last if tid in dequeues else tid)
 
 
-def _add_collections(context: Context, sink: Sink, processes: Processes) -> None:
+def _add_collections(context: Context, sink: EventSink, processes: Processes) -> None:
     rows = context.source.read(schema.GC_RECORD)
     if not len(rows):
         return

@@ -1,4 +1,4 @@
-"""Marks and ranges that the user set with mstx, on the host and on the device.
+"""Events of mstx marks and ranges, on the host and on the device.
 Source: docs/facts/ascend_pt.md, Flows of the trace; docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ import numpy as np
 
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.events.processes import Processes, thread_of
-from tb_npu_plugin.readers.database.events.sink import Sink, quoted
-from tb_npu_plugin.readers.database.events.tasks import Tasks
-from tb_npu_plugin.readers.database.strings import Strings, places
+from tb_npu_plugin.readers.database.events.sink import EventSink, quoted
+from tb_npu_plugin.readers.database.events.tasks import TaskEvents
+from tb_npu_plugin.readers.database.strings import Strings, find_rows
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
 from tb_npu_plugin.tables import NULL_INT
 
 
-def add_marks(context: Context, sink: Sink, processes: Processes, tasks: Tasks) -> None:
-    """The marks by thread, and arrows to the tasks that they have on the device."""
+def add_marks(context: Context, sink: EventSink, processes: Processes, tasks: TaskEvents) -> None:
+    """Add the marks by thread, and flows to their device tasks."""
     rows = context.source.read(schema.MSTX)
     if not len(rows):
         return
@@ -39,7 +39,7 @@ def add_marks(context: Context, sink: Sink, processes: Processes, tasks: Tasks) 
         sink.meta(trace.THREAD_NAME, pid, thread, trace_events.THREAD.format(thread))
         sink.meta(trace.THREAD_SORT_INDEX, pid, thread, thread)
     connection = rows.ints("connection")
-    task = places(tasks.connection, connection)
+    task = find_rows(tasks.connection, connection)
     linked = np.flatnonzero((task >= 0) & (connection != NO_ID) & (connection != NULL_INT) & (names.codes >= 0))
     linked = linked[tasks.shown[task[linked]]]
     sink.flows(

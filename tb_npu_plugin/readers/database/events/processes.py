@@ -1,4 +1,4 @@
-"""Processes and threads of a trace.
+"""Process and thread ids of the trace.
 Source: docs/facts/ascend_pt.md, Processes and threads of the trace; docs/facts/databases.md,
 ascend_pytorch_profiler.db."""
 
@@ -7,30 +7,30 @@ from __future__ import annotations
 import numpy as np
 
 from tb_npu_plugin.readers.database.context import Context
-from tb_npu_plugin.readers.database.events.sink import Sink
+from tb_npu_plugin.readers.database.events.sink import EventSink
 from tb_npu_plugin.readers.database.source import Rows
 from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.tables import NULL_INT, IntArray
 
 
 class Processes:
-    """Ids as trace_view.json has them. system: id of the program; device: of the database (0 where it does not say)."""
+    """Process ids as in trace_view.json. system: pid of the program; device: device id of the database, 0 if unknown."""
 
     def __init__(self, context: Context) -> None:
         self.system = _system(context)
         self.device = 0 if context.device_id == NULL_INT else context.device_id
 
     def pid(self, name: str, device: int | None = None) -> int:
-        """Id of a process that is none of the system."""
+        """Return the id of a process of the trace that is not a system process."""
         device = self.device if device is None else device
         return (self.system << 10) | (trace_events.SORTS[name] << 5) | device
 
     def pids(self, name: str, devices: IntArray) -> IntArray:
-        """`pid` of each of these devices."""
+        """Return `pid` for each device."""
         return self.pid(name, 0) | devices
 
-    def name(self, sink: Sink, name: str, pid: int, device: int | None = None) -> None:
-        """Name, label and place of a process."""
+    def name(self, sink: EventSink, name: str, pid: int, device: int | None = None) -> None:
+        """Add the name, label and sort index of a process."""
         device = self.device if device is None else device
         host = name in trace_events.HOST_SIDE
         label = trace_events.HOST_LABEL if host else trace_events.DEVICE_LABEL.format(device=device)
@@ -40,7 +40,7 @@ class Processes:
 
 
 def _system(context: Context) -> int:
-    """Process id of the program."""
+    """Return the program's process id; 0 if unknown."""
     for rows, key, shift in (
         (context.torch, "thread", 32),
         (context.calls, "thread", 32),
@@ -54,6 +54,6 @@ def _system(context: Context) -> int:
 
 
 def thread_of(rows: Rows) -> IntArray:
-    """Thread of the system of each row."""
+    """Return the system thread id of each row."""
     threads = rows.ints("thread")
     return np.where(threads == NULL_INT, 0, threads & np.int64((1 << 32) - 1))

@@ -1,4 +1,4 @@
-"""Collects events as the trace scanners do: columns, and args as JSON in a file."""
+"""Collects events in the form of the trace scanners: columns, and args as JSON in a file."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tb_npu_plugin.scan.events import DTYPES, Interner, TraceEvents
 from tb_npu_plugin.tables import NULL_INT, IntArray, Text
 from tb_npu_plugin.texts import TextList
 
-#: Events that are added at a time: so many args are Python objects.
+#: Events per batch: the args of one batch are Python objects.
 PIECE = 1 << 14
 
 Int32 = NDArray[np.int32]
-#: Args of the events from a row to another one.
+#: Returns the JSON args of the events in rows [first, last).
 Args = Callable[[int, int], Iterable[str]]
 
 
-class Sink:
-    """Events go to `columns`, their args to `blob` (None: they are left out)."""
+class EventSink:
+    """Writes events to `columns` and their args to `blob` (None: args are dropped)."""
 
     def __init__(self, columns: Columns, blob: IO[bytes] | None) -> None:
         self._columns, self._blob = columns, blob
@@ -34,7 +34,7 @@ class Sink:
     def slices(
         self, pid: int, tids: IntArray, names: Text, start: IntArray, dur: IntArray, category: str, args: Args | None
     ) -> None:
-        """Complete events. Rows whose name is unknown are left out. category "": none."""
+        """Add complete events; rows with an unknown name are skipped. category "": none."""
         tid, name = self._numbered(tids), self._named(names)
         known = np.flatnonzero(name >= 0)
         for first in range(0, len(known), PIECE):
@@ -62,8 +62,9 @@ class Sink:
         enclosing: tuple[bool, bool] = (True, True),
         ids: IntArray | None = None,
     ) -> None:
-        """Arrows: (process, thread, time) of both ends. ids: arrows with equal ones share them, as one call with several
-        tasks does; without it each has its own."""
+        """Add flows between (process, thread, time) of both ends.
+
+        ids: flows with equal ids share one, such as one call with several tasks. Without ids, each flow has its own."""
         count = len(source[2])
         if not count:
             return
@@ -90,7 +91,7 @@ class Sink:
                 )
 
     def counters(self, pid: int, name: str, key: str, at: IntArray, values: NDArray[Any], more: str = "") -> None:
-        """Points of one curve. more: JSON that tells it from others of that name, with a comma before."""
+        """Add the points of one counter. more: JSON, with a leading comma, that distinguishes counters of one name."""
         known = np.flatnonzero(~np.isnan(values.astype(np.float64)))
 
         def args(rows: NDArray[np.int64]) -> Iterable[str]:
@@ -111,7 +112,7 @@ class Sink:
             )
 
     def meta(self, kind: tuple[str, str], pid: int, tid: int, value: Any) -> None:
-        """Name, label or sort index of a process or a thread."""
+        """Add the name, label or sort index of a process or thread."""
         name, key = kind
         offset, length = self._put([json.dumps({key: value}, ensure_ascii=False)], 1)
         self._add(
@@ -125,7 +126,7 @@ class Sink:
         )
 
     def events(self, scanner: str, size: int, complete: bool) -> TraceEvents:
-        """All of it. The sink can take no more."""
+        """Return all events. No event can be added afterwards."""
         interners = {
             "names": self._names,
             "categories": self._categories,
@@ -133,13 +134,13 @@ class Sink:
             "tids": self._tids,
         }
         texts = {name: self._columns.texts(name, TextList.of(interner)) for name, interner in interners.items()}
-        # ids of flows say nothing to anybody: only which are equal counts
+        # the texts of flow ids are not needed, only their equality
         texts["flows"] = TextList(b"", np.zeros(self._flows + 1, dtype=np.int64))
         parts: dict[str, Any] = {**self._columns.arrays(), **texts}
         return TraceEvents(**parts, args_path=None, scanner=scanner, bytes_read=size, complete=complete)
 
     def _numbered(self, values: IntArray, interner: Interner | None = None) -> Int32:
-        """Places of integers in a list of texts."""
+        """Intern integers as texts; return their indices."""
         interner = self._tids if interner is None else interner
         found, code = np.unique(values, return_inverse=True)
         place = np.array([interner[str(value)] for value in found.tolist()], dtype=np.int32)
@@ -161,7 +162,7 @@ class Sink:
         return self._put(texts, len(rows))
 
     def _put(self, texts: Iterable[str], count: int) -> tuple[IntArray, IntArray]:
-        """Offsets and lengths of args in the file."""
+        """Write args; return their offsets and lengths in the file."""
         if self._blob is None:
             return np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64)
         data = [text.encode("utf-8", "replace") for text in texts]
@@ -198,15 +199,15 @@ _ABSENT = {
 
 
 def quoted(text: Text) -> list[str]:
-    """JSON of the texts of a column by code; the last one, for code -1, is null."""
+    """Return the JSON of a column's texts by code; the last entry, for code -1, is null."""
     return [*(json.dumps(value, ensure_ascii=False) for value in text.values), "null"]
 
 
 def known(value: int) -> str:
-    """JSON of an integer of args, null where it is unknown."""
+    """Return the JSON of an integer, null if unknown."""
     return "null" if value == NULL_INT else str(value)
 
 
 def rows_of(columns: Sequence[NDArray[Any]], first: int, last: int) -> Iterator[tuple[Any, ...]]:
-    """Some rows of columns of equal length, as Python values."""
+    """Yield rows [first, last) of columns as Python values."""
     return zip(*(column[first:last].tolist() for column in columns))

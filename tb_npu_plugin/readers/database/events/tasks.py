@@ -1,4 +1,4 @@
-"""The tasks of the device's streams."""
+"""Events of the tasks on device streams."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.events.processes import Processes
-from tb_npu_plugin.readers.database.events.sink import Sink, known, quoted, rows_of
-from tb_npu_plugin.readers.database.strings import Strings, picked, places
+from tb_npu_plugin.readers.database.events.sink import EventSink, known, quoted, rows_of
+from tb_npu_plugin.readers.database.strings import Strings, find_rows, take_text
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
@@ -19,8 +19,8 @@ from tb_npu_plugin.tables import NULL_INT, IntArray, Text
 Index = NDArray[np.int64]
 
 
-class Tasks:
-    """Tasks of the streams. thread, start, connection: of each row of TASK; device: of each, and of its process."""
+class TaskEvents:
+    """Stream tasks: thread, start, dur, connection, device, pid and `info` row of each row of TASK."""
 
     def __init__(self, context: Context, processes: Processes) -> None:
         self._context, tasks = context, context.tasks
@@ -30,12 +30,14 @@ class Tasks:
         devices = context.devices(tasks)
         self.device = np.where(devices == NULL_INT, processes.device, devices)
         self.pid = processes.pids(trace_events.HARDWARE, self.device)
-        self.info = places(context.compute.ints("id"), tasks.ints("id"))
+        self.info = find_rows(context.compute.ints("id"), tasks.ints("id"))
         self.shown = ~self._wrappers()
 
     def _wrappers(self) -> NDArray[np.bool_]:
-        """Tasks that only hold others: those have the same stream and task id, and contexts. Text exports leave them
-        out. Task ids come again, so the others must begin meanwhile."""
+        """Mask of tasks that only wrap others, which text exports leave out.
+
+        The wrapped tasks have the same stream and task id, and a context. Task ids repeat, so a wrapped task must also
+        start during the wrapper."""
         tasks = self._context.tasks
         has_context = ~np.isin(tasks.ints("context_id"), (NO_ID, NULL_INT))
         maybe = np.flatnonzero(~has_context & (self.info < 0))
@@ -57,8 +59,8 @@ class Tasks:
         out[maybe] = found & (code[after] == place) & (begins <= self.start[maybe] + self.dur[maybe])
         return out
 
-    def add(self, sink: Sink, processes: Processes) -> None:
-        """The tasks, device by device, and the names of their rows."""
+    def add(self, sink: EventSink, processes: Processes) -> None:
+        """Add the tasks and thread names, device by device."""
         names, types = self._texts()
         for device in np.unique(self.device).tolist():
             rows = np.flatnonzero((self.device == device) & self.shown)
@@ -69,7 +71,7 @@ class Tasks:
                 sink.meta(trace.THREAD_NAME, pid, stream, trace_events.STREAM.format(stream))
                 sink.meta(trace.THREAD_SORT_INDEX, pid, stream, stream)
 
-    def _slices(self, sink: Sink, pid: int, rows: Index, names: Text, types: Text) -> None:
+    def _slices(self, sink: EventSink, pid: int, rows: Index, names: Text, types: Text) -> None:
         tasks, written = self._context.tasks, quoted(types)
         keys = ("model_id", "stream_id", "task_id", "context_id", "connection")
         columns = [tasks.ints(key)[rows] for key in keys]
@@ -86,11 +88,11 @@ class Tasks:
         sink.slices(pid, self.thread[rows], text, self.start[rows], self.dur[rows], "", args)
 
     def _copies(self, rows: Index) -> dict[int, str]:
-        """What is known of copies: place among the rows -> JSON that ends their args."""
+        """Return the details of copies: index in `rows` -> the JSON that ends their args."""
         found = self._context.source.read(schema.MEMCPY)
         if not len(found):
             return {}
-        row = places(found.ints("id"), self._context.tasks.ints("id")[rows])
+        row = find_rows(found.ints("id"), self._context.tasks.ints("id")[rows])
         kinds = Strings(self._context.source, schema.MEMCPY_OPERATIONS).column(found.ints("operation"), raw=True)
         written, size, dur = quoted(kinds), found.ints("size"), self.dur[rows]
         out = {}
@@ -101,33 +103,34 @@ class Tasks:
         return out
 
     def _texts(self) -> tuple[Text, Text]:
-        """Names: the kernel's, or the text of the mark, else the kind of task. Task types: by core, else the kind of
-        task."""
+        """Return names (of the kernel or mark, else the task kind) and task types (by core, else the task kind)."""
         context = self._context
         kind = context.strings.column(context.tasks.ints("kind"), raw=True)
         names = context.strings.names(context.compute.ints("name"))
         cores = context.strings.column(context.compute.ints("core"))
         types = Text(cores.codes, [trace_events.TASK_TYPES.get(core, core) for core in cores.values])
-        named = _either(picked(context.spool, names, self.info), self._messages(kind))
-        return _either(named, kind), _either(picked(context.spool, types, self.info), kind)
+        named = _either(take_text(context.spool, names, self.info), self._messages(kind))
+        return _either(named, kind), _either(take_text(context.spool, types, self.info), kind)
 
     def _messages(self, kind: Text) -> Text:
-        """Of tasks that mstx has put on a stream: the text of the mark or range on the host."""
+        """Return the host mark or range text of each task that mstx put on a stream; else unknown."""
         marks = self._context.source.read(schema.MSTX)
         texts = self._context.strings.names(marks.ints("message"))
         is_mark = np.isin(kind.codes, [code for code, text in enumerate(kind.values) if text == trace.MSTX])
-        place = np.where(is_mark, places(marks.ints("connection"), self.connection), -1)
-        return picked(self._context.spool, texts, place)
+        place = np.where(is_mark, find_rows(marks.ints("connection"), self.connection), -1)
+        return take_text(self._context.spool, texts, place)
 
 
 def _first_from(codes: IntArray, starts: IntArray, code: IntArray, start: IntArray) -> IntArray:
-    """First place with this code and a start not before this one; starts are sorted within codes, which are sorted."""
+    """Return the first index with the given code and a start at or after the given one.
+
+    `codes` are sorted, and `starts` are sorted within each code."""
     times, rank = np.unique(np.concatenate([starts, start]), return_inverse=True)
     rank = rank.reshape(-1)
     return np.searchsorted(codes * len(times) + rank[: len(starts)], code * len(times) + rank[len(starts) :])
 
 
 def _either(first: Text, second: Text) -> Text:
-    """The first text of a row, else the second."""
+    """Return the first text of each row, or else the second."""
     codes = np.where(first.codes >= 0, first.codes, np.where(second.codes >= 0, second.codes + len(first.values), -1))
     return Text(codes.astype(np.int32), [*first.values, *second.values])
